@@ -1,7 +1,7 @@
-/** What an alert is about. It decides the alert's labels, and what inhibits the alert. */
+/** The subject of an alert. It determines the alert's labels, and what inhibits the alert. */
 export type AlertSubject = 'spider' | 'job' | 'error' | 'schedule' | 'node' | 'service'
 
-/** `yes_no`: a condition holds or not, and the rule says for how long. Otherwise the figure's unit. */
+/** `yes_no`: a condition that holds or not; the rule sets for how long. Otherwise the figure's unit. */
 export type AlertUnit = 'yes_no' | 'runs' | 'items' | 'errors' | 'jobs' | 'percent' | 'hours' | 'days'
 
 interface Watch {
@@ -13,14 +13,14 @@ interface Watch {
   label: string
   /** Initial values of a new rule, which then needs only a scope and a channel. */
   usual: { threshold: number; forSeconds: number; severity: 'info' | 'warning' | 'critical' }
-  /** What to do about it, with the names of buttons of the app; null: the text of each alert says so. */
+  /** What to do about it, with the app's button names; null: the text of each alert explains it. */
   mend: string | null
 }
 
 const HOUR = 3_600
 const YES = { unit: 'yes_no', compares: ['at_least'] } as const
 
-/** All that a rule can watch. Each is also a template for a rule. */
+/** Everything that a rule can watch. Each entry is also a template for a rule. */
 export const ALERT_WATCHES = {
   spider_fails: {
     of: 'spider',
@@ -144,7 +144,6 @@ export const mendOf = (watch: AlertWatch): string | null => ALERT_WATCHES[watch]
 
 export const subjectOf = (watch: AlertWatch): AlertSubject => ALERT_WATCHES[watch].of
 
-/** Whether the rule's threshold is reached. */
 export const isBreach = (
   { comparison, threshold }: { comparison: 'at_least' | 'at_most'; threshold: number },
   value: number
@@ -155,9 +154,7 @@ export type ScopeField = 'project' | 'spider' | 'scheduleId' | 'nodeId' | 'nodeT
 const OF_RUNS = ['project', 'spider', 'nodeId', 'nodeTag'] as const
 const OF_NODES = ['nodeId', 'nodeTag'] as const
 
-/**
- * What a rule can name: only labels that alerts of its watch have. A rule that names anything else would never fire.
- */
+/** The labels that a rule can name: only those of its watch's alerts. A rule with any other label would never fire. */
 export const SCOPE_OF: Record<AlertWatch, readonly ScopeField[]> = {
   spider_fails: OF_RUNS,
   spider_items: OF_RUNS,

@@ -1,6 +1,6 @@
 import { maskCredentials, maskTokens, SECRET_MASK } from './secret-values.ts'
 
-/** Names of values that must not appear in a log. */
+/** Names whose values must not appear in a log. */
 const SECRET_NAME =
   /pass(word|phrase)|pwd|secret|token|credential|cookie|authorization|sealed|hash|signature|dsn|^current$|key$/i
 /** All their values are secret: programs expect passwords in headers and environment variables. */
@@ -16,7 +16,7 @@ const DEPTH_MAX = 6
 /** Long parts of paths are often secrets: `hooks.slack.com/services/T0/B0/XXXX`. */
 const PART_MAX = 20
 
-/** Writes JSON of about `maxLength` characters. `isCut`: something is missing. */
+/** Writes JSON of about `maxLength` characters. `isCut`: something was omitted. */
 export function writeMasked(value: unknown, maxLength: number): { text: string; isCut: boolean } {
   const budget = { left: maxLength, isCut: false }
   const text = write(value, { budget, depth: 0, names: NO_NAMES, isNamed: false })
@@ -110,7 +110,7 @@ interface Field {
   isWholeFile: boolean
 }
 
-/** Caches what names of fields mean for masking, because every order is written. */
+/** Caches how field names affect masking, because every order is written. */
 const FIELDS = new Map<string, Field>()
 const FIELDS_MAX = 1_000
 const PLAIN_NAME = /^[\w.-]{1,40}$/
@@ -125,7 +125,7 @@ function lookAt(name: string): Field {
     isNamedPlace: NAMED_PLACES.has(name),
     isWholeFile: WHOLE_FILES.has(name)
   }
-  // Names of arguments are arbitrary; common ones are cached again.
+  // Argument names are arbitrary; common ones are soon cached again.
   if (FIELDS.size >= FIELDS_MAX) FIELDS.clear()
   if (field.text !== null) FIELDS.set(name, field)
   return field
@@ -133,7 +133,7 @@ function lookAt(name: string): Field {
 
 const isSecretValue = (name: string, value: unknown): boolean => fieldOf(name).isSecret && isNoFigure(value)
 
-/** Only texts and objects are masked: hiding whether a value exists would hide nothing. */
+/** Only texts and objects are masked: hiding whether a value exists hides nothing. */
 const isNoFigure = (value: unknown): boolean =>
   value !== null && (typeof value === 'string' || typeof value === 'object')
 
@@ -153,7 +153,7 @@ function maskAll(values: unknown, budget: Writing['budget']): string {
 
 function writeText(text: string, budget: Writing['budget']): string {
   const most = Math.max(0, Math.min(TEXT_MAX, budget.left))
-  // Masked before it is cut: half an address does not show that it has a password.
+  // Masked before it is cut: half an address does not show that it contains a password.
   const masked = maskTokens(maskUrl(text.slice(0, LOOKED_AT_MAX)))
   const isLong = masked.length > most || text.length > LOOKED_AT_MAX
   if (isLong) budget.isCut = true

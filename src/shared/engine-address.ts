@@ -1,7 +1,6 @@
-/** The address of an engine's local node, which contains the engine's name. */
 export const addressOfEngine = (engine: string): string => `engine:${encodeURIComponent(engine)}`
 
-/** The name of the engine; null: it is another address. */
+/** null: not the address of a local node. */
 export function engineOfAddress(url: string): string | null {
   const [, name] = /^engine:([\w.~!*'()%-]{1,600})$/.exec(url) ?? []
   try {

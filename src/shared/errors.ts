@@ -122,8 +122,8 @@ export const ERROR_CODES = {
 export type ErrorCode = keyof typeof ERROR_CODES
 
 /**
- * The only error class that clients get. `message`: what happened, to what, what next. `data` survives structured
- * clone.
+ * The only error class that clients receive. `message`: what happened, to what, and what to do next. `data` survives
+ * structured clone.
  */
 export class ScrapdeckError extends Error {
   override readonly name = 'ScrapdeckError'

@@ -12,7 +12,7 @@ export function nextAttempt(attemptCount: number): AttemptNumber {
 /** Ids begin with a time, so those of one minute look alike; the last 8 digits are random. */
 export const SHORT_ID_LENGTH = 8
 
-/** `1f3a2b9c`: the one short form of an id of 32 digits, which every search for ids accepts. */
+/** `1f3a2b9c`: the only short form of an id of 32 digits, which every search for ids accepts. */
 export const shortId = (id: string): string => id.slice(-SHORT_ID_LENGTH)
 
 /** The text is the id, 8 or more of its last digits, or at least `startMin` of its first digits. */

@@ -18,7 +18,7 @@ const REFERENCES_DEPTH = 10
 
 /**
  * Parses text like Python's ConfigParser: case-insensitive keys, `=` or `:` after the key, whole-line comments (`#`,
- * `;`), deeper indented lines continue the value above, and empty lines between them belong to it. `%` is kept:
+ * `;`); more deeply indented lines continue the value above, and empty lines between them belong to it. `%` stays:
  * `resolveIniValue` resolves it after several files are merged.
  */
 export function parseIni(text: string): ParsedIni {
@@ -27,7 +27,6 @@ export function parseIni(text: string): ParsedIni {
   const seenHere = new Set<string>()
   let section: Map<string, IniValue> | null = null
   let sectionName = ''
-  /** The value above and its lines so far. */
   let open: { key: string; line: number; lines: string[] } | null = null
   let indent = 0
 
@@ -106,7 +105,7 @@ export function readIniValue(text: string, section: string, key: string): string
 const ON = ['1', 'yes', 'true', 'on']
 const OFF = ['0', 'no', 'false', 'off']
 
-/** Common words for on and off, in any case; null: something else. */
+/** Common words for on and off, in any case; null: any other text. */
 export function readSwitch(text: string): boolean | null {
   const word = text.toLowerCase()
   if (ON.includes(word)) return true

@@ -18,7 +18,7 @@ const TYPES: Record<string, string> = {
   record: 'an object'
 }
 
-/** Text for people, to follow the name of a field that a schema refuses; zod's own texts are for developers. */
+/** Text for users, to follow the name of a field that a schema refuses; zod's own texts are for developers. */
 export function wordsOfIssue(issue: Issue): string {
   switch (issue.code) {
     case 'invalid_type':

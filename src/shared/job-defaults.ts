@@ -25,8 +25,8 @@ export function spiderDefaultsOf({ spiderDefaults }: Defaults, spider: string): 
 }
 
 /**
- * The defaults of a spider over those of its project. Decrypt both before: merged, they no longer say which values are
- * encrypted. A name that is secret in one of them is secret afterwards, whichever value it has.
+ * The defaults of a spider over those of its project. Decrypt both before: merged, they no longer show which values are
+ * encrypted. A name that is secret in one of them is secret in the result, whichever value it has.
  */
 export function mergeDefaults(ofProject: JobDefaults, ofSpider: JobDefaults | null): JobDefaults | null {
   if (ofSpider === null) return isEmpty(ofProject) ? null : ofProject
@@ -43,8 +43,8 @@ export function mergeDefaults(ofProject: JobDefaults, ofSpider: JobDefaults | nu
 }
 
 /**
- * Takes everything that the order does not set itself from the defaults. Of the names that it omits, keeps only those
- * that these defaults have. A name that is secret in the defaults stays secret if the order sets another value. Pure.
+ * Takes everything that the order does not set itself from the defaults. Of the omitted names, keeps only those that
+ * these defaults have. A name that is secret in the defaults stays secret if the order sets another value. Pure.
  */
 export function withDefaults(item: RunItem, defaults: JobDefaults | null): RunItem {
   const { withoutDefaults: asked = [] } = item
@@ -77,14 +77,14 @@ export interface TakenDefaults {
   withoutDefaults?: string[]
 }
 
-/** What `completed` has from the defaults. Recorded with the job, because the defaults may change. Pure. */
+/** The values in `completed` that come from the defaults. Recorded with the job, because defaults may change. Pure. */
 export function takenDefaults(order: RunItem, completed: RunItem): TakenDefaults {
   const { withoutDefaults: left = [] } = completed
   const fromDefaults = order === completed ? [] : takenPaths(order, completed)
   return { ...(fromDefaults.length > 0 && { fromDefaults }), ...(left.length > 0 && { withoutDefaults: [...left] }) }
 }
 
-/** The same, as recorded when the job was ordered or its order changed, except what an operator changed since. */
+/** The same, as recorded when the job was ordered or its order changed, without later changes by an operator. */
 export function readTaken(timeline: readonly Transition[]): TakenDefaults {
   const { fromDefaults, withoutDefaults } = orderEntry(timeline)?.evidence ?? {}
   const taken = new Set(Array.isArray(fromDefaults) ? fromDefaults.map(String) : [])
@@ -102,7 +102,7 @@ export function readTaken(timeline: readonly Transition[]): TakenDefaults {
 export const orderEntry = (timeline: readonly Transition[]): Transition | undefined =>
   timeline.findLast(({ kind, evidence }) => kind === 'queued' || 'jsonParams' in evidence)
 
-/** What the job's order set itself, or an operator set since. In a repeated order, the rest follows the defaults. */
+/** What the job's order set itself, or an operator set later. In a repeated order, the rest follows the defaults. */
 export function ownParts({ job, timeline }: { job: JobParts; timeline: readonly Transition[] }): OwnParts {
   const { fromDefaults, withoutDefaults } = readTaken(timeline)
   const taken = new Set(fromDefaults)
@@ -122,7 +122,6 @@ export function ownParts({ job, timeline }: { job: JobParts; timeline: readonly 
   }
 }
 
-/** The same change to the project's defaults and to those of each spider. */
 export function mapDefaults<From, To>(
   { defaults, spiderDefaults }: { defaults: From; spiderDefaults: Record<string, From> },
   change: (one: From, spider: string | null) => To
@@ -150,7 +149,7 @@ function takenPaths(order: RunItem, completed: RunItem): string[] {
   return paths
 }
 
-/** Each once. An order of several spiders may also omit names that only another of them has. */
+/** Without duplicates. An order of several spiders may also omit names that only another spider has. */
 function leftOut(names: readonly string[], defaults: JobDefaults | null): Set<string> {
   if (names.includes('*')) return new Set(['*'])
   const isDefault = (name: string) => defaults !== null && VALUES.some((kind) => Object.hasOwn(defaults[kind], name))

@@ -8,20 +8,20 @@ const CLOSE_OBJECT = 0x7d
 
 export interface JsonTextBounds {
   depth: number
-  /** Values in all, containers included. */
+  /** The total number of values, including containers. */
   values: number
-  /** Limit per object: creating one with very many is slow. */
+  /** Limit per object: creating one with very many fields is slow. */
   fields: number
 }
 
 /**
- * Why an untrusted JSON text is not parsed, as text that follows its name ("is nested …"); null if it can be. Parsing
- * millions of containers would block the thread too long; this is one pass over the characters. The text need not be
- * valid: the parser reports errors.
+ * Why an untrusted JSON text is not parsed, as text that follows its name ("is nested …"); null: it can be parsed.
+ * Parsing millions of containers would block the thread too long; this is one pass over the characters. The text need
+ * not be valid: the parser reports errors.
  */
 export function problemOfJsonText(text: string, { depth, values, fields }: JsonTextBounds): string | null {
   let level = 0
-  /** Commas so far, by level; a list starts at minus infinity. */
+  /** The number of commas so far, by level; a list starts at minus infinity. */
   const commas = [Number.NEGATIVE_INFINITY]
   let count = 0
   for (let at = 0; at < text.length; at += 1) {

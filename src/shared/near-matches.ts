@@ -5,7 +5,7 @@ const CANDIDATES_MAX = 1_000
 const EDITS_MAX = 5
 
 /**
- * ` Did you mean "quotes"?` for names close to the given one, otherwise an empty string. Its work is bounded: lengths,
+ * ` Did you mean "quotes"?` for names close to the given one, otherwise an empty string. The work is bounded: lengths,
  * edits and the number of compared names are limited.
  */
 export function suggestNear(asked: string, known: Iterable<string>): string {

@@ -5,7 +5,7 @@ export const ORDER_STATUSES = ['pending', 'running', 'finished', 'error'] as con
 
 /**
  * The progress of a job, in the words of a crawl scheduler. `reason`: of an error, `cancelled`, `lost`, or why the run
- * failed. A job that ended without a visible outcome is finished, with the reason `unclear`.
+ * failed. A job that ended with an unclear outcome is finished, with the reason `unclear`.
  */
 export function statusOfJob({ status, reason }: Pick<Job, 'status' | 'reason'>): {
   status: (typeof ORDER_STATUSES)[number]

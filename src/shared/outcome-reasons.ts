@@ -103,7 +103,7 @@ const REASONS: readonly Entry[] = [
   ['expired', 'Expired', null, 'The job was not sent before its time ran out.']
 ]
 
-/** null: a reason of the spider's own. */
+/** null: the spider's own reason. */
 export function explainReason(reason: string): OutcomeReason | null {
   const entry = REASONS.find(([key]) => (typeof key === 'string' ? key === reason : key.test(reason)))
   if (entry === undefined) return null

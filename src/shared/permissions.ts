@@ -163,7 +163,7 @@ export const PERMISSIONS = Object.keys(TEXTS) as Permission[]
 export const PERMISSION_TEXTS: Readonly<Record<Permission, PermissionTexts>> = TEXTS
 
 declare const isSet: unique symbol
-/** A bit for each permission, so that a check is one operation. */
+/** One bit per permission, so that a check is one operation. */
 export type Permissions = number & { readonly [isSet]: true }
 
 const BITS = new Map(PERMISSIONS.map((name, index) => [name, 1 << index]))

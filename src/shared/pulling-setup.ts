@@ -1,4 +1,6 @@
-/** What makes a Scrapyd pull its jobs from here, as shown with a new token and in docs/pulling-nodes.md. */
+/**
+ * The components that make a Scrapyd pull its jobs from here, as shown with a new token and in docs/pulling-nodes.md.
+ */
 export const PULLING_COMPONENTS = {
   application: 'scrapdeck_node.app.application',
   spiderqueue: 'scrapdeck_node.spiderqueue.PullSpiderQueue',

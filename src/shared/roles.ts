@@ -52,7 +52,7 @@ export const roleOf = (set: Permissions): Role | null => ROLES.find((role) => RO
 export const isBuiltInRole = (name: string): name is Role => ROLES.some((one) => one === name)
 export const isProjectRole = (name: string): name is ProjectRole => PROJECT_ROLES.some((one) => one === name)
 
-/** NONE: there is no built-in role of this name. */
+/** No permissions if there is no built-in role of this name. */
 export const permissionsOfRole = (name: string): Permissions =>
   Object.hasOwn(ROLE_PERMISSIONS, name) ? ROLE_PERMISSIONS[name as Role] : NONE
 
@@ -62,10 +62,10 @@ export type ProjectRole = (typeof PROJECT_ROLES)[number]
 
 const AND = ' + '
 
-/** A user can have the roles of several outside groups: `operator + shop keeper`. No name contains a `+`. */
+/** A user can have the roles of several external groups: `operator + shop keeper`. No name contains a `+`. */
 export const rolesIn = (text: string): string[] => text.split(AND)
 
-/** The reverse: in a fixed order, without built-in roles that another one includes. */
+/** The reverse of rolesIn: in a fixed order, without built-in roles that another one includes. */
 export function joinRoles(names: Iterable<string>): string {
   const all = new Set(names)
   const highest = ROLES.findLast((role) => all.has(role))
@@ -82,7 +82,7 @@ export const leastRoleWith = (needed: Permissions): Role =>
   ROLES.find((role) => includes(ROLE_PERMISSIONS[role], needed)) ?? 'owner'
 
 /**
- * Roles in a node group, which is the nodes with one tag. An operator cordons and drains single nodes there, which
+ * Roles in a node group, which is the nodes with one tag. There, an operator can cordon and drain single nodes, which
  * needs an admin in the whole fleet.
  */
 export const NODE_GROUP_ROLES = ['viewer', 'operator', 'admin'] as const

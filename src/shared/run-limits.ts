@@ -44,7 +44,7 @@ export function effectiveLimits(ofProject: RunLimits | null, ofJob: RunLimits | 
 export const LOG_LIMITS = ['noProgressSeconds', 'maxErrors', 'maxBanPercent'] as const satisfies readonly LimitName[]
 const LIMITS_EVERYWHERE: ReadonlySet<string> = new Set<LimitName>(['wallSeconds', ...LOG_LIMITS])
 
-/** With fewer responses, some bans say nothing about the rest. */
+/** With fewer responses, bans are not representative. */
 export const BAN_RESPONSES_MIN = 50
 
 /** Whether a limit is set that only the local node can enforce. */
@@ -52,7 +52,7 @@ export function hasLocalOnlyLimits(limits: RunLimits | null): boolean {
   return Object.entries(limits ?? {}).some(([name, value]) => !LIMITS_EVERYWHERE.has(name) && value != null)
 }
 
-/** Why no spider could run under these limits, as a sentence; null: it could. */
+/** Why no spider can run under these limits, as a sentence; null: it can. */
 export function problemOfLimits(limits: RunLimits | null | undefined): string | null {
   for (const [name, least] of Object.entries(LEAST)) {
     const value = limits?.[name as LimitName]

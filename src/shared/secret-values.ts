@@ -62,7 +62,7 @@ const CREDENTIALS = /\b(bearer|basic)[\s:=]+[^\s"',;]+/gi
 /** Matches most names and ids, which cannot contain a token or be part of an address. */
 const PLAIN_WORD = new RegExp(`^(?!.*(?:${TOKEN_PREFIX}|eyJ))[\\w.-]{0,64}$`, 'i')
 
-/** Replaces tokens, whole or mistyped, signed ones, and what follows `Bearer` or `Basic`, anywhere in a text. */
+/** Replaces tokens (whole, mistyped or signed ones) and the text after `Bearer` or `Basic`, anywhere in a text. */
 export function maskTokens(text: string): string {
   if (PLAIN_WORD.test(text)) return text
   return text

@@ -3,7 +3,7 @@
  * authorization code flow for native apps (RFC 8252, with PKCE, RFC 7636), or a code that the user types (RFC 8628).
  */
 
-/** What these programs are called in texts for people. */
+/** The names of these programs in texts for users. */
 export const SIGN_IN_CLIENTS = { cli: 'Command line', desktop: 'Desktop app' } as const
 export type SignInClient = keyof typeof SIGN_IN_CLIENTS
 
@@ -27,7 +27,7 @@ export const VERIFIER = /^[\w.~-]{43,128}$/
 export const USER_CODE_LETTERS = 'BCDFGHJKLMNPQRSTVWXZ'
 const USER_CODE = new RegExp(`^[${USER_CODE_LETTERS}]{8}$`)
 
-/** The code in what a user typed, without spaces and the like; null: it cannot be a code. */
+/** The code in a user's input, without spaces and separators; null: not a code. */
 export function readUserCode(typed: string): string | null {
   const letters = typed.toUpperCase().replaceAll(/[\s-]/g, '')
   return USER_CODE.test(letters) ? letters : null

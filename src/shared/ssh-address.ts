@@ -1,4 +1,4 @@
-/** Where `ssh` connects to. null values come from the user's ~/.ssh/config, where `host` may be an alias. */
+/** The target of `ssh`. null values come from the user's ~/.ssh/config, where `host` may be an alias. */
 export interface SshHost {
   user: string | null
   /** A name, an IPv4 address, or an IPv6 address without brackets. As entered: ssh compares aliases by case. */
@@ -21,8 +21,8 @@ const PORT = /^0*([1-9]\d{0,4})$/
 const isSshAddress = (text: string): boolean => /^ssh:\/\//i.test(text)
 
 /**
- * Reads an address as entered. null: it does not start with ssh://. A string: why it cannot be used, as a sentence
- * without its full stop; it quotes nothing that may be a password.
+ * Parses an entered address. null: it does not start with ssh://. A string: why it cannot be used, as a sentence
+ * without its full stop; it never quotes a possible password.
  */
 export function readSshAddress(text: string): SshAddress | string | null {
   if (!isSshAddress(text)) return null
@@ -53,7 +53,6 @@ export function readSshAddress(text: string): SshAddress | string | null {
   return { ssh: { user, host: bare, port }, inner }
 }
 
-/** `ops@bastion:2222`: identifies an SSH connection, also for people. */
 export function nameOfSshHost({ user, host, port }: SshHost): string {
   const bracketed = host.includes(':') ? `[${host}]` : host
   return `${user === null ? '' : `${user}@`}${bracketed}${port === null ? '' : `:${port}`}`
@@ -68,7 +67,7 @@ export function splitAddress(url: string): { ssh: SshHost | null; inner: string 
 const LOOPBACK = /^((.*\.)?localhost|127\.\d+\.\d+\.\d+|\[::1\])(:\d+)?$/
 
 /**
- * `10.0.0.5:6800`: a short name for a node, from its stored address. A Scrapyd on the SSH host itself has that host's
+ * `10.0.0.5:6800`: a short name for a node, from its stored address. A Scrapyd on the SSH host itself gets that host's
  * name.
  */
 export function shortNameOf(url: string): string {

@@ -17,7 +17,7 @@ export function signalOfStep(step: number): 'INT' | 'KILL' {
   return SIGNALS[Math.min(step, LAST_STEP)]!
 }
 
-/** How long a run has to end after this step before the next one. */
+/** How long a run has to end after this step. */
 export function waitAfterStep(step: number, waits: CancelWaitsMs): number {
   return waits[step] ?? 2 * waits[2]
 }
@@ -35,7 +35,6 @@ export function stepDue(sinceFirstMs: number, waits: CancelWaitsMs): number {
 export type StopStep = 'finish' | LaterStep
 type LaterStep = 'stop_now' | 'kill'
 
-/** How the newest run of a job is being stopped, as recorded in the job's timeline. */
 export interface Stops {
   /** Sent signals, oldest first. `text`: as recorded; `step`: null for a signal that a client chose itself. */
   sent: { step: StopStep | null; text: string; atMs: number }[]
@@ -50,7 +49,7 @@ export function stopsOf(timeline: readonly Transition[]): Stops {
   const sent = steps.map(({ text, atMs, evidence }) => ({ step: stepOf(evidence), text, atMs }))
   const { next: signal, nextAtMs: atMs, killAtMs } = steps.at(-1)?.evidence ?? {}
   if ((signal !== 'INT' && signal !== 'KILL') || typeof atMs !== 'number') return { sent, next: null, kill: null }
-  // The first step is sent with the request, so an INT that is still to come is the second.
+  // The first step is sent with the request, so a pending INT is the second.
   if (signal === 'KILL') return { sent, next: { step: 'kill', signal, atMs }, kill: null }
   const kill = { atMs: typeof killAtMs === 'number' ? killAtMs : null }
   return { sent, next: { step: 'stop_now', signal, atMs }, kill }

@@ -41,10 +41,8 @@ export function formatRuntime(durationMs: number): string {
   return `${hours > 0 ? `${hours}:${twoDigits(minutes)}` : minutes}:${twoDigits(seconds % 60)}`
 }
 
-/** `2026-11-02`, in UTC. */
 export const utcDay = (atMs: number): string => new Date(atMs).toISOString().slice(0, 10)
 
 export const WEEKDAYS = ['Sunday', 'Monday', 'Tuesday', 'Wednesday', 'Thursday', 'Friday', 'Saturday'] as const
 
-/** `05`, `12`. */
 export const twoDigits = (value: number): string => String(value).padStart(2, '0')

@@ -6,7 +6,7 @@ const LOOKED_AT_MAX = 1_000
 
 /**
  * A user name from an unknown client, made safe for logs: no line breaks, terminal sequences or text direction marks,
- * and no token that was sent in place of a name.
+ * and no token that was sent as a name.
  */
 export function readableName(name: string): string {
   const masked = maskTokens(name.slice(0, LOOKED_AT_MAX))
@@ -16,18 +16,18 @@ export function readableName(name: string): string {
 
 /**
  * Characters that control a display instead of being shown: control characters, marks of the reading direction, and
- * characters without width. In a name they make it look like another one; terminals and logs act on them.
+ * characters without width. They can make a name look like another one; terminals and logs execute them.
  */
 const DIRECTION = '\\u061c\\u200e\\u200f\\u202a-\\u202e\\u2066-\\u2069'
 const NO_ROOM =
   '\\u00ad\\u115f\\u1160\\u17b4\\u17b5\\u180b-\\u180f\\u200b\\u2028\\u2029\\u2060-\\u2065\\u206a-\\u206f\\u3164\\ufeff\\uffa0\\ufff9-\\ufffb\\u{e0000}-\\u{e0fff}'
-/** Joiners belong into words of some scripts and into emoji, but between other letters they are invisible. */
+/** Joiners are part of words in some scripts and of emoji, but between other letters they are invisible. */
 const JOINERS = '(?<=[\\x00-\\x7f]|^)[\\u200c\\u200d]|[\\u200c\\u200d](?=[\\x00-\\x7f]|$)'
 const UNSEEN_SOURCE = `[\\x00-\\x1f\\x7f-\\x9f${DIRECTION}${NO_ROOM}]|${JOINERS}`
 const UNSEEN = new RegExp(UNSEEN_SOURCE, 'u')
 const EVERY_UNSEEN = new RegExp(UNSEEN_SOURCE, 'gu')
 
-/** Why a text cannot be a name for people, worded to follow it ("contains …"); null if it can. */
+/** Why a text cannot be a display name, worded to follow it ("contains …"); null: it can. */
 export function problemOfShownName(text: string): string | null {
   const found = UNSEEN.exec(text)
   if (found === null) return null
@@ -35,7 +35,7 @@ export function problemOfShownName(text: string): string | null {
   return code < 32 || code === 127 ? 'contains a control character' : `contains the invisible character ${codeOf(code)}`
 }
 
-/** For names that others chose: writes invisible characters out, such as `U+202E`. */
+/** For names from others: writes invisible characters out, such as `U+202E`. */
 export function showUnseen(text: string): string {
   return text.replace(EVERY_UNSEEN, (one) => `\u27e8${codeOf(one.codePointAt(0)!)}\u27e9`)
 }

@@ -2,7 +2,7 @@ import { ORPCError } from '@orpc/client'
 import { NO_FORM_FITS } from './issue-words.ts'
 import { ERROR_CODES, type ErrorCode, ScrapdeckError } from './errors.ts'
 
-/** What a client of the contract gets for a failure, through every API. */
+/** The failure that a client of the contract receives, through every API. */
 export type WireError = ORPCError<ErrorCode, Record<string, unknown>>
 
 /** Converts an error for sending. Unknown ones become INTERNAL without their text (paths, secrets); the API logs it. */
@@ -16,7 +16,6 @@ export function toWireError(error: unknown): WireError {
   return wireError('INTERNAL', 'Internal error. The log of Scrapdeck has the details.', {}, error)
 }
 
-/** The error as clients of the contract throw and show it. */
 export function fromWireError(error: unknown): ScrapdeckError {
   if (error instanceof ScrapdeckError) return error
   if (!(error instanceof ORPCError)) {
@@ -31,7 +30,7 @@ export function fromWireError(error: unknown): ScrapdeckError {
 
 /**
  * The interceptor of every API (`clientInterceptors` of an oRPC handler): converts errors of calls, and errors in the
- * middle of a stream, to wire errors. `reportUnknown` receives those that are not ours, for logging.
+ * middle of a stream, to wire errors. `reportUnknown` receives other errors, for logging.
  */
 export function createWireErrorInterceptor(reportUnknown: (error: unknown) => void) {
   const translate = (error: unknown): WireError => {
@@ -99,7 +98,7 @@ function describeIssues(issues: Issue[]): string {
 function describeIssue(issue: Issue): string {
   const path = (issue.path ?? []).map((step) => String(isRecord(step) && 'key' in step ? step.key : step))
   const meant = formsMeant(issue)
-  // Only one alternative was meant: report its problem.
+  // The input matches the form of one alternative only: reports its problem.
   if (meant.length === 1) {
     return meant[0]!.map((inner) => describeIssue({ ...inner, path: [...path, ...(inner.path ?? [])] })).join('; ')
   }

@@ -1,12 +1,15 @@
 /** The only IPC channel between preload and main: the frame requests a wire on it and gets a MessagePort back. */
 export const WIRE_CHANNEL = 'scrapdeck:wire'
 
-/** Where a wire leads: the engine of this computer, the desktop app itself, or a remote engine by its id. */
+/** The target of a wire: the engine of this computer, the desktop app itself, or a remote engine by its id. */
 export const LOCAL_ENGINE = 'local'
 export const DESKTOP_APP = 'desktop'
 
-/** What preload posts to the page with the MessagePort in `ports[0]`; the page checks that `event.source` is itself. */
+/**
+ * The message that preload posts to the page with the MessagePort in `ports[0]`; the page checks that `event.source` is
+ * itself.
+ */
 export const wireMessage = (to: string): string => `scrapdeck-wire ${to}`
 
-/** Marks requests that the desktop app sends to another engine for its page, which are not those of a program. */
+/** Marks requests that the desktop app, not a program, sends to another engine for its page. */
 export const APP_HEADER = 'x-scrapdeck-app'

@@ -1,3 +1,4 @@
+/** A pending timer; `cancel` may be called twice. */
 export interface Timer {
   cancel(): void
 }
@@ -6,6 +7,7 @@ export interface Timer {
 export interface Clock {
   /** Wall time: milliseconds since 1970 UTC. May jump; use it for records. */
   nowMs(): number
+  /** Never goes back; use it for measuring and for waits. */
   monotonicMs(): number
   /** Calls `callback` once after `delayMs`. The timer does not keep the process alive. */
   setTimer(delayMs: number, callback: () => void): Timer

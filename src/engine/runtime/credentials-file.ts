@@ -31,6 +31,7 @@ export function readOrCreateCredentials(
 
 export const credentialsFile = (directory: string): string => join(directory, 'credentials.json')
 
+/** null: none have been created yet. */
 export function readCredentials(directory: string): StoredCredentials | null {
   const file = credentialsFile(directory)
   if (!existsSync(file)) return null

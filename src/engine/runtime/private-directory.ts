@@ -5,6 +5,7 @@ import { sentence } from '../../shared/texts/errors/storage.ts'
 import { findDistrust, findOwner, findWriters, isForeign, isOwn, othersMayReach, othersMayRead } from './file-trust.ts'
 
 const FOR_OWNER_ONLY = 0o700
+/** What Scrapdeck keeps in its data directory; nothing else there is ours to change. */
 const OURS =
   /^(scrapdeck\.sqlite(\.copying)?(-wal|-shm)?|engine\.lock(-journal)?|(credentials|sessions|service)\.json(\.new)?|secret\.key|blobs|blob-cache|incoming|log-cache|log-copies|log-index|items-cache|local|health-probe|tls|items-copies|backup-[A-Za-z0-9_-]+)$/
 /** What the local node keeps in `local`. */

@@ -1,5 +1,6 @@
 import { ScrapdeckError } from '../../shared/errors.ts'
 
+/** Where blobs on S3 are. It has no secrets: those come from the environment or a file. */
 export interface S3Address {
   bucket: string
   /** Before each name: empty, or ends with a slash. */

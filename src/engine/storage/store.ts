@@ -714,6 +714,7 @@ export interface AuditStore {
     filter: AuditFilter,
     page: { before: number | null; limit: number }
   ): Promise<{ entries: (StoredAuditEntry & { previousHash: string })[]; nextBefore: number | null }>
+  /** Oldest first. */
   listAuditAfter(seq: number, limit: number): Promise<StoredAuditEntry[]>
   auditChain(): Promise<AuditChain>
   /** Deletes the oldest entries from before that time, at most `limit`, never the newest. Returns how many. */

@@ -25,25 +25,22 @@ export interface LogTerminalProps {
   attemptNumber?: AttemptNumber
   /** The run, for the accessible name: `shop/prices on eu-1`. */
   title: string
-  /** The name of the downloaded file. */
   fileName: string
-  /** The text shown before the first line arrives. */
   waitingText: string
   /** Whether the log's keys (f, n, N, e, w, t, l) are active: it is visible and the only one. */
   hasKeys: boolean
-  /** Buttons added by the screen, smallest first. */
+  /** Further buttons of the screen, smallest first. */
   extraActions?: ReactNode
-  /** `/` goes to the search of this log instead of another box of the screen. */
+  /** `/` focuses the search of this log instead of another search box of the screen. */
   hasSearchKey?: boolean
   /** Per level in the whole log (RunFigures); undefined: not known. */
   records?: Readonly<Record<string, number>> | undefined
-  /** The node deleted the rest of the log, or is gone: only the part copied before is shown. */
+  /** Only the part copied earlier is available: the node deleted the rest or no longer exists. */
   isCut?: boolean
-  /** Lines to begin with. Absent: the end of the log. */
+  /** The first lines to show. Absent: the end of the log. */
   line?: LineRange | undefined
-  /** The reader marked lines, for the address. */
+  /** Called when the reader marks lines, to update the address. */
   onMark?: (lines: LineRange | null) => void
-  /** The address of these lines, for copying. */
   addressOf?: (lines: LineRange) => string
 }
 
@@ -70,7 +67,7 @@ export function LogTerminal(props: LogTerminalProps) {
   )
   const latestOnMark = useRef(props.onMark)
   latestOnMark.current = props.onMark
-  // A link to other lines of the log that is open already.
+  // A link to other lines of the log that is already open.
   const { from, to } = props.line ?? {}
   useEffect(() => {
     if (from !== undefined && to !== undefined) view?.showAddress({ from, to })
@@ -241,7 +238,9 @@ function LogStatus({ snapshot, isCut, goTo }: { snapshot: LogSnapshot; isCut: bo
 const MIN_THUMB_PX = 24
 const MOST_TICKS = 200
 
-/** Shows which part of the whole log is visible, by bytes, and where matches are. Dragging scrolls there at once. */
+/**
+ * Shows which part of the whole log is visible, by bytes, and where matches are. Dragging scrolls there immediately.
+ */
 function LogScrollbar({ view, snapshot }: { view: LogView | null; snapshot: LogSnapshot }) {
   const track = useRef<HTMLDivElement>(null)
   const { visible, search, sizeBytes } = snapshot

@@ -16,26 +16,25 @@ export interface LineRange {
   readonly to: number
 }
 
-/** What the component shows around the terminal. */
+/** The state that the component shows around the terminal. */
 export interface LogSnapshot extends ViewSnapshot {
   readonly counts: Readonly<Record<LogLevel, number>>
-  /** From the first line to the last one there is. */
+  /** All lines from the first to the last one are loaded. */
   readonly holdsAll: boolean
   readonly sizeBytes: number
   readonly state: FollowState | { readonly kind: 'opening' }
   readonly isLoading: boolean
   readonly skippedBytes: number
   readonly search: SearchState | null
-  /** The position of the match shown, among those found. */
+  /** The index of the shown match among those found. */
   readonly matchIndex: number
-  /** The number of the line at the top; null: not known. */
+  /** The number of the line at the top; null: unknown. */
   readonly topNumber: number | null
-  /** The part of the whole log that is visible, by bytes, from 0 to 1. */
+  /** The visible part of the whole log, by bytes, from 0 to 1. */
   readonly visible: { readonly from: number; readonly to: number }
   readonly marked: LineRange | null
 }
 
-/** Before there is a view. */
 export const EMPTY_LOG: LogSnapshot = {
   shownLevels: new Set(LOG_LEVELS),
   counts: { DEBUG: 0, INFO: 0, WARNING: 0, ERROR: 0 },
@@ -61,12 +60,12 @@ export interface LogViewOptions {
   readonly logs: LogsClient
   readonly jobId: JobId
   readonly attemptNumber?: AttemptNumber | undefined
-  /** Lines to begin with. Absent: the end of the log, or where it was left. */
+  /** The first lines to show. Absent: the end of the log, or the position where it was left. */
   readonly line?: LineRange | undefined
   readonly onChange: () => void
   /** Reading a part of the log failed; the view stays as it is. */
   readonly onError: (title: string, error: unknown) => void
-  /** The reader marked lines; null: none any more. */
+  /** The reader marked lines; null: unmarked them. */
   readonly onMark: (lines: LineRange | null) => void
 }
 
@@ -74,9 +73,9 @@ export interface LogViewOptions {
 const UNPAINTED_BYTES = 4_194_304
 /** More bytes than this since the last frame are a flood. */
 const FLOOD_BYTES = 262_144
-/** How close to an end of the held lines more are loaded. */
+/** How close to an end of the loaded lines to load more. */
 const NEAR_ROWS = 60
-/** Hidden levels may leave few of the held lines. */
+/** If levels are hidden, few of the loaded lines may be visible: below this number, load more. */
 const FEW_LINES = 200
 
 /** One log in one terminal, with random access to all of it. */
@@ -119,7 +118,7 @@ export class LogView extends TerminalView<LogSnapshot> {
     return super.isAtEnd && this.#feed.isAttached
   }
 
-  /** Puts the terminal into the page and shows the line to begin with, where the log was left, or its end. */
+  /** Puts the terminal into the page and shows the requested line, the position where the log was left, or its end. */
   override open(element: HTMLElement): void {
     const left = placesLeft.get(this.#key)
     if (left !== undefined) {
@@ -138,7 +137,6 @@ export class LogView extends TerminalView<LogSnapshot> {
     return `${this.#options.jobId} ${this.#options.attemptNumber ?? ''}`
   }
 
-  /** Requests the log again after it was unavailable. */
   retry(): void {
     this.#feed.retry()
   }
@@ -186,7 +184,7 @@ export class LogView extends TerminalView<LogSnapshot> {
     this.#fillScreen()
   }
 
-  /** Searches the whole log, and shows the last match that is visible or above, as soon as it is found. */
+  /** Searches the whole log, and shows the last match that is visible or above once it is found. */
   find(query: SearchQuery): void {
     this.#match = null
     if (query.text === '') {
@@ -203,7 +201,7 @@ export class LogView extends TerminalView<LogSnapshot> {
     this.showMatch(this.#search.next(this.#match?.offset ?? this.#endOfScreen(), direction))
   }
 
-  /** Goes to the next ERROR below the marked line or the top, wherever it is in the log; from the last to the first. */
+  /** Goes to the next ERROR below the marked line or the top, anywhere in the log; wraps around at the end. */
   async showNextError(): Promise<void> {
     const { lines } = this.#feed.window
     const markedIndex = this.#marked === null ? -1 : this.#marked.from - (this.#feed.window.firstNumber ?? 1)
@@ -216,20 +214,20 @@ export class LogView extends TerminalView<LogSnapshot> {
     if (found !== null) await this.#showAt(found)
   }
 
-  /** Goes to lines by number, and marks them. Resolves when they are shown. */
+  /** Goes to lines by number and marks them. Resolves when they are shown. */
   async showLine(lines: LineRange): Promise<void> {
     this.isFollowing = false
     this.#setMark(lines)
     await this.#locate({ line: lines.from })
   }
 
-  /** Goes to the lines in the address, unless the address has them because the reader marked them here. */
+  /** Goes to the lines in the address, unless the reader marked them here. */
   showAddress(lines: LineRange): void {
     if (this.#isMarked(lines)) return
     this.showLine(lines).catch((error) => {
       if (this.isClosed) return
       this.#options.onError(texts.couldNotGoToLine, error)
-      // Nothing is held yet: the end of the log, or why there is none.
+      // No lines are loaded yet: shows the end of the log, or why there is none.
       if (this.#feed.window.startOffset === null) this.follow(true)
     })
   }
@@ -239,7 +237,9 @@ export class LogView extends TerminalView<LogSnapshot> {
     await this.#locate({ time })
   }
 
-  /** Marks the line under the pointer if it is on its number; with Shift, all lines from the last marked one to it. */
+  /**
+   * Marks the line under the pointer if the pointer is on its number; with Shift, all lines from the last marked one.
+   */
   mark(event: MouseEvent): boolean {
     const at = this.screen.rowAt(event)
     const first = this.#feed.window.firstNumber
@@ -253,7 +253,7 @@ export class LogView extends TerminalView<LogSnapshot> {
     return true
   }
 
-  /** The selected text, otherwise the marked lines that are held, otherwise all lines shown. */
+  /** The selected text, else the loaded part of the marked lines, else all visible lines. */
   copyText(): string {
     const selected = this.screen.selectedText()
     if (selected !== '') return selected
@@ -310,7 +310,6 @@ export class LogView extends TerminalView<LogSnapshot> {
     })
   }
 
-  /** Shows the line that begins at this byte. */
   async #showAt(offset: number): Promise<void> {
     this.isFollowing = false
     if (!(await this.#feed.goTo(offset))) return
@@ -331,7 +330,7 @@ export class LogView extends TerminalView<LogSnapshot> {
     this.#fillScreen()
   }
 
-  /** Loads more lines before the reader reaches an end of the held ones. */
+  /** Loads more lines before the reader reaches an end of the loaded ones. */
   #fillScreen(): void {
     const top = this.viewport.topIndex ?? 0
     const isFew = this.viewport.shownCount < FEW_LINES
@@ -352,7 +351,7 @@ export class LogView extends TerminalView<LogSnapshot> {
     this.invalidate()
   }
 
-  /** Room for the highest number of the log, if numbers are known and there is room at all. */
+  /** Wide enough for the highest line number of the log; 0 if numbers are unknown or there is no room. */
   protected gutterWidth(): number {
     const { firstNumber, lines } = this.#feed.window
     if (firstNumber === null || this.screen.size.columns < NARROW_COLUMNS) return 0
@@ -410,7 +409,7 @@ export class LogView extends TerminalView<LogSnapshot> {
     return { gutter, highlights }
   }
 
-  /** Asks for the number of one line; all others follow from it. */
+  /** Requests the number of one line; all others follow from it. */
   #numberLines(): void {
     const { window } = this.#feed
     const first = window.lines[0]
@@ -420,10 +419,10 @@ export class LogView extends TerminalView<LogSnapshot> {
     logs
       .locate({ jobId, attemptNumber, offset: first.offset })
       .then(({ offset, line }) => window.setNumber(offset, line))
-      // Without numbers the log can still be read.
+      // The log is readable without numbers.
       .catch(() => {})
       .finally(() => {
-        // In a flood the first line changes constantly: do not ask more often than a reader can follow.
+        // In a flood the first line changes constantly, so this asks no more often than a reader can follow.
         setTimeout(() => {
           this.#isNumbering = false
           this.invalidate()
@@ -465,7 +464,7 @@ interface Place {
   shownLevels: ReadonlySet<LogLevel>
 }
 
-/** How a log was left. A hidden tab keeps nothing else, and resumes from here. */
+/** The position where a log was left: a hidden tab keeps only this, and resumes from it. */
 const placesLeft = new Map<string, Place>()
 const MOST_PLACES = 500
 

@@ -3,13 +3,11 @@ import { indentOf, LOG_LEVELS, type LineLook, type LogLevel, type LogLine, style
 import type { Appended } from './log-window.ts'
 import type { StyledText } from './styled-text.ts'
 
-/** One row of the terminal: a part of a line. */
 export interface ViewRow {
   line: LogLine
-  /** In the window. */
   index: number
   isFirst: boolean
-  /** Columns that the row leaves free at its left. */
+  /** Columns that stay free on the left. */
   indent: number
   styled: StyledText
   from: number
@@ -23,16 +21,16 @@ export interface ViewSize {
 
 interface Layout {
   styled: StyledText
-  /** Where each row begins, in characters. */
+  /** The start of each row, in characters. */
   starts: number[]
 }
 
-/** A line beyond this many rows is cut off: the rest is in the downloaded log. */
+/** Longer lines are cut off: the rest is in the downloaded log. */
 const MAX_ROWS_OF_LINE = 200
 
 /**
- * Which rows of which lines are visible: the shown levels, wrapped or scrolled sideways, from the top on. Lays out
- * only lines near the screen.
+ * The visible rows of a log's lines: filtered by level, wrapped or scrolled sideways. Lays out only lines near the
+ * screen.
  */
 export class LogViewport {
   readonly #lines: () => readonly LogLine[]
@@ -44,7 +42,7 @@ export class LogViewport {
   /** Indexes of the shown lines; null: all are shown. */
   #shown: number[] | null = null
   #layouts = new WeakMap<LogLine, Layout>()
-  /** The shown line at the top, and which of its rows. */
+  /** The shown line at the top, and the first visible one of its rows. */
   #top = 0
   #topRow = 0
 
@@ -56,7 +54,6 @@ export class LogViewport {
     return this.#shownLevels
   }
 
-  /** How many lines are shown. */
   get shownCount(): number {
     return this.#shown?.length ?? this.#lines().length
   }
@@ -70,7 +67,7 @@ export class LogViewport {
     return this.#top > end.top || (this.#top === end.top && this.#topRow >= end.row)
   }
 
-  /** The line at the top, in the window; null: nothing is shown. */
+  /** The index of the top line in the window; null: nothing is shown. */
   get topIndex(): number | null {
     return this.shownCount === 0 ? null : this.#indexAt(this.#top)
   }
@@ -96,7 +93,7 @@ export class LogViewport {
     if (atTop !== null) this.#top = Math.min(this.#firstShownFrom(atTop), Math.max(0, this.shownCount - 1))
   }
 
-  /** Call it after each change of the lines. */
+  /** Call after each change of the lines. */
   afterAppend({ added, dropped, skippedBytes }: Appended): void {
     const lines = this.#lines()
     if (skippedBytes > 0 || (dropped > 0 && this.#shown !== null)) this.#refilter()
@@ -131,7 +128,7 @@ export class LogViewport {
     this.#topRow = 0
   }
 
-  /** Puts a line of the window a few rows below the top. If its level is hidden, the next that is shown. */
+  /** Puts a line a few rows below the top. If its level is hidden, uses the next shown line. */
   scrollToLine(index: number): void {
     this.#top = Math.min(this.#firstShownFrom(index), Math.max(0, this.shownCount - 1))
     this.#topRow = 0
@@ -190,7 +187,7 @@ export class LogViewport {
     return rows
   }
 
-  /** Of the second and later rows of a wrapped line. */
+  /** Of the second and further rows of a wrapped line. */
   get #indent(): number {
     return Math.min(indentOf(this.#look), Math.floor(this.#size.columns / 3))
   }

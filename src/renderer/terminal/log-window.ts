@@ -7,28 +7,26 @@ export type LogPiece = Readonly<Pick<LogChunk, 'offset' | 'nextOffset' | 'text' 
 
 /** What an append changed. */
 export interface Appended {
-  /** Lines at the end. */
   readonly added: number
-  /** Lines dropped at the start. */
   readonly dropped: number
-  /** Skipped before this piece because the log grew faster than the view; the lines held before are gone. */
+  /** Bytes skipped before this piece because the log grew faster than the view; all earlier lines are dropped. */
   readonly skippedBytes: number
 }
 
-/** A line that never ends is shown in pieces of this size. */
+/** A line without an end is shown in pieces of this size. */
 const MAX_UNFINISHED_CHARS = 65_536
 const NONE: Appended = { added: 0, dropped: 0, skippedBytes: 0 }
 
 /**
- * The consecutive part of a log that is held for display: at most `maxLines` lines. Both its ends are exact offsets,
- * from which more can be read.
+ * The consecutive part of a log that is loaded for display: at most `maxLines` lines. Both ends are exact offsets, from
+ * which more can be read.
  */
 export class LogWindow {
   readonly #maxLines: number
   #lines: LogLine[] = []
   #start: number | null = null
   #next = 0
-  /** The line that the end of the window cuts. */
+  /** The incomplete line at the end of the window. */
   #unfinished: { text: string; offset: number } | null = null
   #counts = noCounts()
   #firstNumber: number | null = null
@@ -40,7 +38,7 @@ export class LogWindow {
     this.#format = format
   }
 
-  /** How the log writes the heads of its records; undefined: not known yet. */
+  /** The format of the record heads; undefined: not known yet. */
   get format(): HeadFormat | undefined {
     return this.#format.current
   }
@@ -54,7 +52,7 @@ export class LogWindow {
     return this.#start
   }
 
-  /** Up to where the log has been read. */
+  /** The offset up to which the log has been read. */
   get nextOffset(): number {
     return this.#next
   }
@@ -64,12 +62,12 @@ export class LogWindow {
     return this.#counts
   }
 
-  /** The number of the first line held; null: not known. */
+  /** The number of the first loaded line; null: unknown. */
   get firstNumber(): number | null {
     return this.#firstNumber
   }
 
-  /** The line that begins at this offset has this number in the file. */
+  /** Sets the number in the file of the line that begins at this offset. */
   setNumber(offset: number, number: number): void {
     const index = this.indexOf(offset)
     if (index >= 0 && this.#lines[index]!.offset === offset) this.#firstNumber = number - index
@@ -84,7 +82,7 @@ export class LogWindow {
     this.#firstNumber = null
   }
 
-  /** Adds what follows. A piece seen before (when a resumed stream overlaps) adds nothing. */
+  /** Adds the next piece. A piece that was already added (when a resumed stream overlaps) adds nothing. */
   append(piece: LogPiece & Pick<LogChunk, 'sizeBytes' | 'startsOver'>): Appended {
     if (piece.startsOver === true || piece.sizeBytes < this.#next) this.clear()
     if (this.#start !== null && piece.offset < this.#next) return NONE
@@ -101,7 +99,7 @@ export class LogWindow {
     return { added, dropped: this.#dropFirst(this.#lines.length - this.#maxLines), skippedBytes }
   }
 
-  /** The last line of a log that does not end with a newline; call it when the log is complete. Returns how many. */
+  /** Call when the log is complete: adds a last line without a newline. Returns the number of added lines. */
   finish(): number {
     if (this.#unfinished === null) return 0
     this.#addLine(this.#unfinished.text, this.#unfinished.offset)
@@ -110,8 +108,8 @@ export class LogWindow {
   }
 
   /**
-   * Puts older text, which ends at `startOffset`, before the first line. If there are then too many lines, the last
-   * ones go. Returns how many were added, and how many went.
+   * Inserts older text, which ends at `startOffset`, before the first line. If there are then too many lines, drops the
+   * last ones. Returns how many were added and dropped.
    */
   prepend(piece: LogPiece): { added: number; dropped: number } {
     if (this.#format.read(piece)) this.#readAgain()
@@ -120,7 +118,7 @@ export class LogWindow {
     older.finish()
     const { lines } = older
     const level = lines.at(-1)?.level ?? 'INFO'
-    // A traceback whose first line was not held takes the level of the line now above it.
+    // A traceback whose first line was not loaded takes the level of the line that is now above it.
     const firstHead = this.#lines.findIndex(({ continues }) => !continues)
     const relabelled = firstHead < 0 ? this.#lines.length : firstHead
     this.#lines = [
@@ -135,7 +133,7 @@ export class LogWindow {
     return { added: lines.length, dropped: this.#dropLast(this.#lines.length - this.#maxLines) }
   }
 
-  /** The index of the line that holds this byte; -1: it is not held. */
+  /** The index of the line with this byte; -1: it is not loaded. */
   indexOf(offset: number): number {
     if (this.#start === null || offset < this.#start || offset >= this.#next || this.#lines.length === 0) return -1
     let low = 0
@@ -169,7 +167,7 @@ export class LogWindow {
     this.#lines.push(line)
   }
 
-  /** The levels of lines that were read before their format was known. */
+  /** Reads the levels of lines again that were read before their format was known. */
   #readAgain(): void {
     const lines = this.#lines
     this.#lines = []
@@ -179,7 +177,7 @@ export class LogWindow {
 
   #dropFirst(excess: number): number {
     if (excess <= 0) return 0
-    // Rarely, and then many: each time costs as much as there are lines.
+    // Drops many at once: each time costs as much as the number of lines.
     const dropped = Math.min(this.#lines.length, excess + Math.floor(this.#maxLines / 10))
     this.#forget(this.#lines.splice(0, dropped))
     this.#start = this.#lines[0]?.offset ?? this.#unfinished?.offset ?? this.#next
@@ -203,13 +201,13 @@ export class LogWindow {
 
 const noCounts = (): Record<LogLevel, number> => ({ DEBUG: 0, INFO: 0, WARNING: 0, ERROR: 0 })
 
-/** As UTF-8. */
+/** The size as UTF-8. */
 function bytesIn(text: string): number {
   let bytes = text.length
   for (let at = 0; at < text.length; at += 1) {
     const code = text.charCodeAt(at)
     if (code < 0x80) continue
-    // A pair of surrogates is four bytes, each half of it two.
+    // A surrogate pair takes four bytes, two per half.
     bytes += code < 0x800 || (code >= 0xd800 && code <= 0xdfff) ? 1 : 2
   }
   return bytes

@@ -11,7 +11,7 @@ import type { HeadFormat } from '../../shared/log-record.ts'
 
 export interface MergedSource {
   readonly jobId: JobId
-  /** Before each of its lines. */
+  /** Shown before each of its lines. */
   readonly name: string
 }
 
@@ -19,11 +19,10 @@ export interface MergedSnapshot extends ViewSnapshot {
   readonly counts: Readonly<Record<LogLevel, number>>
   readonly liveCount: number
   readonly newLineCount: number
-  /** Lines with a match, among those held. */
+  /** Matching lines among the loaded ones. */
   readonly matches: number
 }
 
-/** Before there is a view. */
 export const EMPTY_MERGED: MergedSnapshot = {
   shownLevels: new Set(LOG_LEVELS),
   counts: { DEBUG: 0, INFO: 0, WARNING: 0, ERROR: 0 },
@@ -39,7 +38,7 @@ export const EMPTY_MERGED: MergedSnapshot = {
 
 const FIRST_BYTES = 131_072
 const MAX_LAG_BYTES = 1_048_576
-/** After this, the view does not wait for logs without lines. */
+/** After this time, the view no longer waits for logs without lines. */
 const BEGIN_WITHIN_MS = 1_500
 const NAME_CHARS = 24
 
@@ -103,7 +102,7 @@ export class MergedView extends TerminalView<MergedSnapshot> {
     this.afterScroll()
   }
 
-  /** Searches the lines held; 1 and -1 go to the next and the previous match. */
+  /** Searches the loaded lines; 1 and -1 go to the next and the previous match. */
   find(text: string, direction: 0 | 1 | -1): void {
     this.#query = text
     if (direction === 0 || text === '') this.#match = -1
@@ -185,11 +184,11 @@ export class MergedView extends TerminalView<MergedSnapshot> {
 class MergedLines {
   readonly #maxLines: number
   readonly #sourceOf = new WeakMap<LogLine, number>()
-  /** Per log: whether its first lines have come. */
+  /** Per log: whether its first lines have arrived. */
   readonly #hasBegun: boolean[]
   #early: { line: LogLine; at: string; order: number }[] | null = []
   #lines: LogLine[] = []
-  /** Of the record that each log is in. */
+  /** Per log: the time of the current record. */
   readonly #lastAt: string[]
 
   constructor(sources: number, maxLines = 20_000) {
@@ -202,12 +201,11 @@ class MergedLines {
     return this.#lines
   }
 
-  /** Which log a line is from. */
   sourceOf(line: LogLine): number {
     return this.#sourceOf.get(line) ?? 0
   }
 
-  /** The first lines of all logs are held back until each has some, or `begin` is called. */
+  /** Holds back the first lines of all logs until each log has some, or until `begin` is called. */
   add(source: number, lines: readonly LogLine[], format?: HeadFormat): Appended {
     for (const line of lines) this.#sourceOf.set(line, source)
     this.#hasBegun[source] = true
@@ -219,7 +217,7 @@ class MergedLines {
     return this.#hasBegun.every(Boolean) ? this.begin() : NOTHING
   }
 
-  /** A log may have no lines yet; stop waiting for it. */
+  /** Stops waiting: a log may have no lines yet. */
   begin(): Appended {
     const early = this.#early ?? []
     this.#early = null
@@ -239,7 +237,7 @@ class MergedLines {
 
 const NOTHING: Appended = { added: 0, dropped: 0, skippedBytes: 0 }
 
-/** A sortable time; empty: the line states none. */
+/** A sortable time; empty: the line has none. */
 function timeOf({ raw }: LogLine, format: HeadFormat | undefined): string {
   const head = readHead(raw, format)
   return head === null ? '' : `${head.date} ${head.time}.${head.fraction.padEnd(9, '0')}`

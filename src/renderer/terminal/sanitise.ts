@@ -1,8 +1,8 @@
 /**
- * Log text comes from spiders and the sites they read: it is untrusted. A terminal obeys what it is shown, so of all
- * control sequences only colours survive (SGR 0–4, 7 and their resets, 16, 256 and true colours). Titles, hyperlinks,
- * clipboard writes (OSC), device queries, cursor movement, blinking and concealed text do not, nor do characters that
- * reverse the reading direction.
+ * Log text comes from spiders and the sites they read: it is untrusted. A terminal executes control sequences, so only
+ * colours are kept (SGR 0–4, 7 and their resets, 16, 256 and true colours). Titles, hyperlinks, clipboard writes (OSC),
+ * device queries, cursor movement, blinking and concealed text are removed, and so are characters that reverse the
+ * reading direction.
  */
 export function sanitiseLine(text: string): string {
   if (!SUSPECT.test(text)) return text
@@ -13,7 +13,7 @@ export function sanitiseLine(text: string): string {
       const codes = end === 'm' ? colourCodes(parameters) : ''
       if (codes === '') return ''
       coloured = true
-      // Protected from the following steps by a marker that the text itself can no longer contain.
+      // A marker that the text itself can no longer contain protects this from the following steps.
       return `${MARK}[${codes}m`
     })
     .replace(OTHER_ESCAPE, '')
@@ -30,7 +30,7 @@ export function withoutColours(sanitised: string): string {
 /** Log text as plain text, safe to show anywhere. */
 export const plainText = (text: string): string => withoutColours(sanitiseLine(text))
 
-// A private-use character: STRING_SEQUENCE removes it from the input first, so it can only come from us.
+// A private-use character: STRING_SEQUENCE removes it from the input first, so it can only come from this code.
 const MARK = '\ue0ff'
 const SUSPECT = /[\u0000-\u0008\u000a-\u001f\u007f-\u009f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069\ue0ff]/
 /**
@@ -44,7 +44,7 @@ const OTHER_ESCAPE = /\u001b(?:[ -/]{0,4}[0-~])?/g
 const UNWANTED = /[\u0000-\u0008\u000a-\u001f\u007f-\u009f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/g
 const SGR = /\u001b\[[0-9;]*m/g
 
-/** The colour codes of one SGR sequence; the others (blink, conceal, fonts) are dropped. */
+/** The colour codes of one SGR sequence; drops the others (blink, conceal, fonts). */
 function colourCodes(parameters: string): string {
   if (!/^[0-9;]*$/.test(parameters)) return ''
   const codes = parameters.split(';').map(Number)

@@ -33,14 +33,13 @@ export function parseColours(sanitised: string): StyledText {
   }
 }
 
-/** A reset forgets what came before it. Bounded: a spider may change its colours without end. */
+/** A reset drops all codes before it. Bounded: a spider may change its colours without end. */
 function after(codes: string, more: string): string {
   if (more === '' || more === '0') return ''
   const [, sinceReset] = /(?:^|;)0;(.*)$/.exec(more) ?? []
   return sinceReset ?? (codes === '' || codes.length > 100 ? more : `${codes};${more}`)
 }
 
-/** Joins parts into one text. */
 export function joinStyled(parts: readonly (StyledText | { text: string; codes: string })[]): StyledText {
   const runs: Run[] = []
   let text = ''
@@ -54,7 +53,7 @@ export function joinStyled(parts: readonly (StyledText | { text: string; codes: 
   return { text, runs }
 }
 
-/** The characters from `from` to `to` for the terminal; later layers paint over earlier ones where they meet. */
+/** The characters from `from` to `to` for the terminal; later layers override earlier ones. */
 export function paint(text: string, from: number, to: number, layers: readonly (readonly Run[])[]): string {
   const edges = new Set([from, to])
   for (const layer of layers) {

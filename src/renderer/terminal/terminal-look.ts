@@ -4,7 +4,7 @@ import { cellsOf } from './cells.ts'
 /** A terminal that only displays: no input, no cursor, no links. */
 export function createTerminal(): Terminal {
   const terminal = new Terminal({
-    // For the width of characters.
+    // Needed for the width of characters.
     allowProposedApi: true,
     convertEol: true,
     disableStdin: true,
@@ -13,7 +13,7 @@ export function createTerminal(): Terminal {
     fontFamily: "ui-monospace, 'JetBrains Mono', 'SF Mono', Menlo, Consolas, 'DejaVu Sans Mono', monospace",
     fontSize: 12,
     lineHeight: 1.4,
-    // Only the visible rows are ever in it (log-screen.ts).
+    // The terminal only ever has the visible rows (log-screen.ts).
     scrollback: 0,
     minimumContrastRatio: 4.5,
     // Links in a log are never opened.
@@ -25,7 +25,7 @@ export function createTerminal(): Terminal {
   return terminal
 }
 
-/** The same widths as where rows are cut. A row that xterm still took for longer must not wrap (DECAWM). */
+/** The same widths as used to cut rows. If xterm still considers a row too long, it must not wrap (DECAWM). */
 const WIDTHS: IUnicodeVersionProvider = {
   version: 'scrapdeck',
   wcwidth: cellsOf,
@@ -71,5 +71,5 @@ export const GUTTER = '38;2;84;98;117'
 export const MARKED = '48;2;40;52;84'
 export const MATCH = '48;2;92;74;28'
 export const ACTIVE_MATCH = '48;2;200;146;26;30'
-/** Of the logs in a merged view. */
+/** SGR codes for the logs in a merged view. */
 export const SOURCE_COLOURS = ['34', '35', '36', '33', '32', '94', '95', '96']

@@ -2,17 +2,16 @@ import { type LogLevel, type LogLine, plainLine } from './log-line.ts'
 import { LogScreen, type ScreenRow } from './log-screen.ts'
 import { LogViewport, type ViewRow } from './log-viewport.ts'
 
-/** What a component shows around any terminal. A new object for every change. */
+/** The state that a component shows around any terminal. A new object for every change. */
 export interface ViewSnapshot {
   readonly shownLevels: ReadonlySet<LogLevel>
-  /** Lines held. */
   readonly lineCount: number
   readonly isFollowing: boolean
-  /** Lines that arrived while the reader was scrolled elsewhere; null: some are not even held. */
+  /** Lines that arrived while the reader was elsewhere; null: some are not even loaded. */
   readonly newLineCount: number | null
   readonly isWrapping: boolean
   readonly showsTimes: boolean
-  /** The end of what is shown, for screen readers and tests. */
+  /** The last visible lines, for screen readers and tests. */
   readonly lastLines: string
 }
 
@@ -21,7 +20,7 @@ const LAST_LINES_FOR_READERS = 120
 const LAST_LINES_EVERY_MS = 500
 const FLOOD_FRAME_MS = 50
 
-/** Lines in one terminal: which are visible, and when they are painted. A subclass provides them. */
+/** Lines in one terminal: which are visible, and when they are painted. A subclass provides the lines. */
 export abstract class TerminalView<Snapshot extends ViewSnapshot> {
   protected readonly viewport = new LogViewport(() => this.lines)
   protected readonly screen: LogScreen
@@ -55,7 +54,6 @@ export abstract class TerminalView<Snapshot extends ViewSnapshot> {
   protected abstract makeSnapshot(common: ViewSnapshot, rows: readonly ViewRow[]): Snapshot
   protected abstract goToStart(): void
 
-  /** Whether lines arrive faster than they can be read. */
   protected get isFlooded(): boolean {
     return false
   }
@@ -80,7 +78,6 @@ export abstract class TerminalView<Snapshot extends ViewSnapshot> {
     return this.#snapshot
   }
 
-  /** Puts the terminal into the page. */
   open(element: HTMLElement): void {
     this.screen.open(element)
     this.layOut()
@@ -127,7 +124,7 @@ export abstract class TerminalView<Snapshot extends ViewSnapshot> {
     this.invalidate()
   }
 
-  /** Scrolls by a key; false if the key does not scroll. */
+  /** Scrolls by a key; false: the key does not scroll. */
   scrollBy(key: string): boolean {
     const page = Math.max(1, this.screen.size.rows - 2)
     if (key === 'PageUp' || key === 'PageDown') this.#scroll(key === 'PageUp' ? -page : page)
@@ -167,7 +164,7 @@ export abstract class TerminalView<Snapshot extends ViewSnapshot> {
     this.invalidate()
   }
 
-  /** At most one frame at a time, however much happens. */
+  /** Schedules at most one frame at a time, however much happens. */
   protected invalidate(): void {
     if (this.#isPainting || this.isClosed) {
       this.#isStale = true
@@ -175,7 +172,7 @@ export abstract class TerminalView<Snapshot extends ViewSnapshot> {
     }
     this.#isPainting = true
     const frame = () => requestAnimationFrame(() => void this.#paint())
-    // In a flood each frame shows all other lines: fewer frames leave more time to read them.
+    // In a flood each frame replaces all lines: fewer frames leave more time to read them.
     if (this.isFlooded) setTimeout(frame, FLOOD_FRAME_MS)
     else frame()
   }
@@ -202,7 +199,7 @@ export abstract class TerminalView<Snapshot extends ViewSnapshot> {
     if (this.#isStale) this.invalidate()
   }
 
-  /** The browser lays these out although they are invisible: not with each frame of a flood. */
+  /** The browser lays these out although they are invisible, so not with each frame of a flood. */
   #lastLines(): string {
     const nowMs = performance.now()
     if (this.isFlooded && nowMs - this.#lastLinesAtMs < LAST_LINES_EVERY_MS) return this.#snapshot.lastLines

@@ -84,7 +84,7 @@ function BuildLog({ environment }: { environment: Environment }) {
 
 const TEXT_MAX = 2_000_000
 
-/** The log as it grows, at most its last 2,000,000 characters; starts over when the environment is built again. */
+/** The log as it grows, at most its last 2,000,000 characters; restarts when the environment is built again. */
 function useBuildLog({ id, state }: Environment) {
   const { client } = useApi()
   const [round, setRound] = useState(0)
@@ -114,7 +114,7 @@ function useBuildLog({ id, state }: Environment) {
     }
   }, [client, id, round])
 
-  // The log has ended and the build starts again: another log begins.
+  // The log has ended and the build starts again with a new log.
   const [before, setBefore] = useState(state)
   if (state !== before) {
     setBefore(state)

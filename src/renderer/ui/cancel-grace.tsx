@@ -8,13 +8,12 @@ import { texts } from '../../shared/texts/ui/shared.ts'
 export const GRACE_MS = 5_000
 
 export interface Grace<Id extends string = string> {
-  /** The ids of the rows that are cancelled. */
   ids: readonly Id[]
-  /** Absent: the notice counts the jobs. */
+  /** Absent: the notice shows the number of jobs. */
   name?: string
-  /** The number of jobs that were cancelled at once, with these. */
+  /** The number of jobs that were cancelled immediately, together with these. */
   others?: number
-  /** Cancels those that were not undone. */
+  /** Cancels those that the user did not undo. */
   send: (ids: Id[]) => unknown
   /** Restores the others. */
   undo?: () => Promise<unknown>
@@ -49,7 +48,7 @@ export function cancelSoon<Id extends string>({ ids, send, ...grace }: Grace<Id>
   showNotice({ id: notice, autoClose: false, withCloseButton: false, message: <GraceNotice notice={notice} /> })
 }
 
-/** Undoes the cancel of one; false: it was already sent. */
+/** Undoes one cancel; false: it was already sent. */
 export function undoCancel(id: string): boolean {
   const one = usePendingCancels.getState().byId.get(id)
   if (one === undefined) return false

@@ -5,19 +5,17 @@ import { FormFailure } from './fields/form-failure.tsx'
 import { texts } from '../../shared/texts/ui/shared.ts'
 
 interface ConfirmDialogProps {
-  /** A question that names the object. */
   title: string
-  /** What will happen. */
   children: ReactNode
   /** The button's label: a verb, with its object if the title does not name it. */
   act: string
   onAct: () => void
   isActing?: boolean
-  /** Why the action was refused, if no notice says so. */
+  /** Why the action was refused, unless a notice shows it. */
   error?: unknown
   /** The action destroys nothing. */
   isHarmless?: boolean
-  /** Enter triggers the action at once. */
+  /** Enter triggers the action immediately. */
   focusesAct?: boolean
   /** The label of the button that cancels. */
   keep?: string

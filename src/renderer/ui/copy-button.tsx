@@ -3,7 +3,6 @@ import { IconCheck, IconCopy } from '@tabler/icons-react'
 import { notifyDone, notifyError } from './notify.tsx'
 import { texts } from '../../shared/texts/ui/shared.ts'
 
-/** Copies `value`; `what` is its name for the tooltip: `Copy the job ID`. */
 export function CopyButton({ value, what }: { value: string; what: string }) {
   return (
     <MantineCopyButton value={value}>
@@ -18,7 +17,6 @@ export function CopyButton({ value, what }: { value: string; what: string }) {
   )
 }
 
-/** Machine-readable text, with a button that copies it. */
 export function CopyText({ value, what }: { value: string; what: string }) {
   return (
     <>
@@ -27,14 +25,12 @@ export function CopyText({ value, what }: { value: string; what: string }) {
   )
 }
 
-/** Copies a text and confirms it with `done`. */
 export const copyText = (text: string, done: string): void =>
   void navigator.clipboard.writeText(text).then(
     () => notifyDone(`${done}.`),
     (error: unknown) => notifyError(texts.couldNotCopy, error)
   )
 
-/** Copies a log, or the selected part of it. */
 export const copyLog = (text: string): void =>
   void navigator.clipboard.writeText(text).then(
     () => notifyDone(texts.logCopied),

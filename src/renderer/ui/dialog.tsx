@@ -4,7 +4,7 @@ import classes from './dialog.module.css'
 import { Kbd, modKey } from './kbd.tsx'
 
 /**
- * The one dialog. Its first field has the focus, even if it appears later; the focus never leaves the dialog; and
+ * The common dialog. Its first field gets the focus, even if it appears later; the focus never leaves the dialog; and
  * Ctrl-Enter presses the main button, whatever has the focus.
  */
 export function Dialog({ children, ...props }: ModalProps) {
@@ -32,10 +32,10 @@ function HeldFocus() {
   useEffect(() => {
     const dialog = anchor.current!.closest<HTMLElement>('[role=dialog]')!
     const own = dialog.contains(document.activeElement) ? (document.activeElement as HTMLElement) : null
-    // Mantine focuses the marked element, or else the button that closes the dialog.
+    // Mantine focuses the marked element, or else the close button.
     if (dialog.querySelector('[data-autofocus]') === null) (own ?? firstIn(dialog))?.setAttribute('data-autofocus', '')
     let isUsed = false
-    /** The focused element and its parents: if it goes, the nearest that is left gets the focus. */
+    /** The focused element and its parents: if it disappears, the nearest remaining parent gets the focus. */
     let path: Element[] = []
     const follow = ({ target }: Event) => {
       path = []
@@ -78,7 +78,6 @@ interface DialogFootProps {
   children: ReactNode
 }
 
-/** The buttons of a dialog, visible however long it is. */
 export function DialogFoot({ says, children }: DialogFootProps) {
   return (
     <footer className={classes.foot}>
@@ -92,7 +91,6 @@ export function DialogFoot({ says, children }: DialogFootProps) {
   )
 }
 
-/** One or two sentences that explain a dialog's question. */
 export function DialogText({ children }: { children: ReactNode }) {
   return <div className={`${classes.text} dim`}>{children}</div>
 }

@@ -12,7 +12,6 @@ const KIND_WORDS: Record<Environment['kind'], string> = {
   requirements: texts.requirementsEnvironment
 }
 
-/** `Main`, `From requirements 7be1f0c2`. */
 export function environmentName({ id, kind }: Pick<Environment, 'id' | 'kind'>): string {
   return kind === 'requirements' ? `${KIND_WORDS[kind]} ${id.slice(0, 8)}` : KIND_WORDS[kind]
 }
@@ -34,7 +33,6 @@ const STATE_LOOK: Record<Environment['state'], { tone: Tone; shape: ReactNode; w
   ready: { tone: 'ok', word: texts.environmentReady, shape: <IconCheck size={14} stroke={2.2} aria-hidden /> }
 }
 
-/** The shape and word of its state. */
 export function EnvironmentStateText({ environment: { state } }: { environment: Environment }) {
   const { tone, shape, word } = STATE_LOOK[state]
   return (
@@ -67,7 +65,7 @@ const START_WORDS: Record<StartMode['mode'], string> = {
   cold: texts.startCold
 }
 
-/** Warm is the normal state: shown quietly, and in lists without its text; cold is explained. */
+/** Warm is the normal state: inconspicuous, and without its text in lists; cold is explained. */
 export function StartModeText({ start, isBrief = false }: { start: StartMode; isBrief?: boolean }) {
   return (
     <Flex component="span" align="baseline" gap={6} className={classes.start}>

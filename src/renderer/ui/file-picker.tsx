@@ -1,13 +1,12 @@
 import type { RefObject } from 'react'
 
 interface FilePickerProps {
-  /** What it picks: `Requirements file`. */
+  /** The label, such as `Requirements file`. */
   label: string
   /** Absent: picks a whole folder. */
   accept?: string
   multiple?: boolean
   onFiles: (files: readonly File[]) => void
-  /** The visible button clicks this input. */
   inputRef: RefObject<HTMLInputElement | null>
 }
 
@@ -16,7 +15,7 @@ export function FilePicker({ label, accept, multiple = false, onFiles, inputRef 
   return (
     <input
       ref={(element) => {
-        // React does not know this attribute; every browser we support does.
+        // React does not know this attribute; every supported browser does.
         if (accept === undefined) element?.setAttribute('webkitdirectory', '')
         inputRef.current = element
       }}

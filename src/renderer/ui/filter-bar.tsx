@@ -10,11 +10,9 @@ interface FilterBarProps {
   chips?: readonly { label: string; onRemove: () => void }[]
   /** null: nothing is filtered. */
   onClear: (() => void) | null
-  /** Its fields. */
   children: ReactNode
 }
 
-/** The filters of a list, below the head of its screen. */
 export function FilterBar({ chips = [], onClear, children }: FilterBarProps) {
   return (
     <Group gap={8} className={classes.bar} role="group" aria-label={texts.filter}>
@@ -37,9 +35,7 @@ export function FilterBar({ chips = [], onClear, children }: FilterBarProps) {
 }
 
 export interface FilterBoxProps {
-  /** `Filter nodes` */
   label: string
-  /** What it searches. */
   placeholder: string
   value: string
   onChange: (value: string) => void
@@ -48,7 +44,7 @@ export interface FilterBoxProps {
   inputRef?: RefObject<HTMLInputElement | null>
 }
 
-/** Filters a screen's table while typing; Esc clears and leaves it. */
+/** Filters a screen's table while typing; Esc clears and leaves the box. */
 export function FilterBox({ label, placeholder, value, onChange, onClear, inputRef }: FilterBoxProps) {
   return (
     <TextInput

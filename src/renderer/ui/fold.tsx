@@ -6,14 +6,13 @@ import { texts } from '../../shared/texts/ui/shared.ts'
 
 interface FoldProps {
   title: string
-  /** What it contains, in a line. */
+  /** Its content, in one line. */
   summary: ReactNode
-  /** Something in it is invalid: it opens, so that the field is visible. */
+  /** A field in it is invalid: it opens to show that field. */
   isWrong?: boolean
   children: ReactNode
 }
 
-/** A section of a form that most users never open: collapsed, it summarises what it contains. */
 export function Fold({ title, summary, isWrong = false, children }: FoldProps) {
   const [isOpened, setOpened] = useState(false)
   if (isWrong && !isOpened) setOpened(true)

@@ -1,7 +1,6 @@
 import classes from './kbd.module.css'
 import { texts } from '../../shared/texts/ui/shared.ts'
 
-/** A keyboard key. */
 export function Kbd({ children }: { children: string }) {
   return <kbd className={classes.kbd}>{children}</kbd>
 }

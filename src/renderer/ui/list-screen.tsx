@@ -19,24 +19,22 @@ interface ListScreenProps<Row> {
   actions?: ReactNode
   /** The key `/` focuses it. */
   filterBox?: FilterBoxProps | undefined
-  /** The screen's keys and the title that the `?` overlay lists them under; default: the screen's title. */
+  /** The screen's keys, and their title in the `?` overlay; default: the screen's title. */
   keys?: readonly KeyBinding[]
   keysTitle?: string
-  /** Shown in place of everything below the head. */
+  /** Replaces everything below the head. */
   instead?: ReactNode
-  /** Between the head and the list: a filter bar. */
   bar?: ReactNode
   query: QueryStateProps<unknown>['query']
   /** Completes "Could not load …". */
   what: string
-  /** Shows the skeleton although the query has data. */
+  /** Shows the skeleton even if the query has data. */
   isLoading?: boolean
   table: Omit<VirtualTableProps<Row>, 'label' | 'primary'> & { label?: string }
-  /** Beside the list: the row that is open. */
+  /** Shown beside the list: the open row. */
   pane?: ReactNode
 }
 
-/** A screen that is one list: its head, its table with loading, error and empty states, and the pane of one row. */
 export function ListScreen<Row>(props: ListScreenProps<Row>) {
   const { title, filterBox, keys = [], query, what, table } = props
   const filterInput = useRef<HTMLInputElement>(null)
@@ -70,7 +68,6 @@ export function ListScreen<Row>(props: ListScreenProps<Row>) {
   )
 }
 
-/** The part above a list: the head of the screen, and what belongs below it. */
 export function ListHead({ children }: { children: ReactNode }) {
   return (
     <Stack gap={8} className={classes.head}>
@@ -79,12 +76,11 @@ export function ListHead({ children }: { children: ReactNode }) {
   )
 }
 
-/** A list and, beside it, the pane of the row that is open. */
 export function ListAndPane({ children }: { children: ReactNode }) {
   return <div className={`${classes.split} grow`}>{children}</div>
 }
 
-/** Options of an infinite list, newest first, whose pages name the place of the next one as `nextBefore`. */
+/** Options of an infinite list, newest first, whose pages have the position of the next one in `nextBefore`. */
 export const PAGED = {
   initialPageParam: undefined,
   getNextPageParam: <Before,>({ nextBefore }: { nextBefore: Before | null }) => nextBefore ?? undefined,
@@ -93,7 +89,7 @@ export const PAGED = {
 
 type RowOf<List> = List extends readonly (infer Row)[] ? Row : never
 
-/** The rows of all pages loaded so far, and what loads the next page when the end of the list is in sight. */
+/** The rows of all loaded pages, and the function that loads the next page when the end of the list is near. */
 export function usePages<Page, Key extends keyof Page>(
   list: UseInfiniteQueryResult<InfiniteData<Page, unknown>>,
   key: Key

@@ -6,15 +6,12 @@ import { plural } from './numbers.ts'
 import { texts } from '../../shared/texts/ui/shared.ts'
 
 interface MarksBarProps {
-  /** How many are marked, and what one is called. */
   count: number
   noun: string
-  /** The actions on all of them. */
   children: ReactNode
   onClear: () => void
 }
 
-/** Below a list: what can be done with the marked rows. */
 export function MarksBar({ count, noun, children, onClear }: MarksBarProps) {
   return (
     <Group gap={8} className={classes.bar} role="toolbar" aria-label={texts.selectedToolbar(noun)}>

@@ -1,4 +1,4 @@
-/** How instants are written, in any zone, by the browser's calendar. Formatters are cached: one costs over 100 uses. */
+/** Formats times in any zone by the browser's calendar. Formatters are cached: one costs over 100 uses. */
 const formats = new Map<string, Intl.DateTimeFormat>()
 
 export function zoneFormat(kind: string, options: Intl.DateTimeFormatOptions): Intl.DateTimeFormat {
@@ -8,7 +8,6 @@ export function zoneFormat(kind: string, options: Intl.DateTimeFormatOptions): I
   return kept
 }
 
-/** This machine's zone. */
 export const localZone = (): string => Intl.DateTimeFormat().resolvedOptions().timeZone
 
 /** `14:00` if it is today, otherwise `23 Nov, 14:00` or `1 Jun 2031, 09:00`; with seconds if they are not zero. */

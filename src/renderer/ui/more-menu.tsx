@@ -7,11 +7,9 @@ interface MoreMenuProps {
   /** Size of the button, in pixels. */
   size?: number
   isVertical?: boolean
-  /** Items of a Menu. */
   children: ReactNode
 }
 
-/** More actions, behind three dots. */
 export function MoreMenu({ label, size, isVertical = false, children }: MoreMenuProps) {
   const Icon = isVertical ? IconDotsVertical : IconDots
   return (

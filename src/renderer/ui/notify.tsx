@@ -6,25 +6,25 @@ import { texts } from '../../shared/texts/ui/shared.ts'
 
 const UNDO_MS = 10_000
 let nextId = 1
-/** Further notices would be queued invisibly, where their Undo could not be reached. */
+/** Further notices would be queued invisibly, and their Undo could not be reached. */
 const SHOWN_AT_ONCE = 50
 let shown = 0
 
-/** A row of the frame, so that notices cover nothing: lists end above them, with their last row and their buttons. */
+/** A row of the frame, so that notices cover nothing: lists, with their buttons, end above them. */
 export function Notices() {
   return <Notifications position="bottom-left" limit={SHOWN_AT_ONCE} withinPortal={false} />
 }
 
-/** The newest is on top: it is visible however many there are, and the others keep their places. */
+/** The newest is on top: it is always visible, and the others keep their places. */
 export function showNotice(notice: NotificationData): void {
   notifications.show({ withBorder: true, priority: ++shown, ...notice })
 }
 
-/** The notice that still offers Undo, by what was changed. */
+/** The notice that still offers Undo, by the changed thing. */
 const offered = new Map<string, string>()
 
 /**
- * Says what was done and offers Undo for 10 s. `about` names what was changed: an earlier notice about it closes,
+ * Confirms an action and offers Undo for 10 s. `about` names the changed thing: an earlier notice about it closes,
  * because its Undo would restore an outdated state.
  */
 export function notifyUndo(text: string, undo: () => void | Promise<unknown>, about?: string): void {
@@ -52,7 +52,7 @@ export function notifyUndo(text: string, undo: () => void | Promise<unknown>, ab
   })
 }
 
-/** Says what was done, with a link to it: `act` is the button's label. */
+/** Confirms an action, with a link: `act` is the button's label. */
 export function notifyLink(text: string, act: string, open: () => void): void {
   showNotice({ autoClose: 8000, message: <TextWithButton text={text} act={act} onAct={open} /> })
 }
@@ -69,12 +69,11 @@ function TextWithButton({ text, act, onAct }: { text: string; act: string; onAct
   )
 }
 
-/** Confirms an action whose effect is not visible on the screen. */
 export function notifyDone(text: string): void {
   showNotice({ message: text, autoClose: 4000 })
 }
 
-/** `what` says what failed: `Could not drain eu-1`. Stays until it is closed. */
+/** `what` is the failure: `Could not drain eu-1`. Stays until it is closed. */
 export function notifyError(what: string, error: unknown): void {
   showNotice({ title: what, message: explainError(error).text, color: 'red', autoClose: false })
 }

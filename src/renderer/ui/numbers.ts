@@ -21,6 +21,6 @@ export function formatSeconds(seconds: number): string {
   return texts.hoursAndMinutes(Math.floor(whole / 3600), Math.floor((whole % 3600) / 60))
 }
 
-/** `3 nodes · 24 slots · 1 with problems`: skips what is unknown or not worth mentioning. */
+/** `3 nodes · 24 slots · 1 with problems`: omits facts that are unknown or not worth mentioning. */
 export const joinFacts = (...facts: readonly (string | false | null | undefined)[]): string =>
   facts.filter(Boolean).join(' · ')

@@ -12,12 +12,11 @@ interface PanelProps {
   note?: ReactNode
   /** On the right of the head: a legend, a button. */
   aside?: ReactNode
-  /** No padding: for tables and lists that bring their own. */
+  /** No padding: for tables and lists with their own. */
   flush?: boolean
   children: ReactNode
 }
 
-/** A card with an optional head. */
 export function Panel({ title, note, aside, flush = false, children }: PanelProps) {
   return (
     <section className={`${classes.panel} card`}>
@@ -37,7 +36,6 @@ export function Panel({ title, note, aside, flush = false, children }: PanelProp
   )
 }
 
-/** Label and value on one line; stack several for the facts about an object. */
 export function FieldRow({ label, children }: { label: ReactNode; children: ReactNode }) {
   return (
     <div className={classes.field}>
@@ -55,7 +53,7 @@ interface ScreenHeadProps {
   children?: ReactNode
 }
 
-/** The head of a screen: its name, its views, an unobtrusive note, actions on the right. */
+/** The head of a screen: name, views, a note, and actions on the right. */
 export function ScreenHead({ title, views, note, children }: ScreenHeadProps) {
   return (
     <Group gap="6px 12px" mih={30} className={classes.screenHead}>
@@ -88,7 +86,6 @@ export function DetailPane({ label, isWide = false, children }: DetailPaneProps)
   )
 }
 
-/** What a pane shows, by a name that may be long, and lines below it. */
 export function PaneTitle({ title, children }: { title: ReactNode; children?: ReactNode }) {
   return (
     <div className={classes.paneTitle}>
@@ -98,7 +95,7 @@ export function PaneTitle({ title, children }: { title: ReactNode; children?: Re
   )
 }
 
-/** A text whose lines count, such as JSON or a traceback. */
+/** Preformatted text, such as JSON or a traceback. */
 export function CodeBlock({ label, children }: { label: string; children: string }) {
   return (
     <pre className={`${classes.code} box break`} aria-label={label}>
@@ -107,7 +104,7 @@ export function CodeBlock({ label, children }: { label: string; children: string
   )
 }
 
-/** A screen of panels one below the other, which scrolls as a whole. `isNarrow`: of forms and texts, not of tables. */
+/** A screen of panels, one below another, which scrolls as a whole. `isNarrow`: for forms and texts, not tables. */
 export function PanelsScreen({ isNarrow = false, children }: { isNarrow?: boolean; children: ReactNode }) {
   return (
     <Stack gap={12} className={`${panelsScreenClasses.screen} grow`} data-narrow={isNarrow || undefined}>
@@ -119,13 +116,11 @@ export function PanelsScreen({ isNarrow = false, children }: { isNarrow?: boolea
 interface PaneHeadProps {
   /** Completes "Close …". */
   what: string
-  /** Its name and state. */
   children: ReactNode
   menu?: ReactNode
   onClose: () => void
 }
 
-/** The head of a detail pane: what it shows, and a button that closes it. */
 export function PaneHead({ what, children, menu, onClose }: PaneHeadProps) {
   return (
     <Flex component="header" align="center" gap={8} className={paneHeadClasses.head}>

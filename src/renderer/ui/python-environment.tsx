@@ -10,7 +10,6 @@ import { texts } from '../../shared/texts/ui/shared.ts'
 
 const NOT_STEPPED: Progress = { text: texts.creatingEnvironment, done: false, share: null }
 
-/** Creates the local node's Python environment: a button that turns into a progress bar. */
 export function CreateEnvironment({ primary = false }: { primary?: boolean }) {
   const { client, query } = useApi()
   const { may } = useMay('environments.change', 'everywhere')

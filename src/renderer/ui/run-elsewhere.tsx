@@ -10,7 +10,6 @@ import { Dialog, DialogFoot, DialogText } from './dialog.tsx'
 import { notifyDone, notifyError } from './notify.tsx'
 import { texts } from '../../shared/texts/ui/shared.ts'
 
-/** Gives up the live runs of a node that does not respond, after explaining what that means. */
 export function RunElsewhereButton({ nodeId, nodeName }: { nodeId: NodeId; nodeName: string }) {
   const { client, query } = useApi()
   const { may } = useMay('jobs.run')

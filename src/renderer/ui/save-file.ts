@@ -1,4 +1,3 @@
-/** Hands a file to the browser, which saves it where it saves downloads. */
 export function saveFile(name: string, parts: BlobPart[], type?: string): void {
   const link = document.createElement('a')
   link.href = URL.createObjectURL(new Blob(parts, type === undefined ? {} : { type }))

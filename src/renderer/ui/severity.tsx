@@ -4,7 +4,7 @@ import classes from './status.module.css'
 import type { Tone } from './status.tsx'
 import { texts } from '../../shared/texts/ui/shared.ts'
 
-/** Colour, shape and word of each severity, the worst first: the shape alone must be enough. */
+/** Colour, shape and word of each severity, worst first: the shape alone must be distinguishable. */
 export const SEVERITY_LOOK: Record<AlertSeverity, { tone: Tone; Icon: typeof IconInfoCircleFilled; word: string }> = {
   critical: { tone: 'bad', Icon: IconAlertOctagonFilled, word: texts.critical },
   warning: { tone: 'wait', Icon: IconAlertTriangleFilled, word: texts.warning },
@@ -13,7 +13,6 @@ export const SEVERITY_LOOK: Record<AlertSeverity, { tone: Tone; Icon: typeof Ico
 
 export const SEVERITIES = Object.keys(SEVERITY_LOOK) as AlertSeverity[]
 
-/** The shape of a severity, with its name for screen readers. */
 export function SeverityIcon({ severity, size = 14 }: { severity: AlertSeverity; size?: number }) {
   const { tone, Icon, word } = SEVERITY_LOOK[severity]
   return <Icon className={`tone-${tone}`} size={size} role="img" aria-label={word} style={{ flex: 'none' }} />

@@ -13,7 +13,6 @@ interface EmptyStateProps {
   action?: ReactNode
 }
 
-/** Nothing here, why, and what to do: for first use and for lists emptied by a filter. */
 export function EmptyState({ icon, title, children, action }: EmptyStateProps) {
   return (
     <Stack align="center" gap={6} py={48} px={24} ta="center" className={classes.empty}>
@@ -29,12 +28,11 @@ interface NoMatchProps extends Omit<EmptyStateProps, 'action'> {
   onClear: () => void
 }
 
-/** A list that its filter emptied. */
 export function NoMatch({ onClear, ...props }: NoMatchProps) {
   return <EmptyState {...props} action={<Button onClick={onClear}>{texts.clearFilter}</Button>} />
 }
 
-/** What failed, why, what next; with Retry. `what` completes "Could not load …". */
+/** What failed, why, and what to do; with Retry. `what` completes "Could not load …". */
 export function ErrorState({ what, error, onRetry }: { what: string; error: unknown; onRetry?: () => void }) {
   const { title, text, code } = explainError(error)
   return (

@@ -17,7 +17,7 @@ import { texts } from '../../shared/texts/ui/shared.ts'
 
 export type Tone = 'run' | 'ok' | 'bad' | 'wait' | 'lost' | 'off'
 
-/** Colour, shape and word of each status: the shape alone must be enough. */
+/** Colour, shape and word of each status: the shape alone must be distinguishable. */
 export const STATUS_LOOK: Record<ShownStatus, { tone: Tone; Icon: typeof IconCheck; word: string }> = {
   queued: { tone: 'wait', Icon: IconClock, word: texts.queued },
   starting: { tone: 'run', Icon: IconCircleHalf2, word: texts.starting },
@@ -30,17 +30,16 @@ export const STATUS_LOOK: Record<ShownStatus, { tone: Tone; Icon: typeof IconChe
   unknown: { tone: 'lost', Icon: IconHelpHexagon, word: texts.unknown }
 }
 
-/** The dot of a running job is scaled to look as large as the other shapes. */
+/** Scales the dot of a running job to look as large as the other shapes. */
 const sizedAs = (status: ShownStatus, size: number) =>
   status === 'running' ? { size: size - 4, style: { margin: 2 }, stroke: 2.2 } : { size, stroke: 2.2 }
 
-/** The shape of a status, with its name for screen readers. */
 export function StatusIcon({ status, size = 14 }: { status: ShownStatus; size?: number }) {
   const { tone, Icon, word } = STATUS_LOOK[status]
   return <Icon className={`tone-${tone}`} {...sizedAs(status, size)} role="img" aria-label={word} />
 }
 
-/** Shape and word. `word` replaces the status while a request is not confirmed: `cancelling…`. */
+/** `word` replaces the status while a request is not confirmed: `cancelling…`. */
 export function StatusText({ status, word, title }: { status: ShownStatus; word?: string; title?: string }) {
   const { tone, Icon } = STATUS_LOOK[status]
   return (

@@ -7,7 +7,6 @@ import { newAlertRule } from '../state/open-dialogs.ts'
 import { useHasOperation } from '../state/remote-engines.ts'
 import { texts } from '../../shared/texts/ui/shared.ts'
 
-/** What an alert rule can watch. */
 export type Watched =
   | { project: ProjectName; spider: string }
   | { scheduleId: ScheduleId; project: ProjectName | null }
@@ -30,7 +29,6 @@ const OF_NODE: readonly Entry[] = [
   ['node_stuck', texts.whenNodeStuck]
 ]
 
-/** Opens the alert rule editor, filled in for this spider, schedule or node. */
 export function TellMe({ of, ...button }: { of: Watched } & ButtonProps) {
   if (!useMayTell(of)) return null
   return (
@@ -47,7 +45,6 @@ export function TellMe({ of, ...button }: { of: Watched } & ButtonProps) {
   )
 }
 
-/** The same as items of another menu; nothing for users without the permission. */
 export function TellMeItems({ of }: { of: Watched }) {
   if (!useMayTell(of)) return null
   const scope = 'nodeId' in of ? { nodeId: of.nodeId } : of

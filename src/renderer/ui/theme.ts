@@ -41,7 +41,6 @@ const dark: MantineColorsTuple = [
 
 const SMALL = { defaultProps: { size: 'xs' } }
 
-/** Mantine, calmer and denser. Its colours come from theme.css. */
 export const theme = createTheme({
   primaryColor: 'indigo',
   primaryShade: { light: 6, dark: 4 },
@@ -80,7 +79,7 @@ export const theme = createTheme({
         overlayProps: { backgroundOpacity: 0.35 },
         closeButtonProps: { size: 26, iconSize: 16, 'aria-label': texts.close },
         styles: { title: { fontSize: 15, fontWeight: 600, color: 'var(--text)' } },
-        // Keys typed after Esc are for the screen: nothing of it may still be there.
+        // Keys typed after Esc are for the screen, so the closed element must be gone at once.
         transitionProps: { duration: 100, exitDuration: 0 }
       }
     }),

@@ -19,7 +19,7 @@ export function RelativeTime(props: { atMs: number | null; suffix?: string; abse
 export function Runtime({ startedAtMs, endedAtMs }: { startedAtMs: number | null; endedAtMs: number | null }) {
   if (startedAtMs === null) return null
   if (endedAtMs !== null)
-    // Clocks of nodes differ: a run that seems to begin after its end took no time.
+    // Node clocks differ: a run that seems to begin after its end took no time.
     return <span title={formatInstant(startedAtMs)}>{formatRuntime(Math.max(0, endedAtMs - startedAtMs))}</span>
   return <RunningTime startedAtMs={startedAtMs} />
 }

@@ -1,13 +1,13 @@
 import { useEffect, useRef, useState } from 'react'
 import { notifyDone, notifyError } from './notify.tsx'
 
-/** Runs one download at a time; unmounting aborts it. `progress`: as reported; null: none runs. */
+/** Runs one download at a time; unmounting aborts it. `progress`: as reported; null: none is running. */
 export function useDownload(failure: string) {
   const [progress, setProgress] = useState<number | null>(null)
   const running = useRef<AbortController | null>(null)
   useEffect(() => () => running.current?.abort(), [])
 
-  /** `work` returns what was done, in words. */
+  /** `work` resolves to the result, in words. */
   const start = async (work: (signal: AbortSignal, onProgress: (progress: number) => void) => Promise<string>) => {
     const controller = new AbortController()
     running.current = controller

@@ -12,7 +12,7 @@ export interface EnginesInUse {
 }
 
 /**
- * Which engine serves this page and which leads; null while there is only one. Refetched after a reconnect: another
+ * Which engine serves this page and which one leads; null if there is only one. Refetched after a reconnect: another
  * engine may respond then, and a change of leader ends all connections.
  */
 export function useEnginesInUse(): EnginesInUse | null {
@@ -32,13 +32,16 @@ export function useEnginesInUse(): EnginesInUse | null {
   return { own: own?.engine ?? null, isOwnLeading: own?.leads === true, leader }
 }
 
-/** The one of several engines on one database that serves this page. */
+/** The engine that serves this page, of several on one database. */
 interface EngineInUse {
   engine: string
   leads: boolean
 }
 
-/** Each engine responds itself, even if it forwards all other calls. null: there is only one, or it does not say. */
+/**
+ * Each engine answers this itself, even if it forwards all other calls. null: there is only one, or it does not report
+ * its name.
+ */
 async function askEngineInUse(): Promise<EngineInUse | null> {
   if (!hasBrowserSession()) return null
   const response = await fetch(new URL('../health/live', document.baseURI).href)

@@ -32,7 +32,6 @@ export function usePauseSwitch() {
   }
 }
 
-/** The same for one project. */
 export function useProjectPause({ name, settings: { paused } }: Project) {
   const { query } = useApi()
   const { mutate, isPending } = useMutation(

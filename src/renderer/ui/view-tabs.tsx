@@ -8,7 +8,6 @@ interface ViewTabsProps {
   views: readonly { to: LinkProps['to']; word: string }[]
 }
 
-/** The views of a screen, after its title. */
 export function ViewTabs({ of, views }: ViewTabsProps) {
   return (
     <nav className={`${classes.tabs} box fixed`} aria-label={texts.viewsOf(of)}>

@@ -6,7 +6,7 @@ import { formatMoment } from './moment.ts'
 import { formatInstant } from './time.tsx'
 import { texts } from '../../shared/texts/ui/shared.ts'
 
-/** What a queued job waits for, in words; if a time ends the wait, a countdown to it. */
+/** The reason why a queued job waits; if a time ends the wait, with a countdown. */
 export function WaitingText({ waiting }: { waiting: Waiting | null }) {
   if (waiting === null) return texts.nextInQueue
   if (waiting.untilMs === undefined) return <span title={waiting.text}>{withShortIds(waiting.text)}</span>
@@ -24,7 +24,7 @@ function WaitingUntil({ waiting, untilMs }: { waiting: Waiting; untilMs: number 
 export function waitingWords({ code, text, untilMs }: Waiting, nowMs: number): string {
   if (untilMs === undefined) return text
   if (untilMs <= nowMs) return code === 'retry_wait' ? texts.retryingNow : texts.dueNow
-  // Rounded up: it never says 0 s while it waits.
+  // Rounded up, so that it never shows 0 s during the wait.
   if (code === 'retry_wait') return texts.retryIn(formatAge(untilMs - nowMs + 999))
   if (code === 'not_before') return texts.notBefore(formatMoment(untilMs, nowMs))
   return texts.waitsForMore(text, formatAge(untilMs - nowMs + 999))

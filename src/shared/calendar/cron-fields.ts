@@ -3,12 +3,12 @@ export interface CronFields {
   minutes: number[]
   hours: number[]
   hasSeconds: boolean
-  /** Minutes or hours are `*` or stepped: the rule follows elapsed time and names no times of day. */
+  /** Minutes or hours are `*` or stepped: the rule follows elapsed time, not times of day. */
   isOpen: boolean
   days: DayFields
 }
 
-/** Which days match; null: any. All values are listed, with numbers in ascending order. */
+/** Which days match; null: any. Lists all values, with numbers in ascending order. */
 export interface DayFields {
   /** `1` to `31`, `L` (the last), `15W` (the nearest weekday), `LW` (the last weekday). */
   daysOfMonth: string[] | null

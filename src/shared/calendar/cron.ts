@@ -1,4 +1,4 @@
-/** Cron expressions on a calendar without clock changes. A wall is what a clock shows, read as UTC. */
+/** Cron expressions on a calendar without clock changes. A wall is the time that a clock shows, read as UTC. */
 import { type CronFields, readCron } from './cron-fields.ts'
 import { dayAtOrAfter, DayTable, type Month } from './days.ts'
 

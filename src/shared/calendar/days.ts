@@ -1,6 +1,6 @@
 /**
- * The days of cron expressions, as one number for each month: bit 0 is its first day. Which days match depends only on
- * the month's length and the weekday on which it begins, so each is computed once for 28 kinds of months.
+ * The days of cron expressions, as one number per month: bit 0 is its first day. Which days match depends only on the
+ * month's length and its first weekday, so each is computed once for 28 kinds of months.
  */
 import type { DayFields } from './cron-fields.ts'
 
@@ -15,7 +15,7 @@ export interface Month {
 }
 
 const DAY_MS = 86_400_000
-/** Clocks west of Greenwich show 1969 when searches begin. Searches end before 2300. */
+/** Each kind of each month recurs within 40 years, such as 29 February on a Monday before and after 2100. */
 const FIRST_YEAR = 1969
 const END_YEAR = 2300
 const ALL_DAYS = 0x7fff_ffff
@@ -29,7 +29,7 @@ export function monthOf(day: number): Month | undefined {
   return monthAt(indexOf(day))
 }
 
-/** Created when first needed: all of them would take a twentieth of the start of the service. */
+/** Created on demand: creating all would take a twentieth of the service's start. */
 function monthAt(index: number): Month | undefined {
   if (index < 0 || index >= (END_YEAR - FIRST_YEAR) * 12) return undefined
   return (months[index] ??= makeMonth(index))
@@ -42,8 +42,8 @@ function makeMonth(index: number): Month {
 }
 
 /**
- * The first day at or after `day` whose bit is set, not after the month of `untilDay`; null if there is none. `bitsOf`
- * must depend on nothing but the month's number, length and first weekday.
+ * The first day at or after `day` whose bit is set, not after the month of `untilDay`; null: none. `bitsOf` must depend
+ * only on the month's number, length and first weekday.
  */
 export function dayAtOrAfter(day: number, untilDay: number, bitsOf: (month: Month) => number): number | null {
   let index = indexOf(day)
@@ -62,7 +62,6 @@ export function dayAtOrAfter(day: number, untilDay: number, bitsOf: (month: Mont
   return null
 }
 
-/** Whether the bit of a day is set; `day` must be in the month. */
 export function hasDay(bits: number, month: Month, day: number): boolean {
   return ((bits >>> (day - month.firstDay)) & 1) === 1
 }

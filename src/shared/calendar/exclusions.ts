@@ -9,8 +9,8 @@ const NOTHING = new Int32Array(0)
 const dateSets = new WeakMap<readonly string[], Set<number>>()
 
 /**
- * The times that a timing excludes. Each excluded expression is one bit, set for every hour, minute and second that it
- * names. A time is excluded on days with these expressions if the three have one of these bits in common.
+ * The times that a timing excludes. Each excluded expression has one bit, set for every hour, minute and second that it
+ * names. A time is excluded on days with these expressions if all three share one of these bits.
  */
 export class Exclusions {
   readonly dates: ReadonlySet<number>
@@ -65,9 +65,9 @@ export class FreeWalls {
   readonly #cron: CompiledCron
   readonly #exclusions: Exclusions
   readonly #budget: SearchBudget
-  /** By month and its kind: the days with a free time, including excluded dates. */
+  /** By month and kind of month: the days with a free time, including excluded dates. */
   readonly #freeDays = new Map<number, number>()
-  /** By the expressions that exclude times there: the first free second of a day, an hour, a minute. */
+  /** By the expressions that exclude times: the first free second of a day, an hour, a minute. */
   readonly #ofDay = new Map<number, number | null>()
   readonly #ofHour = new Map<number, number | null>()
   readonly #ofMinute = new Map<number, number | null>()

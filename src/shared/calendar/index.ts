@@ -1,7 +1,7 @@
 /**
- * When schedules fire, and when windows of time recur: the only calendar in the product, shared by engine and UI. All
- * functions are pure and use UTC milliseconds. A timing must be valid (`problemOfTiming`) before it is passed to the
- * other functions.
+ * When schedules fire, and when time windows recur: the only calendar in the product, shared by engine and UI. All
+ * functions are pure and use UTC milliseconds. A timing must be valid (`problemOfTiming`) before it is passed to other
+ * functions.
  */
 export { type Builder, readBuilder, writeBuilder } from './builder.ts'
 export { nextOccurrence, type OccurrenceRange, occurrencesOf, occurrencesToShow } from './occurrences.ts'

@@ -22,7 +22,7 @@ const LAST_MS = Date.UTC(2300, 0, 1)
 /** The cost of a stretch, which may have to be found first: a third of a millisecond. */
 const STRETCH_WORK = 1_000
 const INTERVAL_WORK = 4
-/** Stretches that a search for one moment may cross for free: ordinary rules fire within these. */
+/** Searches end here and start no earlier than 1970. */
 const CROSSED_FREE = 4
 
 export interface OccurrenceRange {
@@ -43,7 +43,7 @@ export function occurrencesOf(
   return [...iterate(timing, range, budget)]
 }
 
-/** Like occurrencesOf, for display only: those that were found within the budget. */
+/** As occurrencesOf, for display only: those found within the budget. */
 export function occurrencesToShow(timing: ScheduleTiming, range: OccurrenceRange): Occurrence[] {
   const found: Occurrence[] = []
   try {
@@ -163,7 +163,7 @@ function cronMoment(timing: ScheduleTiming, means: CronMeans, firstMs: number, u
   return null
 }
 
-/** Whether clocks skip a wall of this rule where the stretch begins. All skipped walls run once, at the change. */
+/** Whether clocks skip a wall of this rule at the start of the stretch. All skipped walls run once, at the change. */
 function hasRunAtShift(timing: ScheduleTiming, { cron, walls, exclusions }: CronMeans, stretch: Stretch): boolean {
   if (cron.isOpen || timing.gap === 'skip') return false
   const untilWallMs = stretch.startMs + stretch.offsetMs

@@ -1,14 +1,14 @@
 import type { ScheduleTiming } from '../contract/schedules.ts'
 import { ScrapdeckError } from '../errors.ts'
 
-/** Steps over days, hours, minutes and seconds: some 10 ms, fifty times what ordinary timings need. */
+/** Steps over days, hours, minutes and seconds: some 10 ms, fifty times the need of ordinary timings. */
 const WORK_MAX = 100_000
 /** The clock changes of a zone in a year that is not cached yet: half a millisecond. */
 const ZONE_YEAR_WORK = 5_000
 const YEAR_MS = 364 * 86_400_000
 const SHOWN = 3
 
-/** A timing whose rules and exclusions interlock so that its run times take too long to find. */
+/** A timing whose rules and exclusions combine so that finding its run times takes too long. */
 export class TimingTooCostly extends ScrapdeckError {
   constructor({ rules, excludedCrons }: ScheduleTiming) {
     const shown = excludedCrons.slice(0, SHOWN).map((expression) => `"${expression}"`)
@@ -25,7 +25,6 @@ export class TimingTooCostly extends ScrapdeckError {
   }
 }
 
-/** Limits the work of one call, however many rules, exclusions and occurrences it combines. */
 export class SearchBudget {
   readonly #timing: ScheduleTiming
   readonly #years: Set<number>

@@ -4,7 +4,7 @@ import { formatLocal, formatOffset, stretchAt } from './zones.ts'
 
 export interface TextValues {
   nominalMs: number
-  /** null: it has not fired before; the placeholder becomes empty. */
+  /** null: it has never fired; the placeholder becomes empty. */
   previousMs: number | null
   nowMs: number
   zone: string
@@ -21,20 +21,20 @@ const PLACEHOLDER = /\{([a-z_]+)(?::([^{}]*)|\.([^{}]+))?\}/g
 const LITERAL = /\{\{/g
 const MAY_HAVE_PLACEHOLDER = /\{[a-z_]/
 const MOMENTS = ['nominal', 'previous', 'now']
-/** Limit per text: far more than users write, few enough to be expanded in a millisecond. */
+/** Per text: far more than users write, few enough to expand in a millisecond. */
 const PLACEHOLDERS_MAX = 1_000
 /** Expanded statistics of a job can be long. */
 const EXPANDED_MAX = 16_000_000
 
 /**
- * Replaces placeholders. Unknown ones stay as they are (`problemOfText` reports them earlier). Throws BAD_INPUT or
+ * Replaces placeholders. Unknown ones stay unchanged (`problemOfText` reports them earlier). Throws BAD_INPUT or
  * REQUEST_TOO_LARGE if there are too many, or if the result is too long.
  */
 export function expandText(text: string, values: TextValues): string {
   if (!MAY_HAVE_PLACEHOLDER.test(text)) return text.replace(LITERAL, '{')
   let count = 0
   let length = 0
-  // A literal brace is never inside of a placeholder.
+  // A literal brace is never inside a placeholder.
   const pieces = text.split('{{').map((piece) =>
     piece.replace(PLACEHOLDER, (whole, word: string, format: string | undefined, name: string | undefined) => {
       const expanded = valueOf(values, { whole, word, format, name })
@@ -75,7 +75,7 @@ function valueOf(values: TextValues, { whole, word, format, name }: Placeholder)
   return whole
 }
 
-/** Reports the first unknown placeholder, or that there are too many; null: the text can be expanded. */
+/** Reports the first unknown placeholder, or too many of them; null: the text can be expanded. */
 export function problemOfText(text: string, place: 'schedule' | 'chain' = 'schedule'): string | null {
   if (!MAY_HAVE_PLACEHOLDER.test(text)) return null
   const known = [...MOMENTS, 'schedule', ...(place === 'chain' ? ['job', 'outcome'] : [])]

@@ -1,4 +1,4 @@
-/** Spans of time that recur each day or week, such as maintenance windows. */
+/** Time spans that recur each day or week, such as maintenance windows. */
 import { WEEKDAYS } from '../time.ts'
 import { formatLocal, momentOfWall, stretchAt } from './zones.ts'
 
@@ -13,9 +13,8 @@ const DAY_MS = 86_400_000
 const PERIOD_MS = { day: DAY_MS, week: 7 * DAY_MS }
 
 /**
- * The window that is open at this moment, or else the next one; null: all are over. Later ones have the same times on
- * the clocks of the zone. A window does not contain times that clocks skip, and contains times that they show twice
- * both times. Pure.
+ * The current window, else the next one; null: all are over. Later windows have the same times on the zone's clocks. A
+ * window excludes times that clocks skip, and includes repeated times both times. Pure.
  */
 export function windowFrom(
   { fromMs, untilMs, repeats }: Windows,
@@ -36,7 +35,7 @@ export function windowFrom(
   }
 }
 
-/** Whether each window is over before the next one begins. Pure. */
+/** Whether each window ends before the next one begins. Pure. */
 export function areApart({ fromMs, untilMs, repeats }: Windows): boolean {
   if (repeats === null) return true
   return wallOf(repeats.zone, untilMs) - wallOf(repeats.zone, fromMs) <= PERIOD_MS[repeats.every]
@@ -71,7 +70,7 @@ function readWall(zone: string, atMs: number): Wall {
 
 const wallOf = (zone: string, atMs: number): number => atMs + stretchAt(zone, atMs).offsetMs
 
-/** The first moment at which clocks show this, or have skipped it. */
+/** The first moment at which clocks show this time or have skipped it. */
 function beginOf(zone: string, wallMs: number): number {
   const atMs = momentOfWall(zone, wallMs)
   const { startMs, offsetMs, previousOffsetMs } = stretchAt(zone, atMs)
@@ -80,7 +79,7 @@ function beginOf(zone: string, wallMs: number): number {
   return atMs - startMs < backMs ? atMs - backMs : atMs
 }
 
-/** From when on clocks never show an earlier time again. */
+/** From when on clocks never again show an earlier time. */
 function endOf(zone: string, wallMs: number): number {
   const lastMs = wallMs - 1
   const atMs = momentOfWall(zone, lastMs)

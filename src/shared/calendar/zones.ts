@@ -1,7 +1,7 @@
 /** Time zones as stretches of constant offset, read from `Intl` and cached: within one, clocks need only arithmetic. */
 import { twoDigits } from '../time.ts'
 
-/** A period in which a zone's clocks show UTC plus `offsetMs`. Walls are what clocks show, read as UTC. */
+/** A period in which a zone's clocks show UTC plus `offsetMs`. Walls are the times that clocks show, read as UTC. */
 export interface Stretch {
   startMs: number
   endMs: number
@@ -36,7 +36,7 @@ export function listZones(): string[] {
 
 /**
  * The stretch that contains `atMs`, cut off four days outside the 364-day chunk around it; any other end is a clock
- * change. Throws RangeError if there is no such zone.
+ * change. Throws RangeError for an unknown zone.
  */
 export function stretchAt(name: string, atMs: number): Stretch {
   const zone = zoneOf(name)
@@ -53,7 +53,9 @@ export function stretchAt(name: string, atMs: number): Stretch {
   throw new RangeError(`${atMs} is not a time.`)
 }
 
-/** When clocks in the zone show this wall (read as UTC). A wall that they skip is moved past the gap, by its length. */
+/**
+ * When clocks in the zone show this wall (read as UTC). Moves a skipped wall past the gap, by the length of the gap.
+ */
 export function momentOfWall(name: string, wallMs: number): number {
   const guessMs = wallMs - stretchAt(name, wallMs).offsetMs
   const atMs = wallMs - stretchAt(name, guessMs).offsetMs

@@ -39,19 +39,19 @@ const NewPassword = z
   .max(200)
 
 export const Me = z.object({
-  /** null: the owner, with the password of the service (`scrapdeck credentials`), its socket or its desktop. */
+  /** null: the owner, through the password of the service (`scrapdeck credentials`), its socket or its desktop. */
   userId: UserId.nullable(),
   name: z.string(),
   /** The names of its roles, for display. */
   role: ShownRole,
-  /** Permissions in all projects (null: only in those named), and the complete ones in each project with more. */
+  /** Permissions in all projects (null: only in those named), and the complete set per project with more. */
   permissions: z.object({
     everywhere: z.array(KnownPermission).nullable(),
     projects: z.record(AnyProjectName, z.array(KnownPermission)),
-    /** By tag of nodes, for the nodes that have it. */
+    /** By node tag. */
     nodeGroups: z.record(z.string(), z.array(KnownPermission))
   }),
-  /** The same for clients that know only the built-in roles: the highest one whose permissions it all has. */
+  /** The same for clients that know only built-in roles: the highest one whose permissions are all included. */
   everywhere: z.enum(ROLES).nullable(),
   projects: z.record(AnyProjectName, z.enum(PROJECT_ROLES)),
   nodeGroups: ShownNodeGroupRoles,
@@ -73,10 +73,10 @@ export const User = z.object({
   /** A disabled user cannot log in, and its tokens are refused. */
   enabled: z.boolean(),
   hasPassword: z.boolean(),
-  /** The password alone is not enough; a code of an authenticator app is needed. */
+  /** The password alone is not enough: a code of an authenticator app is needed. */
   hasAuthenticator: z.boolean(),
   passkeyCount: z.number().int(),
-  /** Where the user is managed. Other than `local`, the groups there define the user's own roles. */
+  /** Where the user is managed. Unless `local`, the groups there determine the user's own roles. */
   origin: z.enum(['local', 'oidc', 'proxy', 'plugin']),
   createdAtMs: z.number(),
   /** Last login or use of a token, to the minute; null: never. */
@@ -106,7 +106,7 @@ export const AccessToken = z.object({
 export type AccessToken = z.infer<typeof AccessToken>
 
 export const Session = z.object({
-  /** Useless for logging in. */
+  /** Cannot be used to log in. */
   id: z.string(),
   /** null: the service's own password. */
   userId: UserId.nullable(),
@@ -120,7 +120,6 @@ export const Session = z.object({
   lastSeenAtMs: z.number(),
   address: z.string(),
   userAgent: z.string(),
-  /** Whether this request belongs to the session. */
   isCurrent: z.boolean()
 })
 export type Session = z.infer<typeof Session>
@@ -132,7 +131,7 @@ export const NewUser = z.object({
   role: GivenRole.nullable(),
   projects: ProjectRoles.default({}),
   nodeGroups: NodeGroupRoles.default({}),
-  /** Groups that the user joins at once. */
+  /** Groups that the user joins immediately. */
   groups: z.array(GroupId).max(200).default([]),
   /** For a person. Absent: the user cannot log in, but can have tokens. */
   password: NewPassword.optional()
@@ -168,7 +167,6 @@ export const NewAccessToken = z.object({
 })
 export type NewAccessToken = z.infer<typeof NewAccessToken>
 
-/** Users who have the group's roles in addition to their own. */
 export const Group = z.object({
   id: GroupId,
   name: z.string(),
@@ -277,16 +275,16 @@ export const sessionsContract = {
   /** Browser sessions, newest first: the caller's own; for an owner, those of all users. */
   list: read('read', 'GET /sessions', 'caller').output(z.object({ sessions: z.array(Session) })),
 
-  /** Ends at once; its responses in progress are cut off. */
+  /** Ends immediately; its responses in progress are cut off. */
   revoke: write('read', 'DELETE /sessions/{id}', 'caller')
     .input(z.object({ id: z.string().max(100) }))
     .output(z.object({ revoked: z.literal(true) }))
 }
 
-/** A program that requests a token. It states all of this itself. */
+/** A program that requests a token. The program states all fields itself. */
 export const SignInRequester = z.object({
   client: z.enum(Object.keys(SIGN_IN_CLIENTS) as [SignInClient, ...SignInClient[]]),
-  /** The computer on which it runs. */
+  /** The computer that runs the program. */
   host: ShownName.max(64),
   /** The account that runs the program there; empty: unknown. */
   user: z.union([z.literal(''), ShownName.max(64)]).default('')
@@ -298,7 +296,7 @@ const UserCode = z.string().regex(/^[A-Za-z]{4}-?[A-Za-z]{4}$/, 'A code has eigh
 
 /** A sign-in that waits for a user to type its code. */
 export const WaitingSignIn = SignInRequester.extend({
-  /** Where it began. */
+  /** The address from which it was requested. */
   address: z.string(),
   beganAtMs: z.number(),
   endsAtMs: z.number()
@@ -306,7 +304,7 @@ export const WaitingSignIn = SignInRequester.extend({
 export type WaitingSignIn = z.infer<typeof WaitingSignIn>
 
 export const SignInApproval = z.object({
-  /** Where the token goes: to the program with this challenge's verifier, or to the program that shows this code. */
+  /** Who gets the token: the program with this challenge's verifier, or the program that shows this code. */
   to: z.discriminatedUnion('kind', [
     z.object({
       kind: z.literal('redirect'),
@@ -323,7 +321,7 @@ export const SignInApproval = z.object({
 })
 export type SignInApproval = z.infer<typeof SignInApproval>
 
-/** Programs that users sign in with their browser. Refused unless the caller is a browser session. */
+/** Programs that users sign in with their browser. Only for browser sessions. */
 export const signInsContract = {
   /** Rejects with SIGN_IN_NOT_FOUND if no sign-in waits with this code. */
   get: read('read', 'GET /sign-ins/{userCode}', 'caller')
@@ -331,7 +329,8 @@ export const signInsContract = {
     .output(WaitingSignIn),
 
   /**
-   * Gives the program a token of the caller. `code`: for the program at the redirect address, once, within a minute.
+   * Gives the program a token of the caller. `code`: for the program at the redirect address, valid once, within a
+   * minute.
    */
   approve: write('read', 'POST /sign-ins', 'caller', { tellsSecret: 'again' })
     .input(SignInApproval)

@@ -3,7 +3,7 @@ import { AnyProjectName, ErrorGroupId, JobId } from './ids.ts'
 
 const Params = z.record(z.string(), z.unknown())
 
-/** What `subject` and `text` of an alert say (shared/texts); absent: an older server. */
+/** Codes for `subject` and `text` of an alert (shared/texts); absent: an older server. */
 export const ALERT_CODES = {
   subjectCode: z.string().optional(),
   subjectParams: Params.optional(),
@@ -11,7 +11,6 @@ export const ALERT_CODES = {
   params: Params.optional()
 }
 
-/** The end of the log of one run, as the run wrote it. */
 export const AlertLogExcerpt = z.object({
   /** `shop/prices` */
   subject: z.string(),
@@ -30,20 +29,19 @@ export const AlertFigureHistory = z.object({
   bars: z.array(z.object({ value: z.number(), tone: z.enum(['past', 'now', 'failed', 'succeeded']) })),
   fromMs: z.number(),
   untilMs: z.number(),
-  /** Says the same in words, with units, because not every user sees the bars. */
+  /** The same in words with units, because not every user sees the bars. */
   caption: z.string(),
   captionCode: z.string().optional(),
   captionParams: Params.optional()
 })
 export type AlertFigureHistory = z.infer<typeof AlertFigureHistory>
 
-/** What helps to judge an alert, as of this request. null: there is none, or it could not be read in time. */
+/** Helps to judge an alert, as of this request. null: there is none, or it could not be read in time. */
 export const AlertEvidence = z.object({ log: AlertLogExcerpt.nullable(), history: AlertFigureHistory.nullable() })
 export type AlertEvidence = z.infer<typeof AlertEvidence>
 
-/** The alerts that a rule would have sent in the past. */
 export const AlertRulePreview = z.object({
-  /** How often it would have fired, not only the listed alerts. */
+  /** How often it would have fired, including alerts beyond the listed ones. */
   fired: z.number().int(),
   /** The newest 50. */
   alerts: z.array(
@@ -56,9 +54,9 @@ export const AlertRulePreview = z.object({
     })
   ),
   fromMs: z.number(),
-  /** False: for part of the time there is not enough data, or too much to evaluate. */
+  /** False: some of the period has too little data, or too much to evaluate. */
   isComplete: z.boolean(),
-  /** What is unknown, for people; may be empty. */
+  /** What is unknown, as text; may be empty. */
   note: z.string(),
   noteCode: z.string().optional(),
   noteParams: Params.optional()
@@ -78,11 +76,10 @@ const ofSpider = { project: AnyProjectName, spider: z.string() }
 export const AlertReport = z.object({
   fromMs: z.number(),
   untilMs: z.number(),
-  /** Jobs that ended. */
   runs: RunCounts,
-  /** In the same time before. */
+  /** In the same length of time before. */
   runsBefore: RunCounts,
-  /** The 20 spiders with most failed and lost runs. */
+  /** The 20 spiders with the most failed and lost runs. */
   failing: z.array(
     z.object({
       ...ofSpider,
@@ -98,11 +95,11 @@ export const AlertReport = z.object({
     /** The 20 that most runs logged. */
     groups: z.array(z.object({ id: ErrorGroupId, project: AnyProjectName, title: z.string(), runs: z.number().int() }))
   }),
-  /** The newest 20 runs that succeeded, but unlike earlier ones. */
+  /** The newest 20 successful runs that were unlike earlier ones. */
   unusual: z.array(z.object({ ...ofSpider, text: z.string(), code: z.string().optional(), params: Params.optional() })),
   /** The 10 spiders whose runs took longest. */
   slowest: z.array(z.object({ ...ofSpider, runs: z.number().int(), medianMs: z.number(), longestMs: z.number() })),
-  /** null: the caller does not see all projects. */
+  /** null: the caller may not see all projects. */
   service: z
     .object({
       alertsFired: z.number().int(),
@@ -114,7 +111,7 @@ export const AlertReport = z.object({
       diskFreePercent: z.number().nullable()
     })
     .nullable(),
-  /** False: there were too many jobs to consider all of them for the lists of spiders. */
+  /** False: there were too many jobs to include all in the lists of spiders. */
   isComplete: z.boolean()
 })
 export type AlertReport = z.infer<typeof AlertReport>

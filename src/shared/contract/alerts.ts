@@ -47,16 +47,16 @@ export const AlertRuleSettings = AlertScope.extend({
   /** How long the condition must hold before the alert fires. */
   forSeconds: z.number().int().min(0).max(31_622_400),
   severity: AlertSeverity,
-  /** Who is responsible, for the message: a name, a team. */
+  /** The responsible person or team, for the message. */
   owner: z.string().max(200).default(''),
   channels: Channels,
-  /** Alerts that share one message: all of the rule, of a project, of a node, or each in its own. */
+  /** Which alerts share a message: all of the rule, of a project, of a node, or none. */
   groupBy: AlertGrouping.default('rule'),
   /** How long a message waits for others of its group. */
   gatherSeconds: z.number().int().min(0).max(3_600).default(30),
-  /** Sent again after this time until it is acknowledged; null: sent once. */
+  /** The interval of reminders until it is acknowledged; null: no reminders. */
   repeatSeconds: z.number().int().min(60).max(31_622_400).nullable().default(14_400),
-  /** Also sent to these channels if it is not acknowledged for this time. */
+  /** Also sent to these channels if it stays unacknowledged for this time. */
   escalation: z
     .object({ afterSeconds: z.number().int().min(60).max(2_678_400), channels: Channels.min(1) })
     .nullable()
@@ -88,11 +88,10 @@ export type AlertLabels = z.infer<typeof AlertLabels>
 export const AlertState = z.enum(['pending', 'firing', 'resolved'])
 export type AlertState = z.infer<typeof AlertState>
 
-/** One time that a rule's condition held. */
 export const Alert = z.object({
   id: AlertId,
   ruleId: AlertRuleId,
-  /** As it was then: the rule may have been changed or removed. */
+  /** The name at that time: the rule may have been changed or removed. */
   ruleName: z.string(),
   watch: AlertWatch,
   severity: AlertSeverity,
@@ -111,16 +110,16 @@ export const Alert = z.object({
   acknowledged: z.object({ by: z.string(), atMs: z.number() }).nullable(),
   /** Why it is not sent now; null: it is sent. */
   muted: z.enum(['silenced', 'node_down', 'node_cordoned']).nullable(),
-  /** It started and stopped too often lately, so it stays until it has been quiet for a while. */
+  /** It started and stopped too often lately, so it stays open until it has been quiet for a while. */
   isFlapping: z.boolean()
 })
 export type Alert = z.infer<typeof Alert>
 
-/** Repeats each day or week, at the same times on the clocks of the zone: a maintenance window. */
+/** Repeats each day or week, at the same times on the zone's clocks: a maintenance window. */
 export const SilenceRepeat = z.object({
   every: z.enum(['day', 'week']),
   zone: TimeZone,
-  /** No window begins from then on; null: until the silence is ended. */
+  /** No window begins after this; null: until the silence is ended. */
   endsMs: z.number().nullable().default(null)
 })
 export type SilenceRepeat = z.infer<typeof SilenceRepeat>
@@ -139,7 +138,7 @@ export const AlertSilence = AlertScope.extend({
 })
 export type AlertSilence = z.infer<typeof AlertSilence>
 
-/** Times of the day at which a channel sends only critical alerts; others wait until they end. */
+/** Times of day at which a channel sends only critical alerts; others wait until they end. */
 export const QuietHours = z.object({
   zone: TimeZone,
   /** `22:00`; after `until`: over midnight. */
@@ -150,7 +149,7 @@ export const QuietHours = z.object({
 })
 export type QuietHours = z.infer<typeof QuietHours>
 
-/** A report that a channel gets each day or week: runs, failures, new errors. */
+/** A daily or weekly report to a channel: runs, failures, new errors. */
 export const AlertDigest = z.object({
   every: z.enum(['day', 'week']),
   at: z.string().regex(/^([01]\d|2[0-3]):[0-5]\d$/, 'Write a time of day as 08:00'),
@@ -164,8 +163,8 @@ const Address = z.string().min(3).max(320)
 const Host = z.string().min(1).max(255)
 
 /**
- * Where messages go. The channel's `secret` has what others must not read: the password of the mail server, the whole
- * address of an incoming webhook (Slack, Discord, Teams), a bot's token, an integration key.
+ * The destination of messages. The channel's `secret` has the confidential part: the password of the mail server, the
+ * whole address of an incoming webhook (Slack, Discord, Teams), a bot's token, an integration key.
  */
 export const AlertTarget = z.discriminatedUnion('kind', [
   z.object({
@@ -187,9 +186,9 @@ export const AlertTarget = z.discriminatedUnion('kind', [
     url: z.string().max(2_000).default('https://events.pagerduty.com/v2/enqueue')
   }),
   z.object({ kind: z.literal('webhook'), url: z.string().min(1).max(2_000) }),
-  /** A command that the operator of the machine has named in `alert_commands`. Its input is the message, as JSON. */
+  /** A command from `alert_commands` of the configuration. Its input is the message, as JSON. */
   z.object({ kind: z.literal('command'), command: z.string().min(1).max(100) }),
-  /** A plugin of the configuration that has the hook `alert`. */
+  /** A plugin in the configuration with the hook `alert`. */
   z.object({ kind: z.literal('plugin'), plugin: z.string().min(1).max(100) }),
   /** Shown by the desktop app and by open pages. */
   z.object({ kind: z.literal('desktop') })
@@ -205,7 +204,7 @@ export const AlertChannelSettings = z.object({
   /** Messages over the limit are held; critical ones at twice the limit. null: no limit. */
   messagesPerHour: z.number().int().min(1).max(MAX_MESSAGES_PER_HOUR).nullable().default(null),
   digest: AlertDigest.nullable().default(null),
-  /** Only rules and alerts of these projects may use it; empty: all, including those of no project. */
+  /** Only rules and alerts of these projects may use it; empty: all, including those without a project. */
   projects: z.array(ProjectName).max(100).default([])
 })
 export type AlertChannelSettings = z.infer<typeof AlertChannelSettings>
@@ -229,7 +228,7 @@ const Secret = z.string().min(1).max(4_000)
 const RuleResult = z.object({ rule: AlertRule })
 const ChannelResult = z.object({
   channel: AlertChannel,
-  /** Only of a new webhook: `whsec_…`, shown once. */
+  /** Only for a new webhook: `whsec_…`, shown once. */
   secret: z.string().optional()
 })
 
@@ -244,19 +243,18 @@ export const AlertRuleState = AlertRule.extend({
 })
 export type AlertRuleState = z.infer<typeof AlertRuleState>
 
-/** A message of a desktop channel, ready to be shown. */
 export const AlertNotice = z.object({
   id: z.string(),
   atMs: z.number(),
   /** A notice replaces an earlier one of the same group. */
   groupId: z.string(),
-  /** null: it is about the end of alerts, or a test. */
+  /** null: it reports ended alerts, or is a test. */
   severity: AlertSeverity.nullable(),
   title: z.string(),
   body: z.string(),
   /** Firing alerts, in the order of the text; open the first one. */
   alertIds: z.array(AlertId),
-  /** Runs that have ended and could be retried. */
+  /** Ended runs that can be retried. */
   retryJobIds: z.array(JobId)
 })
 export type AlertNotice = z.infer<typeof AlertNotice>
@@ -265,7 +263,7 @@ export type AlertNotice = z.infer<typeof AlertNotice>
 const NoticePosition = z.string().regex(/^(?:0|msg_[0-9a-z]{1,12}_[0-9a-z]{1,10})$/)
 
 export const alertsContract = {
-  /** Firing ones first, the most severe first; then ended ones, newest first. Without those that only wait. */
+  /** Firing ones first, most severe first; then ended ones, newest first. Without pending ones. */
   list: read('read', 'GET /alerts', 'seen', { answerBytes: () => 1_500_000 })
     .input(
       z.object({
@@ -283,22 +281,24 @@ export const alertsContract = {
   evidence: read('read', 'GET /alerts/{id}/evidence', { id: 'alert' }, { answerBytes: () => 250_000 })
     .input(z.object({ id: AlertId }))
     .output(AlertEvidence),
-  /** Ends repeats and escalation; the end of the alert is still sent. */
+  /** Ends reminders and escalation; the end of the alert is still sent. */
   acknowledge: write('alerts.answer', 'POST /alerts/acknowledge', { ids: 'alerts' })
     .input(z.object({ ids: z.array(AlertId).min(1).max(1_000) }))
     .output(z.object({ acknowledged: z.number().int() })),
   /**
-   * Notices sent to desktop channels after this position, oldest first; without `after`: only the position to begin
-   * with. A change of kind `alerts` says that there may be more.
+   * Notices sent to desktop channels after this position, oldest first; without `after`: only the start position. A
+   * change of kind `alerts` means that there may be more.
    */
   notices: read('read', 'GET /alerts/notices', 'seen')
     .input(z.object({ after: NoticePosition.optional() }))
     .output(z.object({ notices: z.array(AlertNotice), after: NoticePosition })),
-  /** Undoes `acknowledge`: repeats and escalation continue, and what was due meanwhile is sent at once. */
+  /**
+   * Undoes `acknowledge`: reminders and escalation continue, and those that became due meanwhile are sent immediately.
+   */
   unacknowledge: write('alerts.answer', 'POST /alerts/unacknowledge', { ids: 'alerts' })
     .input(z.object({ ids: z.array(AlertId).min(1).max(1_000) }))
     .output(z.object({ unacknowledged: z.number().int() })),
-  /** A report on the last days, like the one that channels get for a day or a week. */
+  /** A report on the last days, like the daily or weekly one to channels. */
   report: read('read', 'GET /alerts/report', 'seen')
     .input(z.object({ days: z.coerce.number().int().min(1).max(7).default(1) }))
     .output(AlertReport)
@@ -309,7 +309,7 @@ export const alertRulesContract = {
   create: write('alerts.change', 'POST /alerts/rules', { project: 'maybeProject' })
     .input(AlertRuleSettings)
     .output(RuleResult),
-  /** What such a rule would have sent in the last days. Nothing is sent or stored. */
+  /** The messages that such a rule would have sent in the last days. Sends and stores nothing. */
   preview: ask('alerts.change', 'POST /alerts/rules/preview', { project: 'maybeProject' })
     .input(AlertRuleSettings.extend({ days: z.number().int().min(1).max(30).default(14) }))
     .output(AlertRulePreview),
@@ -350,7 +350,8 @@ export const alertSilencesContract = {
 
 export const alertChannelsContract = {
   /**
-   * The channels that the caller's rules may name. `projects`: limited to these of the caller's projects; empty: all.
+   * The channels that the caller's rules may use. `projects`: limits them to these of the caller's projects; empty:
+   * all.
    */
   names: read('alerts.change', 'GET /alerts/channels/names', 'seen').output(
     z.object({
@@ -378,11 +379,11 @@ export const alertChannelsContract = {
     .output(z.object({ ok: z.boolean(), answer: z.string(), conversation: z.array(z.string()) }))
 }
 
-/** What a channel receives, and a webhook of alerts gets as `data`. */
+/** The message to a channel, and the `data` of a webhook for alerts. */
 export interface AlertNews {
   kind: 'news' | 'repeat' | 'test' | 'report'
   ruleId: AlertRuleId
-  /** The same for all messages of one group to one channel: they belong to one thread. */
+  /** The same for all messages of one group to one channel, which form a thread. */
   groupId: string
   ruleName: string
   owner: string
@@ -394,10 +395,10 @@ export interface AlertNews {
   titleParams?: object
   firing: AlertView[]
   resolved: AlertView[]
-  /** Beyond those listed. */
+  /** The number of firing alerts that are not listed. */
   moreFiring: number
   moreResolved: number
-  /** Sent before, and still firing. */
+  /** Reported earlier and still firing. */
   stillFiring: number
   /**
    * The channel reached its limit with this message: until when non-critical messages (`all`: all messages) are held.

@@ -1,7 +1,9 @@
 import { z } from 'zod'
 import { pageBytes, read } from './operation.ts'
 
-/** Refused: the caller lacks a right. Failed: any other reason; then nothing has changed, unless an entry says so. */
+/**
+ * Refused: the caller lacks a permission. Failed: any other reason; then nothing has changed, unless an entry says so.
+ */
 export const AuditResult = z.enum(['done', 'refused', 'failed'])
 export type AuditResult = z.infer<typeof AuditResult>
 
@@ -12,14 +14,14 @@ export type AuditDoor = z.infer<typeof AuditDoor>
 export const AuditWho = z.object({
   /** null: the owner of this machine, or an unknown caller. */
   userId: z.string().nullable(),
-  /** For an unknown caller: the user name that was sent. */
+  /** For an unknown caller: the user name in the request. */
   name: z.string(),
   /** null: an unknown caller. */
   role: z.string().nullable(),
-  /** The token that was sent; null: none. */
+  /** The token in the request; null: none. */
   tokenId: z.string().nullable(),
   tokenName: z.string().nullable(),
-  /** The same for all requests of a session, and useless for logging in; null: none. */
+  /** The same for all requests of a session, and unusable for a login; null: none. */
   session: z.string().nullable()
 })
 export type AuditWho = z.infer<typeof AuditWho>
@@ -28,16 +30,15 @@ export type AuditWho = z.infer<typeof AuditWho>
 export const AuditField = z.object({ field: z.string(), before: z.string().nullable(), after: z.string().nullable() })
 export type AuditField = z.infer<typeof AuditField>
 
-/** What a change altered in one thing. */
 export const AuditChange = z.object({
   noun: z.string(),
-  /** For people; an id if there is no name. */
+  /** For display; the id if there is no name. */
   name: z.string(),
   fields: z.array(AuditField)
 })
 export type AuditChange = z.infer<typeof AuditChange>
 
-/** One operation of a caller, or several equal refusals within a minute. Its hash covers all of this. */
+/** One operation of a caller, or several equal refusals within a minute. Its hash covers all fields. */
 export const AuditRecord = z.object({
   /** Without gaps. */
   seq: z.number().int(),
@@ -47,7 +48,7 @@ export const AuditRecord = z.object({
   address: z.string().nullable(),
   door: AuditDoor,
   requestId: z.string(),
-  /** One of the contract (`nodes.update`) or of the Scrapyd API (`schedule.json`), `login` or `logout`. */
+  /** Of the contract (`nodes.update`), of the Scrapyd API (`schedule.json`), or `login` or `logout`. */
   operation: z.string(),
   project: z.string().nullable(),
   /** Things named in the request, at most 20; `moreTargets` counts the others. */
@@ -61,12 +62,11 @@ export const AuditRecord = z.object({
   code: z.string().nullable(),
   /** The number of equal requests: more than one only for refused and failed ones. */
   count: z.number().int(),
-  /** Something was too long for one entry. */
+  /** Some value was too long for the entry. */
   isCut: z.boolean()
 })
 export type AuditRecord = z.infer<typeof AuditRecord>
 
-/** An entry, with its place in the chain of hashes. */
 export const AuditEntry = AuditRecord.extend({
   /** The hash of the entry before it. */
   previousHash: z.string(),
@@ -83,17 +83,16 @@ export const AuditFilter = z.object({
   result: AuditResult.optional(),
   fromMs: z.coerce.number().int().min(0).optional(),
   untilMs: z.coerce.number().int().min(0).optional(),
-  /** Anywhere in the entry. */
+  /** Matches anywhere in the entry. */
   text: z.string().max(200).optional()
 })
 export type AuditFilter = z.infer<typeof AuditFilter>
 
-/** The end of the chain. */
 export const AuditHead = z.object({
   /** The newest entry; 0: there is none. */
   seq: z.number().int(),
   hash: z.string(),
-  /** The last entry that was deleted because of its age; 0: none. */
+  /** The last entry deleted because of its age; 0: none. */
   deletedSeq: z.number().int()
 })
 export type AuditHead = z.infer<typeof AuditHead>
@@ -119,7 +118,7 @@ export const auditContract = {
     )
     .output(z.object({ entries: z.array(AuditEntry), nextBefore: z.number().int().nullable() })),
 
-  /** Oldest first, without a filter: for copies that are continued where the last one ended. */
+  /** Oldest first, without a filter: for copies that continue where the last one ended. */
   export: read('audit.read', 'GET /audit/export', 'service', { answerBytes: pageBytes })
     .input(
       z.object({

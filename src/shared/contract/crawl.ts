@@ -12,7 +12,7 @@ const CRON = /^(?:@[a-z]+|\S+(?:\s+\S+){4,5})$/i
 
 const INTERVAL_WORDS = 'Write seconds, or a number followed by s, m, h or d: 30m; or a cron expression: 0 9 * * *'
 
-/** Whole seconds, also as `90s`, `30m`, `12h`, `7d`: a number. Or a cron expression, as in schedules: its text. */
+/** Seconds as a number, or as text (`90s`, `30m`, `12h`, `7d`); or a cron expression, as in schedules. */
 const Interval = z.union([
   z.number().int().min(1).max(31_536_000),
   z
@@ -48,7 +48,7 @@ const Moment = z.union([
     .pipe(z.union(WrittenMoment))
 ])
 
-/** Other systems have numbers. */
+/** Other systems use numbers. */
 const UserId = z.union([ShownName.max(200), z.number().int().transform(String)])
 
 /** Many clients send omitted fields as null. */
@@ -68,7 +68,7 @@ const Params = z.record(z.string().min(1).max(200), z.unknown())
  * text. A field that is null counts as absent.
  */
 export const CrawlInput = z.object({
-  /** The end user of the request: requests of other users never share its cached answer. */
+  /** The end user of the request: requests of other users never share its cached response. */
   user_id: left(UserId),
   /** Default: the only project that has the spider. */
   project: left(ProjectName),
@@ -125,7 +125,7 @@ export const CrawlOutput = z.union([
 ])
 export type CrawlOutput = z.infer<typeof CrawlOutput>
 
-/** Until its answer is no longer cached. A repeated crawl is a schedule, which its key finds. */
+/** Until its response is no longer cached. A repeated crawl is a schedule, which its key finds. */
 function repeatableForMs(body: unknown, { crawlCacheSeconds } = { crawlCacheSeconds: DEFAULT_CRAWL_CACHE_SECONDS }) {
   const { interval, cache_seconds, ignore_cache } = (body ?? {}) as Record<string, unknown>
   if (isSet(ignore_cache)) return 0
@@ -146,7 +146,7 @@ export const crawlContract = write(
   .output(CrawlOutput)
 
 /**
- * A crawl as it was ordered. A repeated one is a schedule, a single one a job; changes to those show here. A repeated
+ * A crawl as it was ordered. A repeated one is a schedule, a single one a job, and reflects their changes. A repeated
  * one that is `pending` waits for its next run, and a `finished` one never runs again.
  */
 export const CrawlOrder = z.object({
@@ -174,7 +174,7 @@ export const CrawlOrder = z.object({
 })
 export type CrawlOrder = z.infer<typeof CrawlOrder>
 
-/** In any form, because clients may still send ids of another scheduler, which are not found. */
+/** Any text, because clients may still send ids of another scheduler, which are then not found. */
 const OrderId = z.object({ id: z.string().max(1_000).brand<'ScheduleId'>().brand<'JobId'>() })
 export type OrderId = z.infer<typeof OrderId>['id']
 
@@ -208,11 +208,13 @@ export const crawlOrdersContract = {
     .output(z.object({ orders: z.array(CrawlOrder), next_after: z.string().nullable() })),
   get: read('read', 'GET /crawl/{id}', { id: 'crawlOrder' }).input(OrderId).output(CrawlOrder),
   /**
-   * Applies to the next runs; a single crawl can change only before its first. From now on, orders equal to the changed
-   * one return it. Changing a single crawl also needs `jobs.run`.
+   * Applies to the next runs; a single crawl can change only before its first. From then on, equal orders return the
+   * changed one. Changing a single crawl also needs `jobs.run`.
    */
   update: write('schedules.change', 'PATCH /crawl/{id}', { id: 'crawlOrder' }).input(CrawlChange).output(CrawlOrder),
-  /** Removes a repeated crawl (its jobs stay), or cancels the job of a single one. False: that job had ended. */
+  /**
+   * Removes a repeated crawl (its jobs stay), or cancels the job of a single one. False: that job had already ended.
+   */
   cancel: write('jobs.cancel', 'DELETE /crawl/{id}', { id: 'crawlOrder' })
     .input(OrderId)
     .output(z.object({ cancelled: z.boolean() }))

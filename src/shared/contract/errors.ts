@@ -26,7 +26,7 @@ export const ErrorGroup = z.object({
   reopenedAtMs: z.number().nullable(),
   firstSeenMs: z.number(),
   lastSeenMs: z.number(),
-  /** The version whose run logged it first: new in that version. */
+  /** The first version whose run logged it. */
   firstVersion: AnyVersionName,
   /** How often it was logged, and by how many jobs. */
   count: Count,

@@ -44,7 +44,7 @@ export type Change = z.infer<typeof Change>
 export const ChangeBatch = z.object({
   /** Pass this as `after` to resume after this batch. */
   cursor: z.string(),
-  /** The cursor is older than the stored changes: refetch what is shown, then resume from here. */
+  /** The cursor is older than the stored changes: refetch everything shown, then resume from here. */
   reset: z.boolean(),
   changes: z.array(Change)
 })

@@ -4,10 +4,10 @@ import { read } from './operation.ts'
 
 const Count = z.number().int()
 
-/** How a run went, minute by minute: cumulative values at the end of each point. */
+/** The course of a run, minute by minute: cumulative values at the end of each point. */
 export const RunSeries = z.object({
   startMs: z.number(),
-  /** One minute at first; more the longer a run takes. */
+  /** Initially one minute; longer for longer runs. */
   widthMs: z.number(),
   pages: z.array(Count),
   items: z.array(Count),
@@ -16,14 +16,14 @@ export const RunSeries = z.object({
 export type RunSeries = z.infer<typeof RunSeries>
 
 /**
- * The figures of a run's log: so far while it runs, and at its end. Times are by the engine's clock, as far as the
- * log's clock and zone could be determined. null: the log does not contain it.
+ * The figures of a run's log: so far while it runs, and at its end. Times are by the engine's clock, if the log's clock
+ * and zone could be determined. null: the log does not contain the value.
  */
 export const RunFigures = z.object({
   jobId: JobId,
   attemptNumber: AttemptNumber,
   isLive: z.boolean(),
-  /** Parts of the log were left out: counts may be too low. */
+  /** Parts of the log were not read: counts may be too low. */
   isPartial: z.boolean(),
   bytes: Count,
   lines: Count,

@@ -10,8 +10,8 @@ export const UsualRange = z.object({ low: z.number(), high: z.number() })
 export type UsualRange = z.infer<typeof UsualRange>
 
 /**
- * What is unusual about a run that succeeded. `value`: items, pages, seconds, errors per 100 pages, or the percentage
- * of items that have the field.
+ * What is unusual about a successful run. `value`: items, pages, seconds, errors per 100 pages, or the percentage of
+ * items that have the field.
  */
 export const Finding = z.object({
   metric: RunMetric,
@@ -19,7 +19,7 @@ export const Finding = z.object({
   field: z.string().nullable(),
   /** `Items fell by 80 %: 120, usually 610 to 640`. */
   words: z.string(),
-  /** What `words` say (shared/texts); absent: found before there were codes. */
+  /** The code of `words` (shared/texts); absent: found before there were codes. */
   code: z.string().optional(),
   params: z.record(z.string(), z.unknown()).optional(),
   value: z.number(),
@@ -43,15 +43,15 @@ export type SpiderFindings = z.infer<typeof SpiderFindings>
  */
 export const JobExpectations = z.object({
   state: z.enum(['judged', 'learning', 'off', 'not_succeeded']),
-  /** How many successful runs are still missing. */
+  /** How many more successful runs are needed. */
   neededRuns: z.number().int(),
-  /** The number of earlier runs; if they are only those of one weekday (0: Sunday, UTC), which. */
+  /** The number of earlier runs, and their weekday (0: Sunday, UTC) if they are only those of one. */
   comparedRuns: z.number().int(),
   weekday: z.number().int().nullable(),
   metrics: z.array(z.object({ metric: RunMetric, value: z.number().nullable(), usual: UsualRange })),
   /**
    * The percentage of items that have each field, in this run and in earlier runs whose items were counted. null: its
-   * own items were not counted, because there are fewer than 20, or no readable file of them.
+   * own items were not counted, because there are fewer than 20, or no readable file.
    */
   fields: z
     .object({

@@ -3,7 +3,7 @@
 /** Reasons of attempts that code compares. They are stored, so they must not change. */
 export const ATTEMPT_REASONS = { givenUp: 'given up', takenBack: 'taken back', nodeRemoved: 'node removed' } as const
 
-/** The most that one call reads, and the farthest from the end that one begins. */
+/** The limit of one read, and how far from the end a read can begin. */
 export const MAX_LOG_CHUNK_BYTES = 4_194_304
 
 export const MAX_ZIPPED_LOGS = 1_000
@@ -16,7 +16,7 @@ export const MAX_MESSAGES_PER_HOUR = 1_000
 
 export const DEFAULT_AUDIT_DAYS = 400
 
-/** How long an order is remembered if neither it nor the server sets it. */
+/** How long an order is cached if neither it nor the server sets it. */
 export const DEFAULT_CRAWL_CACHE_SECONDS = 3_600
 /** A year. */
 export const MAX_CRAWL_CACHE_SECONDS = 31_536_000

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { ask, read, write } from './operation.ts'
 
-/** One change that applying a fleet file would make, or made. */
+/** One change that applying a fleet file would make or made. */
 export const FleetFileChange = z.object({
   noun: z.enum(['node', 'discovery', 'project', 'limits', 'schedule', 'chain', 'webhook', 'alert', 'retention']),
   name: z.string(),
@@ -15,7 +15,7 @@ export type FleetFileChange = z.infer<typeof FleetFileChange>
 
 const FleetFile = z.object({
   yaml: z.string().max(4_000_000),
-  /** Removes items that the file does not name. */
+  /** Removes things that the file does not name. */
   prune: z.boolean().default(false)
 })
 
@@ -27,7 +27,7 @@ export const fleetFileContract = {
   plan: ask('fleet.apply', 'POST /fleet-file/plan', 'service')
     .input(FleetFile)
     .output(z.object({ changes: z.array(FleetFileChange) })),
-  /** The whole file is checked before the first change; a later failure reports what was done. */
+  /** The whole file is checked before the first change; a later failure reports the changes already made. */
   apply: write('fleet.apply', 'POST /fleet-file/apply', 'service')
     .input(FleetFile)
     .output(z.object({ changes: z.array(FleetFileChange) }))

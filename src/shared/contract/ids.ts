@@ -3,12 +3,11 @@ import { wordsOfIssue } from '../issue-words.ts'
 import { problemOfShownName } from '../unseen.ts'
 import { JOB_ID_PATTERN, NODE_ID_PATTERN, RANDOM_ID_PATTERN } from '../id-patterns.ts'
 
-// Every schema of the contract imports this file.
+// Here, because every schema of the contract imports this file.
 z.config({ localeError: wordsOfIssue })
 
 /**
- * A name for people. Refuses invisible characters, with which it could look like another name (unseen.ts). Only for
- * input.
+ * A display name. Refuses invisible characters, which could make it look like another name (unseen.ts). Only for input.
  */
 export const ShownName = z
   .string()
@@ -18,7 +17,7 @@ export const ShownName = z
   })
 
 /**
- * Ids and names have their own types, so neither another id nor plain text can take their place. They are created where
+ * Ids and names have their own types, so that no other id or plain text can take their place. They are created where
  * data enters: these schemas parse it, the store declares its rows, and one place generates new ids.
  */
 export const JobId = z.string().regex(JOB_ID_PATTERN, 'A job id has 32 hexadecimal digits').brand<'JobId'>()
@@ -33,7 +32,7 @@ export type ProjectName = z.infer<typeof ProjectName>
 export const VersionName = z.string().min(1).max(200).brand<'VersionName'>()
 export type VersionName = z.infer<typeof VersionName>
 
-/** For responses: nodes may have projects and versions with names that our operations refuse. */
+/** For responses: nodes may have projects and versions whose names our operations refuse. */
 export const AnyProjectName = z.string().brand<'ProjectName'>()
 export const AnyVersionName = z.string().brand<'VersionName'>()
 

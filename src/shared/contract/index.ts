@@ -20,7 +20,6 @@ import { storageContract } from './storage.ts'
 import { systemContract, enginesContract, environmentsContract } from './system.ts'
 import { webhooksContract } from './webhooks.ts'
 
-/** All operations of an engine, through every API. */
 export const contract = {
   crawl: crawlContract,
   crawlOrders: crawlOrdersContract,

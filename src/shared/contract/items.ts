@@ -9,7 +9,7 @@ const FieldName = z.string().max(200)
 
 export const ItemColumn = z.object({
   name: z.string(),
-  /** The type in the sampled items: the beginning of the file, its middle and its end. `mixed`: several types. */
+  /** The type in the sampled items from the start, middle and end of the file. `mixed`: several types. */
   type: z.enum(['text', 'number', 'boolean', 'nested', 'mixed', 'empty'])
 })
 export type ItemColumn = z.infer<typeof ItemColumn>
@@ -53,7 +53,7 @@ export const ItemsFacts = z.object({
   /** The attempt has not ended: the file may grow. */
   mayGrow: z.boolean(),
   columns: z.array(ItemColumn),
-  /** There are more fields than columns; only whole items show those. */
+  /** There are more fields than columns; only whole items show them. */
   hasMoreFields: z.boolean(),
   /** null: not counted yet, see `count`. */
   items: z.number().int().nullable(),
@@ -61,9 +61,9 @@ export const ItemsFacts = z.object({
   unreadable: z.number().int().nullable(),
   /** The file ends in the middle of an item: it is being written, or its run was killed. */
   endsInside: z.boolean(),
-  /** What reads the file. `plain` does not support sorting, statistics, differences and Parquet. */
+  /** The reader of the file. `plain` does not support sorting, statistics, differences and Parquet. */
   engine: z.enum(['duckdb', 'plain']),
-  /** Why it is `plain`. */
+  /** Why the engine is `plain`; null: it is not. */
   engineProblem: z.string().nullable()
 })
 export type ItemsFacts = z.infer<typeof ItemsFacts>

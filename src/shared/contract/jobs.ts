@@ -30,7 +30,7 @@ export type JobStatus = z.infer<typeof JobStatus>
 export const ShownStatus = z.enum(SHOWN_STATUSES)
 export type ShownStatus = z.infer<typeof ShownStatus>
 
-/** Why a queued job has not been sent yet: a code for programs, with text for people. */
+/** Why a queued job has not been sent yet: a code for programs, with text for users. */
 export const WaitingCode = z.enum([
   'next_in_line',
   'paused',
@@ -83,7 +83,7 @@ export type Hold = z.infer<typeof Hold>
 export const UsageSample = z.object({
   atMs: z.number(),
   memoryBytes: z.number(),
-  /** Since the previous sample; 1 is one core fully used. */
+  /** Since the previous sample; 1 is one fully used core. */
   cpuShare: z.number(),
   processes: z.number().int()
 })
@@ -101,7 +101,7 @@ export const Job = z.object({
   args: StringMap,
   /** Environment variables of its runs, on the local node only. */
   env: StringMap,
-  /** Names of settings, arguments and variables with secret values; above, these are replaced by SECRET_MASK. */
+  /** Names of settings, arguments and variables with secret values; the fields above have SECRET_MASK instead. */
   secretNames: z.array(z.string()),
   limits: RunLimits.nullable(),
   retry: RetryPolicy.nullable(),
@@ -109,7 +109,7 @@ export const Job = z.object({
   notBeforeMs: z.number().nullable(),
   /** Cancelled with reason `expired` if it has not been sent by this time. */
   expiresAtMs: z.number().nullable(),
-  /** Only one live run of this spider with these arguments, among the jobs that set this. */
+  /** Only one live run of this spider with these arguments, among jobs with this flag. */
   noOverlap: z.boolean(),
   /** All of these jobs must have ended as stated. */
   after: z.array(Dependency),
@@ -136,16 +136,18 @@ export const Job = z.object({
   /** The log line that explains the failure, if one was found. */
   killingLine: z.string().nullable(),
   waiting: Waiting.nullable(),
-  /** Placement treats jobs of a lane alike (project, spider, version, node, tags): unless held, they wait together. */
+  /**
+   * Placement treats all jobs of a lane alike (project, spider, version, node, tags): unless held, they wait together.
+   */
   lane: z.string(),
   /** The node of the newest attempt. */
   nodeId: NodeId.nullable(),
   attemptCount: z.number().int(),
   /** The version that the newest attempt was sent with; null: none was sent, or only long ago (see its attempts). */
   sentVersion: AnyVersionName.nullable(),
-  /** It may have run more than once (its node forgot it or was given up, and it ran again); see its attempts. */
+  /** It may have run more than once (its node lost it or was given up, and it ran again); see its attempts. */
   mayHaveRunTwice: z.boolean(),
-  /** Since when the node of the live job has not responded, so its state is unknown; null: it is known. */
+  /** Since when the node of the live job has not responded, so that its state is unknown; null: it is known. */
   unknownSinceMs: z.number().nullable(),
   /** When a cancel was requested. Until the state is `ended`, the node has not confirmed it. */
   cancelAskedAtMs: z.number().nullable(),
@@ -158,7 +160,7 @@ export const Job = z.object({
   /** While it runs: the newest figures of its log. */
   pagesPerMinute: z.number().nullable(),
   itemsPerMinute: z.number().nullable(),
-  /** Retention never deletes it, nor its logs. */
+  /** Retention deletes neither the job nor its logs. */
   kept: z.boolean()
 })
 export type Job = z.infer<typeof Job>
@@ -172,7 +174,6 @@ export type AttemptResult = z.infer<typeof AttemptResult>
 export const Attempt = z.object({
   jobId: JobId,
   number: AttemptNumber,
-  /** The jobid on the node. */
   jobid: z.string(),
   nodeId: NodeId,
   project: AnyProjectName,
@@ -198,7 +199,7 @@ export const Attempt = z.object({
   stats: z.record(z.string(), z.union([z.string(), z.number(), z.boolean(), z.null()])).nullable(),
   /** The limit that ended it, as text. */
   limitHit: z.string().nullable(),
-  /** What `limitHit` says, as `reasonCode` and `reasonParams` say it of `reason`. */
+  /** The code of `limitHit`, with its parameters, as `reasonCode` and `reasonParams` for `reason`. */
   limitHitCode: z.string().optional(),
   limitHitParams: z.record(z.string(), z.unknown()).optional(),
   /** Local node only: peak memory of all its processes together, and their CPU time. */
@@ -234,13 +235,13 @@ export const Transition = z.object({
     'limit_hit',
     'ended',
     'restored',
-    /** The hold was lifted: its time came, or what it waited for ended. */
+    /** The hold was lifted: its time came, or the awaited job ended. */
     'released',
     /** The attempt's node was given up (by policy or by hand): the job is back in the queue. */
     'given_up',
-    /** A run that we had given up or lost was seen again on its node. */
+    /** A run that was given up or lost was seen again on its node. */
     'seen_again',
-    /** It was lost; its log is kept as far as it was copied. */
+    /** It was lost; the copied part of its log is kept. */
     'log_kept',
     /** The node accepted it but starts nothing: it was removed from the node's queue. */
     'taken_back',
@@ -284,7 +285,6 @@ export const JobProgress = Job.pick({
 })
 export type JobProgress = z.infer<typeof JobProgress>
 
-/** A live job as a process, as far as its node and its log show it. */
 export const RunningJob = Job.pick({
   id: true,
   project: true,
@@ -363,14 +363,14 @@ export const RunInput = z.object({
   /** Absent: the project's setting. */
   noOverlap: z.boolean().optional(),
   after: z.array(Dependency).max(100).optional(),
-  /** The end user of the order; only shown, and filtered by. */
+  /** The end user of the order; only for display and filters. */
   userId: ShownName.max(200).nullable().optional(),
   /** For `ttlSeconds` from now, requests with the same key return this job instead of creating one. */
   dedupe: z
     .object({
       key: z.string().min(1).max(500),
       ttlSeconds: z.number().min(1).max(31_536_000),
-      /** Always creates a new job, to which the key refers from now on. */
+      /** Always creates a new job, which the key then finds. */
       renew: z.boolean().optional()
     })
     .nullable()
@@ -428,7 +428,7 @@ export const jobsContract = {
   usage: read('read', 'GET /jobs/{id}/usage', { id: 'job' })
     .input(z.object({ id: JobId }))
     .output(z.object({ samples: z.array(UsageSample) })),
-  /** The log figures of its newest attempt, or of this one. LOG_NOT_FOUND: nothing of the log was read. */
+  /** The log figures of its newest attempt, or of the given one. LOG_NOT_FOUND: nothing of the log was read. */
   figures: figuresOperation,
   run: write(
     'jobs.run',
@@ -457,7 +457,7 @@ export const jobsContract = {
   place: write('queue.order', 'POST /jobs/place', { ids: 'jobs' }).input(Ids.extend(Placement.shape)).output(Changed),
   /**
    * Gives up live attempts on nodes that do not respond and queues their jobs for other nodes: they may run twice and
-   * are flagged. Other jobs stay as they are and are not in `changed`.
+   * are flagged. Other jobs stay unchanged and are not in `changed`.
    */
   runElsewhere: write('jobs.run', 'POST /jobs/elsewhere', { ids: 'jobs' }).input(Ids).output(Changed),
   /**

@@ -10,7 +10,7 @@ const Quantity = z
   .max(40)
   .regex(/^\d+(\.\d+)?(m|k|Ki|[MGTPE]i?)?$/, 'Write a quantity of Kubernetes, such as 500m or 512Mi')
 
-/** How the pods of a run are made. A project's unset fields are those of the node. */
+/** How the pods of a run are created. A project's unset fields come from the node. */
 export const PodSettings = z.object({
   /** Needs Python with Scrapy, as `python3`. */
   image: z
@@ -19,17 +19,17 @@ export const PodSettings = z.object({
     .max(500)
     .regex(/^[^\s]+$/, 'An image reference contains no spaces')
     .optional(),
-  /** The settings module of the project if the image contains its code: then no egg is fetched. */
+  /** The project's settings module if the image contains its code: then no egg is fetched. */
   settingsModule: z
     .string()
     .max(200)
     .regex(/^[A-Za-z_][\w.]*$/, 'Write the name of a Python module')
     .optional(),
   cpu: Quantity.optional(),
-  /** Requested, and the limit. */
+  /** Both the request and the limit. */
   memory: Quantity.optional(),
   serviceAccount: DnsName.optional(),
-  /** Secrets whose values become environment variables of the spider. */
+  /** Secrets whose entries become environment variables of the spider. */
   envSecrets: z.array(DnsName).max(20).optional(),
   pullSecrets: z.array(DnsName).max(20).optional()
 })
@@ -42,13 +42,13 @@ const FilePath = z
   .max(4_000)
   .refine((path) => path.startsWith('/') && !path.includes('\0'), 'Write an absolute path')
 
-/** What a node that is a Kubernetes cluster has besides its address. Contains no secrets. */
+/** The settings of a Kubernetes node besides its address. Contains no secrets. */
 export const KubernetesSettings = z.object({
-  /** Read again at each change, because Kubernetes replaces these tokens; null: the token entered as password. */
+  /** Read again at each change, because Kubernetes replaces these tokens; null: uses the token entered as password. */
   tokenFile: FilePath.nullable().default(null),
   /** The CA of the API server, read with the token; null: the certificate of the node, else the system's. */
   caFile: FilePath.nullable().default(null),
-  /** How pods reach this Scrapdeck, to fetch eggs. null: every image contains its project. */
+  /** The address at which pods reach this Scrapdeck to fetch eggs. null: every image contains its project. */
   engineUrl: z
     .string()
     .max(2_000)
@@ -57,7 +57,7 @@ export const KubernetesSettings = z.object({
     .default(null),
   /** How long a cancelled run may take to finish. */
   graceSeconds: z.number().int().min(1).max(3_600).default(30),
-  /** The ResourceQuota that limits how many run at once, if no number of slots is set. */
+  /** The ResourceQuota that limits concurrent pods if the number of slots is not set. */
   quota: DnsName.nullable().default(null),
   pod: PodSettings.default({}),
   /** By project. */

@@ -50,7 +50,6 @@ export type LogChunk = z.infer<typeof LogChunk>
 /** Bytes that are not UTF-8 take three each. */
 const asJson = (limitBytes: unknown): number => 3 * Math.min(Number(limitBytes ?? 262_144), MAX_LOG_CHUNK_BYTES)
 
-/** A line with a match. */
 export const FoundLogLine = z.object({
   /** The first line is 1. */
   line: z.number().int(),
@@ -125,7 +124,7 @@ export const FleetLogSearchProgress = z.object({
 export type FleetLogSearchProgress = z.infer<typeof FleetLogSearchProgress>
 
 export const FleetLogSearchInput = z.object({
-  /** One line: no match continues past the end of a line. */
+  /** One line: no match extends past the end of a line. */
   text: z
     .string()
     .min(1)
@@ -147,16 +146,15 @@ export const FleetLogSearchInput = z.object({
    */
   sinceMs: z.coerce.number().pipe(MomentMs).optional(),
   untilMs: z.coerce.number().pipe(MomentMs).optional(),
-  /** The search ends after this time, after reading so much text, or after so many lines. */
+  /** The search ends after this time, after reading this much text, or after this many lines. */
   maxSeconds: z.coerce.number().min(0.1).max(60).default(10),
   maxBytes: z.coerce.number().int().min(1_048_576).max(1_099_511_627_776).default(4_294_967_296),
   mostHits: z.coerce.number().int().min(1).max(10_000).default(1_000),
-  /** Continues the search that ended with it. */
+  /** Continues the search that returned this cursor. */
   cursor: LogSearchCursor.optional()
 })
 export type FleetLogSearchInput = z.infer<typeof FleetLogSearchInput>
 
-/** A piece of a zip archive. */
 export const LogZipPiece = z.object({
   base64: z.string(),
   /** How many logs are in the archive, or known to be missing, so far. */
@@ -190,8 +188,8 @@ export const logsContract = {
         /** If the viewer is further behind than this, the last `tailBytes` follow. Default: every byte is sent. */
         maxLagBytes: z.coerce.number().int().min(65_536).optional(),
         /**
-         * The stream ends after about this much. A request from its end confirms that all before was shown: between
-         * documents, where streams have no back-pressure, nothing else shows how far a viewer is.
+         * The stream ends after about this much. A request from its end confirms that everything before was shown:
+         * between documents, where streams have no back-pressure, this is the only sign of how far a viewer is.
          */
         limitBytes: z.coerce.number().int().min(65_536).optional()
       })
@@ -223,8 +221,8 @@ export const logsContract = {
     )
     .output(eventIterator(LogSearchProgress)),
   /**
-   * Searches the logs of all jobs; lines arrive as they are found. Live and not yet archived runs come first (of other
-   * machines, what has been copied so far), then the archive; each by job, newest first. The last message says what
+   * Searches the logs of all jobs; lines arrive as they are found. Live and not yet archived runs come first (from
+   * other machines, the part copied so far), then the archive; each by job, newest first. The last message says what
    * ended the search, and where to continue.
    */
   searchAll: read('read', 'GET /logs/search', 'seen')

@@ -10,12 +10,11 @@ export const SourceState = SourceSettings.extend({
   /** Sources from the configuration file can be changed only there. */
   isFromConfiguration: z.boolean(),
   refreshedAtMs: z.number().nullable(),
-  /** What went wrong in the last refresh, and what to do; nodes found before stay. */
+  /** What went wrong in the last refresh, and what to do; earlier nodes stay. */
   problem: z.string().nullable(),
-  /** The number of nodes that it lists now, and of former ones that it no longer lists. */
   found: z.number().int(),
   vanished: z.number().int(),
-  /** The nodes that it no longer lists, since when, and whether that is why they are cordoned. */
+  /** The nodes that it no longer lists, since when, and whether Scrapdeck cordoned them for that reason. */
   vanishedNodes: z.array(z.object({ nodeId: NodeId, sinceMs: z.number(), isCordonedForIt: z.boolean() }))
 })
 export type SourceState = z.infer<typeof SourceState>
@@ -58,22 +57,22 @@ export const NodeRun = z.object({
   /** The spider of `jobId` has ended, but something that it started keeps the node's process open. */
   isHeldOpen: z.boolean().optional(),
   sinceMs: z.number().nullable(),
-  /** As its node lists it; for our own jobs, see `jobs.running`. */
+  /** As the node lists it; for our own jobs, see `jobs.running`. */
   pid: z.number().int().nullable(),
   /** The newest sample; local node only. */
   usage: UsageSample.nullable()
 })
 export type NodeRun = z.infer<typeof NodeRun>
 
-/** The connection to the SSH host in a node's address, which all nodes behind that host share. */
+/** The connection to the SSH host in a node's address, shared by all nodes behind that host. */
 export const NodeTunnel = z.object({
   /** `ops@bastion:2222` */
   host: z.string(),
   state: z.enum(['connecting', 'up', 'down']),
   sinceMs: z.number(),
-  /** Why it is not up, or was not before this attempt; null while it is up, and during the first attempt. */
+  /** Why it is not connected, or was not before this attempt; null while connected and during the first attempt. */
   problem: z.string().nullable(),
-  /** When it connects again; null: it is not waiting. */
+  /** When it reconnects; null: it is not waiting. */
   retryAtMs: z.number().nullable()
 })
 export type NodeTunnel = z.infer<typeof NodeTunnel>
@@ -81,19 +80,22 @@ export type NodeTunnel = z.infer<typeof NodeTunnel>
 export const Node = z.object({
   id: NodeId,
   name: z.string(),
-  /** pulling: a Scrapyd that cannot be reached, and fetches its jobs from here. */
+  /** pulling: a Scrapyd that cannot be reached and fetches its jobs from here. */
   kind: z.enum(['local', 'engine', 'scrapyd', 'pulling', 'kubernetes']),
   /** Empty for the local node, `pull:ID` for one that pulls, `ssh://HOST/http://…` for one behind an SSH host. */
   url: z.string(),
   username: z.string().nullable(),
   hasPassword: z.boolean(),
   hasCaCertificate: z.boolean(),
-  /** How many jobs it is known to run at once, and the source: set by the operator, our default (1), or learned. */
+  /**
+   * How many jobs it can run at once, as far as known, and the source: set by the operator, the default (1), or
+   * learned.
+   */
   slots: z.number().int(),
   slotsSource: z.enum(['set', 'default', 'learned']),
   /** The source as text: `set by you`, `learned: 4 ran while 2 waited, for 12 s`. */
   slotsText: z.string(),
-  /** How many jobs can wait in the node's own queue in addition to those that fill its slots. */
+  /** How many jobs can wait in the node's own queue beyond its slots. */
   queueAhead: z.number().int(),
   /** After this time without a response the node is given up and its jobs run elsewhere. null: never automatically. */
   giveUpAfterSeconds: z.number().int().nullable(),

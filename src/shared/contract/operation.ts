@@ -2,7 +2,7 @@ import { type AnyContractProcedure, type HTTPMethod, type HTTPPath, isContractPr
 import { type Permission, type Permissions, permissionsOf } from '../permissions.ts'
 
 /**
- * A field of an operation's input that names things of projects. A plural may name missing things, which are left out.
+ * A field of an operation's input that names things of projects. A plural may name missing things, which are skipped.
  * `run` has a project and dependencies; `place` is a position in the queue, before a job.
  */
 export type NamedThing =
@@ -10,14 +10,14 @@ export type NamedThing =
   | ('crawlOrder' | 'chain' | 'errorGroup' | 'errorGroups' | 'environment')
   /** `maybeProject`: null is the whole service. */
   | ('maybeProject' | 'alertRule' | 'alertRules' | 'alert' | 'alerts' | 'alertSilence' | 'alertSilences')
-  /** `newNode`: the tags of a node that is added. */
+  /** `newNode`: the tags of a node to add. */
   | ('node' | 'newNode')
 
 /**
- * What an operation is about. `caller`: only the caller, or public facts. `service`: the whole service, so the caller
- * needs the permissions for all projects. `seen`: what the caller may see; the handler selects it. Otherwise: the
- * things that these fields name (engine/api/router/subjects.ts); the caller needs the permissions in all of their
- * projects, or for the node.
+ * What an operation concerns. `caller`: only the caller, or public facts. `service`: the whole service, so the caller
+ * needs the permissions for all projects. `seen`: everything that the caller may see; the handler selects it.
+ * Otherwise: the things that these fields name (engine/api/router/subjects.ts); the caller needs the permissions in all
+ * of their projects, or for the node.
  */
 export type Subject = 'caller' | 'seen' | 'service' | { readonly [field: string]: NamedThing }
 
@@ -26,18 +26,19 @@ export interface OperationMeta {
   writes: boolean
   /** Performed once per Idempotency-Key. */
   takesKey: boolean
-  /** The largest response to this input, in bytes of JSON. Absent: little. */
+  /** The largest response to this input, in bytes of JSON. Absent: small. */
   answerBytes?: (input: Record<string, unknown>) => number
   /** The permissions that a caller needs, checked before the input (engine/api/router/required-rights.ts). */
   needs: Permissions
   /**
    * How long a request with this body can be repeated if its outcome is unknown: as long as its key still finds the
-   * jobs that it created. The body is as received, not validated. Absent: never.
+   * created jobs. The body is as received, not validated. Absent: never.
    */
   repeatableForMs?: (body: unknown, defaults?: { crawlCacheSeconds: number }) => number
   /**
-   * Its response has a secret that must not be stored. A repeated request with the same key is performed `again`, which
-   * replaces the result of the first; or only `once`, and the repeated one rejects with IDEMPOTENCY_SECRET_NOT_KEPT.
+   * Its response has a secret that must not be stored. A repeated request with the same key is either performed
+   * `again`, which replaces the first result; or only `once`, and the repeated one rejects with
+   * IDEMPOTENCY_SECRET_NOT_KEPT.
    */
   tellsSecret?: 'again' | 'once'
   /** Flags of its body that REST clients may also send in the query, as `1`, `true`, `yes` or `on`. */
@@ -56,7 +57,6 @@ type Needed = Permission | readonly [Permission, ...Permission[]]
 export const read = (needed: Needed, address: Address, about: Subject, meta: Pick<OperationMeta, 'answerBytes'> = {}) =>
   begin(needed, address, about, { writes: false, takesKey: false, ...meta })
 
-/** Like `read`, with an input too large for a query: sent with POST, which accepts a key like every POST. */
 export const ask = (needed: Needed, address: Address, about: Subject, meta: Pick<OperationMeta, 'answerBytes'> = {}) =>
   begin(needed, address, about, { writes: false, takesKey: true, ...meta })
 
@@ -74,12 +74,12 @@ function begin(needed: Needed, address: Address, about: Subject, meta: Omit<Oper
   return oc.$meta<OperationMeta>({ needs, about, ...meta }).route({ method, path })
 }
 
-/** A key that is checked now must still be known when it is used. */
+/** A key that is checked now must still exist when it is used. */
 const MARGIN_MS = 10_000
 
 /** For `repeatableForMs` of requests whose jobs have a key of their own with this lifetime. */
 export const knownForMs = (seconds: unknown): number => Number(seconds) * 1_000 - MARGIN_MS
-/** For `repeatableForMs`: in a body that is not validated yet, any value except false may become true. */
+/** For `repeatableForMs`: in a body that is not yet validated, any value except false may become true. */
 export const isSet = (flag: unknown): boolean => flag != null && flag !== false
 
 export type Operation = AnyContractProcedure & { '~orpc': { meta: OperationMeta } }

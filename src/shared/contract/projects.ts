@@ -5,8 +5,9 @@ import { read, write } from './operation.ts'
 import { JobDefaults, OutcomeRules, ProjectSettings } from './settings.ts'
 
 /**
- * The state of a version on one node. `present`: the egg that we sent. `missing`: we sent it, but the node no longer
- * has it. `foreign`: the node lists a version with this name that we did not send, so its code may differ.
+ * The state of a version on one node. `present`: the egg that Scrapdeck sent. `missing`: Scrapdeck sent it, but the
+ * node no longer has it. `foreign`: the node lists a version with this name from another source, so its code may
+ * differ.
  */
 export const Deployment = z.object({
   nodeId: NodeId,
@@ -34,7 +35,7 @@ export const Version = z.object({
 export type Version = z.infer<typeof Version>
 
 const { shape: each } = ProjectSettings
-/** Absent settings stay as they are. The defaults and the outcome rules of a spider are replaced; null: removed. */
+/** Absent settings stay unchanged. The defaults and the outcome rules of a spider are replaced; null: removed. */
 export const ProjectSettingsChange = z.object({
   python: each.python.optional(),
   limits: each.limits.optional(),
@@ -61,7 +62,11 @@ export const Project = z.object({
   /** The version for jobs without one: the pinned one, else the latest. null: there is none, so they wait. */
   activeVersion: AnyVersionName.nullable(),
   settings: ProjectSettings,
-  /** Newest upload first. */
+  /**
+   * Uploads an egg, a wheel, or a zip of a folder with scrapy.cfg, from which an egg is built. `project` and `version`
+   * default to the archive's own metadata and to the current time (`20261119T181000`). `pinnedVersion`: the project's
+   * pin, which an upload does not change; if it is another version, jobs without a version run that one.
+   */
   versions: z.array(Version)
 })
 export type Project = z.infer<typeof Project>
@@ -81,11 +86,10 @@ export const projectsContract = {
   upload: write('eggs.deploy', 'POST /projects', { project: 'project' })
     .input(z.object({ file: z.file(), project: ProjectName.optional(), version: VersionName.optional() }))
     .output(Version.extend({ pinnedVersion: AnyVersionName.nullable() })),
-  /** Sends a version to nodes now instead of before the first job that needs it. Streams the progress per node. */
   deploy: write('eggs.deploy', 'POST /projects/{project}/versions/{version}/deploy', { project: 'project' })
     .input(ByVersion.extend({ nodeIds: z.array(NodeId).max(10_000).optional() }))
     .output(eventIterator(Deployment)),
-  /** Replaces the settings of a project. Runs that already started keep the old ones. */
+  /** Replaces the settings of a project. Runs that have already started keep the old ones. */
   configure: write('projects.change', 'PUT /projects/{project}/settings', { project: 'project' })
     .input(z.object({ project: ProjectName, settings: ProjectSettings }))
     .output(Project),

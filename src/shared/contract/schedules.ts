@@ -91,7 +91,7 @@ export const ScheduleSettings = ScheduleTiming.extend({
 export type ScheduleSettings = z.infer<typeof ScheduleSettings>
 
 export const FiringState = z.enum(['fired', 'skipped', 'missed', 'failed'])
-/** Why no job was created, or why late: a code for programs, with `text` for people. */
+/** Why no job was created, or why late: a code for programs, with `text` for users. */
 export const FiringReason = z.enum([
   'on_time',
   'caught_up',
@@ -119,7 +119,7 @@ export const Firing = z.object({
   state: FiringState,
   reason: FiringReason,
   text: z.string(),
-  /** What `text` says: `firing.superseded` (shared/texts); absent: an older server. */
+  /** The code of `text`, such as `firing.superseded` (shared/texts); absent: an older server. */
   code: z.string().optional(),
   params: z.record(z.string(), z.unknown()).optional(),
   /** Consecutive missed times can share a row: their number. */
@@ -152,7 +152,7 @@ export const Schedule = ScheduleSettings.extend({
   revision: z.number().int(),
   paused: z.boolean(),
   pauseNote: z.string().nullable(),
-  /** What `pauseNote` says if the scheduler wrote it (shared/texts). */
+  /** The code of `pauseNote` if the scheduler wrote it (shared/texts). */
   pauseNoteCode: z.string().optional(),
   pauseNoteParams: z.record(z.string(), z.unknown()).optional(),
   pausedBy: z.enum(['operator', 'failures', 'max_runs', 'end', 'invalid']).nullable(),
@@ -163,7 +163,6 @@ export const Schedule = ScheduleSettings.extend({
   nextNominalMs: z.number().nullable(),
   runCount: z.number().int(),
   failuresInARow: z.number().int(),
-  /** The last 30, newest first; in lists, as many as requested. */
   recent: z.array(Firing),
   backfill: Backfill.nullable()
 })
@@ -171,7 +170,7 @@ export type Schedule = z.infer<typeof Schedule>
 
 /**
  * Creates jobs when a job of another spider ends: run B after A. Fires once for each job that ends after the chain was
- * created, but not for jobs that it caused itself, so a cycle of chains ends after one round.
+ * created, except for jobs that it caused itself, so that a cycle of chains ends after one round.
  */
 export const ChainSettings = z.object({
   name: ShownName.max(200),
@@ -190,7 +189,7 @@ export const Chain = ChainSettings.extend({
   id: ChainId,
   firedCount: z.number().int(),
   lastFiredAtMs: z.number().nullable(),
-  /** Why it created no job the last time it should have; null: it did, or was not due yet. */
+  /** Why it created no job when it last should have; null: it did, or was not due yet. */
   problem: z.string().nullable(),
   /** The code of `problem` (shared/texts/en.ts). */
   problemCode: z.string().optional(),
@@ -284,7 +283,7 @@ export const schedulesContract = {
     ),
   /**
    * Newest first. Without `scheduleId`: of all schedules, for the list of missed runs. A page is shorter than `limit`
-   * if it would otherwise carry more than 4 MB of job ids.
+   * if it would otherwise have more than 4 MB of job ids.
    */
   firings: read('read', 'GET /schedules/firings', 'seen', { answerBytes: pageBytes })
     .input(
@@ -297,8 +296,8 @@ export const schedulesContract = {
     )
     .output(z.object({ firings: z.array(Firing), nextBefore: z.number().int().nullable() })),
   /**
-   * What a backfill would do; creates nothing. Leaves out times that already have a job, and times for which that is no
-   * longer known (`forgotten`) because the history was pruned.
+   * What a backfill would do; creates nothing. Omits times that already have a job, and times for which that is unknown
+   * (`forgotten`) because the history was pruned.
    */
   planBackfill: ask('read', 'POST /schedules/{id}/backfill/plan', { id: 'schedule' })
     .input(z.object({ id: ScheduleId, fromMs: MomentMs, untilMs: MomentMs }))

@@ -23,7 +23,7 @@ export type Passkey = z.infer<typeof Passkey>
 export const LoginMethods = z.object({
   /** False: only a user with a password of this Scrapdeck can have a second factor here. */
   hasPassword: z.boolean(),
-  /** An authenticator app, without which the password is no longer enough. null: there is none. */
+  /** An authenticator app: the password alone is no longer enough. null: there is none. */
   authenticator: z.object({ createdAtMs: z.number(), recoveryCodesLeft: z.number().int() }).nullable(),
   passkeys: z.array(Passkey),
   /** Why none can be added from the address of this request; null: one can. */
@@ -60,19 +60,18 @@ export const secondFactorsContract = {
       z.object({
         /** Base32, to be typed. */
         secret: z.string(),
-        /** `otpauth://…`, for the app. */
         uri: z.string(),
         /** The same as an SVG image. */
         qrCode: z.string()
       })
     ),
 
-  /** Turns it on, ends the caller's other sessions, and returns recovery codes. */
+  /** Enables it, ends the caller's other sessions, and returns recovery codes. */
   confirmAuthenticator: write('read', 'POST /users/me/authenticator/confirm', 'caller', AGAIN)
     .input(z.object({ code: z.string().max(20) }))
     .output(RecoveryCodes),
 
-  /** Turns it off, with its recovery codes, and ends the caller's other sessions. */
+  /** Disables it, deletes its recovery codes, and ends the caller's other sessions. */
   removeAuthenticator: write('read', 'POST /users/me/authenticator/remove', 'caller')
     .input(Current)
     .output(z.object({ removed: z.boolean() })),
@@ -92,7 +91,7 @@ export const secondFactorsContract = {
     .input(z.object({ name: ShownName.max(100), credential: NewCredential }))
     .output(z.object({ passkey: Passkey })),
 
-  /** From then on it is refused; the caller's other sessions end. */
+  /** Immediately refused from then on; the caller's other sessions end. */
   removePasskey: write('read', 'POST /users/me/passkeys/{id}/remove', 'caller')
     .input(Current.extend({ id: PasskeyId }))
     .output(z.object({ removed: z.boolean() })),

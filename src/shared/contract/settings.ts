@@ -102,7 +102,7 @@ export const NodeSettings = z.object({
   giveUpAfterSeconds: z.number().int().min(10).max(31_536_000).nullable().optional(),
   /**
    * The node's `jobs_to_keep`. When Scrapyd starts a run, it deletes all older logs of its spider, including those of
-   * running jobs. With this set, a run that would delete the log of another one waits. null: unknown, none waits.
+   * running jobs. If set, a run that would delete the log of another one waits. null: unknown, no run waits.
    */
   logsKept: z.number().int().min(1).max(100_000).nullable().optional(),
   group: ShownName.max(100).nullable().optional()
@@ -124,7 +124,7 @@ export const JobDefaults = z.object({
   args: StringMap.default({}),
   settings: StringMap.default({}),
   env: RunEnvironment.default({}),
-  /** Names with secret values, which responses replace by SECRET_MASK. Sent back masked, they stay as they are. */
+  /** Names with secret values, which responses replace by SECRET_MASK. Sent back masked, they stay unchanged. */
   secretNames: z.array(z.string().max(200)).max(100).default([]),
   /** null: unset. */
   priority: z.number().finite().nullable().default(null),
@@ -139,7 +139,7 @@ const Count = z.number().int().min(0).max(1_000_000_000).nullable().optional()
 
 /**
  * When a run counts as failed although its spider closed normally. null: no rule; absent for a spider: its project's
- * rule. What the log does not show is not judged.
+ * rule. Values that the log does not show are not judged.
  */
 export const OutcomeRules = z.object({
   /** Every request failed before any response (DNS, connection refused, TLS), and nothing was scraped. */
@@ -174,27 +174,27 @@ export const ProjectSettings = z.object({
    */
   distribution: z.enum(['on_demand', 'at_once']).default('on_demand'),
   /**
-   * Jobs without a version run this one; null: the latest. If the project lacks it, they wait. Always present in
-   * responses; absent in a request, the pin stays as it is.
+   * The version for jobs without one; null: the latest. If the project lacks it, they wait. Always present in
+   * responses; absent in a request, the pin stays unchanged.
    */
   pinnedVersion: VersionName.nullable().optional(),
   /** Defaults of every order of the project (shared/job-defaults.ts). */
   defaults: JobDefaults.default(NO_DEFAULTS),
-  /** By spider; they take precedence over those of the project. */
+  /** By spider; they take precedence over the project's. */
   spiderDefaults: z
     .record(z.string().min(1).max(200), JobDefaults)
     .refine((all) => Object.keys(all).length <= 2_000, 'At most 2,000 spiders can have defaults')
     .default({}),
   /** When a run of this project counts as failed. */
   outcome: OutcomeRules.nullable().default(null),
-  /** By spider; field by field, they take precedence over those of the project. */
+  /** By spider; field by field, they take precedence over the project's. */
   spiderOutcomes: z
     .record(z.string().min(1).max(200), OutcomeRules)
     .refine((all) => Object.keys(all).length <= 2_000, 'At most 2,000 spiders can have outcome rules')
     .default({}),
   /** Compares runs with earlier runs of their spider, and reports unusual ones as a problem. */
   expectations: z.boolean().default(true),
-  /** Archives the items file of each run when the run has ended, wherever it ran. */
+  /** Archives the items file of each run once the run has ended, wherever it ran. */
   keepItems: z.boolean().default(false)
 })
 export type ProjectSettings = z.infer<typeof ProjectSettings>

@@ -20,7 +20,7 @@ export const RECOMMENDED_POLICY: StoragePolicy = {
 
 const Bound = (max: number) => z.number().int().min(1).max(max).nullable()
 
-/** Whatever exceeds any of the bounds is deleted. null: no bound. */
+/** Everything beyond any of the bounds is deleted. null: no bound. */
 export const KeepPolicy = z.object({
   /** Days since the job ended. */
   days: Bound(36_500).default(null),
@@ -39,7 +39,6 @@ export const EggPolicy = z.object({
 
 export type EggPolicy = z.infer<typeof EggPolicy>
 
-/** How long jobs (with attempts and timelines), archived logs, files of the local node and eggs are kept. */
 export const RetentionPolicy = z.object({
   jobs: KeepPolicy,
   logs: KeepPolicy,
@@ -49,7 +48,7 @@ export const RetentionPolicy = z.object({
 })
 export type RetentionPolicy = z.infer<typeof RetentionPolicy>
 
-/** For a kind that a project leaves out, the defaults apply. */
+/** The defaults apply to the kinds that a project omits. */
 export const ProjectRetentionPolicy = RetentionPolicy.partial()
 export type ProjectRetentionPolicy = z.infer<typeof ProjectRetentionPolicy>
 
@@ -65,7 +64,7 @@ export const StoragePolicy = z.object({
 })
 export type StoragePolicy = z.infer<typeof StoragePolicy>
 
-/** Why something over a bound stays. */
+/** Why something beyond a bound stays. */
 export const ProtectionReason = z.enum([
   'kept',
   'newest',
@@ -106,14 +105,13 @@ export const EncryptionState = z.object({
 export type EncryptionState = z.infer<typeof EncryptionState>
 
 export const StorageUsage = z.object({
-  /** Largest first. */
   projects: z.array(ProjectUsage),
   /** `canShrink` false: free pages are reused, but the file keeps its size until it is compacted. */
   database: z.object({ bytes: z.number(), freeBytes: z.number(), canShrink: z.boolean() }),
   cacheBytes: z.number(),
   /** The index of the search over all archived logs. */
   searchIndexBytes: z.number(),
-  /** All known contents of the data directory. `measuredAtMs`: files are measured from time to time. */
+  /** All known contents of the data directory. `measuredAtMs`: files are measured at intervals. */
   totalBytes: z.number(),
   measuredAtMs: z.number().nullable(),
   disk: z
@@ -161,7 +159,7 @@ export const StoragePreview = z.object({
 export type StoragePreview = z.infer<typeof StoragePreview>
 
 const StoredPolicy = z.object({
-  /** 0: none was ever set, and `policy` is the recommended one; then nothing is deleted. */
+  /** 0: none was ever set; `policy` is the recommended one, and nothing is deleted. */
   revision: z.number().int(),
   policy: StoragePolicy
 })
@@ -175,7 +173,6 @@ export const storageContract = {
   preview: ask('read', 'POST /storage/preview', 'seen')
     .input(z.object({ policy: StoragePolicy.optional() }))
     .output(StoragePreview),
-  /** Applies the stored policy in the background. */
   run: write('storage.change', 'POST /storage/run', 'service').output(z.object({ started: z.boolean() })),
   /** Rewrites the database without free pages; all other requests wait meanwhile. */
   compact: write('storage.change', 'POST /storage/compact', 'service').output(z.object({ freedBytes: z.number() }))

@@ -5,7 +5,6 @@ import { read, write } from './operation.ts'
 import { Job, JobStatus } from './jobs.ts'
 import { StartMode } from './nodes.ts'
 
-/** A Python with packages in which the local node runs the spiders of some projects. */
 export const Environment = z.object({
   /** `main`: the default for projects; otherwise a short hash of what it is built from. */
   id: z.string().regex(/^[a-z0-9-]{1,64}$/),
@@ -30,7 +29,6 @@ const ById = z.object({ id: Environment.shape.id })
 
 export const environmentsContract = {
   list: read('read', 'GET /environments', 'seen').output(z.object({ environments: z.array(Environment) })),
-  /** The build log as it grows, in pieces from the start; ends with the build. */
   log: read('read', 'GET /environments/{id}/log', { id: 'environment' })
     .input(ById)
     .output(eventIterator(z.object({ text: z.string() }))),
@@ -43,7 +41,7 @@ export const environmentsContract = {
     .output(z.object({ removed: z.string() }))
 }
 
-/** A process of Scrapdeck that shares its database with others. Each start has a new `id`. */
+/** A Scrapdeck process that shares its database with others. Each start has a new `id`. */
 export const EngineInfo = z.object({
   id: z.string(),
   name: z.string(),
@@ -56,7 +54,7 @@ export const EngineInfo = z.object({
   silentMs: z.number(),
   /** It never leads. */
   drained: z.boolean(),
-  /** Whether it runs spiders itself: a node of the fleet under its name. */
+  /** Whether it runs spiders itself, as a node of the fleet under its name. */
   hasLocalNode: z.boolean()
 })
 export type EngineInfo = z.infer<typeof EngineInfo>
@@ -97,7 +95,6 @@ export const Figures = z.object({
   queued: z.number().int(),
   starting: z.number().int(),
   running: z.number().int(),
-  /** Ended in the last 60 minutes. */
   finishedLastHour: z.number().int(),
   failedLastHour: z.number().int(),
   /** Jobs ended in the last 60 seconds. */
@@ -108,8 +105,8 @@ export const Figures = z.object({
 export type Figures = z.infer<typeof Figures>
 
 /**
- * Something an operator should fix, worst first. `titleCode` and `code`: what `title` and `text` say, with parameters
- * (shared/texts); absent: an older server. `mend`: the action that the UI offers.
+ * Something that an operator should fix, worst first. `titleCode` and `code`: the codes of `title` and `text`, with
+ * parameters (shared/texts); absent: an older server. `mend`: the action that the UI offers.
  */
 export const Problem = z.object({
   id: z.string(),
@@ -183,7 +180,6 @@ export const systemContract = {
   status: read('read', 'GET /system', 'seen').output(SystemStatus),
   /** Samples of the figures, oldest first, one every 10 s for the last hour: the sparklines. */
   history: read('read', 'GET /system/history', 'seen').output(z.object({ samples: z.array(Figures) })),
-  /** Ends all browser sessions with their streams, and unused login links. */
   logOutEverywhere: write('users.change', 'POST /system/logout', 'service').output(
     z.object({ ended: z.number().int() })
   ),
@@ -192,6 +188,5 @@ export const systemContract = {
     .output(z.object({ paused: z.boolean() })),
   /** Deploys the bundled demo project if necessary and queues one run of its spider. */
   runDemo: write(['eggs.deploy', 'jobs.run'], 'POST /system/demo', 'service').output(z.object({ job: Job })),
-  /** Creates a Python environment with Scrapy for the local node. */
   createEnvironment: write('environments.change', 'POST /system/environment', 'service').output(eventIterator(Progress))
 }

@@ -53,7 +53,6 @@ export const Delivery = z.object({
 export type Delivery = z.infer<typeof Delivery>
 
 const Secret = z.object({
-  /** `whsec_…` in base64, shown once. */
   secret: z.string()
 })
 

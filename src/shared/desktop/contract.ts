@@ -80,7 +80,7 @@ export const RemoteEngine = EngineSettings.extend({
   problem: z.object({ code: z.string(), message: z.string() }).nullable(),
   /** As of the last contact; null: none yet. */
   version: z.string().nullable(),
-  /** Compared with this app. */
+  /** Compared with this app's version. */
   age: z.enum(['same', 'older', 'newer']).nullable(),
   /** Operations of this app that an older engine does not have: `webhooks.list`. */
   lacks: z.array(z.string())
@@ -88,7 +88,7 @@ export const RemoteEngine = EngineSettings.extend({
 export type RemoteEngine = z.infer<typeof RemoteEngine>
 
 const EngineId = z.object({ id: z.uuid() })
-/** The certificate that the user has seen and trusts; null: only what the system trusts. */
+/** The certificate that the user has seen and trusts; null: only certificates that the system trusts. */
 const Trusted = { trusted: Fingerprint.nullable().default(null) }
 
 const SignInTo = EngineSettings.pick({ name: true, url: true }).extend(Trusted)
@@ -96,11 +96,11 @@ const SignInTicket = z.object({ ticket: z.uuid(), userName: z.string(), role: z.
 
 export const desktopContract = {
   engines: {
-    /** The list now, and after each change of it or of a state. */
+    /** The current list, and the list after each change. */
     watch: oc.output(eventIterator(z.object({ appVersion: z.string(), engines: z.array(RemoteEngine) }))),
     /**
      * Signs in with the browser, and resolves when the user has approved there; ends with the call. The ticket is valid
-     * once, for `add` or `update` with this address. Rejects like `add`, and with SIGN_IN_FAILED.
+     * once, for `add` or `update` with this address. Rejects as `add`, and with SIGN_IN_FAILED.
      */
     signIn: oc.input(SignInTo).output(SignInTicket),
     /** The same with a code, for any browser that reaches the engine: first where to enter it, then the ticket. */

@@ -69,7 +69,6 @@ import {
   TOKEN
 } from './things.ts'
 
-/** The purpose of an operation, in one line, with one request and its response (for a stream, one event). */
 export interface Example<Input = unknown, Output = unknown> {
   summary: string
   input?: Input
@@ -92,7 +91,7 @@ const limit = { id: '1', project: null, spider: 'price*', tag: null, perNode: tr
 const span = { fromMs: NOON_MS - 7 * 86_400_000, untilMs: NOON_MS }
 const occurrence = { nominalMs: NOON_MS + 64_800_000, local: '2026-11-03T07:00:00+01:00', kind: 'normal' as const }
 const ids = { ids: [JOB_ID] }
-// The types of src/shared are neither Node's nor a browser's, but both have it.
+// src/shared has neither Node's nor a browser's types, but both have File.
 const { File } = globalThis as unknown as { File: new (parts: never[], name: string) => never }
 const EGG = new File([], 'shop-1.4.0.egg')
 const PASSWORD = 'kestrel amber drawbridge'
@@ -1220,7 +1219,6 @@ export const EXAMPLES: ExamplesOf<InferContractRouterInputs<Contract>, InferCont
   }
 }
 
-/** By the operation's name in the contract: `jobs.list`. */
 export function exampleOf(operationId: string): Example | undefined {
   const [noun = '', verb] = operationId.split('.')
   const found = Object.hasOwn(EXAMPLES, noun) ? (EXAMPLES as Record<string, object>)[noun] : undefined

@@ -1,7 +1,7 @@
 import type { HeadFormat } from './head-format.ts'
 import { parseRecordHead } from './record-head.ts'
 
-/** An expression that finds the lines of a log on which errors may begin; `isErrorLine` decides. */
+/** A query for the lines of a log on which errors may begin; `isErrorLine` decides. */
 export function errorQueryOf(format: HeadFormat | undefined): { text: string; isRegex: true; matchesCase: boolean } {
   if (format?.kind === 'json') return { text: JSON_ERROR, isRegex: true, matchesCase: false }
   const level = format?.kind === 'pattern' ? format.parts.find(({ part }) => part === 'level') : undefined
@@ -19,7 +19,7 @@ const JSON_ERROR = String.raw`^\{.*"(?:log\.?)?(?:level|levelname|severity|lvl|l
 /** `line` may be cut after its head. */
 export function isErrorLine(line: string, format: HeadFormat | undefined): boolean {
   const level = parseRecordHead(line, format)?.level
-  // In a log of unknown format, every line may be one.
+  // In a log of unknown format, every line may be an error.
   if (level === undefined) return format === undefined || (format.kind === 'json' && line.startsWith('{'))
   return level === 'ERROR' || level === 'CRITICAL'
 }

@@ -28,7 +28,7 @@ export class GrowingFormat {
   #learn(text: string): HeadFormat | null {
     this.#piecesLeft -= 1
     const learned = learnedFormat(text.split(/\r?\n/, LINES_TO_LEARN_FROM))
-    // A log starts with Scrapy's own format until settings are loaded, and tracebacks may contain any.
+    // A log starts in Scrapy's own format until settings are loaded, and tracebacks may contain any format.
     return learned?.kind === 'scrapy' && this.#format !== null ? null : learned
   }
 }

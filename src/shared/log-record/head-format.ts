@@ -16,7 +16,7 @@ export type HeadPart =
   /** `words`: as Python writes them, in upper case, or all in lower case or capitalized; `initial`: D, I, W, E or C. */
   | { part: 'level'; case: 'upper' | 'lower' | 'title' | 'initial' }
   | { part: 'logger'; until: string | null }
-  /** Something that may differ in each line: a process id, a file, a function. */
+  /** A part that may differ in each line: a process id, a file, a function. */
   | { part: 'other' }
   /** Any number of spaces, because levels and names may be padded. */
   | { part: 'gap' }
@@ -89,10 +89,10 @@ export function learnFromPrefix(prefix: string, logger: string, order: DayOrder)
 
 /** Limits the cost of a line to some tenths of a millisecond: a hostile log could otherwise take hours. */
 const MOST_TRIES = 40_000
-/** The most characters of the parts whose end is tried. */
+/** The maximum length of parts whose end is found by trying. */
 const LENGTHS: Partial<Record<HeadPart['part'], number>> = { logger: 200, other: 160, gap: 40 }
 
-/** The number of ways in which a line is compared at most: each loose end multiplies what is tried after it. */
+/** The maximum number of ways to match a line: each loose end multiplies the attempts after it. */
 function triesOf(parts: readonly HeadPart[]): number {
   let tries = 1
   let longestAfter = 1
@@ -104,7 +104,7 @@ function triesOf(parts: readonly HeadPart[]): number {
   return tries * longestAfter
 }
 
-/** Whether nothing marks the end of a part: what follows may begin with characters of the part. */
+/** Whether nothing marks the end of a part: the next part may begin with characters of this one. */
 function isLoose(part: HeadPart, next: HeadPart | undefined, afterNext: HeadPart | undefined): boolean {
   if (part.part === 'gap') return next?.part === 'logger' && next.until !== null
   if (part.part === 'other') return next !== undefined && next.part !== 'gap' && next.part !== 'text'
@@ -113,8 +113,8 @@ function isLoose(part: HeadPart, next: HeadPart | undefined, afterNext: HeadPart
 }
 
 /**
- * Two neighbours of a gap that could share its characters: without a space between, each split would be tried. The text
- * after a word may begin with characters of words, such as the dash of `a - b`.
+ * Whether two neighbours of a gap could share its characters: without a space between them, each split would be tried.
+ * The text after a word may begin with characters of words, such as the dash of `a - b`.
  */
 export function needsSpace(before: HeadPart | undefined, after: HeadPart | undefined): boolean {
   if (before?.part === 'other' && after?.part === 'text') return OF_WORD.test(after.text)
@@ -163,9 +163,9 @@ function findLevel(prefix: string, taken: (Found | null)[]): Found | null {
   return null
 }
 
-/** What lies between the known parts: words and numbers may differ in each line, the rest is constant. */
+/** The text between the known parts: words and numbers may differ in each line, the rest is constant. */
 function partsOfFiller(filler: string): HeadPart[] {
-  // Punctuation before a word is not part of it: it ends a name before it.
+  // Punctuation before a word is not part of it: it ends the name before it.
   const pieces = filler.match(/ +|[A-Za-z\d][\w.:/\\@$+<>-]*|[^ A-Za-z\d]+/g) ?? []
   return pieces.map((piece): HeadPart => {
     if (piece.startsWith(' ')) return { part: 'gap' }

@@ -1,11 +1,11 @@
 import { msOf } from './time-text.ts'
 
 /**
- * The positions of a record head's parts in a text. One object is reused for each line, because a large log has
+ * The positions of a record head's parts in a text. One object is reused for all lines, because a large log has
  * millions.
  */
 export interface HeadSpans {
-  /** Empty (from = to): the format has none. */
+  /** Empty (from = to): the format has no time. */
   timeFrom: number
   timeTo: number
   loggerFrom: number
@@ -15,7 +15,7 @@ export interface HeadSpans {
   messageAt: number
   /** The time in the text, read as UTC; NaN: none, or an invalid one. */
   atMs: number
-  /** NaN: the text states no zone. */
+  /** NaN: the text has no zone. */
   zoneMinutes: number
 }
 
@@ -38,8 +38,8 @@ const [LETTER_T, LETTER_Z] = [84, 90]
 
 /**
  * Finds Scrapy's default, `2026-11-02 12:00:02,250 [scrapy.core.engine] INFO: Spider opened`, with or without a
- * fraction and a zone, in the line at `from` to `to`. Compares character codes, because nearly every line of every log
- * passes here.
+ * fraction and a zone, in the line from `from` to `to`. Compares character codes, because nearly every line of every
+ * log passes through here.
  */
 export function scanScrapyHead(text: string, from: number, to: number, spans: HeadSpans): boolean {
   if (to - from < 24) return false
@@ -106,7 +106,7 @@ export function scanScrapyHead(text: string, from: number, to: number, spans: He
   return true
 }
 
-/** Sets the level; returns the position of its colon, -1: there is none. */
+/** Sets the level; returns the position of its colon, or -1. */
 function scanLevel(text: string, at: number, spans: HeadSpans): number {
   switch (text.charCodeAt(at)) {
     case 68: // D

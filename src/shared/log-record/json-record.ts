@@ -29,7 +29,7 @@ const LOGGER_KEYS = ['name', 'logger', 'logger_name', 'loggername', 'log.logger'
 const TIME_KEYS = ['asctime', 'timestamp', '@timestamp', 'time', 'ts', 'datetime', 'created']
 const TROUBLE_KEYS = ['exc_info', 'exception', 'traceback', 'exc_text', 'error.stack_trace', 'stack_info']
 
-/** Requires a level and a message, because an item of a crawl in a line of its own is not a record. */
+/** Requires a level and a message, because a scraped item printed on a line of its own is not a record. */
 export function parseJsonRecord(line: string): JsonRecord | null {
   if (!line.startsWith('{"') && !line.startsWith('{ "')) return null
   let fields: Record<string, unknown>
@@ -49,7 +49,7 @@ export function parseJsonRecord(line: string): JsonRecord | null {
     level,
     logger: typeof logger === 'string' ? logger : '',
     message: typeof message === 'string' ? message : asJson(message),
-    // Other types would be their `toString`, which the log's author controls.
+    // Other types would call their `toString`, which the log's author controls.
     time: typeof time === 'string' || typeof time === 'number' ? String(time) : '',
     ...read,
     trouble: readTrouble(valueOf(fields, TROUBLE_KEYS))
@@ -60,7 +60,7 @@ function asJson(value: unknown): string {
   try {
     return JSON.stringify(value)
   } catch {
-    // Nested more deeply than the stack allows, though it could be parsed.
+    // Nested too deeply to be written, although it could be parsed.
     return Array.isArray(value) ? '[…]' : '{…}'
   }
 }

@@ -3,7 +3,6 @@ import type { HeadSpans } from './head-spans.ts'
 import { levelIndexOf } from './record-level.ts'
 import { type ReadTime, readTimeText, TIME_PATTERNS } from './time-text.ts'
 
-/** A compiled pattern. */
 export interface PatternReader {
   readonly format: PatternFormat
   readonly pattern: RegExp
@@ -75,7 +74,7 @@ const LEVEL_WORDS = {
 
 /**
  * Every repetition is bounded, and few share characters with what follows (head-format.ts counts them), so the time to
- * find or refuse a head depends on MAX_HEAD alone. Each part is one group. `encode`: for undecoded text.
+ * find or refuse a head depends only on MAX_HEAD. Each part is one group. `encode`: for undecoded text.
  */
 function patternOf(format: PatternFormat, encode: (text: string) => string = (text) => text): RegExp {
   const source = format.parts.map((part, index) => {

@@ -5,7 +5,6 @@ import { readerOf, scanPatternHead } from './pattern-head.ts'
 import { RECORD_LEVELS, type RecordLevel } from './record-level.ts'
 import { withoutColours } from './without-colours.ts'
 
-/** The part of a record's first line before its message, in Python's logging. */
 export interface RecordHead {
   /** By the spider's clock: `2026-11-02`, `12:00:02`, and the digits of the fraction (empty: none). */
   date: string
@@ -22,7 +21,7 @@ export interface RecordHead {
 
 /**
  * null: the line continues the record above (a traceback, printed text), or the project has a format that is not
- * `format`. The default format is always found, because a log starts with it until settings are loaded.
+ * `format`. Always finds the default format, because a log starts with it until settings are loaded.
  */
 export function parseRecordHead(line: string, format: HeadFormat = SCRAPY_FORMAT): RecordHead | null {
   if (format.kind === 'json') {
@@ -51,7 +50,7 @@ function headOf(line: string, found: HeadSpans | null): RecordHead | null {
   const { timeFrom, timeTo, loggerFrom, loggerTo, level, messageAt, atMs } = found
   const parts = TIME_PARTS.exec(line.slice(timeFrom, timeTo))
   return {
-    // The text as it is if it has Scrapy's order.
+    // Unchanged if it is in Scrapy's order.
     ...(parts === null
       ? clockOf(atMs)
       : { date: parts[1] as string, time: parts[2] as string, fraction: parts[3] ?? '' }),

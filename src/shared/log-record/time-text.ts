@@ -1,11 +1,11 @@
 /**
- * How logs write time. `atMs` is the time in the text, read as UTC: a log rarely states its zone, so the caller
- * corrects it by the node's clock. Formats that occur in every line of a log are parsed by hand.
+ * How logs write time. `atMs` is the time in the text, read as UTC: a log rarely has its zone, so the caller corrects
+ * it by the node's clock. Formats that occur in every line of a log are parsed by hand.
  */
 export interface ReadTime {
   /** NaN: there is no valid time. */
   atMs: number
-  /** Minutes east of UTC that the text itself states; NaN: it states none. */
+  /** Minutes east of UTC in the text itself; NaN: it has none. */
   zoneMinutes: number
 }
 
@@ -36,7 +36,7 @@ export function hasDate(style: TimeStyle): boolean {
 
 const NO_TIME: ReadTime = { atMs: Number.NaN, zoneMinutes: Number.NaN }
 
-/** `text` matches the pattern of its style. Allocates, so it is only for formats that a project chose, and JSON. */
+/** `text` must match the pattern of its style. Allocates, so it is only for custom formats and JSON. */
 export function readTimeText(text: string, style: TimeStyle, order: DayOrder = 'day-first'): ReadTime {
   if (style === 'epoch') {
     const number = Number(text)
@@ -88,7 +88,7 @@ function readDay(before: string, after: string, style: TimeStyle, order: DayOrde
   if (style === 'iso') return [Number(first), Number(second), Number(third)]
   const year = third.length === 2 ? 2000 + Number(third) : Number(third)
   if (style === 'named-month') return [year, monthOf(second), Number(first)]
-  // A number over 12 decides it.
+  // A number over 12 must be the day.
   const isMonthFirst = Number(second) > 12 || (order === 'month-first' && Number(first) <= 12)
   return isMonthFirst ? [year, Number(first), Number(second)] : [year, Number(second), Number(first)]
 }
@@ -114,7 +114,7 @@ export function msOf(
   return (daysOf(year, month, day) * 86_400 + hour * 3600 + minute * 60 + second) * 1000 + Math.floor(fraction * 1000)
 }
 
-/** Days since 1970-01-01 in the Gregorian calendar, without a Date: several million times for a large log. */
+/** Days since 1970-01-01 in the Gregorian calendar, without a Date: called several million times for a large log. */
 function daysOf(year: number, month: number, day: number): number {
   const shifted = month <= 2 ? year - 1 : year
   const era = Math.floor(shifted / 400)

@@ -33,7 +33,7 @@ const USUAL_HEADS = [
 
 let usualFormats: PatternFormat[] | null = null
 
-/** The first of the usual formats that a line has; null: none. */
+/** The first of the usual formats that matches a line; null: none. */
 export function guessHeadFormat(line: string): PatternFormat | null {
   // Compiled for the first log that needs them: most programs that load this file never do.
   usualFormats ??= USUAL_HEADS.map((head) => learnFromPrefix(head, 'scrapy.utils.log', 'day-first') as PatternFormat)
@@ -41,7 +41,7 @@ export function guessHeadFormat(line: string): PatternFormat | null {
 }
 
 /**
- * The format of a log from some of its lines: the first one with a known message of Scrapy in another format than
+ * The format of a log from some of its lines: the first line with a known message of Scrapy in another format than
  * Scrapy's own decides, else the first one that matches a common format. For a part of a log; the parser learns as it
  * reads.
  */
@@ -49,7 +49,7 @@ export function findHeadFormat(lines: Iterable<string>): HeadFormat {
   return learnedFormat(lines) ?? SCRAPY_FORMAT
 }
 
-/** The same; null: no line shows any format. */
+/** The same; null: no line shows a format. */
 export function learnedFormat(lines: Iterable<string>): HeadFormat | null {
   const spans = emptySpans()
   let guess: HeadFormat | null = null

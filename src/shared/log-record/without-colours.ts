@@ -2,7 +2,7 @@ import { MAX_HEAD } from './head-format.ts'
 
 const COLOUR = /\u001b\[[\d;]{0,32}m/g
 
-/** The start of a line without its colours, for reading a head; text after MAX_HEAD stays as it is. */
+/** The start of a line without its colours, for reading a head; text after MAX_HEAD stays unchanged. */
 export function withoutColours(line: string): { text: string; originOf(at: number): number } {
   const cuts: { at: number; length: number }[] = []
   let removed = 0

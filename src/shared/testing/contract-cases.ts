@@ -1,6 +1,7 @@
 /**
- * Test cases for every implementation of the contract. The real engine (src/engine/contract.test.ts) and the renderer's
- * fake (src/renderer/testing/fake-engine.test.ts) both pass them, so that screens are tested against real behaviour.
+ * Test cases for every implementation of the contract. Both the real engine (src/engine/contract.test.ts) and the
+ * renderer's fake (src/renderer/testing/fake-engine.test.ts) pass them, so that screens are tested against real
+ * behaviour.
  */
 import { type ContractRouterClient, isContractProcedure } from '@orpc/contract'
 import { describe, expect, it, onTestFinished } from 'vitest'
@@ -16,7 +17,7 @@ export interface OpenedEngine {
   stop(): Promise<void> | void
 }
 
-/** Covered by tests of their own: they need a Python, a spider that acts by itself, items, or the network. */
+/** Covered by other tests: they need a Python, a spider that acts by itself, items, or the network. */
 const NOT_COVERED = [
   'alertRules.preview',
   'alerts.report',
@@ -458,7 +459,7 @@ export function describeContract(name: string, open: () => Promise<OpenedEngine>
       expect(await client.alerts.unacknowledge({ ids: [UNKNOWN] })).toEqual({ unacknowledged: 0 })
       expect(await codeOf(client.alerts.evidence({ id: UNKNOWN }))).toBe('ALERT_NOT_FOUND')
 
-      // As the engine's clock says, which is not ours.
+      // By the engine's clock, which differs from the test's.
       const untilMs = rule.createdAtMs + DAY_MS
       const { silence } = await client.alertSilences.create({ project: 'shop', untilMs, comment: 'a new shop' })
       expect(silence).toMatchObject({ project: 'shop', spider: null, ruleId: null, untilMs, comment: 'a new shop' })
@@ -711,7 +712,6 @@ export function describeContract(name: string, open: () => Promise<OpenedEngine>
   })
 }
 
-/** Daily at 03:00 UTC. */
 const settingsOf = (name: string, over: Partial<ScheduleSettings> = {}): ScheduleSettings =>
   ScheduleSettings.parse({
     name,
@@ -733,7 +733,7 @@ function operationsOf(part: object, path: string[] = []): string[] {
   return Object.entries(part).flatMap(([name, inner]) => operationsOf(inner as object, [...path, name]))
 }
 
-/** A client that behaves the same and records the names of called operations. */
+/** A client that behaves the same and records the names of the called operations. */
 function recording<T extends object>(client: T, called: Set<string>, path: string[] = []): T {
   return new Proxy(client, {
     get: (target, name) => {

@@ -13,7 +13,7 @@ import type {
 
 type Brand = Record<typeof z.core.$brand, unknown>
 
-/** The same type with plain strings and numbers in place of branded ones, for literals in tests. */
+/** The same type with plain strings and numbers instead of branded ones, for literals in tests. */
 export type Plain<T> = T extends string
   ? T extends Brand
     ? string

@@ -19,6 +19,7 @@ export interface HeldMessages {
 
 interface NotifierParts {
   ruleOf: (id: AlertRuleId) => AlertRule | undefined
+  /** undefined: the channel is disabled. */
   channelOf: (id: AlertChannelId) => AlertChannelSetup | undefined
   isMuted: (one: Episode, atMs: number) => boolean
   onChange: (one: Episode) => void

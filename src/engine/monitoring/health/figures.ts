@@ -39,6 +39,7 @@ interface JobCounts {
   lastHour: EndsOfHour
 }
 
+/** The figures of the status bar and the overview: sampled every second, kept for an hour. */
 export class FiguresSampler {
   /** `changed`: a sample differs from the previous one in more than its time. */
   readonly events = new EventEmitter<{ changed: [] }>()

@@ -49,6 +49,7 @@ export class Heartbeat {
     this.#timer?.cancel()
   }
 
+  /** null: it arrives, or has failed only briefly. */
   failure(): HeartbeatFailure | null {
     const failure = this.#failure
     return failure !== null && this.#parts.clock.nowMs() - failure.sinceMs >= REPORTED_AFTER_MS ? failure : null

@@ -52,6 +52,7 @@ const NAMESAKES_READ = 100
 const LONG_WAITS_EVERY_MS = 60_000
 const CHANNELS_EVERY_MS = 60_000
 
+/** Watches the list of problems and reports changes, no more often than people can read them. */
 export class ProblemWatch {
   readonly events = new EventEmitter<{ changed: [] }>()
   readonly #parts: ProblemWatchParts

@@ -295,6 +295,7 @@ interface LogSum {
 
 export type LogSums = ReturnType<typeof createLogSums>
 
+/** Number and sizes of archived logs by project. Writers add differences; `flush` writes them once per write. */
 export function createLogSums(database: Database) {
   const add = database.prepare<[string, number, number, number]>(
     `INSERT INTO log_sums VALUES (?, ?, ?, ?) ON CONFLICT (project) DO UPDATE SET

@@ -2,6 +2,7 @@ import type { Attempt, AttemptNumber, JobId, JobStatus, NodeId } from '../../../
 import { decode, render, writtenAs } from '../../../shared/texts/message.ts'
 import { largeBytes, type StoredJob, type StoredSchedule } from '../../model/records.ts'
 
+/** `nodeId` -> `node_id`. */
 type SnakeCase<Name> = Name extends `${infer First}${infer Rest}`
   ? `${First extends Lowercase<First> ? First : `_${Lowercase<First>}`}${SnakeCase<Rest>}`
   : Name
@@ -49,6 +50,7 @@ type ValuesOf<Columns extends readonly (keyof JobColumns)[]> = {
   -readonly [Index in keyof Columns]: JobColumns[Columns[Index]]
 }
 
+/** `row`: of a statement that selects `JOB` and is `raw`. */
 export function toJob(row: JobRow): StoredJob {
   // biome-ignore format: the order of JOB_COLUMNS
   const [

@@ -8,17 +8,16 @@ interface BarChartProps {
   bars: readonly { value: number; tone: Tone }[]
   fromMs: number
   untilMs: number
-  /** Says the same in words: the bars are hidden from screen readers. */
+  /** The same in words: the bars are hidden from screen readers. */
   caption: string
 }
 
 const HEIGHT = 52
-/** So that a value of 0 is visible. */
+/** The least height, so that a value of 0 is visible. */
 const LEAST = 2
 /** With fewer slots, bars would look like blocks. */
 const SLOTS_MIN = 14
 
-/** A value for each of several runs or times. */
 export function BarChart({ title, bars, fromMs, untilMs, caption }: BarChartProps) {
   const most = Math.max(0, ...bars.map(({ value }) => value))
   const slots = Math.max(SLOTS_MIN, bars.length)

@@ -36,7 +36,7 @@ export function timeTicks(fromMs: number, untilMs: number, startedAtMs: number, 
   return ticks
 }
 
-/** No more points than can be distinguished; the highest of each group is kept, so that no peak is lost. */
+/** Limits the number of points; keeps the highest of each group, so that no peak is lost. */
 export function thinOut(points: readonly Point[], most: number): readonly Point[] {
   const size = Math.ceil(points.length / most)
   if (size <= 1) return points
@@ -47,7 +47,6 @@ export function thinOut(points: readonly Point[], most: number): readonly Point[
   return kept
 }
 
-/** The index of the point that is nearest in time. */
 export function nearestIndex(points: readonly Point[], atMs: number): number {
   let best = 0
   for (const [index, point] of points.entries())
@@ -55,7 +54,7 @@ export function nearestIndex(points: readonly Point[], atMs: number): number {
   return best
 }
 
-/** The index that a key moves to; null if the key does not move. */
+/** The index that a key moves to; null: the key does not move. */
 export function stepTo(key: string, from: number, last: number): number | null {
   const to = { ArrowLeft: from - 1, ArrowRight: from + 1, Home: 0, End: last }[key]
   return to === undefined ? null : Math.min(last, Math.max(0, to))

@@ -11,7 +11,7 @@ interface LineChartProps {
   title: string
   /** At least two, oldest first. */
   points: readonly Point[]
-  /** The time that the time axis counts from. */
+  /** The origin of the time axis. */
   startedAtMs: number
   format: (value: number) => string
   /** Whether ticks are at powers of two. */
@@ -19,7 +19,7 @@ interface LineChartProps {
   tone: Tone
   /** The maximum allowed value: a dashed line, or text if it is far above. */
   limit?: number | null
-  /** The time under the pointer; neighbouring charts share it. */
+  /** The time under the pointer, shared with neighbouring charts. */
   lookAtMs: number | null
   onLook: (atMs: number | null) => void
 }
@@ -31,7 +31,7 @@ const RIGHT = 8
 /** Room for `512 MB`, so that the time axes of stacked charts align. */
 const LEFT = 52
 
-/** One value over time, with axes. The pointer or the arrow keys read out a value. */
+/** One value over time, with axes. The pointer or the arrow keys show single values. */
 export function LineChart(props: LineChartProps) {
   const { title, startedAtMs, format, isBinary = false, tone, limit = null, lookAtMs, onLook } = props
   const { ref, width: measured } = useElementSize()
@@ -39,7 +39,7 @@ export function LineChart(props: LineChartProps) {
   const points = thinOut(props.points, width)
   const [first, last] = [points[0] as Point, points.at(-1) as Point]
   const peak = Math.max(...points.map(({ value }) => value))
-  // If the limit were far above, the line would be squashed.
+  // A limit far above the values would squash the line.
   const isLimitNear = limit !== null && limit <= peak * 2.5
   const ticks = valueTicks(isLimitNear ? Math.max(peak, limit) : peak, isBinary)
   const spanMs = Math.max(1, last.atMs - first.atMs)

@@ -8,7 +8,6 @@ interface ValueGridProps {
   format?: (value: number) => string
 }
 
-/** A line at each round value, labelled on the left. */
 export function ValueGrid({ ticks, y, left, right, format = String }: ValueGridProps) {
   return ticks.map((tick) => (
     <g key={tick}>

@@ -10,7 +10,7 @@ const STATE_LOOK: Record<ErrorState, { tone: string; Icon: typeof IconCheck; wor
   ignored: { tone: 'off', Icon: IconBellOff, word: texts.errorIgnored }
 }
 
-/** Shape and word; an error that was logged again after it was resolved is marked as reopened. */
+/** Shape and word; a resolved error that was logged again is marked as reopened. */
 export function ErrorStateText({ group }: { group: Pick<ErrorGroup, 'state' | 'stateAtMs' | 'reopenedAtMs'> }) {
   const { tone, Icon, word } = STATE_LOOK[group.state]
   const title =

@@ -7,9 +7,7 @@ type Kind = 'args' | 'settings'
 
 interface ArgumentsAndSettingsProps {
   fields: Pick<Fields<Record<Kind, FormRow[]>>, 'values' | 'problem' | 'change'>
-  /** Names to suggest. */
   names: Record<Kind, readonly string[]>
-  /** The inherited values. */
   inherited: (kind: Kind) => ReactNode
 }
 

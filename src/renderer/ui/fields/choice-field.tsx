@@ -2,7 +2,6 @@ import { SegmentedControl, type SegmentedControlProps } from '@mantine/core'
 import { useId } from 'react'
 import classes from './form.module.css'
 
-/** One of a few options, below its label; the note says where the choice comes from. */
 export function ChoiceField<Value extends string>({
   label,
   note,

@@ -1,2 +1,2 @@
-/** For fields that hold a path, an expression or other machine-readable text. */
+/** For fields with a path, an expression or other machine-readable text. */
 export const CODE_INPUT = { classNames: { input: 'mono' }, spellCheck: false, autoComplete: 'off' } as const

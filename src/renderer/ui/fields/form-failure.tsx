@@ -5,7 +5,7 @@ import classes from './form-failure.module.css'
 export function FormFailure({ error }: { error: unknown }) {
   if (error === null) return null
   const { code, title, text } = explainError(error)
-  // The title and code of BAD_INPUT do not help someone filling in a form; the text names the field.
+  // The title and code of BAD_INPUT do not help in a form; the text names the field.
   const isOfField = code === 'BAD_INPUT'
   return (
     <div className={`${classes.failure} notice-bad break`} role="alert" ref={bringIntoSight}>
@@ -16,7 +16,7 @@ export function FormFailure({ error }: { error: unknown }) {
   )
 }
 
-/** Defined here, not inline: it must run when the failure appears, not after each key typed. */
+/** Defined here, not inline: it must run when the failure appears, not after each key. */
 function bringIntoSight(element: HTMLElement | null): void {
   element?.scrollIntoView?.({ block: 'nearest' })
 }

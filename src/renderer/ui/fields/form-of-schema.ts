@@ -6,16 +6,15 @@ import { explainError } from '../../api/explain-error.ts'
 import './issue-words.ts'
 import { NOT_AN_OPTION } from './select.tsx'
 
-/** A form, or one part of it. Its paths are those of the schema, which are the contract's where there is one. */
+/** A form, or a part of it. Its paths are those of the schema, and the contract's where there is one. */
 export interface Fields<Values> {
   readonly values: Values
-  /** The props of an input: value, change handler, and the error once there is reason to show it. */
+  /** The props of an input: value, change handler, and the error once it should be visible. */
   input(name: keyof Values & string, type?: 'checkbox'): ReturnType<UseFormReturnType<object>['getInputProps']>
-  /** The problem with a field, once the field was changed or a save was tried. */
+  /** The problem with a field, once it was changed or a save was tried. */
   error(path: string): string | undefined
-  /** The same from the start: for fields that are valid while empty. */
+  /** The same without waiting: for fields that are valid while empty. */
   problem(path: string): string | undefined
-  /** Whether one of these names, or anything below it, has a visible error. */
   hasError(...names: (keyof Values & string)[]): boolean
   change(patch: Partial<Values>): void
   within<Name extends keyof Values & (string | number)>(name: Name): Fields<Values[Name]>
@@ -25,9 +24,9 @@ export interface Fields<Values> {
 export interface FormState {
   readonly isDirty: boolean
   readonly isSaving: boolean
-  /** A save was tried and fields are invalid. */
+  /** A save was tried while fields were invalid. */
   readonly isRefused: boolean
-  /** Why the engine refused to save, if that is not about one field; null: it did not. */
+  /** Why the engine refused to save, unless that concerns one field; null: it did not refuse. */
   readonly failure: unknown
   readonly element: React.RefObject<HTMLFormElement | null>
   clearFailure(): void
@@ -35,9 +34,9 @@ export interface FormState {
 }
 
 export interface FormOf<Values, Output> extends Fields<Values>, FormState {
-  /** What would be saved now; null while something is invalid. */
+  /** The values that would be saved now; null: a field is invalid. */
   readonly output: Output | null
-  /** Starts over with these values: the previous ones are discarded, or have been saved. */
+  /** Starts over with these values; the previous ones were saved or are discarded. */
   restart(values: Values): void
 }
 
@@ -49,7 +48,7 @@ interface FormOptions<Values, Output> {
   save: (output: Output) => Promise<unknown>
 }
 
-/** The field that an error of the engine is about, for errors that do not name it. */
+/** The field that an engine error concerns, for errors that do not name it. */
 const FIELD_OF_CODE: Partial<Record<ErrorCode, string>> = {
   NODE_URL_INVALID: 'url',
   NODE_DUPLICATE: 'url',
@@ -62,7 +61,7 @@ const FIELD_OF_CODE: Partial<Record<ErrorCode, string>> = {
   GROUP_NAME_TAKEN: 'name'
 }
 
-/** The one way from a form to the contract: Mantine holds the values, the schema validates them, field by field. */
+/** The common way from a form to the contract: Mantine holds the values, the schema validates them, field by field. */
 export function useFormOf<Values extends object, Output>(options: FormOptions<Values, Output>): FormOf<Values, Output> {
   const { schema, save } = options
   const [start] = useState(options.start)
@@ -79,7 +78,7 @@ export function useFormOf<Values extends object, Output>(options: FormOptions<Va
   const { values } = form
   const read = useMemo(() => schema.safeParse(values), [schema, values])
   const problems = useMemo(() => problemsOf(read), [read])
-  // A list in one input (tags, for example) has its errors at its entries.
+  // A list in one input (such as tags) has its errors at its entries.
   const problemAt = (path: string) =>
     problems.get(path) ?? [...problems].find(([each]) => each.startsWith(`${path}.`))?.[1]
   const error = (path: string): string | undefined => {
@@ -155,7 +154,7 @@ export function problemsOf({ error }: z.ZodSafeParseResult<unknown>): Map<string
   return new Map(issues.filter(([path], index) => issues.findIndex(([other]) => other === path) === index))
 }
 
-/** The field that an error names, if the form has it. */
+/** The field that an error names; null: the form does not have it. */
 function fieldOf(failure: unknown, values: object): string | null {
   const { code } = explainError(failure)
   const named = (failure as { data?: { field?: unknown } } | null)?.data?.field

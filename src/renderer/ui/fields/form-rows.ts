@@ -3,18 +3,16 @@ import { SECRET_MASK } from '../../../shared/contract/index.ts'
 import { RESERVED_ARGUMENTS, UNUSABLE_NAME } from '../../../shared/reserved-arguments.ts'
 import { texts } from '../../../shared/texts/ui/shared.ts'
 
-/** One row of arguments or settings; rows keep their order and may be incomplete. */
 export interface FormRow {
   readonly key: number
   readonly name: string
   readonly value: string
   /** Not shown again once it is saved. */
   readonly isSecret: boolean
-  /** Its value takes the focus: the button that added the row is gone. */
+  /** Its value gets the focus, because the button that added the row is gone. */
   readonly takesFocus?: boolean
 }
 
-/** Arguments, settings, environment variables. */
 export type RowKind = 'args' | 'settings' | 'env'
 export const ROW_WORDS: Record<RowKind, string> = {
   args: texts.argument,
@@ -32,7 +30,7 @@ export const rowsOf = (values: Record<string, string> = {}, secretNames: readonl
     return newRow(name, isSecret && value === SECRET_MASK ? '' : value, isSecret)
   })
 
-/** What is wrong with a row's name, in words; null if nothing is. */
+/** The problem with a row's name, in words; null: none. */
 export function problemOfRow(kind: RowKind, row: FormRow, rows: readonly FormRow[]): string | null {
   const name = row.name.trim()
   if (name === '') return row.value === '' ? null : texts.enterName
@@ -56,12 +54,10 @@ export const rowsForm = (kind: RowKind, problemOfValue: (value: string) => strin
     }
   })
 
-/** The names of rows with secret values. */
 export const secretNamesOf = (rows: readonly FormRow[]): string[] => [
   ...new Set(rows.filter(({ isSecret, name }) => isSecret && name.trim() !== '').map(({ name }) => name.trim()))
 ]
 
-/** The rows as an object; rows without a name are left out. */
 export function valuesOf(rows: readonly FormRow[]): Record<string, string> {
   return Object.fromEntries(
     rows.filter(({ name }) => name.trim() !== '').map(({ name, value }) => [name.trim(), value])

@@ -10,13 +10,13 @@ interface InheritedRowsProps<Kind extends RowKind> {
   fields: Pick<Fields<Record<NoInfer<Kind>, FormRow[]>>, 'values' | 'change'>
   kind: Kind
   inherited: Inherited
-  /** Names that this run leaves out. */
+  /** Names that this run omits. */
   left?: readonly string[]
-  /** Absent: single values cannot be left out here. */
+  /** Absent: single values cannot be omitted here. */
   onLeave?: ((left: string[]) => void) | undefined
 }
 
-/** The inherited values, greyed, with their origin: each can be overridden or left out. */
+/** The inherited values, greyed, with their origin: each can be overridden or omitted. */
 export function InheritedRows<Kind extends RowKind>({
   fields,
   kind,

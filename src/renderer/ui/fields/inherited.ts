@@ -15,13 +15,13 @@ export interface InheritedValue {
   origin: Origin
 }
 
-/** What a run inherits from its project and spider; null: not set there. */
+/** The values that a run inherits from its project and spider; null: not set there. */
 export interface Inherited extends Record<RowKind, InheritedValue[]> {
   priority: { value: number; origin: Origin } | null
   placement: (Placement & { origin: Origin }) | null
 }
 
-/** Without settings nothing is inherited; the defaults of a spider only if it is the only one chosen. */
+/** Without settings nothing is inherited; a spider's defaults only if it is the only one chosen. */
 export function inheritedBy(settings: ProjectSettings | null, spiders: readonly string[]): Inherited {
   const [spider = ''] = spiders.length === 1 ? spiders : []
   const all = (settings && defaultsOf(settings, spider)) ?? NO_DEFAULTS
@@ -49,7 +49,7 @@ export function notReplaced(inherited: readonly InheritedValue[], rows: readonly
   return inherited.filter(({ name }) => !replaced.has(name))
 }
 
-/** Those of the left out names that are inherited; `*`, which a client may have sent: all of them. */
+/** The omitted names that are inherited; `*`, which a client may have sent: all inherited names. */
 export function stillInherited(names: readonly string[], { args, settings, env }: Inherited): string[] {
   const known = [...new Set([...args, ...settings, ...env].map(({ name }) => name))]
   return names.includes('*') ? known : known.filter((name) => names.includes(name))

@@ -15,7 +15,7 @@ const tagTerms = z.string().transform((text, context) => {
   return z.NEVER
 })
 
-/** Which nodes: those of the defaults, any, those with tags, or one. The fields not chosen keep their text. */
+/** Which nodes: those of the defaults, any, those with tags, or one. Fields that do not apply keep their text. */
 export const WhereForm = z.discriminatedUnion('where', [
   z.object({ where: z.literal('default') }).transform(() => ({})),
   z.object({ where: z.literal('any') }).transform(() => ({ nodeId: null, tags: [] as string[] })),
@@ -25,7 +25,7 @@ export const WhereForm = z.discriminatedUnion('where', [
     .transform(({ nodeId }) => ({ nodeId, tags: [] as string[] }))
 ])
 
-/** The fields that a run, a schedule and a chain share; times, overlap and the like are not shared. */
+/** The fields that a run, a schedule and a chain have in common. */
 export interface JobTexts {
   project: ProjectName | null
   /** null: the active version when the job is sent. */
@@ -61,7 +61,7 @@ export const jobTexts = (job: Partial<Job>): JobTexts => ({
   retry: retryTexts(job.retry)
 })
 
-/** `place` decides which placeholders a value may contain; null: they have no meaning there. */
+/** `place` determines the placeholders that a value may contain; null: placeholders have no meaning there. */
 export function jobForm(place: 'schedule' | 'chain' | null): z.ZodType<Job, JobTexts> {
   const ofValue = place === null ? undefined : (value: string) => problemOfText(value, place)
   return z
@@ -71,7 +71,7 @@ export function jobForm(place: 'schedule' | 'chain' | null): z.ZodType<Job, JobT
       spiders: z.array(z.string()).min(1, texts.chooseSpider),
       args: rowsForm('args', ofValue),
       settings: rowsForm('settings', ofValue),
-      // An empty one of a run is left to the defaults.
+      // If it is empty, a run uses the defaults.
       priority: z
         .custom<number | string>()
         .transform((typed) => (typed === '' && place === null ? undefined : Number(typed) || 0)),

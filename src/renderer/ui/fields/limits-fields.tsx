@@ -8,13 +8,13 @@ import { texts } from '../../../shared/texts/ui/shared.ts'
 
 interface LimitsFieldsProps {
   fields: Fields<LimitTexts>
-  /** Applies where a field is left empty. */
+  /** Applies where a field is empty. */
   inherited?: RunLimits | null
-  /** Only those that every node enforces, or only the others; absent: all. */
+  /** Only limits that every node enforces, or only the others; absent: all. */
   only?: 'everywhere' | 'local'
 }
 
-/** One row per limit: typed with its unit, reformatted on blur, with its meaning or its error beside it. */
+/** One row per limit: entered with its unit, reformatted on blur, with its meaning or its error beside it. */
 export function LimitsFields({ fields, inherited = null, only }: LimitsFieldsProps) {
   const id = useId()
   const [showsAll, setShowsAll] = useState(false)

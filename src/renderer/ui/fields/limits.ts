@@ -83,7 +83,6 @@ export const LIMITS: readonly LimitField[] = [
     text: words.addressSpaceHint
   }
 ]
-/** Enforced on every node; the others on the local node only. */
 export const LIMITS_EVERYWHERE: ReadonlySet<LimitName> = new Set(['wallSeconds', ...LOG_LIMITS])
 export const ADVANCED_LIMITS: ReadonlySet<LimitName> = new Set(['openFiles', 'addressSpaceMegabytes'])
 
@@ -106,7 +105,7 @@ const UNITS: Record<Exclude<LimitUnit, 'count' | 'percent'>, readonly (readonly 
 }
 const LIMIT_MAX = 1_000_000_000
 
-/** `1 h 30 min`, `512 MB`, `1,024`: in the largest units that are exact. */
+/** `1 h 30 min`, `512 MB`, `1,024`: in the largest exact units. */
 export function formatLimit(name: LimitName, value: number): string {
   const { unit } = fieldOf(name)
   if (unit === 'count') return new Intl.NumberFormat('en').format(value)
@@ -114,7 +113,7 @@ export function formatLimit(name: LimitName, value: number): string {
   return unit === 'size' ? formatMegabytes(value) : formatDuration(value)
 }
 
-/** The typed text in the engine's unit (seconds, megabytes, a number); null: no limit. */
+/** The text in the engine's unit (seconds, megabytes, a number); null: no limit. */
 export function parseLimit(name: LimitName, text: string): { value: number | null } | { problem: string } {
   const { unit, example } = fieldOf(name)
   if (text.trim() === '') return { value: null }
@@ -172,7 +171,7 @@ const limitText = (name: LimitName) =>
     return z.NEVER
   })
 
-/** The values of the fields; null: nothing is limited. */
+/** The values of the fields; null: no limits. */
 export const LimitsForm = z
   .object(
     Object.fromEntries(LIMITS.map(({ name }) => [name, limitText(name)])) as Record<
@@ -193,7 +192,6 @@ export function describeLimits(limits: RunLimits | null): string | null {
   return words.length === 0 ? null : words.join(', ')
 }
 
-/** The limits that are set, in words. */
 export function limitsInForce(limits: RunLimits | null): { name: LimitName; label: string; value: string }[] {
   return LIMITS.flatMap(({ name, label }) => {
     const value = limits?.[name]

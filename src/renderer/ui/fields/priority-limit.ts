@@ -5,15 +5,15 @@ import { texts } from '../../../shared/texts/ui/shared.ts'
 export interface PriorityLimit {
   /** The highest priority that the user of this page may give; absent: any. */
   max?: number
-  /** Why no higher one, as a short sentence. */
+  /** Why no higher one is possible, as a short sentence. */
   reason?: string
   /** The same for a tooltip, with the role that has the permission. */
   title?: string
 }
 
 /**
- * Jobs of a priority above 0 go before those of all projects, so the engine takes them only from users who have the
- * permission in all projects. `kept`: what the defaults of a project have already, and may keep.
+ * Jobs with a priority above 0 precede those of all projects, so the engine accepts them only from users with the
+ * permission in all projects. `kept`: the current priority of a project's defaults, which may stay.
  */
 export function usePriorityLimit(needed: 'queue.order' | 'projects.change', kept = 0): PriorityLimit {
   const { may, why } = useMay(needed, 'everywhere')

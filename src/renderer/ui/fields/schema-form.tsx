@@ -13,7 +13,6 @@ interface SchemaFormProps {
   children: ReactNode
 }
 
-/** A form whose fields show their own errors; Ctrl-Enter saves from any of them. */
 export function SchemaForm({ form, className, label, onEscape, children }: SchemaFormProps) {
   return (
     <form
@@ -38,15 +37,14 @@ interface FormFootProps {
   form: FormState
   /** The button's label: a verb and its object. */
   submit: string
-  /** What saving leads to, shown while everything is valid. */
+  /** What saving will do, shown while all fields are valid. */
   says?: string
   isDisabled?: boolean
   onCancel: () => void
-  /** Shown before the buttons. */
   children?: ReactNode
 }
 
-/** The end of a dialog with a form: why it was not saved, and the buttons. */
+/** The end of a form dialog: why it was not saved, and the buttons. */
 export function FormFoot({ form, submit, says, isDisabled, onCancel, children }: FormFootProps) {
   return (
     <>

@@ -11,7 +11,7 @@ import { listZones } from '../../../shared/calendar/index.ts'
 import { localZone } from '../moment.ts'
 import { texts } from '../../../shared/texts/ui/shared.ts'
 
-/** Marks a field whose text is none of its options. Its form cannot be saved: it still has the previous value. */
+/** Marks a field whose text is not one of its options. Its form cannot be saved: it still has the previous value. */
 export const NOT_AN_OPTION = 'data-not-an-option'
 
 /** The first click selects the whole text, so that typing replaces it; a later one places the cursor. */
@@ -26,12 +26,12 @@ const selectsOnClick = (input: HTMLInputElement, isFirst: boolean) => {
 type Typed = Omit<MultiSelectProps, 'value' | 'onChange'>
 
 /**
- * On Enter or blur, a searchable select chooses the option that was typed. Other text stays in the field with an error
- * until it is corrected or another option is chosen.
+ * On Enter or blur, a searchable select chooses the typed option. Other text stays in the field with an error until it
+ * is corrected or another option is chosen.
  */
 function useTyped(props: Typed, isMany: boolean, chosen: string | undefined, choose: (value: string) => void) {
   const [left, setLeft] = useState<string | null>(null)
-  /** False: the text of the field is not a choice. */
+  /** False: the text of the field is not an option. */
   const settle = (input: HTMLInputElement): boolean => {
     const text = input.value.trim()
     const options = Object.values(getOptionsLockup(getParsedComboboxData(props.data)))
@@ -44,10 +44,10 @@ function useTyped(props: Typed, isMany: boolean, chosen: string | undefined, cho
   }
   return {
     ...(left !== null && { searchValue: left, error: texts.notInList(left), [NOT_AN_OPTION]: '' }),
-    // It is asked for before the field is left, and its own answer would be the text from before.
+    // Mantine also calls this right before the blur, with the text of the previous option.
     onSearchChange: (text: string) => {
       props.onSearchChange?.(text)
-      // Mantine empties a select of several values itself, after each choice and when it is left.
+      // Mantine itself clears a select of several values, after each choice and on blur.
       if (left !== null) setLeft(isMany && text === '' ? null : text)
     },
     onOptionSubmit: (value: string) => {
@@ -70,13 +70,13 @@ function useTyped(props: Typed, isMany: boolean, chosen: string | undefined, cho
       props.onKeyDown?.(event)
       if (chooseTyped(event) || event.key !== 'Enter' || settle(event.currentTarget)) return
       event.preventDefault()
-      // Ctrl-Enter would save the value from before.
+      // Ctrl-Enter would save the previous value.
       event.stopPropagation()
     }
   }
 }
 
-/** The one select for one value. A dialog focuses its first field, whose list must not cover what is below it. */
+/** The common select for one value. A dialog focuses its first field, whose list must not cover the fields below it. */
 export function Select<Value extends string = string>(props: SelectProps<Value>) {
   const { value = null, onChange } = props
   const options = getOptionsLockup(getParsedComboboxData(props.data))
@@ -86,7 +86,6 @@ export function Select<Value extends string = string>(props: SelectProps<Value>)
   return <BaseSelect<Value> openOnFocus={false} {...props} {...(typed as object)} />
 }
 
-/** The one select for several values. */
 export function MultiSelect(props: MultiSelectProps) {
   const { value = [], onChange } = props
   const typed = useTyped(props as Typed, true, undefined, (chosen) => {
@@ -115,8 +114,8 @@ export function ZoneSelect(props: Omit<SelectProps, 'data'>) {
 }
 
 /**
- * For a searchable select: Enter chooses the option that was typed, or the only one left, and Tab the one that was
- * typed, although no arrow key marked it. False: the text is no choice yet.
+ * For a searchable select: Enter chooses the typed option, or the only remaining one, and Tab the typed one, even if no
+ * arrow key marked it. False: the text is not an option yet.
  */
 function chooseTyped(event: KeyboardEvent<HTMLInputElement>): boolean {
   const { key, currentTarget: input } = event
@@ -133,7 +132,7 @@ function chooseTyped(event: KeyboardEvent<HTMLInputElement>): boolean {
   const only = key === 'Enter' && options.length === 1 ? 0 : -1
   const option = options[typed === -1 ? only : typed]
   if (option === undefined) return false
-  // To choose it once more would clear it.
+  // Choosing it again would clear it.
   if (option.getAttribute('aria-selected') === 'true') return true
   // Ctrl-Enter chooses it and saves the form.
   if (key === 'Enter' && !event.ctrlKey && !event.metaKey) event.preventDefault()
@@ -141,7 +140,7 @@ function chooseTyped(event: KeyboardEvent<HTMLInputElement>): boolean {
   return true
 }
 
-/** The index of the label that is exactly this text, or this text in other letter case if only one is; else -1. */
+/** The index of the label that equals this text, or that is the only one to equal it in another case; else -1. */
 export function findTyped(labels: readonly string[], text: string): number {
   const exact = labels.indexOf(text)
   if (exact !== -1) return exact

@@ -4,7 +4,9 @@ import { texts } from '../../../shared/texts/ui/shared.ts'
 const TERM = /^!?[^\s|!]+(\|!?[^\s|!]+)*$/
 const TERMS_MAX = 20
 
-/** `eu|us !slow` as terms: all must hold, each holds by any of its parts. Spaces around `|` and after `!` are fine. */
+/**
+ * `eu|us !slow` as terms: all must hold, each through any of its parts. Spaces around `|` and after `!` are allowed.
+ */
 export function parseTagExpression(text: string): { terms: string[] } | { problem: string } {
   const tidy = text
     .replace(/[,&]/g, ' ')

@@ -26,7 +26,7 @@ function textOf<Value, Typed>(
 export const durationText = <Value>(of: z.ZodType<Value>, whenEmpty: number | null | undefined = undefined) =>
   textOf<Value, string>(of, whenEmpty, parseDuration, formatDuration)
 
-/** A number, in a text field or a number field, which holds '' while it is empty. */
+/** A number in a text field, or in a number field, which holds '' while it is empty. */
 export const numberText = <Value>(of: z.ZodType<Value>, whenEmpty: number | null | undefined = undefined) =>
   textOf<Value, string | number>(of, whenEmpty, (text) => ({ value: text === '' ? Number.NaN : Number(text) }))
 
@@ -40,7 +40,7 @@ export const formBy = <Output, Texts>(choose: (texts: Texts) => z.ZodType<Output
     return z.NEVER
   })
 
-/** null if nothing was entered. */
+/** A path on Scrapdeck's machine, which may have another operating system than this page's. */
 export const textOrNull = z.string().transform((text) => text.trim() || null)
 
 /** A path on the machine where Scrapdeck runs, which may have another operating system than this page. */

@@ -8,20 +8,17 @@ import classes from './value-rows.module.css'
 import { texts } from '../../../shared/texts/ui/shared.ts'
 
 interface ValueRowsProps<Name extends string> {
-  /** The form, and the name of its field that holds the rows. */
+  /** The form, and its field with the rows. */
   fields: Pick<Fields<Record<NoInfer<Name>, FormRow[]>>, 'values' | 'problem' | 'change'>
   name: Name
   kind: RowKind
   title: string
-  /** Below the rows: what a value may contain. */
   hint?: ReactNode
-  /** Names to suggest. */
   names: readonly string[]
-  /** Above the rows: the inherited values. */
   inherited?: ReactNode
 }
 
-/** Names and values as rows; Enter in the last value adds a new row. */
+/** Names and values as rows; Enter in the last value adds a row. */
 export function ValueRows<Name extends string>({
   fields,
   name: at,

@@ -26,7 +26,6 @@ interface WhereFieldsProps {
   keptPriority?: number
 }
 
-/** Nodes and priority. */
 export function WhereFields({ fields, nodes, inherited, of, keptPriority = 0 }: WhereFieldsProps) {
   const id = useId()
   const { where, tags, priority } = fields.values
@@ -116,13 +115,13 @@ const TAGS_SHOWN = 16
 interface TagCheckProps {
   id: string
   text: string
-  /** The error, once there is reason to show it. */
+  /** The error, once it should be visible. */
   problem: string | undefined
   nodes: readonly Node[]
   onChange: (text: string) => void
 }
 
-/** Which nodes the expression matches, and the known tags, added with a click. */
+/** The nodes that the expression matches, and the known tags, which a click adds. */
 function TagCheck({ id, text, problem, nodes, onChange }: TagCheckProps) {
   const read = parseTagExpression(text)
   const known = [...new Set(nodes.flatMap(({ tags }) => tags))].sort().slice(0, TAGS_SHOWN)

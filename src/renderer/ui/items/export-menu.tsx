@@ -28,7 +28,6 @@ const FORMATS: { format: ItemsFormat; label: string; hint?: string }[] = [
   { format: 'parquet', label: texts.parquet }
 ]
 
-/** Exports what the filter selects, and shows how far it is. */
 export function ExportMenu({ of, filter = [], engineProblem }: ExportMenuProps) {
   const { client } = useApi()
   const { progress: share, start, cancel } = useDownload(texts.couldNotExportItems)
@@ -80,7 +79,7 @@ interface ExportOptions {
   onProgress: (share: number) => void
 }
 
-/** Asks for a file with the items and hands it to the browser. Returns the number of items. */
+/** Requests a file with the items and saves it through the browser. Resolves to the number of items. */
 async function exportItems(options: ExportOptions): Promise<number> {
   const { name, items, parts } = await fetchExport(options)
   saveFile(name, parts)

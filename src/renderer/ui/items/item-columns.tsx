@@ -20,7 +20,6 @@ interface ItemColumnsOptions {
   sorted?: (name: string) => 'ascending' | 'descending' | 'none'
 }
 
-/** The columns of a table of items, as wide as their values, and how wide the table must be for them. */
 export function itemColumns({ names, types, rows, header = (name) => name, sorted }: ItemColumnsOptions) {
   const measured = rows.slice(0, MEASURED_ROWS)
   const widths = names.map((name, at) => widthOf(name, measured, at))
@@ -54,7 +53,6 @@ function widthOf(name: string, rows: readonly ItemRow[], at: number): number {
   return Math.round(Math.min(most, Math.max(least, longest * perCharacter + around)))
 }
 
-/** Shown once per row. */
 function unreadable(at: number): ReactNode {
   return at === 0 ? <span className={classes.unreadable}>{texts.itemUnreadable}</span> : null
 }

@@ -52,7 +52,7 @@ export function ItemsProblem({ job, error, onRetry }: { job: Job | undefined; er
 
 /** Why stored items are gone; null: none were stored. */
 function reasonIn(error: unknown): string | null {
-  // Other errors of this code have other data, or none.
+  // Other errors with this code have other data, or none.
   const { data } = error as { data?: object | null }
   return data != null && 'deletedAtMs' in data ? explainError(error).text : null
 }

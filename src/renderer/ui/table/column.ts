@@ -9,7 +9,7 @@ export interface Column<Row> {
   cell: (row: Row) => ReactNode
   /** Makes the header a button that sorts by this value. */
   sortBy?: (row: Row) => string | number | null
-  /** For a column that the engine sorts, by a button in the header. */
+  /** For a column that the engine sorts, with a button in the header. */
   sorted?: 'ascending' | 'descending' | 'none'
   /** The column is hidden if the table is narrower than this (pixels). */
   hideBelowPx?: number

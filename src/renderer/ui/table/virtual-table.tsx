@@ -19,7 +19,6 @@ import classes from './virtual-table.module.css'
 import { texts } from '../../../shared/texts/ui/shared.ts'
 
 export interface VirtualTableProps<Row> {
-  /** Name for screen readers: `Jobs`. */
   label: string
   rows: readonly Row[]
   rowId: (row: Row) => string
@@ -28,19 +27,19 @@ export interface VirtualTableProps<Row> {
   openId?: string | null
   /** Called on a click, or on Enter on the row under the cursor. */
   onOpen?: (row: Row) => void
-  /** Marked rows: enables check boxes, `x` and Shift-`x`. */
+  /** Marked rows; absent: no check boxes and no keys `x` and Shift-`x`. */
   marks?: ReadonlySet<string>
   onMarks?: (marks: ReadonlySet<string>) => void
-  /** The last rows scrolled into view: load more. */
+  /** The last rows are in view: load more. */
   onEndReached?: () => void
-  /** Whether a row's values are outdated: shown greyed out. */
+  /** Whether a row's values are outdated: such rows are greyed out. */
   isStale?: (row: Row) => boolean
-  /** j, k, Enter and x work without clicking into the table first. At most one table per screen may set this. */
+  /** j, k, Enter and x work without a click into the table first. At most one table per screen may set this. */
   primary?: boolean
-  /** Rows can be reordered, by dragging or with Alt and the arrow keys: puts these right before that row, or last. */
+  /** Rows can be reordered, by dragging or with Alt and the arrow keys: moves these right before that row, or last. */
   onReorder?: ((ids: readonly string[], before: string | null) => void) | undefined
   empty?: ReactNode
-  /** Rows are at least so wide: the table then scrolls sideways. */
+  /** The minimum width of rows: a narrower table scrolls sideways. */
   minWidthPx?: number
   /** Height of every row; default 32. */
   rowPx?: number
@@ -48,7 +47,7 @@ export interface VirtualTableProps<Row> {
 
 const ROW_PX = 32
 
-/** A table for any number of rows: only the visible ones are rendered. The cursor moves by j/k or the arrow keys. */
+/** A table for any number of rows: only the visible ones are rendered. j/k or the arrow keys move the cursor. */
 export function VirtualTable<Row>(props: VirtualTableProps<Row>) {
   const { label, rowId, openId = null, onOpen, marks, onMarks, onEndReached, primary = false } = props
   const { rowPx = ROW_PX } = props
@@ -285,7 +284,7 @@ interface RowViewProps {
   stale: boolean
   marked: boolean | null
   draggable: boolean
-  /** The latest handler, behind a ref: rows need not render again when it changes. */
+  /** The latest handler, behind a ref, so that rows need not render again when it changes. */
   act: RefObject<(index: number, kind: 'open' | 'mark', range: boolean) => void>
 }
 
@@ -335,15 +334,15 @@ interface ReorderOptions {
   /** Index of the row that the keys move; -1: none. */
   cursor: number
   marks: ReadonlySet<string> | undefined
-  /** Puts these rows right before that row, or at the end; absent: the order cannot be changed. */
+  /** Moves these rows right before that row, or to the end; absent: the order cannot be changed. */
   onReorder: ((ids: readonly string[], before: string | null) => void) | undefined
 }
 
-/** Moves rows, by dragging or with Alt and the arrow keys: a marked row takes the other marked ones with it. */
+/** Moves rows by dragging or with Alt and the arrow keys: a marked row takes the other marked ones with it. */
 function useReorder({ ids, cursor, marks, onReorder }: ReorderOptions) {
   const [dropIndex, setDropIndex] = useState<number | null>(null)
   const dragged = useRef<readonly string[]>([])
-  /** The marked rows, if the row is one of them; otherwise the row alone. */
+  /** The marked rows if the row is one of them; otherwise only the row. */
   const movedWith = (target: string) => (marks?.has(target) ? ids.filter((each) => marks.has(each)) : [target])
   const moveRows = (moved: readonly string[], before: string | null) => {
     if (before === null || !moved.includes(before)) onReorder?.(moved, before)

@@ -37,6 +37,7 @@ const LISTED_MAX = 50
 const BEFORE_MS = 7 * DAY_MS
 const WAITING_AT_MOST = 10
 
+/** Tries rules on the past without sending anything. One at a time: each reads much. */
 export class RulePreviews {
   readonly #parts: RulePreviewsParts
   readonly #giveWay: () => Promise<void>
