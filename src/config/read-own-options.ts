@@ -271,7 +271,6 @@ const LOG_LEVELS = ['debug', 'info', 'warn', 'error'] as const
 /** Python's names of levels. */
 const OTHER_NAMES: Record<string, string> = { warning: 'warn', critical: 'error', fatal: 'error' }
 
-/** LOG_LEVEL may be meant for other programs, so an unknown value is only noted. */
 /** How code of projects is isolated on this machine. */
 function readIsolation(options: OptionReader): ServeOptions['isolation'] {
   const picked = options.pick('scrapdeck', 'keep_spiders_apart')
@@ -291,6 +290,7 @@ function readIsolation(options: OptionReader): ServeOptions['isolation'] {
   return { way: way ?? 'off', users: { first, last } }
 }
 
+/** LOG_LEVEL may be meant for other programs, so an unknown value is only noted. */
 function readLogLevel(options: OptionReader): ServeOptions['logLevel'] {
   const own = options.pick('scrapdeck', 'log_level')
   const picked = own ?? options.pick('variables', 'LOG_LEVEL')

@@ -13,9 +13,9 @@ import type { FakeEngine } from './testing/fake-engine.ts'
 import { outcome } from './testing/outcome.ts'
 import { openTestApp } from './testing/test-app.ts'
 
-/** In everything that the other node has, and in the project. */
 /** They repeat what the message of the error names, and so what was requested. */
 const ERROR_PARAMS = /"params":\{[^{}]*\}/g
+/** In everything that the other node has, and in the project. */
 const SECRET = 'zzfar'
 const ABSENT = branded<NodeId>('n-000000000000')
 const FOUND = listOperations(contract)

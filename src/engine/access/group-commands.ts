@@ -112,6 +112,5 @@ export function requireGroup(directory: Directory, id: GroupId): StoredGroup {
 /** Throws BAD_INPUT. */
 export function refuseTooManyMembers(count: number): void {
   if (count <= MEMBERS_MAX) return
-  const [most, wanted] = [MEMBERS_MAX, count].map((one) => one.toLocaleString('en-US'))
-  throw new ScrapdeckError('BAD_INPUT', sentence('access.too_many_members', { most, wanted }))
+  throw new ScrapdeckError('BAD_INPUT', sentence('access.too_many_members', { most: MEMBERS_MAX, wanted: count }))
 }

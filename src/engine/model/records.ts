@@ -437,8 +437,10 @@ export interface StoredWebhook extends NewWebhook {
   dropped: number
 }
 
-/** An alert (engine/monitoring/alerts), from its first sign until channels have reported its end. */
-/** `subject` and `text`: encoded messages (shared/texts). */
+/**
+ * An alert (engine/monitoring/alerts), from its first sign until channels have reported its end. `subject` and `text` are
+ * encoded messages (shared/texts).
+ */
 export interface StoredEpisode extends Omit<Alert, 'state' | 'muted' | 'isFlapping' | keyof typeof ALERT_CODES> {
   /** Identifies the watched thing; signals have the same key. */
   key: string

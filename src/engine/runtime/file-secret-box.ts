@@ -32,7 +32,7 @@ export async function openFileSecretBox(keyPath: string): Promise<FileSecretBox>
  */
 export async function openNamedSecretBox(keyPath: string): Promise<FileSecretBox> {
   const text = await readFile(keyPath, 'utf8').catch((error: NodeJS.ErrnoException) => {
-    const problem = sentence('storage.encryption_key_unreadable', { keyPath, code: error.code, error: error.message })
+    const problem = sentence('storage.encryption_key_unreadable', { keyPath, problem: error.code ?? error.message })
     throw new ScrapdeckError('DATA_DIRECTORY_UNUSABLE', problem, { cause: error })
   })
   if (!KEY_TEXT.test(text.trim())) {

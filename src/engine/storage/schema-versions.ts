@@ -28,7 +28,7 @@ export function missingSteps(name: string, present: number, migrations: Migratio
   if (present > newestVersion(migrations)) {
     const text = sentence('storage.data_from_newer_version', {
       holder: has,
-      migrations: newestVersion(migrations),
+      newestVersion: newestVersion(migrations),
       orElse
     })
     throw new ScrapdeckError('DATA_FROM_NEWER_VERSION', text)

@@ -163,8 +163,9 @@ async function takeSnapshot({ dataDirectory, postgres }: Making, directory: stri
 /** A disk that the backup fills would stop the engine too. */
 async function requireSpace(directory: string, bytes: number): Promise<void> {
   const { bavail, bsize } = await statfs(directory)
-  if (bavail * bsize >= bytes) return
-  const text = sentence('storage.copy_needs_disk', { bytes, directory, bavail, bsize })
+  const freeBytes = bavail * bsize
+  if (freeBytes >= bytes) return
+  const text = sentence('storage.copy_needs_disk', { bytes, directory, freeBytes })
   throw new ScrapdeckError('DATA_DIRECTORY_UNUSABLE', text)
 }
 

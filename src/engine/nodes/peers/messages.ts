@@ -24,13 +24,15 @@ const Texts = z.record(z.string(), z.string())
 const EggName = z.object({ project: Project, version: Version })
 const Nothing = z.object({})
 
+const LIMIT_TEXT_MAX = 500
+const LIMIT_MESSAGE_MAX = 1_000
 const SeenExit = z.object({
   code: z.number().int().nullable(),
   signal: z.string().max(50).nullable(),
   finishReason: z.string().max(400).nullish(),
-  limit: z.string().max(500).nullable(),
+  limit: z.string().max(LIMIT_TEXT_MAX).nullable(),
   /** Encoded; older engines send and read only the text. */
-  limitMessage: z.string().max(1_000).optional(),
+  limitMessage: z.string().max(LIMIT_MESSAGE_MAX).optional(),
   peakMemoryBytes: z.number().nullable(),
   cpuSeconds: z.number().nullable()
 })
@@ -49,7 +51,11 @@ type SentJob = z.infer<typeof SeenJob>
 
 export function toSentJob({ exit, heldOf: _, ...job }: SeenByNode): SentJob {
   if (exit?.limit == null) return { ...job, exit: exit && { ...exit, limit: null } }
-  return { ...job, exit: { ...exit, limit: render(exit.limit), limitMessage: encode(exit.limit) } }
+  // Spiders can write to the file that a limit is read from. Without its code, the text says the same.
+  const limit = render(exit.limit).slice(0, LIMIT_TEXT_MAX)
+  const limitMessage = encode(exit.limit)
+  if (limitMessage.length > LIMIT_MESSAGE_MAX) return { ...job, exit: { ...exit, limit } }
+  return { ...job, exit: { ...exit, limit, limitMessage } }
 }
 
 export function fromSentJob({ exit, ...job }: SentJob): SeenByNode {

@@ -356,7 +356,7 @@ export class PullingNode implements NodeClient {
     const session = this.#sessionOf(lists)
     const { claiming, pending, running, finished } = lists
     if (claiming.length + pending.length + running.length + finished.length > LISTED_MAX.jobs) {
-      throw new ScrapdeckError('REQUEST_TOO_LARGE', sentence('nodes.too_many_jobs_listed', { jobs: LISTED_MAX.jobs }))
+      throw new ScrapdeckError('REQUEST_TOO_LARGE', sentence('nodes.too_many_jobs_listed', { most: LISTED_MAX.jobs }))
     }
     this.#lists = lists
     this.#recordStatus(session, lists.status)

@@ -1,3 +1,4 @@
+import { formatCount } from '../../numbers.ts'
 import { sentencesOf } from '../sentence.ts'
 
 export const accessErrors = {
@@ -19,8 +20,8 @@ export const accessErrors = {
     `There can be ${groupsMax} groups. Remove some first`,
   'access.group_name_taken': ({ name }: { name: string }) => `There is already a group ${name}. Choose another name`,
   'access.no_group': ({ id }: { id: string }) => `There is no group ${id}; it may have been removed`,
-  'access.too_many_members': ({ most, wanted }: { most: string | undefined; wanted: string | undefined }) =>
-    `A group can have ${most} members, and this would be ${wanted}`,
+  'access.too_many_members': ({ most, wanted }: { most: number; wanted: number }) =>
+    `A group can have ${formatCount(most)} members, and this would be ${formatCount(wanted)}`,
   'access.password_not_judged': ({ what }: { what: string }) =>
     `Judging this password ${what}. Choose another one, or try again`,
   'access.too_many_passwords_checked': ({ retryAfterSeconds }: { retryAfterSeconds: number }) =>

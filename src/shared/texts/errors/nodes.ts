@@ -32,7 +32,7 @@ export const nodesErrors = {
     `This Scrapdeck speaks version ${protocol} of the protocol, not ${theirs}. Install the package that came with it on the node.`,
   'nodes.pulling_node_connected': ({ hostname, node }: { hostname: string; node: string }) =>
     `${hostname} is connected as ${node}. Two Scrapyds cannot be one node: add another node, or stop the other Scrapyd.`,
-  'nodes.too_many_jobs_listed': ({ jobs }: { jobs: number }) => `A node may list at most ${jobs} jobs.`,
+  'nodes.too_many_jobs_listed': ({ most }: { most: number }) => `A node may list at most ${most} jobs.`,
   'nodes.egg_not_needed': () => 'No job that is offered to this node needs this egg.',
   'nodes.session_superseded': () => 'Another Scrapyd, or a later start of it, took over.',
   'nodes.session_unknown': () => 'Scrapdeck was restarted. Open a new session.',

@@ -28,15 +28,13 @@ export const storageErrors = {
   'storage.copy_needs_disk': ({
     bytes,
     directory,
-    bavail,
-    bsize
+    freeBytes
   }: {
     bytes: number
     directory: string
-    bavail: number
-    bsize: number
+    freeBytes: number
   }) =>
-    `A copy of the database needs ${formatBytes(bytes)} on the disk of ${directory}, which has ${formatBytes(bavail * bsize)} free. Free some space.`,
+    `A copy of the database needs ${formatBytes(bytes)} on the disk of ${directory}, which has ${formatBytes(freeBytes)} free. Free some space.`,
   'storage.directory_not_empty': ({ directory }: { directory: string }) =>
     `${directory} is not empty. Nothing was changed. Name another directory with --data, or move away what is there.`,
   'storage.not_restored': ({ directory, problem }: { directory: string; problem: string }) =>
@@ -51,15 +49,8 @@ export const storageErrors = {
     'The user name must not contain a colon: Basic authentication uses it as the separator.',
   'storage.encryption_key_missing': ({ what, id, next }: { what: string; id: string; next: string }) =>
     `${what} is encrypted with the key ${id}, which is not here. ${next}`,
-  'storage.encryption_key_unreadable': ({
-    keyPath,
-    code,
-    error
-  }: {
-    keyPath: string
-    code: string | undefined
-    error: string
-  }) => `The key file ${keyPath} cannot be read (${code ?? error}).`,
+  'storage.encryption_key_unreadable': ({ keyPath, problem }: { keyPath: string; problem: string }) =>
+    `The key file ${keyPath} cannot be read (${problem}).`,
   'storage.encryption_key_invalid': ({ keyPath }: { keyPath: string }) =>
     `${keyPath} is not a Scrapdeck key file: it must have 64 hexadecimal digits, as openssl rand -hex 32 prints.`,
   'storage.secret_of_another_key': ({ keyPath }: { keyPath: string }) =>
@@ -92,7 +83,7 @@ export const storageErrors = {
   'storage.scrapdeck_stopping': () => 'Scrapdeck is stopping',
   'storage.blobs_in_directory_unusable': ({ path, what }: { path: string; what: string }) =>
     `The blobs in ${path} cannot be used: ${what}`,
-  'storage.shared_blobs_unusable': ({ path, hint }: { path: string; hint: string | undefined }) =>
+  'storage.shared_blobs_unusable': ({ path, hint }: { path: string; hint: string }) =>
     `The blobs in ${path} cannot be used: ${hint}`,
   'storage.blob_name_invalid': ({ name }: { name: string }) => `${JSON.stringify(name)} is not a valid blob name`,
   'storage.blob_prefix_invalid': ({ prefix }: { prefix: string }) =>
@@ -110,8 +101,8 @@ export const storageErrors = {
     `The blob ${name} is damaged: ${what}. Restore it from a backup of the bucket, or upload it again`,
   'storage.bucket_unusable': ({ address, what }: { address: string; what: string }) =>
     `The blobs at ${address} cannot be used: ${what}`,
-  'storage.bucket_being_taken': ({ address, what }: { address: string; what: string }) =>
-    `Another Scrapdeck takes the blobs at ${address} at this moment. Start again. If there is none, delete the object ${what} under the prefix.`,
+  'storage.bucket_being_taken': ({ address, object }: { address: string; object: string }) =>
+    `Another Scrapdeck takes the blobs at ${address} at this moment. Start again. If there is none, delete the object ${object} under the prefix.`,
   'storage.blob_replaced': ({ name, what }: { name: string; what: string }) =>
     `The blob ${name} was replaced several times while it was ${what}. Repeat the request.`,
   'storage.bucket_failed': ({ address, failure }: { address: string; failure: string }) =>
@@ -147,13 +138,13 @@ export const storageErrors = {
   'storage.no_job': ({ id }: { id: string }) => `There is no job ${id}; it may have been deleted`,
   'storage.data_from_newer_version': ({
     holder,
-    migrations,
+    newestVersion,
     orElse
   }: {
     holder: string
-    migrations: number
+    newestVersion: number
     orElse: string
-  }) => `${holder} up to ${migrations}. Use the newer Scrapdeck that wrote it${orElse}.`,
+  }) => `${holder} up to ${newestVersion}. Use the newer Scrapdeck that wrote it${orElse}.`,
   'storage.migrate_first': ({ text }: { text: string }) =>
     `${text} Start this Scrapdeck with it once, which migrates it, and stop it.`,
   'storage.no_job_to_wait_for': ({ jobId, onJobId }: { jobId: string; onJobId: string }) =>

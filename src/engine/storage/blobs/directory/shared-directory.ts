@@ -146,7 +146,7 @@ export function directoryError(error: unknown, path: string): ScrapdeckError | n
 }
 
 export function directoryProblem(code: string, path: string, cause?: unknown): ScrapdeckError {
-  const hint = REMEDIES[code] === AWAY ? `${code}: ${AWAY}` : REMEDIES[code]
+  const hint = REMEDIES[code] === AWAY ? `${code}: ${AWAY}` : REMEDIES[code]!
   const text = sentence('storage.shared_blobs_unusable', { path, hint })
   return new ScrapdeckError('BLOBS_UNUSABLE', text, { data: { problem: code }, cause })
 }

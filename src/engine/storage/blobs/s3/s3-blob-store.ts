@@ -240,7 +240,7 @@ export class S3BlobStore implements SharedBlobStore {
     if (recorded === null && others.length === 0) await this.#putText(key, owner, {})
     await client.send({ operation: 'delete', method: 'DELETE', key: this.#keyOf(wish) })
     if (recorded !== null || others.length === 0) return recorded ?? owner
-    const text = sentence('storage.bucket_being_taken', { address: client.address.name, what: others[0]!.name })
+    const text = sentence('storage.bucket_being_taken', { address: client.address.name, object: others[0]!.name })
     throw new ScrapdeckError('BLOBS_UNUSABLE', text)
   }
 
