@@ -45,10 +45,7 @@ export default {
       rules: { 'react/rules-of-hooks': 'error', 'react/exhaustive-deps': 'error' }
     },
     {
-      files: [
-        'src/renderer/features/{access,alerts,audit,errors,projects,schedules}/**/*.{ts,tsx}',
-        'src/renderer/features/{engines,items,jobs,nodes,queue,storage,webhooks}/**/*.{ts,tsx}'
-      ],
+      files: ['src/renderer/**/*.{ts,tsx}', 'src/main/{index,notifications,quit,tray,window}.ts'],
       excludeFiles: ['**/*.test.{ts,tsx}', '**/testing/**'],
       rules: { 'scrapdeck-texts/no-bare-sentences': ['error', IN_CATALOGUE] }
     },
@@ -62,16 +59,6 @@ export default {
           ...['process', 'Buffer', 'global', 'setImmediate'].map((name) => ({ name, message: NO_NODE }))
         ]
       }
-    },
-    {
-      files: [
-        'src/renderer/features/{overview,logs,run}/**/*.{ts,tsx}',
-        'src/renderer/{app,ui,state,terminal}/**/*.{ts,tsx}',
-        'src/renderer/api/*.{ts,tsx}',
-        'src/main/{index,notifications,quit,tray,window}.ts'
-      ],
-      excludeFiles: ['**/*.test.{ts,tsx}', '**/testing/**'],
-      rules: { 'scrapdeck-texts/no-bare-sentences': ['error', IN_CATALOGUE] }
     },
     {
       files: ['src/{engine,server,cli,config,remote,main}/**/*.ts'],

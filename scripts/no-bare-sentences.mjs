@@ -73,7 +73,7 @@ export default {
         return {
           /** @param {Node} node */
           JSXText(node) {
-            if (/[A-Za-z]{2,}/.test(node.value)) report(node)
+            if (/[A-Za-z]{2,}/.test(node.value.replace(/&\w+;/g, ''))) report(node)
           },
           /** @param {Node} node */
           Literal(node) {

@@ -1,6 +1,6 @@
 /**
- * A map that keeps the `max` entries that were set last. Setting a key again makes it the newest, so a loop over the map
- * that sets keys never ends.
+ * A map that keeps the `max` entries that were set last. Setting a key again makes it the newest, so a loop over the
+ * map that sets keys never ends.
  */
 export class BoundedMap<K, V> extends Map<K, V> {
   readonly max: number

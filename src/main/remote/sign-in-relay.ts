@@ -4,6 +4,7 @@ import type { AddressInfo, Socket } from 'node:net'
 import { pipeline } from 'node:stream/promises'
 import { isSame, sendPage } from '../../remote/sign-in/loopback.ts'
 import { readCookies } from '../../server/auth/session-cookie.ts'
+import { sentence } from '../../shared/texts/errors/desktop.ts'
 import { ScrapdeckError } from '../../shared/errors.ts'
 import type { RemoteConnection } from './connection.ts'
 import { readFile } from 'node:fs/promises'
@@ -195,8 +196,9 @@ export async function openSignInRelay({ name, inner, connection }: RelayOptions)
   /** Two browsers opened the entrance, and the wrong one may have been the first. */
   async function failSignIn(response: ServerResponse): Promise<void> {
     closing.abort()
-    await sendPage(response, texts.signInStopped, texts.signInOpenedTwice, { status: 403 })
-    openedTwice.abort(new ScrapdeckError('SIGN_IN_FAILED', texts.signInOpenedTwice))
+    const error = new ScrapdeckError('SIGN_IN_FAILED', sentence('desktop.sign_in_opened_twice'))
+    await sendPage(response, texts.signInStopped, error.message, { status: 403 })
+    openedTwice.abort(error)
   }
 
   /** No client keeps the cookie of this session. */

@@ -289,7 +289,7 @@ function useJobs(text: string): Entry[] {
     icon: <StatusIcon status={job.status} />,
     note: (
       <>
-        <span className="mono">{shortId(job.id)}</span> · <RelativeTime atMs={job.queuedAtMs} suffix=" ago" />
+        <span className="mono">{shortId(job.id)}</span> · <RelativeTime atMs={job.queuedAtMs} ago />
       </>
     ),
     run: () => void navigate({ to: '/jobs', search: { job: job.id } })

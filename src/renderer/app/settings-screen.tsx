@@ -34,10 +34,7 @@ export function SettingsScreen() {
         title={texts.settings}
         note={
           status.data &&
-          texts.versionAndStart(
-            status.data.scrapdeckVersion,
-            <RelativeTime atMs={status.data.startedAtMs} suffix=" ago" />
-          )
+          texts.versionAndStart(status.data.scrapdeckVersion, <RelativeTime atMs={status.data.startedAtMs} ago />)
         }
       >
         <LinkButton to="/access">{texts.usersAccess}</LinkButton>

@@ -2,15 +2,14 @@ import { formatAge, formatRuntime } from '../../shared/time.ts'
 import { useNow } from './clock.ts'
 import { texts } from '../../shared/texts/ui/shared.ts'
 
-/** `12 s`, with the full date in the tooltip. `suffix` as in `12 s ago`; `absent`: shown without a time. */
-export function RelativeTime(props: { atMs: number | null; suffix?: string; absent?: string }) {
-  const { atMs, suffix = '', absent = '–' } = props
+/** `12 s`, or `12 s ago`, with the full date in the tooltip. `absent`: shown without a time. */
+export function RelativeTime(props: { atMs: number | null; ago?: boolean; absent?: string }) {
+  const { atMs, ago = false, absent = '–' } = props
   const nowMs = useNow()
   if (atMs === null) return <span className="faint">{absent}</span>
   return (
     <time dateTime={new Date(atMs).toISOString()} title={formatInstant(atMs)}>
-      {formatAge(nowMs - atMs)}
-      {suffix}
+      {ago ? texts.timeAgo(formatAge(nowMs - atMs)) : formatAge(nowMs - atMs)}
     </time>
   )
 }

@@ -17,8 +17,8 @@ type ByLane = ReadonlyMap<string, Waiting>
 export const jobs: NounUpdates<'jobs'> = {
   thingOf(change) {
     if (change.kind === 'jobs') return 'all'
-    if (change.kind === 'waiting') return `lane ${change.lane}`
-    if (change.kind === 'job_progress') return `progress ${change.id}`
+    if (change.kind === 'waiting') return `lane:${change.lane}`
+    if (change.kind === 'job_progress') return `progress:${change.id}`
     return change.kind === 'job' ? change.job.id : change.id
   },
   updates(changes, query) {

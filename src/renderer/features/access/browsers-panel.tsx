@@ -84,7 +84,7 @@ function SessionRow({ session, showsUser }: { session: Session; showsUser: boole
         {address}
       </td>
       <td data-label={texts.lastSeen}>
-        <RelativeTime atMs={lastSeenAtMs} suffix=" ago" />
+        <RelativeTime atMs={lastSeenAtMs} ago />
       </td>
       <td data-label={texts.ends}>
         <span title={formatInstant(endsAtMs)}>{texts.timeLeft(formatAge(Math.max(0, endsAtMs - nowMs)))}</span>

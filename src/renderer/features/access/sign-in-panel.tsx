@@ -77,9 +77,7 @@ function Ways({ signIn, onAsk }: { signIn: LoginMethods; onAsk: (asking: Asking)
             <span className="dim">{texts.off}</span>
           ) : (
             texts.authenticatorOn(
-              <span className="dim">
-                {texts.setUpAgo(<RelativeTime atMs={authenticator.createdAtMs} suffix=" ago" />)}
-              </span>
+              <span className="dim">{texts.setUpAgo(<RelativeTime atMs={authenticator.createdAtMs} ago />)}</span>
             )
           )}
         </Way>
@@ -101,7 +99,7 @@ function Ways({ signIn, onAsk }: { signIn: LoginMethods; onAsk: (asking: Asking)
               <span className="dim">
                 {passkey.lastUsedAtMs === null
                   ? texts.notUsedYet
-                  : texts.lastUsedAgo(<RelativeTime atMs={passkey.lastUsedAtMs} suffix=" ago" />)}
+                  : texts.lastUsedAgo(<RelativeTime atMs={passkey.lastUsedAtMs} ago />)}
               </span>
             )}
           </Way>

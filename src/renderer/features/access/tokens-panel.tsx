@@ -110,7 +110,7 @@ function TokenRow({ token, user }: { token: AccessToken; user: string | null }) 
         <Expiry token={token} />
       </td>
       <td data-label={texts.lastUsed}>
-        <RelativeTime atMs={lastUsedAtMs} suffix=" ago" absent={texts.never} />
+        <RelativeTime atMs={lastUsedAtMs} ago absent={texts.never} />
       </td>
       <td className={classes.acts}>
         <Button
@@ -162,9 +162,7 @@ function RevokeDialog({
       onClose={onClose}
     >
       {texts.tokenRefused(<span className="mono">…{ending}</span>)}{' '}
-      {lastUsedAtMs === null
-        ? texts.neverUsed
-        : texts.tokenLastUsed(<RelativeTime atMs={lastUsedAtMs} suffix=" ago" />)}
+      {lastUsedAtMs === null ? texts.neverUsed : texts.tokenLastUsed(<RelativeTime atMs={lastUsedAtMs} ago />)}
     </ConfirmAccessChange>
   )
 }

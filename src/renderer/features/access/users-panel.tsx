@@ -155,7 +155,7 @@ function UserRow({ user, groups, tokenCount }: UserRowProps) {
         )}
       </td>
       <td data-label={texts.lastSeen}>
-        <RelativeTime atMs={lastSeenAtMs} suffix=" ago" absent={texts.never} />
+        <RelativeTime atMs={lastSeenAtMs} ago absent={texts.never} />
       </td>
       <td data-label={texts.tokens} className={classes.number}>
         {tokenCount === null || tokenCount === 0 ? (

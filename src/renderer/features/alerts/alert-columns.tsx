@@ -92,7 +92,7 @@ export const alertColumns = (onAcknowledge: ((alert: Alert) => void) | null): re
             <>
               <span className="dim">{words.lasted(formatAge(lasted))}</span>
               <span className="faint">
-                <RelativeTime atMs={alert.resolvedAtMs} suffix=" ago" />
+                <RelativeTime atMs={alert.resolvedAtMs} ago />
               </span>
             </>
           )}

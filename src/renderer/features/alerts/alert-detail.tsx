@@ -77,16 +77,16 @@ export function AlertDetail({ alert, onAcknowledge, onTakeBack, onSilence, onClo
         )}
         {value !== null && <FieldRow label={texts.figure}>{value}</FieldRow>}
         <FieldRow label={texts.since}>
-          <RelativeTime atMs={alert.sinceMs} suffix=" ago" />
+          <RelativeTime atMs={alert.sinceMs} ago />
         </FieldRow>
         {alert.firedAtMs !== null && alert.firedAtMs - alert.sinceMs >= 1000 && (
           <FieldRow label={texts.fired}>
-            <RelativeTime atMs={alert.firedAtMs} suffix=" ago" />
+            <RelativeTime atMs={alert.firedAtMs} ago />
           </FieldRow>
         )}
         {lasted !== null && (
           <FieldRow label={texts.endedLabel}>
-            {texts.endedFor(<RelativeTime atMs={alert.resolvedAtMs} suffix=" ago" />, formatAge(lasted))}
+            {texts.endedFor(<RelativeTime atMs={alert.resolvedAtMs} ago />, formatAge(lasted))}
           </FieldRow>
         )}
         <FieldRow label={texts.acknowledged}>
@@ -94,9 +94,7 @@ export function AlertDetail({ alert, onAcknowledge, onTakeBack, onSilence, onClo
             <span className="dim">{texts.notYet}</span>
           ) : (
             <Group gap="2px 8px">
-              <span>
-                {texts.byAgo(alert.acknowledged.by, <RelativeTime atMs={alert.acknowledged.atMs} suffix=" ago" />)}
-              </span>
+              <span>{texts.byAgo(alert.acknowledged.by, <RelativeTime atMs={alert.acknowledged.atMs} ago />)}</span>
               {may && alert.state === 'firing' && (
                 <Button size="compact-xs" title={texts.takeBackHint} onClick={onTakeBack}>
                   {texts.takeBack}

@@ -104,7 +104,7 @@ export function ChannelRow({ channel, onEdit }: { channel: AlertChannel; onEdit:
             ? texts.offWord
             : lastDeliveredAtMs === null
               ? texts.nothingSentYet
-              : texts.lastSent(<RelativeTime atMs={lastDeliveredAtMs} suffix=" ago" />)}
+              : texts.lastSent(<RelativeTime atMs={lastDeliveredAtMs} ago />)}
         </span>
         {waiting > 0 && <span className="tone-wait">{texts.waitingCount(waiting)}</span>}
         {dead > 0 && <span className="tone-bad">{texts.givenUpCount(dead)}</span>}

@@ -78,7 +78,7 @@ export function RuleRow({ rule, names }: { rule: AlertRuleState; names: Names })
       </div>
       <span className={`${classes.facts} fixed dim`}>
         {advice === null && <span title={texts.last30Days}>{firedWords(rule)}</span>}
-        {lastFiredAtMs !== null && <span>{texts.lastFired(<RelativeTime atMs={lastFiredAtMs} suffix=" ago" />)}</span>}
+        {lastFiredAtMs !== null && <span>{texts.lastFired(<RelativeTime atMs={lastFiredAtMs} ago />)}</span>}
       </span>
       {may && (
         <Flex component="span" align="center" gap={6} justify="flex-end" className="fixed">

@@ -31,7 +31,7 @@ export const AUDIT_COLUMNS: Column<AuditEntry>[] = [
     width: '84px',
     cell: ({ atMs }) => (
       <span className="dim">
-        <RelativeTime atMs={atMs} suffix=" ago" />
+        <RelativeTime atMs={atMs} ago />
       </span>
     )
   },

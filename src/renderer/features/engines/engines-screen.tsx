@@ -84,7 +84,7 @@ function SharedEngines({ list: { engines, terms }, readAtMs, own }: SharedEngine
           {terms.map(({ epoch, engine, sinceMs, reason }, index) => (
             <li key={epoch} className={classes.term}>
               <span className="dim">
-                <RelativeTime atMs={sinceMs} suffix=" ago" />
+                <RelativeTime atMs={sinceMs} ago />
               </span>
               <Flex component="span" align="center" gap="2px 8px" wrap="wrap" miw={0} className="break">
                 <strong>{engine}</strong>

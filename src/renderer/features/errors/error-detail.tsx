@@ -85,19 +85,17 @@ function Detail({
         <FieldRow label={texts.logged}>{texts.timesByJobs(group.count, group.jobCount)}</FieldRow>
         <FieldRow label={texts.firstSeen}>
           {texts.firstSeenIn(
-            <RelativeTime atMs={group.firstSeenMs} suffix=" ago" />,
+            <RelativeTime atMs={group.firstSeenMs} ago />,
             <FilterLink onClick={() => onFilter({ since: group.firstVersion, project: group.project })}>
               {group.firstVersion || texts.unknown}
             </FilterLink>
           )}
         </FieldRow>
         <FieldRow label={texts.lastSeen}>
-          <RelativeTime atMs={group.lastSeenMs} suffix=" ago" />
+          <RelativeTime atMs={group.lastSeenMs} ago />
         </FieldRow>
         {group.reopenedAtMs !== null && (
-          <FieldRow label={texts.reopened}>
-            {texts.reopenedAt(<RelativeTime atMs={group.reopenedAtMs} suffix=" ago" />)}
-          </FieldRow>
+          <FieldRow label={texts.reopened}>{texts.reopenedAt(<RelativeTime atMs={group.reopenedAtMs} ago />)}</FieldRow>
         )}
         <FieldRow label={texts.project}>
           <Link to="/projects" search={{ project: group.project }} className={classes.link}>

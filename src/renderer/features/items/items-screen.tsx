@@ -309,7 +309,9 @@ function ColumnsMenu({ columns, hasMoreFields, shown, onChange }: ColumnsMenuPro
       <Popover.Target>
         <Button leftSection={<IconColumns size={14} />}>
           {texts.columns}
-          <span className="faint">{` ${shown.length}/${columns.length}`}</span>
+          <span className="faint">
+            &nbsp;{shown.length}/{columns.length}
+          </span>
         </Button>
       </Popover.Target>
       <Popover.Dropdown>

@@ -53,10 +53,10 @@ export function JobProgress({ job, figures }: { job: Job; figures: RunFigures })
               <Row key={kind} name={NOTES[kind] ?? kind} value={formatCount(count)} />
             ))}
             {isLive && figures.lastPageAtMs !== null && (
-              <Row name={texts.lastPage} value={<RelativeTime atMs={figures.lastPageAtMs} suffix=" ago" />} />
+              <Row name={texts.lastPage} value={<RelativeTime atMs={figures.lastPageAtMs} ago />} />
             )}
             {isLive && figures.lastItemAtMs !== null && (
-              <Row name={texts.lastItem} value={<RelativeTime atMs={figures.lastItemAtMs} suffix=" ago" />} />
+              <Row name={texts.lastItem} value={<RelativeTime atMs={figures.lastItemAtMs} ago />} />
             )}
             {figures.resumedWith !== null && <Row name={texts.resumed} value={figures.resumedWith} />}
             {figures.shutdownReason !== null && <Row name={texts.shutdown} value={figures.shutdownReason} />}

@@ -124,7 +124,7 @@ function JobErrors({ job }: { job: Job }) {
                       <span className="dim">{texts.attemptNumber(occurrence.attemptNumber)}</span>
                     )}
                     <span className="dim">
-                      <RelativeTime atMs={occurrence.lastSeenMs} suffix=" ago" />
+                      <RelativeTime atMs={occurrence.lastSeenMs} ago />
                     </span>
                     <Link to="/logs" search={logSearchOf(occurrence)}>
                       {texts.lineNumber(occurrence.line)}

@@ -79,7 +79,7 @@ export const nodeColumns: readonly Column<Node>[] = [
     sortBy: ({ latencyMs }) => latencyMs,
     cell: (node) =>
       isStale(node) ? (
-        <RelativeTime atMs={node.lastSeenAtMs} suffix=" ago" />
+        <RelativeTime atMs={node.lastSeenAtMs} ago />
       ) : node.latencyMs === null || node.kind !== 'scrapyd' ? (
         <span className="faint">–</span>
       ) : (

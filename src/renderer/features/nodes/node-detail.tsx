@@ -217,7 +217,7 @@ function Facts({ node, onEdit }: { node: Node; onEdit: () => void }) {
   )
   const lastSeen = (
     <FieldRow label={texts.lastSeen}>
-      <RelativeTime atMs={lastSeenAtMs} suffix=" ago" />
+      <RelativeTime atMs={lastSeenAtMs} ago />
       {node.kind === 'scrapyd' && !isStale(node) && latencyMs !== null && (
         <span className="dim"> · {texts.latencyFact(Math.round(latencyMs))}</span>
       )}
@@ -343,7 +343,7 @@ function Facts({ node, onEdit }: { node: Node; onEdit: () => void }) {
         </>
       )}
       <FieldRow label={texts.added}>
-        <RelativeTime atMs={node.addedAtMs} suffix=" ago" />
+        <RelativeTime atMs={node.addedAtMs} ago />
       </FieldRow>
     </div>
   )

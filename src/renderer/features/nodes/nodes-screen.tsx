@@ -72,8 +72,8 @@ export function NodesScreen() {
                   onClick={() => setGroup(group === name ? undefined : name)}
                 >
                   {name}
-                  <span className="faint">{` ${count}`}</span>
-                  {troubled > 0 && <span className="tone-bad"> · {texts.withProblems(troubled)}</span>}
+                  <span className="faint">&nbsp;{count}</span>
+                  {troubled > 0 && <span className="tone-bad">&nbsp;· {texts.withProblems(troubled)}</span>}
                 </Button>
               ))}
             </Group>

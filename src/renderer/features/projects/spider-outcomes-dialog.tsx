@@ -43,7 +43,7 @@ export function SpiderOutcomesDialog({ project, onClose }: { project: Project; o
       <SchemaForm form={form} className={classes.settings}>
         <Select
           label={texts.spider}
-          description={form.isDirty ? texts.saveBeforeChoosing : undefined}
+          description={form.isDirty ? texts.saveBeforeChoosingSpider : undefined}
           data={spiders}
           value={spider}
           onChange={choose}

@@ -95,7 +95,7 @@ function PlaceWords({ deployment, place }: { deployment: Deployment; place: Plac
     <>
       {WORDS[place]}{' '}
       <span className="faint">
-        <RelativeTime atMs={deployment.changedAtMs} suffix=" ago" />
+        <RelativeTime atMs={deployment.changedAtMs} ago />
       </span>
     </>
   )

@@ -119,7 +119,7 @@ function DeliveryRow({ delivery, isBusy, onReplay }: { delivery: Delivery; isBus
       </span>
       <span>{event}</span>
       <span className="dim">
-        <RelativeTime atMs={madeAtMs} suffix=" ago" />
+        <RelativeTime atMs={madeAtMs} ago />
       </span>
       <span className={`dim ${classes.tries}`}>
         {nextTryAtMs === null ? texts.tries(tries) : <NextTry tries={texts.tries(tries)} atMs={nextTryAtMs} />}

@@ -3,6 +3,8 @@ import { sentencesOf } from '../sentence.ts'
 export const desktopErrors = {
   'desktop.sign_in_of_another_engine': ({ url }: { url: string }) =>
     `This sign-in is not one to ${url}. Sign in again.`,
+  'desktop.sign_in_opened_twice': () =>
+    'Another program or browser on this computer also opened the address of this sign-in, so Scrapdeck stopped it. Sign in again; if this happens again, use a code in another browser.',
   'desktop.sign_in_cancelled': () => 'The sign-in was cancelled.',
   'desktop.problem_with_proxy': ({ label, problem }: { label: string; problem: string }) =>
     `${label} ${problem}. Check the proxy before it.`,

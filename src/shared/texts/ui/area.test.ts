@@ -2,19 +2,19 @@ import fs from 'node:fs'
 import path from 'node:path'
 import { renderToStaticMarkup } from 'react-dom/server'
 import { createElement } from 'react'
-import { afterEach, expect, test } from 'vitest'
-import { area, setLanguage } from './area.ts'
+import { expect, test, vi } from 'vitest'
 import { rich } from './rich.ts'
 
 const ROOT = path.join(import.meta.dirname, '../../../..')
 const AREAS = fs.readdirSync(import.meta.dirname).filter((file) => !/^(?:area|rich)\./.test(file))
 
-afterEach(() => setLanguage({}))
-
-test('an area has the texts of the chosen language, and English ones for the rest', () => {
+test('an area has the texts of the chosen language, and English ones for the rest', async () => {
+  vi.resetModules()
+  const { area, setLanguage } = await import('./area.ts')
   setLanguage({ jobs: { cancel: 'Abbrechen' }, nodes: { cancel: 'Nein' } })
   const texts = area('jobs', { cancel: 'Cancel', selected: (count: number) => `${count} selected` })
   expect([texts.cancel, texts.selected(3)]).toEqual(['Abbrechen', '3 selected'])
+  expect(() => setLanguage({}), 'too late').toThrow('before a module with texts is loaded')
 })
 
 test('a sentence with elements keeps their order', () => {

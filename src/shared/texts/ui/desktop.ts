@@ -44,8 +44,6 @@ export const texts = area('desktop', {
   anotherAddress: 'another address',
   backToLogin: 'Back to the login',
   signInStopped: 'Sign-in stopped',
-  signInOpenedTwice:
-    'Another program or browser on this computer also opened the address of this sign-in, so Scrapdeck stopped it. Sign in again; if this happens again, use a code in another browser.',
   nothingHere: 'There is nothing here',
   startSignInAgain: 'Start the sign-in again in Scrapdeck.'
 })

@@ -12,6 +12,7 @@ export const texts = area('projects', {
   defaultsOf: (project: string) => `Defaults of ${project}`,
   defaultsFor: 'For',
   saveBeforeChoosing: 'Save or undo the changes below before you choose another.',
+  saveBeforeChoosingSpider: 'Save or undo the changes below before you choose another spider.',
   allSpidersOfProject: 'All spiders of the project',
   spiderNamed: (name: string) => `Spider ${name}`,
   environmentVariables: 'Environment variables',

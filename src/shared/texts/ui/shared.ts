@@ -4,6 +4,7 @@ import { area } from './area.ts'
 import { rich } from './rich.ts'
 
 export const texts = area('shared', {
+  timeAgo: (age: string) => `${age} ago`,
   engineDoesNotRespond: 'The engine does not respond',
   engineDoesNotRespondHint:
     'Scrapdeck may be stopping or restarting. This page reconnects automatically; retry when the status bar says Live.',

@@ -235,7 +235,7 @@ function ChainRow({ chain, onEdit }: { chain: Chain; onEdit: () => void }) {
           ? texts.chainNeverRan
           : lastFiredAtMs === null
             ? texts.chainRuns(firedCount)
-            : texts.chainLastRun(texts.chainRuns(firedCount), <RelativeTime atMs={lastFiredAtMs} suffix=" ago" />)}
+            : texts.chainLastRun(texts.chainRuns(firedCount), <RelativeTime atMs={lastFiredAtMs} ago />)}
       </span>
       <Flex component="span" align="center" gap={8} justify="flex-end" className={`${classes.rowActs} fixed`}>
         {!spider.includes('*') && !project.includes('*') && (
