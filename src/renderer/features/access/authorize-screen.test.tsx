@@ -53,7 +53,7 @@ it('an address that would send the code elsewhere is refused before the user can
   for (const redirectUri of ['https://evil.example/callback', 'http://localhost:1/callback', 'javascript:alert(1)']) {
     expect(readAuthorize({ ...SEARCH, redirect_uri: redirectUri })).toMatchObject({
       is: 'unusable',
-      why: expect.stringContaining('another place')
+      why: expect.stringContaining('somewhere other than')
     })
   }
   for (const missing of ['state', 'client', 'host', 'code_challenge', 'code_challenge_method'] as const) {
