@@ -438,8 +438,8 @@ export interface StoredWebhook extends NewWebhook {
 }
 
 /**
- * An alert (engine/monitoring/alerts), from its first sign until channels have reported its end. `subject` and `text` are
- * encoded messages (shared/texts).
+ * An alert (engine/monitoring/alerts), from its first sign until channels have reported its end. `subject` and `text`
+ * are encoded messages (shared/texts).
  */
 export interface StoredEpisode extends Omit<Alert, 'state' | 'muted' | 'isFlapping' | keyof typeof ALERT_CODES> {
   /** Identifies the watched thing; signals have the same key. */
