@@ -34,8 +34,8 @@ const ENDS_OR_GOES_BACK: JobRule = { from: ['starting', 'running'], to: ['ended'
 
 /**
  * Every change of an attempt, by the kind of its timeline entry: allowed source states, target states, and the effect
- * on the job. The store asserts it for each change it applies, `LiveAttempts` (dispatch/live-attempts.ts) for each
- * change it makes, and the simulation's checker validates every timeline against it.
+ * on the job. The store asserts it for each change, so does `LiveAttempts` (dispatch/live-attempts.ts), and the
+ * simulation's checker validates every timeline against it.
  *
  *   sending --accepted--> accepted --running--> running --finishing--> finishing
  *      |                   ^     |              |     ^                  (states in between may be left out)

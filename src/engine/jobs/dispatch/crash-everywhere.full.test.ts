@@ -15,10 +15,10 @@ import { makeTemporaryDirectory, type TemporaryDirectory } from '../../testing/t
 import { openTemporaryStore } from '../../testing/temporary-store.ts'
 
 /**
- * One story of six jobs on two nodes, told again and again: each time the engine dies at another of its calls to the
- * store or to a node, and a new one takes over. What the nodes executed is the truth that everything is held against.
+ * Repeats one story of six jobs on two nodes: each time, the engine dies at another of its calls to the store or to a
+ * node, and a new engine takes over. All results are checked against what the nodes executed.
  *
- * CRASH_EVERYWHERE=all (or npm run test:long) dies at every call, else most calls that only look are left out;
+ * With CRASH_EVERYWHERE=all (or npm run test:long) it dies at every call; by default, most reads are left out.
  * CRASH_SEED=n gives other stories.
  */
 const IS_LONG = isLong || process.env['CRASH_EVERYWHERE'] === 'all'

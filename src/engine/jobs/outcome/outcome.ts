@@ -44,7 +44,7 @@ export type LoggedSoFar = Pick<
 >
 
 /**
- * How a run ended, from its log and, on the local node, from its process's exit. The first matching row:
+ * Judges how a run ended from its log and, on the local node, from the exit of its process. The first matching row:
  *
  * | log says                        | process              | cancel asked | outcome   | reason                      |
  * | ------------------------------- | -------------------- | ------------ | --------- | --------------------------- |
@@ -63,15 +63,15 @@ export type LoggedSoFar = Pick<
  * | nothing, and it hides its end   | unknown              | no           | unclear   | end not visible in the log  |
  * | nothing of its end              | 0 or unknown         | no           | failed    | ended without closing stats |
  *
- * Where the log does not say why the spider closed, the process does, on the local node. A process hit a limit (memory,
- * time, …) if the local node, or we on a remote node, stopped it for that. It then closes with `shutdown` or is killed.
- * One that had `finished` before the signal arrived, with exit code 0, has still succeeded. "exit code N" and "ended
- * without closing stats" become "out of memory (MemoryError)" if the log ends with that. Limits reached are
- * CLOSESPIDER_ITEMCOUNT, _PAGECOUNT and _TIMEOUT. An unrequested `shutdown` is a failure: the machine or
- * another user stopped the spider. A log hides the end if Scrapy itself says nothing at level INFO once it has applied
- * the settings of the spider, and the crawl did not fail with an exception. Exit code 0 alone proves nothing, because
- * Scrapy also returns it after a forced shutdown.
- * Logged errors are counted and shown, but do not make a run fail, unless a project says so (outcome-reasons.ts).
+ * On the local node, the process says why the spider closed if the log does not. A process hit a limit (memory, time,
+ * …) if the local node, or we on a remote node, stopped it for that; it then closes with `shutdown` or is killed. A
+ * process that had `finished` before the signal arrived, with exit code 0, has still succeeded. "exit code N" and
+ * "ended without closing stats" become "out of memory (MemoryError)" if the log ends with that. Limits reached are
+ * CLOSESPIDER_ITEMCOUNT, _PAGECOUNT and _TIMEOUT. An unrequested `shutdown` is a failure: the machine or another user
+ * stopped the spider. A log hides the end if Scrapy itself says nothing at level INFO once it has applied the settings
+ * of the spider, and the crawl did not fail with an exception. Exit code 0 alone proves nothing, because Scrapy also
+ * returns it after a forced shutdown.
+ * Logged errors are counted and shown, but do not make a run fail, unless a project says so (outcome-rules.ts).
  */
 export function judgeOutcome(evidence: {
   /** The last CLOSING_TAIL_BYTES of the log; null: no log. */

@@ -49,7 +49,7 @@ interface ProjectTurn extends ProjectShare {
 /**
  * The order in which queued jobs are considered: highest priority first, then the project with the fewest slots for its
  * weight, at equal shares the one whose turn it is, then the oldest job (rank, then id). So a project with ten thousand
- * jobs starves no other, whatever the number of slots. Building it takes one step per lane; each step is logarithmic.
+ * jobs never starves another. Building the order takes one step per lane; each further step is logarithmic.
  *
  * If a lane has more jobs than were read, the order ends at the last one read (`endedAt`), unless the lane is stuck:
  * the next job is unknown, and jobs of lower priority must not go before it.

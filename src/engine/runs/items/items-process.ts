@@ -39,8 +39,8 @@ export interface CallOptions {
 }
 
 /**
- * The process that reads items, so that neither a hostile file nor DuckDB can stop or crash the engine. It starts with
- * the first call and ends when idle. If it dies, its calls fail and the next call starts another.
+ * Reads items in a process, so that neither a hostile file nor DuckDB can block or crash the engine. It starts with the
+ * first call and ends when idle. If it dies, its calls fail and the next call starts another.
  *
  *   none --call--> running --idle, crash, failed abort--> none
  */

@@ -20,21 +20,21 @@ const MAX_CULPRIT = 200
 const FRAMES_THAT_COUNT = 3
 
 /**
- * Sentry's order: the innermost frames of the project, else the exception with its masked text, else the masked
- * message. The store identifies a group by its id alone: a changed rule that yields another id starts a new group, and
- * the old one stays as it was. Differences from Sentry:
+ * As in Sentry, the innermost frames of the project decide, else the exception with its masked text, else the masked
+ * message. The id alone identifies a group: if a changed rule gives another id, a new group starts, and the old one
+ * stays unchanged. Differences from Sentry:
  *
- * - A download that failed is known by its cause alone: Scrapy logs one failure as up to four records.
- * - Three frames count, not all of the project's, and a recursion counts once: the same bug reached another way
- *   stays one group, while two callers of one helper are still distinguished.
- * - Source lines do not count. Scrapyd runs eggs, whose source Python often cannot find, so the same error would be
- *   logged with and without them.
+ * - Only its cause identifies a failed download, because Scrapy logs one failure as up to four records.
+ * - Only three frames of the project count, and a recursion counts once: a bug that is reached in several ways stays
+ *   one group, while two callers of one helper remain distinct.
+ * - Source lines do not count. Scrapyd runs eggs, whose source Python often cannot find, so logs contain the same
+ *   error with and without them.
  * - The type of the exception always counts, so errors of different types never merge (getsentry/sentry#42006), and a
  *   path counts with its last three parts only, because each node deploys a project somewhere else.
  * - Every word with a digit is masked, not only known kinds of ids (getsentry/sentry#49681: ids split groups).
- * - In a chain the exception raised last decides alone; Sentry counts all of them.
- * - If the project has no frame, Sentry groups by all frames. They change with the version of Scrapy and Twisted, and
- *   nodes have different ones, so the exception's text decides.
+ * - In a chain, only the exception raised last counts; Sentry counts all of them.
+ * - Without a frame of the project, Sentry uses all frames. These depend on the versions of Scrapy and Twisted, which
+ *   differ between nodes, so the exception's text decides.
  */
 export function fingerprintOf(error: Pick<LoggedError, 'logger' | 'message' | 'exceptions'>): ErrorFingerprint {
   const exception = mainException(error)

@@ -4,7 +4,7 @@ import { expect, it } from 'vitest'
 import { createLogParser } from './log-parser.ts'
 
 /**
- * What LogParser 0.8.4 (my8100/logparser, which ScrapydWeb shows) has in its JSON, and where ours has it:
+ * The fields in the JSON of LogParser 0.8.4 (my8100/logparser, used by ScrapydWeb), and ours for the same:
  *
  * | LogParser                                    | ours (LogFigures)                                            |
  * | -------------------------------------------- | ------------------------------------------------------------ |
@@ -15,7 +15,7 @@ import { createLogParser } from './log-parser.ts'
  * | pages, items                                 | pages, items                                                 |
  * | latest_matches: scrapy_version               | scrapyVersion                                                |
  * | … telnet_console, telnet_username            | telnetConsole, telnetUsername                                |
- * | … telnet_password                            | left out: a secret; it is in the log for whoever may read it |
+ * | … telnet_password                            | left out: a secret; it is in the log for those who may read it |
  * | … resuming_crawl                             | resumedWith                                                  |
  * | … latest_offsite, latest_duplicate           | latest.offsite, latest.duplicate                             |
  * | … latest_crawl, latest_scrape (…_timestamp)  | latest.crawl, latest.scrape; lastPageAtMs, lastItemAtMs      |

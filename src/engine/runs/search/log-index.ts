@@ -50,12 +50,12 @@ interface OpenMember extends LogKey {
 }
 
 /**
- * Keeps the index of archived logs complete: in steps, in its own thread, after the logs are archived, so that it
- * delays the end of no run. A log that is not in the index yet is always searched.
+ * Adds archived logs to the index in steps, in its own thread, so that indexing never delays the end of a run. Logs
+ * that are not in the index yet are always searched.
  *
  *     archived ──(a step)──▶ in blocks, its end in the open block ──(the block is full)──▶ in the index
  *
- * The open block is only in memory: after a restart, its logs are indexed again.
+ * The open block exists only in memory, so its logs are indexed again after a restart.
  */
 export class LogIndex {
   readonly #parts: LogIndexParts

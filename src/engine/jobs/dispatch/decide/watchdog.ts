@@ -41,8 +41,8 @@ export interface Stuck {
  *   stuck --after a delay that grows each time--> on probation: one job
  *   on probation --it starts--> healthy;  --it does not--> stuck
  *
- * A slot counts as free only if the node was seen running more jobs at once: the configured number of slots may be too
- * high. A node that polls rarely looks stuck at first. Each strike gives it more time, and it keeps the time it needed.
+ * A slot counts as free only if the node was seen running more jobs at once, because the configured number of slots may
+ * be too high. A node that polls rarely looks stuck at first: each strike gives it more time, and it keeps that time.
  */
 export function judgeLists(before: StartWatch | null, seen: Lists): StartWatch {
   const running = new Set(seen.running)

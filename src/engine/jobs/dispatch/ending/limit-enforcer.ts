@@ -24,8 +24,8 @@ interface Watched {
 }
 
 /**
- * Enforces the limits that a node does not enforce itself: everywhere those that the log shows, judged whenever the
- * log was read, and on remote nodes the wall time, by a timer that counts from when any of our engines first saw the
+ * Enforces the limits that a node does not enforce itself: on all nodes those that need the log, checked after each
+ * read of the log; on remote nodes also the wall time, by a timer that starts when any of our engines first saw the
  * run. A run over a limit is recorded, then climbs the cancel ladder:
  *
  *   running --limit--> running, limit_hit recorded --INT, INT, KILL--> finishing -> ended: failed, the limit its reason

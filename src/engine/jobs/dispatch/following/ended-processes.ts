@@ -25,12 +25,12 @@ export const runKey = ({ project, jobid }: Pick<SeenJob, 'project' | 'jobid'>): 
 
 /**
  * Runs whose process has ended while their node lists them as running: a Scrapyd waits until the pipes of the process
- * are closed, and something that the spider started keeps them open. The proof is what the node says to a signal.
+ * are closed, and something that the spider started keeps them open. The node's answer to a signal proves it.
  *
  *   running --signal: "it has exited"--> said --still listed as running 2 s later--> finishing, judged by its log
  *      ^ the signal of a cancel; one without effect if its log has been complete for 30 s, or has not grown for 10 min
  *
- * It counts as an external run, which takes a slot, for as long as its node lists it as running.
+ * While its node lists it as running, it counts as an external run, which takes a slot.
  */
 export class EndedProcesses {
   readonly #context: Pick<DispatchContext, 'live' | 'fleet' | 'clock' | 'collector' | 'logger'>

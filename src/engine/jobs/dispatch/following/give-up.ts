@@ -7,8 +7,8 @@ import { LIVE_STATES } from '../../../model/transitions.ts'
 import type { LiveAttempt } from '../live-attempts.ts'
 
 /**
- * Gives up attempts on unreachable nodes. The attempt ends as lost and its job is queued again, flagged, because the
- * run may continue there (returned-runs.ts checks when the node is back).
+ * Gives up attempts on unreachable nodes. The attempt ends as lost, and its job is queued again with a flag,
+ * because the run may continue there (returned-runs.ts checks when the node is back).
  *
  *   live on an unreachable node --policy timeout, or an operator's request--> ended: lost (given up), requeued
  *   finishing there             --policy timeout--> ended: lost; it ran, so the job's retry policy decides

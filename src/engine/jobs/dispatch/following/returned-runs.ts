@@ -32,14 +32,14 @@ const OUR_JOBID = /^([0-9a-f]{32})(?:-\d+)?$/
 const STATE_OF = { pending: 'accepted', running: 'running', finished: 'finishing' } as const
 
 /**
- * Runs that we considered lost, given up or never delivered, and that their node lists after all:
+ * Handles runs that their node lists although they counted as lost, given up or never delivered:
  *
  *   the job still waits, this was its newest attempt   -> found again: followed, not started a second time
  *   the job runs elsewhere, succeeded, was cancelled   -> seen again, and stopped there
  *   the job ended otherwise, or the run there is over  -> seen again: recorded, the job flagged
  *
- * Only runs that are provably ours are followed or stopped: an attempt of ours on that very node, with a jobid derived
- * from the job's id. A jobid chosen by a client may belong to anyone by now.
+ * Follows or stops only runs that are provably ours: an attempt of ours on that very node, with a jobid derived from
+ * the job's id. Another client may have reused a jobid that a client chose.
  */
 export class ReturnedRuns {
   readonly #context: DispatchContext

@@ -16,13 +16,13 @@ const WITHDRAW_AGAIN_FIRST_MS = 5_000
 const WITHDRAW_AGAIN_MAX_MS = 300_000
 
 /**
- * Nodes that accept jobs but start none (watchdog.ts decides). They get no new jobs, and waiting ones are withdrawn:
+ * Withholds new jobs from nodes that start none (watchdog.ts decides), and withdraws those that wait there:
  *
  *   accepted --recorded--> uncertain --cancel: "it was pending"--> ended: absent (taken back), the job queued again
  *      ^                       |--- no response ----------------> follower.ts resolves it
  *      +--- it was not pending +
  *
- * Recorded first, so that after a crash in between the job is not taken for one that its node lost.
+ * The withdrawal is recorded first, so that after a crash the job does not count as lost by its node.
  */
 export class StuckNodes {
   readonly #context: Pick<DispatchContext, 'live' | 'clock' | 'logger' | 'fleet'>

@@ -28,11 +28,11 @@ export interface SpoolFiles {
 }
 
 /**
- * A log that is still being copied: whole frames in one file, and the bytes after them as they are in another, so that
- * nothing is lost with the process, and nothing is packed twice. Only one spool of a name may be open.
+ * A log that is still being copied: complete frames in one file, and the unpacked bytes after them in another, so that
+ * a crash loses nothing and nothing is packed twice. Only one spool of a name may be open.
  *
- * `NAME.rest` begins with its place in the log: after a crash between the frame that holds it and its removal, both
- * have the same bytes, and the frames win.
+ * `NAME.rest` begins with its position in the log: after a crash between writing a frame and removing its rest, both
+ * files have the same bytes, and the frames win.
  */
 export class Spool {
   readonly #framesPath: string

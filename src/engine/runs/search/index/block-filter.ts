@@ -1,11 +1,11 @@
 import { compileWasm, type WasmMemory } from '../../../runtime/wasm.ts'
 
 /**
- * What a stretch of a log contains, so that a search can rule it out without reading it: the bits of its trigrams, and
- * those of its words: five characters in a row, or a whole word that is shorter. ASCII letters count as lower case, so
- * one filter serves searches with and without case.
+ * Summarizes a block of a log, so that a search can rule it out without reading it: bits for its trigrams, and for its
+ * words (each five consecutive characters, or a shorter whole word). ASCII letters count as lower case, so one filter
+ * serves searches with and without case.
  *
- * Trigrams alone cannot tell ids apart: every trigram of digits is in nearly every MiB. Fives of word characters can.
+ * Trigrams cannot distinguish ids, because nearly every MiB has every trigram of digits. Fives of word characters can.
  */
 
 /** Bits of trigrams, then bits of fives and words. */

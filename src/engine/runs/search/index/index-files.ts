@@ -22,12 +22,11 @@ import type { IndexedLogBlocks } from '../../../model/records.ts'
 import { FILTER_BITS, FILTER_BYTES } from './block-filter.ts'
 
 /**
- * The filters of all blocks, in files of SEGMENT_BLOCKS blocks each. The newest segment has a row per block, to which
- * blocks are added (`12.rows`). A full one is turned into a row per bit (`12.bits`), so that a search reads as many
- * short rows as it has bits to look up instead of a part of every block. For threads: reading and writing
- * blocks is synchronous.
+ * The filters of all blocks, in files of SEGMENT_BLOCKS blocks each. The newest segment has one row per block
+ * (`12.rows`) and grows. A full segment is converted to one row per bit (`12.bits`), so that a search reads one short
+ * row per bit instead of a part of every block. Reads and writes are synchronous, so use it in threads.
  *
- * Nothing here is lost data: a block whose filter is missing or damaged is simply always searched.
+ * Losing these files loses no data: a block whose filter is missing or damaged is always searched.
  */
 export const SEGMENT_BLOCKS = 1_024
 const SLICE_BYTES = SEGMENT_BLOCKS / 8
