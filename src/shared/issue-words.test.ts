@@ -2,7 +2,6 @@ import { expect, it } from 'vitest'
 import { z } from 'zod'
 import { NodeSettings, RunInput } from './contract/index.ts'
 
-/** The first message about an input. */
 const saidOf = (schema: z.ZodType, input: unknown): string | undefined =>
   schema.safeParse(input).error?.issues[0]?.message
 

@@ -19,7 +19,6 @@ import {
 import { wordsOfZodError } from './issue-words.ts'
 import { toWireError } from './wire-errors.ts'
 
-/** The error message for input that a schema rejects. */
 function refusalOf(schema: z.ZodType, input: unknown): string {
   const { error } = schema.safeParse(input)
   return toWireError(new ORPCError('BAD_REQUEST', { data: { issues: error!.issues } })).message

@@ -103,7 +103,7 @@ test('the real clock calls a timer once, unless it was cancelled', async () => {
       called.push('kept')
       resolve()
     })
-    // The timer itself does not hold the process: this one does, for the test.
+    // The tested timer does not keep the process alive, so this one does.
     setTimeout(() => {}, 50)
   })
   expect(called).toEqual(['kept'])

@@ -5,7 +5,6 @@ import { makeTemporaryDirectory } from '../testing/temporary-directory.ts'
 import { findDistrust, requireTrusted } from './file-trust.ts'
 
 const OTHER_USER = 54_321
-/** Only root can give files away. */
 const isRoot = process.getuid?.() === 0
 
 const linesOf = (file: string) =>
@@ -55,7 +54,7 @@ describe.skipIf(process.platform === 'win32')('a file is trusted', () => {
       expect(findDistrust(place.file)).toBeNull()
       chownSync(place.file, 0, OTHER_USER)
       expect(findDistrust(place.file)?.reason).toBe(`can be written by the group ${OTHER_USER}`)
-      // Without members, but not the group of a user: a service may run with it.
+      // Without members, but not the private group of a user: a service may run with it.
       const [name, , id] = linesOf('/etc/group').find(
         ([, , gid, members]) => members === '' && !linesOf('/etc/passwd').some(([, , , primary]) => primary === gid)
       )!

@@ -7,7 +7,6 @@ import { readFreeMemory } from './free-memory.ts'
 
 const MIB = 1024 ** 2
 
-/** A file system in which this process is in the control group /a/b. */
 async function withGroups(files: Record<string, string>): Promise<ReturnType<typeof readFreeMemory>> {
   const place = await makeTemporaryDirectory()
   try {

@@ -8,7 +8,6 @@ import { LogWindow } from './log-window.ts'
 const LOOK = { isNarrow: false, showsTimes: true }
 const record = (level: string, text: string) => `2026-11-19 03:12:51 [a] ${level}: ${text}\n`
 
-/** A log of `count` lines in a view of this size. */
 function viewOf(
   count: number,
   size = { columns: 40, rows: 5 },
@@ -55,7 +54,7 @@ describe('a view of a log', () => {
     older.viewport.scrollToLine(20)
     const seen = older.shown()
     const { window: newer } = older
-    // As if the log had begun earlier.
+    // As if the loaded part had begun earlier.
     const { added } = newer.prepend({
       offset: 0,
       nextOffset: 0,

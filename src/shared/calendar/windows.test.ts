@@ -16,7 +16,6 @@ const shown = (windows: Windows, now: string): string | null => {
   const window = windowFrom(windows, at(now))
   return window && [window.fromMs, window.untilMs].map((one) => new Date(one).toISOString().slice(0, 16)).join(' ')
 }
-/** 02:00 to 04:00 in Berlin. */
 const SUNDAYS = repeating('2026-03-01T01:00Z', '2026-03-01T03:00Z', 'week')
 
 describe('windows', () => {
@@ -77,7 +76,7 @@ describe('windows', () => {
       fc.record({ zone, every: fc.constantFrom('day' as const, 'week' as const) }),
       fc.nat(95),
       fc.integer({ min: 1, max: 96 }),
-      // Often about the moments at which some clock is changed.
+      // Often near the times at which some clock changes.
       fc.oneof(
         fc.integer({ min: 0, max: 4 * 24 * 400 }).map((quarter) => beginsMs + quarter * 15 * MINUTE_MS),
         fc

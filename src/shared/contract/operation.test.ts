@@ -11,7 +11,7 @@ describe('every operation of the contract', () => {
   it.each([...OPERATIONS])('%s has the metadata that a server needs', (_name, operation) => {
     const { meta, route } = operation['~orpc']
     expect(meta.needs).not.toBe(NONE)
-    // A right that is needed in the projects or node groups of a named thing must be one that can be given there.
+    // A permission that is needed in the projects or node groups of a named thing must be one that can be given there.
     if (typeof meta.about === 'object') {
       const isOfNodes = Object.values(meta.about).some((thing) => thing === 'node' || thing === 'newNode')
       const given = isOfNodes ? nodePermissionsIn(ALL_PERMISSIONS) : PROJECT_PERMISSIONS
@@ -82,7 +82,7 @@ describe('a request that was cut off by a crash', () => {
     ['crawl', { spider: 'a', cache_seconds: 30 }, 20_000],
     ['crawl', { spider: 'a', interval: '5m', cache_seconds: 1 }, Number.POSITIVE_INFINITY],
     ['crawl', { spider: 'a', ignore_cache: true }, 0],
-    // Parsed as true by the APIs.
+    // The APIs parse it as true.
     ['crawl', { spider: 'a', interval: 300, ignore_cache: 'true' }, 0],
     ['webhooks.create', { name: 'a' }, undefined],
     ['jobs.run', null, Number.POSITIVE_INFINITY]
@@ -95,7 +95,7 @@ describe('a request that was cut off by a crash', () => {
     const forMs = (body: object, crawlCacheSeconds: number) => repeatableForMs?.(body, { crawlCacheSeconds })
     expect(forMs({ spider: 'a' }, 60)).toBe(50_000)
     expect(forMs({ spider: 'a', cache_seconds: 30 }, 60)).toBe(20_000)
-    // Not remembered by its content, it is found by the request's key.
+    // Not cached by its content; the request's key finds it.
     expect(forMs({ spider: 'a' }, 0)).toBe(Number.POSITIVE_INFINITY)
   })
 })

@@ -12,7 +12,7 @@ import {
 } from './testing/invariants.ts'
 import { liveThrough } from './testing/live-through.ts'
 
-/** `SCRAPDECK_PROPERTY_RUNS=20000 SCRAPDECK_PROPERTY_SEED=7 npx vitest run …` lives through more stories, or others. */
+/** `SCRAPDECK_PROPERTY_RUNS=20000 SCRAPDECK_PROPERTY_SEED=7 npx vitest run …` runs more stories, or others. */
 const RUNS = Number(process.env['SCRAPDECK_PROPERTY_RUNS'] || pickLength(500, 40_000))
 const SEED = process.env['SCRAPDECK_PROPERTY_SEED']
 const options = { numRuns: RUNS, ...(SEED !== undefined && { seed: Number(SEED) }) }
@@ -26,7 +26,7 @@ test('in any story, channels get the messages that README.md prescribes', { time
   fc.assert(property, options)
 })
 
-/** At the end all rules are gone, and all quiet hours are over. */
+/** At the end all rules are removed, and all quiet hours are over. */
 const END: Step[] = [
   { do: 'wait', ms: 0, isCalled: true },
   { do: 'write' },

@@ -137,7 +137,7 @@ it('sends nothing in a maintenance window, even over a restart, and sends what s
   await aRule('node_down', { forSeconds: 0, repeatSeconds: null })
   const nowMs = t.clock.nowMs()
   const [DAY_MS, MINUTE_MS] = [86_400_000, 60_000]
-  // The first was yesterday.
+  // The first window was yesterday.
   const { silence } = await t.client.alertSilences.create({
     fromMs: nowMs - DAY_MS + 5 * MINUTE_MS,
     untilMs: nowMs - DAY_MS + 30 * MINUTE_MS,

@@ -14,7 +14,7 @@ const north = aSignal('north')
 let clock: FakeClock
 let temporary: TemporaryStore
 let alerts: Alerts
-/** The store refuses writes of alerts. */
+/** The store refuses to write alerts. */
 let isBroken: boolean
 
 beforeEach(async () => {
@@ -22,7 +22,7 @@ beforeEach(async () => {
   temporary = await openTemporaryStore({ clock, inMemory: true })
   isBroken = false
   const { store } = temporary
-  // Like a channel from before there were limits.
+  // As a channel from before there were limits.
   await putChat()
   await store.putAlertRule(aRule({ gatherSeconds: 0 }))
   alerts = open(1)

@@ -23,7 +23,6 @@ const endOf = (quiet: QuietHours, text: string): string | null => {
   return untilMs === null ? null : new Date(untilMs).toISOString().slice(0, 16)
 }
 
-/** By the clock on the wall alone. */
 function isQuietByWall({ zone, from, until, days }: QuietHours, atMs: number): boolean {
   const { day, minute } = readWall(zone, atMs)
   const [begins, ends] = [from, until].map((time) => Number(time.slice(0, 2)) * 60 + Number(time.slice(3)))
@@ -33,7 +32,7 @@ function isQuietByWall({ zone, from, until, days }: QuietHours, atMs: number): b
 }
 
 test('the muted alerts change only when a silence begins or ends', () => {
-  // The clocks of Berlin go back on the 25th.
+  // In Berlin, clocks go back on the 25th.
   const beginsMs = at('2026-10-20T00:00Z')
   const minutes = (most: number, sinceMs = beginsMs) =>
     fc.integer({ min: 0, max: most }).map((minute) => sinceMs + minute * MINUTE_MS)

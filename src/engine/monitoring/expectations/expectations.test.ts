@@ -80,7 +80,7 @@ describe('a run compared with the earlier ones of its spider', () => {
   })
 })
 
-/** In how many of 100 items, or of so many, each field is filled. */
+/** In how many of `items` items each field is filled. */
 const filledIn = (fields: Record<string, number>, items = 100, hasMoreFields = false) => ({
   filledFields: { items, fields: Object.entries(fields), hasMoreFields }
 })

@@ -50,7 +50,7 @@ const PLAN_OF_LIST: Record<string, RegExp> = {
     /^SEARCH jobs USING COVERING INDEX jobs_listed \(project=\? AND spider=\? AND state=\? AND outcome=\? AND id/,
   byIds: /^SCAN wanted VIRTUAL TABLE|^SEARCH jobs USING INDEX sqlite_autoindex_jobs_1 \(id=\?\)$/,
   newestThat: /^SEARCH jobs USING INDEX sqlite_autoindex_jobs_1 |^CO-ROUTINE|^SCAN newest$/,
-  // Sorted by id only where several wait for the same moment.
+  // Sorts by id only jobs that wait for the same time.
   later: /^SEARCH jobs USING INDEX jobs_not_before|^USE TEMP B-TREE FOR LAST TERM OF ORDER BY$/,
   countKindsOnNodes:
     /^SCAN kinds$|^CORRELATED SCALAR SUBQUERY 1$|^SEARCH jobs USING COVERING INDEX jobs_on_node \(node_id=\? AND project=\? AND spider=\? AND state=\? AND outcome=\? AND id/,
@@ -90,7 +90,7 @@ describe('query plans', () => {
   })
 
   function planOf(query: string): string[] {
-    // SQLite plans a statement without looking at its parameters, so every one of them may be null.
+    // SQLite plans a statement without its parameters, so all of them may be null.
     const names = [...new Set(query.match(/:\w+/g) ?? [])].map((name) => [name.slice(1), null])
     const places = (query.match(/\?/g) ?? []).map(() => null)
     const parameters = names.length > 0 ? [Object.fromEntries(names)] : places
@@ -137,7 +137,7 @@ describe('query plans', () => {
 
   test('an end scans the few chains, and no table that grows', () => {
     const scanned = planOf(CHAIN_ENDS_MANY.due.each).filter((step) =>
-      // The other two are the end itself.
+      // The other two steps are the end itself.
       /^SCAN (?!CONSTANT ROW|given)/.test(step)
     )
     expect(new Set(scanned)).toEqual(new Set(['SCAN chains']))
@@ -245,7 +245,7 @@ describe('query plans', () => {
       ])
       const next = planOf(scheduleListSql(SQLITE, asked, true).page)
       if (asked[0] !== 'pausedBy') expect(next[0]).toMatch(/^SEARCH schedules USING INDEX schedules_by_name \(/)
-      // Of those that are paused there are few: they alone are sorted.
+      // There are few paused schedules: only these are sorted.
       for (const step of [...planOf(first.page), ...next]) {
         if (asked[0] !== 'pausedBy') expect(step).not.toMatch(/TEMP B-TREE/)
         expect(step).not.toMatch(/SCAN schedule_progress/)
@@ -260,7 +260,7 @@ describe('query plans', () => {
     }
   )
 
-  // Every end of a job asks for the newest of its schedule; the index by state (of all) looks as good to SQLite.
+  // Every end of a job reads the newest firing of its schedule; SQLite considers the index by state (of all) as good.
   const ofAll = new Set(['newest', 'newestIn', 'oldest'])
   test.each(
     Object.entries({ ...SCHEDULES_SQL, ...PRUNING_SQL }).filter(
@@ -284,11 +284,11 @@ describe('query plans', () => {
     (name, query) => {
       const plan = planOf(query)
       for (const step of plan) expect(step).not.toMatch(/^SCAN (?!listed|lately)/)
-      // Those that are open, and those of the last hour or month, are few.
+      // There are few open alerts, and few of the last hour or month.
       if (/^ended|prune/.test(name)) expect(plan.join()).not.toContain('TEMP B-TREE FOR ORDER BY')
     }
   )
-  // `newest` is asked once for each start, `pruneOldest` walks from the oldest on.
+  // `newest` runs once per start; `pruneOldest` walks from the oldest fact on.
   test.each(['page', 'prune'] as const)('%s of past alerts scans no recorded signals and does not sort', (name) => {
     for (const plan of planOf(ALERT_FACTS_SQL[name])) expect(plan).not.toMatch(/^SCAN alert_facts|TEMP B-TREE/)
   })
@@ -301,8 +301,8 @@ describe('query plans', () => {
     '%s of errors finds groups and their counts in an index',
     (name, query) => {
       for (const plan of planOf(query)) {
-        // A page walks down its index; of one group, its spiders and nodes are sorted, of a job, its errors, and of
-        // some projects, their groups.
+        // A page walks down its index. Only the spiders and nodes of one group, the errors of a job, and the groups of
+        // some projects are sorted.
         expect(plan).not.toMatch(/^SCAN (?!error_groups USING INDEX error_groups_by_last_seen|CONSTANT|listed|wanted)/)
         if (!['spread', 'ofJob', 'pageOfProjects'].includes(name)) expect(plan).not.toMatch(/TEMP B-TREE/)
       }

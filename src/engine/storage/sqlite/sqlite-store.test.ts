@@ -30,7 +30,7 @@ async function temporaryPath(): Promise<string> {
   return directory.path
 }
 
-/** To be copied: migrating takes longer than most tests. */
+/** For copies: a migration takes longer than most tests. */
 async function anEmptyDatabase(): Promise<Uint8Array> {
   await using directory = await makeTemporaryDirectory({ inMemory: true })
   const path = join(directory.path, 'scrapdeck.db')
@@ -68,8 +68,8 @@ for (const [name, openStore, stories] of [
       }
     }
   }
-  // A thread for each test costs ten times what it tests: all calls cross in one way, which the stories and
-  // store-thread.test.ts go through.
+  // A thread for each test costs ten times as much as the test: all calls cross in the same way, which the stories and
+  // store-thread.test.ts cover.
   if (isLong || openStore === openSqliteStoreHere) describeStore(name, openOne, stories)
   else
     describe(`${name} against a model`, () => {
@@ -112,7 +112,7 @@ function expectCountersToBeRight(path: string): void {
   expect(counted).toEqual(recounted)
 }
 
-/** Nothing is left of a job's chains that no response and no other end needs: it would stay forever. */
+/** Records of a job's chains that no response and no other end needs would stay forever. */
 function expectChainsToKeepNothingIdle(path: string): void {
   const database = new DatabaseConstructor(path, { readonly: true })
   const idle = (table: string, isDue: string) =>
@@ -131,7 +131,7 @@ function expectChainsToKeepNothingIdle(path: string): void {
   expect(left).toEqual([])
 }
 
-/** Starts the writer under a shell, so that limits can be set; its lines come one by one. */
+/** Starts the writer under a shell, so that limits can be set; its lines arrive one by one. */
 function startWriter(directory: string, limits = '') {
   const child = spawn(
     'sh',
@@ -160,7 +160,7 @@ describe('a store whose process is killed', () => {
       await exited
       expect(count).toBeGreaterThanOrEqual(killAfter)
     }
-    // Opening at once also shows that the lock of a killed engine is gone with it.
+    // Opening immediately also shows that the lock of a killed engine is gone with it.
     const store = await open(directory)
     const jobs = await store.getJobs(branded(acknowledged))
     expect(jobs.map(({ id }) => id)).toEqual(acknowledged)

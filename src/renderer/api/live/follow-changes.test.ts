@@ -34,7 +34,6 @@ async function drawFrame(): Promise<void> {
   for (const frame of frames.splice(0)) frame()
 }
 
-/** Observes a query, as a mounted screen does. */
 async function show<T>(options: T): Promise<T> {
   const observer = new QueryObserver(queryClient, options as never)
   closing.push(observer.subscribe(() => {}))

@@ -35,7 +35,7 @@ const runSpider = async (finishReason?: string) => {
   return jobs[0]!.id
 }
 
-/** Slowly: the time limit of reading is that of the fake clock. */
+/** Slowly, because the time limit of reads follows the fake clock. */
 const untilMailed = (count: number) =>
   until(
     `${count} mails`,

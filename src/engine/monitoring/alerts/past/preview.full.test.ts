@@ -125,7 +125,7 @@ it('finds jobs that ran or waited for a long time', async () => {
 it('finds that a spider was overdue', async () => {
   await runSpider()
   const of = { project: 'shop' as never, spider: 'prices', threshold: 26 }
-  // While it is off, time costs nothing.
+  // While the engine is off, time costs nothing.
   await t.restart(25 * 3_600_000)
   expect(await previewOf('spider_overdue', of)).toMatchObject({ fired: 0 })
   await t.restart(2 * 3_600_000)

@@ -5,7 +5,7 @@
  */
 export const baseline = /* sql */ `
 -- state and outcome are authoritative; status combines them into one word for filters. asked_text and asked_evidence
--- are the entry "queued" of its timeline; null: that is a row of transitions. sent_version: of the newest attempt.
+-- are the entry "queued" of its timeline; null: it is a row of transitions. sent_version: of the newest attempt.
 CREATE TABLE jobs (
   id TEXT NOT NULL PRIMARY KEY, jobid TEXT NOT NULL, project TEXT NOT NULL, version TEXT, spider TEXT NOT NULL,
   settings TEXT NOT NULL, args TEXT NOT NULL, priority REAL NOT NULL, placement_node_id TEXT,
@@ -33,7 +33,7 @@ CREATE INDEX jobs_expiring ON jobs (expires_at_ms) WHERE state = 'queued' AND ex
 CREATE INDEX jobs_overlap_waiting ON jobs (overlap_key, priority DESC, rank ASC)
   WHERE state = 'queued' AND hold = 'overlap';
 CREATE INDEX jobs_held ON jobs (priority, rank) WHERE state = 'queued' AND hold IS NOT NULL;
--- No two live runs of one overlap key, whatever happens.
+-- Never two live runs with one overlap key.
 CREATE UNIQUE INDEX jobs_overlap_live ON jobs (overlap_key)
   WHERE state IN ('starting', 'running') AND overlap_key IS NOT NULL;
 -- A thousand schedules that fire at once would write a thousand pages of one index by schedule, in the commit that
@@ -46,9 +46,9 @@ CREATE INDEX jobs_of_user_ended ON jobs (user_id, status, id) WHERE user_id IS N
 -- query that names a computed column.
 CREATE INDEX jobs_listed ON jobs (project, spider, state, outcome, id);
 CREATE INDEX jobs_on_node ON jobs (node_id, project, spider, state, outcome, id) WHERE node_id IS NOT NULL;
--- Few of many jobs, and what operators look for: without it, a page of them merges every kind of job.
+-- Few of many jobs, and operators look for them: without this index, a page of them merges every kind of job.
 CREATE INDEX jobs_ended_badly ON jobs (outcome, id) WHERE outcome IN ('failed', 'cancelled', 'lost');
--- Retention walks down this one, a million jobs at a time: it must not read their rows.
+-- Retention walks down this index, a million jobs at a time: it must not read their rows.
 CREATE INDEX jobs_ended ON jobs (ended_at_ms, id, outcome, project, spider) WHERE state = 'ended';
 
 -- log_deleted_at_ms: by retention.
@@ -65,7 +65,7 @@ CREATE TABLE attempts (
 ) STRICT;
 -- Invariant I2: a job has at most one live attempt.
 CREATE UNIQUE INDEX attempts_live ON attempts (job_id) WHERE state <> 'ended';
--- A node must never be asked twice for the same jobid: Scrapyd would run it twice without a word.
+-- Never send the same jobid twice to a node: Scrapyd would silently run it twice.
 CREATE UNIQUE INDEX attempts_on_node ON attempts (node_id, project, jobid);
 
 CREATE TABLE transitions (
@@ -86,14 +86,14 @@ CREATE TABLE dedupe_keys (
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX dedupe_keys_expiring ON dedupe_keys (expires_at_ms);
 
--- The ranks given out last at either end of the queue: one row.
+-- The last ranks issued at either end of the queue: one row.
 CREATE TABLE queue_ends (front REAL NOT NULL, back REAL NOT NULL) STRICT;
 INSERT INTO queue_ends VALUES (0, 0);
 CREATE TABLE queue_lanes (lane TEXT NOT NULL PRIMARY KEY, depth INTEGER NOT NULL) STRICT, WITHOUT ROWID;
 CREATE TABLE state_counts (state TEXT NOT NULL PRIMARY KEY, count INTEGER NOT NULL) STRICT, WITHOUT ROWID;
 INSERT INTO state_counts VALUES ('queued', 0), ('starting', 0), ('running', 0), ('ended', 0);
--- How many jobs there are of each kind: what lists and facets are planned from. Kinds without jobs are left out.
--- node_id: '' where the job has had no node, here and in ended_counts.
+-- The number of jobs of each kind, from which lists and facets are planned. Kinds without jobs have no row.
+-- node_id: '' if the job has had no node, here and in ended_counts.
 CREATE TABLE job_counts (
   project TEXT NOT NULL, spider TEXT NOT NULL, status TEXT NOT NULL, node_id TEXT NOT NULL, count INTEGER NOT NULL,
   PRIMARY KEY (project, spider, status, node_id)
@@ -107,8 +107,8 @@ CREATE TABLE ended_jobs (
   project TEXT NOT NULL, spider TEXT NOT NULL, count INTEGER NOT NULL, PRIMARY KEY (project, spider)
 ) STRICT, WITHOUT ROWID;
 
--- Small logs are in packed, others are blobs and packed is empty. Apart from attempts, whose rows stay short; with a
--- rowid, so that rows are appended whatever their size. raw_bytes and stored_bytes may be null: archived by an earlier
+-- Small logs are in packed, others are blobs and packed is empty. Separate from attempts, whose rows stay short; with a
+-- rowid, so that rows of any size are appended. raw_bytes and stored_bytes may be null: archived by an earlier
 -- version; stored_bytes is then the length of packed.
 CREATE TABLE archived_logs (
   id INTEGER PRIMARY KEY, job_id TEXT NOT NULL, attempt_number INTEGER NOT NULL, packed BLOB NOT NULL,
@@ -118,7 +118,7 @@ CREATE TABLE archived_logs (
 CREATE INDEX archived_logs_sizes ON archived_logs (
   job_id, attempt_number, coalesce(stored_bytes, length(packed)), length(packed)
 );
--- packed_bytes: of them in this database.
+-- packed_bytes: the part in this database.
 CREATE TABLE log_sums (
   project TEXT NOT NULL PRIMARY KEY, count INTEGER NOT NULL, bytes INTEGER NOT NULL, packed_bytes INTEGER NOT NULL
 ) STRICT, WITHOUT ROWID;
@@ -126,16 +126,16 @@ CREATE TABLE log_sums (
 CREATE TABLE deleted_logs (
   job_id TEXT NOT NULL, attempt_number INTEGER NOT NULL, PRIMARY KEY (job_id, attempt_number)
 ) STRICT, WITHOUT ROWID;
--- Where in the index of logs (engine/runs/search) each archived log is. Apart from archived_logs, so that no row is written
--- anew with its packed bytes. first_block: of its whole frames, one block each; null: it has none. tail_block: of what
--- is after them; null: nothing is; -1: its block is not closed yet.
+-- The place of each archived log in the index of logs (engine/runs/search). Separate from archived_logs, so that packed
+-- bytes are not rewritten. first_block: of its whole frames, one block each; null: it has none. tail_block: of the rest
+-- after them; null: there is none; -1: its block is not closed yet.
 CREATE TABLE log_blocks (
   job_id TEXT NOT NULL, attempt_number INTEGER NOT NULL, raw_bytes INTEGER NOT NULL, first_block INTEGER,
   whole_blocks INTEGER NOT NULL, tail_block INTEGER, PRIMARY KEY (job_id, attempt_number),
   FOREIGN KEY (job_id, attempt_number) REFERENCES archived_logs (job_id, attempt_number) ON DELETE CASCADE
 ) STRICT, WITHOUT ROWID;
--- Outlive their attempts: retention finds the blobs of deleted jobs here. stored_bytes: of the blob; null: there is
--- none, and problem says why. deleted_at_ms: by retention.
+-- They outlive their attempts: retention finds the blobs of deleted jobs here. stored_bytes: of the blob; null: there
+-- is none, and problem has the reason. deleted_at_ms: by retention.
 CREATE TABLE kept_items (
   job_id TEXT NOT NULL, attempt_number INTEGER NOT NULL, project TEXT NOT NULL, spider TEXT NOT NULL,
   ended_at_ms INTEGER NOT NULL, raw_bytes INTEGER, stored_bytes INTEGER, problem TEXT, deleted_at_ms INTEGER,
@@ -144,7 +144,7 @@ CREATE TABLE kept_items (
 -- The whole policy of retention: one row or none.
 CREATE TABLE storage_policy (revision INTEGER NOT NULL, policy TEXT NOT NULL) STRICT;
 
--- What the log of a run said: JSON (understanding/stored-figures.ts).
+-- The figures from the log of a run: JSON (understanding/stored-figures.ts).
 CREATE TABLE run_figures (
   id INTEGER PRIMARY KEY, job_id TEXT NOT NULL, attempt_number INTEGER NOT NULL, figures TEXT NOT NULL,
   UNIQUE (job_id, attempt_number),
@@ -169,7 +169,7 @@ CREATE TABLE error_occurrences (
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX error_occurrences_by_job ON error_occurrences (job_id, attempt_number);
 CREATE INDEX error_occurrences_newest ON error_occurrences (group_id, last_seen_ms);
--- In which spiders, versions and nodes (kind), and in which hours since 1970: occurrences are too many to be counted.
+-- By spider, version and node (kind), and by hour since 1970: there are too many occurrences to count them.
 CREATE TABLE error_spread (
   group_id INTEGER NOT NULL REFERENCES error_groups (id) ON DELETE CASCADE, kind TEXT NOT NULL, value TEXT NOT NULL,
   count INTEGER NOT NULL, run_count INTEGER NOT NULL, first_seen_ms INTEGER NOT NULL, last_seen_ms INTEGER NOT NULL,
@@ -199,7 +199,7 @@ CREATE TABLE discovery_sources (
   position INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, revision INTEGER NOT NULL, settings TEXT NOT NULL,
   sealed_password TEXT
 ) STRICT;
--- Nodes that their source named before and does not now.
+-- Nodes that their source no longer lists.
 CREATE TABLE vanished_nodes (
   node_id TEXT NOT NULL PRIMARY KEY, since_ms INTEGER NOT NULL,
   state TEXT NOT NULL CHECK (state IN ('cordoning', 'cordoned', 'left'))
@@ -221,7 +221,7 @@ CREATE TABLE limit_rules (
   position INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, project TEXT, spider TEXT, tag TEXT,
   per_node INTEGER NOT NULL, max INTEGER NOT NULL
 ) STRICT;
--- Of all rules together, which are replaced as a whole: one row.
+-- One revision for all rules, which are replaced together: one row.
 CREATE TABLE limit_revision (revision INTEGER NOT NULL) STRICT;
 INSERT INTO limit_revision VALUES (0);
 
@@ -234,31 +234,29 @@ CREATE TABLE schedules (
 CREATE INDEX schedules_by_name ON schedules (name COLLATE NOCASE, id);
 CREATE INDEX schedules_paused ON schedules (paused_by, name COLLATE NOCASE, id) WHERE paused = 1;
 CREATE INDEX schedules_of_crawls ON schedules (crawl_key, created_at_ms) WHERE crawl_key IS NOT NULL;
--- Every moment up to done_until_ms has its row in firings, or was before the schedule began. Rows of moments between
--- pruned_* that fired were pruned: of those without a row it is not known any more whether they have run. Firings up to
--- changed_after_firing_id were before its last change; a time would not say so, since clocks are set back.
+-- Every moment up to done_until_ms has its row in firings, or was before the schedule began. Fired rows of moments
+-- between pruned_* were pruned: whether a moment without a row has run is unknown. Firings up to
+-- changed_after_firing_id were before its last change; a time would be ambiguous, because clocks are set back.
 CREATE TABLE schedule_progress (
   schedule_id TEXT NOT NULL PRIMARY KEY REFERENCES schedules (id) ON DELETE CASCADE,
   done_until_ms INTEGER NOT NULL, run_count INTEGER NOT NULL, failures_in_a_row INTEGER NOT NULL,
   firing_count INTEGER NOT NULL, pruned_from_ms INTEGER, pruned_until_ms INTEGER,
   changed_after_firing_id INTEGER NOT NULL DEFAULT 0
 ) STRICT, WITHOUT ROWID;
--- Deleting a schedule deletes them in a statement of its own. Migration 3 drops filed and firings_new.
+-- A separate statement deletes them with their schedule. Migration 3 drops filed and firings_new.
 CREATE TABLE firings (
   id INTEGER PRIMARY KEY AUTOINCREMENT, schedule_id TEXT NOT NULL, nominal_ms INTEGER NOT NULL,
   origin TEXT NOT NULL CHECK (origin IN ('tick', 'manual', 'backfill')), backfill_id TEXT, at_ms INTEGER NOT NULL,
   state TEXT NOT NULL, reason TEXT NOT NULL, text TEXT NOT NULL, count INTEGER NOT NULL DEFAULT 1,
   job_ids TEXT NOT NULL DEFAULT '[]', filed INTEGER NOT NULL DEFAULT 0
 ) STRICT;
--- Exactly one for each moment of a schedule, whoever fires it and however often it dies: a backfill does not repeat
--- what ran by the clock.
+-- One firing per moment of a schedule, even if engines compete or die: a backfill does not repeat runs by the clock.
 CREATE UNIQUE INDEX firings_once ON firings (nominal_ms, schedule_id) WHERE origin <> 'manual' AND state = 'fired';
 CREATE INDEX firings_new ON firings (schedule_id, id) WHERE filed = 0;
 CREATE INDEX firings_of_schedule ON firings (schedule_id, state, id) WHERE filed = 1;
 CREATE INDEX firings_by_state ON firings (state, id);
 CREATE INDEX firings_of_backfill ON firings (backfill_id) WHERE backfill_id IS NOT NULL;
--- The newest of each schedule. fired and failed: as they were when this was written; while it is under way they are
--- counted from its firings.
+-- The newest of each schedule. fired and failed: as of the last write; while it runs, its firings are counted.
 CREATE TABLE backfills (
   schedule_id TEXT NOT NULL PRIMARY KEY REFERENCES schedules (id) ON DELETE CASCADE, revision INTEGER NOT NULL,
   id TEXT NOT NULL, from_ms INTEGER NOT NULL, until_ms INTEGER NOT NULL,
@@ -268,7 +266,7 @@ CREATE TABLE backfills (
   may_go_first INTEGER NOT NULL DEFAULT 0 CHECK (may_go_first IN (0, 1))
 ) STRICT, WITHOUT ROWID;
 
--- settings: JSON; secret values are sealed. enabled to condition: what an end is compared with, out of the settings.
+-- settings: JSON; secret values are sealed. enabled to condition: copies from the settings, to compare ends with.
 CREATE TABLE chains (
   id TEXT NOT NULL PRIMARY KEY, settings TEXT NOT NULL, enabled INTEGER NOT NULL, project TEXT NOT NULL,
   spider TEXT NOT NULL, condition TEXT NOT NULL, created_at_ms INTEGER NOT NULL,
@@ -280,13 +278,13 @@ CREATE TABLE chain_ends (
   ended_at_ms INTEGER NOT NULL, answered_at_ms INTEGER, PRIMARY KEY (job_id, chain_id)
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX chain_ends_due ON chain_ends (ended_at_ms) WHERE answered_at_ms IS NULL;
--- The chains that a job came from, the last and those before it: what keeps a circle of chains from turning for ever.
+-- The chains that led to a job, which keeps a cycle of chains from running forever.
 CREATE TABLE chain_lines (
   job_id TEXT NOT NULL, chain_id TEXT NOT NULL, PRIMARY KEY (job_id, chain_id)
 ) STRICT, WITHOUT ROWID;
 
--- Who is told of events: webhooks, plugins with hooks for them, channels of alerts (channel: JSON, where it sends).
--- waiting, dead and delivered count its deliveries.
+-- Subscribers of events: webhooks, plugins with hooks, alert channels (channel: JSON, its target). waiting, dead and
+-- delivered count its deliveries.
 CREATE TABLE webhooks (
   id TEXT NOT NULL PRIMARY KEY, name TEXT NOT NULL, url TEXT NOT NULL, events TEXT NOT NULL, project TEXT,
   enabled INTEGER NOT NULL, created_at_ms INTEGER NOT NULL, sealed_secret TEXT, sealed_old_secret TEXT,
@@ -305,7 +303,7 @@ CREATE INDEX deliveries_in_order ON deliveries (webhook_id, sequence);
 CREATE INDEX deliveries_ended ON deliveries (state, ended_at_ms) WHERE ended_at_ms IS NOT NULL;
 
 -- Rules, episodes and silences of alerts. state: pending, firing, calming, resolved. severity: 2: critical, 1: warning,
--- 0: info. settled: 1: ended, and everybody has been told.
+-- 0: info. settled: 1: ended, and all channels have its end.
 CREATE TABLE alert_rules (
   id TEXT NOT NULL PRIMARY KEY, settings TEXT NOT NULL, revision INTEGER NOT NULL, created_at_ms INTEGER NOT NULL
 ) STRICT;
@@ -320,25 +318,25 @@ CREATE INDEX alerts_by_firing ON alerts (fired_at_ms);
 CREATE INDEX alerts_by_rule ON alerts (rule_id, ended_at_ms);
 CREATE INDEX alerts_by_end ON alerts (ended_at_ms);
 CREATE TABLE alert_groups (id TEXT NOT NULL PRIMARY KEY, alert_group TEXT NOT NULL) STRICT;
--- What no other table keeps of the past, so that a rule can be tried on it. value: null: it is not there any more.
+-- The history that no other table keeps, for trying rules on it. value: null: the watched thing has disappeared.
 CREATE TABLE alert_facts (
   id INTEGER PRIMARY KEY, watch TEXT NOT NULL, key TEXT NOT NULL, value REAL, since_ms INTEGER NOT NULL,
   at_ms INTEGER NOT NULL, subject TEXT NOT NULL, text TEXT NOT NULL, labels TEXT NOT NULL
 ) STRICT;
 CREATE INDEX alert_facts_of_watch ON alert_facts (watch, at_ms, id);
 CREATE INDEX alert_facts_by_time ON alert_facts (at_ms);
--- Reports. settings: other ones begin anew. told_ms: which due time was told last.
+-- Reports. settings: a change restarts them. told_ms: the last reported due time.
 CREATE TABLE alert_digests (
   channel_id TEXT NOT NULL PRIMARY KEY, settings TEXT NOT NULL, told_ms INTEGER NOT NULL
 ) STRICT;
--- Problems that were raised, and not resolved since, as it was told to plugins.
+-- Open problems, as last reported to plugins.
 CREATE TABLE told_problems (
   id TEXT NOT NULL PRIMARY KEY, title TEXT NOT NULL, severity TEXT NOT NULL CHECK (severity IN ('error', 'warning'))
 ) STRICT, WITHOUT ROWID;
 
 -- role 'none': only those in projects (JSON: roles by project) and node_groups (JSON: roles by tag). password_hash
--- null: cannot log in. Sessions from before sessions_since_ms have ended. subject: who it is for an identity provider
--- or proxy that vouches for it; null: a user of this Scrapdeck itself.
+-- null: cannot log in. Sessions from before sessions_since_ms have ended. subject: the user's id at an identity
+-- provider or proxy; null: a user of this Scrapdeck itself.
 CREATE TABLE users (
   id TEXT NOT NULL PRIMARY KEY, name TEXT NOT NULL UNIQUE, kind TEXT NOT NULL CHECK (kind IN ('person', 'service')),
   role TEXT NOT NULL, enabled INTEGER NOT NULL, password_hash TEXT, created_at_ms INTEGER NOT NULL,
@@ -364,7 +362,7 @@ CREATE TABLE group_members (
   group_id TEXT NOT NULL, user_id TEXT NOT NULL, PRIMARY KEY (group_id, user_id)
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX group_members_by_user ON group_members (user_id);
--- used_step: time step of the last code; no code of it or an earlier one counts again.
+-- used_step: time step of the last code; codes of this and earlier steps are refused.
 CREATE TABLE authenticators (
   user_id TEXT NOT NULL PRIMARY KEY, sealed_secret TEXT NOT NULL, created_at_ms INTEGER NOT NULL,
   used_step INTEGER NOT NULL
@@ -372,7 +370,7 @@ CREATE TABLE authenticators (
 CREATE TABLE recovery_codes (
   user_id TEXT NOT NULL, hash TEXT NOT NULL, PRIMARY KEY (user_id, hash)
 ) STRICT, WITHOUT ROWID;
--- credential_id: as the authenticator calls it. host: the only one at which it works.
+-- credential_id: the authenticator's id. host: the only one at which it works.
 CREATE TABLE passkeys (
   id TEXT NOT NULL PRIMARY KEY, user_id TEXT NOT NULL, credential_id TEXT NOT NULL UNIQUE, name TEXT NOT NULL,
   host TEXT NOT NULL, public_key TEXT NOT NULL, sign_count INTEGER NOT NULL, created_at_ms INTEGER NOT NULL,
@@ -380,22 +378,22 @@ CREATE TABLE passkeys (
 ) STRICT;
 CREATE INDEX passkeys_by_user ON passkeys (user_id);
 
--- Who did or tried what. Entries are only ever added, and deleted from the beginning because of their age. record:
--- JSON: all that is hashed; hash: SHA-256 of the hash before it and the record.
+-- Who did or tried what. Entries are only appended, and deleted from the oldest on because of their age. record: JSON
+-- of all hashed fields; hash: SHA-256 of the previous hash and the record.
 CREATE TABLE audit (
   seq INTEGER NOT NULL PRIMARY KEY, at_ms INTEGER NOT NULL, operation TEXT NOT NULL, who TEXT NOT NULL, project TEXT,
   result TEXT NOT NULL, record TEXT NOT NULL, hash TEXT NOT NULL
 ) STRICT;
--- Where the log begins and ends: one row, once there is an entry.
+-- The start and the end of the log: one row, once there is an entry.
 CREATE TABLE audit_chain (
   id INTEGER NOT NULL PRIMARY KEY CHECK (id = 1), deleted_seq INTEGER NOT NULL, deleted_hash TEXT NOT NULL,
   newest_seq INTEGER NOT NULL, newest_hash TEXT NOT NULL
 ) STRICT;
 
 CREATE TABLE settings (key TEXT NOT NULL PRIMARY KEY, value TEXT NOT NULL) STRICT;
--- AUTOINCREMENT: a position is never used twice, not even after the log was pruned to nothing.
+-- AUTOINCREMENT: no position is used twice, even after all of the log was pruned.
 CREATE TABLE changes (position INTEGER PRIMARY KEY AUTOINCREMENT, noun TEXT NOT NULL, id TEXT NOT NULL) STRICT;
--- What was answered to a request with a key of its own (Idempotency-Key). answer: sealed; null until there is one.
+-- Responses to requests with an Idempotency-Key. answer: sealed; null until there is one.
 CREATE TABLE remembered_answers (
   scope TEXT NOT NULL, key TEXT NOT NULL, fingerprint TEXT NOT NULL, begun_by TEXT NOT NULL, answer TEXT,
   expires_at_ms INTEGER NOT NULL, PRIMARY KEY (scope, key)
