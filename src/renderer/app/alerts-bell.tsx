@@ -62,8 +62,9 @@ function Bell() {
               <li key={alert.id}>
                 <Link to="/alerts" search={{ alert: alert.id }} onClick={close}>
                   <SeverityIcon severity={alert.severity} />{' '}
-                  <span className={`${classes.words} grow break`}>
-                    <strong className="ellipsis">{alert.subject}</strong> <span className="dim">{alert.text}</span>
+                  <span className="lines grow break">
+                    <strong className="ellipsis semibold">{alert.subject}</strong>{' '}
+                    <span className="dim">{alert.text}</span>
                   </span>{' '}
                   <span className="faint">
                     <RelativeTime atMs={alert.sinceMs} />

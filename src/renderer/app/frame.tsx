@@ -77,7 +77,7 @@ export function Frame() {
       <EngineLine />
       <Rail />
       <TopBar />
-      <main className={classes.main} id="main" tabIndex={-1}>
+      <main className={`${classes.main} column`} id="main" tabIndex={-1}>
         <SeenAsBar />
         <EngineBanner />
         <Stack gap={0} mih={0} className={`${classes.screen} grow`} data-outdated={isOutdated || undefined}>

@@ -48,7 +48,7 @@ export function LevelChips(props: LevelChipsProps) {
           title={(shownLevels.has(level) ? texts.hideLevel : texts.showLevel)(level)}
           onClick={(event) => toggle(level, event.shiftKey)}
         >
-          <span className={classes.level}>{level}</span> <b>{textOfCount(level, props)}</b>
+          <span className={classes.level}>{level}</span> <b className="semibold">{textOfCount(level, props)}</b>
         </button>
       ))}
     </span>

@@ -93,7 +93,12 @@ export function LogFrame(props: LogFrameProps) {
   const { view, snapshot } = props
   const { isFollowing, isWrapping, newLineCount, lineCount } = snapshot
   return (
-    <section className={`${classes.log} grow`} aria-label={props.label} data-testid={props.testId} {...props.data}>
+    <section
+      className={`${classes.log} column grow`}
+      aria-label={props.label}
+      data-testid={props.testId}
+      {...props.data}
+    >
       <Group gap={8} className={classes.toolbar} role="toolbar" aria-label={texts.log}>
         <LevelChips snapshot={snapshot} records={props.records} onShow={(levels) => view?.showLevels(levels)} />
         {props.search}
@@ -149,7 +154,7 @@ export function LogFrame(props: LogFrameProps) {
         </pre>
       </div>
       {props.below}
-      <Group align="stretch" gap="2px 14px" className={`${classes.status} dim`}>
+      <Group align="stretch" gap="2px 14px" className="tiny dim">
         {props.status}
       </Group>
     </section>

@@ -73,7 +73,7 @@ export function StartModeText({ start, isBrief = false }: { start: StartMode; is
       {start.mode === 'warming' && <Loader size={12} color="var(--run)" aria-hidden />}
       {start.mode === 'cold' && <IconSnowflake size={14} className="tone-wait" aria-hidden />}
       <span title={start.text}>
-        <strong>{START_WORDS[start.mode]}</strong>{' '}
+        <strong className="semibold">{START_WORDS[start.mode]}</strong>{' '}
         {!(isBrief && start.mode === 'warm') && <span className="dim">{start.text}</span>}
       </span>
     </Flex>

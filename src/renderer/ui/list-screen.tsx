@@ -77,7 +77,7 @@ export function ListHead({ children }: { children: ReactNode }) {
 }
 
 export function ListAndPane({ children }: { children: ReactNode }) {
-  return <div className={`${classes.split} grow`}>{children}</div>
+  return <div className={`${classes.split} split grow`}>{children}</div>
 }
 
 /** Options of an infinite list, newest first, whose pages have the position of the next one in `nextBefore`. */

@@ -15,7 +15,7 @@ interface MarksBarProps {
 export function MarksBar({ count, noun, children, onClear }: MarksBarProps) {
   return (
     <Group gap={8} className={classes.bar} role="toolbar" aria-label={texts.selectedToolbar(noun)}>
-      <strong>{texts.selectedCount(plural(count, noun))}</strong>
+      <strong className="semibold">{texts.selectedCount(plural(count, noun))}</strong>
       {children}
       <Button variant="subtle" color="gray" onClick={onClear} rightSection={<Kbd>{texts.escapeKey}</Kbd>}>
         {texts.clearSelection}

@@ -80,7 +80,7 @@ interface DetailPaneProps {
 /** The pane that shows one row of a list: beside it, or over it on narrow screens. The list handles Esc. */
 export function DetailPane({ label, isWide = false, children }: DetailPaneProps) {
   return (
-    <aside className={`${classes.detail} fixed`} data-wide={isWide || undefined} aria-label={label}>
+    <aside className={`${classes.detail} column fixed`} data-wide={isWide || undefined} aria-label={label}>
       {children}
     </aside>
   )

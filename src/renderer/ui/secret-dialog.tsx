@@ -1,7 +1,6 @@
 import { Button, Group } from '@mantine/core'
 import { CopyText } from './copy-button.tsx'
 import { Dialog, DialogFoot, DialogText } from './dialog.tsx'
-import classes from './secret-dialog.module.css'
 import { texts } from '../../shared/texts/ui/shared.ts'
 
 /** The secret of a webhook, shown once: afterwards only the engine knows it. */
@@ -9,7 +8,7 @@ export function SecretDialog({ title, secret, onClose }: { title: string; secret
   return (
     <Dialog opened onClose={onClose} title={title} size={520} closeOnClickOutside={false}>
       <DialogText>{texts.webhookSecretHint}</DialogText>
-      <Group gap={10} wrap="nowrap" className={classes.secret}>
+      <Group gap={10} wrap="nowrap" mb={14} className="well">
         <CopyText value={secret} what={texts.theSecret} />
       </Group>
       <DialogFoot>

@@ -88,8 +88,7 @@ export function nodeWord({ health, mode, stuckSinceMs }: NodeState): string {
 export function NodeHealthDot({ node }: { node: NodeState }) {
   const { health, mode } = node
   const word = nodeWord(node)
-  if (isTroubled(node))
-    return <IconAlertTriangleFilled className={`tone-bad ${classes.trouble}`} size={12} role="img" aria-label={word} />
+  if (isTroubled(node)) return <IconAlertTriangleFilled className="tone-bad" size={12} role="img" aria-label={word} />
   return (
     <span
       className={`${classes.dot} tone-${mode === 'active' ? HEALTH_LOOK[health].tone : 'off'} fixed`}

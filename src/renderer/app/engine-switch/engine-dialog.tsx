@@ -20,6 +20,7 @@ import { FormFoot, SchemaForm } from '../../ui/fields/schema-form.tsx'
 import { notifyDone } from '../../ui/notify.tsx'
 import { formatInstant } from '../../ui/time.tsx'
 import classes from './engine-switch.module.css'
+import { COLOURS } from './engine-switch.tsx'
 import { useSwitchEngine } from './use-switch-engine.ts'
 import { texts } from '../../../shared/texts/ui/app.ts'
 
@@ -131,7 +132,7 @@ function EngineDialog({ engine }: { engine: RemoteEngine | null }) {
       title={engine === null ? texts.addEngine : texts.editEngineTitle(engine.name)}
       size={520}
     >
-      <SchemaForm form={form} className={classes.form}>
+      <SchemaForm form={form}>
         <TextInput
           {...form.input('name')}
           label={texts.engineName}
@@ -184,7 +185,7 @@ function EngineDialog({ engine }: { engine: RemoteEngine | null }) {
                 aria-label={colour}
                 aria-checked={form.values.colour === colour}
                 data-on={form.values.colour === colour || undefined}
-                data-colour={colour}
+                style={{ background: COLOURS[colour] }}
                 className={`${classes.colour} ${classes.swatch} fixed`}
                 onClick={() => form.change({ colour })}
               />
@@ -308,11 +309,11 @@ function Certificate({ seen, pinned, isTrusted, onTrust }: CertificateProps) {
         {isChanged ? texts.certificateChangedHint : texts.certificateUntrustedHint(<code>{FINGERPRINT_COMMAND}</code>)}
       </span>
       <span>{texts.certificateFacts(seen.subject, seen.issuer, formatInstant(seen.validUntilMs))}</span>
-      <code className={`${classes.fingerprint} break`}>{seen.fingerprint}</code>
+      <code className="tiny break">{seen.fingerprint}</code>
       {isChanged && (
         <>
           <span>{texts.trustedUntilNow}</span>
-          <code className={`${classes.fingerprint} break`}>{pinned}</code>
+          <code className="tiny break">{pinned}</code>
         </>
       )}
       <Checkbox

@@ -123,12 +123,24 @@ const TONES: Record<RemoteEngine['state'], string> = {
   refused: 'tone-bad'
 }
 
+export const COLOURS: Record<RemoteEngine['colour'], string> = {
+  blue: 'var(--run)',
+  teal: '#1f9e9e',
+  green: 'var(--ok)',
+  orange: 'var(--wait)',
+  red: 'var(--bad)',
+  violet: 'var(--lost)',
+  grey: 'var(--off)'
+}
+
 export function Swatch({ colour }: { colour: RemoteEngine['colour'] }) {
-  return <span className={`${classes.swatch} fixed`} data-colour={colour} aria-hidden />
+  return <span className={`${classes.swatch} fixed`} style={{ background: COLOURS[colour] }} aria-hidden />
 }
 
 /** A line in the engine's colour above everything, so that no engine is mistaken for another. */
 export function EngineLine() {
   const colour = useRemoteEngines(({ current }) => current?.colour)
-  return colour === undefined ? null : <span className={classes.line} data-colour={colour} aria-hidden />
+  return colour === undefined ? null : (
+    <span className={classes.line} style={{ background: COLOURS[colour] }} aria-hidden />
+  )
 }

@@ -1,4 +1,4 @@
-import { Button, Group, TagsInput, TextInput } from '@mantine/core'
+import { Button, Group, Stack, TagsInput, TextInput } from '@mantine/core'
 import { IconDevices, IconDevicesCheck, IconDevicesX } from '@tabler/icons-react'
 import { useMutation, useQuery } from '@tanstack/react-query'
 import { getRouteApi } from '@tanstack/react-router'
@@ -88,8 +88,9 @@ function EnterCode({ onFound }: { onFound: (found: WaitingSignIn & { userCode: s
   })
   return (
     <Panel>
-      <form
-        className={classes.form}
+      <Stack
+        component="form"
+        gap={14}
         onSubmit={(event) => {
           event.preventDefault()
           if (userCode !== null) find.mutate(userCode)
@@ -114,7 +115,7 @@ function EnterCode({ onFound }: { onFound: (found: WaitingSignIn & { userCode: s
             {texts.goOn}
           </Button>
         </Group>
-      </form>
+      </Stack>
     </Panel>
   )
 }
@@ -154,7 +155,7 @@ function Consent({ me, requester, to, began, leave, onEnd }: ConsentProps) {
   const program = SIGN_IN_CLIENTS[requester.client].toLowerCase()
   return (
     <Panel>
-      <SchemaForm form={form} className={classes.form}>
+      <SchemaForm form={form}>
         <h1 className={`${classes.question} break`}>{texts.consentQuestion(program, requester.host)}</h1>
         <div>
           <FieldRow label={texts.youAre}>

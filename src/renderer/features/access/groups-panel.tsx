@@ -136,7 +136,7 @@ function GroupDialog({ group, users, onClose }: GroupDialogProps) {
   })
   return (
     <Dialog opened onClose={onClose} title={group === null ? texts.addGroup : texts.editGroup(group.name)} size={520}>
-      <SchemaForm form={form} className={classes.form}>
+      <SchemaForm form={form}>
         <TextInput
           {...form.input('name')}
           label={texts.name}

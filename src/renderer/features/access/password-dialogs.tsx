@@ -7,7 +7,6 @@ import { useFormOf } from '../../ui/fields/form-of-schema.ts'
 import { FormFoot, SchemaForm } from '../../ui/fields/schema-form.tsx'
 import { notifyDone } from '../../ui/notify.tsx'
 import { ChangePasswordForm, PASSWORD_HELP, SetPasswordForm } from './access-forms.ts'
-import classes from './access.module.css'
 import { useReadAccess } from './use-access.ts'
 import { texts } from '../../../shared/texts/ui/access.ts'
 
@@ -25,7 +24,7 @@ export function ChangePasswordDialog({ onClose }: { onClose: () => void }) {
   })
   return (
     <Dialog opened onClose={onClose} title={texts.changePassword} size={460}>
-      <SchemaForm form={form} className={classes.form}>
+      <SchemaForm form={form}>
         <PasswordInput
           {...form.input('current')}
           label={texts.currentPassword}
@@ -60,7 +59,7 @@ export function SetPasswordDialog({ user: { id, name }, onClose }: { user: User;
   })
   return (
     <Dialog opened onClose={onClose} title={texts.setPasswordFor(name)} size={460}>
-      <SchemaForm form={form} className={classes.form}>
+      <SchemaForm form={form}>
         <DialogText>{texts.setPasswordHint(name)}</DialogText>
         <PasswordInput
           {...form.input('password')}

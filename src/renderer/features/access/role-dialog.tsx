@@ -58,7 +58,7 @@ export function RoleDialog({ role, isCopy = false, onClose }: RoleDialogProps) {
   const { permissions } = form.values
   return (
     <Dialog opened onClose={onClose} title={isNew ? texts.addRole : texts.roleTitle(role.name)} size={560}>
-      <SchemaForm form={form} className={classes.form}>
+      <SchemaForm form={form}>
         {isNew && (
           <TextInput
             {...form.input('name')}

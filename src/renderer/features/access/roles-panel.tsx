@@ -56,7 +56,7 @@ function RoleRow({ role, roles }: { role: AccessRole; roles: readonly AccessRole
         </span>
       </th>
       <td data-label={texts.description}>
-        <span className={`${classes.description} dim break`}>{describeRole(roles, name)}</span>
+        <span className="clamp dim break">{describeRole(roles, name)}</span>
       </td>
       <td data-label={texts.permissions} className={classes.number}>
         <UnstyledButton

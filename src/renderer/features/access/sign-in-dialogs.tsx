@@ -60,12 +60,12 @@ function ConfirmCodeDialog({
   })
   return (
     <Dialog opened onClose={onClose} title={texts.setUpAuthenticator} size={460} closeOnClickOutside={false}>
-      <SchemaForm form={form} className={classes.form}>
+      <SchemaForm form={form}>
         <DialogText>{texts.scanHint}</DialogText>
         <a href={uri} className={`${classes.qr} box`}>
           <img src={`data:image/svg+xml,${encodeURIComponent(qrCode)}`} alt={texts.qrCode} />
         </a>
-        <Group gap={10} wrap="nowrap" className={classes.secret}>
+        <Group gap={10} wrap="nowrap" className="well">
           <CopyText value={secret} what={texts.theKey} />
         </Group>
         <TextInput
@@ -95,7 +95,7 @@ export function RecoveryCodesDialog({ codes, onClose }: { codes: string[]; onClo
       closeOnEscape={false}
     >
       <DialogText>{texts.recoveryCodesHint}</DialogText>
-      <Group align="flex-start" gap={10} wrap="nowrap" className={classes.codes}>
+      <Group align="flex-start" gap={10} wrap="nowrap" mt={12} mb={14} className={`${classes.codes} well`}>
         <ul className="mono" aria-label={texts.recoveryCodes}>
           {codes.map((code) => (
             <li key={code}>{code}</li>
@@ -135,7 +135,7 @@ export function ConfirmPasswordDialog({
   })
   return (
     <Dialog opened onClose={onClose} title={title} size={460}>
-      <SchemaForm form={form} className={classes.form}>
+      <SchemaForm form={form}>
         <DialogText>{children}</DialogText>
         <PasswordInput
           {...form.input('current')}
@@ -166,7 +166,7 @@ export function AddPasskeyDialog({ onClose }: { onClose: () => void }) {
   })
   return (
     <Dialog opened onClose={onClose} title={texts.addPasskeyTitle} size={460}>
-      <SchemaForm form={form} className={classes.form}>
+      <SchemaForm form={form}>
         <DialogText>{texts.passkeyHint}</DialogText>
         <TextInput
           {...form.input('name')}

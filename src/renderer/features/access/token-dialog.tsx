@@ -16,7 +16,6 @@ import {
   TokenForm,
   type TokenTexts
 } from './access-forms.ts'
-import classes from './access.module.css'
 import { groupsOf } from './group-words.ts'
 import { RoleSelect } from './role-select.tsx'
 import { describeRole, rolesWithin } from './role-words.ts'
@@ -61,7 +60,7 @@ export function TokenDialog({ me, users, onClose, onCreated }: TokenDialogProps)
     )
   return (
     <Dialog opened onClose={onClose} title={texts.createToken} size={460}>
-      <SchemaForm form={form} className={classes.form}>
+      <SchemaForm form={form}>
         <TextInput
           {...form.input('name')}
           label={texts.name}

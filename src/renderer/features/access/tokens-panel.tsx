@@ -183,7 +183,7 @@ function TokenSecretDialog({ token, secret, userName, onClose }: CreatedToken & 
   return (
     <Dialog opened onClose={onClose} title={texts.tokenWasCreated(token.name)} size={560} closeOnClickOutside={false}>
       <DialogText>{texts.copyTokenNow}</DialogText>
-      <Group gap={10} wrap="nowrap" className={classes.secret}>
+      <Group gap={10} wrap="nowrap" mb={14} className="well">
         <CopyText value={secret} what={texts.theToken} />
       </Group>
       <Tabs defaultValue="API" className={classes.snippets}>

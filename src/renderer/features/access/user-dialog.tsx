@@ -9,7 +9,6 @@ import { FormFoot, SchemaForm } from '../../ui/fields/schema-form.tsx'
 import { MultiSelect } from '../../ui/fields/select.tsx'
 import { notifyDone } from '../../ui/notify.tsx'
 import { PASSWORD_HELP, startUser, UserForm, type UserTexts } from './access-forms.ts'
-import classes from './access.module.css'
 import { RightsFields } from './rights-fields.tsx'
 import { useReadAccess } from './use-access.ts'
 import { texts } from '../../../shared/texts/ui/access.ts'
@@ -30,7 +29,7 @@ export function UserDialog({ groups, onClose }: { groups: readonly Group[]; onCl
   const { kind } = form.values
   return (
     <Dialog opened onClose={onClose} title={texts.addUser} size={460}>
-      <SchemaForm form={form} className={classes.form}>
+      <SchemaForm form={form}>
         <TextInput {...form.input('name')} label={texts.name} maxLength={64} {...CODE_INPUT} data-autofocus />
         <ChoiceField
           label={texts.kind}

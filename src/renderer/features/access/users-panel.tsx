@@ -334,7 +334,7 @@ function RightsDialog({ user, isInGroup, onClose }: RightsDialogProps) {
   })
   return (
     <Dialog opened onClose={onClose} title={texts.rolesOf(user.name)} size={480}>
-      <SchemaForm form={form} className={classes.form}>
+      <SchemaForm form={form}>
         <RightsFields form={form} label={texts.inAllProjects} />
         <FormFoot form={form} submit={texts.save} onCancel={onClose} />
       </SchemaForm>

@@ -43,8 +43,12 @@ export const alertColumns = (onAcknowledge: ((alert: Alert) => void) | null): re
     header: words.alert,
     width: 'minmax(150px, 3fr)',
     cell: (alert) => (
-      <span className={classes.alert} data-ended={alert.state === 'resolved' || undefined} title={alert.text}>
-        <strong className="ellipsis">
+      <span
+        className={`${classes.alert} lines`}
+        data-ended={alert.state === 'resolved' || undefined}
+        title={alert.text}
+      >
+        <strong className="ellipsis semibold">
           <span className={classes.narrow}>
             {alert.state === 'resolved' ? (
               <IconCheck size={13} role="img" aria-label={words.ended} />
@@ -71,7 +75,7 @@ export const alertColumns = (onAcknowledge: ((alert: Alert) => void) | null): re
     width: 'minmax(110px, 1.4fr)',
     hideBelowPx: 900,
     cell: ({ ruleName, owner }) => (
-      <span className={classes.alert} title={ruleName}>
+      <span className={`${classes.alert} lines`} title={ruleName}>
         <span className="ellipsis">{ruleName}</span>
         {owner !== '' && <span className="ellipsis faint">{owner}</span>}
       </span>
@@ -85,7 +89,7 @@ export const alertColumns = (onAcknowledge: ((alert: Alert) => void) | null): re
     cell: (alert) => {
       const lasted = lastedMs(alert)
       return (
-        <span className={classes.since}>
+        <span className={`${classes.since} lines`}>
           {lasted === null ? (
             <RelativeTime atMs={alert.sinceMs} />
           ) : (

@@ -69,7 +69,7 @@ export function ChannelDialog({ channel, onClose, onCreated }: ChannelDialogProp
       title={channel === null ? texts.addChannel : texts.editNamed(channel.name)}
       size={520}
     >
-      <SchemaForm form={fields} className={form.form}>
+      <SchemaForm form={fields}>
         <div className={form.pair}>
           <Select
             {...fields.input('kind')}

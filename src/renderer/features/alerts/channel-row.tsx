@@ -69,7 +69,7 @@ export function ChannelRow({ channel, onEdit }: { channel: AlertChannel; onEdit:
       <div className={`${classes.words} grow`}>
         <Group gap="2px 8px" className={classes.head}>
           <Icon size={15} stroke={1.7} aria-hidden />
-          <strong>{name}</strong>
+          <strong className="semibold">{name}</strong>
         </Group>
         <p>{joinFacts(CHANNEL_KINDS[target.kind], placeWords(channel), limitWords(messagesPerHour))}</p>
         {(projects?.length ?? 0) > 0 && <p>{texts.onlyForProjects(projects.join(', '))}</p>}

@@ -62,7 +62,7 @@ function Channels() {
             </EmptyState>
           ) : (
             <Panel flush>
-              <ul>
+              <ul className="divided">
                 {data.channels.map((channel) => (
                   <ChannelRow key={channel.id} channel={channel} onEdit={() => go({ channel: channel.id })} />
                 ))}

@@ -122,7 +122,7 @@ function Report({ report, isOld }: { report: AlertReport; isOld: boolean }) {
               key="spider"
               to="/jobs"
               search={{ project, spider, status: ['failed', 'lost'], sinceHours }}
-              className={classes.link}
+              className="link"
             >
               <SpiderName project={project} spider={spider} />
             </Link>,
@@ -136,7 +136,7 @@ function Report({ report, isOld }: { report: AlertReport; isOld: boolean }) {
           none={texts.noNewErrors}
           rows={newErrors.groups.map(({ id, project, title, runs: all }) => [
             project,
-            <Link key="error" to="/errors" search={{ group: id }} className={classes.link}>
+            <Link key="error" to="/errors" search={{ group: id }} className="link">
               {title}
             </Link>,
             texts.inRuns(all)
@@ -146,7 +146,7 @@ function Report({ report, isOld }: { report: AlertReport; isOld: boolean }) {
           title={texts.unlikeEarlierRuns}
           none={texts.noUnusualRuns}
           rows={unusual.map(({ project, spider, text }) => [
-            <Link key="spider" to="/jobs" search={{ project, spider, sinceHours }} className={classes.link}>
+            <Link key="spider" to="/jobs" search={{ project, spider, sinceHours }} className="link">
               <SpiderName project={project} spider={spider} />
             </Link>,
             text,
@@ -157,7 +157,7 @@ function Report({ report, isOld }: { report: AlertReport; isOld: boolean }) {
           title={texts.slowestSpiders}
           none={texts.noRunEnded}
           rows={slowest.map(({ project, spider, runs: all, medianMs, longestMs }) => [
-            <Link key="spider" to="/jobs" search={{ project, spider, sinceHours }} className={classes.link}>
+            <Link key="spider" to="/jobs" search={{ project, spider, sinceHours }} className="link">
               <SpiderName project={project} spider={spider} />
             </Link>,
             texts.runtimes(lengthWords(medianMs), lengthWords(longestMs)),

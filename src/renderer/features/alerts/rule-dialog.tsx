@@ -25,7 +25,6 @@ import { MultiSelect, Select } from '../../ui/fields/select.tsx'
 import { SEVERITIES } from '../../ui/severity.tsx'
 import { placeOf } from './alert-detail.tsx'
 import { COMPARISONS, conditionWords, SUBJECT_TITLES, UNIT_WORDS } from './alert-words.ts'
-import classes from './alerts.module.css'
 import { nameOf, ruleForm, type RuleTexts, startRule, usualOf } from './rule-form.ts'
 import { RulePreview } from './rule-preview.tsx'
 import { ScopeFields } from './scope-fields.tsx'
@@ -94,8 +93,8 @@ function Editor({ asked }: { asked: AskedRule }) {
       title={rule === null ? words.newAlertRule : words.editNamed(rule.name)}
       size={640}
     >
-      <SchemaForm form={fields} className={form.form}>
-        <fieldset className={`${classes.part} box`}>
+      <SchemaForm form={fields}>
+        <fieldset className={`${form.part} box`}>
           <legend>{words.tellWhen}</legend>
           <Select
             {...fields.input('watch')}
@@ -134,7 +133,7 @@ function Editor({ asked }: { asked: AskedRule }) {
           </div>
           {has('alertRules.preview') && <RulePreview rule={fields.output} why={why} />}
         </fieldset>
-        <fieldset className={`${classes.part} box`}>
+        <fieldset className={`${form.part} box`}>
           <legend>{words.whomToTell}</legend>
           <div className={form.pair}>
             <MultiSelect

@@ -118,7 +118,7 @@ function Result({ preview, isOld }: { preview: AlertRulePreview; isOld: boolean 
                 <tr key={index}>
                   <td title={formatInstant(firedAtMs)}>{formatMoment(firedAtMs - (firedAtMs % 60_000), nowMs)}</td>
                   <td>
-                    <strong>{subject}</strong>
+                    <strong className="semibold">{subject}</strong>
                     {text !== subject && <span className="dim"> {text}</span>}
                   </td>
                   <td>

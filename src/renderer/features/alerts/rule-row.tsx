@@ -56,7 +56,7 @@ export function RuleRow({ rule, names }: { rule: AlertRuleState; names: Names })
       <div className={`${classes.words} grow`}>
         <Group gap="2px 8px" className={classes.head}>
           <SeverityIcon severity={severity} />
-          <strong>{name}</strong>
+          <strong className="semibold">{name}</strong>
           {firing > 0 && (
             <Link to="/alerts" search={{ rule: id, state: 'firing' }}>
               {texts.firingCount(firing)}

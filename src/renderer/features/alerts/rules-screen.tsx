@@ -90,7 +90,7 @@ export function RulesScreen() {
             <NoMatch icon={<IconListSearch size={28} />} title={texts.noMatchingRules} onClear={clear} />
           ) : (
             <Panel flush>
-              <ul>
+              <ul className="divided">
                 {shown.map((rule) => (
                   <RuleRow key={rule.id} rule={rule} names={names} />
                 ))}

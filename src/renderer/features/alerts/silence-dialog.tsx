@@ -83,7 +83,7 @@ export function SilenceDialog({ alerts, isMaintenance = false, onClose }: Silenc
     only === undefined ? ALL_FIELDS : only.labels.project === null ? ALL_FIELDS.slice(2) : ALL_FIELDS.slice(0, 2)
   return (
     <Dialog opened onClose={onClose} title={isMaintenance ? texts.addMaintenanceWindow : titleOf(alerts)} size={520}>
-      <SchemaForm form={asked} className={form.form}>
+      <SchemaForm form={asked}>
         {isOfMany ? (
           <DialogText>
             {texts.silencesMany(

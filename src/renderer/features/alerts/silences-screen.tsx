@@ -91,7 +91,7 @@ export function SilencesScreen() {
             </EmptyState>
           ) : (
             <Panel flush>
-              <ul>
+              <ul className="divided">
                 {shown.map((one) => (
                   <SilenceRow key={one.silence.id} {...one} nowMs={nowMs} />
                 ))}
@@ -151,7 +151,7 @@ function SilenceRow({ silence, fromMs, untilMs, nowMs }: Windowed & { nowMs: num
   return (
     <li className={classes.row} aria-label={texts.silenceOf(what)} data-off={!hasBegun || undefined}>
       <div className={`${classes.words} grow`}>
-        <strong>{capitalised(what)}</strong>
+        <strong className="semibold">{capitalised(what)}</strong>
         {repeats !== null && (
           <p className={classes.repeats}>
             <IconRepeat size={13} aria-hidden />

@@ -77,7 +77,7 @@ function Detail({ entry }: { entry: AuditEntry }) {
       {isCut && <p className="faint">{texts.entryIsCut}</p>}
       <section>
         <h3>{texts.hashOfEntry(seq)}</h3>
-        <span className={`${classes.hash} break`}>
+        <span className="tiny break">
           <CopyText value={hash} what={texts.theHash} />
         </span>
       </section>

@@ -63,7 +63,7 @@ function SharedEngines({ list: { engines, terms }, readAtMs, own }: SharedEngine
   return (
     <>
       <Panel title={texts.onThisDatabase} flush>
-        <ul className={classes.list}>
+        <ul className={`${classes.list} divided`}>
           {inOrder(engines).map((engine) => (
             <EngineRow
               key={engine.id}
@@ -80,7 +80,7 @@ function SharedEngines({ list: { engines, terms }, readAtMs, own }: SharedEngine
         {versions.length > 1 && <p className={`${classes.hint} dim`}>{texts.mixedVersions(versions.join(', '))}</p>}
       </Panel>
       <Panel title={texts.leaders} note={texts.newestFirst} flush>
-        <ol className={classes.list} aria-label={texts.leaders}>
+        <ol className="divided" aria-label={texts.leaders}>
           {terms.map(({ epoch, engine, sinceMs, reason }, index) => (
             <li key={epoch} className={classes.term}>
               <span className="dim">

@@ -98,7 +98,7 @@ function Detail({
           <FieldRow label={texts.reopened}>{texts.reopenedAt(<RelativeTime atMs={group.reopenedAtMs} ago />)}</FieldRow>
         )}
         <FieldRow label={texts.project}>
-          <Link to="/projects" search={{ project: group.project }} className={classes.link}>
+          <Link to="/projects" search={{ project: group.project }} className={`${classes.link} text-link`}>
             {group.project}
           </Link>
         </FieldRow>
@@ -176,7 +176,7 @@ function Spread({ title, rows, total, name = (value) => value, onPick }: SpreadP
 
 function FilterLink({ children, onClick }: { children: string; onClick: () => void }) {
   return (
-    <button type="button" className={classes.link} title={texts.showOnlyTheseErrors} onClick={onClick}>
+    <button type="button" className={`${classes.link} text-link`} title={texts.showOnlyTheseErrors} onClick={onClick}>
       <span className="ellipsis">{children}</span>
     </button>
   )
@@ -210,7 +210,12 @@ function Occurrences({
           {occurrences.map((one) => (
             <tr key={`${one.jobId} ${one.attemptNumber}`}>
               <td>
-                <Link to="/jobs" search={{ job: one.jobId }} className={classes.link} title={one.message}>
+                <Link
+                  to="/jobs"
+                  search={{ job: one.jobId }}
+                  className={`${classes.link} text-link`}
+                  title={one.message}
+                >
                   {one.spider}
                 </Link>
                 {one.attemptNumber > 1 && <span className="faint"> {texts.attempt(one.attemptNumber)}</span>}
@@ -221,7 +226,7 @@ function Occurrences({
                 <RelativeTime atMs={one.lastSeenMs} />
               </td>
               <td>
-                <Link to="/logs" search={logSearchOf(one)} className={classes.link}>
+                <Link to="/logs" search={logSearchOf(one)} className={`${classes.link} text-link`}>
                   {formatCount(one.line)}
                 </Link>
               </td>

@@ -20,7 +20,6 @@ import { ErrorStateText } from '../../ui/errors/error-group.tsx'
 import { formatCount } from '../../ui/numbers.ts'
 import type { Column } from '../../ui/table/column.ts'
 import { RelativeTime } from '../../ui/time.tsx'
-import classes from './error-columns.module.css'
 import { texts } from '../../../shared/texts/ui/errors.ts'
 
 const route = getRouteApi('/errors')
@@ -216,9 +215,9 @@ const errorColumns = (showsState: boolean): Column<ErrorGroup>[] => [
     header: texts.error,
     width: 'minmax(150px, 3fr)',
     cell: (group) => (
-      <span className={classes.error} title={`${group.title}\n${group.culprit}`}>
-        <strong className="ellipsis">{group.title}</strong>
-        <span className="ellipsis faint mono">{group.culprit}</span>
+      <span className="lines" title={`${group.title}\n${group.culprit}`}>
+        <strong className="ellipsis semibold">{group.title}</strong>
+        <span className="ellipsis faint mono tiny">{group.culprit}</span>
       </span>
     )
   },
@@ -240,7 +239,7 @@ const errorColumns = (showsState: boolean): Column<ErrorGroup>[] => [
     hideBelowPx: 520,
     sortBy: ({ project }) => project,
     cell: (group) => (
-      <span className={classes.error} title={spidersOf(group)}>
+      <span className="lines" title={spidersOf(group)}>
         <span className="ellipsis">{group.project}</span>
         <span className="ellipsis dim">{spidersOf(group)}</span>
       </span>
@@ -252,7 +251,7 @@ const errorColumns = (showsState: boolean): Column<ErrorGroup>[] => [
     width: '150px',
     hideBelowPx: 820,
     cell: (group) => (
-      <span className={classes.error} title={texts.firstLoggedBy(group.firstVersion || texts.unknown)}>
+      <span className="lines" title={texts.firstLoggedBy(group.firstVersion || texts.unknown)}>
         <span className="ellipsis">{group.firstVersion || '–'}</span>
         {group.versionCount > 1 && <span className="faint">{texts.versionCount(group.versionCount)}</span>}
       </span>

@@ -1,4 +1,4 @@
-import { Flex } from '@mantine/core'
+import { Flex, Stack } from '@mantine/core'
 import { useQuery } from '@tanstack/react-query'
 import { useState } from 'react'
 import type { ItemColumn, ItemsDiff, Job, JobId } from '../../../shared/contract/index.ts'
@@ -51,7 +51,7 @@ export function ComparePane({ job, of, columns, onClose }: ComparePaneProps) {
         <EmptyState title={texts.noRunToCompare}>{texts.noOtherRuns}</EmptyState>
       ) : (
         <>
-          <div className={classes.form}>
+          <Stack gap={8}>
             <Select
               label={texts.compareWith}
               allowDeselect={false}
@@ -70,7 +70,7 @@ export function ComparePane({ job, of, columns, onClose }: ComparePaneProps) {
               value={key}
               onChange={(next) => next !== null && setKey(next)}
             />
-          </div>
+          </Stack>
           <Comparison of={of} before={before} itemKey={key === WHOLE ? undefined : key} />
         </>
       )}
@@ -99,7 +99,7 @@ function Result({ diff }: { diff: ItemsDiff }) {
   ]
   return (
     <>
-      <dl className={classes.counts}>
+      <dl className="figures">
         {counts.map(
           ([label, count]) =>
             count !== null && (

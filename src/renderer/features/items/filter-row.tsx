@@ -1,6 +1,6 @@
 import { optionsOf } from '../../ui/fields/choice-field.tsx'
 import { Select } from '../../ui/fields/select.tsx'
-import { ActionIcon, Button, Flex, Group, Popover, TextInput } from '@mantine/core'
+import { ActionIcon, Button, Flex, Group, Popover, TextInput, Stack } from '@mantine/core'
 import { IconFilter, IconX } from '@tabler/icons-react'
 import { useState } from 'react'
 import type { ItemColumn, ItemCondition } from '../../../shared/contract/index.ts'
@@ -63,8 +63,9 @@ function ConditionForm({ columns, onAdd }: { columns: readonly ItemColumn[]; onA
   const [value, setValue] = useState('')
   const isComplete = field !== null && (!takesValue({ operator }) || value !== '')
   return (
-    <form
-      className={classes.form}
+    <Stack
+      component="form"
+      gap={8}
       onSubmit={(event) => {
         event.preventDefault()
         if (isComplete) onAdd({ field, operator, value: takesValue({ operator }) ? value : '' })
@@ -99,6 +100,6 @@ function ConditionForm({ columns, onAdd }: { columns: readonly ItemColumn[]; onA
       <Button type="submit" variant="filled" disabled={!isComplete}>
         {texts.applyFilter}
       </Button>
-    </form>
+    </Stack>
   )
 }

@@ -120,7 +120,7 @@ function DependencyLink({ dependency: { jobId, on }, onOpen }: DependencyLinkPro
   return (
     <span className={classes.dependency}>
       {ON_WORDS[on](
-        <button type="button" className={classes.link} onClick={() => onOpen(jobId)}>
+        <button type="button" className="text-link" onClick={() => onOpen(jobId)}>
           {data === undefined ? shortId(jobId) : `${data.job.project}/${data.job.spider}`}
         </button>
       )}

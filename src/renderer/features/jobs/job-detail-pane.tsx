@@ -113,7 +113,11 @@ export function JobDetailPane({ jobId, tab, nodeName, awayOf, actions, onTab, on
               />
               {isCancelling(data.job) && <CancelSteps timeline={data.timeline} />}
               <JobButtons detail={data} actions={actions} onOpen={onOpen} />
-              <Tabs value={shown} onChange={(value) => value !== null && onTab(value)} className={classes.tabs}>
+              <Tabs
+                value={shown}
+                onChange={(value) => value !== null && onTab(value)}
+                className={`${classes.tabs} column grow`}
+              >
                 <Tabs.List>
                   {Object.entries(TABS).map(([value, label]) => (
                     <Tabs.Tab key={value} value={value}>
@@ -127,10 +131,10 @@ export function JobDetailPane({ jobId, tab, nodeName, awayOf, actions, onTab, on
                 <Tabs.Panel value="timeline" className={classes.panel}>
                   <JobTimeline detail={data} nodeName={nodeName} unknown={unknownOf(awayOf(data.job))} />
                 </Tabs.Panel>
-                <Tabs.Panel value="log" className={classes.logPanel}>
+                <Tabs.Panel value="log" className={`${classes.logPanel} column grow`}>
                   <JobLog detail={data} nodeName={nodeName} {...chosen} />
                 </Tabs.Panel>
-                <Tabs.Panel value="items" className={classes.logPanel}>
+                <Tabs.Panel value="items" className={`${classes.logPanel} column grow`}>
                   <JobItems detail={data} nodeName={nodeName} {...chosen} />
                 </Tabs.Panel>
                 <Tabs.Panel value="stats" className={classes.panel}>

@@ -72,7 +72,7 @@ function Metrics({ data: { metrics, fields, findings, comparedRuns, weekday } }:
               <td className={isUnusual(metric) ? 'tone-wait' : undefined}>
                 {value === null ? '–' : show(metric, value)}
               </td>
-              <td className={`dim ${classes.usual}`}>{rangeOf((value) => show(metric, value), usual)}</td>
+              <td className="dim nowrap">{rangeOf((value) => show(metric, value), usual)}</td>
             </tr>
           ))}
           {findings
@@ -81,7 +81,7 @@ function Metrics({ data: { metrics, fields, findings, comparedRuns, weekday } }:
               <tr key={`field ${field}`}>
                 <th scope="row">{texts.itemsWithField(showUnseen(field ?? ''))}</th>
                 <td className="tone-wait">{percentage(value)}</td>
-                <td className={`dim ${classes.usual}`}>{rangeOf(percentage, usual)}</td>
+                <td className="dim nowrap">{rangeOf(percentage, usual)}</td>
               </tr>
             ))}
         </tbody>

@@ -1,4 +1,4 @@
-import { ActionIcon, Button, Group, Menu, NumberInput, Popover, SegmentedControl } from '@mantine/core'
+import { ActionIcon, Button, Group, Menu, NumberInput, Popover, SegmentedControl, Stack } from '@mantine/core'
 import {
   IconArrowBarToDown,
   IconArrowBarToUp,
@@ -208,8 +208,9 @@ function PopoverForm({ word, title, act, isReady = true, onOpen, onSubmit, child
         </Button>
       </Popover.Target>
       <Popover.Dropdown>
-        <form
-          className={classes.popover}
+        <Stack
+          component="form"
+          gap={10}
           onSubmit={(event) => {
             event.preventDefault()
             setOpen(false)
@@ -221,7 +222,7 @@ function PopoverForm({ word, title, act, isReady = true, onOpen, onSubmit, child
           <Button type="submit" variant="filled" disabled={!isReady}>
             {act}
           </Button>
-        </form>
+        </Stack>
       </Popover.Dropdown>
     </Popover>
   )

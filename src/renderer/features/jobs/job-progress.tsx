@@ -66,7 +66,7 @@ export function JobProgress({ job, figures }: { job: Job; figures: RunFigures })
         </table>
       </div>
       {job.state !== 'ended' && latest['crawl'] !== undefined && (
-        <p className={`${classes.latest} mono ellipsis dim`} title={latest['crawl']}>
+        <p className="mono tiny ellipsis dim" title={latest['crawl']}>
           {latest['crawl']}
         </p>
       )}

@@ -33,7 +33,7 @@ export function JobStats({ detail }: { detail: JobDetail }) {
   }
   return (
     <>
-      <dl className={classes.figures}>
+      <dl className={`${classes.figures} figures`}>
         <Figure name={texts.pages} value={job.pages} rate={perMinute(job.pages, figures?.pagesPerMinute)} />
         <Figure name={texts.items} value={job.items} rate={perMinute(job.items, figures?.itemsPerMinute)} />
         <Figure name={texts.errors} value={job.errors} tone={job.errors ? 'tone-bad' : undefined} />
@@ -111,11 +111,11 @@ function JobErrors({ job }: { job: Job }) {
                   <Link
                     to="/errors"
                     search={{ group: group.id, project: group.project, state: 'all' }}
-                    className={`${jobErrorsClasses.title} break`}
+                    className="text-link semibold break"
                   >
                     {group.title}
                   </Link>
-                  <span className={`${jobErrorsClasses.culprit} mono faint break`}>{group.culprit}</span>
+                  <span className="mono tiny faint break">{group.culprit}</span>
                   <Flex component="span" gap="0 12px" wrap="wrap">
                     {group.state !== 'open' && <ErrorStateText group={group} />}
                     <span>{texts.timesLogged(occurrence.count)}</span>

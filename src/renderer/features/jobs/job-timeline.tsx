@@ -1,3 +1,4 @@
+import type { CSSProperties } from 'react'
 import type { JobDetail, Transition, TransitionKind } from '../../../shared/contract/index.ts'
 import { formatAge } from '../../../shared/time.ts'
 import type { Tone } from '../../ui/status.tsx'
@@ -24,14 +25,14 @@ export function JobTimeline({ detail: { job, timeline }, nodeName, unknown }: Jo
       {steps.map((step, index) => {
         const before = steps[index - 1]
         return (
-          <li key={step.sequence} data-tone={toneOf(step, job)}>
+          <li key={step.sequence} {...toned(toneOf(step, job))}>
             <Waited before={before} step={step} />
             <Step step={step} before={before} nodeName={nodeName} />
           </li>
         )
       })}
       {job.state === 'queued' && (
-        <li data-tone="wait">
+        <li {...toned('wait')}>
           <div className={classes.step}>
             <span>{texts.waiting}</span>
           </div>
@@ -41,7 +42,7 @@ export function JobTimeline({ detail: { job, timeline }, nodeName, unknown }: Jo
         </li>
       )}
       {unknown !== null && (
-        <li data-tone="lost">
+        <li {...toned('lost')}>
           <div className={classes.step}>
             <span className={`${classes.text} grow break`}>
               {texts.nodeUnreachable(job.nodeId === null ? texts.theNode : nodeName(job.nodeId))}
@@ -58,6 +59,8 @@ export function JobTimeline({ detail: { job, timeline }, nodeName, unknown }: Jo
     </ol>
   )
 }
+
+const toned = (tone: Tone = 'off') => ({ 'data-tone': tone, style: { '--tone': `var(--${tone})` } as CSSProperties })
 
 /** An adopted run begins and confirms its attempt at the same moment: one entry is enough. */
 const isRepeated = (step: Transition, next: Transition | undefined) =>

@@ -99,11 +99,11 @@ export function JobsScreen() {
 
   const facetList = <JobFacets facets={facets.data} search={search} nodeName={nodeName} onChange={setFilter} />
   return (
-    <div className={`${classes.screen} grow`}>
+    <div className="split grow">
       <nav className={`${classes.facets} fixed`} aria-label={texts.filters}>
         {facetList}
       </nav>
-      <section className={`${classes.list} grow`} aria-label={texts.jobs}>
+      <section className={`${classes.list} column grow`} aria-label={texts.jobs}>
         <h1 className="visually-hidden">{texts.jobs}</h1>
         <div className={classes.toolbar}>
           <Popover position="bottom-start" shadow="md" width={220}>

@@ -149,7 +149,7 @@ function Choice({ job, node, isChosen, onPick }: ChoiceProps) {
         {job.project}/{job.spider}
       </span>
       <span className="faint ellipsis">{node}</span>
-      <span className={`${classes.choiceAge} faint push`}>
+      <span className="nowrap faint push">
         <RelativeTime atMs={job.startedAtMs ?? job.queuedAtMs} />
       </span>
     </div>

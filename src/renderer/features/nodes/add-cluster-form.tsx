@@ -7,7 +7,6 @@ import { DialogFoot } from '../../ui/dialog.tsx'
 import { CODE_INPUT } from '../../ui/fields/code-input.ts'
 import { FormFailure } from '../../ui/fields/form-failure.tsx'
 import { useFormOf } from '../../ui/fields/form-of-schema.ts'
-import fields from '../../ui/fields/form.module.css'
 import { SchemaForm } from '../../ui/fields/schema-form.tsx'
 import { textOrNull } from '../../ui/fields/texts.ts'
 import { notifyDone } from '../../ui/notify.tsx'
@@ -35,7 +34,7 @@ export function AddClusterForm({ onClose }: { onClose: () => void }) {
   const usesKubeconfig = kubeconfig.trim() !== ''
   const isInCluster = url.trim().startsWith('in-cluster')
   return (
-    <SchemaForm form={form} className={fields.form} onEscape={onClose}>
+    <SchemaForm form={form} onEscape={onClose}>
       <Textarea
         {...form.input('kubeconfig')}
         label={texts.kubeconfig}

@@ -143,7 +143,7 @@ function AddByAddress({ onClose }: { onClose: () => void }) {
       />
       <NewTagsField value={tags} onChange={setTags} />
       {rows.length > 0 && (
-        <ul className={`${classes.rows} box`} aria-label={texts.addressCheck}>
+        <ul className={`${classes.rows} box divided`} aria-label={texts.addressCheck}>
           {shown.map(({ address, probe, verdict }) => (
             <li key={address.key} className={classes.row}>
               <VerdictIcon verdict={verdict} />
@@ -297,8 +297,9 @@ function CredentialsButton({ address, credentials, urgent, onChange }: Credentia
         </Tooltip>
       </Popover.Target>
       <Popover.Dropdown>
-        <form
-          className={classes.credentials}
+        <Stack
+          component="form"
+          gap={10}
           onSubmit={(event) => {
             event.preventDefault()
             apply()
@@ -328,7 +329,7 @@ function CredentialsButton({ address, credentials, urgent, onChange }: Credentia
           <Button type="submit" variant="filled">
             {texts.retryWithCredentials}
           </Button>
-        </form>
+        </Stack>
       </Popover.Dropdown>
     </Popover>
   )

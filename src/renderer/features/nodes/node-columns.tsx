@@ -21,7 +21,7 @@ export const nodeColumns: readonly Column<Node>[] = [
     cell: (node) => (
       <span className={classes.name}>
         <NodeHealthDot node={node} />
-        <strong className="ellipsis">{node.name}</strong>
+        <strong className="ellipsis semibold">{node.name}</strong>
       </span>
     )
   },

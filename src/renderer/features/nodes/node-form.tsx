@@ -11,7 +11,6 @@ import { FormFailure } from '../../ui/fields/form-failure.tsx'
 import { useFormOf } from '../../ui/fields/form-of-schema.ts'
 import { SchemaForm } from '../../ui/fields/schema-form.tsx'
 import { durationText, numberText, textOrNull } from '../../ui/fields/texts.ts'
-import classes from './node-form.module.css'
 import { CODE_INPUT } from '../../ui/fields/code-input.ts'
 import { texts } from '../../../shared/texts/ui/nodes.ts'
 
@@ -41,7 +40,7 @@ export function NodeForm({ node, onDone }: { node: Node; onDone: () => void }) {
     classNames: { input: 'mono' }
   })
   return (
-    <SchemaForm form={form} className={classes.form} onEscape={onDone}>
+    <SchemaForm form={form} gap={10} onEscape={onDone}>
       <TextInput {...form.input('name')} label={texts.name} data-autofocus />
       <NumberInput
         {...form.input('slots')}

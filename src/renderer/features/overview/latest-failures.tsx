@@ -48,7 +48,7 @@ export function LatestFailures() {
               </span>
             )}
             <span className={`ellipsis faint ${classes.node}`}>{job.nodeId !== null && nodeName(job.nodeId)}</span>
-            <span className={`faint ${classes.age}`}>
+            <span className="faint right">
               <RelativeTime atMs={job.endedAtMs} />
             </span>
             <Flex component="span" gap={4} className={classes.acts}>

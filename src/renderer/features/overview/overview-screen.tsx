@@ -97,7 +97,7 @@ function NewErrors() {
             <span className={`faint ${latestFailuresClasses.node}`}>
               {isReopened(group) ? texts.errorReopened : texts.errorNew}
             </span>
-            <span className={`faint ${latestFailuresClasses.age}`}>
+            <span className="faint right">
               <RelativeTime atMs={group.lastSeenMs} />
             </span>
           </li>

@@ -34,7 +34,7 @@ export function Problems({ problems }: { problems: readonly Problem[] }) {
             ) : (
               <IconAlertTriangleFilled size={14} className="tone-wait" role="img" aria-label={texts.warning} />
             )}
-            <span className={`${classes.words} grow`}>
+            <span className={`${classes.words} clamp grow`}>
               <strong>{problem.title}</strong> <span className="dim">{problem.text}</span>
             </span>
             {problem.sinceMs !== null && (

@@ -4,7 +4,6 @@ import { useState } from 'react'
 import { type JobDefaults, NO_DEFAULTS, type Project } from '../../../shared/contract/index.ts'
 import { versionOf } from '../../../shared/version-of.ts'
 import { useApi } from '../../api/api.tsx'
-import fields from '../../ui/fields/form.module.css'
 import { useFormOf } from '../../ui/fields/form-of-schema.ts'
 import { inheritedBy } from '../../ui/fields/inherited.ts'
 import { ArgumentsAndSettings } from '../../ui/fields/arguments-and-settings.tsx'
@@ -42,7 +41,7 @@ export function DefaultsDialog({ project, onClose }: { project: Project; onClose
   const known = useKnownNames({ project: project.name, spiders: spider === null ? [] : [spider] })
   return (
     <Dialog opened onClose={onClose} title={texts.defaultsOf(project.name)} size={640}>
-      <SchemaForm form={form} className={fields.form}>
+      <SchemaForm form={form}>
         <Select
           label={texts.defaultsFor}
           description={form.isDirty ? texts.saveBeforeChoosing : undefined}

@@ -72,7 +72,7 @@ export function DeployDialog({ version, onClose }: { version: Version; onClose: 
 function NodeLabel({ node, isThere }: { node: Node; isThere: boolean }) {
   const word = nodeWord(node)
   return (
-    <Flex component="span" display="inline-flex" align="center" gap={7} className={classes.nodeLabel}>
+    <Flex component="span" display="inline-flex" align="center" gap={7} fz={13}>
       <NodeHealthDot node={node} /> {node.name}
       <span className="faint">{[isThere && texts.present, word !== 'up' && word].filter(Boolean).join(', ')}</span>
     </Flex>

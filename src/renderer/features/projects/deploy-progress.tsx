@@ -50,7 +50,7 @@ export function DeployProgress({ deploy, expected }: { deploy: Deploy; expected:
               {state === 'present' && <IconCheck size={14} className="tone-ok" role="img" aria-label={texts.present} />}
               {state === 'failed' && <IconX size={14} className="tone-bad" role="img" aria-label={texts.failed} />}
               <span>{nameOf(nodeId)}</span>
-              {error !== null && <span className={`${classes.deployError} grow dim`}>{error}</span>}
+              {error !== null && <span className="right grow dim">{error}</span>}
             </li>
           ))}
       </ul>

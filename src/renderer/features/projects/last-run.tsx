@@ -9,7 +9,7 @@ import { texts } from '../../../shared/texts/ui/projects.ts'
 export function LastRun({ job }: { job: Job | undefined }) {
   if (job === undefined) return <span className="faint">{texts.notRecently}</span>
   return (
-    <Link to="/jobs" search={{ job: job.id }} className={classes.lastRun}>
+    <Link to="/jobs" search={{ job: job.id }} className={`${classes.lastRun} link`}>
       <StatusText status={job.status} />
       <span className="faint">
         <RelativeTime atMs={job.endedAtMs ?? job.startedAtMs ?? job.queuedAtMs} />

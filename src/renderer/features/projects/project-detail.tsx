@@ -39,7 +39,7 @@ export function ProjectDetail({ name, ...props }: { name: string } & Omit<Conten
       component="section"
       direction="column"
       gap={14}
-      className={classes.detail}
+      className={`${classes.detail} grow`}
       aria-label={texts.projectNamed(name)}
     >
       <QueryState query={project} what={texts.theProject(name)}>

@@ -57,8 +57,8 @@ export function ProjectsScreen() {
     </Button>
   )
   return (
-    <div className={`${classes.screen} grow`}>
-      <section className={`${classes.list} grow`} data-beside={search.project !== undefined || undefined}>
+    <div className="split grow">
+      <section className={`${classes.list} column grow`} data-beside={search.project !== undefined || undefined}>
         <div className={classes.listHead}>
           <ScreenHead title={texts.projects} note={may && search.project === undefined ? texts.dropHint : undefined}>
             {may && (
@@ -120,7 +120,7 @@ function projectColumns(nodes: readonly Node[], lastJobs: ReadonlyMap<string, Jo
       id: 'name',
       header: texts.project,
       width: 'minmax(110px, 1.4fr)',
-      cell: ({ name }) => <strong className={classes.name}>{name}</strong>,
+      cell: ({ name }) => <strong className="medium">{name}</strong>,
       sortBy: ({ name }) => name
     },
     {

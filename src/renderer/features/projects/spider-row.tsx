@@ -7,7 +7,6 @@ import { openRunDialog } from '../../state/open-dialogs.ts'
 import { MoreMenu } from '../../ui/more-menu.tsx'
 import { TellMeItems } from '../../ui/tell-me.tsx'
 import { LastRun } from './last-run.tsx'
-import classes from './projects.module.css'
 import { useMutation } from '@tanstack/react-query'
 import { ownParts } from '../../../shared/job-defaults.ts'
 import { useApi } from '../../api/api.tsx'
@@ -33,7 +32,7 @@ export function SpiderRow({ project, spider, last, unusual }: SpiderRowProps) {
   const runWith = () => openRunDialog({ project: project.name, spiders: [spider] })
   return (
     <li>
-      <span className={classes.name} title={spider}>
+      <span className="ellipsis grow medium" title={spider}>
         {spider}
       </span>
       {unusual !== undefined && <Unusual of={unusual} />}

@@ -130,7 +130,7 @@ function UploadCard({ plan, onUploaded, onClose }: UploadCardProps) {
           </div>
           {step.kind === 'failed' && <FormFailure error={step.error} />}
           {isBusy && <Progress value={100} animated aria-label={texts.upload} />}
-          <Flex component="footer" align="center" gap={8} justify="flex-end" className={classes.dialogFoot}>
+          <Flex component="footer" align="center" gap={8} justify="flex-end" mt={4}>
             <span className="grow dim" role="status">
               {step.kind === 'preparing' && plan.fileCount !== null && texts.zippingFolder}
               {step.kind === 'sending' && texts.uploading}
@@ -183,7 +183,7 @@ function Uploaded({ version, onClose }: { version: Version; onClose: () => void 
   )
   return (
     <>
-      <p className={classes.uploaded} role="status">
+      <p role="status">
         {version.spiders === null ? texts.uploaded(name) : texts.uploadedWithSpiders(name, version.spiders.length)}
       </p>
       {version.spiders !== null && version.spiders.length > 0 && (
@@ -192,7 +192,7 @@ function Uploaded({ version, onClose }: { version: Version; onClose: () => void 
       {project !== undefined && <PinHint project={project} uploaded={version.version} />}
       {version.orderWarning !== null && <OrderWarning text={version.orderWarning} />}
       {deploy.hasStarted && <DeployProgress deploy={deploy} expected={nodeCount} />}
-      <Flex component="footer" align="center" gap={8} justify="flex-end" className={classes.dialogFoot}>
+      <Flex component="footer" align="center" gap={8} justify="flex-end" mt={4}>
         <Button onClick={onClose}>{texts.close}</Button>
         {!deploy.hasStarted && (
           <Button onClick={() => deploy.start()}>

@@ -45,7 +45,7 @@ export function VersionRows({ project, onDeploy, onDelete }: VersionRowsProps) {
   const [openName, setOpenName] = useState<string | null>(null)
   const activeAt = project.versions.findIndex(({ version }) => version === project.activeVersion)
   return (
-    <ul className={classes.versions}>
+    <ul className="divided">
       {project.versions.map((version, index) => {
         const isOpen = openName === version.version
         return (
@@ -58,7 +58,7 @@ export function VersionRows({ project, onDeploy, onDelete }: VersionRowsProps) {
                 onClick={() => setOpenName(isOpen ? null : version.version)}
               >
                 <IconChevronRight size={14} aria-hidden data-open={isOpen || undefined} />
-                <strong className="ellipsis">{version.version}</strong>
+                <strong className="ellipsis medium">{version.version}</strong>
                 {version.version === project.activeVersion && (
                   <Badge size="sm" variant="light" tt="none" fw={500} title={texts.activeHint}>
                     {project.settings.pinnedVersion == null ? texts.active : texts.pinned}
@@ -77,8 +77,10 @@ export function VersionRows({ project, onDeploy, onDelete }: VersionRowsProps) {
               <span className={classes.spread}>
                 <SpreadText spread={spreadOf(version, nodes)} />
               </span>
-              <span className={classes.size}>{version.sizeBytes === null ? '' : formatBytes(version.sizeBytes)}</span>
-              <span className={classes.age}>
+              <span className={`${classes.size} dim right`}>
+                {version.sizeBytes === null ? '' : formatBytes(version.sizeBytes)}
+              </span>
+              <span className="dim right">
                 <RelativeTime atMs={version.createdAtMs} />
               </span>
               {(mayRun || mayDeploy || mayDelete) && (
@@ -155,7 +157,7 @@ function PinItem({ project, version, isOlder }: { project: Project; version: Ver
 function SpiderChange({ version, before }: { version: Version; before: Version | undefined }) {
   const change = compareSpiders(version, before)
   return (
-    <span className={classes.change}>
+    <span className={`${classes.change} dim`}>
       {version.spiders === null ? (
         <span className="faint">{texts.spidersUnknown}</span>
       ) : (

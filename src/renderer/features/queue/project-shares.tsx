@@ -120,7 +120,7 @@ function ShareRow({ project, waiting, live, share }: ShareRowProps) {
   return (
     <tr data-paused={paused || undefined}>
       <th scope="row">
-        <Link to="/projects" search={{ project: name }} title={name}>
+        <Link to="/projects" search={{ project: name }} className="link" title={name}>
           {name}
         </Link>
       </th>

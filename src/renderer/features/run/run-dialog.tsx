@@ -11,7 +11,6 @@ import { useMe } from '../../api/use-me.ts'
 import { engineOfPage } from '../../api/wire.ts'
 import { closeRunDialog, type RunPrefill, useRunDialog } from '../../state/open-dialogs.ts'
 import { CopyButton } from '../../ui/copy-button.tsx'
-import fields from '../../ui/fields/form.module.css'
 import { type Fields, useFormOf } from '../../ui/fields/form-of-schema.ts'
 import type { RowKind } from '../../ui/fields/form-rows.ts'
 import { ArgumentsAndSettings } from '../../ui/fields/arguments-and-settings.tsx'
@@ -88,7 +87,7 @@ function RunFields({ projects, prefill }: { projects: readonly Project[]; prefil
   const limits = LimitsForm.safeParse(values.limits)
 
   return (
-    <SchemaForm form={form} className={fields.form}>
+    <SchemaForm form={form}>
       <JobTarget fields={form} projects={projects} takesFocus />
       <ArgumentsAndSettings
         fields={form}

@@ -81,7 +81,7 @@ function Ahead({ when, problem }: { when: WhenTexts; problem: string | undefined
       {problem !== undefined && <span className="tone-bad">{problem}</span>}
       {problem === undefined && ahead !== null && (
         <>
-          <strong>{ahead.words}</strong>{' '}
+          <strong className="semibold">{ahead.words}</strong>{' '}
           <span className="dim">
             {ahead.next.length === 0
               ? texts.zone(when.zone)

@@ -50,7 +50,7 @@ function CronFields({ text }: { text: string }) {
 /** A zone's name; a long one wraps after one of its parts. */
 export function ZoneText({ zone }: { zone: string }) {
   return (
-    <span className={`dim ${classes.twoLines}`} title={zone}>
+    <span className={`dim ${classes.twoLines} clamp`} title={zone}>
       {zone.split(/(?<=[/_])/).map((part) => (
         <Fragment key={part}>
           {part}
@@ -88,7 +88,7 @@ export function scheduleColumns(
       sortBy: ({ name }) => name,
       cell: (schedule) => (
         <span className={classes.name}>
-          <strong className={classes.twoLines} title={schedule.name}>
+          <strong className={`${classes.twoLines} clamp semibold`} title={schedule.name}>
             {schedule.name}
           </strong>
           <Marks schedule={schedule} />
@@ -112,7 +112,7 @@ export function scheduleColumns(
       width: 'minmax(132px, 1.2fr)',
       hideBelowPx: 560,
       cell: (schedule) => (
-        <span className={`mono ${classes.twoLines}`} title={`${timingShort(schedule)}\n${timingWords(schedule)}`}>
+        <span className={`mono ${classes.twoLines} clamp`} title={`${timingShort(schedule)}\n${timingWords(schedule)}`}>
           <CronFields text={timingShort(schedule)} />
         </span>
       )
@@ -155,7 +155,7 @@ export function scheduleColumns(
       hideBelowPx: 1020,
       sortBy: ({ overlap }) => overlap,
       cell: ({ overlap }) => (
-        <span className={`dim ${classes.twoLines}`} title={OVERLAP_WORDS[overlap].text}>
+        <span className={`dim ${classes.twoLines} clamp`} title={OVERLAP_WORDS[overlap].text}>
           {OVERLAP_WORDS[overlap].word}
         </span>
       )

@@ -1,10 +1,9 @@
-import { Button, TextInput } from '@mantine/core'
+import { Button, Stack, TextInput } from '@mantine/core'
 import type { Schedule } from '../../../shared/contract/index.ts'
 import { ConfirmDialog } from '../../ui/confirm-dialog.tsx'
 import type { useScheduleActions } from './use-schedule-actions.tsx'
 import { useState } from 'react'
 import { Dialog, DialogFoot } from '../../ui/dialog.tsx'
-import classes from './detail/schedule-detail.module.css'
 import { texts } from '../../../shared/texts/ui/schedules.ts'
 
 interface RemoveDialogProps {
@@ -50,8 +49,9 @@ export function PauseDialog({ schedule, actions, onClose }: PauseDialogProps) {
   const [note, setNote] = useState('')
   return (
     <Dialog opened onClose={onClose} title={texts.pauseTitle(schedule.name)} size={420}>
-      <form
-        className={classes.form}
+      <Stack
+        component="form"
+        gap={12}
         onSubmit={(event) => {
           event.preventDefault()
           void actions.setPaused([schedule], true, note.trim() || null)
@@ -74,7 +74,7 @@ export function PauseDialog({ schedule, actions, onClose }: PauseDialogProps) {
             {texts.pauseSchedule}
           </Button>
         </DialogFoot>
-      </form>
+      </Stack>
     </Dialog>
   )
 }

@@ -1,5 +1,6 @@
 import { Button, Flex, Group, Stack } from '@mantine/core'
 import { useMutation, useQuery } from '@tanstack/react-query'
+import type { CSSProperties } from 'react'
 import type { ProjectUsage, StorageUsage } from '../../../shared/contract/index.ts'
 import { useApi } from '../../api/api.tsx'
 import { useMay } from '../../api/use-me.ts'
@@ -14,6 +15,13 @@ import classes from './storage.module.css'
 import { texts } from '../../../shared/texts/ui/storage.ts'
 
 const KINDS: readonly Kind[] = ['logs', 'items', 'jobs', 'eggs']
+/** Shades of one colour: others mean states. */
+const SHADES: Record<Kind, CSSProperties> = {
+  logs: { background: 'var(--accent)' },
+  items: { background: 'var(--accent)', opacity: 0.7 },
+  jobs: { background: 'var(--accent)', opacity: 0.45 },
+  eggs: { background: 'var(--faint)' }
+}
 const PROJECTS_SHOWN = 20
 /** The change feed reports neither the progress of retention nor the disk. */
 const EVERY_MS = 5_000
@@ -51,13 +59,13 @@ function Usage({ usage }: { usage: StorageUsage }) {
         <div>
           <Group align="stretch" gap={2} wrap="nowrap" className={classes.bar} aria-hidden>
             {totals.map(({ kind, bytes }) => (
-              <span key={kind} data-kind={kind} style={{ flexGrow: bytes / all }} />
+              <span key={kind} style={{ ...SHADES[kind], flexGrow: bytes / all }} />
             ))}
           </Group>
           <Flex component="ul" gap="4px 16px" wrap="wrap" mt={8}>
             {totals.map(({ kind, bytes }) => (
               <li key={kind}>
-                <span className={classes.swatch} data-kind={kind} aria-hidden />
+                <span className={classes.swatch} style={SHADES[kind]} aria-hidden />
                 {KIND_WORDS[kind]} {formatBytes(bytes)}
               </li>
             ))}

@@ -85,7 +85,7 @@ export function DeliveriesDialog({ webhook, onClose }: { webhook: Webhook; onClo
             )
           return (
             <>
-              <ul className="box">
+              <ul className="box divided">
                 {rows.map((delivery) => (
                   <DeliveryRow
                     key={delivery.id}

@@ -43,7 +43,7 @@ export function WebhookDialog({ webhook, onClose, onCreated }: WebhookDialogProp
       title={webhook === null ? texts.addWebhook : texts.editTitle(webhook.name)}
       size={520}
     >
-      <SchemaForm form={form} className={fields.form}>
+      <SchemaForm form={form}>
         <TextInput
           {...form.input('url')}
           label={texts.url}

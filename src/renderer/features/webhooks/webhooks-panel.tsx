@@ -36,7 +36,7 @@ export function WebhooksPanel() {
           data.webhooks.length === 0 ? (
             <p className={`${classes.none} dim`}>{texts.noWebhooksHint}</p>
           ) : (
-            <ul>
+            <ul className="divided">
               {data.webhooks.map((webhook) => (
                 <WebhookRow
                   key={webhook.id}

@@ -64,7 +64,7 @@ export function LineChart(props: LineChartProps) {
   return (
     <figure className={classes.chart} ref={ref}>
       <figcaption>
-        <strong>{title}</strong>
+        <strong className="semibold">{title}</strong>
         <span className="dim">
           {looked !== null ? inWords(looked) : limit !== null && !isLimitNear ? texts.chartLimit(format(limit)) : ''}
         </span>

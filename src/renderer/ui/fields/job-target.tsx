@@ -71,7 +71,11 @@ export function JobTarget({ fields, projects, takesFocus = false }: JobTargetPro
         nothingFoundMessage={known === null ? texts.spidersUnknown : texts.noMatchingSpider}
         description={
           known !== null && known.length > 1 && spiders.length < known.length ? (
-            <button type="button" className={classes.all} onClick={() => fields.change({ spiders: [...known] })}>
+            <button
+              type="button"
+              className={`${classes.all} text-link`}
+              onClick={() => fields.change({ spiders: [...known] })}
+            >
               {texts.chooseAll(known.length)}
             </button>
           ) : undefined

@@ -3,22 +3,26 @@ import type { ReactNode } from 'react'
 import { DialogFoot, SubmitKey } from '../dialog.tsx'
 import { FormFailure } from './form-failure.tsx'
 import type { FormState } from './form-of-schema.ts'
+import classes from './form.module.css'
 import { texts } from '../../../shared/texts/ui/shared.ts'
 
 interface SchemaFormProps {
   form: FormState
+  /** Instead of a column of fields. */
   className?: string
+  gap?: number
   label?: string
   onEscape?: () => void
   children: ReactNode
 }
 
-export function SchemaForm({ form, className, label, onEscape, children }: SchemaFormProps) {
+export function SchemaForm({ form, className = classes.form, gap, label, onEscape, children }: SchemaFormProps) {
   return (
     <form
       ref={form.element}
       noValidate
       className={className}
+      style={{ gap }}
       aria-label={label}
       onSubmit={form.submit}
       onKeyDown={(event) => {

@@ -32,7 +32,7 @@ export function SourceDialog({ source, onClose }: { source: SourceState | null; 
       title={source === null ? texts.addDiscoverySource : texts.editSourceTitle(source.id)}
       size={600}
     >
-      <SchemaForm form={form} className={classes.form}>
+      <SchemaForm form={form} gap={12}>
         <SegmentedControl
           {...form.within('source').input('kind')}
           aria-label={texts.sourceType}

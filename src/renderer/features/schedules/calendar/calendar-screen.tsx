@@ -63,8 +63,8 @@ export function CalendarScreen() {
   const nameOf = (id: string) => schedules.get(id)?.name ?? null
   const View = isNarrow ? Agenda : WeekGrid
   return (
-    <div className={`${classes.layout} grow`}>
-      <div className={`${classes.screen} grow`}>
+    <div className="split grow">
+      <div className={`${classes.screen} column grow`}>
         <ScreenHead
           title={texts.schedules}
           views={<SchedulesTabs />}

@@ -49,7 +49,11 @@ export function WeekGrid({ week, utc, nowMs, nameOf, openHourMs, onHour }: WeekV
                 {row.days.map((day, index) => (
                   <td key={week.days[index]?.date}>
                     {index === 0 && (
-                      <Link to="/schedules" search={{ schedule: row.scheduleId }} className={classes.oftenName}>
+                      <Link
+                        to="/schedules"
+                        search={{ schedule: row.scheduleId }}
+                        className={`${classes.oftenName} text-link small`}
+                      >
                         {nameOf(row.scheduleId) ?? '…'}
                       </Link>
                     )}

@@ -55,7 +55,7 @@ export function ChainGraph({ graph, onOpen }: { graph: Graph; onOpen: (chainId: 
             style={{ left: x + MARGIN, top: y + MARGIN, width: SPIDER_WIDTH, height: SPIDER_HEIGHT }}
             title={key}
           >
-            <strong className="ellipsis">{spider === '*' ? texts.anySpider : spider}</strong>
+            <strong className="ellipsis semibold">{spider === '*' ? texts.anySpider : spider}</strong>
             <span className="ellipsis">{project === '*' ? texts.ofAnyProject : project}</span>
           </div>
         ))}

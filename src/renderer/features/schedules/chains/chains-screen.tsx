@@ -67,7 +67,7 @@ export function ChainsScreen() {
           return (
             <>
               {graph.circles.map((circle) => (
-                <p key={circle.join()} className={classes.circle} role="status">
+                <p key={circle.join()} className={`${classes.circle} notice-wait`} role="status">
                   <IconRefreshAlert size={16} className="tone-wait" aria-hidden />
                   <span>
                     {texts.circularChain(
@@ -110,8 +110,8 @@ function ChainDialog({ chain, onClose }: { chain: Chain | null; onClose: () => v
   const spiders = (project && versionOf(project)?.spiders) ?? []
   return (
     <Dialog opened onClose={onClose} title={chain === null ? texts.addChain : texts.editNamed(chain.name)} size={640}>
-      <SchemaForm form={form} className={fields.form}>
-        <fieldset className={`${classes.part} box`}>
+      <SchemaForm form={form}>
+        <fieldset className={`${fields.part} box`}>
           <legend>{texts.chainTrigger}</legend>
           <div className={fields.pair}>
             <Autocomplete
@@ -136,7 +136,7 @@ function ChainDialog({ chain, onClose }: { chain: Chain | null; onClose: () => v
             data={Object.entries(ENDINGS).map(([value, { sentence }]) => ({ value, label: sentence }))}
           />
         </fieldset>
-        <fieldset className={`${classes.part} box`}>
+        <fieldset className={`${fields.part} box`}>
           <legend>{texts.run}</legend>
           <TemplateFields fields={form.within('run')} place="chain" />
         </fieldset>
@@ -177,7 +177,7 @@ export const ChainForm: z.ZodType<Omit<ChainSettings, 'enabled'>, ChainTexts> = 
 
 function ChainRows({ chains, onEdit }: { chains: readonly Chain[]; onEdit: (id: ChainId) => void }) {
   return (
-    <ul>
+    <ul className="divided">
       {chains.map((chain) => (
         <ChainRow key={chain.id} chain={chain} onEdit={() => onEdit(chain.id)} />
       ))}

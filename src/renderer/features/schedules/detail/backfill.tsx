@@ -62,7 +62,7 @@ export function BackfillDialog({ schedule, onClose }: { schedule: Schedule; onCl
     })
   return (
     <Dialog opened onClose={onClose} title={texts.backfillTitle(schedule.name)} size={540}>
-      <SchemaForm form={form} className={classes.form}>
+      <SchemaForm form={form} gap={12}>
         <div className={fields.pair}>
           <TextInput {...form.input('fromMs')} type="datetime-local" label={texts.from} description={schedule.zone} />
           <TextInput {...form.input('untilMs')} type="datetime-local" label={texts.until} description={schedule.zone} />

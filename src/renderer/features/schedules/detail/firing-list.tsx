@@ -93,7 +93,7 @@ function FiringRow({ firing, zone, nowMs }: { firing: Firing; zone: string; nowM
       <time dateTime={new Date(firing.nominalMs).toISOString()} title={texts.firedAt(formatInstant(firing.atMs))}>
         {formatMoment(firing.reason === 'run_now' ? wholeMinute(firing.nominalMs) : firing.nominalMs, zone, nowMs)}
       </time>
-      <span className={`${classes.outcome} ellipsis`}>
+      <span className="quiet-links ellipsis">
         {first === undefined ? (
           <span className="dim">{text}</span>
         ) : (

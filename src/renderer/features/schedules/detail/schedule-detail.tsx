@@ -89,7 +89,10 @@ export function ScheduleDetail({ schedule, actions, onEdit, onClose }: ScheduleD
         <StateWord schedule={schedule} />
       </PaneHead>
       {schedule.paused && (
-        <div className={classes.notice} data-tone={schedule.pausedBy === 'operator' ? 'wait' : 'bad'} role="status">
+        <div
+          className={`${classes.notice} ${schedule.pausedBy === 'operator' ? 'notice-wait' : 'notice-bad'} break`}
+          role="status"
+        >
           <div>
             <strong>{pausedWords(schedule)}</strong>
             {schedule.pauseNote !== null && <p>{schedule.pauseNote}</p>}
@@ -122,7 +125,7 @@ export function ScheduleDetail({ schedule, actions, onEdit, onClose }: ScheduleD
       {schedule.backfill !== null && <BackfillProgress schedule={schedule} backfill={schedule.backfill} />}
       <section className={classes.section}>
         <h2>{texts.when}</h2>
-        <p className={classes.words}>{timingWords(schedule)}</p>
+        <p>{timingWords(schedule)}</p>
         <Group align="stretch" gap={4} mb={6} className={classes.rules}>
           {schedule.rules.map(
             (rule, index) =>
@@ -139,9 +142,9 @@ export function ScheduleDetail({ schedule, actions, onEdit, onClose }: ScheduleD
       <What schedule={schedule} />
       <Policies schedule={schedule} />
       <section className={classes.section}>
-        <Flex component="header" justify="space-between" className={classes.sectionHead}>
+        <Flex component="header" justify="space-between">
           <h2>{texts.history}</h2>
-          <Link to="/jobs" search={{ schedule: schedule.id }}>
+          <Link to="/jobs" search={{ schedule: schedule.id }} className="text-link small">
             {texts.allJobs}
           </Link>
         </Flex>
@@ -170,7 +173,7 @@ function MissedNotice({ schedule, onCatchUp }: { schedule: Schedule; onCatchUp: 
   const why = schedule.recent.find(({ state }) => state === 'missed')?.text ?? ''
   if (missed === 0) return null
   return (
-    <div className={classes.notice} data-tone="bad" role="status">
+    <div className={`${classes.notice} notice-bad break`} role="status">
       <div>
         <strong>{texts.missedNotice(missed)}</strong>
         {why !== '' && <p>{why}</p>}
@@ -214,7 +217,7 @@ function What({ schedule }: { schedule: Schedule }) {
         const { project, version, spiders, args, argSets, matrix, settings, nodeId, tags, priority, userId } = template
         const names = [...Object.entries(args), ...Object.entries(settings)]
         return (
-          <div key={index} className={`${classes.template} break`}>
+          <div key={index} className={`${classes.template} quiet-links break`}>
             <div>
               <strong>
                 <Link to="/projects" search={{ project }}>

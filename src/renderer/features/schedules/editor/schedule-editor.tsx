@@ -122,7 +122,7 @@ function EditorForm({ start, saved, onDone }: EditorFormProps) {
   return (
     <SchemaForm
       form={form}
-      className={classes.editor}
+      className="column grow"
       label={saved === null ? texts.newSchedule : texts.editNamed(saved.name)}
     >
       <LeaveGuard unsaved={isDirty ? unsavedWords(saved) : null} isLeaving={isLeaving} />
@@ -310,7 +310,7 @@ function LoadHint({ timing, jobs, saved, savedJobs, onSpread }: LoadHintProps) {
     <div className={`${classes.load} box`} data-crowded={isCrowded || undefined} role="status" aria-label={texts.load}>
       {isCrowded && <IconAlertTriangle size={15} aria-hidden />}
       <span>
-        <strong>{texts.otherSchedulesFire(here.firings, clock(fromMs))}</strong>{' '}
+        <strong className="semibold">{texts.otherSchedulesFire(here.firings, clock(fromMs))}</strong>{' '}
         <span className="dim">
           {(isCrowded ? texts.jobsForSlotsSomeWait : texts.jobsForSlots)(here.jobs + jobs, data.slots)}
         </span>

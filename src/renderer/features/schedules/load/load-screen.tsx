@@ -46,7 +46,7 @@ export function LoadScreen() {
   })
   useKeys(texts.load, [{ key: 'Escape', label: texts.closeMinute, run: () => go({ at: undefined }) }])
   return (
-    <div className={`${classes.layout} grow`}>
+    <div className="split grow">
       <PanelsScreen>
         <ScreenHead
           title={texts.schedules}

@@ -135,7 +135,7 @@ function PlanRows({ plan, atMs }: { plan: SpreadPlan; atMs: number }) {
   const time = (minutes: number) =>
     new Date(atMs + minutes * 60_000).toLocaleTimeString('en-GB', { hour: '2-digit', minute: '2-digit' })
   return (
-    <ul className={`${classes.plan} box`} aria-label={texts.movedSchedules}>
+    <ul className={`${classes.plan} box divided`} aria-label={texts.movedSchedules}>
       {plan.moves.map(({ schedule, minutes, settings }) => (
         <li key={schedule.id}>
           <span className="ellipsis">{schedule.name}</span>

@@ -117,7 +117,7 @@ function narrowColumns(nameOf: (id: string) => string, zoneOf: (id: string) => s
               {formatMoment(firing.nominalMs, zoneOf(firing.scheduleId), Date.now())}
             </time>
           </span>
-          <span className={`dim ${classes.twoLines}`}>{whyWords(firing)}</span>
+          <span className={`dim ${classes.twoLines} clamp`}>{whyWords(firing)}</span>
         </Flex>
       )
     }
@@ -187,7 +187,7 @@ function missedColumns(nameOf: (id: string) => string, zoneOf: (id: string) => s
       width: 'minmax(200px, 2.6fr)',
       hideBelowPx: 620,
       cell: (firing) => (
-        <span className={`dim ${classes.twoLines}`} title={firing.text}>
+        <span className={`dim ${classes.twoLines} clamp`} title={firing.text}>
           {whyWords(firing)}
         </span>
       )
