@@ -24,7 +24,7 @@ export function Fold({ title, summary, isWrong = false, children }: FoldProps) {
         <span className={`ellipsis ${isWrong ? 'tone-bad' : 'dim'}`}>{isWrong ? texts.containsErrors : summary}</span>
       </button>
       {isOpened && (
-        <Stack gap={12} className={classes.body}>
+        <Stack gap={12} pb={2} pl={20}>
           {children}
         </Stack>
       )}

@@ -186,7 +186,7 @@ function TokenSecretDialog({ token, secret, userName, onClose }: CreatedToken & 
       <Group gap={10} wrap="nowrap" mb={14} className="well">
         <CopyText value={secret} what={texts.theToken} />
       </Group>
-      <Tabs defaultValue="API" className={classes.snippets}>
+      <Tabs defaultValue="API" mb={14}>
         <Tabs.List>
           {Object.keys(snippets).map((name) => (
             <Tabs.Tab key={name} value={name}>

@@ -144,14 +144,14 @@ function UserRow({ user, groups, tokenCount }: UserRowProps) {
           </UnstyledButton>
         )}
         {inGroups.slice(0, GROUPS_SHOWN).map((words) => (
-          <span key={words} className={`${classes.fromGroups} dim small`}>
+          <div key={words} className="dim small">
             {words}
-          </span>
+          </div>
         ))}
         {inGroups.length > GROUPS_SHOWN && (
-          <span className={`${classes.fromGroups} dim small`} title={inGroups.slice(GROUPS_SHOWN).join('\n')}>
+          <div className="dim small" title={inGroups.slice(GROUPS_SHOWN).join('\n')}>
             {texts.andOtherGroups(inGroups.length - GROUPS_SHOWN)}
-          </span>
+          </div>
         )}
       </td>
       <td data-label={texts.lastSeen}>

@@ -1,5 +1,5 @@
 import { needsSomebody } from '../../../shared/alert-watches.ts'
-import { Button } from '@mantine/core'
+import { Button, Flex } from '@mantine/core'
 import { IconCheck, IconArrowsLeftRight, IconBellOff, IconUserCheck } from '@tabler/icons-react'
 import type { Alert } from '../../../shared/contract/index.ts'
 import { formatAge } from '../../../shared/time.ts'
@@ -14,7 +14,7 @@ import { texts as words } from '../../../shared/texts/ui/alerts.ts'
 export function AlertState({ alert }: { alert: Alert }) {
   if (alert.state !== 'resolved') return <SeverityText severity={alert.severity} />
   return (
-    <span className={`${classes.ended} dim`} title={words.endedAs(alert.severity)}>
+    <span className="inline dim" title={words.endedAs(alert.severity)}>
       <IconCheck size={14} stroke={2.2} aria-hidden />
       {words.ended}
     </span>
@@ -136,29 +136,33 @@ export const alertColumns = (onAcknowledge: ((alert: Alert) => void) | null): re
 /** Who acknowledged it, why no messages are sent about it, and whether it is flapping. */
 function AlertMarks({ alert: { acknowledged, muted, isFlapping } }: { alert: Alert }) {
   return (
-    <span className={classes.marksOfAlert}>
+    <Flex component="span" gap="2px 10px" wrap="wrap" lh={1.35}>
       {acknowledged !== null && (
-        <span
-          className={`${classes.mark} dim`}
+        <Flex
+          component="span"
+          display="inline-flex"
+          align="center"
+          gap={4}
+          className="dim"
           title={words.acknowledgedByOn(acknowledged.by, formatInstant(acknowledged.atMs))}
         >
           <IconUserCheck size={13} aria-hidden />
           <span className="visually-hidden">{words.acknowledgedBy}</span>
           {acknowledged.by}
-        </span>
+        </Flex>
       )}
       {muted !== null && (
-        <span className={`${classes.mark} dim`} title={MUTED[muted].text}>
+        <Flex component="span" display="inline-flex" align="center" gap={4} className="dim" title={MUTED[muted].text}>
           <IconBellOff size={13} aria-hidden />
           {MUTED[muted].word}
-        </span>
+        </Flex>
       )}
       {isFlapping && (
-        <span className={`${classes.mark} dim`} title={FLAPPING_TEXT}>
+        <Flex component="span" display="inline-flex" align="center" gap={4} className="dim" title={FLAPPING_TEXT}>
           <IconArrowsLeftRight size={13} aria-hidden />
           {words.flapping}
-        </span>
+        </Flex>
       )}
-    </span>
+    </Flex>
   )
 }

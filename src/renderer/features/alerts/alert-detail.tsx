@@ -1,4 +1,4 @@
-import { Button, Group } from '@mantine/core'
+import { Button, Flex, Group } from '@mantine/core'
 import { useQuery } from '@tanstack/react-query'
 import type { Alert, AlertFigureHistory, AlertLogExcerpt } from '../../../shared/contract/index.ts'
 import { mendOf } from '../../../shared/alert-watches.ts'
@@ -19,7 +19,6 @@ import { useHasOperation } from '../../state/remote-engines.ts'
 import { BarChart } from '../../ui/charts/bar-chart.tsx'
 import { LogLines } from '../../ui/log-lines.tsx'
 import { QueryState } from '../../ui/states.tsx'
-import classes from './alerts.module.css'
 import { texts } from '../../../shared/texts/ui/alerts.ts'
 
 interface AlertDetailProps {
@@ -199,13 +198,13 @@ function History({ history: { bars, ...rest }, severity }: { history: AlertFigur
 function LastLines({ log: { subject, jobId, lines } }: { log: AlertLogExcerpt }) {
   const title = texts.lastLogLines(subject)
   return (
-    <section className={classes.log}>
-      <header>
+    <section>
+      <Flex component="header" align="baseline" justify="space-between" gap={10} mb={2}>
         <h3>{title}</h3>
-        <Link to="/logs" search={{ jobs: [jobId], job: jobId }}>
+        <Link to="/logs" search={{ jobs: [jobId], job: jobId }} className="small fixed">
           {texts.openLog}
         </Link>
-      </header>
+      </Flex>
       <LogLines label={title} lines={lines} maxHeight={220} />
     </section>
   )

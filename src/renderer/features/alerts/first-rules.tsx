@@ -1,4 +1,4 @@
-import { Button, Checkbox, Flex, Group } from '@mantine/core'
+import { Button, Checkbox, Flex, Group, Stack } from '@mantine/core'
 import { IconBell } from '@tabler/icons-react'
 import { useMutation } from '@tanstack/react-query'
 import { Link } from '@tanstack/react-router'
@@ -108,7 +108,7 @@ export function UsualRulesDialog({ onClose }: { onClose: () => void }) {
             data-autofocus
           />
         )}
-        <fieldset className={classes.usual}>
+        <Stack component="fieldset" gap={7}>
           <legend className={form.label}>{texts.tellWhen}</legend>
           {usual.map((rule) => (
             <Checkbox
@@ -123,7 +123,7 @@ export function UsualRulesDialog({ onClose }: { onClose: () => void }) {
               }
             />
           ))}
-        </fieldset>
+        </Stack>
         <FormFailure error={add.error} />
         <DialogFoot says={texts.eachCanBeChangedLater}>
           <Button onClick={onClose}>{texts.cancel}</Button>

@@ -118,7 +118,7 @@ function DependencyLink({ dependency: { jobId, on }, onOpen }: DependencyLinkPro
   const { query } = useApi()
   const { data } = useQuery(query.jobs.get.queryOptions({ input: { id: jobId }, retry: false }))
   return (
-    <span className={classes.dependency}>
+    <div>
       {ON_WORDS[on](
         <button type="button" className="text-link" onClick={() => onOpen(jobId)}>
           {data === undefined ? shortId(jobId) : `${data.job.project}/${data.job.spider}`}
@@ -130,7 +130,7 @@ function DependencyLink({ dependency: { jobId, on }, onOpen }: DependencyLinkPro
           <StatusText status={data.job.status} />
         </>
       )}
-    </span>
+    </div>
   )
 }
 

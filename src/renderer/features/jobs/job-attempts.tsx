@@ -1,4 +1,4 @@
-import { Button, Flex } from '@mantine/core'
+import { Button, Flex, Group } from '@mantine/core'
 import {
   type Attempt,
   ATTEMPT_REASONS,
@@ -27,7 +27,7 @@ export function JobAttempts({ detail: { attempts, timeline }, nodeName, onLog }:
   if (attempts.length === 0) return <EmptyState title={texts.noAttemptsYet}>{texts.noAttemptsHint}</EmptyState>
   return attempts.toReversed().map((attempt) => (
     <section key={attempt.number} className={`${classes.attempt} box`} aria-label={texts.attemptLabel(attempt.number)}>
-      <header>
+      <Group component="header" gap={10} wrap="nowrap" mb={2}>
         <strong>
           {attempt.number} · {nodeName(attempt.nodeId)}
         </strong>
@@ -36,7 +36,7 @@ export function JobAttempts({ detail: { attempts, timeline }, nodeName, onLog }:
         <Button variant="subtle" onClick={() => onLog(attempt.number)}>
           {texts.log}
         </Button>
-      </header>
+      </Group>
       {attempt.reason !== null && <FieldRow label={texts.reason}>{attempt.reason}</FieldRow>}
       {meaningOf(attempt) !== null && <p className={`${classes.meaning} dim`}>{meaningOf(attempt)}</p>}
       <FieldRow label={texts.sent}>{formatInstant(attempt.sentAtMs)}</FieldRow>

@@ -123,7 +123,7 @@ export function JobsScreen() {
           />
         </div>
         {isQueue && rows.length > 0 && (
-          <Flex component="p" align="center" gap="2px 10px" wrap="wrap" className={`${classes.order} dim`}>
+          <Flex component="p" align="center" gap="2px 10px" wrap="wrap" p="0 18px 8px 12px" className="dim">
             {queue.isOrdered
               ? mayOrder
                 ? texts.queueOrderHint

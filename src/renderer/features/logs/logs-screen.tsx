@@ -158,7 +158,7 @@ export function LogsScreen() {
         )}
         {!tabs.isMerged &&
           shown.map((id, index) => (
-            <Stack key={id} gap={0} className={`${classes.panel} grow`} role="tabpanel" aria-label={titleOf(id)}>
+            <Stack key={id} gap={0} pos="relative" mih={0} className="grow" role="tabpanel" aria-label={titleOf(id)}>
               {isSplit && <PaneHead name={titleOf(id)} onClose={() => go(closePane(tabs, id))} />}
               {isKnown(id) && (
                 <LogOfJob

@@ -71,8 +71,8 @@ function EnvironmentItem({ environment, onLog }: { environment: Environment; onL
   const isUsed = projects.length > 0
   return (
     <li aria-label={name}>
-      <header>
-        <strong className="ellipsis" title={path ?? undefined}>
+      <header className="line">
+        <strong className="ellipsis grow semibold" title={path ?? undefined}>
           {kind === 'interpreter' ? <span className="mono">{path}</span> : name}
         </strong>
         <EnvironmentStateText environment={environment} />

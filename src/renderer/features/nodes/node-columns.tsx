@@ -19,7 +19,7 @@ export const nodeColumns: readonly Column<Node>[] = [
     width: 'minmax(150px, 1.4fr)',
     sortBy: ({ name }) => name,
     cell: (node) => (
-      <span className={classes.name}>
+      <span className="line">
         <NodeHealthDot node={node} />
         <strong className="ellipsis semibold">{node.name}</strong>
       </span>
@@ -165,7 +165,7 @@ function Address({ node }: { node: Node }) {
   const overTls = inner.startsWith('https:')
   const encrypted = overTls || ssh !== null
   return (
-    <span className={classes.address}>
+    <span className="line">
       <Tooltip
         label={[
           overTls ? texts.encryptedTls : encrypted ? texts.encryptedToSshHost : texts.notEncrypted,

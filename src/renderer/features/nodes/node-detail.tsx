@@ -234,7 +234,7 @@ function Facts({ node, onEdit }: { node: Node; onEdit: () => void }) {
           {may && (
             <>
               {' · '}
-              <button type="button" className={classes.link} onClick={onEdit}>
+              <button type="button" className="accent" onClick={onEdit}>
                 {texts.change}
               </button>
             </>

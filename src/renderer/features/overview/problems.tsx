@@ -19,7 +19,7 @@ import { texts } from '../../../shared/texts/ui/overview.ts'
 export function Problems({ problems }: { problems: readonly Problem[] }) {
   if (problems.length === 0) {
     return (
-      <Group gap={8} wrap="nowrap" className={`${classes.none} card dim`}>
+      <Group gap={8} wrap="nowrap" p="9px 13px" className="card dim">
         <IconCircleCheck size={16} className="tone-ok" aria-hidden /> {texts.noProblems}
       </Group>
     )

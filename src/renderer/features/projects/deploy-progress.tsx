@@ -45,7 +45,7 @@ export function DeployProgress({ deploy, expected }: { deploy: Deploy; expected:
         {rows
           .sort((left, right) => Number(right.state === 'failed') - Number(left.state === 'failed'))
           .map(({ nodeId, state, error }) => (
-            <li key={nodeId}>
+            <li key={nodeId} className="line">
               {state === 'sending' && <Loader size={12} aria-label={texts.sending} />}
               {state === 'present' && <IconCheck size={14} className="tone-ok" role="img" aria-label={texts.present} />}
               {state === 'failed' && <IconX size={14} className="tone-bad" role="img" aria-label={texts.failed} />}

@@ -95,7 +95,7 @@ function PythonText({ project, environment }: { project: Project; environment: E
 
 function EnvironmentText({ environment, onLog }: { environment: Environment; onLog: () => void }) {
   return (
-    <Stack gap={6} className={classes.environment}>
+    <Stack gap={6} maw={460} pb={4}>
       <Flex component="span" align="center" gap={10} wrap="wrap">
         <EnvironmentStateText environment={environment} />
         {environment.hasLog && <Button onClick={onLog}>{texts.buildLog}</Button>}

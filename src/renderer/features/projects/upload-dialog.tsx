@@ -92,7 +92,7 @@ function UploadCard({ plan, onUploaded, onClose }: UploadCardProps) {
 
   return (
     <Flex component="section" direction="column" gap={12} className={classes.upload} aria-label={plan.name}>
-      <header>
+      <header className="line">
         {plan.fileCount === null ? <IconFileZip size={20} aria-hidden /> : <IconFolder size={20} aria-hidden />}
         <strong className="ellipsis">{plan.name}</strong>
         <span className="dim">

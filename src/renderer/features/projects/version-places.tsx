@@ -47,7 +47,7 @@ export function VersionPlaces({ version, nodes }: { version: Version; nodes: rea
       {others.length > 0 && (
         <ul className={classes.places} aria-label={texts.problemsOf(version.version)}>
           {others.map(({ deployment, place }) => (
-            <li key={deployment.nodeId}>
+            <li key={deployment.nodeId} className="line">
               <PlaceIcon place={place} />
               <strong>{nameOf(deployment.nodeId)}</strong>
               <span className="grow">

@@ -47,7 +47,8 @@ export function RunWhen({ fields, usualName }: RunWhenProps) {
         {kind === 'cron' && (
           <TextInput
             {...when.input('expression')}
-            className={classes.tags}
+            flex={1}
+            miw={140}
             aria-label={texts.cronExpression}
             aria-describedby="run-when-words"
             error={problem !== undefined}

@@ -1,4 +1,4 @@
-import { Switch } from '@mantine/core'
+import { Flex, Switch } from '@mantine/core'
 import { Fragment } from 'react'
 import type { Schedule } from '../../../shared/contract/index.ts'
 import { useNow } from '../../ui/clock.ts'
@@ -87,12 +87,12 @@ export function scheduleColumns(
       width: 'minmax(120px, 1.3fr)',
       sortBy: ({ name }) => name,
       cell: (schedule) => (
-        <span className={classes.name}>
+        <Flex component="span" align="center" gap={6} miw={0}>
           <strong className={`${classes.twoLines} clamp semibold`} title={schedule.name}>
             {schedule.name}
           </strong>
           <Marks schedule={schedule} />
-        </span>
+        </Flex>
       )
     },
     {

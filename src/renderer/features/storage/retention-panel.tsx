@@ -175,7 +175,7 @@ function PolicyEditor({ stored, projects }: { stored: Stored; projects: string[]
         </table>
       </div>
       <AddRow rows={rows} projects={projects} onAdd={(row) => setRows([...rows, row])} />
-      <div className={classes.budget}>
+      <Group align="end" gap={8}>
         <Amount
           label={texts.diskBudget}
           showsLabel
@@ -186,7 +186,7 @@ function PolicyEditor({ stored, projects }: { stored: Stored; projects: string[]
           }
         />
         <span className="dim">{texts.diskBudgetHint}</span>
-      </div>
+      </Group>
       <p className="faint">{texts.noLimitHint}</p>
       <Group gap={8} justify="flex-end">
         {isDirty && (
@@ -264,7 +264,7 @@ function AddRow({ rows, projects, onAdd }: AddRowProps) {
   const name = ProjectName.safeParse(project.trim()).data
   const isTaken = rows.some((row) => row.project === name && row.kind === kind)
   return (
-    <div className={classes.add}>
+    <Group align="end" gap={8}>
       <Autocomplete
         size="xs"
         aria-label={texts.project}
@@ -295,6 +295,6 @@ function AddRow({ rows, projects, onAdd }: AddRowProps) {
       >
         {texts.addProjectPolicy}
       </Button>
-    </div>
+    </Group>
   )
 }

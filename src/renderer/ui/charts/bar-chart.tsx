@@ -1,3 +1,4 @@
+import { Flex } from '@mantine/core'
 import type { Tone } from '../status.tsx'
 import { formatInstant } from '../time.tsx'
 import classes from './bar-chart.module.css'
@@ -38,10 +39,10 @@ export function BarChart({ title, bars, fromMs, untilMs, caption }: BarChartProp
           />
         ))}
       </svg>
-      <div className={`${classes.ends} faint`} aria-hidden>
+      <Flex justify="space-between" gap={10} mt={3} fz={11} className="faint" aria-hidden>
         <span>{formatInstant(fromMs)}</span>
         <span>{formatInstant(untilMs)}</span>
-      </div>
+      </Flex>
       <p>{caption}</p>
     </figure>
   )

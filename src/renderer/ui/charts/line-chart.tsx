@@ -1,3 +1,4 @@
+import { Flex } from '@mantine/core'
 import { useElementSize } from '@mantine/hooks'
 import type { KeyboardEvent, PointerEvent } from 'react'
 import { formatRuntime } from '../../../shared/time.ts'
@@ -63,12 +64,12 @@ export function LineChart(props: LineChartProps) {
   }
   return (
     <figure className={classes.chart} ref={ref}>
-      <figcaption>
+      <Flex component="figcaption" justify="space-between" gap={10} h={20}>
         <strong className="semibold">{title}</strong>
         <span className="dim">
           {looked !== null ? inWords(looked) : limit !== null && !isLimitNear ? texts.chartLimit(format(limit)) : ''}
         </span>
-      </figcaption>
+      </Flex>
       <svg
         width={width}
         height={HEIGHT}

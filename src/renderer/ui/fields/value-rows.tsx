@@ -51,7 +51,7 @@ export function ValueRows<Name extends string>({
             onChange={(name) => set(row.key, { name })}
             error={fields.problem(`${at}.${index}.name`)}
             autoFocus={row.name === '' && row.value === ''}
-            classNames={{ input: 'mono', error: classes.fieldError }}
+            classNames={{ input: 'mono' }}
             spellCheck={false}
           />
           <ValueInput
@@ -101,12 +101,12 @@ const SECRET_TEXT = texts.secretHint
 /** A plain or a password field: a secret is shown as dots until it is revealed. */
 function ValueInput({ isSecret, ...props }: { isSecret: boolean; error: string | null } & ComponentProps<'input'>) {
   const rest = { ...props, size: undefined, color: undefined, style: undefined, spellCheck: false, autoComplete: 'off' }
-  if (!isSecret) return <TextInput {...rest} classNames={{ input: 'mono', error: classes.fieldError }} />
+  if (!isSecret) return <TextInput {...rest} classNames={{ input: 'mono' }} />
   return (
     <PasswordInput
       {...rest}
       autoComplete="new-password"
-      classNames={{ innerInput: 'mono', error: classes.fieldError }}
+      classNames={{ innerInput: 'mono' }}
       visibilityToggleButtonProps={{ 'aria-label': texts.showOrHideSecret }}
     />
   )

@@ -68,7 +68,8 @@ export function WhereFields({ fields, nodes, inherited, of, keptPriority = 0 }: 
         {where === 'tags' && (
           <TextInput
             {...fields.input('tags')}
-            className={classes.tags}
+            flex={1}
+            miw={140}
             label={texts.tags}
             placeholder="eu|us !slow"
             title={texts.tagExpressionTitle}

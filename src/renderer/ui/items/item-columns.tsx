@@ -54,7 +54,7 @@ function widthOf(name: string, rows: readonly ItemRow[], at: number): number {
 }
 
 function unreadable(at: number): ReactNode {
-  return at === 0 ? <span className={classes.unreadable}>{texts.itemUnreadable}</span> : null
+  return at === 0 ? <span className="tone-bad">{texts.itemUnreadable}</span> : null
 }
 
 function Cell({ cell }: { cell: ItemCell }) {

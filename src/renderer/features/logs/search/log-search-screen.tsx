@@ -95,7 +95,7 @@ function SearchForm({ initial, isSearching, onSearch, onStop }: SearchFormProps)
     <Flex component="form" direction="column" gap={8} onSubmit={submit} role="search">
       <Group gap={6} wrap="nowrap">
         <TextInput
-          className={classes.text}
+          flex={1}
           aria-label={texts.searchText}
           placeholder={draft.regex ? texts.regularExpression : texts.textInAnyLog}
           leftSection={<IconSearch size={15} />}
@@ -236,7 +236,7 @@ function SearchResults({ state, hasQuery, onMore }: SearchResultsProps) {
         </EmptyState>
       )}
       {isOver && progress.cursor !== null && (
-        <Button variant="default" className={classes.more} onClick={onMore}>
+        <Button variant="default" mt={6} mb={14} onClick={onMore}>
           {texts.searchOlderLogs}
         </Button>
       )}

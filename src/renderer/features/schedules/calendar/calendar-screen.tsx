@@ -1,4 +1,4 @@
-import { ActionIcon, Button, SegmentedControl, Tooltip } from '@mantine/core'
+import { ActionIcon, Button, Flex, Group, SegmentedControl, Stack, Tooltip } from '@mantine/core'
 import { useMediaQuery } from '@mantine/hooks'
 import { IconCalendarWeek, IconChevronLeft, IconChevronRight } from '@tabler/icons-react'
 import { getRouteApi, useNavigate, Link } from '@tanstack/react-router'
@@ -75,7 +75,7 @@ export function CalendarScreen() {
             </>
           }
         />
-        <div className={classes.bar}>
+        <Group gap={6}>
           <Tooltip label={texts.previousWeekHint}>
             <ActionIcon variant="default" onClick={() => goWeeks(-1)} aria-label={texts.previousWeek}>
               <IconChevronLeft size={15} />
@@ -101,7 +101,7 @@ export function CalendarScreen() {
               data={optionsOf({ local: texts.yourTime, utc: 'UTC' })}
             />
           )}
-        </div>
+        </Group>
         <QueryState query={list} what={texts.theSchedules} rows={12}>
           {({ pages }) =>
             pages[0]?.total === 0 && runs.length === 0 ? (
@@ -292,7 +292,7 @@ function HourPane({ hourMs, utc, runs, schedules, onClose }: HourPaneProps) {
         <h2>{texts.hourTitle(day ? dayWords(day) : '', timeWords(hourMs, utc), timeWords(hourMs + HOUR_MS, utc))}</h2>
       </PaneHead>
       {ofHour.length === 0 && <p className="dim">{texts.noRunsInThisHour}</p>}
-      <ul className={classes.paneRuns}>
+      <Stack component="ul" gap={10} className={`${classes.paneRuns} break`}>
         {ofHour.slice(0, ROWS_MAX).map((run) => (
           <PaneRun
             key={`${run.scheduleId} ${run.atMs} ${run.firing?.id}`}
@@ -301,7 +301,7 @@ function HourPane({ hourMs, utc, runs, schedules, onClose }: HourPaneProps) {
             schedule={schedules.get(run.scheduleId)}
           />
         ))}
-      </ul>
+      </Stack>
       {ofHour.length > ROWS_MAX && <p className="dim">{texts.andMoreRuns(ofHour.length - ROWS_MAX)}</p>}
     </DetailPane>
   )
@@ -314,9 +314,9 @@ function PaneRun({ run, utc, schedule }: { run: Run; utc: boolean; schedule: Sch
   const jobs = firing?.jobIds ?? []
   const laterMs = firing === null && schedule !== undefined ? jitterMsOf(schedule) : 0
   return (
-    <li>
+    <Flex component="li" gap={8}>
       <RunIcon look={look} size={15} />
-      <div>
+      <div className="grow">
         <p>
           <span className="fixed dim">{here}</span>{' '}
           <Link to="/schedules" search={{ schedule: scheduleId }}>
@@ -341,6 +341,6 @@ function PaneRun({ run, utc, schedule }: { run: Run; utc: boolean; schedule: Sch
         </p>
         {firing !== null && firing.reason !== 'on_time' && <p className="dim">{firing.text}</p>}
       </div>
-    </li>
+    </Flex>
   )
 }

@@ -207,8 +207,8 @@ export function BackfillProgress({ schedule, backfill }: { schedule: Schedule; b
   const word = { running: texts.backfill, done: texts.backfillDone, cancelled: texts.backfillCancelled }[state]
   return (
     <section className={`${classes.progress} box`} aria-label={texts.backfill}>
-      <header>
-        <strong>{word}</strong>
+      <header className="line">
+        <strong className="grow semibold">{word}</strong>
         {state === 'running' && (
           <Button
             loading={cancel.isPending}

@@ -45,7 +45,8 @@ export function FiringList({ scheduleId, zone }: { scheduleId: ScheduleId; zone:
     <>
       <SegmentedControl
         aria-label={texts.runFilter}
-        className={classes.filter}
+        w="fit-content"
+        my={4}
         value={shown}
         onChange={setShown}
         data={optionsOf({ all: texts.all, notRun: texts.notRun })}

@@ -1,4 +1,4 @@
-import { Button, Stack, TextInput } from '@mantine/core'
+import { Button, Flex, Stack, TextInput } from '@mantine/core'
 import { useQuery, keepPreviousData } from '@tanstack/react-query'
 import { getRouteApi, useBlocker } from '@tanstack/react-router'
 import { useDeferredValue, useMemo, useRef, useState, type RefObject } from 'react'
@@ -134,7 +134,7 @@ function EditorForm({ start, saved, onDone }: EditorFormProps) {
           <span className={`${classes.missing} dim`} role="status">
             {form.isRefused ? texts.correctTheMarkedFields : ''}
           </span>
-          <span className={classes.acts}>
+          <Flex component="span" gap={8}>
             <Button onClick={() => leave(null)}>{isDirty ? texts.discardChanges : texts.close}</Button>
             <Button
               type="submit"
@@ -145,11 +145,11 @@ function EditorForm({ start, saved, onDone }: EditorFormProps) {
             >
               {saved === null ? texts.createSchedule : texts.saveSchedule}
             </Button>
-          </span>
+          </Flex>
         </ScreenHead>
         <FormFailure error={form.failure} />
         {isChangedMeanwhile && saved !== null && (
-          <div className={classes.meanwhile}>
+          <Flex gap={8}>
             <Button onClick={() => form.change(formOf(saved, Date.now()))}>{texts.loadCurrent}</Button>
             <Button
               onClick={() => {
@@ -159,7 +159,7 @@ function EditorForm({ start, saved, onDone }: EditorFormProps) {
             >
               {texts.overwrite}
             </Button>
-          </div>
+          </Flex>
         )}
       </Stack>
       <div className={classes.columns}>

@@ -107,7 +107,7 @@ function narrowColumns(nameOf: (id: string) => string, zoneOf: (id: string) => s
       width: 'minmax(0, 1fr)',
       cell: (firing) => (
         <Flex component="span" direction="column" gap={3} className={classes.missed}>
-          <span className={classes.name}>
+          <Flex component="span" align="center" gap={6} miw={0}>
             <span title={firingWords(firing)}>
               <RunIcon look={lookOf(firing)} size={14} />
             </span>
@@ -116,7 +116,7 @@ function narrowColumns(nameOf: (id: string) => string, zoneOf: (id: string) => s
             <time className="fixed push dim" title={zoneOf(firing.scheduleId)}>
               {formatMoment(firing.nominalMs, zoneOf(firing.scheduleId), Date.now())}
             </time>
-          </span>
+          </Flex>
           <span className={`dim ${classes.twoLines} clamp`}>{whyWords(firing)}</span>
         </Flex>
       )
@@ -132,10 +132,10 @@ function missedColumns(nameOf: (id: string) => string, zoneOf: (id: string) => s
       width: '124px',
       sortBy: ({ state }) => state,
       cell: (firing) => (
-        <span className={`${classes.name} tone-${RUN_LOOKS[lookOf(firing)].tone}`}>
+        <Flex component="span" align="center" gap={6} className={`tone-${RUN_LOOKS[lookOf(firing)].tone}`}>
           <RunIcon look={lookOf(firing)} size={14} />
           {firingWords(firing)}
-        </span>
+        </Flex>
       )
     },
     {
