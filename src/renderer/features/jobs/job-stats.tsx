@@ -37,7 +37,7 @@ export function JobStats({ detail }: { detail: JobDetail }) {
         <Figure name={texts.pages} value={job.pages} rate={perMinute(job.pages, figures?.pagesPerMinute)} />
         <Figure name={texts.items} value={job.items} rate={perMinute(job.items, figures?.itemsPerMinute)} />
         <Figure name={texts.errors} value={job.errors} tone={job.errors ? 'tone-bad' : undefined} />
-        <div>
+        <div className="box">
           <dt>{texts.runtime}</dt>
           <dd>{formatRuntime(runtimeMs)}</dd>
         </div>
@@ -78,7 +78,7 @@ interface FigureProps {
 
 function Figure({ name, value, rate = null, tone }: FigureProps) {
   return (
-    <div>
+    <div className="box">
       <dt>{name}</dt>
       <dd className={tone}>
         <Count value={value} />
