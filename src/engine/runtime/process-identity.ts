@@ -13,6 +13,7 @@ export async function isAlive(identity: ProcessIdentity): Promise<boolean> {
   return startTime !== null && (identity.startTime === '' || startTime === identity.startTime)
 }
 
+/** The start time of a live process; null if there is none with this pid. */
 export async function readStartTime(pid: number): Promise<string | null> {
   if (process.platform === 'linux') return readFromProc(pid)
   if (process.platform === 'darwin') return askPs(pid)

@@ -542,6 +542,7 @@ export interface DueDeliveryStore {
 }
 
 export interface DeliveryStore extends DueDeliveryStore {
+  /** Newest first, those before the one with id `before`. */
   listDeliveries(
     webhookId: WebhookId,
     page: { state?: StoredDelivery['state'] | undefined; before: string | null; limit: number }

@@ -15,7 +15,7 @@ export interface Month {
 }
 
 const DAY_MS = 86_400_000
-/** Each kind of each month recurs within 40 years, such as 29 February on a Monday before and after 2100. */
+/** Clocks west of Greenwich show 1969 when searches begin. Searches end before 2300. */
 const FIRST_YEAR = 1969
 const END_YEAR = 2300
 const ALL_DAYS = 0x7fff_ffff

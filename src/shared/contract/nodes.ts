@@ -12,6 +12,7 @@ export const SourceState = SourceSettings.extend({
   refreshedAtMs: z.number().nullable(),
   /** What went wrong in the last refresh, and what to do; earlier nodes stay. */
   problem: z.string().nullable(),
+  /** The number of nodes that it lists now, and of former ones that it no longer lists. */
   found: z.number().int(),
   vanished: z.number().int(),
   /** The nodes that it no longer lists, since when, and whether Scrapdeck cordoned them for that reason. */

@@ -57,6 +57,7 @@ type Needed = Permission | readonly [Permission, ...Permission[]]
 export const read = (needed: Needed, address: Address, about: Subject, meta: Pick<OperationMeta, 'answerBytes'> = {}) =>
   begin(needed, address, about, { writes: false, takesKey: false, ...meta })
 
+/** Like `read`, with an input too large for a query: sent with POST, which accepts a key like every POST. */
 export const ask = (needed: Needed, address: Address, about: Subject, meta: Pick<OperationMeta, 'answerBytes'> = {}) =>
   begin(needed, address, about, { writes: false, takesKey: true, ...meta })
 

@@ -86,6 +86,7 @@ export const projectsContract = {
   upload: write('eggs.deploy', 'POST /projects', { project: 'project' })
     .input(z.object({ file: z.file(), project: ProjectName.optional(), version: VersionName.optional() }))
     .output(Version.extend({ pinnedVersion: AnyVersionName.nullable() })),
+  /** Sends a version to nodes now instead of before the first job that needs it. Streams the progress per node. */
   deploy: write('eggs.deploy', 'POST /projects/{project}/versions/{version}/deploy', { project: 'project' })
     .input(ByVersion.extend({ nodeIds: z.array(NodeId).max(10_000).optional() }))
     .output(eventIterator(Deployment)),

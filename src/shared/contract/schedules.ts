@@ -163,6 +163,7 @@ export const Schedule = ScheduleSettings.extend({
   nextNominalMs: z.number().nullable(),
   runCount: z.number().int(),
   failuresInARow: z.number().int(),
+  /** The last 30, newest first; in lists, as many as requested. */
   recent: z.array(Firing),
   backfill: Backfill.nullable()
 })

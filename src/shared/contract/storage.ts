@@ -105,6 +105,7 @@ export const EncryptionState = z.object({
 export type EncryptionState = z.infer<typeof EncryptionState>
 
 export const StorageUsage = z.object({
+  /** Largest first. */
   projects: z.array(ProjectUsage),
   /** `canShrink` false: free pages are reused, but the file keeps its size until it is compacted. */
   database: z.object({ bytes: z.number(), freeBytes: z.number(), canShrink: z.boolean() }),

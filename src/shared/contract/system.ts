@@ -29,6 +29,7 @@ const ById = z.object({ id: Environment.shape.id })
 
 export const environmentsContract = {
   list: read('read', 'GET /environments', 'seen').output(z.object({ environments: z.array(Environment) })),
+  /** The build log as it grows, in pieces from the start; ends with the build. */
   log: read('read', 'GET /environments/{id}/log', { id: 'environment' })
     .input(ById)
     .output(eventIterator(z.object({ text: z.string() }))),
@@ -95,6 +96,7 @@ export const Figures = z.object({
   queued: z.number().int(),
   starting: z.number().int(),
   running: z.number().int(),
+  /** Ended in the last 60 minutes. */
   finishedLastHour: z.number().int(),
   failedLastHour: z.number().int(),
   /** Jobs ended in the last 60 seconds. */

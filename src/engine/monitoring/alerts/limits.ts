@@ -37,6 +37,7 @@ interface Queue<Item> {
   channelId: AlertChannelId
   critical: Set<Item>
   other: Set<Item>
+  /** When one of them may have room; infinity: none waits. */
   releaseAtMs: number
 }
 

@@ -122,6 +122,7 @@ export class ExpectationWatch {
     }
   }
 
+  /** Returns whether the findings were still those of this job. */
   async dismiss({ project, spider, jobId }: Spider & { jobId: JobId }): Promise<boolean> {
     const isDismissed = await this.#parts.store.dismissFindings(project, spider, jobId)
     const known = this.#current.get(keyOf({ project, spider }))
@@ -156,6 +157,7 @@ export class ExpectationWatch {
     if (this.#due.size > 0) this.#schedule()
   }
 
+  /** Returns whether the findings of the spider have changed. */
   async #judge({ project, spider }: Spider): Promise<boolean> {
     const { store } = this.#parts
     const runs = await store.listSuccessfulRuns(project, spider, { upTo: null, limit: HISTORY_RUNS + 1 })

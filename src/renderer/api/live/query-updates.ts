@@ -19,12 +19,13 @@ export interface NounUpdates<N extends Noun> {
 
 export interface QueryUpdate {
   readonly queryKey: QueryKey
-  /** Whether the result must still be refetched, given the written and the previous data. */
+  /** Returns the same object if nothing changes; null: only the engine knows the new state. */
   readonly write: ((data: unknown, input: unknown) => unknown) | null
-  /** A list may be cached as one page or as infinite pages. */
+  /** Whether the result must still be refetched, given the written and the previous data. */
   readonly isOutdated: (data: unknown, input: unknown, before: unknown) => boolean
 }
 
+// oxlint-disable-next-line typescript/no-explicit-any -- any operation: its types are inferred from it below.
 type Operation = ProcedureUtils<any, any, any, any> & GeneralUtils<any>
 type InputOf<Op> = Op extends ProcedureUtils<infer _Context, infer Input, infer _Output, infer _Error> ? Input : never
 export type DataOf<Op> =

@@ -83,6 +83,7 @@ export const LIMITS: readonly LimitField[] = [
     text: words.addressSpaceHint
   }
 ]
+/** Enforced on every node; the others on the local node only. */
 export const LIMITS_EVERYWHERE: ReadonlySet<LimitName> = new Set(['wallSeconds', ...LOG_LIMITS])
 export const ADVANCED_LIMITS: ReadonlySet<LimitName> = new Set(['openFiles', 'addressSpaceMegabytes'])
 

@@ -40,7 +40,7 @@ export const formBy = <Output, Texts>(choose: (texts: Texts) => z.ZodType<Output
     return z.NEVER
   })
 
-/** A path on Scrapdeck's machine, which may have another operating system than this page's. */
+/** null: nothing was entered. */
 export const textOrNull = z.string().transform((text) => text.trim() || null)
 
 /** A path on the machine where Scrapdeck runs, which may have another operating system than this page. */
