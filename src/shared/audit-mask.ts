@@ -1,6 +1,5 @@
 import { maskCredentials, maskTokens, SECRET_MASK } from './secret-values.ts'
 
-/** Names whose values must not appear in a log. */
 const SECRET_NAME =
   /pass(word|phrase)|pwd|secret|token|credential|cookie|authorization|sealed|hash|signature|dsn|^current$|key$/i
 /** All their values are secret: programs expect passwords in headers and environment variables. */
@@ -33,7 +32,6 @@ export function maskField(name: string, value: unknown, maxLength: number): stri
 interface Writing {
   budget: { left: number; isCut: boolean }
   depth: number
-  /** The secret names of the job that this value belongs to. */
   names: ReadonlySet<string>
   /** Whether `names` apply to these values. */
   isNamed: boolean

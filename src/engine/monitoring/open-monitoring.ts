@@ -60,7 +60,6 @@ interface MonitoringParts
   loopDelay: LoopDelay
   /** null: the fields of items are not counted after a run. */
   countFilled: Runs['countFilled'] | null
-  /** Set by operators and by the HTTP server; read when needed. */
   system: {
     readonly isPaused: boolean
     readonly plainHttpOn: string | null

@@ -18,7 +18,6 @@ export interface LogBytes {
   fileId?: string | undefined
 }
 
-/** Receives a whole file piece by piece and keeps only one range of it. */
 export interface ByteWindow {
   append(piece: Uint8Array): void
   /** The range, as far as the file has been received. */
@@ -85,7 +84,6 @@ export function placeRange({ offset, limitBytes }: WantedBytes, sizeBytes: numbe
   return { start, end: Math.min(sizeBytes, start + limitBytes) }
 }
 
-/** A range of a whole file in memory. */
 export function cutBytes(whole: Uint8Array, wanted: WantedBytes): LogBytes {
   const { start, end } = placeRange(wanted, whole.length)
   return { offset: start, sizeBytes: whole.length, bytes: whole.subarray(start, end) }

@@ -1,7 +1,6 @@
 import { ScrapdeckError } from '../../shared/errors.ts'
 import { sentence } from '../../shared/texts/errors/storage.ts'
 
-/** The location of a cache that several Scrapdecks share. */
 export interface CacheAddress {
   host: string
   port: number
@@ -15,7 +14,6 @@ export interface CacheAddress {
   name: string
 }
 
-/** How answers are kept there. */
 export interface AnswerLimits {
   ttlMs: number
   /** Of one response before compression: longer ones are not cached. */

@@ -46,7 +46,6 @@ export function othersMayReach({ mode }: Pick<Stats, 'mode'>): boolean {
   return HAS_OWNERS && (mode & 0o033) !== 0
 }
 
-/** For files with secrets. */
 export function othersMayRead({ mode }: Pick<Stats, 'mode'>): boolean {
   return HAS_OWNERS && (mode & 0o077) !== 0
 }

@@ -8,7 +8,6 @@ interface SweepParts<Item> {
   work(item: Item, signal: AbortSignal): Promise<boolean>
   /** Facts for the log about an item whose work rejected. */
   describe(item: Item): Record<string, unknown>
-  /** The log sentence for such an item. */
   words: string
   clock: Clock
   logger: Logger

@@ -20,7 +20,6 @@ export async function answerOf(perform: () => unknown): Promise<TaskAnswer> {
 }
 
 export interface TaskContext {
-  /** Sends a part of the result. */
   emit: (part: unknown) => void
   /** The result is no longer needed: end soon, with any result. */
   isStopped: () => boolean

@@ -27,10 +27,8 @@ export interface PoolTask<Part> {
 }
 
 interface PoolOptions {
-  /** The module of the thread, which calls servePool. */
   file: URL
   name: string
-  /** At most. */
   threads: number
   /** Per thread. */
   memoryMb: number

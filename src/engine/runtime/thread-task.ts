@@ -7,7 +7,6 @@ export type TaskAnswer = { value: unknown } | { error: { code: ErrorCode; messag
 export interface ThreadTask {
   /** The module of the thread, which calls serveTask. */
   file: URL
-  /** Copied to the thread, as the result is copied back. */
   input: unknown
   timeoutMs: number
   memoryMb: number

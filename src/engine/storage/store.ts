@@ -137,7 +137,6 @@ export interface JobReader {
   /** The number of these jobs per status; unknown ids are not counted. */
   countStatuses(ids: JobId[]): Promise<Partial<Record<JobStatus, number>>>
   countByState(of?: OnlyProjects): Promise<{ queued: number; starting: number; running: number; ended: number }>
-  /** Jobs that ended at or after this time, by outcome. */
   countEndedSince(sinceMs: number, of?: OnlyProjects): Promise<Record<Outcome, number>>
   /** The newest live or ended jobs with this client jobid, newest first. */
   findJobsByJobid(project: ProjectName | null, jobid: string): Promise<StoredJob[]>
@@ -148,7 +147,6 @@ export interface JobReader {
   listTimeline(jobId: JobId): Promise<Transition[]>
 }
 
-/** Jobs, and their creation. */
 export interface JobStore extends JobReader {
   /**
    * Writes queued jobs with a `queued` timeline entry each, all or none. Returns an id for each: its own, or that of
@@ -179,7 +177,6 @@ export interface LaneReader {
   onQueueChange(listener: (lanes: string[]) => void): () => void
 }
 
-/** Holds that end at a time. */
 export interface HoldStore {
   /**
    * Lifts holds that are due and ends expired jobs, at most `limit` of each. `nextDueMs`: when to call again; null: no
@@ -188,7 +185,6 @@ export interface HoldStore {
   releaseDue(nowMs: number, limit: number): Promise<{ released: number; expired: number; nextDueMs: number | null }>
 }
 
-/** Claims of queued jobs. */
 export interface ClaimStore {
   /**
    * First half of sending: for each start whose job is still queued and whose number is the next, creates the attempt
@@ -201,7 +197,6 @@ export interface ClaimStore {
   beginAttempts(starts: AttemptStart[]): Promise<BegunAttempt[]>
 }
 
-/** Jobs that no node can run. */
 export interface QueueFailureStore {
   /**
    * Ends queued jobs as failed, because no node can import their egg; `error` becomes the killing line. Only jobs that
@@ -211,7 +206,6 @@ export interface QueueFailureStore {
   failQueued(ids: JobId[], error: string, sinceMs: number, entry: TimelineEntry): Promise<JobId[]>
 }
 
-/** Changes of waiting jobs by operators and dispatch. */
 export interface QueueStore extends LaneReader, HoldStore, ClaimStore, QueueFailureStore {
   /** Changes queued jobs only, including held ones; returns the ids that were queued. */
   setPriority(ids: JobId[], priority: number, entry: TimelineEntry): Promise<JobId[]>
@@ -266,7 +260,6 @@ export interface AttemptStore extends AttemptReader, AttemptWriter {
   markLogArchived(jobId: JobId, attemptNumber: AttemptNumber, log: ArchivedLog): Promise<void>
 }
 
-/** Items files that are kept here. */
 export interface ItemsStore {
   /** null: nothing was recorded. */
   findItems(jobId: JobId, number: AttemptNumber): Promise<ItemsRecord | null>
@@ -387,7 +380,6 @@ export interface ChangeNotifier {
   onChange(listener: (cursor: number) => void): () => void
 }
 
-/** All changes, in order. */
 export interface ChangeLog extends ChangeNotifier {
   /** The newest position. Positions ascend with each transaction. */
   changeCursor(): Promise<number>
@@ -433,7 +425,6 @@ export interface ScheduleFilter extends OnlyProjects {
   pausedBy?: NonNullable<Schedule['pausedBy']>[]
 }
 
-/** Schedules, and their live jobs. */
 export interface ScheduleStore extends ScheduleReader {
   /**
    * Adds it with revision 1, or replaces it. Its revision must be one above the stored one (CHANGED_MEANWHILE, or
@@ -455,7 +446,6 @@ export interface FiringFilter extends OnlyProjects {
   sinceChange?: boolean
 }
 
-/** Firings of schedules. */
 export interface FiringReader {
   /**
    * Newest first, ids below `before`; of one schedule, one backfill, or all. `sinceChange`: only firings of one
@@ -474,7 +464,6 @@ export interface FiringReader {
   findFired(scheduleId: ScheduleId, nominalMs: number[]): Promise<{ fired: number[]; forgotten: number[] }>
 }
 
-/** Turns moments of schedules into jobs. */
 export interface FiringStore extends FiringReader {
   /**
    * Writes firings and their jobs, all or none, and advances their schedules. A moment that has already fired (by the
@@ -500,7 +489,6 @@ export interface ChainStore {
   deleteChain(id: ChainId): Promise<boolean>
 }
 
-/** Ends of jobs that chains must answer. */
 export interface ChainEndStore {
   /** Unanswered ends, oldest first; each is recorded in the transaction that ends the job, once per chain and job. */
   listDueChains(limit: number): Promise<DueChain[]>
@@ -523,7 +511,6 @@ export interface WebhookStore extends WebhookReader {
   deleteWebhook(id: WebhookId): Promise<boolean>
 }
 
-/** Events that do not come from the store itself. */
 export interface EventStore {
   /** For events outside the store, such as nodes that become unreachable or recover. */
   recordEvents(events: NewEvent[]): Promise<void>
@@ -555,7 +542,6 @@ export interface DeliveryStore extends DueDeliveryStore {
   replayDeliveries(webhookId: WebhookId, ids: string[], nowMs: number): Promise<number>
 }
 
-/** Answers to requests with an idempotency key. */
 export interface AnswerStore {
   /** Claims the key for a request (null), or returns the unexpired claim that holds it. */
   claimAnswer(claim: AnswerClaim): Promise<RememberedAnswer | null>
@@ -563,7 +549,6 @@ export interface AnswerStore {
   keepAnswer(scope: string, key: string, answer: SealedText | null): Promise<void>
 }
 
-/** Node sources, and the nodes that they no longer list. */
 export interface DiscoveryStore {
   /** In order of creation. */
   listSources(): Promise<StoredSource[]>
@@ -644,7 +629,6 @@ export interface AlertFactStore {
   pruneAlertFacts(beforeMs: number, most: number, limit: number): Promise<number>
 }
 
-/** Periodic reports to channels. */
 export interface DigestStore {
   listDigests(): Promise<StoredDigest[]>
   /**
@@ -722,7 +706,6 @@ export interface AuditStore {
   forgetAudit(beforeMs: number, limit: number): Promise<number>
 }
 
-/** Deletion of expired data. */
 export interface RetentionStore {
   /**
    * Deletes the oldest data beyond its retention, including expired answers, at most `limit` rows, so that other calls

@@ -3,7 +3,6 @@ import { texts } from '../../shared/texts/ui/shared.ts'
 
 export interface Explanation {
   code: ErrorCode | null
-  /** What went wrong, as a heading. */
   title: string
   /** What happened, to what, and what to do next. */
   text: string

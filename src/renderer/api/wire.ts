@@ -9,7 +9,6 @@ import { openLogin } from './browser-session.ts'
 
 /** Every call of the contract, typed; the same over both transports. */
 export type Client = ContractRouterClient<Contract>
-/** The desktop app's operations for its page. */
 export type DesktopClient = ContractRouterClient<typeof desktopContract>
 
 /** What the desktop's preload script exposes: only a way to request a port to an engine. */

@@ -3,7 +3,6 @@ import { type FollowState, followLog, type LogsClient } from './follow-log.ts'
 import { type Appended, LogWindow, type LogPiece } from './log-window.ts'
 import { texts } from '../../shared/texts/ui/terminal.ts'
 
-/** How the loaded lines changed. */
 export type FeedChange =
   | ({ kind: 'appended' } & Appended)
   | { kind: 'prepended'; added: number }

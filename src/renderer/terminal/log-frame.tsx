@@ -64,10 +64,8 @@ function attachView(view: TerminalView<ViewSnapshot>, element: HTMLElement): () 
 }
 
 interface LogFrameProps {
-  /** The accessible name. */
   label: string
   testId: string
-  /** Attributes for benchmarks. */
   data?: Readonly<Record<`data-${string}`, number>>
   host: RefObject<HTMLDivElement | null>
   view: (TerminalView<ViewSnapshot> & { copyText(): string }) | null
@@ -81,9 +79,7 @@ interface LogFrameProps {
   copyLabel: string
   copyName: string
   onMouseDown?: (event: MouseEvent) => void
-  /** Shown over the lines. */
   over?: ReactNode
-  /** Shown between the lines and the status line. */
   below?: ReactNode
   status: ReactNode
 }

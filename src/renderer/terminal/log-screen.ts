@@ -6,7 +6,6 @@ import type { ViewRow, ViewSize } from './log-viewport.ts'
 import { paint, type Run } from './styled-text.ts'
 import { createTerminal } from './terminal-look.ts'
 
-/** One row with everything that is painted over it. */
 export interface ScreenRow extends ViewRow {
   /** Shown before the text: the line's number, or the name of its log. */
   gutter: { text: string; codes: string }

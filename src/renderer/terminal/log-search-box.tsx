@@ -16,7 +16,6 @@ interface SearchBoxProps {
   box: RefObject<HTMLInputElement | null>
   view: LogView | null
   snapshot: LogSnapshot
-  /** Whether the list of matches is open. */
   isListing: boolean
   onListing: (isListing: boolean) => void
 }

@@ -16,7 +16,6 @@ export interface LineRange {
   readonly to: number
 }
 
-/** The state that the component shows around the terminal. */
 export interface LogSnapshot extends ViewSnapshot {
   readonly counts: Readonly<Record<LogLevel, number>>
   /** All lines from the first to the last one are loaded. */

@@ -220,7 +220,6 @@ export class LogViewport {
     this.#shown = shown
   }
 
-  /** The top of a screen that shows the end. */
   #placeFromEnd(): { top: number; row: number } {
     let rows = 0
     for (let at = this.shownCount - 1; at >= 0; at -= 1) {

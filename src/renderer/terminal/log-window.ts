@@ -5,7 +5,6 @@ import { type LogLevel, type LogLine, readLine } from './log-line.ts'
 /** A piece of the log, in file order. */
 export type LogPiece = Readonly<Pick<LogChunk, 'offset' | 'nextOffset' | 'text' | 'format'>>
 
-/** What an append changed. */
 export interface Appended {
   readonly added: number
   readonly dropped: number
@@ -30,7 +29,6 @@ export class LogWindow {
   #unfinished: { text: string; offset: number } | null = null
   #counts = noCounts()
   #firstNumber: number | null = null
-  /** The format of the whole log. */
   readonly #format: GrowingFormat
 
   constructor(maxLines = 50_000, format = new GrowingFormat()) {

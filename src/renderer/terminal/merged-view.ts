@@ -46,7 +46,6 @@ const NAME_CHARS = 24
 const shortened = (name: string) =>
   name.length <= NAME_CHARS ? name : `${name.slice(0, NAME_CHARS - 10)}…${name.slice(-9)}`
 
-/** Several live logs in one terminal, each line with the name of its log. */
 export class MergedView extends TerminalView<MergedSnapshot> {
   readonly #options: { logs: LogsClient; sources: readonly MergedSource[]; onChange: () => void }
   readonly #windows: LogWindow[]
@@ -188,7 +187,6 @@ class MergedLines {
   readonly #hasBegun: boolean[]
   #early: { line: LogLine; at: string; order: number }[] | null = []
   #lines: LogLine[] = []
-  /** Per log: the time of the current record. */
   readonly #lastAt: string[]
 
   constructor(sources: number, maxLines = 20_000) {

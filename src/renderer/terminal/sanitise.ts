@@ -27,7 +27,6 @@ export function withoutColours(sanitised: string): string {
   return sanitised.includes('\u001b') ? sanitised.replace(SGR, '') : sanitised
 }
 
-/** Log text as plain text, safe to show anywhere. */
 export const plainText = (text: string): string => withoutColours(sanitiseLine(text))
 
 // A private-use character: STRING_SEQUENCE removes it from the input first, so it can only come from this code.

@@ -1,7 +1,6 @@
 import { type IUnicodeVersionProvider, Terminal } from '@xterm/xterm'
 import { cellsOf } from './cells.ts'
 
-/** A terminal that only displays: no input, no cursor, no links. */
 export function createTerminal(): Terminal {
   const terminal = new Terminal({
     // Needed for the width of characters.

@@ -48,7 +48,6 @@ export abstract class TerminalView<Snapshot extends ViewSnapshot> {
   }
 
   protected abstract get lines(): readonly LogLine[]
-  /** Columns before the text. */
   protected abstract gutterWidth(): number
   protected abstract dress(row: ViewRow, gutterWidth: number): Pick<ScreenRow, 'gutter' | 'highlights'>
   protected abstract makeSnapshot(common: ViewSnapshot, rows: readonly ViewRow[]): Snapshot

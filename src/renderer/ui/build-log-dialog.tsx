@@ -13,7 +13,6 @@ import { RebuildButton } from './rebuild-button.tsx'
 import { ErrorState } from './states.tsx'
 import { texts } from '../../shared/texts/ui/shared.ts'
 
-/** The output of building an environment, as it was printed. */
 export function BuildLogDialog({ id, onClose }: { id: string; onClose: () => void }) {
   const { query } = useApi()
   const { data } = useQuery(query.environments.list.queryOptions())

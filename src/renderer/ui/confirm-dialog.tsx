@@ -17,14 +17,12 @@ interface ConfirmDialogProps {
   isHarmless?: boolean
   /** Enter triggers the action immediately. */
   focusesAct?: boolean
-  /** The label of the button that cancels. */
   keep?: string
   /** Another choice, between the two buttons. */
   instead?: ReactNode
   onClose: () => void
 }
 
-/** Asks before an action that cannot be undone. */
 export function ConfirmDialog(props: ConfirmDialogProps) {
   const { title, children, act, onAct, isActing, error = null, keep = texts.cancel, instead, onClose } = props
   return (

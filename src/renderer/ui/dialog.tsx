@@ -65,7 +65,6 @@ function HeldFocus() {
   return <span ref={anchor} hidden />
 }
 
-/** The key of the main button, shown on it. */
 export const SubmitKey = () => (
   <span aria-hidden>
     <Kbd>{modKey('↵')}</Kbd>

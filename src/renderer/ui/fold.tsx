@@ -6,7 +6,6 @@ import { texts } from '../../shared/texts/ui/shared.ts'
 
 interface FoldProps {
   title: string
-  /** Its content, in one line. */
   summary: ReactNode
   /** A field in it is invalid: it opens to show that field. */
   isWrong?: boolean

@@ -11,7 +11,6 @@ import { texts } from '../../shared/texts/ui/shared.ts'
 
 interface ListScreenProps<Row> {
   title: string
-  /** Links to the screen's views. */
   views?: ReactNode
   note?: ReactNode
   /** On the right of the head, before and after the filter box. */

@@ -8,7 +8,6 @@ interface LogLinesProps {
   maxHeight: CSSProperties['maxHeight']
 }
 
-/** The end of a log, scrolled to its last lines. */
 export function LogLines({ label, lines, maxHeight }: LogLinesProps) {
   const screen = useRef<HTMLPreElement>(null)
   useLayoutEffect(() => {

@@ -12,7 +12,6 @@ interface OutcomeLineProps {
   children: ReactNode
 }
 
-/** A result in a list row: an icon, and a text that wraps beside it. */
 export function OutcomeLine({ tone, role, children }: OutcomeLineProps) {
   const Icon = ICONS[tone]
   return (

@@ -18,7 +18,6 @@ export function SeverityIcon({ severity, size = 14 }: { severity: AlertSeverity;
   return <Icon className={`tone-${tone}`} size={size} role="img" aria-label={word} style={{ flex: 'none' }} />
 }
 
-/** Shape and word. */
 export function SeverityText({ severity }: { severity: AlertSeverity }) {
   const { tone, Icon, word } = SEVERITY_LOOK[severity]
   return (

@@ -61,7 +61,6 @@ export function TellMeItems({ of }: { of: Watched }) {
   )
 }
 
-/** Whether the user of this page can create such a rule. */
 export function useMayTell(of: Watched): boolean {
   const has = useHasOperation()
   const project = 'project' in of ? of.project : null

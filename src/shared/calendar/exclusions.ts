@@ -38,7 +38,6 @@ export class Exclusions {
     }
   }
 
-  /** The expressions that exclude times on this day. */
   bitsOf(day: number, month = monthOf(day)): number {
     if (month === undefined) return 0
     if (day === this.#last.day) return this.#last.bits

@@ -155,7 +155,6 @@ function valuesOf(noun: string, values: number[]): string {
   return `${noun}${values.length === 1 ? '' : 's'} ${namesOf(values, String)}`
 }
 
-/** Three or more consecutive values become a range. */
 function namesOf(values: number[], nameOf: (value: number) => string): string {
   const ranges: [number, number][] = []
   for (const value of values) {

@@ -42,7 +42,6 @@ export const Me = z.object({
   /** null: the owner, through the password of the service (`scrapdeck credentials`), its socket or its desktop. */
   userId: UserId.nullable(),
   name: z.string(),
-  /** The names of its roles, for display. */
   role: ShownRole,
   /** Permissions in all projects (null: only in those named), and the complete set per project with more. */
   permissions: z.object({
@@ -284,7 +283,6 @@ export const sessionsContract = {
 /** A program that requests a token. The program states all fields itself. */
 export const SignInRequester = z.object({
   client: z.enum(Object.keys(SIGN_IN_CLIENTS) as [SignInClient, ...SignInClient[]]),
-  /** The computer that runs the program. */
   host: ShownName.max(64),
   /** The account that runs the program there; empty: unknown. */
   user: z.union([z.literal(''), ShownName.max(64)]).default('')

@@ -19,7 +19,6 @@ export const AlertLogExcerpt = z.object({
 })
 export type AlertLogExcerpt = z.infer<typeof AlertLogExcerpt>
 
-/** The watched figure until now. */
 export const AlertFigureHistory = z.object({
   /** `Items of the last 20 runs of shop/prices` */
   title: z.string(),

@@ -68,14 +68,12 @@ export const AuditRecord = z.object({
 export type AuditRecord = z.infer<typeof AuditRecord>
 
 export const AuditEntry = AuditRecord.extend({
-  /** The hash of the entry before it. */
   previousHash: z.string(),
   hash: z.string()
 })
 export type AuditEntry = z.infer<typeof AuditEntry>
 
 export const AuditFilter = z.object({
-  /** Part of the name of a user or of a token. */
   who: z.string().max(200).optional(),
   /** `nodes.update`, or `nodes` for all of them. */
   operation: z.string().max(100).optional(),

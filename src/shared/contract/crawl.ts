@@ -166,7 +166,6 @@ export const CrawlOrder = z.object({
   status: z.enum(['pending', 'running', 'paused', 'finished', 'error']),
   /** For a single crawl in error: `cancelled`, `lost`, or why its run failed. */
   reason: z.string().nullable(),
-  /** The time of the first run. */
   scheduled_at: IsoTime,
   next_run: IsoTime.nullable(),
   created_at: IsoTime,

@@ -26,9 +26,7 @@ export const ErrorGroup = z.object({
   reopenedAtMs: z.number().nullable(),
   firstSeenMs: z.number(),
   lastSeenMs: z.number(),
-  /** The first version whose run logged it. */
   firstVersion: AnyVersionName,
-  /** How often it was logged, and by how many jobs. */
   count: Count,
   jobCount: Count,
   spiderCount: Count,

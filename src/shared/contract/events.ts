@@ -13,7 +13,6 @@ import { Figures, Problem, PythonState, Environment } from './system.ts'
 export const Change = z.discriminatedUnion('kind', [
   z.object({ kind: z.literal('job'), job: Job }),
   z.object({ kind: z.literal('job_removed'), id: JobId }),
-  /** The current log figures of a running job. */
   z.object({ kind: z.literal('job_progress'), id: JobId, progress: LiveFigures }),
   /** Too many jobs changed at once to send them individually: refetch what is shown. */
   z.object({ kind: z.literal('jobs') }),

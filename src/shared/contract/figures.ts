@@ -37,7 +37,6 @@ export const RunFigures = z.object({
   lastAtMs: z.number().nullable(),
   /** Records per level, without continuation lines. */
   records: z.record(z.string(), Count),
-  /** Responses per status. */
   responses: z.record(z.string(), Count),
   /** Retries, requests filtered or forbidden, items dropped, warnings…, by kind. */
   notes: z.record(z.string(), Count),
@@ -54,7 +53,6 @@ export const RunFigures = z.object({
 })
 export type RunFigures = z.infer<typeof RunFigures>
 
-/** The figures of a running job, as its log grows. */
 export const LiveFigures = z.object({
   pages: Count.nullable(),
   items: Count.nullable(),

@@ -1,7 +1,6 @@
 import { z } from 'zod'
 import { ask, read, write } from './operation.ts'
 
-/** One change that applying a fleet file would make or made. */
 export const FleetFileChange = z.object({
   noun: z.enum(['node', 'discovery', 'project', 'limits', 'schedule', 'chain', 'webhook', 'alert', 'retention']),
   name: z.string(),

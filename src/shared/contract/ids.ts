@@ -63,7 +63,6 @@ export type AlertId = z.infer<typeof AlertId>
 export const AlertSilenceId = randomId('The id of a silence').brand<'AlertSilenceId'>()
 export type AlertSilenceId = z.infer<typeof AlertSilenceId>
 
-/** A person or a service account that may log in. */
 export const UserId = randomId('A user id').brand<'UserId'>()
 export type UserId = z.infer<typeof UserId>
 
@@ -79,7 +78,6 @@ export type PasskeyId = z.infer<typeof PasskeyId>
 export const ErrorGroupId = z.number().int().positive().brand<'ErrorGroupId'>()
 export type ErrorGroupId = z.infer<typeof ErrorGroupId>
 
-/** Id of a discovery source, chosen by an operator. */
 export const SourceId = z
   .string()
   .regex(/^[a-z0-9][a-z0-9-]{0,39}$/)

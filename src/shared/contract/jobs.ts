@@ -79,7 +79,6 @@ export type Dependency = z.infer<typeof Dependency>
 export const Hold = z.enum(['not_before', 'retry', 'dependency', 'overlap'])
 export type Hold = z.infer<typeof Hold>
 
-/** Resource usage of a run at one moment, over all its processes. */
 export const UsageSample = z.object({
   atMs: z.number(),
   memoryBytes: z.number(),
@@ -140,7 +139,6 @@ export const Job = z.object({
    * Placement treats all jobs of a lane alike (project, spider, version, node, tags): unless held, they wait together.
    */
   lane: z.string(),
-  /** The node of the newest attempt. */
   nodeId: NodeId.nullable(),
   attemptCount: z.number().int(),
   /** The version that the newest attempt was sent with; null: none was sent, or only long ago (see its attempts). */
@@ -207,7 +205,6 @@ export const Attempt = z.object({
   cpuSeconds: z.number().nullable(),
   /** The log was copied to our archive. */
   logArchived: z.boolean(),
-  /** When retention deleted the log. */
   logDeletedAtMs: z.number().nullable()
 })
 export type Attempt = z.infer<typeof Attempt>
@@ -476,7 +473,6 @@ export const jobsContract = {
   keep: write('results.review', 'POST /jobs/keep', { ids: 'jobs' })
     .input(Ids.extend({ keep: z.boolean().default(true) }))
     .output(Changed),
-  /** Creates new jobs from these. */
   retry: write('jobs.run', 'POST /jobs/retry', { ids: 'jobs' }, { answerBytes: ({ ids }) => JOB_BYTES * lengthOf(ids) })
     .input(Ids)
     .output(z.object({ jobs: z.array(Job) }))

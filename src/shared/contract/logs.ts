@@ -90,7 +90,6 @@ const OfJob = z.object({
   attemptNumber: z.coerce.number().int().positive().brand<'AttemptNumber'>().optional()
 })
 
-/** A line with a match in one of many logs. */
 export const FleetLogHit = FoundLogLine.extend({
   jobId: JobId,
   attemptNumber: AttemptNumber,

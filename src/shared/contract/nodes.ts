@@ -157,7 +157,6 @@ export const ProbeResult = z.object({
   clockOffsetMs: z.number().nullable(),
   /** Such as plain HTTP to another machine, or no password. */
   warnings: z.array(z.string()),
-  /** A node that already has this address. */
   duplicateOf: NodeId.nullable(),
   /** Whether an update of `nodeId` to this address keeps its password and client key; null: no `nodeId`. */
   keepsPassword: z.boolean().nullable()

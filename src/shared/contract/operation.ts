@@ -53,7 +53,6 @@ type Address = `${HTTPMethod} ${HTTPPath}`
 /** A list means all of them. */
 type Needed = Permission | readonly [Permission, ...Permission[]]
 
-/** Declares an operation that changes nothing. */
 export const read = (needed: Needed, address: Address, about: Subject, meta: Pick<OperationMeta, 'answerBytes'> = {}) =>
   begin(needed, address, about, { writes: false, takesKey: false, ...meta })
 
@@ -61,7 +60,6 @@ export const read = (needed: Needed, address: Address, about: Subject, meta: Pic
 export const ask = (needed: Needed, address: Address, about: Subject, meta: Pick<OperationMeta, 'answerBytes'> = {}) =>
   begin(needed, address, about, { writes: false, takesKey: true, ...meta })
 
-/** Declares an operation that changes something. */
 export const write = (
   needed: Needed,
   address: Address,

@@ -23,7 +23,6 @@ export type LimitRule = z.infer<typeof LimitRule>
 /** As entered. */
 export const NewLimitRule = LimitRule.extend({ tag: NodeTag.nullable() })
 
-/** A lane: how many queued jobs it has, and why they wait. */
 export const LaneSummary = z.object({
   lane: z.string(),
   project: AnyProjectName,

@@ -28,7 +28,6 @@ export const RunTemplate = z.object({
   tags: z.array(TagTerm).max(20).default([]),
   /** null: the project's policy. */
   retry: RetryPolicy.nullable().default(null),
-  /** The end user of its jobs. */
   userId: z.string().min(1).max(200).nullable().default(null)
 })
 export type RunTemplate = z.infer<typeof RunTemplate>
@@ -198,7 +197,6 @@ export const Chain = ChainSettings.extend({
 })
 export type Chain = z.infer<typeof Chain>
 
-/** One scheduled time, and how clock changes affect it. */
 export const Occurrence = z.object({
   nominalMs: z.number(),
   /** As clocks in the zone show it, with the offset: `2026-03-29T03:00:00+02:00`. */

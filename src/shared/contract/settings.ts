@@ -185,7 +185,6 @@ export const ProjectSettings = z.object({
     .record(z.string().min(1).max(200), JobDefaults)
     .refine((all) => Object.keys(all).length <= 2_000, 'At most 2,000 spiders can have defaults')
     .default({}),
-  /** When a run of this project counts as failed. */
   outcome: OutcomeRules.nullable().default(null),
   /** By spider; field by field, they take precedence over the project's. */
   spiderOutcomes: z

@@ -42,7 +42,6 @@ export type EggPolicy = z.infer<typeof EggPolicy>
 export const RetentionPolicy = z.object({
   jobs: KeepPolicy,
   logs: KeepPolicy,
-  /** Items that runs on the local node wrote. */
   items: KeepPolicy,
   eggs: EggPolicy
 })

@@ -90,7 +90,6 @@ const ISSUER = 'Scrapdeck'
 
 const CODE = new RegExp(`^\\d{${DIGITS}}$`)
 
-/** The secret as text, as an address, and that address as an image. */
 export interface SecretForApp {
   secret: string
   uri: string

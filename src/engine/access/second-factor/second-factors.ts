@@ -62,7 +62,6 @@ export class SecondFactors {
   readonly #guesses: CodeGuesses
   /** Unconfirmed secrets and passkeys that are being registered: at most one of each per user. */
   readonly #secrets = new Map<UserId, Begun<string>>()
-  /** Users whose confirmed app is being stored. */
   readonly #turningOn = new Set<UserId>()
   readonly #challenges = new Map<UserId, Begun<{ challenge: string; site: PasskeySite }>>()
   readonly events = new EventEmitter<{ changed: [] }>()

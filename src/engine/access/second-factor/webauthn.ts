@@ -9,7 +9,6 @@ export interface PasskeySite {
   host: string
 }
 
-/** Why passkeys are not possible at the request's address, for people. */
 export interface NoPasskeySite {
   problem: string
 }
@@ -27,7 +26,6 @@ type Library = typeof import('@simplewebauthn/server')
 /** Loaded with the first passkey: it takes half a second and 20 MB. */
 const load = (): Promise<Library> => withReflection(() => import('@simplewebauthn/server'))
 
-/** How long a person may take. */
 export const PASSKEY_MS = 10 * 60_000
 /** The user has shown a fingerprint, a face or a PIN, which makes a passkey two factors. */
 const VERIFIED = { residentKey: 'required', userVerification: 'required' } as const

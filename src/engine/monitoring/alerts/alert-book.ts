@@ -21,7 +21,6 @@ export interface AlertSetup {
 export interface AlertChanges {
   messages: AlertMessage[]
   episodes: Episode[]
-  /** Alerts that ended while pending. */
   forgotten: AlertId[]
   groups: Group[]
   endedGroups: string[]

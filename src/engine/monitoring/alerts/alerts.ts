@@ -100,7 +100,6 @@ export class Alerts {
     return this.#silences.filter((silence) => windowFrom(silence, nowMs) !== null)
   }
 
-  /** Whether a rule may apply to such a signal. */
   isAbout(watch: AlertWatch, labels: AlertLabels): boolean {
     return this.#byWatch.get(watch)?.some((rule) => couldFit(rule, labels)) ?? false
   }

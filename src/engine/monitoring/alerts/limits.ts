@@ -13,7 +13,6 @@ export function mostBefore(perHour: number | null, isCritical: boolean, kind: 'n
 
 /** The latest message times per channel, as many as any limit needs. */
 export class RecentMessages {
-  /** Chronological. */
   readonly #sent = new Map<AlertChannelId, number[]>()
 
   add(channelId: AlertChannelId, atMs: number): void {

@@ -152,7 +152,6 @@ export class Notifier {
     this.#heldRepeats.release(nowMs, send)
   }
 
-  /** Due messages with news that wait for room, by channel. */
   held(nowMs: number): Map<AlertChannelId, HeldMessages> {
     const held = new Map<AlertChannelId, HeldMessages>()
     for (const { channelId, flushAtMs, news } of this.#groups.values()) {

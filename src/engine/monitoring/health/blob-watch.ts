@@ -16,7 +16,6 @@ export interface BlobsState {
   disk: { totalBytes: number; freeBytes: number } | null
   /** The engine that checked; null: this engine is alone. */
   engine: string | null
-  /** Live engines that use another storage. */
   apart: readonly { engine: string; place: string }[]
 }
 

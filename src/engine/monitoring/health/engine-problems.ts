@@ -39,7 +39,6 @@ export interface MissingRole {
   options: readonly string[]
 }
 
-/** Members of the groups get no rights from them. Pure. */
 export function missingRoleProblems(roles: readonly MissingRole[]): Problem[] {
   return roles.map(({ name, options }) =>
     problem({
@@ -96,7 +95,6 @@ export function cacheProblems(cache: CacheState | null): Problem[] {
   return [problem({ id: 'cache', severity: 'warning', title: say('problem_title.cache_away'), text, sinceMs })]
 }
 
-/** About the storage of eggs, archived logs and items. Pure. */
 export function blobProblems({ problem: reason, sinceMs, disk, engine, apart, name: place }: BlobsState): Problem[] {
   const found: Problem[] = []
   if (reason !== null) {

@@ -17,7 +17,6 @@ export interface FiguresParts {
   /** 99th percentile of the event loop delay since the last call. */
   sampleLoopP99Ms: () => number
   isPaused: () => boolean
-  /** Whether the node accepts jobs but starts none; it then gets none. */
   isStuck: (nodeId: NodeId) => boolean
 }
 

@@ -5,7 +5,6 @@ import { parseLane } from '../../model/lane.ts'
 import type { LaneReader } from '../../storage/store.ts'
 import { problem } from './problem.ts'
 
-/** Jobs of one project that wait for an operator. */
 export interface LongWait {
   project: ProjectName
   waiting: Waiting

@@ -40,7 +40,6 @@ export interface ProblemWatchParts {
   alertRules: () => readonly AlertRule[]
   /** Names of plugins with the hook `alert`. */
   alertPlugins: () => readonly string[]
-  /** Input that needs no read of the store. */
   gather: () => Omit<ProblemsInput, 'nowMs' | ReadHere>
 }
 

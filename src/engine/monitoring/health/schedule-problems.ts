@@ -5,7 +5,6 @@ import type { StoredChain, StoredFiring, StoredSchedule } from '../../model/reco
 import type { ChainStore, FiringReader, ScheduleReader } from '../../storage/store.ts'
 import { problem } from './problem.ts'
 
-/** Schedules and chains that failed to do their work. */
 export interface ScheduleTroubles {
   /** Paused by the ticker although they have not ended. */
   stopped: readonly StoredSchedule[]

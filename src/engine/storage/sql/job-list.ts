@@ -294,7 +294,6 @@ export function createJobList(database: Database) {
     return mergeNewestFirst(walks, below, limit, isSince(sinceMs))
   }
 
-  /** Index walks over the jobs of an owner with these statuses. */
   function walksOfOwner({ column, ...values }: Owner, statuses: readonly JobStatus[], from: string) {
     const [live, ended] = [true, false].map((isLive) => statuses.filter((one) => LIVE_JOB_STATES.has(one) === isLive))
     const walk = (half: 'live' | 'ended') => (status: JobStatus | null) => (before: string) =>

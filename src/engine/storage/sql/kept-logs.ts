@@ -47,7 +47,6 @@ const KEPT = 'packed, archived_logs.raw_bytes AS "rawBytes", archived_logs.store
 const RUN = `attempts.job_id AS "jobId", attempts.number, attempts.jobid, jobs.project, jobs.spider,
   attempts.node_id AS "nodeId", attempts.started_at_ms AS "startedAtMs"`
 
-/** SQL: a column of the blocks of a log. */
 function ofBlocks(column: string): string {
   return `(SELECT ${column} FROM log_blocks WHERE log_blocks.job_id = archived_logs.job_id
     AND log_blocks.attempt_number = archived_logs.attempt_number)`

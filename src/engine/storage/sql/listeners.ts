@@ -1,6 +1,5 @@
 import type { Logger } from '../../runtime/logger.ts'
 
-/** The listeners for one kind of store event. */
 export class Listeners<News> {
   readonly #listeners = new Set<(news: News) => void>()
   readonly #logger: Logger

@@ -44,7 +44,6 @@ interface DeliveryRow extends Omit<StoredDelivery, 'id'> {
   sequence: number
 }
 
-/** Changes of a webhook's counters within a write. */
 interface Counts extends Pick<WebhookRow, 'waiting' | 'dead' | 'dropped'> {
   delivered: number
 }

@@ -254,7 +254,6 @@ export function createQueue({ database, changes, timeline, counters, holds, chai
   }
 }
 
-/** Fields of an attempt that is about to be sent. */
 const NEW_ATTEMPT = {
   state: 'sending',
   result: null,

@@ -28,7 +28,6 @@ interface RunRow {
   nodeId: string
 }
 
-/** Figures read from the logs of runs, and their errors by group. */
 export function createReadings({
   database,
   errorGroups

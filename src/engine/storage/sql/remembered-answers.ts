@@ -109,7 +109,6 @@ export function createAnswers(database: Database) {
       const { changes } = keep.run(answer, scope, key)
       if (changes > 0) add(scope, 0, Buffer.byteLength(answer))
     },
-    /** Deletes expired answers, oldest first. */
     prune(nowMs: number, limit: number): number {
       const gone = prune.all(nowMs, limit)
       for (const { scope, bytes } of gone) add(scope, -1, -(bytes ?? 0))

@@ -137,7 +137,6 @@ export function largeBytesOfRow([, , , , , settings, args, env]: JobRow): number
 
 export type AttemptRow = Row<Attempt, 'stats'>
 
-/** The key of an attempt in a Map. */
 export const attemptKey = (jobId: JobId, number: AttemptNumber): string => `${jobId} ${number}`
 
 export function toAttempt(row: AttemptRow): Attempt {

@@ -343,7 +343,6 @@ export function createSqlStore({ driver, clock, logger, scheduleFlush = setImmed
     return result
   }
 
-  /** The read-only verbs of a part. */
   function reads<Part, Name extends keyof Part>(part: Part, ...names: Name[]) {
     return verbsOf(part, names, (work) => read(work))
   }
@@ -420,7 +419,6 @@ export function createSqlStore({ driver, clock, logger, scheduleFlush = setImmed
   }
 }
 
-/** The state that an audit log entry compares, before and after. */
 interface Noun {
   noun: string
   list(ids: readonly string[]): ({ id: string; name: string } & object)[]

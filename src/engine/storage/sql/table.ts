@@ -27,7 +27,6 @@ export function insertMany(table: string, given: Columns, conflict = '') {
 
 export interface Table<Thing> {
   all(): Thing[]
-  /** Inserts or replaces the whole row. */
   put(thing: Thing): void
   /** For a single-column key. False: there was no such row. */
   remove(key: string): boolean

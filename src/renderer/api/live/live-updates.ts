@@ -61,7 +61,6 @@ const projects: NounUpdates<'projects'> = {
 
 export type LiveUpdates = { readonly [N in Noun]: NounUpdates<N> }
 
-/** How a change of each noun affects cached results. */
 export const LIVE_UPDATES = {
   jobs,
   nodes,

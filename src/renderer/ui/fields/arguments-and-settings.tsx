@@ -11,7 +11,6 @@ interface ArgumentsAndSettingsProps {
   inherited: (kind: Kind) => ReactNode
 }
 
-/** The two groups of rows that each form of a job has. */
 export function ArgumentsAndSettings({ fields, names, inherited }: ArgumentsAndSettingsProps) {
   return (['args', 'settings'] as const).map((kind) => (
     <ValueRows

@@ -20,7 +20,6 @@ export interface Fields<Values> {
   within<Name extends keyof Values & (string | number)>(name: Name): Fields<Values[Name]>
 }
 
-/** The state of a form, whatever its values. */
 export interface FormState {
   readonly isDirty: boolean
   readonly isSaving: boolean
@@ -41,7 +40,6 @@ export interface FormOf<Values, Output> extends Fields<Values>, FormState {
 }
 
 interface FormOptions<Values, Output> {
-  /** Converts the fields' texts to what the contract accepts. */
   schema: z.ZodType<Output, Values>
   start: () => Values
   /** If it throws, the fields keep their text. */
@@ -148,7 +146,6 @@ export function useFormOf<Values extends object, Output>(options: FormOptions<Va
   }
 }
 
-/** The first problem of each field, by path. */
 export function problemsOf({ error }: z.ZodSafeParseResult<unknown>): Map<string, string> {
   const issues = (error?.issues ?? []).map(({ path, message }): [string, string] => [path.join('.'), message])
   return new Map(issues.filter(([path], index) => issues.findIndex(([other]) => other === path) === index))

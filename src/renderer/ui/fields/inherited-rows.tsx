@@ -10,7 +10,6 @@ interface InheritedRowsProps<Kind extends RowKind> {
   fields: Pick<Fields<Record<NoInfer<Kind>, FormRow[]>>, 'values' | 'change'>
   kind: Kind
   inherited: Inherited
-  /** Names that this run omits. */
   left?: readonly string[]
   /** Absent: single values cannot be omitted here. */
   onLeave?: ((left: string[]) => void) | undefined

@@ -3,7 +3,6 @@ import { defaultsOf, isPlaced, spiderDefaultsOf } from '../../../shared/job-defa
 import type { FormRow, RowKind } from './form-rows.ts'
 import { texts } from '../../../shared/texts/ui/shared.ts'
 
-/** Where an inherited value comes from. */
 export type Origin = 'project' | 'spider'
 
 export const ORIGIN_TEXTS: Record<Origin, string> = { project: texts.fromProjectDefault, spider: texts.fromSpider }
@@ -43,7 +42,6 @@ export function inheritedBy(settings: ProjectSettings | null, spiders: readonly 
   }
 }
 
-/** The inherited values that no row replaces. */
 export function notReplaced(inherited: readonly InheritedValue[], rows: readonly FormRow[]): InheritedValue[] {
   const replaced = new Set(rows.map(({ name }) => name.trim()))
   return inherited.filter(({ name }) => !replaced.has(name))

@@ -19,7 +19,6 @@ interface JobTargetProps {
 /** Above the input: below it, the open list would cover the error. */
 const ERROR_FIRST: InputWrapperProps['inputWrapperOrder'] = ['label', 'error', 'input', 'description']
 
-/** What to run: project, version and spiders. */
 export function JobTarget({ fields, projects, takesFocus = false }: JobTargetProps) {
   const { project: name, version, spiders } = fields.values
   const project = projects.find((each) => each.name === name)

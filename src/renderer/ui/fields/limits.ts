@@ -11,7 +11,6 @@ interface LimitField {
   readonly name: LimitName
   readonly label: string
   readonly unit: LimitUnit
-  /** A sensible value. */
   readonly example: string
   readonly text: string
 }

@@ -20,7 +20,6 @@ interface RetryFieldsProps {
   inherited?: RetryPolicy | null
 }
 
-/** When a failed or lost run is retried, with a summary in words. */
 export function RetryFields({ fields, inherited = null }: RetryFieldsProps) {
   const id = useId()
   const isAsked = fields.values.attempts.trim() !== ''

@@ -39,7 +39,6 @@ export function SchemaForm({ form, className = classes.form, gap, label, onEscap
 
 interface FormFootProps {
   form: FormState
-  /** The button's label: a verb and its object. */
   submit: string
   /** What saving will do, shown while all fields are valid. */
   says?: string
@@ -48,7 +47,6 @@ interface FormFootProps {
   children?: ReactNode
 }
 
-/** The end of a form dialog: why it was not saved, and the buttons. */
 export function FormFoot({ form, submit, says, isDisabled, onCancel, children }: FormFootProps) {
   return (
     <>

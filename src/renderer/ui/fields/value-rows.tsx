@@ -8,7 +8,6 @@ import classes from './value-rows.module.css'
 import { texts } from '../../../shared/texts/ui/shared.ts'
 
 interface ValueRowsProps<Name extends string> {
-  /** The form, and its field with the rows. */
   fields: Pick<Fields<Record<NoInfer<Name>, FormRow[]>>, 'values' | 'problem' | 'change'>
   name: Name
   kind: RowKind

@@ -23,7 +23,6 @@ export interface VirtualTableProps<Row> {
   rows: readonly Row[]
   rowId: (row: Row) => string
   columns: readonly Column<Row>[]
-  /** The row whose detail pane is open. */
   openId?: string | null
   /** Called on a click, or on Enter on the row under the cursor. */
   onOpen?: (row: Row) => void

@@ -12,7 +12,6 @@ export interface RulePreviewsParts {
   store: PastStore
   clock: Clock
   nodeOf: (id: NodeId) => StoredNode | undefined
-  /** Yields the event loop. */
   giveWay?: () => Promise<void>
 }
 

@@ -80,7 +80,6 @@ export function readRecorded(
   )
 }
 
-/** Errors that appeared or reappeared since then. */
 export async function readErrors(
   store: ErrorStore,
   filter: { project?: string | undefined } & OnlyProjects,

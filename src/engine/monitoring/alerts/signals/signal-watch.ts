@@ -253,7 +253,6 @@ export class SignalWatch {
     })
   }
 
-  /** For signals that are complete only some time after a start. */
   #reportOnceComplete(watch: AlertWatch, signals: () => Signal[]): void {
     const { alerts, clock } = this.#parts
     if (clock.monotonicMs() >= this.#completeAtMs) return this.#report(watch, signals)

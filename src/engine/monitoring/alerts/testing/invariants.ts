@@ -45,7 +45,6 @@ export function sentTooClose(sent: readonly AlertMessage[], { rules }: AlertSetu
   return problems
 }
 
-/** Messages beyond the limit of their channel, if channels do not change. */
 export function sentBeyondLimit(sent: readonly AlertMessage[], { channels }: AlertSetup): string[] {
   return sent.flatMap((message, index) => {
     const { channelId, atMs, firing, resolved } = message

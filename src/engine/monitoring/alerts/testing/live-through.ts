@@ -7,7 +7,6 @@ import { FLAP_WINDOW_MS } from '../recent-ends.ts'
 import { changed, signalOf, type Step, STORY_BEGINS_MS, thingOf, type StorySignal } from './alert-story.ts'
 import { type PlainEpisode, type PlainMessage, PlainModel } from './plain-model.ts'
 
-/** The rows that the store keeps of alerts, as JSON. */
 class KeptRows {
   readonly #episodes = new Map<string, string>()
   readonly #groups = new Map<string, string>()
@@ -34,7 +33,6 @@ class KeptRows {
 }
 
 export interface Lived {
-  /** With the setup at that time. */
   sent: (AlertMessage & { setup: AlertSetup })[]
   /** The first difference; null: none. */
   problem: string | null

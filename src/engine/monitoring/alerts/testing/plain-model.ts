@@ -47,7 +47,6 @@ export class PlainModel {
   episodes: PlainEpisode[] = []
   messages: PlainMessage[] = []
   #groups: PlainGroup[] = []
-  /** All messages ever sent. */
   #sent: { channel: string; atMs: number }[] = []
   #signals: Signal[] = []
   #setup: AlertSetup
