@@ -4,7 +4,7 @@
  */
 export interface Fragments {
   /**
-   * Joins a table that is looked up for each earlier row. PostgreSQL finds that order; SQLite needs to be told
+   * Joins a table with one lookup per earlier row. PostgreSQL finds that order; SQLite needs the keyword
    * (https://sqlite.org/optoverview.html).
    */
   readonly thenJoin: string
