@@ -20,7 +20,7 @@ const LANES = 40
 
 /**
  * 1,000 nodes with eight running jobs each; 200 runs end per second and others take their place, so every node is
- * polled each second. The bound is a bare poller that keeps a fleet as busy out of the same queue: the same requests,
+ * polled each second. The bound is a bare poller that does the same work from the same queue: the same requests,
  * as many logs of running jobs copied, the same log ends read, the same states of the same jobs written.
  */
 export function run(): Promise<Figure[]> {

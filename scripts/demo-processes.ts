@@ -13,7 +13,7 @@ export interface LivingDemo {
   port: number
   /** The demo's own process; null: it was killed before it could stop its servers. */
   pid: number | null
-  /** Its servers that still run. Each leads a process group, which its spiders belong to. */
+  /** Its servers that are still running. Each leads a process group that includes its spiders. */
   servers: readonly DemoProcess[]
 }
 

@@ -64,20 +64,15 @@ describe('docs/promises.md', () => {
   })
 
   it.each([
-    [
-      'Poll interval of a node',
-      [
-        'nodes/observer.ts BUSY_INTERVAL_MS',
-        'nodes/observer.ts IDLE_INTERVAL_MS',
-        'nodes/observer.ts DOWN_INTERVAL_MAX_MS'
-      ]
-    ],
-    [
-      '`daemonstatus.json`; lists',
-      ['daemonStatusMs', 'listJobsMs', 'scheduleMs', 'eggMs', 'logMs', 'otherMs'].map(
-        (name) => `nodes/scrapyd/scrapyd-client.ts ${name}`
-      )
-    ],
+    ['Poll interval of a node that has jobs', ['nodes/observer.ts BUSY_INTERVAL_MS']],
+    ['Poll interval of an idle node', ['nodes/observer.ts IDLE_INTERVAL_MS']],
+    ['Poll interval of a node that does not respond', ['nodes/observer.ts DOWN_INTERVAL_MAX_MS']],
+    ['Timeout for `daemonstatus.json`', ['nodes/scrapyd/scrapyd-client.ts daemonStatusMs']],
+    ['Timeout for a list of jobs', ['nodes/scrapyd/scrapyd-client.ts listJobsMs']],
+    ['Timeout for `schedule.json`', ['nodes/scrapyd/scrapyd-client.ts scheduleMs']],
+    ['Timeout for an egg upload', ['nodes/scrapyd/scrapyd-client.ts eggMs']],
+    ['Timeout for a chunk of a log', ['nodes/scrapyd/scrapyd-client.ts logMs']],
+    ['Timeout for anything else', ['nodes/scrapyd/scrapyd-client.ts otherMs']],
     [
       'An uncertain job is proved absent',
       [

@@ -38,7 +38,7 @@ export const session = {
   }
 }
 
-/** The app's own response for one of its URLs (browser form); null for other schemes. */
+/** The app's response to one of its URLs, given as the browser writes it; null for other schemes. */
 export async function answerFromApp(method: string, browserUrl: string): Promise<Response | null> {
   const handler = handlers.get(schemeOf(browserUrl) ?? '')
   return handler ? handler(new Request(toAppUrl(browserUrl), { method })) : null

@@ -40,7 +40,7 @@ type FromStandIn =
   | { kind: 'browser'; endpoint: string }
   | { kind: 'evaluated'; id: number; value?: unknown; error?: string }
 
-/** The address that the page sees, in the form of the shell that it runs on. */
+/** The page's URL: Electron's own scheme, or the stand-in's https host. */
 export function appUrl(kind: Desktop['kind'], path = ''): string {
   return (kind === 'electron' ? 'scrapdeck-app://app/' : 'https://scrapdeck-app.app.localhost/') + path
 }

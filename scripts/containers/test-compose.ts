@@ -146,7 +146,7 @@ async function drive(compose: Compose, secrets: string, named: string | null, no
   if (code !== 0) throw new Error(`The demo failed. ${outputs(compose)}`)
 }
 
-/** Stops a service with the signal of the file; it must end in time, with exit code 0. */
+/** Stops each service with the signal set in the Compose file; it must exit in time with code 0. */
 async function stopInOrder(compose: Compose): Promise<void> {
   for (const service of compose.services.toReversed()) {
     const code = await pods!.stop(service)

@@ -36,7 +36,7 @@ export async function runCopyBlobs(
   return counts
 }
 
-/** Accepts the directory of this machine's service as in its option. */
+/** A plain path is a data directory, unless it is this service's blob directory, which the option also accepts so. */
 function placeOf(text: string, blobsDirectory: string | null): string {
   if (isS3Address(text) || isFileUrl(text)) return text
   const path = resolve(text)

@@ -169,7 +169,7 @@ interface JobList {
   schedules: Map<string, string>
 }
 
-/** Reads the names in parallel, and not for --json: a request takes as long as everything else in a command. */
+/** Reads the names in parallel, and skips them for --json: one request takes as long as the rest of the command. */
 async function readList({ client, flags }: Session, filter: JobFilter, most: number): Promise<JobList> {
   const nameless = new Map<string, string>()
   if (flags.json === true) return { ...(await readNewest(client, filter, most)), nodes: nameless, schedules: nameless }

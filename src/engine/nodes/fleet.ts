@@ -92,7 +92,7 @@ export interface FleetEvents {
 
 // One failed poll can be a lost packet.
 const FAILURES_UNTIL_DOWN = 2
-// Clients receive the time of the last response this rarely if nothing else changed.
+// If nothing else changed, clients get the time of the last response only this often.
 const PUBLISH_ANYWAY_MS = 60_000
 
 // At startup all nodes are added at once. With these figures, 5,000 nodes are polled within three seconds.

@@ -98,7 +98,7 @@ export class Inventories {
     const quota = new InventoryQuota()
     const askedAtMs = clock.nowMs()
     const names = quota.take('projects', await eggTarget.listProjects(), (name) => problemOfPathPart(name) === null)
-    // Recorded first, so that new names get the room of removed ones even if the node fails half-way.
+    // Recorded first, so that removed names make room for new ones even if the node fails halfway.
     await projects.recordProjectsOnNode(stored.id, names, askedAtMs)
     for (const project of names) {
       // Removing a node waits for its open requests, not for its whole inventory.

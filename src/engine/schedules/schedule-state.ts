@@ -93,7 +93,7 @@ export function findNext(state: ScheduleState): void {
   try {
     if (state.next !== null) state.following = moments.next(state.next.nominalMs)
   } catch (error) {
-    // The next moment can fire; the search after it reports the problem.
+    // The next moment can still fire. The problem is reported when the one after it is searched for again.
     problemIn(error)
   }
 }

@@ -180,7 +180,7 @@ function* itemsOf(template: RunTemplate, texts: Texts): Generator<RunItem> {
     ([field, choices]) => [field, choices.map((text) => expand(field, text))] as const
   )
   const combinations = matrix.reduce((product, [, choices]) => product * choices.length, 1)
-  // What a template leaves at its default may come from the defaults of the project or spider.
+  // Values that the template does not set are omitted, so that the defaults of the project or spider apply.
   const placement = {
     ...(priority !== 0 && { priority }),
     ...((nodeId !== null || tags.length > 0) && { nodeId, tags })

@@ -7,7 +7,7 @@ export const ENGINE_LOCK = 20_261_127
 export interface LeaseTable {
   /** This machine's address as the database sees it. null: a local socket. */
   clientAddress(): Promise<string | null>
-  /** A value that all engines must share: that of the first engine that named one. */
+  /** Returns the value of `name` that all engines share: whichever the first engine set. */
   common(name: string, value: string): Promise<string>
   /** `wantsLock`: also takes the lock if it is free. */
   look(options: { wantsLock: boolean }): Promise<SeenLease>

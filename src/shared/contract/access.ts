@@ -19,7 +19,7 @@ const ProjectRoles = z.record(ProjectName, GivenRole).refine((all) => Object.key
 })
 const ShownProjectRoles = z.record(AnyProjectName, ShownRole)
 
-/** Roles in node groups: each is the nodes with one tag. */
+/** Roles in node groups. A group is all nodes with one tag. */
 const NodeGroupRoles = z
   .record(NodeTag, z.enum(NODE_GROUP_ROLES))
   .refine((all) => Object.keys(all).length <= 200, { error: 'There can be roles in 200 node groups' })

@@ -80,7 +80,7 @@ export const ErrorFilter = z.object({
   project: z.string().max(200).optional(),
   spider: z.string().max(200).optional(),
   version: z.string().max(200).optional(),
-  /** Only errors that this version logged first. */
+  /** Only errors that first appeared in this version. */
   firstVersion: z.string().max(200).optional(),
   nodeId: NodeId.optional(),
   text: z.string().max(200).optional()

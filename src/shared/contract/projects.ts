@@ -28,7 +28,7 @@ export const Version = z.object({
   /** null: not listed yet (there is no Python here, and no node has listed them). */
   spiders: z.array(z.string()).nullable(),
   createdAtMs: z.number(),
-  /** Set if nodes with Scrapyd before 1.4 and later ones order it differently among their versions. */
+  /** Set if nodes with Scrapyd before 1.4 and nodes with a later release sort this version differently. */
   orderWarning: z.string().nullable(),
   deployments: z.array(Deployment)
 })

@@ -121,7 +121,7 @@ export const Firing = z.object({
   /** The code of `text`, such as `firing.superseded` (shared/texts); absent: an older server. */
   code: z.string().optional(),
   params: z.record(z.string(), z.unknown()).optional(),
-  /** Consecutive missed times can share a row: their number. */
+  /** The number of consecutive missed times that share this row. */
   count: z.number().int(),
   jobIds: z.array(JobId),
   /** Combined outcome of its jobs so far, for the run bars. */

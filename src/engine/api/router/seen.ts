@@ -187,7 +187,7 @@ export async function seenJob<One extends Job>(job: One, seen: Seen, reads: JobR
 
 const BY_A_CHAIN = say('timeline.queued_by_chain', { jobId: null, chain: null, spider: null, outcome: null })
 
-/** The timeline of a visible job. It names a chain only together with the job that the chain watched. */
+/** The timeline of a visible job. If the job that a chain watched is hidden, so is the chain. */
 export async function seenTimeline(timeline: Transition[], seen: Seen, reads: JobReads): Promise<Transition[]> {
   if (seen === null) return timeline
   const inEvidence = ({ evidence }: Transition) =>

@@ -174,7 +174,7 @@ export const nameOfRow = (row: FileOfRow): string =>
     ? `eggs/${row.sha256}`
     : archiveName(row.jobId, row.number, row.kind === 'items' ? 'items' : 'logs')
 
-/** The log of a run that came back is replaced under its name: the version that matches the row is needed. */
+/** If a lost run turns up again, its log is replaced under the same name, so the size must match the row. */
 function findHeld(held: HeldFiles, row: FileOfRow): HeldFile | null {
   const { sizeBytes } = row
   const sealed = held.find(`blobs/${nameOfRow(row)}${SEALED}`, (file) => {

@@ -21,7 +21,7 @@ export type Stamp = z.infer<typeof Stamp>
 export const OpenMessage = z.object({
   protocol: z.number().int(),
   session: Stamp.shape.session,
-  /** Identifies the journal on the node's disk. Another journal has forgotten everything. */
+  /** Identifies the journal on the node's disk. If it changes, the node started a new journal and remembers nothing. */
   instance: z.string().regex(/^[0-9a-f]{32}$/),
   lastEpoch: z
     .number()

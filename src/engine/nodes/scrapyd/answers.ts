@@ -89,7 +89,7 @@ function listsOf<T extends z.ZodType>(job: T) {
   return z.object({ pending: z.array(job), running: z.array(job), finished: z.array(job) })
 }
 
-/** Old jobs are dropped once there are more of them than listed ones, plus this many. */
+/** Jobs that are no longer listed are dropped once they outnumber the listed ones by more than this. */
 const FORGOTTEN_KEPT = 100
 
 /**

@@ -13,11 +13,11 @@ export function toStoredFigures(figures: LogFigures): StoredFigures {
     const isCount = (name === 'pages' || name === 'items') && value === 0
     return isNothing(held) && !isCount ? [] : [[name, held] as const]
   })
-  // One point contains no more than the figures themselves.
   const isOwnFormat = format !== null && format.kind !== 'scrapy'
   return {
     ...Object.fromEntries(kept),
     ...(isOwnFormat && { format }),
+    // A series of one point adds nothing to the figures.
     ...(series !== null && series.pages.length > 1 && { series })
   }
 }

@@ -43,8 +43,8 @@ export class IncomingFile implements AsyncDisposable {
 }
 
 /**
- * Uploads, written to disk as they arrive, because an egg may have 200 MB. The directory is private and emptied at the
- * start: its files belong to requests in progress.
+ * Uploads, written to disk as they arrive, because an egg may be 200 MB. The directory is private and emptied on
+ * startup: its files belong to requests in progress.
  */
 export class IncomingFiles {
   readonly #directory: string

@@ -27,7 +27,7 @@ const MISSING_IN_TYPES = { max_pipeline: 10_000 }
 const client = (onclose: () => void) =>
   postgres(url, {
     max: 1,
-    // The store decides, because it must know whether a transaction is lost.
+    // Never close an idle connection here: only the store knows whether a transaction would be lost.
     idle_timeout: 0,
     max_lifetime: null,
     connect_timeout: connectSeconds,

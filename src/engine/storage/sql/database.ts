@@ -37,7 +37,7 @@ export interface ManySql {
   /** Another table that `sql` reads, as in WITH. */
   with?: string
   given: Columns
-  /** Most cells are the same in all rows: those are sent once. */
+  /** The rows are alike in most columns: such values are sent only once. */
   isAlike?: boolean
 }
 export type Many<Row = unknown[]> = (rows: readonly Cell[][]) => () => Row[]

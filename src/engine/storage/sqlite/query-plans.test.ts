@@ -74,7 +74,7 @@ const PLAN_OF_LIST: Record<string, RegExp> = {
   byJobid: /^SEARCH jobs USING INDEX jobs_by_own_jobid /
 }
 
-/** The plan decides about a query, not its speed on the few rows of a test. */
+/** Checks the plan, because speed on a test's few rows says nothing. */
 describe('query plans', () => {
   let temporary: TemporaryStore
   let database: Database

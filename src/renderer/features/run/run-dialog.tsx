@@ -241,7 +241,7 @@ function withKnownProject(form: RunTexts, projects: readonly Project[]): RunText
   return { ...form, project: projects.length === 1 ? projects[0]!.name : null, spiders: [], version: null }
 }
 
-/** After a change of project or spider, a default that the user left out may no longer have a row. */
+/** Keeps only those excluded defaults that still exist for the chosen project and spider. */
 function withKnownLeft({ withoutDefaults = [], ...run }: RunInput, inherited: Inherited): RunInput {
   const left = stillInherited(withoutDefaults, inherited)
   return left.length === 0 ? run : { ...run, withoutDefaults: left }

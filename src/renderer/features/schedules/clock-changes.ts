@@ -22,7 +22,7 @@ const AHEAD_MS = 370 * DAY_MS
 /** More runs than this on one day add no information. */
 const RUNS_LOOKED_AT = 2_000
 
-/** The next clock changes within a year, at most two, with what happens to the runs of their day. */
+/** The next clock changes within a year, at most two, and what each does to that day's runs. */
 export function clockChangesOf(timing: ScheduleTiming, fromMs: number): ClockChange[] {
   const found: ClockChange[] = []
   let stretch = stretchAt(timing.zone, fromMs)

@@ -384,7 +384,8 @@ function moveFor(
     message: say('timeline.ended_on_node'),
     evidence,
     details: {
-      // It ended before it was seen running. Without a start time from the node, the log has the duration.
+      // It ended before it was seen running. If the node gave no start time, leave it out: the duration comes from the
+      // log.
       ...(one.startedAtMs === null && trueTime(startTime, clock) !== null ? { startedAtMs } : {}),
       exitCode: exit?.code ?? null,
       signal: exit?.signal ?? null,

@@ -130,8 +130,8 @@ export class Isolation {
   }
 
   /**
-   * Wraps a command that runs foreign code, such as the installation of packages. `name` gets a user who can write only
-   * to `directory`, and owns it until `takeBack`.
+   * Wraps a command that runs foreign code, such as the installation of packages. The command runs as the user of
+   * `name`, who can write only to `directory` and owns it until `takeBack`.
    */
   async command(
     name: string,

@@ -190,7 +190,7 @@ export class MadeEnvironment {
     await remove(this.directory)
   }
 
-  /** First ends processes that the build left behind: they could replace the directory by a link to our files. */
+  /** First ends processes that the build left behind: they could replace the directory with a link to our files. */
   async #remove(build: string): Promise<void> {
     await this.#isolation.takeBack(this.#user, build)
     await remove(build)

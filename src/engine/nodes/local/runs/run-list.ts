@@ -212,7 +212,7 @@ export class RunList {
     try {
       return await acceptRun(this.#runsDirectory, spec)
     } catch (error) {
-      // Most likely a full disk. What was begun must not start after the next open.
+      // Most likely the disk is full. Remove the half-written run, or it would start the next time the runs are opened.
       await removeRun(directory)
       throw error
     }

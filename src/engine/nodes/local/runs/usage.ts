@@ -31,7 +31,7 @@ export function sumUsage<T extends RunProcesses>(rows: readonly ProcessRow[], ru
   function ownerOf(row: ProcessRow): T | null {
     const known = owners.get(row.pid)
     if (known !== undefined) return known
-    // Set before the parents are checked: a table that was read over some time can contain a cycle.
+    // Set before following the parents: the process table is not read in one instant, so it can contain a cycle.
     owners.set(row.pid, null)
     const owner = findOwner(row)
     owners.set(row.pid, owner)

@@ -228,7 +228,7 @@ export class WarmPool {
     return parent.checked.problem
   }
 
-  /** Until it is ready or has ended, or `waitMs` is over. */
+  /** Waits until the parent is ready or has ended, for at most `waitMs`. */
   async #waitFor(parent: Parent): Promise<void> {
     const { waitMs = 0 } = this.#options
     if (waitMs > 0) await within(this.#clock, waitMs, parent.warmed.promise, () => {})

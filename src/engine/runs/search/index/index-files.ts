@@ -26,7 +26,7 @@ import { FILTER_BITS, FILTER_BYTES } from './block-filter.ts'
  * (`12.rows`) and grows. A full segment is converted to one row per bit (`12.bits`), so that a search reads one short
  * row per bit instead of a part of every block. Reads and writes are synchronous, so use it in threads.
  *
- * Losing these files loses no data: a block whose filter is missing or damaged is always searched.
+ * Losing any of this loses no data: a block whose filter is missing or damaged is always searched.
  */
 export const SEGMENT_BLOCKS = 1_024
 const SLICE_BYTES = SEGMENT_BLOCKS / 8

@@ -188,7 +188,10 @@ export class SealedBlobStore implements BlobStore {
   }
 }
 
-/** A stream that is destroyed before it is read has no reader for its error, so it is abandoned at the next piece. */
+/**
+ * Stops at the next piece instead of destroying the stream: if it were destroyed before anyone reads it, nothing would
+ * handle its error.
+ */
 async function* unlessAborted(content: Readable, signal: AbortSignal): AsyncGenerator<Uint8Array> {
   for await (const piece of content as AsyncIterable<Uint8Array>) {
     signal.throwIfAborted()

@@ -365,7 +365,7 @@ function useFleetSearch(query: FleetQuery | null) {
   return {
     ...state,
     stop: () => running.current?.abort(),
-    /** Where the last search ended. */
+    /** Continues where the last search ended. */
     goOn: () => query !== null && void start(query, state)
   }
 }

@@ -44,7 +44,7 @@ interface OftenDay {
 export const OFTEN_FROM = 7
 const HOUR_MS = 3_600_000
 
-/** Monday to Sunday around a day; today if it is absent or invalid. */
+/** The week, Monday to Sunday, that contains `day` (today if absent or invalid). */
 export function daysOfWeek(day: string | undefined, nowMs: number, utc: boolean): Day[] {
   const wanted = day === undefined ? Number.NaN : Date.parse(`${day}T12:00:00Z`)
   const noon = Number.isNaN(wanted) ? Date.parse(`${dateOf(nowMs, utc)}T12:00:00Z`) : wanted
