@@ -1,6 +1,6 @@
 // Values with which code compares and computes, without zod or operations, so that a start does not load those.
 
-/** Reasons of attempts that code compares. They are stored, so they must not change. */
+/** Texts of reasons that code compares. Rows of before codes have only the text, so they must not change. */
 export const ATTEMPT_REASONS = { givenUp: 'given up', takenBack: 'taken back', nodeRemoved: 'node removed' } as const
 
 /** The limit of one read, and how far from the end a read can begin. */

@@ -20,7 +20,7 @@ const NOUNS = Object.entries({
   to: 'engine',
   path: 'path'
 })
-/** What `id` and `name` mean in these groups of operations. */
+/** What `id` and `name` mean in these groups of operations, or in a single one. */
 const NOUN_OF_GROUP: Readonly<Record<string, string>> = {
   jobs: 'job',
   nodes: 'node',
@@ -35,7 +35,16 @@ const NOUN_OF_GROUP: Readonly<Record<string, string>> = {
   groups: 'group',
   tokens: 'token',
   roles: 'role',
-  crawlOrders: 'crawl'
+  crawlOrders: 'crawl',
+  alerts: 'alert',
+  alertRules: 'alert rule',
+  alertSilences: 'silence',
+  alertChannels: 'channel',
+  items: 'export',
+  findings: 'job',
+  sessions: 'session',
+  'secondFactors.removePasskey': 'passkey',
+  'secondFactors.reset': 'user'
 }
 const OWN = new Set(['id', 'ids', 'name'])
 
@@ -68,7 +77,7 @@ export function targetsOf(operation: string, input: unknown): Targets {
     if (!Object.hasOwn(input, field)) continue
     const value = (input as Record<string, unknown>)[field]
     if (field === 'project' && typeof value === 'string') found.project = readable(value, PROJECT_MAX)
-    const noun = OWN.has(field) ? (NOUN_OF_GROUP[group] ?? known) : known
+    const noun = OWN.has(field) ? (NOUN_OF_GROUP[operation] ?? NOUN_OF_GROUP[group] ?? known) : known
     if (!Array.isArray(value)) add(noun, value)
     else {
       for (const one of value.slice(0, TARGETS_MAX)) add(noun, one)

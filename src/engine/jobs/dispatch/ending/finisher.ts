@@ -118,7 +118,7 @@ export class Finisher {
     }
   }
 
-  /** Reads, judges and archives the log; returns a function that writes the end. */
+  /** Reads and archives the log; the returned function judges the run and writes its end. */
   async #prepareEnd(node: FleetNode, one: LiveAttempt, failures: Failures): Promise<() => Promise<void>> {
     const { archive, collector, store } = this.#context
     const { tail, problem } = await this.#readTailOrGiveUp(node, one, failures)
