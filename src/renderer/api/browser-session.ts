@@ -1,7 +1,7 @@
-/** In a browser, access is a session that can end; the desktop's own window has none. */
+/** In a browser, the user is logged in with a session that can end; the desktop's window has no session. */
 export const hasBrowserSession = (): boolean => window.scrapdeck === undefined
 
-/** Ends this browser's session and its streams, and shows the login page, or that of the identity provider. */
+/** Ends this browser's session and its streams, then shows Scrapdeck's login page or the identity provider's. */
 export async function logOut(): Promise<void> {
   // The response redirects to the login page; in any case, that page shows whether the session has ended.
   const response = await fetch(urlOf('logout'), { method: 'POST', redirect: 'manual' })

@@ -6,7 +6,8 @@ const PAGE_ROWS = 500
 export const BULK_MAX = 10_000
 
 /**
- * Reads the matching jobs, newest first, up to the size of a bulk; `onPage` receives the count so far and can stop it.
+ * Reads the matching jobs, newest first, at most `BULK_MAX`; `onPage` receives the count so far and can stop the
+ * reading.
  */
 export async function readJobs(client: Client, filter: JobFilter, onPage?: (count: number) => boolean): Promise<Job[]> {
   const jobs: Job[] = []

@@ -50,13 +50,13 @@ function withPermissions(me: Me): Me {
 
 export interface May {
   may: boolean
-  /** Why the user may not, as a sentence for a tooltip. */
+  /** Why the user lacks the permission, as a sentence for a tooltip. */
   why: string | null
 }
 
 /**
- * Whether the user of this page has this permission. True until it is known, so that an owner's buttons do not appear
- * late; the engine decides anyway.
+ * Whether the user of this page has this permission. True until the user is loaded, so that an owner's buttons do not
+ * appear late; the engine checks each call anyway.
  */
 export function useMay(needed: Permission, where: Where = 'somewhere'): May {
   const { data: me } = useMe()
@@ -88,7 +88,7 @@ export function useOwnNodeGroups(): readonly string[] | null {
   )
 }
 
-/** Whether the user of this page only has roles in node groups, and so may see neither projects nor jobs. */
+/** Whether the user of this page only has roles in node groups and therefore can see neither projects nor jobs. */
 export function useSeesNodesOnly(): boolean {
   const permissions = useMe().data?.permissions
   return permissions !== undefined && permissions.everywhere === null && Object.keys(permissions.projects).length === 0

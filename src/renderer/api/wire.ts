@@ -29,12 +29,12 @@ declare global {
  */
 export const engineOfPage = (): string => new URLSearchParams(window.location.search).get('engine') ?? LOCAL_ENGINE
 
-/** A MessagePort in the desktop; HTTP relative to `/ui/` in a browser. */
+/** Connects through a MessagePort in the desktop, and through HTTP relative to `/ui/` in a browser. */
 export async function connectWire(): Promise<Client> {
   if (window.scrapdeck) {
     return createORPCClient(new PortLink({ port: await receivePort(window.scrapdeck, engineOfPage()) }))
   }
-  // A call made while the page closes must outlive it.
+  // A call made while the page is closing must outlive the page.
   let isLeaving = false
   window.addEventListener('pagehide', () => (isLeaving = true), { capture: true })
   window.addEventListener('pageshow', () => (isLeaving = false))

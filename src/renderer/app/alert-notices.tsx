@@ -31,7 +31,7 @@ function Shown() {
 
 type ToShow = Pick<AlertNotice, 'title' | 'body' | 'groupId' | 'severity'>
 
-/** Outside the page only if it is not visible and the user has allowed it. */
+/** As a browser notification only if the page is not visible and the user has allowed it; otherwise inside the page. */
 function show({ title, body, groupId, severity }: ToShow, open: () => void): void {
   if (document.visibilityState === 'visible' || notificationPermission() !== 'granted') {
     return notifyLink(`${title}. ${body.replaceAll('\n', ' · ')}`, texts.openNotice, open)
@@ -44,6 +44,6 @@ function show({ title, body, groupId, severity }: ToShow, open: () => void): voi
   }
 }
 
-/** The permission so far. Browsers refuse notifications over plain HTTP, except on localhost. */
+/** The current permission. Browsers refuse notifications over plain HTTP, except on localhost. */
 export const notificationPermission = (): NotificationPermission =>
   window.isSecureContext && 'Notification' in window ? Notification.permission : 'denied'

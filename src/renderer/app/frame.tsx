@@ -55,7 +55,7 @@ export function Frame() {
     { key: 'mod+k', label: texts.paletteLabel, run: () => spotlight.toggle() },
     ...(mayRun ? [{ key: 'r', label: texts.runSpiders, run: () => openRunDialog() }] : []),
     ...SCREENS.map(({ to, word }, index) => ({
-      // The tenth is 0, as on a keyboard.
+      // The key for the tenth screen is 0, as on a keyboard.
       key: String((index + 1) % 10),
       label: word,
       run: () => void navigate({ to })

@@ -3,8 +3,8 @@ type Load<Module> = () => Promise<Module>
 const loads: Load<unknown>[] = []
 
 /**
- * Loads the code of a part of the app and retries until it succeeds: after one rejection it would stay broken until a
- * reload, and the service may just be restarting. All parts are registered for `loadAhead`.
+ * Loads the code of one part of the app, and retries until it succeeds: otherwise one failure, perhaps while the
+ * service restarts, would leave the part broken until a reload. All parts are registered for `loadAhead`.
  */
 export function loadPatiently<Module>(load: Load<Module>, retryAfterMs = 1000): Load<Module> {
   const patient = async () => {
@@ -22,8 +22,8 @@ export function loadPatiently<Module>(load: Load<Module>, retryAfterMs = 1000): 
 }
 
 /**
- * Preloads every part while the service is up, so that each opens at once, even when the service is down later. One at
- * a time, each when the page has nothing else to do; none over a connection that its user pays for or that is slow.
+ * Preloads every part while the service is up, so that each opens at once, even if the service is down later. Loads one
+ * at a time, when the page is idle, and none over a metered or slow connection.
  */
 export async function loadAhead(): Promise<void> {
   const { connection } = navigator as { connection?: { saveData: boolean; effectiveType: string } }

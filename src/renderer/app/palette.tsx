@@ -306,7 +306,7 @@ function useSchedules(text: string): Entry[] {
     id: `schedule ${schedule.id}`,
     group: texts.schedules,
     label: schedule.name,
-    // Matched by the engine, which also searches what the schedule runs.
+    // The engine finds the matches, because it also searches what the schedule runs.
     words: texts.scheduleWords(text),
     note: schedule.paused ? texts.schedulePaused : schedule.zone,
     icon: <IconCalendarTime size={16} />,

@@ -145,7 +145,7 @@ export function createAppRouter(history: RouterHistory) {
     history,
     parseSearch: parseAddress,
     stringifySearch: formatAddress,
-    // Hovering over a link is reason enough to fetch the code of its screen.
+    // Hovering over a link preloads the code of its screen.
     defaultPreload: 'intent',
     defaultPendingMs: 150,
     defaultPendingComponent: () => <RowsSkeleton />,

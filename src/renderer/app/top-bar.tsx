@@ -83,7 +83,7 @@ function RunButton() {
     <Tooltip label={away} disabled={away === null}>
       <Button
         variant="filled"
-        // Not `disabled`: the keyboard must reach the reason.
+        // Not `disabled`, so that keyboard users can reach the button and read the reason.
         data-disabled={away !== null || undefined}
         aria-disabled={away !== null}
         onClick={() => away === null && openRunDialog()}
@@ -129,7 +129,7 @@ function PauseSwitch() {
         disabled={!known}
         loading={pending}
         aria-pressed={paused}
-        // Not `disabled`: the keyboard must reach the reason.
+        // Not `disabled`, so that keyboard users can reach the button and read the reason.
         data-disabled={why !== null || undefined}
         aria-disabled={why !== null}
         onClick={() => why === null && toggle()}

@@ -8,8 +8,8 @@ import classes from './frame.module.css'
 import { texts } from '../../shared/texts/ui/app.ts'
 
 /**
- * Files dropped anywhere go to the component that accepts them, else to the projects screen, which deploys them.
- * Without the role for that they are caught as well: a browser would open them in place of the app.
+ * Files dropped anywhere go to the component that accepts them, otherwise to the projects screen, which deploys them.
+ * They are caught even if the user may not deploy: a browser would open them in place of the app.
  */
 export function WindowDropZone() {
   const navigate = useNavigate()

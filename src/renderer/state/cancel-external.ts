@@ -5,7 +5,7 @@ import { cancelSoon } from '../ui/cancel-grace.tsx'
 import { notifyDone, notifyError } from '../ui/notify.tsx'
 import { texts } from '../../shared/texts/ui/shared.ts'
 
-/** Names on a node may contain any characters. */
+/** The name of an external job, safe to show: names on a node may contain any characters. */
 export const externalName = ({ project, spider }: Pick<NodeRun, 'project' | 'spider'>): string =>
   showUnseen(`${project}/${spider}`)
 

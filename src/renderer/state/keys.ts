@@ -58,7 +58,7 @@ export function HoldKeys(): null {
     held ??= []
     return () => {
       holders -= 1
-      // The effects of the new screen run after the clean-up of the old one.
+      // The new screen's effects run after the old screen's clean-up, so wait for them.
       setTimeout(replayNext, 0)
     }
   }, [])
@@ -81,7 +81,7 @@ function replay(event: KeyboardEvent): void {
   if (at instanceof HTMLInputElement && isTyping(at)) {
     if (event.key.length > 1) at.dispatchEvent(new KeyboardEvent('keydown', { key: event.key, bubbles: true }))
     else {
-      // React does not notice a value that is only assigned.
+      // React ignores a value that is assigned directly, so this calls the native setter.
       Object.getOwnPropertyDescriptor(HTMLInputElement.prototype, 'value')!.set!.call(at, at.value + event.key)
       at.dispatchEvent(new Event('input', { bubbles: true }))
     }

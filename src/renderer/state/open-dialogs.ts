@@ -14,7 +14,7 @@ export const useRunDialog = create<RunDialogState>(() => ({ prefill: null }))
 export const openRunDialog = (prefill: RunPrefill = {}) => useRunDialog.setState({ prefill })
 export const closeRunDialog = () => useRunDialog.setState({ prefill: null })
 
-/** What the editor of alert rules opens with: a rule that there is, or what a new one begins with. */
+/** What the editor of alert rules opens with: an existing rule, or the initial values of a new one. */
 export type AskedRule = { rule: AlertRule } | { prefill: Partial<AlertRuleSettings> }
 
 /** null while the editor is closed. */

@@ -6,7 +6,7 @@ interface RemoteEngines {
   /** null: not in the desktop, or not known yet. */
   engines: RemoteEngine[] | null
   appVersion: string | null
-  /** The remote engine that this page shows; null: its own. */
+  /** The remote engine that this page shows; null: the page's own engine. */
   current: RemoteEngine | null
   /** The dialog that adds an engine, or edits this one. */
   dialog: 'add' | RemoteEngine | null
@@ -29,7 +29,7 @@ export const useEngineAway = (): string | null =>
       : null
   )
 
-/** Whether the engine of this page has an operation; an older one may not. */
+/** Whether the engine of this page has an operation; an older engine may lack it. */
 export const useHasOperation = (): ((operation: string) => boolean) => {
   const lacks = useRemoteEngines(({ current }) => current?.lacks)
   return (operation) => lacks === undefined || !lacks.includes(operation)

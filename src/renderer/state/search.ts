@@ -42,7 +42,7 @@ export const parseJobsSearch = (raw: Raw) => ({
   job: textOf<JobId>(raw['job'], JOB_ID_PATTERN),
   /** The tab of the detail pane. */
   tab: textOf(raw['tab']),
-  /** Only jobs that this schedule made. */
+  /** Only jobs from this schedule. */
   schedule: textOf<ScheduleId>(raw['schedule'], RANDOM_ID_PATTERN),
   /** Only jobs that were queued for this user. */
   user: textOf(raw['user'])
@@ -102,7 +102,7 @@ export const parseErrorsSearch = (raw: Raw) => ({
   project: textOf<ProjectName>(raw['project']),
   spider: textOf(raw['spider']),
   version: textOf(raw['version']),
-  /** Only errors that this version logged first. */
+  /** Only errors that first appeared in this version. */
   since: textOf(raw['since']),
   node: textOf<NodeId>(raw['node'], NODE_ID_PATTERN),
   text: textOf(raw['text'])
@@ -124,7 +124,7 @@ export const parseAlertRulesSearch = (raw: Raw) => ({
 
 export type AlertSilencesSearch = Partial<ReturnType<typeof parseAlertSilencesSearch>>
 export const parseAlertSilencesSearch = (raw: Raw) => ({
-  /** What is being added; a window repeats. */
+  /** What is being added: a silence, or a repeating window. */
   add: (['silence', 'window'] as const).find((add) => add === raw['add'])
 })
 
@@ -138,7 +138,7 @@ export const parseAlertChannelsSearch = (raw: Raw) => ({
 
 export type AlertReportSearch = Partial<ReturnType<typeof parseAlertReportSearch>>
 export const parseAlertReportSearch = (raw: Raw) => ({
-  /** Absent: of the last day. */
+  /** Absent: the last day. */
   days: Number(raw['days']) === 7 ? (7 as const) : undefined
 })
 
@@ -152,7 +152,7 @@ export const parseAuditSearch = (raw: Raw) => ({
   who: textOf(raw['who']),
   operation: textOf(raw['operation']),
   project: textOf<ProjectName>(raw['project']),
-  /** Only of the last so many hours. */
+  /** Only entries from this many past hours. */
   hours: countOf<number>(raw['hours']),
   text: textOf(raw['text'])
 })
@@ -170,13 +170,13 @@ export const parseAuthorizeSearch = (raw: Raw) => ({
 })
 
 export const parseItemsSearch = (raw: Raw) => ({
-  /** Whose items. */
+  /** The job whose items are shown. */
   job: textOf<JobId>(raw['job'], JOB_ID_PATTERN),
-  /** Of this attempt; absent: the last one. */
+  /** The attempt whose items are shown; absent: the last one. */
   attempt: countOf<AttemptNumber>(raw['attempt']),
   /** The conditions, as JSON. */
   where: longTextOf(raw['where']),
-  /** The field that sorts them; with `-` before it, the largest first. */
+  /** The field to sort by; with `-` before it, in descending order. */
   sort: textOf(raw['sort']),
   /** What the pane beside the table shows: the number of an item, a field, or the comparison. */
   item: Number.isInteger(Number(raw['item'] ?? 'x')) && Number(raw['item']) >= 0 ? Number(raw['item']) : undefined,
@@ -196,7 +196,7 @@ export const parseLogSearchSearch = (raw: Raw) => ({
   project: textOf(raw['project']),
   spider: textOf(raw['spider']),
   node: textOf<NodeId>(raw['node'], NODE_ID_PATTERN),
-  /** This level and worse ones. */
+  /** This level and more severe ones. */
   level: RECORD_LEVELS.find((level) => level === raw['level']),
   hours: LOG_SEARCH_HOURS.find((hours) => hours === Number(raw['hours']))
 })

@@ -17,7 +17,7 @@ export async function downloadLog(options: DownloadLogOptions): Promise<void> {
   saveFile(options.fileName, parts, 'text/plain;charset=utf-8')
 }
 
-/** The log in the received chunks. Stops at the size reported with the first chunk, so that a fast log ends. */
+/** The log in the received chunks. Stops at the size reported with the first chunk, even if the log grows quickly. */
 export async function readWholeLog({
   logs,
   jobId,

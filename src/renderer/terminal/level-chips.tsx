@@ -10,7 +10,7 @@ export interface LevelChipsProps {
     /** Absent: the counts include all lines. */
     readonly holdsAll?: boolean
   }
-  /** Per level in the whole log, as far as the engine has read it; undefined: unknown. */
+  /** Records per level in the whole log, as far as the engine has read it; undefined: unknown. */
   records?: Readonly<Record<string, number>> | undefined
   onShow: (levels: ReadonlySet<LogLevel>) => void
 }

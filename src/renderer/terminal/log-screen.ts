@@ -168,7 +168,7 @@ function paintRow({ gutter, styled, from, to, isFirst, indent, highlights }: Scr
   return before + ' '.repeat(indent) + paint(styled.text, from, to, [styled.runs, highlights])
 }
 
-/** After a click xterm's hidden text field has the focus, for copying: its keys are passed on to the page. */
+/** After a click, xterm's hidden text field has the focus so that copying works; its keys are passed on to the page. */
 function passOn(event: KeyboardEvent): boolean {
   const { key, shiftKey } = event
   if (event.type === 'keydown' && !event.ctrlKey && !event.metaKey && !event.altKey) {

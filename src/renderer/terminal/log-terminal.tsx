@@ -33,7 +33,7 @@ export interface LogTerminalProps {
   extraActions?: ReactNode
   /** `/` focuses the search of this log instead of another search box of the screen. */
   hasSearchKey?: boolean
-  /** Per level in the whole log (RunFigures); undefined: not known. */
+  /** Records per level in the whole log (RunFigures); undefined: unknown. */
   records?: Readonly<Record<string, number>> | undefined
   /** Only the part copied earlier is available: the node deleted the rest or no longer exists. */
   isCut?: boolean

@@ -183,7 +183,7 @@ export class LogView extends TerminalView<LogSnapshot> {
     this.#fillScreen()
   }
 
-  /** Searches the whole log, and shows the last match that is visible or above once it is found. */
+  /** Searches the whole log, and shows the last match that is visible or further up as soon as it is found. */
   find(query: SearchQuery): void {
     this.#match = null
     if (query.text === '') {
@@ -418,7 +418,7 @@ export class LogView extends TerminalView<LogSnapshot> {
     logs
       .locate({ jobId, attemptNumber, offset: first.offset })
       .then(({ offset, line }) => window.setNumber(offset, line))
-      // The log is readable without numbers.
+      // Ignored: the log is readable without numbers.
       .catch(() => {})
       .finally(() => {
         // In a flood the first line changes constantly, so this asks no more often than a reader can follow.

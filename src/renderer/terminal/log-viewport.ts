@@ -187,7 +187,7 @@ export class LogViewport {
     return rows
   }
 
-  /** Of the second and further rows of a wrapped line. */
+  /** The indent of all rows of a wrapped line but the first. */
   get #indent(): number {
     return Math.min(indentOf(this.#look), Math.floor(this.#size.columns / 3))
   }

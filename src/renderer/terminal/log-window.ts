@@ -175,7 +175,7 @@ export class LogWindow {
 
   #dropFirst(excess: number): number {
     if (excess <= 0) return 0
-    // Drops many at once: each time costs as much as the number of lines.
+    // Drops many lines at once, because each drop takes time proportional to the number of lines.
     const dropped = Math.min(this.#lines.length, excess + Math.floor(this.#maxLines / 10))
     this.#forget(this.#lines.splice(0, dropped))
     this.#start = this.#lines[0]?.offset ?? this.#unfinished?.offset ?? this.#next

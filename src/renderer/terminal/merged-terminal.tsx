@@ -14,7 +14,7 @@ import { texts } from '../../shared/texts/ui/terminal.ts'
 interface MergedTerminalProps {
   /** The whole client, because its parts are proxies that are created anew on each access. */
   client: { readonly logs: LogsClient }
-  /** Mount it with a `key` of these. */
+  /** Mount the component with a `key` made of these, because a change needs a new view. */
   sources: readonly MergedSource[]
   hasKeys: boolean
 }

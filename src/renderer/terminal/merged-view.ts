@@ -177,8 +177,8 @@ export class MergedView extends TerminalView<MergedSnapshot> {
 }
 
 /**
- * The lines of several logs in one order: lines that exist when the view opens by their time, later ones as they
- * arrive. A record stays together with its continuation lines.
+ * The lines of several logs in one order: lines that exist when the view opens are sorted by time, later ones are added
+ * as they arrive. A record stays together with its continuation lines.
  */
 class MergedLines {
   readonly #maxLines: number

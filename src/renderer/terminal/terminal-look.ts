@@ -3,7 +3,7 @@ import { cellsOf } from './cells.ts'
 
 export function createTerminal(): Terminal {
   const terminal = new Terminal({
-    // Needed for the width of characters.
+    // Needed to set the width of characters.
     allowProposedApi: true,
     convertEol: true,
     disableStdin: true,

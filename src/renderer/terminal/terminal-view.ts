@@ -198,7 +198,7 @@ export abstract class TerminalView<Snapshot extends ViewSnapshot> {
     if (this.#isStale) this.invalidate()
   }
 
-  /** The browser lays these out although they are invisible, so not with each frame of a flood. */
+  /** Not updated with each frame of a flood: the browser lays these lines out although they are invisible. */
   #lastLines(): string {
     const nowMs = performance.now()
     if (this.isFlooded && nowMs - this.#lastLinesAtMs < LAST_LINES_EVERY_MS) return this.#snapshot.lastLines

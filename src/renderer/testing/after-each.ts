@@ -2,7 +2,7 @@ import { cleanup } from '@testing-library/react'
 import { afterEach, vi } from 'vitest'
 import './test-speed.ts'
 
-// Test files share a page and its modules (vitest.config.ts): what one leaves there, the next would find.
+// Test files share a page and its modules (vitest.config.ts): anything left there would affect the next file.
 afterEach(() => {
   cleanup()
   vi.useRealTimers()

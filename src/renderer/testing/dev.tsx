@@ -8,7 +8,7 @@ import { startApp } from '../app/start-app.tsx'
 import { createFakeEngine } from './fake-engine.ts'
 
 const scene = new URLSearchParams(window.location.search)
-// The router would take it for the search of its own address.
+// The router would read this query string as its own.
 window.history.replaceState(null, '', window.location.pathname + window.location.hash)
 const engine = createFakeEngine({
   firstRun: scene.has('first'),

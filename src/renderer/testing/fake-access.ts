@@ -21,7 +21,7 @@ import type { FakeWorld } from './fake-world.ts'
 
 const DAY_MS = 86_400_000
 
-/** Users and tokens in memory. `role`: of the user of the page; it is not enforced. */
+/** Users and tokens in memory. `role`: the role of the page's user; it is not enforced. */
 export function createFakeAccess(
   { firstRun, nextNumber }: FakeWorld,
   {

@@ -127,7 +127,7 @@ export function createFakeAlerts(world: FakeWorld) {
       preview: os.alertRules.preview.handler(({ input }) => {
         checkRule(input)
         const past = [...alerts.values()].filter(({ watch }) => watch === input.watch)
-        // What the service itself sees is recorded only while it runs.
+        // The service's own figures are recorded only while it runs.
         const isRecorded = ['queue_length', 'disk_free', 'node_stuck'].includes(input.watch)
         return {
           fired: past.length,
@@ -517,7 +517,7 @@ function fakeAlerts(world: FakeWorld, rules: readonly AlertRuleState[], nowMs: n
   ]
 }
 
-/** Of runs that count their items, and of runs that fail. */
+/** Evidence from runs that count their items, and from runs that fail. */
 function evidenceOf({ watch, subject, value, labels: { jobId }, sinceMs }: Alert): AlertEvidence {
   if (watch !== 'spider_items' && watch !== 'spider_fails') return { log: null, history: null }
   const isOfItems = watch === 'spider_items'

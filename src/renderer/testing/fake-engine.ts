@@ -45,9 +45,9 @@ import { createFakeWebhooks } from './fake-webhooks.ts'
 import { createFakeWorld, type FakeWorldOptions } from './fake-world.ts'
 
 interface FakeEngineOptions extends FakeWorldOptions {
-  /** Of the user; default: owner. */
+  /** The user's role; default: owner. */
   role?: Role
-  /** Roles in single projects, in place of one in all. */
+  /** Roles in single projects, instead of one in all projects. */
   projectRoles?: Record<string, Role>
   /** A page of a service, with a logged-in user. */
   isInBrowser?: boolean

@@ -2,7 +2,7 @@ import { implement } from '@orpc/server'
 import { contract, type EngineInfo } from '../../shared/contract/index.ts'
 import { ScrapdeckError } from '../../shared/errors.ts'
 
-/** The only one, or three: one leads, one follows, one is silent. A handover and a drain work. */
+/** One engine, or three: one leads, one follows, one is silent. Handover and drain work. */
 export function createFakeEngines({ hasSeveralEngines = false }: { hasSeveralEngines?: boolean }) {
   const os = implement(contract)
   const nowMs = Date.now()

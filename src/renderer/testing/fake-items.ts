@@ -18,7 +18,7 @@ const THINGS = ['desk lamp', 'kettle', 'armchair', 'bookshelf', 'rug', 'stool', 
 
 type FakeItem = Record<string, unknown>
 
-/** The shop's item of this number. */
+/** The shop's item with this number. */
 function itemAt(at: number): FakeItem {
   const name = `${ADJECTIVES[at % ADJECTIVES.length]} ${THINGS[(at * 7) % THINGS.length]}`
   return {
@@ -54,7 +54,7 @@ function meets(item: FakeItem, { field, operator, value }: ItemCondition): boole
   return text !== '' && (operator === 'greater' ? Number(text) > Number(value) : Number(text) < Number(value))
 }
 
-/** The items of fake jobs: as many as the job says that it scraped, of a shop. */
+/** The items of fake jobs: products of a shop, as many as the job claims to have scraped. */
 export function createFakeItems({ jobOf, itemsEngine }: FakeWorld) {
   const os = implement(contract)
   const exported = new Map<string, string>()

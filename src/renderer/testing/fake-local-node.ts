@@ -25,7 +25,7 @@ export function fakeUsage(jobId: string, startedAtMs: number, untilMs: number): 
   })
 }
 
-/** The main one, one in use, one that failed, and one that is no longer used. */
+/** The main environment, one in use, one that failed, and one that is no longer used. */
 export function fakeEnvironments(nowMs: number): Environment[] {
   const made = { state: 'ready', progress: null, problem: null, hasLog: true } as const
   return [

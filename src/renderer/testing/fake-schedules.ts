@@ -95,7 +95,7 @@ export function createFakeSchedules(world: FakeWorld) {
 
   return {
     schedules,
-    /** A backfill in progress runs one more. */
+    /** Advances a backfill in progress by one run. */
     step() {
       for (const schedule of schedules.values()) {
         const { backfill } = schedule
@@ -230,7 +230,7 @@ export function createFakeSchedules(world: FakeWorld) {
   }
 }
 
-/** How much later than scheduled it fires. */
+/** How much later than scheduled a schedule fires. */
 const jitterOf = ({ jitterSeconds }: ScheduleSettings) => jitterSeconds * 400
 
 const idOf = (number: number) => `5ced${number.toString(16)}`.padEnd(32, '0')

@@ -22,13 +22,13 @@ export interface FakeWorldOptions {
   python?: PythonState['state']
   /** Only the local node, no projects, no jobs. */
   firstRun?: boolean
-  /** What reads items. */
+  /** The engine that reads items. */
   itemsEngine?: 'duckdb' | 'plain'
   /** How long each step of an upload, a deploy or an environment build takes. */
   stepMs?: number
 }
 
-/** From this many jobs on a bulk is announced as one change, as the engine does. */
+/** From this many jobs on, a bulk action is announced as one change, as in the engine. */
 const EMITTED_ONE_BY_ONE_MAX = 200
 
 export type FakeWorld = ReturnType<typeof createFakeWorld>

@@ -50,7 +50,7 @@ export function renderApp(engine: FakeEngine, address = '/') {
       changes.stop()
       stopKeys()
       notifications.clean()
-      // It is open or closed for the whole page, which the next app shares.
+      // The palette is open or closed for the whole page, which the next app shares, so close it.
       spotlight.close()
       cleanup()
       closeAlertRuleEditor()

@@ -5,7 +5,9 @@ import * as React from 'react'
 
 const LABELLABLE = 'button, input:not([type="hidden"]), meter, output, progress, select, textarea'
 
-/** jsdom searches the whole page for each label on it, whenever the labels of one element are requested. */
+/**
+ * Replaces jsdom's lookup, which searches the whole page for each label whenever one element's labels are requested.
+ */
 function labelsOf(element: HTMLElement): HTMLLabelElement[] {
   const isItsLabel = (label: HTMLLabelElement) =>
     label.htmlFor === '' ? label.querySelector(LABELLABLE) === element : label.htmlFor === element.id
@@ -32,8 +34,8 @@ configure({
   }
 })
 
-// React would record where each element was created, for warnings about components, which no test reads: a seventh of
-// the time of all screens' tests.
+// React would record where each element was created, for warnings that no test reads; that takes a seventh of the time
+// of all screen tests.
 const INTERNALS = '__CLIENT_INTERNALS_DO_NOT_USE_OR_WARN_USERS_THEY_CANNOT_UPGRADE'
 const internals = (React as unknown as Record<string, { recentlyCreatedOwnerStacks: number } | undefined>)[INTERNALS]
 if (internals?.recentlyCreatedOwnerStacks === undefined) throw new Error('React counts these stacks elsewhere now')

@@ -1,6 +1,6 @@
 import { fireEvent, screen, within } from '@testing-library/react'
 
-/** What people do on a page, for tests that do it many times. */
+/** Steps that people take on a page, for tests that repeat them often. */
 
 /** The row of a table that begins with this name. */
 export async function rowOf(table: string, name: string | RegExp) {
@@ -17,7 +17,7 @@ export async function choose(select: HTMLElement, option: RegExp): Promise<void>
   fireEvent.click(await screen.findByRole('option', { name: option }))
 }
 
-/** `name`: what the row is of. `item`: one of its further actions. */
+/** `name`: what the row shows. `item`: one of its further actions. */
 export async function act(row: Awaited<ReturnType<typeof rowOf>>, name: string, item: string): Promise<void> {
   fireEvent.click(row.getByRole('button', { name: `More actions for ${name}` }))
   fireEvent.click(await screen.findByRole('menuitem', { name: item }))

@@ -1,4 +1,4 @@
-/** Formats times in any zone by the browser's calendar. Formatters are cached: one costs over 100 uses. */
+/** Formats times in any zone by the browser's calendar. Formatters are cached: creating one costs over 100 uses. */
 const formats = new Map<string, Intl.DateTimeFormat>()
 
 export function zoneFormat(kind: string, options: Intl.DateTimeFormatOptions): Intl.DateTimeFormat {

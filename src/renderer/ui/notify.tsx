@@ -10,7 +10,7 @@ let nextId = 1
 const SHOWN_AT_ONCE = 50
 let shown = 0
 
-/** A row of the frame, so that notices cover nothing: lists, with their buttons, end above them. */
+/** Notices have their own row in the frame, so that they do not cover lists or their buttons. */
 export function Notices() {
   return <Notifications position="bottom-left" limit={SHOWN_AT_ONCE} withinPortal={false} />
 }

@@ -72,7 +72,7 @@ const MODE_WORDS: Record<Node['mode'], string> = {
 
 type NodeState = Pick<Node, 'health' | 'mode' | 'stuckSinceMs'>
 
-/** It does not respond properly: the UI shows its last good response. */
+/** Whether a node does not respond properly, so that the UI shows its last good response. */
 export const isAway = ({ health }: Pick<Node, 'health'>): boolean => health !== 'up' && health !== 'unknown'
 
 export const isTroubled = (node: NodeState): boolean => isAway(node) || node.stuckSinceMs !== null

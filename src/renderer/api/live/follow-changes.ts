@@ -36,7 +36,7 @@ export function followChanges(options: FollowChangesOptions): { stop(): void } {
   let flushPlanned = false
   const refetches = new Map<string, ReturnType<typeof setTimeout>>()
 
-  // Changes that arrived while fetches were in flight, and the position in them at which each fetch began.
+  // Changes that arrived during fetches, and for each fetch the position in this list at which it began.
   let sinceFetches: Change[] = []
   const fetchBegan = new Map<string, number>()
   const unsubscribe = cache.subscribe((event) => {
@@ -80,7 +80,7 @@ export function followChanges(options: FollowChangesOptions): { stop(): void } {
           onConnection('live')
         }
       } catch (error) {
-        // All failures have the same reaction: report and reconnect.
+        // Every failure is handled the same way: report it and reconnect.
         if (abort.signal.aborted) return
         console.warn('The stream of changes was interrupted', error)
       }
@@ -111,7 +111,10 @@ export function followChanges(options: FollowChangesOptions): { stop(): void } {
     void queryClient.invalidateQueries()
   }
 
-  /** A query fetched while changes arrived gets only those; each frame, all cached queries get all changes. */
+  /**
+   * Called each frame with all cached queries and all changes, and after a fetch with the changes that it may have
+   * missed.
+   */
   function applyTo(queries: readonly Query[], changes: readonly Change[]): void {
     for (const { queryKey, write, isOutdated } of queryUpdates(changes, api.query)) {
       for (const query of queries.filter((each) => matchQuery({ queryKey }, each))) {
@@ -129,7 +132,7 @@ export function followChanges(options: FollowChangesOptions): { stop(): void } {
     if (refetches.has(query.queryHash)) return
     const timer = setTimeout(() => {
       refetches.delete(query.queryHash)
-      // A fetch in flight may have been answered before the change; restarting it each time would never let it end.
+      // A fetch in flight may return data from before the change. Restarting it each time would never let it end.
       if (query.state.fetchStatus === 'fetching') return refetchSoon(query)
       void queryClient.invalidateQueries({ queryKey: query.queryKey, exact: true })
     }, refetchAfterMs)

@@ -53,7 +53,7 @@ export const jobs: NounUpdates<'jobs'> = {
         // Only the engine knows the job's process.
         ({ jobs }) => startedIn(byId, jobs)
       ),
-      // The end of a run completes the figures of its log.
+      // When a run ends, the figures of its log become final.
       refetchIf(figures, ({ id }) => byId.get(id)?.state === 'ended'),
       ...refetch(facets)
     ]
@@ -73,7 +73,7 @@ export const jobs: NounUpdates<'jobs'> = {
       ),
       patch(get, (data) => ({ ...data, job: withProgress(data.job, progress) })),
       patch(running, (data) => ({ ...data, jobs: data.jobs.map((job) => withProgress(job, progress)) })),
-      // Also refetches results that are errors so far.
+      // Also refetches results that are still errors.
       refetchIf(figures, ({ id }) => progress.has(id))
     ]
     return [
@@ -91,7 +91,7 @@ function withWaiting(job: Job, byLane: ByLane): Job {
   return waiting === undefined ? job : { ...job, waiting }
 }
 
-/** Figures from the log of a running job so far. */
+/** Adds the latest figures from a running job's log. */
 function withProgress<One extends Job | RunningJob>(job: One, progress: ReadonlyMap<string, LiveFigures>): One {
   const now = job.state === 'ended' ? undefined : progress.get(job.id)
   return now === undefined ? job : { ...job, ...now }
@@ -99,7 +99,7 @@ function withProgress<One extends Job | RunningJob>(job: One, progress: Readonly
 
 const isOnNode = ({ state }: Job) => state === 'starting' || state === 'running'
 
-/** The row after a change of its job: its process stays as last seen. */
+/** Updates the row after its job changed; the process stays as last seen. */
 function stillRunning(row: RunningJob, job: Job | null | undefined): RunningJob[] {
   if (job === undefined) return [row]
   if (job === null || !isOnNode(job)) return []
@@ -107,7 +107,7 @@ function stillRunning(row: RunningJob, job: Job | null | undefined): RunningJob[
   return [{ ...row, state, status, attemptCount, cancelAskedAtMs, unknownSinceMs, startedAtMs, sentVersion }]
 }
 
-/** Whether a job runs on a node that its row does not show, or whose process the row does not show. */
+/** Whether a job now runs on another node than its row shows, or the row lacks its process. */
 function startedIn(byId: ById, rows: readonly RunningJob[]): boolean {
   const shown = new Map(rows.map((row) => [row.id as string, row]))
   return [...byId].some(([id, job]) => {

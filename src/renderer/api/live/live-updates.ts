@@ -20,7 +20,7 @@ const system: NounUpdates<'system'> = {
   }
 }
 
-/** The newest figures are always the last sample; a sample is added every 10 s. */
+/** The last sample always holds the newest figures; a new sample is added every 10 s. */
 function addSample(samples: readonly Figures[], figures: Figures): Figures[] {
   const [before, last] = [samples.at(-2), samples.at(-1)]
   if (last && figures.sampledAtMs < last.sampledAtMs) return [...samples]

@@ -11,7 +11,7 @@ import { notifyError } from '../../ui/notify.tsx'
 import { formatMoment } from '../../ui/moment.ts'
 import { texts } from '../../../shared/texts/ui/app.ts'
 
-/** Above every screen of a remote engine that does not respond, refuses the connection or has another version. */
+/** A banner above every screen if the remote engine does not respond, refuses the connection or has another version. */
 export function EngineBanner() {
   const engine = useRemoteEngines(({ current }) => current)
   const appVersion = useRemoteEngines((state) => state.appVersion)
@@ -57,7 +57,7 @@ export function EngineBanner() {
       <Banner>
         <IconVersions size={14} aria-hidden />
         <span>{texts.engineNewer(name, version!, appVersion!)}</span>
-        {/* A browser gets through an SSH host only to sign in. */}
+        {/* Behind an SSH host, a browser can reach the engine only to sign in. */}
         {!url.startsWith('ssh:') && (
           <Button size="compact-xs" variant="default" onClick={() => openUi.mutate(id)}>
             {texts.openOwnUi}

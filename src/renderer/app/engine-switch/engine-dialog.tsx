@@ -35,7 +35,7 @@ interface EngineTexts extends z.input<typeof EngineSettings> {
   withCode: boolean
 }
 
-/** `browser`, `code`: saving signs in. */
+/** With `browser` or `code`, saving starts a sign-in. */
 type Chosen = EngineCredentials | 'browser' | 'code' | null
 
 type Waiting = 'browser' | { page: string; userCode: string }
@@ -233,7 +233,7 @@ const startOf = (engine: RemoteEngine | null): EngineTexts => ({
   again: engine !== null && (engine.signsInWith !== 'browser' || engine.problem?.code === 'UNAUTHORIZED')
 })
 
-/** Resolves when the user has allowed it in a browser: of this computer, or the one where they entered the code. */
+/** Resolves when the user has allowed the sign-in in a browser: on this computer, or wherever they entered the code. */
 async function getTicket(
   to: { name: string; url: string; trusted: string | null },
   options: { how: 'browser' | 'code'; signal: AbortSignal; onWait: (waitsFor: Waiting) => void }
@@ -329,7 +329,7 @@ function RemoveDialog({ engine: { id, name }, onClose }: { engine: RemoteEngine;
   const switchTo = useSwitchEngine()
   const remove = useMutation({
     mutationFn: async () => {
-      // First, so that this page does not look for an engine that is gone.
+      // Switch first: this page must not look for an engine that no longer exists.
       if (engineOfPage() === id) await switchTo(LOCAL_ENGINE)
       await desktopApp().engines.remove({ id })
     },

@@ -5,7 +5,7 @@ import { engineOfPage } from '../../api/wire.ts'
 /** Paths of screens that exist in every engine; from others, the next engine opens its overview. */
 const PLAIN_SCREEN = /^\/[a-z]*$/
 
-/** Opens another engine, unless there are unsaved changes that the user keeps. */
+/** Opens another engine, unless the user decides to keep unsaved changes. */
 export function useSwitchEngine(): (id: string) => Promise<void> {
   const router = useRouter()
   return async (id) => {

@@ -27,7 +27,7 @@ const rowsOf = <Role extends z.ZodType<string>>(role: Role, namedTwice: string, 
     .refine((rows) => rows.every(({ name }) => name !== ''), nameEach)
 
 const rightsFields = {
-  /** `none`: only what is named. */
+  /** `none`: only the roles in the named projects and node groups. */
   role: z.string(),
   projects: rowsOf(z.string(), texts.projectNamedTwice, texts.nameEachProject),
   nodeGroups: rowsOf(z.enum(NODE_GROUP_ROLES), texts.tagNamedTwice, texts.nameEachTag)
@@ -56,7 +56,7 @@ const hasRole = ({ role, projects, nodeGroups }: RightsRows) =>
   role !== 'none' || projects.length + nodeGroups.length > 0
 const NO_ROLE = { error: texts.needsSomeRole, path: ['projects'] }
 
-/** `mayHaveNone`: the user gets roles from groups. */
+/** `mayHaveNone`: no role is required, because the user gets roles from groups. */
 export const rightsForm = ({ mayHaveNone = false } = {}) =>
   z
     .object(rightsFields)
@@ -157,9 +157,9 @@ export const TokenForm = z
     name: z.string().trim().min(1, texts.required).pipe(NewAccessToken.shape.name),
     userId: z.literal('').or(UserId),
     role: z.string(),
-    /** Empty: all of the user's. */
+    /** Empty: all of the user's projects. */
     projects: z.array(z.string().trim().min(1)).max(200),
-    /** Empty: all of the user's, or none if the token is for some projects. */
+    /** Empty: all of the user's node groups, or none if the token is for certain projects. */
     nodeGroups: z.array(z.string().trim().min(1)).max(200),
     expiry: z.enum(Object.keys(EXPIRIES) as (keyof typeof EXPIRIES)[])
   })
@@ -200,8 +200,8 @@ export const permissionsOfMe = ({ permissions: { everywhere, projects } }: Me): 
   permissionsOf([...(everywhere ?? []), ...Object.values(projects).flat()])
 
 /**
- * The role of a token after its user was chosen, among the roles of that user. A program's user was given its role for
- * this purpose, so its token gets the largest one. For others, the chosen role stays if the user has it.
+ * The preselected role of a token once its user is chosen, out of that user's roles. A program's user got its role for
+ * exactly this purpose, so the token gets the most powerful one. For others, the chosen role stays if the user has it.
  */
 export function roleFor(user: Pick<User, 'kind'> | undefined, chosen: string, among: readonly AccessRole[]): string {
   const size = (role: AccessRole | undefined) => role?.permissions.length ?? 0

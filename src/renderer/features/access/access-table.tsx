@@ -4,7 +4,7 @@ import { texts } from '../../../shared/texts/ui/access.ts'
 
 interface AccessTableProps {
   label: string
-  /** Without the column of the actions. `isNumber`: aligned right. */
+  /** All columns except the actions. `isNumber`: right-aligned. */
   columns: readonly (string | { title: string; isNumber: true } | false)[]
   children: ReactNode
 }

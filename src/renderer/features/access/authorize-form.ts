@@ -15,7 +15,7 @@ export const APPROVAL_EXPIRIES = {
 export const ApprovalForm = z
   .object({
     role: z.string(),
-    /** Empty: all of the user's. */
+    /** Empty: all of the user's projects. */
     projects: z.array(z.string().trim().min(1)).max(200),
     expiry: z.enum(Object.keys(APPROVAL_EXPIRIES) as (keyof typeof APPROVAL_EXPIRIES)[])
   })

@@ -1,5 +1,5 @@
 import { texts } from '../../../shared/texts/ui/access.ts'
-/** In the order of the search: most browsers also identify as an older one. */
+/** Searched in this order: most browsers also identify as an older one. */
 const BROWSERS: [RegExp, string][] = [
   [/\bEdgA?\//, texts.edge],
   [/\bOPR\//, texts.opera],
@@ -15,7 +15,7 @@ const SYSTEMS: [RegExp, string][] = [
   [/\bLinux\b|\bX11\b/, texts.linux]
 ]
 
-/** `Firefox on Linux`, as far as a browser says what it is; else what it says. */
+/** `Firefox on Linux`, as far as the user agent is recognised; otherwise the user agent itself. */
 export function describeBrowser(userAgent: string): string {
   const browser = BROWSERS.find(([pattern]) => pattern.test(userAgent))?.[1]
   const system = SYSTEMS.find(([pattern]) => pattern.test(userAgent))?.[1]

@@ -163,7 +163,7 @@ function GroupDialog({ group, users, onClose }: GroupDialogProps) {
   )
 }
 
-/** Keeps what another owner changes in the members meanwhile. */
+/** Keeps member changes that another owner made in the meantime. */
 function withoutOthersChanges({ members, ...wanted }: NewGroup, before: Group) {
   return {
     ...wanted,

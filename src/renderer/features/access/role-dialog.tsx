@@ -26,7 +26,7 @@ import { texts } from '../../../shared/texts/ui/access.ts'
 interface RoleDialogProps {
   /** null: a new one. */
   role: AccessRole | null
-  /** A new one that begins as `role` is. */
+  /** A new one that starts as a copy of `role`. */
   isCopy?: boolean
   onClose: () => void
 }

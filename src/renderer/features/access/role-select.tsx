@@ -13,10 +13,10 @@ interface RoleSelectProps extends SelectProps {
   hasNone?: boolean
 }
 
-/** A role, each with what it may do. `hasNone`: or none. */
+/** Selects a role; each option says what the role allows. `hasNone`: also offers no role. */
 export function RoleSelect({ roles, hasNone = false, ...props }: RoleSelectProps) {
   const names = [...(hasNone ? ['none'] : []), ...roles.map(({ name }) => name)]
-  // Several roles from groups elsewhere, or one that was removed.
+  // The value is not listed: several roles from groups elsewhere, or a removed role.
   const isOther = typeof props.value === 'string' && !names.includes(props.value)
   return (
     <Select

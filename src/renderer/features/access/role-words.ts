@@ -10,7 +10,7 @@ import {
 import { type NodeGroupRole, PROJECT_ROLES, ROLE_PERMISSIONS, roleOf, ROLES, type Role } from '../../../shared/roles.ts'
 import { texts } from '../../../shared/texts/ui/access.ts'
 
-/** Each role may also do what those before it may. */
+/** Each role includes everything that the roles before it allow. */
 const BUILT_IN: Record<Role, string> = {
   viewer: texts.viewerMay,
   operator: texts.operatorMay,
@@ -25,7 +25,7 @@ export const NODE_ROLE_WORDS: Record<NodeGroupRole, string> = {
   admin: texts.nodeAdminMay
 }
 
-/** Until the engine has responded, and for an engine too old to have others. */
+/** Used until the engine has responded, and for engines too old to have custom roles. */
 export const BUILT_IN_ROLES: readonly AccessRole[] = ROLES.map((name) => ({
   name,
   description: '',

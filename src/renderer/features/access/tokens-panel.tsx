@@ -142,7 +142,7 @@ function Expiry({ token: { expiresAtMs } }: { token: AccessToken }) {
 
 const DAY_MS = 86_400_000
 
-/** Rounded to days, so that a new token has all of its 90. */
+/** Rounded to days, so that a new token shows its full 90 days. */
 const timeLeft = (leftMs: number): string =>
   leftMs < 2 * DAY_MS ? formatAge(leftMs) : `${Math.round(leftMs / DAY_MS)} d`
 
@@ -210,7 +210,9 @@ function TokenSecretDialog({ token, secret, userName, onClose }: CreatedToken & 
   )
 }
 
-/** Where programs reach this Scrapdeck. The desktop's page has no address of its own, so the engine is asked. */
+/**
+ * The address at which programs reach this Scrapdeck. The desktop's page has none of its own, so it asks the engine.
+ */
 function useAddress(): string {
   const { query } = useApi()
   const isBrowser = hasBrowserSession()

@@ -10,7 +10,7 @@ import classes from './alerts.module.css'
 import { FLAPPING_TEXT, MUTED } from './alert-words.ts'
 import { texts as words } from '../../../shared/texts/ui/alerts.ts'
 
-/** The severity while it fires, then that it has ended. */
+/** Shows the severity while the alert is firing, then that it is resolved. */
 export function AlertState({ alert }: { alert: Alert }) {
   if (alert.state !== 'resolved') return <SeverityText severity={alert.severity} />
   return (
@@ -21,7 +21,7 @@ export function AlertState({ alert }: { alert: Alert }) {
   )
 }
 
-/** How long an alert lasted; null: it still fires. */
+/** How long an alert lasted; null: it is still firing. */
 export const lastedMs = ({ sinceMs, firedAtMs, resolvedAtMs }: Alert): number | null =>
   resolvedAtMs === null ? null : resolvedAtMs - Math.min(sinceMs, firedAtMs ?? sinceMs)
 
@@ -112,7 +112,7 @@ export const alertColumns = (onAcknowledge: ((alert: Alert) => void) | null): re
           header: <span className="visually-hidden">{words.act}</span>,
           width: '144px',
           align: 'end' as const,
-          // An open pane has the button too, and the texts need the space.
+          // In a narrow table the texts need the space, and an open pane also has the button.
           hideBelowPx: 800,
           cell: (alert: Alert) =>
             needsSomebody(alert) && (

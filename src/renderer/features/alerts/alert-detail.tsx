@@ -168,10 +168,10 @@ function AboutLinks({ alert: { labels, watch } }: { alert: Alert }) {
   )
 }
 
-/** The history of the alert's figure, and the end of the log of its run. */
+/** The history of the alert's figure, and the end of its run's log. */
 function AlertEvidence({ alert }: { alert: Alert }) {
   const has = useHasOperation()
-  // An alert that continues with the next run has new evidence.
+  // An alert that continues with another run has new evidence, so the component starts afresh.
   return has('alerts.evidence') ? <Shown key={`${alert.id} ${alert.labels.jobId}`} alert={alert} /> : null
 }
 

@@ -56,7 +56,7 @@ export function scopeWords(scope: AlertScope, names: Names): string | null {
 
 type Condition = Pick<AlertRuleSettings, 'watch' | 'comparison' | 'threshold' | 'forSeconds'> & AlertScope
 
-/** When a rule tells, after "Tell when": `the last 3 runs of prices/otto fail or are lost`. */
+/** The condition of a rule, worded to follow its label: `the last 3 runs of prices/otto fail or are lost`. */
 export function conditionWords(rule: Condition, names: Names): string {
   const { comparison, threshold, project, scheduleId } = rule
   const spider = spiderWords(rule)
@@ -98,13 +98,13 @@ const spiderWords = ({ project, spider }: AlertScope): string =>
 const nodeWords = ({ nodeId, nodeTag }: AlertScope, names: Names): string =>
   nodeId !== null ? names.node(nodeId) : nodeTag !== null ? texts.anyNodeTagged(nodeTag) : texts.anyNode
 
-/** In upper case at the start, unless that is the name of a spider, a node or a schedule. */
+/** Capitalises the first letter, unless the text starts with the name of a spider, a node or a schedule. */
 export const capitalised = (text: string): string =>
   /^(an?|any|the|at|all|of|fired|not|project|node|nodes|schedule|spider) /.test(text)
     ? text.charAt(0).toUpperCase() + text.slice(1)
     : text
 
-/** The figure of an alert, with its unit; null: the text says it. */
+/** The figure of an alert, with its unit; null: the alert's text already contains it. */
 export function valueWords({ watch, value }: Pick<Alert, 'watch' | 'value'>): string | null {
   const { unit } = ALERT_WATCHES[watch]
   return unit === 'yes_no' ? null : texts.figureOf(value, unit)
@@ -122,7 +122,7 @@ export const MUTED: Record<NonNullable<Alert['muted']>, { word: string; text: st
 
 export const FLAPPING_TEXT = texts.flappingHint
 
-/** Kinds of channels, in the order of the choice. */
+/** Kinds of channels, in the order of the select. */
 export const CHANNEL_KINDS: Record<AlertTargetKind, string> = {
   email: texts.email,
   slack: texts.slack,

@@ -39,7 +39,7 @@ export interface ChannelTexts {
   digestEvery: AlertDigest['every'] | 'off'
   digestAt: string
   digestZone: string
-  /** Of the select: `1`. */
+  /** The value of the select: `1`. */
   digestWeekday: string
 }
 
@@ -48,7 +48,7 @@ export interface AskedChannel {
   secret: string | undefined
 }
 
-/** The secret of a channel, named as its issuer names it; null: users enter none. */
+/** The secret of each kind of channel, in the words of its issuer; null: it needs none. */
 export const SECRETS: Record<AlertTargetKind, { label: string; help: string } | null> = {
   email: { label: words.password, help: words.passwordHint },
   slack: { label: words.webhookUrl, help: words.slackUrlHint },
@@ -66,7 +66,7 @@ const NEEDS_SECRET: readonly AlertTargetKind[] = ['slack', 'telegram', 'discord'
 /** Reports are too long for a pager or a notification. */
 export const takesReports = (kind: AlertTargetKind): boolean => kind !== 'pagerduty' && kind !== 'desktop'
 
-/** For a new channel. */
+/** The default for a new channel. */
 const USUAL_PER_HOUR = 60
 
 export const PAGERDUTY_URL = 'https://events.pagerduty.com/v2/enqueue'

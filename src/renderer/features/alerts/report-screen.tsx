@@ -19,7 +19,7 @@ import { AlertsTabs } from './alerts-tabs.tsx'
 import { texts } from '../../../shared/texts/ui/alerts.ts'
 
 const route = getRouteApi('/alerts/report')
-/** A report scans all runs, so the screen does not follow the change feed. */
+/** A report scans all runs, so the screen polls instead of following the change feed. */
 const EVERY_MS = 60_000
 const DAY_MS = 86_400_000
 const PERIODS = [
@@ -73,7 +73,7 @@ export function ReportScreen() {
 
 function Report({ report, isOld }: { report: AlertReport; isOld: boolean }) {
   const { fromMs, untilMs, runs, runsBefore, failing, newErrors, unusual, slowest, service, isComplete } = report
-  // Not from the URL: this may still be the previous report.
+  // Taken from the report, not from the URL: the previous report may still be shown.
   const days = Math.round((untilMs - fromMs) / DAY_MS)
   const compared = days === 1 ? texts.comparedWithDayBefore : texts.comparedWithWeekBefore
   const figures = [

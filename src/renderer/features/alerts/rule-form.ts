@@ -26,7 +26,7 @@ export interface RuleTexts extends ScopeTexts {
   channels: string[]
   groupBy: AlertGrouping
   gatherSeconds: string
-  /** Empty: once. */
+  /** Empty: sent once. */
   repeatSeconds: string
   /** Empty: there is no escalation. */
   escalateAfter: string
@@ -37,7 +37,7 @@ const ANYTHING: ScopeTexts = { project: null, spider: null, scheduleId: null, no
 
 const durationOf = (seconds: number | null | undefined): string => (seconds ? formatDuration(seconds) : '')
 
-/** The values that a rule gets when another watch is chosen. */
+/** The default values that a rule gets when the user chooses another watch. */
 export function usualOf(watch: AlertWatch) {
   const { compares, usual } = ALERT_WATCHES[watch]
   return {

@@ -23,7 +23,7 @@ interface RulePreviewProps {
   why: string | null
 }
 
-/** When the rule would have fired. Once requested, it follows the form. */
+/** Shows when the rule would have fired. Once requested, it follows changes in the form. */
 export function RulePreview({ rule, why }: RulePreviewProps) {
   const { query } = useApi()
   const [isAsked, setAsked] = useState(false)

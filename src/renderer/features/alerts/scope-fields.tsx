@@ -13,7 +13,7 @@ import { texts } from '../../../shared/texts/ui/alerts.ts'
 interface ScopeFieldsProps {
   fields: Fields<ScopeTexts>
   fits: readonly ScopeField[]
-  /** The dialog begins here. */
+  /** The dialog opens with the focus here. */
   isFocused?: boolean
 }
 

@@ -152,7 +152,7 @@ function OnceFields({ fields }: { fields: Fields<SilenceTexts> }) {
   )
 }
 
-/** A maintenance window: of each day, or of one day of each week. */
+/** The fields of a maintenance window, daily or weekly. */
 function WindowFields({ fields }: { fields: Fields<SilenceTexts> }) {
   const { repeat, from, to } = fields.values
   const isOvernight = from !== '' && to !== '' && to <= from

@@ -15,16 +15,16 @@ export const UNTIL = {
 } as const
 export type Until = keyof typeof UNTIL
 
-/** What is entered for another choice of `repeat` is kept, but not sent. */
+/** Text entered for another `repeat` is kept, but not sent. */
 export interface TimeTexts {
   repeat: keyof typeof REPEATS
   until: Until
   /** As `<input type="datetime-local">` writes them; an empty `start`: now. */
   start: string
   at: string
-  /** Of the select: `0` is Sunday. */
+  /** The value of the select: `0` is Sunday. */
   weekday: string
-  /** As `<input type="time">` writes them: `02:00`. `to` is of the next day if it is not later. */
+  /** As `<input type="time">` writes them: `02:00`. If `to` is not later than `from`, it is on the next day. */
   from: string
   to: string
   zone: string
@@ -38,7 +38,7 @@ export interface SilenceTexts extends ScopeTexts, TimeTexts {
   ruleId: string | null
 }
 
-/** What an alert is about and still is when it fires again: its spider or its node. */
+/** The part of an alert's subject that stays the same when it fires again: its spider or its node. */
 export function scopeOfAlert({ labels }: Pick<Alert, 'labels'>): AlertScope {
   const { project, spider, scheduleId, nodeId } = labels
   const isOfProject = project !== null
@@ -66,7 +66,7 @@ export const startTimes = (zone: string): TimeTexts => ({
 type Times = Pick<AlertSilence, 'untilMs' | 'repeats'> & { fromMs: number | null }
 type Problem = { field: keyof TimeTexts; message: string }
 
-/** When a silence that is sent now holds, or what is wrong with the input. */
+/** When a silence would apply if it were sent now, or what is wrong with the input. */
 export function timesOf(texts: TimeTexts, nowMs: number): Times | Problem {
   return texts.repeat === 'once' ? timesOnce(texts, nowMs) : timesAgain(texts, texts.repeat, nowMs)
 }
@@ -91,7 +91,7 @@ const DAY_MS = 86_400_000
 const MINUTE_MS = 60_000
 const minutesOf = (time: string): number => Number(time.slice(0, 2)) * 60 + Number(time.slice(3, 5))
 
-/** With the first window that has not ended. */
+/** Repeats from the first window that has not ended. */
 function timesAgain(
   { weekday, from, to, zone, lastDay }: TimeTexts,
   every: 'day' | 'week',
@@ -115,7 +115,7 @@ function timesAgain(
   return { ...first, repeats: { every, zone, endsMs } }
 }
 
-/** Without the times, which count from the moment of sending. */
+/** The times stay as entered: they are resolved when the silence is sent. */
 export type Silence = AlertScope & TimeTexts & { ruleId: string | null; comment: string }
 
 const text = z

@@ -48,7 +48,7 @@ const NO_FILTER: AuditSearch = {
 export function AuditScreen() {
   const me = useMe()
   const { may, why } = useMay('audit.read')
-  // A refused request would itself add an entry.
+  // Without permission, send no request: a refused one would itself add an entry.
   if (me.isPending) return <RowsSkeleton />
   if (may) return <AuditLog />
   return (
@@ -91,7 +91,7 @@ function AuditLog() {
   )
   const { rows, loadMore } = usePages(list, 'entries')
   const { hasNextPage, isFetching, fetchNextPage } = list
-  // The engine scans a limited number of entries for a page, which may match none of them.
+  // The engine scans a limited number of entries per page, so a page can be empty although matches follow.
   const isSearching = rows.length === 0 && hasNextPage
   useEffect(() => {
     if (isSearching && !isFetching) void fetchNextPage()

@@ -118,7 +118,7 @@ function Act({ label, why, about, isActing = false, onAct }: ActProps) {
       <Button
         size="compact-xs"
         aria-label={why === null ? about : `${about}: ${why}`}
-        // Not `disabled`: the keyboard must reach the reason.
+        // Not `disabled`, so that keyboard users can reach the button and read the reason.
         data-disabled={why !== null || undefined}
         aria-disabled={why !== null}
         loading={isActing}

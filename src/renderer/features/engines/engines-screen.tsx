@@ -16,7 +16,7 @@ import { HandOverDialog } from './hand-over-dialog.tsx'
 import { inOrder, livingVersions } from './engine-rules.ts'
 import { texts } from '../../../shared/texts/ui/engines.ts'
 
-/** The change feed has no engines: their heartbeats come once a second. */
+/** The screen polls: the change feed has no engines, because their heartbeats come once a second. */
 const EVERY_MS = 2_000
 
 /** The engines on one database: which are alive, which one leads and why; and handover and drain before maintenance. */

@@ -271,7 +271,7 @@ export function recordAt(text: string): string[] {
   const lines = text.split('\n')
   const format = formatOf(text)
   const next = lines.findIndex((line, index) => index > 0 && parseRecordHead(line, format) !== null)
-  // The last line may be cut.
+  // The last line may be incomplete.
   return lines.slice(0, Math.min(MOST_LINES, next < 0 ? Math.max(1, lines.length - 1) : next))
 }
 

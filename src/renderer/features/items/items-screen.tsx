@@ -294,7 +294,7 @@ interface ColumnsMenuProps {
   onChange: (shown: string[]) => void
 }
 
-/** Which fields the table has. Their order stays that of the items. */
+/** Chooses the columns of the table. They keep the order of the items' fields. */
 function ColumnsMenu({ columns, hasMoreFields, shown, onChange }: ColumnsMenuProps) {
   const [search, setSearch] = useState('')
   const isShown = new Set(shown)

@@ -15,7 +15,7 @@ export interface CancelStep {
   atMs: number | null
 }
 
-/** The steps of a stop from the timeline of its job: what was sent, what follows, and KILL as the last. */
+/** The steps of a stop, from its job's timeline: the signals sent, the next one, and KILL as the last. */
 export function listCancelSteps(timeline: readonly Transition[]): CancelStep[] {
   const { sent, next, kill } = stopsOf(timeline)
   const steps = sent.map(({ text, atMs }): CancelStep => ({ text, state: 'sent', atMs }))

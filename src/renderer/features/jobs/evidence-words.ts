@@ -7,7 +7,7 @@ type NodeName = (id: string) => string
 
 const SHORT = 60
 
-/** The evidence of a step on one line: facts in brief, and what an operator must understand as sentences. */
+/** The evidence of a step on one line: facts in short form, explanations as sentences. */
 export function evidenceLine(entry: Transition, nodeName: NodeName): string {
   const { kind, text, evidence } = entry
   const sentences = kind === 'cancel_sent' ? stopSentences(entry) : []

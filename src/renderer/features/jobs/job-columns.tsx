@@ -18,7 +18,10 @@ export type AwayOf = (job: Pick<Job, 'nodeId' | 'state' | 'unknownSinceMs'>) => 
 export interface Away {
   word: string
   lastSeenAtMs: number | null
-  /** It has not responded since then, so the state of its jobs is unknown; null: it responds, perhaps with an error. */
+  /**
+   * Since when the node has not responded, so that its jobs' state is unknown; null: it responds, perhaps with an
+   * error.
+   */
   unknownSinceMs: number | null
 }
 
@@ -81,7 +84,7 @@ export function jobColumns(
       width: '74px',
       align: 'end',
       hideBelowPx: 540,
-      // While its node is away the state is unknown: the clock stops at the last response.
+      // While its node is away, the job's state is unknown, so the clock stops at the last response.
       cell: (job) => (
         <Runtime startedAtMs={job.startedAtMs} endedAtMs={job.endedAtMs ?? awayOf(job)?.lastSeenAtMs ?? null} />
       )
@@ -121,7 +124,7 @@ export function jobColumns(
       cell: (job) => actions && <CancelCell job={job} cancel={actions.cancelOne} />
     }
   ]
-  // Columns for runs are empty for all waiting jobs: the waiting reasons get the space.
+  // Waiting jobs have no values in these columns: hide them to make space for the waiting reasons.
   return isQueue ? columns.filter(({ id }) => !RUN_COLUMNS.has(id)) : columns
 }
 

@@ -145,7 +145,7 @@ const ALIASES: Record<string, FilterKey | undefined> = {
   outcome: 'status'
 }
 
-/** A key whose value is not typed yet; otherwise key and value, with the value quoted or bare. */
+/** Either a key whose value is not typed yet, or a value, quoted or bare, with or without a key. */
 const TOKEN = /[A-Za-z]+:(?=\s|$)|(?:([A-Za-z]+):)?(?:"([^"]*)"?|([^\s"]\S*))/g
 
 function tokensOf(text: string): Array<{ key: string | null; value: string }> {

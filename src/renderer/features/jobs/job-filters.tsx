@@ -131,7 +131,7 @@ export function JobFacets({ facets, search, nodeName, onChange }: JobFacetsProps
     value: status,
     icon: <StatusIcon status={status} size={13} />,
     count: facets === undefined ? null : (statusCounts.get(status) ?? 0)
-    // The status for trouble is listed only while a job has it or while it is selected.
+    // The status `unknown` is listed only while a job has it or while it is selected.
   })).filter(({ value, count }) => value !== UNKNOWN_STATUS || count || search.status?.includes(value))
   return (
     <>

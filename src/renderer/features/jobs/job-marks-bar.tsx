@@ -154,7 +154,7 @@ export const JobMarksBar = memo(function JobMarksBar(props: JobMarksBarProps) {
 
 type Groups = Record<'live' | 'queued' | 'running' | 'unknown' | 'beingCancelled' | 'ended', Job[]>
 
-/** A single pass, for up to ten thousand jobs. */
+/** Groups up to ten thousand jobs in a single pass. */
 function groupsOf(marked: readonly Job[], isUnknown: (job: Job) => boolean): Groups {
   const groups: Groups = { live: [], queued: [], running: [], unknown: [], beingCancelled: [], ended: [] }
   for (const job of marked) {

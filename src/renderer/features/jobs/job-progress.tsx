@@ -111,8 +111,8 @@ function SeriesCharts({ series, job, figures }: { series: RunSeries; job: Job; f
 }
 
 /**
- * Rates from the series of totals. The intervals follow the clock, so the run may fill the first and the last only in
- * part: they count as long as the run lasted in them. The last one of a live run (`endedAtMs` null) is left out.
+ * Rates computed from the series of totals. Intervals follow the clock, so the run may cover the first and the last
+ * only in part: their rates count only the covered time. The last interval of a live run (`endedAtMs` null) is omitted.
  */
 export function ratesOf(
   series: RunSeries,

@@ -148,8 +148,8 @@ function toneOf(step: Transition, job: JobDetail['job']): Tone | undefined {
 }
 
 /**
- * `03:00:00.012`, or `+9 ms` and `+4.2 s` if the previous step was less than a minute before. With the day if it is not
- * that of the previous step; for the first step, if it is not today.
+ * `03:00:00.012`, or `+9 ms` and `+4.2 s` if the previous step was less than a minute before. Includes the day if it
+ * differs from the previous step's or, for the first step, from today.
  */
 export function formatStepTime(atMs: number, beforeMs: number | undefined, nowMs = Date.now()): string {
   const sinceMs = beforeMs === undefined ? Number.POSITIVE_INFINITY : atMs - beforeMs

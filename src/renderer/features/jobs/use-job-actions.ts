@@ -19,7 +19,9 @@ export function useJobActions(): JobActions {
   return useMemo(() => jobActions(client, mayGoFirst), [client, mayGoFirst])
 }
 
-/** A closing page can still send 64 KiB. Larger requests are sent without grace: a dialog has confirmed them. */
+/**
+ * A closing page can still send 64 KiB. Larger requests are sent without a grace period: a dialog has confirmed them.
+ */
 const SENT_ON_CLOSE_MAX = 1_500
 
 const idsOf = (jobs: readonly Job[]) => jobs.map(({ id }) => id)

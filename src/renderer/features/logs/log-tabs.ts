@@ -37,8 +37,8 @@ export function searchOf({ open, front, beside, isMerged }: LogTabs): LogsSearch
 }
 
 /**
- * Logs with the same name get their node appended, or the short id of their job if they share the node: a colour alone
- * would not do.
+ * Logs with the same name get their node appended, or the short id of their job if they share the node: colour alone
+ * does not distinguish them.
  */
 export function distinctNames(logs: readonly { id: JobId; name: string; node?: string | null }[]): string[] {
   return logs.map(({ id, name, node }) => {
@@ -59,7 +59,7 @@ export function split(tabs: LogTabs, id: JobId): LogTabs {
   return { ...tabs, open: withOne(tabs.open, id), beside: withOne(tabs.beside, id).slice(-MOST_BESIDE) }
 }
 
-/** The log stays open in its tab. */
+/** Closes the pane of a log; the log stays open in its tab. */
 export function closePane(tabs: LogTabs, id: JobId): LogTabs {
   const beside = tabs.beside.filter((each) => each !== id)
   const isMerged = tabs.isMerged && beside.length > 0
@@ -67,7 +67,7 @@ export function closePane(tabs: LogTabs, id: JobId): LogTabs {
   return { ...tabs, front: beside[0]!, beside: beside.slice(1), isMerged: tabs.isMerged && beside.length > 1 }
 }
 
-/** The right-hand neighbour comes to the front, otherwise the left-hand one. */
+/** Closes a tab. The right-hand neighbour comes to the front, otherwise the left-hand one. */
 export function closeTab(tabs: LogTabs, id: JobId): LogTabs {
   const at = tabs.open.indexOf(id)
   const open = tabs.open.filter((each) => each !== id)

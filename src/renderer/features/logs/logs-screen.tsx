@@ -51,7 +51,9 @@ export function LogsScreen() {
   const detailOf = (id: JobId) => details[tabs.open.indexOf(id)]?.data
   const isUnknown = (id: JobId) => details[tabs.open.indexOf(id)]?.isError === true
   const names = distinctNames(tabs.open.map((id) => ({ id, name: nameOf(detailOf(id)?.job) })))
-  /** Whether the job is loaded, or failed to. A log opened before its attempt is known would have to be reopened. */
+  /**
+   * Whether loading the job has finished or failed. A log opened before its attempt is known would have to be reopened.
+   */
   const { isPending: areNodesUnknown } = useQuery(api.query.nodes.list.queryOptions())
   const isKnown = (id: JobId) => !areNodesUnknown && (detailOf(id) !== undefined || isUnknown(id))
   const titleOf = (id: JobId) => (isUnknown(id) ? texts.unknownJob : names[tabs.open.indexOf(id)]!)
@@ -177,7 +179,7 @@ export function LogsScreen() {
   )
 }
 
-/** The sources of the merged view: spiders, distinguished if one of them has several logs. */
+/** The sources of the merged view: spiders, made distinguishable if one has several logs. */
 function mergedSources(logs: readonly { id: JobId; job: Job | undefined }[], nodeName: (id: NodeId) => string) {
   const names = distinctNames(
     logs.map(({ id, job }) => ({

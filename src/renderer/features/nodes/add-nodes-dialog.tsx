@@ -57,7 +57,8 @@ export function AddNodesDialog({ onClose }: { onClose: () => void }) {
         data={[
           { value: 'reached', label: texts.scrapyd },
           { value: 'pulling', label: texts.pullingScrapyd },
-          // The settings of a cluster can name files of the service, so they need a right on all nodes.
+          // A cluster's settings can name files on the service's machine, so adding one requires the permission for all
+          // nodes.
           ...(ownGroups === null ? [{ value: 'kubernetes', label: texts.kubernetes }] : [])
         ]}
       />

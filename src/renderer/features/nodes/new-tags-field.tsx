@@ -10,7 +10,7 @@ export function useNewTags(): [string[], (tags: string[]) => void] {
   return [chosen ?? own?.slice(0, 1) ?? [], setTags]
 }
 
-/** For users who may add nodes only in some node groups: which of them. */
+/** For users who may add nodes only in some node groups: chooses the groups. */
 export function NewTagsField({ value, onChange }: { value: string[]; onChange: (tags: string[]) => void }) {
   const own = useOwnNodeGroups()
   if (own === null) return null

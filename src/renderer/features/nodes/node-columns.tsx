@@ -9,7 +9,7 @@ import type { Column } from '../../ui/table/column.ts'
 import classes from './node-columns.module.css'
 import { texts } from '../../../shared/texts/ui/nodes.ts'
 
-/** Its figures are from its last response. */
+/** Whether the node's figures date from an earlier response. */
 export const isStale = (node: Node): boolean => isAway(node) && node.lastSeenAtMs !== null
 
 export const nodeColumns: readonly Column<Node>[] = [

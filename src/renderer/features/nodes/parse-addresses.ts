@@ -17,8 +17,8 @@ const LINES_MAX = 1000
 const NOT_AN_ADDRESS = texts.addressWrong
 
 /**
- * Reads pasted lines: `host`, `host:port`, `https://user:pass@host/base`, each also behind `ssh://bastion/`, with the
- * commas, list marks and `#` notes found in inventories and scrapyd.cfg files. Duplicate addresses are merged.
+ * Reads pasted lines: `host`, `host:port`, `https://user:pass@host/base`, each optionally behind `ssh://bastion/`.
+ * Ignores the commas, list marks and `#` notes found in inventories and scrapyd.cfg files. Merges duplicate addresses.
  */
 export function parseAddresses(text: string): PastedAddress[] {
   const found = new Map<string, PastedAddress>()

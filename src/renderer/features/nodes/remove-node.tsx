@@ -7,8 +7,8 @@ import { notifyDone, notifyError, notifyUndo } from '../../ui/notify.tsx'
 import { texts } from '../../../shared/texts/ui/nodes.ts'
 
 /**
- * Removes at once with Undo, which adds the node again as it was. If jobs run there, or if that would lose a secret
- * that only the engine knows, a dialog first says what will be lost.
+ * Removes a node at once, with an Undo that adds it again unchanged. If jobs are running there, or if removal would
+ * lose a secret that only the engine knows, a dialog first says what will be lost.
  */
 export function useRemoveNode(node: Node, onRemoved: () => void) {
   const { client, query } = useApi()

@@ -9,7 +9,7 @@ interface Picture {
   widthPx: number
   heightPx: number
   scrollPx: number
-  /** Light or dark: the colours are read again when it changes. */
+  /** Light or dark; a change makes the canvas read its colours again. */
   scheme: string
 }
 

@@ -18,7 +18,7 @@ const MAX_HEIGHT_PX = 420
 
 /**
  * Each slot of the fleet as one cell. Drawn on a canvas no larger than the visible part, so that a thousand nodes cost
- * as much as ten. The Nodes screen has the same facts for those who cannot see the picture.
+ * as much as ten. The Nodes screen has the same facts for users who cannot see the picture.
  */
 export function FleetMap({ nodes }: { nodes: readonly Node[] }) {
   const navigate = useNavigate()

@@ -60,7 +60,9 @@ function AsOf() {
 
 const DAY_MS = 86_400_000
 const SHOWN = 4
-/** Most recently seen first: new errors are among these, unless more groups than this were seen since. */
+/**
+ * Errors are sorted by when they were last seen, so new ones are among these unless more groups have been seen since.
+ */
 const LOOKED_AT = 100
 
 /** Open errors that are new or reopened within a day: each points to a recent change. */

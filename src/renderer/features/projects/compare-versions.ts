@@ -26,7 +26,7 @@ export const isDrift = (place: Place): boolean => place === 'missing' || place =
 export interface Spread {
   readonly present: number
   readonly failed: number
-  /** Nodes that had it and lost it, or hold a different egg under its name. */
+  /** Nodes that lost the version or hold a different egg under its name. */
   readonly drifted: number
   readonly total: number
 }

@@ -46,7 +46,7 @@ export async function planUploads(files: readonly File[]): Promise<UploadPlans> 
   return { plans, problems }
 }
 
-/** Caches, environments, build output and hidden files. */
+/** Whether a file is a cache, build output, hidden or part of an environment, and thus not uploaded. */
 export function isLeftOut(relativePath: string): boolean {
   return relativePath
     .split('/')
@@ -58,7 +58,7 @@ export function isLeftOut(relativePath: string): boolean {
 
 const LEFT_OUT_FOLDERS = new Set(['__pycache__', 'venv', 'env', 'node_modules', 'build', 'dist'])
 
-/** Drops have it in `path` or `relativePath`, folder pickers in `webkitRelativePath`. */
+/** The path of a file: drops have it in `path` or `relativePath`, folder pickers in `webkitRelativePath`. */
 function pathOf(file: File & { path?: string; relativePath?: string }): string {
   const path = file.webkitRelativePath || file.relativePath || file.path || file.name
   return path.replaceAll('\\', '/').replace(/^(?:\.?\/)+/, '')

@@ -138,7 +138,7 @@ interface RuleRowProps {
   onRemove: () => void
 }
 
-/** A row of fields, and below it what they mean. */
+/** The fields of a rule, and below them the rule as a sentence. */
 function RuleRow({ fields, number, live, names, onRemove }: RuleRowProps) {
   const { values } = fields
   const { may } = useMay('limits.change')

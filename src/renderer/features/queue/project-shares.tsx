@@ -93,7 +93,7 @@ function ShareRow({ project, waiting, live, share }: ShareRowProps) {
   const [weight, setWeight] = useState<number | ''>(settings.weight)
   const [shown, setShown] = useState(settings.weight)
   if (shown !== settings.weight) {
-    // Changed elsewhere, or saved.
+    // The weight was saved here or changed elsewhere: show it.
     setShown(settings.weight)
     setWeight(settings.weight)
   }

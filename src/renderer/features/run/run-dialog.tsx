@@ -146,7 +146,7 @@ interface InheritedProps {
   inherited: Inherited
 }
 
-/** The inherited values. A schedule that is created here cannot leave single ones out. */
+/** The inherited values. Unlike a run, a schedule created here cannot omit single ones. */
 function InheritedOf({ form, kind, inherited }: InheritedProps) {
   const { when, withoutDefaults } = form.values
   if (when.kind === 'cron') return <InheritedRows fields={form} kind={kind} inherited={inherited} />
@@ -247,7 +247,7 @@ function withKnownLeft({ withoutDefaults = [], ...run }: RunInput, inherited: In
   return left.length === 0 ? run : { ...run, withoutDefaults: left }
 }
 
-/** All engines of a desktop share the storage of its page, and each has projects of its own. */
+/** All engines of a desktop share the page's storage, but each has its own projects. */
 const lastKey = (): string => {
   const engine = engineOfPage()
   return `scrapdeck.run-dialog.last${engine === LOCAL_ENGINE ? '' : `.${engine}`}`
@@ -257,7 +257,7 @@ function lastUsed(): RunPrefill | null {
   try {
     return JSON.parse(localStorage.getItem(lastKey()) ?? 'null') as RunPrefill | null
   } catch {
-    // Not written by this dialog: it starts empty.
+    // This dialog did not write the value, so it starts empty.
     return null
   }
 }

@@ -32,7 +32,7 @@ export interface Asked {
 
 export const AFTER_MAX = 100
 
-/** What the dialog starts with: what it was opened with, and the last used values for everything not given. */
+/** The initial form: the values that the dialog was opened with, otherwise those used last. */
 export function startForm(prefill: RunPrefill, last: RunPrefill | null): RunTexts {
   // Arguments belong to a spider: those of the last run are not carried over to another project.
   const base = prefill.project === undefined || prefill.project === last?.project ? { ...last, ...prefill } : prefill
@@ -49,7 +49,7 @@ export function startForm(prefill: RunPrefill, last: RunPrefill | null): RunText
   const { notBeforeMs, expiresAtMs, after = [], dedupe } = prefill
   return {
     ...texts,
-    // What was not given comes from the defaults of the project and the spider.
+    // Fields without a value use the defaults of the project and the spider.
     where: base.nodeId === undefined && base.tags === undefined ? 'default' : texts.where,
     priority: base.priority ?? '',
     env: rowsOf(base.env, base.secretNames),
@@ -99,7 +99,7 @@ const OnceForm = z
     else if (when.kind === 'at' && expiresAtMs <= (notBeforeMs ?? 0)) add('expiresAtMs', words.expiryBeforeStart)
   })
 
-/** Only what was entered; everything else is left to the project's settings. */
+/** Contains only what was entered; for everything else, the project's settings apply. */
 const OnceRun = jobForm(null)
   .and(OnceForm)
   .transform(
@@ -122,7 +122,7 @@ const OnceRun = jobForm(null)
     })
   )
 
-/** Overlap, catch-up and the like keep their defaults; the schedule editor has them. */
+/** Overlap, catch-up and the like keep their defaults, which can be changed in the schedule editor. */
 const RepeatedRun = jobForm('schedule')
   .and(
     z.object({

@@ -26,7 +26,7 @@ interface RunMoreProps {
   ofProject: ProjectSettings | null
 }
 
-/** Retries, deadlines and dependencies. Collapsed, it summarises the request; most users never open it. */
+/** Retries, deadlines and dependencies. Collapsed, the section summarises what was set; most users never open it. */
 export function RunMore({ fields, run, ofProject }: RunMoreProps) {
   const { values } = fields
   // A schedule has no fields of a single run.

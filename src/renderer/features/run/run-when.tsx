@@ -22,7 +22,7 @@ const EXAMPLES = [
   { expression: '0 8 * * 1-5', words: texts.onWeekdays }
 ]
 
-/** Now, later, or repeatedly. */
+/** Chooses whether to run now, later or repeatedly. */
 export function RunWhen({ fields, usualName }: RunWhenProps) {
   const when = fields.within('when')
   const { kind } = when.values

@@ -29,7 +29,7 @@ export function clockChangesOf(timing: ScheduleTiming, fromMs: number): ClockCha
   while (stretch.endMs < fromMs + AHEAD_MS && found.length < 2) {
     const atMs = stretch.endMs
     const next = stretchAt(timing.zone, atMs)
-    // Nothing changes if only the search ended here.
+    // If only the search ended here, the clocks do not change.
     if (next.offsetMs !== stretch.offsetMs && (timing.endMs === null || atMs <= timing.endMs))
       found.push(describeChange(timing, atMs, stretch.offsetMs, next.offsetMs))
     if (next.endMs <= stretch.endMs) break
@@ -42,7 +42,7 @@ function describeChange(timing: ScheduleTiming, atMs: number, beforeMs: number, 
   const byMs = afterMs - beforeMs
   const by = formatDuration(Math.abs(byMs) / 1000)
   const title = (byMs > 0 ? texts.clocksForward : texts.clocksBack)(dayOf(atMs, beforeMs), by)
-  // Every policy runs the same query: the difference between the results is the effect of the change.
+  // Computes the runs under each policy: the difference between the results is the effect of the change.
   const around = { afterMs: atMs - Math.abs(byMs) - 1, untilMs: atMs + Math.abs(byMs), limit: RUNS_LOOKED_AT }
   if (byMs > 0) {
     const moved = occurrencesToShow({ ...timing, gap: 'run_at_shift' }, around).filter(({ kind }) => kind === 'gap')
@@ -76,7 +76,9 @@ function describeChange(timing: ScheduleTiming, atMs: number, beforeMs: number, 
   }
 }
 
-/** The times of day in the gap that the rules name: found by running them in a zone without the change. */
+/**
+ * The times of day that the rules name but the clocks skip, found by evaluating the rules in a zone without the change.
+ */
 function timesLost(timing: ScheduleTiming, atMs: number, byMs: number): string[] {
   const { offsetMs } = stretchAt(timing.zone, atMs - 1)
   const fromMs = atMs + offsetMs
@@ -87,7 +89,7 @@ function timesLost(timing: ScheduleTiming, atMs: number, byMs: number): string[]
   return named.map(({ nominalMs }) => clock(nominalMs))
 }
 
-/** No run is affected: the rules follow elapsed time, or name other times. */
+/** Explains why no run is affected: the rules follow elapsed time, or name other times. */
 function untouched(timing: ScheduleTiming, atMs: number, byMs: number): string {
   const isByClock = timing.rules.some(({ kind }) => kind === 'cron') && !isOpenOnly(timing)
   if (!isByClock) return texts.intervalUnaffected

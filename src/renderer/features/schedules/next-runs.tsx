@@ -26,7 +26,7 @@ export function NextRuns({ occurrences, zone, changes }: NextRunsProps) {
   const isElsewhere = !sameClock(zone, here, nowMs)
   const rows = [
     ...occurrences.map((occurrence) => ({ atMs: occurrence.nominalMs, occurrence, change: null })),
-    // A change is listed among the runs by its time; a later one has its own line below them.
+    // A change before the last run is listed among the runs; later ones have their own lines below.
     ...changes
       .filter(({ atMs }) => occurrences.some(({ nominalMs }) => nominalMs >= atMs))
       .map((change) => ({ atMs: change.atMs - 1, occurrence: null, change }))

@@ -26,7 +26,7 @@ export function RunBars({ firings }: { firings: readonly Firing[] }) {
       aria-label={barsInWords(shown)}
       data-run-bars
     >
-      {/* Empty space before the first run, so that the newest are at the right in each row. */}
+      {/* Empty space before the first run, so that the newest run is always at the right edge. */}
       <rect
         className={classes.none}
         y={HEIGHT_PX - FOOT_PX - 1}
@@ -36,7 +36,7 @@ export function RunBars({ firings }: { firings: readonly Firing[] }) {
       {shown.map((firing, index) => {
         const room = HEIGHT_PX - FOOT_PX
         const ran = firing.state === 'fired'
-        // Square root: a run of a tenth of the longest is still a bar and not a dot.
+        // Square root, so that a run a tenth as long as the longest is still a bar and not a dot.
         const share = Math.sqrt((firing.durationMs ?? (firing.outcome === 'live' ? longest / 2 : 0)) / longest)
         const height = ran ? Math.max(3, Math.round(room * share)) : 8
         const x = (BARS - shown.length + index) * STEP_PX

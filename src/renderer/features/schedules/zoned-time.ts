@@ -42,11 +42,11 @@ export function toLocalInput(atMs: number, zone: string): string {
   return `${of['year']}-${of['month']}-${of['day']}T${of['hour']}:${of['minute']}${seconds}`
 }
 
-/** The instant at which a zone's clocks show this; a skipped time is moved past the gap. null: not a time. */
+/** The instant at which a zone's clocks show this time; a skipped time is moved past the gap. null: not a time. */
 export function fromLocalInput(text: string, zone: string): number | null {
   const wallMs = Date.parse(`${text.length === 10 ? `${text}T00:00` : text}Z`)
   if (Number.isNaN(wallMs)) return null
-  // The offset at a nearby instant, then that at the result: they differ only within hours of a clock change.
+  // First takes the offset at a nearby instant, then that at the result: the two differ only near a clock change.
   const first = wallMs - offsetMs(wallMs, zone)
   const second = wallMs - offsetMs(first, zone)
   return toLocalInput(second, zone).startsWith(text.slice(0, 16)) ? second : Math.max(first, second)

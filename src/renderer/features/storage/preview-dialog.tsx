@@ -24,7 +24,7 @@ const REASON_WORDS: Record<StoragePreview['protected'][number]['reason'], string
 interface PreviewDialogProps {
   policy: StoragePolicy
   revision: number
-  /** The policy is saved when its preview is confirmed. */
+  /** Whether confirming the preview saves the policy. */
   saves: boolean
   onClose: () => void
 }

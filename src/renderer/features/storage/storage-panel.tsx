@@ -15,7 +15,7 @@ import classes from './storage.module.css'
 import { texts } from '../../../shared/texts/ui/storage.ts'
 
 const KINDS: readonly Kind[] = ['logs', 'items', 'jobs', 'eggs']
-/** Shades of one colour: others mean states. */
+/** Shades of one colour, because other colours stand for states. */
 const SHADES: Record<Kind, CSSProperties> = {
   logs: { background: 'var(--accent)' },
   items: { background: 'var(--accent)', opacity: 0.7 },
@@ -122,7 +122,7 @@ function Usage({ usage }: { usage: StorageUsage }) {
   )
 }
 
-/** How far the encryption with the newest key is. */
+/** How much of the data is encrypted with the newest key. */
 function Encryption({ state }: { state: StorageUsage['encryption'] }) {
   if (state === null) return <span className="dim">{texts.encryptionOff}</span>
   const { keyId, sealed, total, lost, sealedAtMs, problem } = state

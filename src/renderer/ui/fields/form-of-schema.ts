@@ -76,7 +76,7 @@ export function useFormOf<Values extends object, Output>(options: FormOptions<Va
   const { values } = form
   const read = useMemo(() => schema.safeParse(values), [schema, values])
   const problems = useMemo(() => problemsOf(read), [read])
-  // A list in one input (such as tags) has its errors at its entries.
+  // The errors of a list in one input (such as tags) belong to its entries.
   const problemAt = (path: string) =>
     problems.get(path) ?? [...problems].find(([each]) => each.startsWith(`${path}.`))?.[1]
   const error = (path: string): string | undefined => {

@@ -7,7 +7,7 @@ export interface FormRow {
   readonly key: number
   readonly name: string
   readonly value: string
-  /** Not shown again once it is saved. */
+  /** A secret is not shown again once it is saved. */
   readonly isSecret: boolean
   /** Its value gets the focus, because the button that added the row is gone. */
   readonly takesFocus?: boolean

@@ -15,7 +15,10 @@ const tagTerms = z.string().transform((text, context) => {
   return z.NEVER
 })
 
-/** Which nodes: those of the defaults, any, those with tags, or one. Fields that do not apply keep their text. */
+/**
+ * Where jobs may run: on the default nodes, on any, on those with tags, or on one. Fields that do not apply keep their
+ * text.
+ */
 export const WhereForm = z.discriminatedUnion('where', [
   z.object({ where: z.literal('default') }).transform(() => ({})),
   z.object({ where: z.literal('any') }).transform(() => ({ nodeId: null, tags: [] as string[] })),

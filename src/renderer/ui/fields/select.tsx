@@ -140,7 +140,7 @@ function chooseTyped(event: KeyboardEvent<HTMLInputElement>): boolean {
   return true
 }
 
-/** The index of the label that equals this text, or that is the only one to equal it in another case; else -1. */
+/** The index of the label that equals this text, or else of the only label that equals it apart from case; -1: none. */
 export function findTyped(labels: readonly string[], text: string): number {
   const exact = labels.indexOf(text)
   if (exact !== -1) return exact

@@ -5,7 +5,7 @@ const TERM = /^!?[^\s|!]+(\|!?[^\s|!]+)*$/
 const TERMS_MAX = 20
 
 /**
- * `eu|us !slow` as terms: all must hold, each through any of its parts. Spaces around `|` and after `!` are allowed.
+ * `eu|us !slow` as terms: all must match, each by any of its alternatives. Spaces around `|` and after `!` are allowed.
  */
 export function parseTagExpression(text: string): { terms: string[] } | { problem: string } {
   const tidy = text

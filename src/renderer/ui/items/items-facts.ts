@@ -17,7 +17,7 @@ export function describeFacts(facts: ItemsFacts): string {
   return parts.filter((part) => part !== false).join(' · ')
 }
 
-/** The items of the job's last attempt, or of this one. */
+/** The job whose items are meant, and the attempt; absent: the last one. */
 export interface ItemsOf {
   jobId: JobId
   attemptNumber?: AttemptNumber | undefined

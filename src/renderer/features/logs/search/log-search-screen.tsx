@@ -244,7 +244,7 @@ function SearchResults({ state, hasQuery, onMore }: SearchResultsProps) {
   )
 }
 
-/** Per run, until the user wants all: a common text is in thousands of lines of one log. */
+/** Shown per run until the user asks for all: a common text can occur on thousands of lines of one log. */
 const LINES_SHOWN = 10
 
 function RunHits({ group: { first, hits }, nodeName }: { group: HitsOfRun; nodeName: string }) {

@@ -22,7 +22,7 @@ export interface WeekViewProps {
 const SHOWN_PER_HOUR = 3
 const OFTEN_ROWS = 5
 
-/** Days as columns, hours as rows; hours without runs are low. */
+/** Days as columns, hours as rows; rows of hours without runs are low. */
 export function WeekGrid({ week, utc, nowMs, nameOf, openHourMs, onHour }: WeekViewProps) {
   const today = dateOf(nowMs, utc)
   const nowHour = hourOf(nowMs, utc)

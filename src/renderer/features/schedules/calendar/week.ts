@@ -84,7 +84,7 @@ export function mergeRuns(
     return { scheduleId, atMs: origin === 'manual' ? atMs : nominalMs, look: lookOf(firing), count, firing }
   })
   for (const { scheduleId, atMs } of moments) {
-    // Jitter may delay it; without jitter the ticker gets a minute.
+    // Jitter may delay a run, and the ticker gets another minute.
     const lateMs = 60_000 + (schedules.get(scheduleId)?.jitterSeconds ?? 0) * 1000
     if (atMs > nowMs - lateMs && !decided.has(`${scheduleId} ${atMs}`))
       runs.push({ scheduleId, atMs, look: 'ahead', count: 1, firing: null })
@@ -150,7 +150,7 @@ const RANK: Record<RunLook, number> = {
 
 const countOf = (runs: readonly Run[]) => runs.reduce((sum, { count }) => sum + count, 0)
 
-/** By the clock: the two occurrences of a repeated hour share one row. */
+/** The hour on the clock: both occurrences of a repeated hour share one row. */
 export const hourOf = (atMs: number, utc: boolean) => (utc ? new Date(atMs).getUTCHours() : new Date(atMs).getHours())
 
 function startOfDay(noonUtcMs: number, utc: boolean): number {
@@ -166,7 +166,7 @@ export const dayWords = ({ date }: Day): string => formatWeekday(Date.parse(`${d
 export const timeWords = (atMs: number, utc: boolean, zone = localZone()): string =>
   formatTime(atMs, utc ? 'UTC' : zone)
 
-/** When an hour of the clock begins on a day; null if clocks skip it. Of a repeated hour, the first. */
+/** When an hour of the clock begins on a day; null if the clocks skip it. For a repeated hour, its first occurrence. */
 export function hourStart(day: Day, hour: number, utc: boolean): number | null {
   for (let atMs = day.startMs; atMs < day.endMs; atMs += HOUR_MS) if (hourOf(atMs, utc) === hour) return atMs
   return null

@@ -33,7 +33,7 @@ export interface Graph {
   readonly chains: readonly GraphChain[]
   /** A spider that matches a pattern: its runs start the chains of the pattern. */
   readonly matches: readonly { readonly from: string; readonly to: string }[]
-  /** Each as the spiders on it; only enabled chains count. */
+  /** Each circle as a list of its spiders; only enabled chains count. */
   readonly circles: readonly (readonly string[])[]
   readonly width: number
   readonly height: number
@@ -82,7 +82,7 @@ export function layOutChains(chains: readonly Chain[]): Graph {
 
 const isPattern = ({ project, spider }: { project: ProjectName; spider: string }) => `${project}${spider}`.includes('*')
 
-/** The column of each: one more than the rightmost before it. Links that close a circle are ignored. */
+/** The column of each spider: one to the right of all that precede it. Links that close a circle are ignored. */
 function rankOf(after: ReadonlyMap<string, ReadonlySet<string>>): Map<string, number> {
   const back = new Set<string>()
   const done = new Set<string>()

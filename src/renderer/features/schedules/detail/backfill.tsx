@@ -26,7 +26,7 @@ const CONCURRENCY_MAX = 1_000
 /** This many of the first and last runs are listed; those in between are counted. */
 const MOMENTS_SHOWN = 3
 
-/** Runs the scheduled times of a past period as if it were then. Shows how many runs that is before creating any. */
+/** Creates the runs of a past period as if it were the present. First shows how many runs that would be. */
 export function BackfillDialog({ schedule, onClose }: { schedule: Schedule; onClose: () => void }) {
   const { client, query } = useApi()
   const [nowMs] = useState(() => Date.now())
@@ -176,7 +176,7 @@ function Plan({ schedule, plan, nowMs }: PlanProps) {
   )
 }
 
-/** The missed time if anything was missed, otherwise the last week. */
+/** Starts with the missed period, if any, otherwise with the last week. */
 function startForm(schedule: Schedule, nowMs: number): BackfillTexts {
   return {
     fromMs: toLocalInput(missedSinceMs(schedule) ?? nowMs - 7 * DAY_MS, schedule.zone).slice(0, 16),

@@ -166,7 +166,7 @@ function StateWord({ schedule }: { schedule: Schedule }) {
   return <span className="tone-ok">{texts.onState}</span>
 }
 
-/** Runs missed since the last one: shown here with the fix, not only in the history. */
+/** Runs missed since the last run: shown here with the fix, not only in the history. */
 function MissedNotice({ schedule, onCatchUp }: { schedule: Schedule; onCatchUp: () => void }) {
   const { may } = useMay('jobs.run', schedule.jobs[0] ?? 'somewhere')
   const missed = missedLately(schedule)
@@ -196,7 +196,7 @@ function Upcoming({ schedule }: { schedule: Schedule }) {
       // Saved by an engine that knows more zones or fields than this page; the engine's own description is above.
       return { occurrences: [], changes: [] }
     }
-    // Each firing brings a new object, so the list moves up.
+    // Each firing replaces the schedule object, so the list is recomputed.
   }, [schedule])
   if (occurrences.length === 0) return <p className="faint">{texts.noMoreRuns}</p>
   return (

@@ -347,7 +347,7 @@ interface LeaveGuardProps {
 function LeaveGuard({ unsaved, isLeaving }: LeaveGuardProps) {
   const blocker = useBlocker({
     shouldBlockFn: () => unsaved !== null && !isLeaving.current,
-    // A desktop window would just not close, without a message.
+    // In the desktop, the window would just not close, without a message.
     enableBeforeUnload: () => unsaved !== null && window.scrapdeck === undefined,
     withResolver: true
   })

@@ -33,7 +33,7 @@ export interface TemplateTexts extends JobTexts {
   argSets: string
   /** One row per name; its values separated by commas. */
   matrix: FormRow[]
-  /** Of a crawl order; kept as it is. */
+  /** Part of a crawl order; kept unchanged. */
   userId: string | null
 }
 
@@ -74,7 +74,7 @@ export const newRule = (zone: string, nowMs: number, over: Partial<RuleTexts> = 
 
 export const newTemplate = (over: Partial<RunTemplate> = {}): TemplateTexts => ({
   ...jobTexts(over),
-  // A template's 0 is unset: the defaults apply.
+  // In a template, 0 means unset, so the defaults apply.
   priority: over.priority || '',
   key: nextKey++,
   userId: over.userId ?? null,
@@ -137,7 +137,7 @@ export function formOf(settings: ScheduleSettings, nowMs: number): ScheduleTexts
   }
 }
 
-/** The fields of a moved rule: those of other kinds keep their text. */
+/** The changed fields of a moved rule; fields of other kinds keep their text. */
 export const rulePatch = (rule: ScheduleRule, zone: string): Partial<RuleTexts> => ({
   kind: rule.kind,
   ...(rule.kind === 'cron' && { expression: rule.expression }),

@@ -88,7 +88,7 @@ export function planSpread(
   const bySize = [...crowd].sort(
     (left, right) => Number(often.has(right)) - Number(often.has(left)) || jobsOf(right.jobs) - jobsOf(left.jobs)
   )
-  // Schedules that cannot be moved keep their place before any other is placed.
+  // Schedules that cannot be moved keep their place, so they count before any other is placed.
   const movable = bySize.filter((schedule) => {
     const first = offsets(windowMinutes).map((minutes) => shiftSchedule(schedule, atMs, minutes))
     const isMovable = first.some((moved) => 'settings' in moved)
@@ -116,7 +116,7 @@ const runsOften = (schedule: Schedule, atMs: number) =>
 
 const offsets = (windowMinutes: number) => Array.from({ length: windowMinutes }, (_, index) => index + 1)
 
-/** The minutes with the most jobs and more than one schedule: those are worth spreading. */
+/** The minutes with the most jobs among those with several schedules: only these are worth spreading. */
 export function crowdedMinutes(load: readonly LoadMinute[], limit: number): LoadMinute[] {
   return load
     .filter(({ firings }) => firings > 1)

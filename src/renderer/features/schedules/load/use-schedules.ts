@@ -27,7 +27,7 @@ export function useSchedules() {
       new Map<string, Schedule>(data?.pages.flatMap((page) => page.schedules.map((each) => [each.id, each] as const))),
     [data]
   )
-  // Run times follow from settings: they are fetched again when settings have changed, not after every run.
+  // Run times depend only on the settings, so they are fetched again when those have changed, not after every run.
   const version = useMemo(
     () => [...schedules.values()].map(({ id, revision, paused }) => `${id}${revision}${paused}`).join(),
     [schedules]
