@@ -54,29 +54,29 @@ export interface AppOptions {
     | 'authenticate'
   > & { sharedAnswers: Pick<NonNullable<Engine['sharedAnswers']>, 'find'> | null }
   dataDirectory: string
-  /** The built UI, with its index.html. */
+  /** The directory of the built UI, with index.html. */
   uiDirectory: string
   docsDirectory: string
-  /** Overrides of the defaults (limits.ts). */
+  /** Override the defaults in limits.ts. */
   rateLimits?: Partial<RateLimits> | undefined
   connectionLimits?: Partial<ConnectionLimits> | undefined
-  /** The connections of all sockets of the app. Absent: there are none. */
+  /** Tracks the connections of all the app's sockets. Absent: the app has no sockets. */
   connections?: Connections | undefined
-  /** Other engines on the same database send this secret with the requests that they forward. */
+  /** The secret with which other engines on the same database mark the requests that they forward. */
   peerSecret?: string | undefined
-  /** Distinguishes this engine from others on the same database. Absent: it is the only one. */
+  /** Distinguishes this engine from others on the same database. Absent: there are no others. */
   engineName?: string | undefined
-  /** Addresses and networks of proxies that may name the client with X-Forwarded-For. Default: none. */
+  /** Addresses and networks of proxies that may state the client's address in X-Forwarded-For. Default: none. */
   trustedProxies?: readonly string[] | undefined
   signIn?: SignInOptions | undefined
-  /** Default: served, with authentication, names prefixed with `scrapdeck_`. */
+  /** By default, metrics are served, require authentication, and have the prefix `scrapdeck_`. */
   metrics?: { isServed: boolean; prefix: string; openTo: readonly string[] } | undefined
-  /** The certificate of its TCP sockets. Absent: they speak plain HTTP. */
+  /** The certificate of the app's TCP sockets. Absent: they speak plain HTTP. */
   certificate?: CertificateFiles | null | undefined
   bindAddress: string
   port: () => number
   allowedHosts: string[]
-  /** Overrides of the defaults (scrapyd/settings.ts). */
+  /** Override the defaults in scrapyd/settings.ts. */
   scrapyd?: Partial<ScrapydEndpointSettings> | undefined
   clock: Clock
   logger: Logger
@@ -84,11 +84,11 @@ export interface AppOptions {
 
 export interface App extends RequestHandler {
   fastify: FastifyInstance
-  /** Path of a one-time login link to this engine, valid for ten minutes. */
+  /** Creates a one-time login link, valid for ten minutes, and returns its path. */
   createLoginPath(): string
-  /** Ends all browser sessions with their streams, and unused login links. Returns the number of sessions. */
+  /** Ends all browser sessions with their streams, and revokes unused login links. Returns the number of sessions. */
   logOutEverywhere(): Promise<number>
-  /** Loads the handlers of the contract's routes, once. The first request to one of them does so too. */
+  /** Loads the handlers of the contract's routes once. Otherwise, the first request to such a route loads them. */
   loadContract(): Promise<void>
 }
 
@@ -101,7 +101,7 @@ declare module 'fastify' {
 const noSchema = () => {
   throw new Error('Our routes have no schemas of Fastify.')
 }
-/** Otherwise Fastify loads two schema compilers, which no route uses and which take a tenth of the start. */
+/** Without this, Fastify loads two schema compilers, which no route uses and which take a tenth of the startup time. */
 const NO_SCHEMAS = { compilersFactory: { buildValidator: noSchema, buildSerializer: noSchema } }
 
 const DEFAULT_METRICS = { isServed: true, prefix: 'scrapdeck', openTo: [] }
@@ -114,24 +114,24 @@ export const SAFE_HEADERS = {
   // default-src does not cover forms and bases.
   'content-security-policy': "default-src 'none'; form-action 'none'; base-uri 'none'; frame-ancestors 'none'",
   'cross-origin-resource-policy': 'same-origin',
-  // A page that opened one of ours cannot control its window.
+  // A page that opened one of ours must not control its window.
   'cross-origin-opener-policy': 'same-origin',
-  // Almost everything requires authentication. Routes whose responses may be cached say so.
+  // Almost all responses require authentication. Routes whose responses may be cached override this.
   'cache-control': 'no-store'
 }
 
 const ENDED = { data: { credentials: 'wrong' } }
 
-/** Browsers return over TLS only, for a year. They ignore this header while they do not trust the certificate. */
+/** Browsers then use only TLS for a year. They ignore this header while they do not trust the certificate. */
 const ONLY_ENCRYPTED = 'max-age=31536000'
-/** On localhost, the header would also apply to servers on all other ports. */
+/** On localhost the header is not sent, because it would also apply to servers on all other ports. */
 const isOnThisMachine = ({ headers: { host = '' } }: FastifyRequest) => isLoopback(host.replace(/:\d+$/, ''))
 
 function stayEncrypted(request: FastifyRequest, reply: FastifyReply): void {
   if (isEncrypted(request.raw) && !isOnThisMachine(request)) reply.header('strict-transport-security', ONLY_ENCRYPTED)
 }
 
-/** The HTTP server without a socket. Every request passes the gate (request-gate.ts), then its route. */
+/** Creates the HTTP server without a socket. Every request passes the gate (request-gate.ts) before its route. */
 export function createApp(options: AppOptions): App {
   const { engine, clock, logger, trustedProxies = [], metrics = DEFAULT_METRICS, signIn = NO_SIGN_IN } = options
   const authenticator = new Authenticator({
@@ -175,7 +175,7 @@ export function createApp(options: AppOptions): App {
     nodeOfToken: (token) => engine.pulling.authenticate(token)
   })
   closeInOrder(fastify)
-  // Fastify refuses shared objects as defaults. The hook below sets it before any other code reads it.
+  // Fastify does not allow a shared object as a default. The hook below sets the caller before any other code reads it.
   fastify.decorateRequest('caller')
   const requests = new PipelinedRequests((request, response) => {
     if (peerSecret !== undefined) recognizePeer(request, peerSecret)
@@ -187,7 +187,7 @@ export function createApp(options: AppOptions): App {
     fastify.routing(request, response)
   })
 
-  // Hooks of every request use callbacks: with promises, they took a tenth of a short request.
+  // The hooks of every request use callbacks, because promises took a tenth of the time of a short request.
   fastify.addHook('onRequest', (request, reply, done) => {
     reply.headers(SAFE_HEADERS)
     stayEncrypted(request, reply)
@@ -200,7 +200,7 @@ export function createApp(options: AppOptions): App {
     if (waiting === undefined) done()
     else waiting.then(() => done(), done)
   })
-  // Receiving a body may take minutes, and its sender may have lost access since it was authenticated.
+  // It may take minutes to receive a body, and meanwhile its sender may have lost access.
   fastify.addHook('preHandler', (request, _reply, done) => {
     if (authenticator.isCurrent(request.caller)) done()
     else done(new ScrapdeckError('UNAUTHORIZED', sentence('server.session_ended'), ENDED))
@@ -218,7 +218,7 @@ export function createApp(options: AppOptions): App {
   if (metrics.isServed) {
     fastify.register(metricsEndpoint, { engine, requests: countRequests(fastify, metrics.prefix) })
   }
-  // Before the Scrapyd endpoints, which add HTTP methods that only they handle.
+  // Register this before the Scrapyd endpoints, because those add HTTP methods that only they handle.
   const siteOf = (request: FastifyRequest) => passkeySiteOf(addressInBrowser(request), signIn.publicUrl)
   const handlers = createContractHandlers({
     engine,
@@ -276,9 +276,7 @@ function createContractHandlers(options: HandlersOptions & { engine: Pick<Engine
   }
 }
 
-/**
- * Paths that the router cannot parse never reach the hooks, which authenticate, so the response must reveal nothing.
- */
+/** Paths that the router cannot parse skip the hooks, and so authentication: the response must reveal nothing. */
 function answerUnreadable(request: FastifyRequest, reply: FastifyReply): void {
   const path = request.raw.url ?? ''
   stayEncrypted(request, reply)
@@ -287,8 +285,8 @@ function answerUnreadable(request: FastifyRequest, reply: FastifyReply): void {
 }
 
 /**
- * Makes a close quick without cutting off responses. Event streams never end by themselves, so they are cut; clients
- * resume by cursor. Other requests complete, then their connections close, because keep-alive would delay the close.
+ * Makes closing fast without cutting off responses. Event streams never end by themselves, so they are cut off; clients
+ * resume at a cursor. Other requests complete, then their connections close: keep-alive would delay it.
  */
 function closeInOrder(fastify: FastifyInstance): void {
   const streams = new Set<ServerResponse>()
@@ -309,19 +307,19 @@ function closeInOrder(fastify: FastifyInstance): void {
 }
 
 /**
- * For load balancers, containers and start scripts, without credentials. Not live: restart the service. Live but not
- * ready: it is stopping or cannot write to its disk, so send it no requests for now.
+ * Health checks for load balancers, containers and start scripts, without credentials. If the service is not live,
+ * restart it. If it is live but not ready, it is stopping or cannot write to its disk: send it no requests for now.
  */
 async function healthEndpoints(
   app: FastifyInstance,
   options: { engine: Pick<Engine, 'health'>; engineName?: string | undefined }
 ): Promise<void> {
   const { health } = options.engine
-  // Several engines on one database report their names (leader-proxy.ts does so for the others).
+  // With several engines on one database, each reports its name (leader-proxy.ts does this for followers).
   const role = options.engineName === undefined ? {} : { engine: options.engineName, leads: true }
   app.get('/health', async (_request, reply) => sendReady(reply))
   app.get('/health/ready', async (_request, reply) => sendReady(reply))
-  // Supervisors kill a service that does not respond in time, so this does not wait for the disk.
+  // Do not wait for the disk here: supervisors kill a service that does not respond in time.
   app.get('/health/live', (_request, reply) => send(reply, { ...health.now(), ...role }, 'live'))
 
   async function sendReady(reply: FastifyReply): Promise<FastifyReply> {

@@ -12,11 +12,11 @@ import { isNodeRoute } from './nodes/node-endpoints.ts'
 
 export const REQUEST_ID_HEADER = 'x-request-id'
 
-/** Request ids are not secret, so being unique is enough. Random bytes would cost more than a job. */
+/** Request ids are not secret, so they only need to be unique. Random bytes would cost more than creating a job. */
 const OF_THIS_RUN = randomBytes(5).toString('hex')
 let count = 0
 
-/** For Fastify, as `request.id`: the client's own if it is a simple one, else one of ours. */
+/** Used by Fastify for `request.id`. Returns the client's own id if it has a simple format, otherwise a new one. */
 export function makeRequestId({ headers }: Pick<IncomingMessage, 'headers'>): string {
   const given = headers[REQUEST_ID_HEADER]
   return typeof given === 'string' && /^[\w.:-]{1,64}$/.test(given) && maskTokens(given) === given
@@ -44,19 +44,19 @@ export const actorOf = (request: FastifyRequest, door: AuditDoor): Actor => ({
   origin: originOf(request, door)
 })
 
-/** Returns the id of the request in the audit log as a header. */
+/** Adds a header with the id of the request in the audit log. */
 export function sendRequestId(request: FastifyRequest, reply: FastifyReply): void {
   reply.header(REQUEST_ID_HEADER, request.id)
 }
 
 const claimedNames = new WeakMap<IncomingMessage, string>()
 
-/** Records the user that a proxy named and that was refused, for the audit log. */
+/** Remembers the user name that a proxy stated, so that the audit log has it if the request is refused. */
 export const claimName = ({ raw }: FastifyRequest, name: string): void => void claimedNames.set(raw, name)
 
 /**
- * Performs a change to users that an identity provider or a proxy requests. Adds an audit entry only if something
- * changes. The request's handler records failures.
+ * Performs a change to users on behalf of an identity provider or a proxy. Adds an audit entry only if something
+ * changes. Failures are recorded by the request's handler.
  */
 export const recordVouching = <T>(
   audit: Pick<Audit, 'perform'>,
@@ -70,7 +70,7 @@ export const recordVouching = <T>(
     work
   )
 
-/** Browsers send the page's origin with their writes. The desktop app sends its own header to another engine. */
+/** Browsers send an Origin header with every write. The desktop app sends its own header to another engine. */
 export const isFromApp = ({ caller, headers }: FastifyRequest): boolean =>
   caller?.kind === 'session' || headers.origin !== undefined || headers[APP_HEADER] !== undefined
 
@@ -80,12 +80,12 @@ function doorOf(request: FastifyRequest): AuditDoor {
   return url.startsWith('/ui/login') ? 'login' : url.startsWith('/ui') ? 'ui' : 'scrapyd'
 }
 
-/** The caller tried something that its credentials do not allow. */
+/** Refusals that are recorded: the credentials of the caller do not allow what it tried. */
 const RECORDED: ReadonlySet<string> = new Set(['ROLE_REQUIRED', 'PASSWORD_REQUIRED', 'SECOND_FACTOR_REQUIRED'])
 
 /**
- * Records refusals before or outside of an operation: a wrong password or token, a missing permission. A request
- * without any credentials tried nothing and is not recorded.
+ * Records refusals that happen before or outside an operation, such as a wrong password or token, or a missing
+ * permission. Requests without any credentials are not recorded, because they tried nothing.
  */
 export async function recordRefusal(
   audit: Pick<Audit, 'refuse'>,

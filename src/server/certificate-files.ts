@@ -7,7 +7,7 @@ import { ScrapdeckError } from '../shared/errors.ts'
 import { sentence } from '../shared/texts/errors/server.ts'
 
 export interface CertificatePaths {
-  /** PEM: the certificate, then the intermediate certificates. */
+  /** PEM: the certificate, followed by the intermediate certificates. */
   certificate: string
   /** PEM, without a passphrase. */
   key: string
@@ -18,14 +18,14 @@ export interface CertificatePaths {
 interface Parts {
   clock: Clock
   logger: Logger
-  /** Renews the files before they expire, if the service manages them. */
+  /** Renews the files before the certificate expires. Absent: the service does not manage them. */
   renew?: () => Promise<void>
 }
 
-/** How often the files are checked. A renewal replaces them one after the other. */
+/** How often to check the files. A renewal may replace them one after the other. */
 const CHECK_EVERY_MS = 10_000
 
-/** TLS 1.2 with forward secrecy and authenticated encryption, or 1.3: what Mozilla calls "intermediate". */
+/** TLS 1.2 with forward secrecy and authenticated encryption, or TLS 1.3: Mozilla's "intermediate" configuration. */
 const MODERN = {
   minVersion: 'TLSv1.2',
   ecdhCurve: 'X25519:prime256v1:secp384r1',
@@ -43,8 +43,8 @@ interface Pair {
 }
 
 /**
- * The service's certificate and key, read again when the files change. An unusable pair is logged, and the former one
- * stays: a failed renewal must not stop a running service.
+ * The service's certificate and key, reloaded when the files change. If the new pair is unusable, this is logged and
+ * the old pair stays in use: a failed renewal must not stop a running service.
  */
 export class CertificateFiles {
   readonly #paths: CertificatePaths
@@ -72,7 +72,7 @@ export class CertificateFiles {
     return { ...MODERN, cert: certificate, key, ...(clientAuthority !== null && { ca: clientAuthority }) }
   }
 
-  /** The service's own certificate, without intermediate ones. */
+  /** The service's own certificate, without the intermediate ones. */
   get own(): string {
     return certificatesIn(this.#pair.certificate)[0]!
   }
@@ -81,7 +81,7 @@ export class CertificateFiles {
     return new X509Certificate(this.own).validToDate.getTime()
   }
 
-  /** Whether clients need a certificate to connect. */
+  /** Whether clients must present a certificate. */
   get asksClients(): boolean {
     return this.#pair.clientAuthority !== null
   }

@@ -16,7 +16,7 @@ export interface ClosableServer extends Server {
   closeAllConnections(): void
 }
 
-/** Time limits of every server: a client that does not send what it announced loses its connection. */
+/** Time limits of every server. A client that does not send what it announced is disconnected in time. */
 export const TIME_LIMITS = {
   requestTimeout: REQUEST_LIMIT_MS,
   headersTimeout: HEADERS_LIMIT_MS,
@@ -25,14 +25,14 @@ export const TIME_LIMITS = {
 } satisfies ServerOptions
 
 /**
- * Limits connections in total and per address. If there are too many, the oldest one without valid credentials is
+ * Limits connections in total and per address. Beyond a limit, the oldest connection without valid credentials is
  * closed, so a client that opens thousands closes only its own.
  */
 export class Connections {
   readonly #limits: ConnectionLimits
   readonly #unlimited: AddressList
   readonly #open = new Map<Socket, { client: string; peer: string }>()
-  /** With TLS, requests come from a second socket above the opened one. Both have the same peer. */
+  /** With TLS, requests come from a second socket on top of the opened one. Both have the same peer. */
   readonly #byPeer = new Map<string, Socket>()
   /** Connections that have not sent valid credentials, oldest first. */
   readonly #strangers = new Set<Socket>()
@@ -76,11 +76,11 @@ export class Connections {
     socket.once('close', () => this.#remove(socket))
   }
 
-  /** Closes the oldest of these; false: there is none. */
+  /** Closes the oldest of these connections. Returns false if there is none. */
   #drop(strangers: Set<Socket>): boolean {
     const oldest = strangers.values().next().value
     if (oldest === undefined) return false
-    // Remove it now: the `close` event comes later, and until then it would count.
+    // Remove it now, because it would count until its `close` event.
     this.#remove(oldest)
     oldest.destroy()
     return true
@@ -100,7 +100,7 @@ export class Connections {
   }
 }
 
-/** Whether this process itself terminates TLS for the request. */
+/** Whether this process itself decrypts the request's TLS. */
 export const isEncrypted = ({ socket }: IncomingMessage): boolean => (socket as Partial<TLSSocket>).encrypted === true
 
 const peerOf = ({ remoteAddress, remotePort }: Socket): string => `${remoteAddress} ${remotePort}`
@@ -114,14 +114,14 @@ export function openConnections(options: {
   return new Connections({ limits: { ...DEFAULT_CONNECTION_LIMITS, ...connectionLimits }, trustedProxies })
 }
 
-/** Files and connections to nodes need descriptors too, so connections get half of them. */
+/** Connections may use half of the limit, because files and connections to nodes need descriptors, too. */
 function openFilesLimit(): number {
   try {
-    // Node raises its soft limit to the hard one.
+    // Node raises its soft limit to the hard limit.
     const limits = readFileSync('/proc/self/limits', 'utf8')
     return Number(/^Max open files +\S+ +(\d+)/m.exec(limits)?.[1] ?? Number.POSITIVE_INFINITY)
   } catch {
-    // Only Linux has this file.
+    // Other systems than Linux do not have this file.
     return Number.POSITIVE_INFINITY
   }
 }

@@ -25,26 +25,26 @@ declare module 'fastify' {
 interface ContractEndpointsOptions {
   incoming: Engine['incoming']
   limits: EndpointLimits
-  /** Requests that come before the handlers are loaded wait for them. */
+  /** Requests that arrive before the handlers are loaded wait for them. */
   handlers: () => Promise<ContractHandlers>
 }
 
-/** Each call of a batch counts as a request, so the batch is charged when its body was read. */
+/** Each call of a batch counts as a request, so the batch is charged once its body is read. */
 const JSON_RPC = '/api/v1/jsonrpc'
 const isJsonRpc = ({ routeOptions }: FastifyRequest): boolean => routeOptions.url === JSON_RPC
 
 /**
- * The contract over HTTP: `/api/rpc` for our own clients; for all others REST at `/api/v1`, with additional features
- * (fields, idempotency keys, logs as lines), the same operations as JSON-RPC, and their documentation. This file has
- * the routes and parses their bodies; contract-handlers.ts, which knows the operations, is loaded later.
+ * Serves the contract over HTTP: `/api/rpc` for our own clients; for all others, REST at `/api/v1` with additional
+ * features (fields, idempotency keys, logs as lines), the same operations as JSON-RPC, and their documentation. This
+ * file has the routes and parses request bodies. It later loads contract-handlers.ts, which knows the operations.
  */
 export async function contractEndpoints(app: FastifyInstance, options: ContractEndpointsOptions): Promise<void> {
   const { incoming, limits, handlers } = options
   parseOnlyJsonAndForms(app, incoming)
   app.decorateRequest('operation')
-  // Before the body is read, because parsing or storing a body that is refused later costs work.
+  // Check this before the body is read, because parsing or storing a body that is refused wastes work.
   app.addHook('onRequest', async (request, reply) => {
-    // URL parsing turns `/projects/shop/versions/..` into the project, which a DELETE would then remove.
+    // URL parsing resolves `/projects/shop/versions/..` to the project, which a DELETE would then remove.
     if (/^[^?]*\/(?:\.|%2e){1,2}(?:[/?]|$)/i.test(request.raw.url!)) {
       throw new ScrapdeckError('BAD_INPUT', sentence('server.path_with_dots'))
     }
@@ -91,8 +91,8 @@ async function describe(): Promise<OpenAPI.Document> {
 }
 
 /**
- * Rejects body types that a form on any web page can send without a preflight (`text/plain`, urlencoded). Bodies are
- * parsed here, within Fastify's limits; oRPC uses the result in `request.body`.
+ * Rejects body types that a form on any web page can send without a preflight (`text/plain`, urlencoded). Fastify
+ * parses bodies here, within its limits, and oRPC uses the result in `request.body`.
  */
 function parseOnlyJsonAndForms(app: FastifyInstance, incoming: ContractEndpointsOptions['incoming']): void {
   acceptOnlyJson(app, MAX_TEXT_BYTES)

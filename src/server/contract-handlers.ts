@@ -38,13 +38,13 @@ import type { z } from 'zod'
 // oxlint-disable-next-line typescript/no-explicit-any -- oRPC itself types a router of any contract like this.
 type AnyRouter = Router<any, RouterContext>
 
-/** What the HTTP layer adds to the engine's context. */
+/** What the HTTP layer adds to the context of the engine's router. */
 interface HandlerContext extends RouterContext {
   callerId?: string
-  /** Metadata of the requested operation; absent: the contract has none for this request. */
+  /** The requested operation's metadata; absent: the contract has no such operation. */
   operation?: RequestedOperation | undefined
   fields?: Wanted
-  /** The REST request as received, for checking it against what the operation accepts. */
+  /** The REST request as received, to be checked against what the operation accepts. */
   request?: Parameters<typeof checkRestParts>[0]
 }
 
@@ -59,7 +59,7 @@ export interface HandlersOptions {
 
 type RouteHandler = (request: FastifyRequest, reply: FastifyReply) => Promise<FastifyReply>
 
-/** Returns a route handler by its name in ContractHandlers, which are loaded later. */
+/** Returns a route handler by its name in ContractHandlers, which is loaded later. */
 export type HandlerOf = (
   name: {
     [Name in keyof ContractHandlers]: ContractHandlers[Name] extends RouteHandler ? Name : never
@@ -68,12 +68,12 @@ export type HandlerOf = (
 
 type Handler = Pick<RPCHandler<HandlerContext>, 'handle'>
 
-/** Comments at this interval keep proxies from closing a quiet stream. */
+/** How often to send a comment, so that proxies do not close a quiet stream. */
 const KEEP_ALIVE_MS = 15_000
 
 /**
  * Handles the requests of contract-endpoints.ts. Only this file loads oRPC's handlers and the schemas of all
- * operations, which no other endpoint needs and which are a fifth of the service's start.
+ * operations. No other endpoint needs them, and they take a fifth of the service's startup.
  */
 export class ContractHandlers {
   readonly #router: EngineRouter
@@ -87,7 +87,7 @@ export class ContractHandlers {
     const router: AnyRouter = engineRouter
     this.#router = engineRouter
     this.#options = options
-    // A function, because the handlers' plugins modify the arrays that they get.
+    // A function, because the handlers' plugins modify the arrays that are passed to them.
     const common = (): RPCHandlerOptions<HandlerContext> => ({
       clientInterceptors: [
         createWireErrorInterceptor((error) => logger.error({ err: error }, 'A call of the contract failed'))
@@ -110,7 +110,7 @@ export class ContractHandlers {
     this.#operations = new RequestedOperations(router)
   }
 
-  /** undefined: the contract has none for this request. */
+  /** Returns undefined if the contract has no such operation. */
   findOperation(request: FastifyRequest): Promise<RequestedOperation | undefined> {
     return this.#operations.find(request.method, request.raw.url!)
   }
@@ -123,7 +123,7 @@ export class ContractHandlers {
     return this.#serve(this.#rest, '/api/v1', 'api', request, reply)
   }
 
-  /** The API's operation at the same path, outside the API. */
+  /** Serves the API's operation at the same path outside the API. */
   serveCrawl(request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
     return this.#serve(this.#rest, undefined, 'api', request, reply)
   }
@@ -139,7 +139,7 @@ export class ContractHandlers {
       const context = onceKey === null ? routerContext : { ...routerContext, onceKey }
       const answers = await answerJsonRpc(body, { router: this.#router, context, logger })
       const response: KeyedResponse = { status: answers === null ? 204 : 200, headers: {}, body: answers ?? undefined }
-      // Completed calls of a batch cannot be undone, so the key is free again only if every call failed.
+      // Completed calls of a batch cannot be undone, so the key can be used again only if every call failed.
       return { response, isFinal: answers === null || [answers].flat().some((one) => 'result' in one) }
     }
     const asked = { key, credential: credentialOf(request), method, path: url, body, repeatableForMs: 0 }
@@ -186,7 +186,7 @@ export class ContractHandlers {
       logOutEverywhere: this.#options.logOutEverywhere,
       sessions: this.#options.sessionsOf(request),
       site: this.#options.siteOf(request),
-      // Without either, the request comes from a page behind the proxy that vouches for its user.
+      // With neither a session nor credentials, the request comes from a page, and a proxy vouches for its user.
       isFromPage: request.caller.kind === 'session' || request.headers.authorization === undefined
     }
   }
@@ -217,18 +217,18 @@ export class ContractHandlers {
   }
 }
 
-/** Failures outside the call itself: a request that cannot be parsed, a response that cannot be serialized. */
+/** Logs failures outside the call itself: a request that cannot be parsed or a response that cannot be serialized. */
 function reportOutside(error: unknown, logger: Logger): void {
   if (!(error instanceof ORPCError)) logger.error({ err: error }, 'A request or an answer of the contract is malformed')
 }
 
-/** A caller gets an earlier response only with the same credential and the same rights. */
+/** An earlier response is repeated only for the same credentials with the same rights. */
 const credentialOf = (request: FastifyRequest): string =>
   `${request.caller.id} ${keyOfRights(principalOf(request).rights)}`
 
 type RootInterceptor = NonNullable<RPCHandlerOptions<HandlerContext>['rootInterceptors']>[number]
 
-/** Flags that may be in the query, the body or both (OperationMeta.alsoInQuery): one `true` is enough. */
+/** Merges flags that may be in the query, the body or both (OperationMeta.alsoInQuery): one `true` is enough. */
 const mergeFlags: RootInterceptor = async ({ request, context, prefix, next }) => {
   const names = context.operation?.alsoInQuery ?? []
   const inBody = names.length === 0 ? undefined : ((await request.body()) as Record<string, unknown> | undefined)
@@ -239,13 +239,13 @@ const mergeFlags: RootInterceptor = async ({ request, context, prefix, next }) =
   const body = { ...inBody }
   for (const name of said) {
     const flags = saidOf(name).map((flag) => (typeof flag === 'object' ? flag : (readSwitch(`${flag}`) ?? flag)))
-    // A value that is neither on nor off is refused with the rest of the body.
+    // Keep a value that is neither true nor false, so that it is refused with the rest of the body.
     body[name] = flags.find((flag) => typeof flag !== 'boolean') ?? flags.includes(true)
   }
   return next({ context, prefix, request: { ...request, body: async () => body } })
 }
 
-/** Performs requests with an Idempotency-Key once per key (api/once.ts). */
+/** Performs each request with an Idempotency-Key once per key (api/once.ts). */
 function createOnceInterceptor(engine: HandlersOptions['engine']): RootInterceptor {
   return async ({ request, context, prefix, next }) => {
     const key = request.headers['idempotency-key']
@@ -255,7 +255,7 @@ function createOnceInterceptor(engine: HandlersOptions['engine']): RootIntercept
     const body = await request.body()
     const path = `${url.pathname}${url.search}`
     const repeatableForMs = operation.repeatableForMs?.(body, engine) ?? 0
-    // This client gets its own result directly: it may be a stream, or no response.
+    // This client gets its own result directly, because the result may be a stream or not be a response.
     const own: { result?: Awaited<ReturnType<typeof next>> } = {}
     const response = await answerOnce(
       engine,
@@ -277,7 +277,7 @@ function createOnceInterceptor(engine: HandlersOptions['engine']): RootIntercept
   }
 }
 
-/** `?fields=`: returns only the requested parts of the response (api/fields.ts). */
+/** Handles `?fields=`: returns only the requested parts of the response (api/fields.ts). */
 const pickPartsOfAnswer: RootInterceptor = async ({ request, context, prefix, next }) => {
   const texts = request.url.searchParams.getAll('fields')
   if (texts.length === 0) return next()
@@ -289,7 +289,7 @@ const pickPartsOfAnswer: RootInterceptor = async ({ request, context, prefix, ne
   return { ...result, response: { ...response, body: pickFields(response.body, wanted) } }
 }
 
-/** Outside the API, every order has a job_id; for a repeated order it is the schedule's id. */
+/** Outside the API, every order has a job_id. For a repeated order, this is the id of its schedule. */
 const useSchedulerNames: RootInterceptor = async ({ prefix, next }) => {
   const result = await next()
   const { response } = result
@@ -304,7 +304,7 @@ type CallInterceptor = NonNullable<RPCHandlerOptions<HandlerContext>['clientInte
 
 const readInSlices: CallInterceptor = async (options) => options.next({ ...options, ...(await readLongLists(options)) })
 
-/** Refuses unknown parts. This is the first point where the operation is known and nothing has been done yet. */
+/** Refuses unknown properties, as early as the operation is known and before anything is done. */
 const readRestInput: CallInterceptor = async (options) => {
   const { context, procedure, path } = options
   if (context.fields !== undefined) checkFields(context.fields, procedure)
@@ -325,7 +325,7 @@ const converter = new ZodToJsonSchemaConverter()
 const coercer = new JsonSchemaCoercer()
 const schemas = new WeakMap<object, Exclude<JSONSchema, boolean>>()
 
-/** For queries, forms and paths, where everything is text: `limit=5`. JSON bodies are coerced alike. */
+/** Needed for queries, forms and paths, where everything is text, such as `limit=5`. JSON bodies are also coerced. */
 function coerceFor(procedure: AnyProcedure): Coerce {
   const { inputSchema } = procedure['~orpc']
   if (inputSchema === undefined) return (value) => value

@@ -13,7 +13,7 @@ const IMAGE_NAME = /^[a-z0-9-]{1,100}\.png$/
 /** Loaded with the first page, because few users read the documentation after a start. */
 const markdown = () => import('./markdown.ts')
 
-/** `/docs`: the docs folder, rendered. Raw HTML is shown as text; links go to pages here or to the web. */
+/** Serves the docs folder as pages below `/docs`. Shows raw HTML as text. Links lead to pages here or on the web. */
 export async function docsEndpoints(app: FastifyInstance, options: { docsDirectory: string }): Promise<void> {
   const { docsDirectory } = options
   app.get('/docs/style.css', FOR_READERS, (_request, reply) => reply.type('text/css; charset=utf-8').send(PAGE_STYLE))

@@ -9,10 +9,10 @@ import { isNodeRoute } from './nodes/node-endpoints.ts'
 import { sendNotice } from './small-page.ts'
 import { toPythonJson } from './scrapyd/python-text.ts'
 
-/** Formats errors from outside a route's own code (authentication, body too large, bugs) for that route's clients. */
+/** Formats errors outside a route's own code (authentication, body too large, bugs) as clients of that route expect. */
 export function createErrorHandler(options: { logger: Logger }) {
   return function handleError(error: FastifyError | Error, request: FastifyRequest, reply: FastifyReply): FastifyReply {
-    // The query is not logged: it may contain a login token or spider arguments.
+    // Do not log the query: it may contain a login token or spider arguments.
     const path = request.url.split('?', 1)[0] ?? ''
     const isJson = /^application\/json/.test(request.headers['content-type'] ?? '')
     const wire = toWireError(fromFastify(error, path === '/addversion.json' || (path.startsWith('/api') && !isJson)))
@@ -36,7 +36,7 @@ export function createErrorHandler(options: { logger: Logger }) {
   }
 }
 
-/** For a person who followed a link or typed an address: a page instead of JSON. */
+/** Shows the error as a page, for people who followed a link or entered an address. */
 function sendAsPage(wire: WireError, request: FastifyRequest, reply: FastifyReply): FastifyReply {
   const { title } = ERROR_CODES[wire.code as ErrorCode] ?? { title: 'Not possible' }
   if (wire.data['isUnknownHost'] === true) {
@@ -46,20 +46,20 @@ function sendAsPage(wire: WireError, request: FastifyRequest, reply: FastifyRepl
   return sendNotice(reply, {
     title: 'Opened from another web page',
     text: 'A link on another web page leads here, and opening it may change something. If you trust that page, continue.',
-    // Only one slash: two, or a backslash, would name another host.
+    // Keep only one slash: with two, or with a backslash, the rest would name another host.
     link: { href: request.url.replace(/^[/\\]+/, '/'), label: 'Continue' }
   })
 }
 
-/** Redirects browsers to the login page; programs get Scrapyd's response (scrapyd-protocol.md, 7.2). */
+/** Sends browsers to the login page, and programs Scrapyd's response (scrapyd-protocol.md, 7.2). */
 function askForLogin(path: string, request: FastifyRequest, reply: FastifyReply): FastifyReply {
   const isForPeople = path.startsWith('/ui') || path.startsWith('/docs')
   if (isPerson(request) && (isForPeople || (path === '/' && request.headers['sec-fetch-mode'] === 'navigate')))
     return reply.redirect('/ui/login', 303)
-  // With this header, browsers would show their own login dialog on top of the UI.
+  // On pages of the UI, this header would open the browser's own login dialog on top of them.
   if (!path.startsWith('/ui')) reply.header('www-authenticate', 'basic realm="Scrapyd"')
   if (isNavigation(request.headers)) {
-    // Shown when the user cancels the browser's own login dialog.
+    // Shown when the user closes the browser's own login dialog.
     const text = 'This page requires a login.'
     return sendNotice(reply, { title: 'Not logged in', text, link: { href: '/ui/login', label: 'Log in' } })
   }
@@ -70,7 +70,7 @@ function askForLogin(path: string, request: FastifyRequest, reply: FastifyReply)
 const FOR_SCRAPERS =
   'Unauthorized. Send the API credentials (basic_auth), or add the address of the scraper to metrics_from in [scrapdeck] (variable SCRAPDECK_METRICS_FROM): it then needs none.\n'
 
-/** Probably a person with a browser, judging by the headers. */
+/** Guesses from the headers whether the client is a person with a browser. */
 function isPerson(request: FastifyRequest): boolean {
   return request.headers.accept?.includes('text/html') ?? false
 }

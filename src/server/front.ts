@@ -8,42 +8,43 @@ import { createRedirectServer } from './https-redirect.ts'
 
 export interface RequestHandler {
   handle: RequestListener
-  /** On the Unix socket: file permissions decide who can connect, and no web page can. */
+  /** Handles requests on the Unix socket. File permissions control who can connect, and no web page can. */
   handleOnSocket: RequestListener
 }
 
-/** The sockets of a service. Their request handler may change while clients stay connected. */
+/** The sockets of a service. Their request handler can change while clients stay connected. */
 export interface Front {
-  /** 0: there is no TCP. */
+  /** 0: the service does not listen on TCP. */
   port: number
   /**
-   * For programs and browsers on this machine: `http://127.0.0.1:6800`, or `https:`; `unix:PATH` if there is no TCP.
+   * For programs and browsers on this machine: `http://127.0.0.1:6800`, or with `https:`; `unix:PATH` if there is no
+   * TCP.
    */
   address: string
-  /** The port that redirects plain HTTP; null: none. */
+  /** The port that redirects plain HTTP to HTTPS; null: none. */
   redirectPort: number | null
   handleWith(handler: RequestHandler): void
   /** Sets a handler for some TCP requests, which takes precedence over `handleWith`. */
   handleBefore(isFor: (request: IncomingMessage) => boolean, handle: RequestListener): void
-  /** Accepts no more connections, and resolves when open requests have been answered. */
+  /** Stops accepting connections, and resolves when all open requests have been answered. */
   close(): Promise<void>
   closeAllConnections(): void
 }
 
 export interface FrontOptions {
   bindAddress: string
-  /** 0: any free port; null: no TCP, only the socket. */
+  /** 0: any free port; null: no TCP, only the Unix socket. */
   port: number | null
-  /** Also listens on this Unix socket, open to its user and group. */
+  /** Also listens on this Unix socket, which its user and group can open. */
   unixSocketPath?: string | null
-  /** TCP speaks only TLS; the socket needs none. */
+  /** If set, TCP speaks only TLS. The Unix socket needs none. */
   certificate?: CertificateFiles | null | undefined
-  /** With a certificate, plain HTTP on this port redirects to HTTPS. 0: any free port. */
+  /** If set together with a certificate, plain HTTP on this port redirects to HTTPS. 0: any free port. */
   redirectPort?: number | null | undefined
   allowedHosts: string[]
 }
 
-/** Rejects, with all sockets closed again, if one is not available. */
+/** Rejects if one of the sockets is not available, after closing the others. */
 export async function openFront(
   options: FrontOptions,
   first: RequestHandler,
@@ -54,7 +55,7 @@ export async function openFront(
   let before: { isFor: (request: IncomingMessage) => boolean; handle: RequestListener } | null = null
   let port = options.port ?? 0
   const servers: ClosableServer[] = []
-  // Loaded only for a service that speaks TLS.
+  // Load this only if the service speaks TLS.
   const createTlsServer = certificate === null ? null : (await import('./http2-server.ts')).createTlsServer
   const openServer = () => {
     const handle: RequestListener = (request, response) =>
@@ -124,9 +125,7 @@ function listenOn(server: ClosableServer, where: { host: string; port: number })
   })
 }
 
-/**
- * `localhost` can be an IPv4 and an IPv6 address, and Node listens on the first. Skips an address that cannot be used.
- */
+/** `localhost` can be an IPv4 and an IPv6 address, but Node listens only on the first. Skips unusable addresses. */
 async function listenOnOtherAddresses(
   { address: first, port }: Pick<AddressInfo, 'address' | 'port'>,
   openServer: () => ClosableServer
@@ -137,8 +136,8 @@ async function listenOnOtherAddresses(
 }
 
 /**
- * Open to its user and group (660), like Scrapyd's. A socket without a listener was left by a killed server and is
- * replaced. Anything else at the path is not ours to remove.
+ * Its user and group can open the socket (660), as in Scrapyd. A socket that nobody listens on was left by a killed
+ * server and is replaced. Anything else at this path is not ours to remove.
  */
 async function listenOnSocket(path: string, handle: RequestListener): Promise<ClosableServer> {
   if ((await isSocket(path)) && !(await isAnswered(path))) await unlink(path)
@@ -158,7 +157,7 @@ async function isSocket(path: string): Promise<boolean> {
   try {
     return (await lstat(path)).isSocket()
   } catch {
-    // Nothing is there: listening shows whether the socket can be created.
+    // If nothing is there, listening shows whether the socket can be created.
     return false
   }
 }
@@ -178,7 +177,7 @@ function closeServer(server: ClosableServer): Promise<void> {
   })
 }
 
-/** A server on all interfaces is reachable at the loopback address. */
+/** A server that listens on all interfaces can be reached at the loopback address. */
 function reachableHost(bindAddress: string): string {
   if (bindAddress === '0.0.0.0' || bindAddress === '') return '127.0.0.1'
   if (bindAddress === '::') return '[::1]'

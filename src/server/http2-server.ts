@@ -5,12 +5,12 @@ import type { CertificateFiles } from './certificate-files.ts'
 import { type ClosableServer, TIME_LIMITS } from './connections.ts'
 import { KEEP_ALIVE_MS, REQUEST_LIMIT_MS } from './limits.ts'
 
-/** Concurrent requests per connection. Node itself ends a connection that resets too many requests. */
+/** Concurrent requests per connection. Node itself closes a connection that resets too many requests. */
 const STREAMS_MAX = 100
-/** The same limit as Node's for HTTP/1.1. */
+/** The same limit as Node's limit for HTTP/1.1. */
 const HEADERS_MAX_BYTES = 16_384
 
-/** Speaks TLS with HTTP/2 for clients that offer it, and HTTP/1.1 for all others. */
+/** Creates a server that speaks TLS, with HTTP/2 for clients that offer it and HTTP/1.1 for all others. */
 export function createTlsServer(certificate: CertificateFiles, handle: RequestListener): ClosableServer {
   const { asksClients } = certificate
   const sockets = new Set<Socket>()
@@ -37,9 +37,9 @@ export function createTlsServer(certificate: CertificateFiles, handle: RequestLi
     session.once('close', () => sessions.delete(session))
     closeWhenIdle(session)
   })
-  // A failed session has no peer left to notify.
+  // When a session fails, there is no peer left to notify.
   server.on('sessionError', () => {})
-  // Open connections keep the certificate that they began with.
+  // Open connections keep the certificate with which they began.
   certificate.use(({ context }) => server.setSecureContext(context))
   const closeIdleHttp1 = (server as unknown as ClosableServer).closeIdleConnections.bind(server)
   return Object.assign(server, {
@@ -53,11 +53,11 @@ export function createTlsServer(certificate: CertificateFiles, handle: RequestLi
   })
 }
 
-/** Makes the request look like HTTP/1.1: with a host, a header that announces its body, and a time limit for it. */
+/** Makes the request look like HTTP/1.1: adds a host, a header that announces a body, and a time limit for it. */
 function prepare(request: Http2ServerRequest): void {
   if (request.authority !== undefined) request.headers.host = request.authority
   if (request.stream.endAfterHeaders) return
-  // Without this header, which HTTP/2 does not need, Fastify would not read the body.
+  // Fastify reads a body only if it is announced, which HTTP/2 does not require.
   request.headers['transfer-encoding'] ??= 'chunked'
   const limit = setTimeout(() => request.complete || request.stream.destroy(), REQUEST_LIMIT_MS)
   request.stream.once('close', () => clearTimeout(limit))

@@ -5,7 +5,7 @@ import { hasSeveralHosts } from './auth/request-rule.ts'
 
 export interface RedirectOptions {
   bindAddress: string
-  /** The port of this server; a function, because port 0 is resolved later. */
+  /** The port of this server. A function, because port 0 is resolved later. */
   port: () => number
   httpsPort: () => number
   allowedHosts: readonly string[]
@@ -18,7 +18,7 @@ interface Answer {
 }
 
 /**
- * Redirects plain HTTP to the same resource under HTTPS. The target is always a name of this service, so this is not an
+ * Redirects plain HTTP to the same resource over HTTPS. The target is always a name of this service, so this is not an
  * open redirect. Only GET and HEAD are redirected: otherwise a client would not notice that it sent its password
  * unencrypted. Pure.
  */
@@ -44,7 +44,7 @@ export function createRedirect(
   }
 }
 
-/** A listener that only redirects. It closes each connection, because the next request belongs on another one. */
+/** Listens only to redirect. Closes each connection, because the next request belongs on another one. */
 export function createRedirectServer(options: RedirectOptions): Server {
   const redirect = createRedirect(options)
   return createServer(TIME_LIMITS, (request, response) => {

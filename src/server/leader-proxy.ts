@@ -18,9 +18,9 @@ import type { RequestHandler } from './front.ts'
 
 /** How long a request waits for a new leader before it is refused with NO_LEADER. */
 const LEADER_WAIT_MS = 900
-/** A stalled leader accepts connections but never responds; a new one leads long before this. */
+/** A stalled leader accepts connections but never responds. A new one takes over long before this. */
 const CONNECT_LIMIT_MS = 2_000
-/** Connections to the leader: requests and event streams of all clients of this engine. */
+/** Connections to the leader, for the requests and event streams of all clients of this engine. */
 const CONNECTIONS_MAX = 1_000
 
 export interface LeaderProxyOptions {
@@ -31,17 +31,17 @@ export interface LeaderProxyOptions {
   bindAddress: string
   port: () => number
   allowedHosts: string[]
-  /** The certificate of this engine; null: it speaks plain HTTP. */
+  /** This engine's certificate; null: it speaks plain HTTP. */
   certificate: EngineCertificate | null
   trustedProxies: readonly string[]
-  /** Proxies that may name the user of a request. */
+  /** Proxies that may state the user of a request. */
   vouchingProxies: readonly string[]
   logger: Logger
 }
 
 /**
- * Handles requests while another engine leads: it forwards everything except checks of its own health. The leader
- * authenticates the client and charges its limits, as if the request had come directly.
+ * Handles requests while another engine leads. Forwards everything except checks of this engine's own health. The
+ * leader authenticates the client and charges its limits as if the request had come directly.
  */
 export function createLeaderProxy(options: LeaderProxyOptions): RequestHandler & { stop(): Promise<void> } {
   const { membership, logger, trustedProxies } = options
@@ -53,7 +53,7 @@ export function createLeaderProxy(options: LeaderProxyOptions): RequestHandler &
     bodyLimit: Number.MAX_SAFE_INTEGER
   })
   fastify.removeAllContentTypeParsers()
-  // Bodies are not read here; the leader enforces their limits.
+  // Bodies are only passed on; the leader enforces the limits.
   fastify.addContentTypeParser('*', (_request, body, done) => done(null, body))
   const connections = new LeaderConnections(membership, options.certificate)
   fastify.register(replyFrom, { undici: connections as never, disableRequestLogging: true })
@@ -61,7 +61,7 @@ export function createLeaderProxy(options: LeaderProxyOptions): RequestHandler &
   const fromSocket = new WeakSet<object>()
   fastify.addHook('onRequest', async (request, reply) => {
     recognizePeer(request.raw, membership.secret)
-    // The other engine still takes this one for the leader. It and its client retry in a moment.
+    // The other engine still considers this one the leader. It and its client retry in a moment.
     if (isFromPeer(request.raw)) throw noLeader(reply)
     if (!fromSocket.has(request.raw)) requireOurHost(request.headers.host, request.raw, isOurHost)
   })
@@ -82,7 +82,7 @@ export function createLeaderProxy(options: LeaderProxyOptions): RequestHandler &
   }
 }
 
-/** Requests to a former leader are aborted when another engine leads. */
+/** Connections to the leader. When another engine becomes the leader, requests to the former one are aborted. */
 class LeaderConnections {
   readonly #membership: Pick<Membership, 'leaderAddress' | 'leaderCertificate'>
   readonly #own: EngineCertificate | null
@@ -94,13 +94,13 @@ class LeaderConnections {
     this.#own = own
   }
 
-  /** Implements undici's Dispatcher. */
+  /** Part of undici's Dispatcher interface. */
   request(...args: Parameters<Agent['request']>): ReturnType<Agent['request']> {
     const address = this.#membership.leaderAddress()
     const certificate = this.#membership.leaderCertificate()
     const isOther = address !== this.#leader?.address
     if (this.#agent === null || (address !== null && (isOther || certificate !== this.#leader?.certificate))) {
-      // If only the leader's certificate was renewed, requests in progress continue.
+      // If only the leader's certificate was renewed, let the requests in progress complete.
       if (isOther) this.end()
       else void this.#agent?.close()
       this.#leader = { address, certificate }
@@ -112,7 +112,7 @@ class LeaderConnections {
       this.#agent = new Agent({
         connections: CONNECTIONS_MAX,
         pipelining: 1,
-        // Each request has its own connection, and the built service has no HTTP/2 (service.vite.config.ts).
+        // Each request needs a connection of its own, and the build leaves out HTTP/2 (service.vite.config.ts).
         allowH2: false,
         connect,
         bodyTimeout: 0,
@@ -161,16 +161,14 @@ async function forward(
   const isVouchedFor = vouching.has(plainAddress(request.raw.socket.remoteAddress ?? ''))
   const passed = peerHeaderOf(membership.secret, { address: addressOf(request), isVouchedFor })
   return reply.from(addressAt(leader, request.raw.url ?? '/'), {
-    // No retry: the former leader may have begun to process the request.
+    // Do not retry: the former leader may have begun to process the request.
     retryDelay: () => null,
     rewriteRequestHeaders: (_request, headers) => ({ ...headers, host: request.headers.host, [PEER_HEADER]: passed }),
     onError: (failed) => void (failed as FastifyReply).send(noLeader(failed as FastifyReply))
   })
 }
 
-/**
- * A request line may name another host (`//other/`, `http://other/`), which would receive the secret and the cookies.
- */
+/** A request line may contain another host (`//other/`, `http://other/`), which must not get the secret and cookies. */
 function addressAt(leader: string, asked: string): string {
   const path = asked.replace(/^[a-z][a-z0-9+.-]*:\/\/[^/?#]*/i, '')
   return `${new URL(leader).origin}${path.startsWith('/') ? '' : '/'}${path}`

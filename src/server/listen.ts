@@ -6,36 +6,36 @@ import { type Front, type FrontOptions, openFront } from './front.ts'
 import { recordService } from './service-file.ts'
 
 export interface Service {
-  /** For programs and browsers on this machine: `http://127.0.0.1:6800`; `unix:PATH` if there is no TCP. */
+  /** For programs and browsers on this machine: `http://127.0.0.1:6800`, or `unix:PATH` without TCP. */
   address: string
-  /** The port that redirects plain HTTP; null: none. */
+  /** The port that redirects plain HTTP to HTTPS; null: none. */
   redirectPort: number | null
-  /** A one-time login link, valid for ten minutes. */
+  /** Creates a one-time login link, valid for ten minutes. */
   createLoginLink(): string
-  /** Ends all browser sessions with their streams, and unused login links. Returns the number of sessions. */
+  /** Ends all browser sessions with their streams, and revokes unused login links. Returns the number of sessions. */
   logOutEverywhere(): Promise<number>
   /** Resolves when all endpoints are loaded; until then, requests to the contract wait. Rejects if loading fails. */
   loaded: Promise<void>
-  /** Rejects new requests and waits for open ones except event streams. The engine continues. May be called twice. */
+  /** Rejects new requests and waits for open ones except event streams. The engine continues. Can be called twice. */
   stop(): Promise<void>
 }
 
 export interface ListenOptions extends Omit<AppOptions, 'engine' | 'port' | 'clock' | 'connections'>, FrontOptions {
   engine: AppOptions['engine'] & Pick<Engine, 'setAddress' | 'setCertificate'>
-  /** Sockets that are already open, and stay open after a stop. Absent: it opens and closes its own. */
+  /** Sockets that are already open and stay open after a stop. Absent: the service opens and closes its own. */
   front?: Front & { connections: Connections }
-  /** The public address on which it speaks plain HTTP; the engine reports it as a problem. */
+  /** The public address where the service speaks plain HTTP, which the engine reports as a problem. */
   plainHttpOn?: string | null
   clock?: Clock
 }
 
-/** Requests still open after this are cut off, so that a stop always ends. */
+/** A stop cuts off requests that are still open after this time, so that it always ends. */
 const STOP_LIMIT_MS = 5_000
 
-/** Loading the contract blocks the thread, so the first requests are answered before it. */
+/** Loading the contract blocks the thread, so the first requests are answered before it begins. */
 const LOAD_CONTRACT_AFTER_MS = 20
 
-/** Starts the HTTP server of an engine and sets the engine's address. Rejects if the port is not available. */
+/** Starts the HTTP server of an engine, and sets the engine's address. Rejects if the port is not available. */
 export async function listen(options: ListenOptions): Promise<Service> {
   const clock = options.clock ?? systemClock
   const connections = options.front?.connections ?? openConnections(options)
@@ -57,7 +57,7 @@ export async function listen(options: ListenOptions): Promise<Service> {
 
   const loaded = Promise.withResolvers<void>()
   const idle = setTimeout(() => loaded.resolve(loadContract()), LOAD_CONTRACT_AFTER_MS)
-  // Sockets that the caller opened stay open for its next handler.
+  // If the caller opened the sockets, they stay open for its next handler.
   const { close, closeAllConnections } = options.front === undefined ? front : KEPT_OPEN
   let stopping: Promise<void> | null = null
   return {
@@ -81,7 +81,7 @@ export async function listen(options: ListenOptions): Promise<Service> {
   }
 }
 
-/** Programs on this machine have no client certificate, so they use the socket, which requires none. */
+/** Programs on this machine have no client certificate, so they use the Unix socket, which requires none. */
 export function addressHere(
   address: string,
   { certificate, unixSocketPath = null }: Pick<ListenOptions, 'certificate' | 'unixSocketPath'>

@@ -38,20 +38,20 @@ export interface LoginEndpointsOptions {
   siteOf: (request: FastifyRequest) => PasskeySite | NoPasskeySite
 }
 
-/** Time for a code after the password, for setting up an app, which takes longer, and for a passkey. */
+/** How long to wait for the second step of a login: a code, setting up an app (which takes longest), or a passkey. */
 const STEP_MS = 10 * 60_000
 const TRIES_MAX = 5
 const COOKIES_MAX = 10
 const STEP_DIGITS = 16
 
-/** A login whose password was right. */
+/** A login whose password was right but whose second step is missing. */
 interface HalfLogin {
   userId: NonNullable<Principal['userId']>
   name: string
   sinceMs: number
   next: NextStep
   triesLeft: number
-  /** The app that is being set up. */
+  /** The authenticator app that is being set up. */
   app: { secret: string; qrCode: string } | null
 }
 
@@ -69,7 +69,7 @@ const Answer = z.object({
   clientExtensionResults: z.record(z.string().max(100), z.unknown()).default({})
 }) satisfies z.ZodType<PasskeyAnswer>
 
-/** `/ui/login`: name and password, then a code if the account has one; or a passkey instead of both. */
+/** Handles `/ui/login`: a name and password, then a code if the account has one; or a passkey instead of both. */
 export class LoginEndpoints {
   readonly #options: LoginEndpointsOptions
   readonly #half: PendingLogins<HalfLogin>
@@ -103,10 +103,10 @@ export class LoginEndpoints {
     reply: FastifyReply
   ): Promise<FastifyReply> {
     const { authenticator, limits } = this.#options
-    // The gate has already charged clients that are not known.
+    // Clients that are not known were already charged by the gate.
     const isKnown = authenticator.knows(request)
     const verdict = await authenticator.checkForm(request, { username, password }).catch((error: unknown) => {
-      // The password cannot be checked by the plugin, or it is right but no role applies.
+      // The plugin cannot check the password, or the password is right but the user has no role.
       if (error instanceof ScrapdeckError) return { is: 'refused' as const, error }
       throw error
     })
@@ -141,11 +141,11 @@ export class LoginEndpoints {
     reply: FastifyReply
   ): Promise<FastifyReply> {
     const { secondFactors, siteOf } = this.#options
-    // Only the service's own password has no user, and it needs no further step.
+    // Only the service's own password has no user, and it never needs a second step.
     const user = userId!
     let app: HalfLogin['app'] = null
     if (next === 'setUp') {
-      // Otherwise someone who stole the password could set up a second factor of their own.
+      // Otherwise, a thief who knows only the password could set up a second factor.
       if (secondFactors.hasPasskey(user)) {
         const problem = 'This Scrapdeck asks everybody for a second factor: log in with your passkey.'
         return this.sendPage(request, reply, { status: 403, problem })
@@ -159,10 +159,10 @@ export class LoginEndpoints {
     return sendStep(reply, half, { step: stepOf(cookie), problem: null, status: 200 })
   }
 
-  /** A few wrong codes end the login, and slow down the account (engine/access/second-factor/codes.ts). */
+  /** A few wrong codes end the login and slow down the account (engine/access/second-factor/codes.ts). */
   async #answerStep(step: string, code: string, request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
     const { limits, access } = this.#options
-    // Only the cookie of the page with the form, because another page may have added cookies.
+    // Use only the cookie that belongs to this form, because another page may have added cookies.
     const cookies = stepCookiesOf(request).filter((cookie) => stepOf(cookie) === step)
     const found = this.#half.find(cookies)
     const principal = found === null ? null : access.findBySession(found.value.userId, found.value.sinceMs)
@@ -177,7 +177,7 @@ export class LoginEndpoints {
     if (half.triesLeft === 0) this.#half.take(cookies)
     try {
       const done = await this.#finishStep(half, code, request)
-      // Another response to the same page may have been faster.
+      // Another request from the same page may have completed the login first.
       if (done !== null && (half.triesLeft === 0 || this.#half.take(cookies) !== null)) {
         await limits.chargeLogin(request, reply)
         const { recoveryCodes, ...how } = done
@@ -202,7 +202,7 @@ export class LoginEndpoints {
     }
   }
 
-  /** null: the code is wrong. */
+  /** Returns null if the code is wrong. */
   async #finishStep(
     { userId, name, sinceMs, next }: HalfLogin,
     code: string,
@@ -287,7 +287,7 @@ export class LoginEndpoints {
     setSessionCookie(request, reply, await authenticator.logIn(principal, { signedInWith, request }))
   }
 
-  /** The user's sessions may have ended since the check. Throws UNAUTHORIZED. */
+  /** Throws UNAUTHORIZED if the user's sessions have ended since the password was checked. */
   #refuseEnded({ userId, sinceMs }: Pick<Principal, 'userId' | 'sinceMs'>): void {
     if (userId === null || this.#options.access.findBySession(userId, sinceMs) !== null) return
     const text = sentence('server.password_changed_meanwhile')
@@ -306,7 +306,7 @@ export class LoginEndpoints {
     return sendSmallPage(reply, status, loginPage(page), loginPagePolicy(page))
   }
 
-  /** Failures are counted by address, over all names. */
+  /** Records the failure. Failures are counted per address, not per name. */
   refuse(claimedName: string, code: string, request: FastifyRequest): Promise<void> {
     const sender = clientOf(addressOf(request))
     const origin = originOf(request, 'login')
@@ -315,7 +315,7 @@ export class LoginEndpoints {
   }
 }
 
-/** Redirects within this origin. The browser keeps the fragment, which no server sees. */
+/** Redirects within this origin. The browser keeps the fragment, which it never sends to a server. */
 const toWantedPage = (reply: FastifyReply): FastifyReply =>
   reply.header('cache-control', 'no-store').redirect('/ui/', 303)
 
@@ -342,7 +342,7 @@ function sendSmallPage(reply: FastifyReply, status: number, html: string, policy
 
 const stepCookiesOf = (request: FastifyRequest): string[] => cookiesOf('step', request).slice(0, COOKIES_MAX)
 
-/** Identifies the cookie that belongs to a page, without revealing anything about it. */
+/** Identifies a page's cookie without revealing it. */
 const stepOf = (cookie: string): string => hashToken(cookie).slice(0, STEP_DIGITS)
 
 /** null: deletes it. */

@@ -13,8 +13,8 @@ interface OrderFields {
 }
 
 /**
- * The response in the scheduler's format: a repeated order has its schedule's id as `job_id`, and `paused` is
- * `pending`.
+ * Converts a response to the scheduler's format: the `job_id` of a repeated order is the id of its schedule, and the
+ * status `paused` becomes `pending`.
  */
 export function inSchedulerFormat(body: unknown): unknown {
   if (typeof body !== 'object' || body === null) return body
@@ -45,7 +45,7 @@ const NOTHING_YET = {
 
 const iso = (atMs: number | null): string | null => (atMs === null ? null : new Date(atMs).toISOString())
 
-/** The progress of a job, or of the newest job of a repeated order. */
+/** Returns the progress of a job. For a repeated order, this is the progress of its newest job. */
 export async function progressOf(client: ApiClient, id: string): Promise<ReturnType<typeof describe>> {
   const detail = await jobOf(client, id)
   if (detail !== null) return describe(detail)
@@ -54,7 +54,7 @@ export async function progressOf(client: ApiClient, id: string): Promise<ReturnT
   return newest === null ? NOTHING_YET : describe(await client.jobs.get({ id: newest }))
 }
 
-/** The names of log events and their fields outside the API. */
+/** The scheduler's names for log events and their fields. */
 export const SCHEDULER_EVENTS: LogEvents = {
   log: ({ time, level, message }) => ({ ts: time, level, msg: message }),
   async end(client, id) {
@@ -63,7 +63,7 @@ export const SCHEDULER_EVENTS: LogEvents = {
   }
 }
 
-/** Finds a job by its id, or by the id of a repeated order: its newest job, or its first once it exists. */
+/** Finds a job by its id, or by the id of a repeated order: then its newest job, or its first once it exists. */
 export const findEither: FindJob = async (client, id, clock) => {
   if ((await jobOf(client, id)) !== null) return findJob(client, id, clock)
   await requireSchedule(client, id)
@@ -71,7 +71,7 @@ export const findEither: FindJob = async (client, id, clock) => {
 }
 
 /**
- * Rejects with JOB_NOT_FOUND for other formats: clients may still have ids from the scheduler that they used before.
+ * Rejects with JOB_NOT_FOUND for other formats: clients may still have ids from the scheduler that Scrapdeck replaced.
  */
 async function jobOf(client: ApiClient, id: string): Promise<JobDetail | null> {
   if (!JOB_ID_PATTERN.test(id)) throw noJob(id)
@@ -83,7 +83,7 @@ async function jobOf(client: ApiClient, id: string): Promise<JobDetail | null> {
   }
 }
 
-/** Rejects with JOB_NOT_FOUND, because the caller requested a job. */
+/** Rejects with JOB_NOT_FOUND instead of SCHEDULE_NOT_FOUND, because the caller requested a job. */
 async function requireSchedule(client: ApiClient, id: string): Promise<void> {
   try {
     await client.schedules.get({ id: id as ScheduleId })

@@ -4,7 +4,7 @@ import type { HandlerOf } from '../contract-handlers.ts'
 
 /**
  * Crawl orders outside the API, with the paths and names of a crawl scheduler service that Scrapdeck replaces
- * (docs/api.md). The orders are the API's; a job's status and log use other names here (crawl-answers.ts).
+ * (docs/api.md). Orders look as in the API; the status and log of a job have other names (crawl-answers.ts).
  */
 export function crawlEndpoints(app: FastifyInstance, handlerOf: HandlerOf): void {
   const serveOrder = handlerOf('serveCrawl')
@@ -14,6 +14,6 @@ export function crawlEndpoints(app: FastifyInstance, handlerOf: HandlerOf): void
   app.get('/jobs/:id/logs', BY_OPERATION, handlerOf('serveLogOfCrawl'))
 }
 
-/** As Fastify names these routes. They have the limits and error format of the API. */
+/** In Fastify's notation. These routes have the limits and error format of the API. */
 const ROUTES = new Set(['/crawl', '/crawl/:id', '/jobs/:id/status', '/jobs/:id/logs'])
 export const isCrawlRoute = (url: string | undefined): boolean => url !== undefined && ROUTES.has(url)

@@ -4,13 +4,13 @@ import { ScrapdeckError } from '../../shared/errors.ts'
 import { sentence } from '../../shared/texts/errors/server.ts'
 import { type Shape, shapeOfSchema } from './unknown-parts.ts'
 
-/** The requested parts of a response as a tree of names; null: everything below. */
+/** The requested parts of a response as a tree of names. null: everything below this name. */
 export type Wanted = Map<string, Wanted | null>
 
 const MAX_TEXT = 2_000
 const PATH = /^[A-Za-z0-9_]{1,100}(\.[A-Za-z0-9_]{1,100}){0,9}$/
 
-/** Parses `fields=jobs.id,nextBefore`. Names go through lists and are not checked here. Throws BAD_INPUT. */
+/** Parses `fields=jobs.id,nextBefore`. Names pass through lists and are not checked here. Throws BAD_INPUT. */
 export function parseFields(text: string): Wanted {
   const wanted: Wanted = new Map()
   const paths = text.split(',').map((path) => path.trim())
@@ -23,7 +23,7 @@ export function parseFields(text: string): Wanted {
 
 function add(wanted: Wanted, [first, ...rest]: string[]): void {
   const below = wanted.get(first!)
-  // A request for the whole includes its parts.
+  // The whole part was already requested, which includes everything below it.
   if (below === null) return
   if (rest.length === 0) return void wanted.set(first!, null)
   const deeper: Wanted = below ?? new Map()
@@ -31,7 +31,7 @@ function add(wanted: Wanted, [first, ...rest]: string[]): void {
   add(deeper, rest)
 }
 
-/** Throws BAD_INPUT for names that no response of the operation can have. Called before the operation runs. */
+/** Throws BAD_INPUT for names that the operation's responses can never have. Call this before the operation runs. */
 export function checkFields(wanted: Wanted, procedure: AnyProcedure): void {
   const { outputSchema, route } = procedure['~orpc']
   if (outputSchema === undefined || getEventIteratorSchemaDetails(outputSchema) !== undefined) {
@@ -63,7 +63,7 @@ function check(wanted: Wanted, schemas: Shape[], path: string[], root: Shape): v
   }
 }
 
-/** The names in any of these schemas, through lists. `others`: schemas of unlisted names; null if none are allowed. */
+/** The property names in any of these schemas, also inside lists. `others`: schemas for any other name; null: none. */
 function partsOf(schemas: Shape[], root: Shape): { names: Map<string, Shape[]>; others: Shape[] | null } {
   const names = new Map<string, Shape[]>()
   let others: Shape[] | null = null

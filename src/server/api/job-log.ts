@@ -11,21 +11,21 @@ import { toWireError } from '../../shared/wire-errors.ts'
 import { GrowingFormat, parseRecordHead, type RecordLevel } from '../../shared/log-record.ts'
 
 interface LogLine {
-  /** By the spider's clock, without a zone because logs have none; null before the first record. */
+  /** The spider's local time, without a zone because logs do not state one; null before the first record. */
   time: string | null
   level: RecordLevel | null
   logger: string | null
   message: string
-  /** Continues the record above it (a traceback, printed text) and has its time and level. */
+  /** This line continues the record above it (a traceback or printed text) and shares its time and level. */
   continued: boolean
   /** Offset of the first byte after this line. */
   nextOffset: number
 }
 
-/** Longer lines are split, so that memory use does not depend on a spider's line ends. */
+/** Longer lines are split: otherwise a spider that never ends a line could use any amount of memory. */
 const MAX_LINE_CHARACTERS = 262_144
 
-/** Assembles lines from the pieces of one log, in order. The last piece also returns an unterminated line. */
+/** Assembles lines from the consecutive pieces of a log. The last piece also returns a line without a line break. */
 export function createLineReader(): (chunk: LogChunk) => LogLine[] {
   let pending = ''
   let expected: number | null = null
@@ -33,11 +33,11 @@ export function createLineReader(): (chunk: LogChunk) => LogLine[] {
   let head: Pick<LogLine, 'time' | 'level' | 'logger'> = { time: null, level: null, logger: null }
 
   return (chunk) => {
-    // The log restarted or a piece is missing: the pending text does not belong to this line.
+    // The log restarted or a piece is missing, so the pending text is not the start of this line.
     if (expected !== null && chunk.offset !== expected) pending = ''
     expected = chunk.nextOffset
     format.read(chunk)
-    // Replaced bytes (invalid UTF-8) hide the true length. Clients then resume at the start of the piece.
+    // If invalid UTF-8 was replaced, the length in bytes is unknown, so clients resume at the start of the piece.
     const isExact = Buffer.byteLength(chunk.text) === chunk.nextOffset - chunk.offset
     const lines: LogLine[] = []
     let at = 0
@@ -69,20 +69,20 @@ export function createLineReader(): (chunk: LogChunk) => LogLine[] {
   }
 }
 
-/** Comments at this interval keep proxies from closing a quiet stream. Each one also checks for a newer attempt. */
+/** Regular comments keep proxies from closing a quiet stream. Each one also triggers a check for a newer attempt. */
 const HEARTBEAT_MS = 15_000
-/** Longer pieces of a stream take memory that the allocator keeps. */
+/** Longer pieces would take memory that the allocator does not return to the system. */
 const WRITE_CHARACTERS = 32_768
-/** The id of the `end` event. An EventSource that reconnects with it gets a 204, which makes it stop. */
+/** The id of the `end` event. An EventSource that reconnects with it gets a 204, which makes it stop reconnecting. */
 export const END_ID = 'end'
 
 export interface Place {
-  /** null: the newest, or the first once it exists. */
+  /** null: the newest attempt, or the first one if none exists yet. */
   attemptNumber: AttemptNumber | null
   offset: number
 }
 
-/** Parses `2:4096`: the second attempt, from that byte offset. Throws BAD_INPUT. */
+/** Parses `2:4096`: the second attempt, starting at byte offset 4096. Throws BAD_INPUT. */
 export function parsePlace(lastEventId: string): Place {
   const match = /^([1-9]\d{0,5}):(\d{1,15})$/.exec(lastEventId)
   if (match === null) {
@@ -107,13 +107,13 @@ export interface LogOptions {
 }
 
 /**
- * The log of a job as server-sent events: `log` for each line, with the position after it as id; `attempt` when the job
- * runs again; `problem` when its node stops responding (reconnect with the last id); `end` with the outcome. A client
- * that disconnects ends its stream.
+ * The log of a job as server-sent events: `log` for each line, whose id is the position after it; `attempt` when the
+ * job runs again; `problem` when its node stops responding (reconnect with the last id); `end` with the outcome. The
+ * stream ends when the client disconnects.
  */
 export function openJobLog(options: LogOptions): Readable {
   const stream = new PassThrough()
-  // The first bytes make the response visible to the client. `retry`: clients wait this long before they reconnect.
+  // Send the response headers at once. `retry`: how long clients wait before they reconnect.
   stream.write('retry: 2000\n\n')
   const gone = new AbortController()
   stream.on('close', () => gone.abort())
@@ -151,7 +151,7 @@ async function follow(
     if (isOver && newest <= (attemptNumber ?? newest)) break
     isOver = false
     if (newest <= (attemptNumber ?? newest)) continue
-    // The job runs again, or already did: send the rest of this log, then continue with the next.
+    // The job has a newer attempt: send the rest of this log, then continue with the next.
     const left = attemptNumber ?? newest
     for (let more = left < newest; more; ) {
       const chunk = await client.logs
@@ -208,7 +208,7 @@ async function follow(
       (newest) => {
         if (newest !== undefined && attemptNumber !== null && newest > attemptNumber) superseded.abort()
       },
-      // The job was deleted or the engine is stopping: the tail reports it.
+      // Ignore errors here: if the job was deleted or the engine is stopping, reading the log reports it.
       () => {}
     )
   }
@@ -237,7 +237,7 @@ async function follow(
   }
 }
 
-/** An attempt without a log has nothing left to read. */
+/** The attempt has no log, so there is nothing left to read. */
 function noLog(error: unknown): null {
   if (error instanceof ScrapdeckError && error.code === 'LOG_NOT_FOUND') return null
   throw error

@@ -5,13 +5,13 @@ import { problemOfJsonText } from '../../shared/json-text.ts'
 import { INPUT_BOUNDS, problemOfTree } from '../../shared/tree-bounds.ts'
 import { giveWay } from './long-lists.ts'
 
-/** Room for ten thousand jobs with thirty values each. */
+/** Enough for ten thousand jobs with thirty values each. */
 const TEXT_BOUNDS = { depth: INPUT_BOUNDS.depth, values: 300_000, fields: 2_000 }
 
-/** Each step with a longer text takes milliseconds, so it gets its own turn of the event loop. */
+/** Each step of parsing a longer text takes milliseconds, so it runs in a separate turn of the event loop. */
 const LONG_TEXT_CHARACTERS = 100_000
 
-/** The JSON is nested too deeply, or has a name that JavaScript objects would lose. */
+/** The JSON is nested too deeply, or has a property name that a JavaScript object would lose. */
 export class UnusableTreeError extends Error {}
 
 /** Rejects with BAD_INPUT; its cause is a SyntaxError or an UnusableTreeError. */
@@ -33,7 +33,7 @@ export async function parseJsonBody(text: string): Promise<unknown> {
   return body
 }
 
-/** Other body types need a parser of their own. */
+/** Replaces Fastify's own parsers. For other body types, add parsers afterwards. */
 export function acceptOnlyJson(app: FastifyInstance, bodyLimit: number): void {
   app.removeAllContentTypeParsers()
   app.addContentTypeParser(

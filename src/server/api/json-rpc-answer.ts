@@ -1,7 +1,7 @@
 import { isScrapdeckError } from '../../shared/errors.ts'
 import { UnusableTreeError } from './json-body.ts'
 
-/** Codes of JSON-RPC 2.0. All other errors are -32000, with our own code in `data`. */
+/** Codes defined by JSON-RPC 2.0. All other errors have the code -32000, and our own code in `data`. */
 const PARSE_ERROR = -32700
 export const INVALID_REQUEST = -32600
 export const METHOD_NOT_FOUND = -32601
@@ -11,11 +11,11 @@ export const SERVER_ERROR = -32000
 
 export const MAX_BATCH = 1_000
 
-/** The number of requests that a body counts as: one per call. A batch that is rejected as a whole counts as one. */
+/** How many requests a body counts as: one per call. A batch that is refused as a whole counts as one. */
 export const costOfCalls = (body: unknown): number =>
   Array.isArray(body) && body.length <= MAX_BATCH ? Math.max(1, body.length) : 1
 
-/** null: unknown. */
+/** null: the id of the request is unknown. */
 export type JsonRpcId = string | number | null
 export type JsonRpcAnswer = { jsonrpc: '2.0'; id: JsonRpcId } & (
   | { result: unknown }

@@ -20,13 +20,13 @@ import {
 import { readLongLists } from './long-lists.ts'
 import { checkParts } from './unknown-parts.ts'
 
-/** Limits all responses of a batch together, as JSON, because memory holds several copies. */
+/** Limits the total size of a batch's responses as JSON, because several copies of them are in memory. */
 const BATCH_ANSWER_BYTES = 12 * 1024 * 1024
 const CALLS_AT_ONCE = 8
 
 /**
- * Performs the calls of a batch, a few at a time, while there is room for their responses. A call reserves room for its
- * largest possible response, so that no work is done for a response that cannot be sent.
+ * Performs the calls of a batch, a few at a time, as long as there is room for their responses. Each call first
+ * reserves room for its largest possible response, so that no work is done for a response that cannot be sent.
  */
 export class AnswerBudget {
   readonly #limitBytes: number
@@ -38,12 +38,12 @@ export class AnswerBudget {
   }
 
   /**
-   * Starts the call (`perform` resolves to the size of its response) or refuses it. Resolves when the next one may
-   * start. Rejects if a started call did.
+   * Starts the call or refuses it. `perform` resolves to the size of the response. Resolves when the next call may
+   * start. Rejects if an earlier call failed.
    */
   async spend(mostBytes: number, call: { perform: () => Promise<number>; refuse: () => void }): Promise<void> {
     const fits = () => this.#takenBytes + mostBytes <= this.#limitBytes
-    // Running calls may need less than they reserved.
+    // Wait for running calls: their responses may be smaller than what they reserved.
     while (this.#running.size >= CALLS_AT_ONCE || (!fits() && this.#running.size > 0)) {
       await Promise.race(this.#running)
     }
@@ -61,7 +61,7 @@ export class AnswerBudget {
   }
 }
 
-/** For operations that do not declare it. */
+/** For operations that do not declare the size of their responses. */
 const USUAL_ANSWER_BYTES = 65_536
 
 const Id = z.union([z.string().max(1_000), z.number(), z.null()])
@@ -75,9 +75,9 @@ const Call = z.strictObject({
 const OPERATIONS = listOperations(contract)
 
 /**
- * JSON-RPC 2.0 over the contract: `{"method": "jobs.list", "params": {"limit": 5}}`. Parameters are named. The calls of
- * a batch start in order, a few at once, and share one response. A call is not performed if there is no room left for
- * its response. Returns null if there are only notifications.
+ * Serves the contract as JSON-RPC 2.0: `{"method": "jobs.list", "params": {"limit": 5}}`. Parameters are named. The
+ * calls of a batch start in order, a few at a time, and share one response. A call is not performed if there is no room
+ * left for its response. Returns null if the body contains only notifications.
  */
 export async function answerJsonRpc(
   body: unknown,
@@ -104,7 +104,7 @@ export async function answerJsonRpc(
   return given.length === 0 ? null : given
 }
 
-/** The largest response that a call may have, as far as known before it runs. */
+/** The largest response that this call can have, estimated before it runs. */
 function mostBytesOf(body: unknown): number {
   const { method, params } = (body ?? {}) as { method?: unknown; params?: unknown }
   const { answerBytes } = OPERATIONS.get(String(method))?.['~orpc'].meta ?? {}
@@ -170,7 +170,7 @@ async function perform(
   }
 }
 
-/** Own properties only: `constructor` and the like are not methods. */
+/** Reads only own properties: `constructor` and the like are not methods. */
 function find(router: object, path: string[]): AnyProcedure | null {
   let found: unknown = router
   for (const step of path) {

@@ -4,9 +4,9 @@ import { z } from 'zod'
 import { yielder, nextTurn } from '../../engine/runtime/yielder.ts'
 import { type Clock, systemClock } from '../../engine/runtime/clock.ts'
 
-/** Longer lists directly in an operation's input are read in slices: jobs.runMany takes 10,000 items. */
+/** Longer lists directly in an input are validated in slices: jobs.runMany accepts 10,000 items. */
 const LONG_LIST_ITEMS = 50
-/** Reading a list stops after this many issues, because only the first few are reported (wire-errors.ts). */
+/** Validation of a list stops after this many issues: only the first few are reported (wire-errors.ts). */
 const ISSUES_MAX = 5
 
 interface Call {
@@ -20,14 +20,16 @@ interface LongList {
   schema: z.ZodArray<z.ZodType>
 }
 
-/** Converts texts into what the operation expects, in its input or, with `list`, in an item of that list. */
+/**
+ * Converts texts to the types that the operation expects: in its whole input or, with `list`, in an item of that list.
+ */
 export type Coerce = (value: unknown, list?: string) => unknown
 
 let lastTurn: Promise<void> = Promise.resolve()
 
 /**
- * Resolves in a later turn of the event loop that no other caller gets. Short requests run in between, no matter how
- * many long ones there are.
+ * Resolves in a later turn of the event loop that is reserved for this caller. This lets short requests run in between,
+ * however many long ones there are.
  */
 export const giveWay = (): Promise<void> => (lastTurn = lastTurn.then(nextTurn))
 
@@ -36,7 +38,7 @@ export function longListsOf({ procedure, input }: Call): LongList[] {
   const { inputSchema: whole } = procedure['~orpc']
   return Object.entries(input).flatMap(([name, items]) => {
     if (!Array.isArray(items) || items.length <= LONG_LIST_ITEMS) return []
-    // A check of the whole input needs its lists.
+    // If the schema checks the input as a whole, the check needs the lists, so they cannot be validated separately.
     if (!(whole instanceof z.ZodObject) || whole.def.checks?.length || !Object.hasOwn(whole.shape, name)) return []
     const schema: unknown = whole.shape[name]
     return schema instanceof z.ZodArray ? [{ name, items, schema: schema as LongList['schema'] }] : []
@@ -58,8 +60,8 @@ export async function visitInSlices(
 }
 
 /**
- * Validates an input with long lists in slices, and returns it with a procedure that does not validate it again.
- * Returns other calls unchanged. Coerces an item only if it is not valid as sent. Rejects like oRPC itself.
+ * Validates long lists in the input in slices. Returns the result with a procedure that does not validate it again, or
+ * other calls unchanged. Coerces an item only if it is not valid as sent. Rejects with the errors of oRPC.
  */
 export async function readLongLists(call: Call, coerce: Coerce = (value) => value): Promise<Call> {
   const lists = longListsOf(call)

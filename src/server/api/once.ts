@@ -3,7 +3,7 @@ import type { Engine } from '../../engine/index.ts'
 import { ScrapdeckError } from '../../shared/errors.ts'
 import { sentence } from '../../shared/texts/errors/server.ts'
 
-/** The response to a request with an Idempotency-Key. `headers` are in addition to those of every response. */
+/** The response to a request with an Idempotency-Key. `headers`: only those that not every response has. */
 export interface KeyedResponse {
   status: number
   headers: Record<string, string>
@@ -17,17 +17,17 @@ export interface OnceRequest {
   /** Includes the query. */
   path: string
   body: unknown
-  /** OperationMeta.repeatableForMs of this body. */
+  /** The value of OperationMeta.repeatableForMs for this body. */
   repeatableForMs: number
 }
 
 const KEY = /^[\x21-\x7e]{1,255}$/
 
-/** Stored in place of a response with a secret. */
+/** Stored instead of a response that contains a secret. */
 const NOT_KEPT = 'null'
 
 /**
- * Performs a request once per Idempotency-Key. `onceKey` identifies it to the engine (RouterContext.onceKey). Responses
+ * Performs a request once per Idempotency-Key. The engine knows it by its `onceKey` (RouterContext.onceKey). Responses
  * that cannot be repeated (streams, failures) are not stored, which frees the key. A response that `isSecret` is not
  * stored either: a repeated request rejects with IDEMPOTENCY_SECRET_NOT_KEPT.
  */
@@ -66,7 +66,7 @@ async function fingerprintOf(
   return hash([method, path, body instanceof FormData ? await describeForm(body, incoming) : (body ?? null)])
 }
 
-/** Compares the content, because the form's boundary differs with each upload. */
+/** Describes a form by its content, because the boundary differs with each upload. */
 async function describeForm(form: FormData, incoming: Engine['incoming']): Promise<unknown> {
   return Promise.all(
     [...form].map(async ([name, value]) => {

@@ -4,7 +4,7 @@ import { StandardRPCMatcher, type StandardMatcher } from '@orpc/server/standard'
 import type { OperationMeta } from '../../shared/contract/index.ts'
 
 export interface RequestedOperation extends OperationMeta {
-  /** `jobs.run`. */
+  /** Such as `jobs.run`. */
   name: string
 }
 
@@ -17,13 +17,13 @@ export class RequestedOperations {
     this.mounts = [
       { prefix: '/api/rpc/', matcher: new StandardRPCMatcher() },
       { prefix: '/api/v1/', matcher: rest },
-      // Crawl orders outside the API (crawl-endpoints.ts).
+      // For crawl orders outside the API (crawl-endpoints.ts).
       { prefix: '/', matcher: rest }
     ]
     for (const { matcher } of this.mounts.slice(0, 2)) matcher.init(router)
   }
 
-  /** undefined: not in the contract. `path`: as received, with or without its query. */
+  /** Returns undefined if the contract has no such operation. `path`: as received, with or without the query. */
   async find(method: string, path: string): Promise<RequestedOperation | undefined> {
     const { pathname } = new URL(`http://x${path}`)
     const mount = this.mounts.find(({ prefix }) => pathname.startsWith(prefix))

@@ -26,7 +26,7 @@ const TYPES: Record<ItemsFormat, string> = {
   parquet: 'application/vnd.apache.parquet'
 }
 
-/** All items of a job as one file: items.export and items.readExport for clients that only want the file. */
+/** All items of a job as one file, like items.export followed by items.readExport. */
 export async function serveItemsExport(
   request: FastifyRequest,
   reply: FastifyReply,
@@ -36,7 +36,7 @@ export async function serveItemsExport(
   const query = new URL(request.url, 'http://x').searchParams
   checkQuery(query, ['format', 'attemptNumber'], ITEMS_EXPORT)
   const format = readFormat(query)
-  // A client that disconnects ends the export.
+  // Stop the export when the client disconnects.
   const gone = new AbortController()
   reply.raw.on('close', () => gone.abort())
   const attemptNumber = query.get('attemptNumber') ?? undefined
@@ -71,7 +71,7 @@ async function* piecesOf(client: ApiClient, id: string): AsyncGenerator<Buffer> 
 
 const LOG_ZIP = 'logs.zipFile'
 
-/** Logs of many jobs as one archive: logs.zip for clients that only want the file. It is written while it is sent. */
+/** The logs of many jobs as one archive, like logs.zip. The archive is sent while it is being written. */
 export async function serveLogZip(
   request: FastifyRequest,
   reply: FastifyReply,
@@ -85,7 +85,7 @@ export async function serveLogZip(
   const gone = new AbortController()
   reply.raw.on('close', () => gone.abort())
   const pieces = (await client.logs.zip(body as never, { signal: gone.signal }))[Symbol.asyncIterator]()
-  // Wait for the first piece, so that a refusal comes before the response begins.
+  // Wait for the first piece, because a refusal can only be sent before the response begins.
   const first = await pieces.next()
   reply.headers({ 'cache-control': 'no-store', 'content-disposition': 'attachment; filename="logs.zip"' })
   return reply.type('application/zip').send(Readable.from(bytesOf(first, pieces), { objectMode: false }))
@@ -105,11 +105,11 @@ async function* bytesOf(
 
 export type ApiClient = RouterClient<EngineRouter>
 
-/** Rejects for an unknown id. The returned function resolves when there is a job to follow. */
+/** Rejects if the id is unknown. The returned function resolves when there is a job to follow. */
 export type FindJob = (client: ApiClient, id: string, clock: Clock) => Promise<(gone: AbortSignal) => Promise<JobId>>
 
 export interface LogRoute {
-  /** For messages. */
+  /** The operation's name, for error messages. */
   operation: string
   find: FindJob
   events: LogEvents
@@ -134,7 +134,7 @@ export async function serveLog(
   if (lastEventId === END_ID) return reply.code(204).send()
   const from = typeof lastEventId === 'string' ? parsePlace(lastEventId) : { attemptNumber: null, offset: 0 }
   const stream = openJobLog({ ...route, from, job: await route.find(route.client, id, route.clock) })
-  // `no-transform` and `x-accel-buffering`: proxies must pass each line on as it arrives.
+  // `no-transform` and `x-accel-buffering`: proxies must forward each line immediately.
   reply.headers({ 'cache-control': 'no-store, no-transform', 'x-accel-buffering': 'no' })
   return reply.type('text/event-stream; charset=utf-8').send(stream)
 }
@@ -152,17 +152,17 @@ export const findJob: FindJob = async (client, id) => {
   return async () => id as JobId
 }
 
-/** How often a client that waits for a schedule's first job checks: at its due time, within these bounds. */
+/** When to check again for a schedule's first job: at its due time, but within these bounds. */
 const CHECK_AFTER_MS = { min: 1_000, max: 15_000 }
 
-/** The newest job of a schedule, or the first once it exists. */
+/** Returns the newest job of a schedule, or waits for its first. */
 export const findJobOfSchedule: FindJob = async (client, id, clock) => {
   await client.schedules.get({ id })
   return async (gone) => {
     for (;;) {
       const newest = await newestJobOf(client, id as ScheduleId)
       if (newest !== null) return newest
-      // Rejects when the schedule was removed.
+      // Rejects if the schedule was removed.
       const { nextAtMs } = await client.schedules.get({ id })
       const waitMs = nextAtMs === null ? CHECK_AFTER_MS.max : nextAtMs - clock.nowMs()
       await pause(Math.min(CHECK_AFTER_MS.max, Math.max(CHECK_AFTER_MS.min, waitMs)), clock, gone)

@@ -7,7 +7,7 @@ import { suggestNear } from '../../shared/near-matches.ts'
 import { longListsOf, visitInSlices } from './long-lists.ts'
 import { z } from 'zod'
 
-/** The part of a JSON schema that says which properties a value has. */
+/** The part of a JSON schema that describes the properties of a value. */
 export interface Shape {
   $ref?: string
   type?: unknown
@@ -21,7 +21,7 @@ export interface Shape {
   $defs?: Record<string, Shape>
 }
 
-// By side, because a schema may accept something other than it returns.
+// Separate for input and output, because a schema may accept something other than it returns.
 const shapes = { input: new WeakMap<object, Shape>(), output: new WeakMap<object, Shape>() }
 
 /** The shape of a zod schema of the contract; computed once. */
@@ -36,7 +36,7 @@ export function shapeOfSchema(schema: object, side: 'input' | 'output'): Shape {
 
 interface Asked {
   procedure: AnyProcedure
-  /** `jobs.run`. */
+  /** Such as `jobs.run`. */
   operation: string
   input: unknown
 }
@@ -48,16 +48,16 @@ interface RestRequest {
   body(): Promise<unknown>
 }
 
-/** A parameter of the API itself, not of an operation (fields.ts). */
+/** A parameter of the API, not of its operations (fields.ts). */
 const FIELDS = 'fields'
 /** Longer names are cut in messages. */
 const LONGEST_NAME = 100
 
 /**
- * Rejects with BAD_INPUT for a property that the operation does not know, at any depth, before anything is done:
- * otherwise a typo would silently have no effect. The schemas themselves stay lenient, because they also parse data
- * stored by other versions, and requests from a UI page loaded before an update. Free-form maps (arguments) accept any
- * name.
+ * Rejects with BAD_INPUT if the input has an unknown property at any depth. Call this before anything is done:
+ * otherwise a typo would be ignored silently. The schemas themselves allow unknown properties, because they also parse
+ * data that other versions stored, and requests from a UI page that was loaded before an update. Maps with free names
+ * (such as arguments) accept any name.
  */
 export async function checkParts({ procedure, operation, input }: Asked): Promise<void> {
   const root = shapeOf(procedure)
@@ -75,7 +75,7 @@ export async function checkParts({ procedure, operation, input }: Asked): Promis
   throw refuse(operation, path, known, takes(above === '' ? 'It' : `"${above}"`, known))
 }
 
-/** The same for REST, where a property can also be in the wrong place: the path, the query or the body. */
+/** Checks a REST request in the same way. Also rejects a property in the wrong place: path, query or body. */
 export async function checkRestParts(request: RestRequest, asked: Asked): Promise<void> {
   const { procedure, operation } = asked
   const input = (asked.input ?? {}) as Record<string, unknown>
@@ -102,11 +102,11 @@ export async function checkRestParts(request: RestRequest, asked: Asked): Promis
     if (said !== undefined && said !== input[name])
       throw refuse(operation, [name], others, `The path has a different value: leave "${name}" out of the body.`)
   }
-  // The body as sent: coercion turns lists into objects where it expects objects.
+  // Check the body as it was sent, because coercion turns lists into objects where the schema expects objects.
   await checkParts(body instanceof FormData || body == null ? asked : { ...asked, input: body })
 }
 
-/** Throws BAD_INPUT for an unknown name in the query. Endpoints outside the contract use it as well. */
+/** Throws BAD_INPUT if the query has an unknown name. Endpoints outside the contract use this as well. */
 export function checkQuery(
   query: URLSearchParams,
   known: string[],
@@ -114,7 +114,7 @@ export function checkQuery(
   next: (name: string) => string = () => takes('The query', known)
 ): void {
   for (const key of query.keys()) {
-    // Brackets are for lists and objects: `status[]`. The API itself reads `fields`, and only without brackets.
+    // Brackets mark lists and objects, as in `status[]`. The API itself reads `fields`, which must not have brackets.
     const bare = key.split('[', 1)[0]!
     const name = bare === FIELDS ? key : bare
     if (!known.includes(name)) throw refuse(operation, [name], known, next(name), ' in its query')
@@ -144,7 +144,7 @@ function shapeOf(procedure: AnyProcedure): Shape {
 interface Unknown {
   path: string[]
   known: string[]
-  /** It is a list instead of an object: its positions would be read as names. */
+  /** The value is a list where an object is expected. Its indexes would be reported as unknown names. */
   isList?: boolean
 }
 
@@ -162,11 +162,9 @@ async function findUnknownInLists(lists: ReturnType<typeof longListsOf>, root: S
   return null
 }
 
-/**
- * The first property that the shape does not have. Allocates nothing if there is none: bulks have ten thousand items.
- */
+/** Finds a property that the shape does not have. Allocates nothing if there is none: bulks have ten thousand items. */
 function findUnknown(value: unknown, shape: Shape, root: Shape): Unknown | null {
-  // The schema rejects wrong types.
+  // Values of a wrong type are left to the schema.
   if (typeof value !== 'object' || value === null) return null
   if (shape.$ref !== undefined) {
     return findUnknown(value, shape.$ref === '#' ? root : root.$defs![shape.$ref.split('/').at(-1)!]!, root)
@@ -198,7 +196,7 @@ function findUnknown(value: unknown, shape: Shape, root: Shape): Unknown | null 
   return null
 }
 
-/** Whether a value can be this choice of a union: same type, and no conflict in its constants (`kind`). */
+/** Whether a value can match this member of a union: the types are equal, and no constant (such as `kind`) differs. */
 function mayBe(value: object, choice: Shape): boolean {
   if (choice.type !== undefined && choice.type !== (Array.isArray(value) ? 'array' : 'object')) return false
   return Object.entries(choice.properties ?? {}).every(

@@ -2,30 +2,28 @@ import { createHmac, randomBytes } from 'node:crypto'
 import type { Clock } from '../../engine/runtime/clock.ts'
 import { BoundedMap, BoundedSet } from '../../engine/runtime/bounded.ts'
 
-/**
- * Clients that may send a wrong password of one account before the account is slowed down. Each has a limit of its own.
- */
+/** Clients that may send a wrong password for one account before it is slowed down. Each also has its own limit. */
 const FREE_CLIENTS = 5
 const FIRST_WAIT_MS = 1_000
 const MAX_WAIT_MS = 30_000
-/** Since the last failure. */
+/** Measured from the last failure. */
 const FORGOTTEN_AFTER_MS = 15 * 60_000
 const MAX_ACCOUNTS = 1_000
-/** Per account. The same wrong password again comes from an outdated program and is not a guess. */
+/** Per account. A repeated wrong password comes from an outdated program and does not count as a guess. */
 const REMEMBERED = 128
 
 interface Account {
   lastMs: number
   clients: Set<string>
   guesses: Set<string>
-  /** Failures since more than FREE_CLIENTS clients sent some. */
+  /** The number of failures after more than FREE_CLIENTS clients failed. */
   spread: number
 }
 
 /**
- * Slows down guesses at one account from many addresses: each wrong password then doubles the wait, up to half a
- * minute. The caller exempts clients that must never wait (password-check.ts), so an attacker can slow down an account
- * only for strangers.
+ * Slows down guesses at one account from many addresses: each wrong password doubles the wait, up to half a minute. The
+ * caller exempts clients that must never wait (password-check.ts), so an attacker can slow down an account only for
+ * clients that it does not know.
  */
 export class AccountBackoff {
   readonly #clock: Clock
@@ -36,7 +34,7 @@ export class AccountBackoff {
     this.#clock = clock
   }
 
-  /** How long this account's passwords are not checked; 0: they are checked now. */
+  /** How long to refuse passwords for this account without checking them; 0 if they can be checked now. */
   waitMs(name: string): number {
     const account = this.#byName.get(fold(name))
     if (account === undefined || account.spread === 0) return 0

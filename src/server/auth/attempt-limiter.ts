@@ -3,12 +3,12 @@ import type { Clock } from '../../engine/runtime/clock.ts'
 import { BoundedMap } from '../../engine/runtime/bounded.ts'
 
 const WINDOW_MS = 60_000
-/** Limits memory use: the clients with the oldest first failure are forgotten. */
+/** Limits memory use: beyond this, the clients whose first failure is the oldest are forgotten. */
 const MAX_CLIENTS = 10_000
 
 /**
- * Counts failed logins by client, in windows of a minute. With a shared cache, each failure also learns the count of
- * other engines, without waiting for it, so several engines together check a few more passwords than one.
+ * Counts failed logins per client, in windows of one minute. With a shared cache, each failure also fetches the count
+ * of all engines, without waiting for it, so several engines together allow a few more attempts than one.
  */
 export class AttemptLimiter {
   readonly #name: string
@@ -24,32 +24,32 @@ export class AttemptLimiter {
     this.#maxFailures = options.maxFailuresPerMinute
   }
 
-  /** How long this client is blocked after too many failures; 0: not blocked. */
+  /** How long this client remains blocked after too many failures; 0 if it is not blocked. */
   blockedForMs(client: string): number {
     const window = this.#windows.get(client)
     if (window === undefined || window.failures < this.#maxFailures) return 0
     return Math.max(0, window.startedAtMs + WINDOW_MS - this.#clock.monotonicMs())
   }
 
-  /** Returns whether this failure blocks the client. */
+  /** Returns true if this failure blocks the client. */
   addFailure(client: string): boolean {
     const isBlocked = this.begin(client)
     this.confirm(client)
     return isBlocked
   }
 
-  /** Counts an attempt here before its outcome is known. Returns whether it blocks the client. */
+  /** Counts an attempt on this engine before its outcome is known. Returns true if it blocks the client. */
   begin(client: string): boolean {
     return this.#addHere(client)
   }
 
-  /** The attempt succeeded. */
+  /** Call this if the attempt succeeded. */
   takeBack(client: string): void {
     const window = this.#windows.get(client)
     if (window !== undefined && window.failures > 0) window.failures -= 1
   }
 
-  /** The attempt failed: also counts it on other engines. */
+  /** Call this if the attempt failed: also counts it for the other engines. */
   confirm(client: string): void {
     if (this.#cache !== null && !this.#cache.isAway) void this.#addEverywhere(client, this.#cache)
   }

@@ -32,14 +32,14 @@ import { SharedSessions } from './shared-sessions.ts'
 import { PluginUsers } from './vouched-users.ts'
 
 /**
- * Whether the sender of this request knows the password. A browser that received the password once repeats it with
- * every request, so from a browser it proves no more than a session.
+ * Whether the sender of this request knows the password. A browser repeats the password with every request once the
+ * user has entered it, so a password from a browser proves no more than a session.
  */
 export function knowsPassword({ caller, headers }: FastifyRequest): boolean {
   return caller.kind === 'password' && isOwnerItself(caller) && headers['sec-fetch-site'] === undefined
 }
 
-/** The holder of the service's own password: neither a user with that role nor a token. */
+/** The caller has the service's own password. Users with the same role, and tokens, do not count. */
 const isOwnerItself = ({ principal }: Caller): boolean => principal?.userId === null && principal.tokenId === null
 
 /** Throws UNAUTHORIZED for nodes and for anonymous callers. */
@@ -61,27 +61,27 @@ export interface AuthenticatorOptions {
   secondFactors: Engine['secondFactors']
   audit: Engine['audit']
   dataDirectory: string
-  /** Shared by several engines; null: this is the only engine. */
+  /** Shared by all engines; null: this is the only engine. */
   cache: SharedCache | null
   signIn: SignInOptions
   clock: Clock
   logger: Logger
 }
 
-/** How long credentials on a connection count as verified. Shorter than a day, for which a client counts as known. */
+/** How long a connection may repeat verified credentials. Shorter than a day, for which a client counts as known. */
 const VERIFIED_ON_SOCKET_MS = 60_000
-/** Limits sessions of plugin users, because their groups are read only at login. */
+/** Limits the sessions of plugin users, because their groups are only read at login. */
 const PLUGIN_SESSION_MS = 12 * 3_600_000
 const EXPIRY_CHECK_MS = 30_000
-/** A browser has one session here, but pages on other ports of its host may have added cookies. */
+/** Limits the session cookies read per request: pages on other ports of the host may have added some. */
 const SHARED_COOKIES_MAX = 10
-/** How long to remember Basic credentials that are meant for a proxy and come with a session. */
+/** How long to remember that Basic credentials sent along with a session are meant for a proxy. */
 const PROXY_CREDENTIALS_MS = 60_000
 const PROXY_CREDENTIALS_MAX = 1_000
 
 export class Authenticator {
   readonly links: OneTimeLinks
-  /** null: users log in with passwords only. */
+  /** null: users can log in only with a password. */
   readonly oidc: OidcSignIn | null
   readonly #jwts: BearerJwts | null
   readonly #proxyUsers: ProxyUsers | null
@@ -98,11 +98,11 @@ export class Authenticator {
   readonly #known: KnownClients
   readonly #basicCheck: PasswordCheck
   readonly #formCheck: PasswordCheck
-  /** Hashes of Basic credentials that came with a session and match no user here. */
+  /** Hashes of Basic credentials that were sent along with a session and match no user here. */
   readonly #proxyCredentials = new Map<string, number>()
   /**
-   * The credentials that a connection last authenticated with. A sender who repeats them there knows them, so a plain
-   * comparison is safe. Checking them again took a tenth of a short request.
+   * The credentials with which each connection last authenticated. A sender who repeats them on that connection knows
+   * them, so a plain comparison is safe. A full check took a tenth of the time of a short request.
    */
   readonly #verifiedOnSocket = new WeakMap<
     Socket,
@@ -146,7 +146,7 @@ export class Authenticator {
       backoff: new AccountBackoff(clock)
     }
     this.#formCheck = new PasswordCheck({ ...common, name: 'form', maxFailuresPerMinute: 10, takesTokens: false })
-    // Higher than the form's limit: a poller with an outdated password must not lock out others behind the same
+    // Higher than for the form: a program that polls with an outdated password must not lock out others at the same
     // address.
     this.#basicCheck = new PasswordCheck({ ...common, name: 'basic', maxFailuresPerMinute: 300, takesTokens: true })
     access.events.on('changed', () => this.#cutRevoked())
@@ -159,12 +159,12 @@ export class Authenticator {
     return this.#known.has(clientOf(addressOf(request)))
   }
 
-  /** Call when all steps of this user's login are done. */
+  /** Call this when all steps of the user's login are complete. */
   markKnown(request: FastifyRequest, name: string): void {
     this.#known.add(clientOf(addressOf(request)), name)
   }
 
-  /** The client, if this user logged in from there in the last day. */
+  /** The client, if this user logged in from its address in the last day. */
   knownClientOf(request: FastifyRequest, name: string): string | null {
     const client = clientOf(addressOf(request))
     return this.#known.has(client, name) ? client : null
@@ -198,9 +198,9 @@ export class Authenticator {
   }
 
   /**
-   * The request has Basic credentials of another user than its session. If they are valid, the request is that user's:
-   * a page on another port may have set the cookie. Otherwise they are meant for a proxy in front of us; that result is
-   * cached.
+   * The request has a session, and Basic credentials of another user. If the credentials are valid, they take
+   * precedence, because a page on another port may have set the cookie. Otherwise they are meant for a proxy in front
+   * of Scrapdeck; this result is cached.
    */
   async #checkOther(caller: Caller, request: FastifyRequest): Promise<Caller> {
     const key = hashToken(`${caller.id} ${request.headers.authorization}`)
@@ -265,7 +265,7 @@ export class Authenticator {
       const { name } = verdict.principal
       throw new ScrapdeckError('SECOND_FACTOR_REQUIRED', sentence('server.second_factor_needed', { name }))
     }
-    // Reveals only what the client knows anyway, not whether the name or the password was wrong.
+    // Say only what the client already knows, not whether the name or the password was wrong.
     const credentials = request.headers.authorization === undefined ? 'missing' : 'wrong'
     throw new ScrapdeckError('UNAUTHORIZED', UNAUTHORIZED_TEXTS[credentials], { data: { credentials } })
   }
@@ -274,18 +274,18 @@ export class Authenticator {
     return this.#formCheck.check(request, given)
   }
 
-  /** Whether this caller still has the rights that it had when its request began. */
+  /** Whether this caller still has the rights that it had when the request began. */
   isCurrent({ kind, id, principal }: Receiver): boolean {
     return principal === null || this.#access.isCurrent(kind === 'session' ? this.#asCounted(id, principal) : principal)
   }
 
-  /** A session that ended all others has the start time of that moment, also in requests that began before. */
+  /** A session that ended all others counts as started at that moment, even for requests that began earlier. */
   #asCounted(id: string, principal: Principal): Principal {
     const session = this.#own.get(id)
     return session === null ? principal : { ...principal, sinceMs: Math.max(principal.sinceMs, countedFrom(session)) }
   }
 
-  /** Begins a session. Returns its token, which is the value of the cookie, and its id. */
+  /** Begins a session. Returns its id and its token, which is the value of the cookie. */
   async logIn(
     { userId }: Pick<Principal, 'userId'>,
     { signedInWith, endsAtMs, request }: { signedInWith: SignedInWith; endsAtMs?: number; request: FastifyRequest }
@@ -299,7 +299,7 @@ export class Authenticator {
     return { token, id: read.id, maxAgeSeconds: Math.ceil((ends.endsAtMs - nowMs) / 1_000) }
   }
 
-  /** Records that a session is used. Returns the new cookie for its browser; null: the browser keeps its cookie. */
+  /** Records a use of the session. Returns the new cookie for its browser, or null if the browser keeps its cookie. */
   renew({ cookie }: Caller, request: FastifyRequest): { token: string; maxAgeSeconds: number } | null {
     if (cookie === undefined) return null
     const token = this.#own.use(cookie, browserOf(request))
@@ -309,8 +309,8 @@ export class Authenticator {
   }
 
   /**
-   * Ends the sessions of this request and the responses that they are receiving. Returns the id of the session that
-   * began at an identity provider, if any.
+   * Ends the request's sessions and cuts off the responses that they are receiving. If one of them began at an identity
+   * provider, returns its id.
    */
   async logOut(request: FastifyRequest): Promise<string | null> {
     let fromProvider: string | null = null
@@ -328,7 +328,7 @@ export class Authenticator {
     await this.#sessions.end(id)
   }
 
-  /** The sessions that the caller may see: its own, or all. With several engines, those that this one has seen. */
+  /** The sessions that the caller may see: its own or all, of several engines only those that this one has seen. */
   sessionsOf(request: FastifyRequest): SessionsOfCaller {
     const { caller } = request
     const list = () =>
@@ -340,7 +340,7 @@ export class Authenticator {
         const { userId, sinceMs } = principalOf(request)
         const others = list().filter((one) => one.userId === userId && !one.isCurrent)
         if (userId !== null) {
-          // Other engines may have sessions that are not listed here; the time in the database applies to all of them.
+          // Other engines may have sessions that are not listed here. The time stored in the database ends those, too.
           const countsFromMs = () => (caller.kind === 'session' ? this.#countedFrom(caller.id) : sinceMs)
           await this.#access.endOtherSessions(userId, countsFromMs, (fromMs) => this.#own.keepFrom(caller.id, fromMs))
         }
@@ -360,7 +360,7 @@ export class Authenticator {
     return session === null ? null : countedFrom(session)
   }
 
-  /** A function of its own, so that it does not keep the request in memory. */
+  /** A separate method, so that the returned function does not keep the request in memory. */
   #openCheckOf(id: string): () => boolean {
     return () => {
       const session = this.#own.get(id)
@@ -371,7 +371,7 @@ export class Authenticator {
     }
   }
 
-  /** A token is not a browser: it sees no sessions, unless it may manage users. */
+  /** A token has no sessions of its own, so it sees none, unless it may manage users. */
   #listSessions(by: Principal): Omit<ShownSession, 'isCurrent'>[] {
     return this.#own.list().flatMap((one) => {
       const { id, userId, beganAtMs, signedInWith, endsAtMs, lastSeenAtMs, address, userAgent } = one
@@ -384,8 +384,8 @@ export class Authenticator {
   }
 
   /**
-   * Ends all sessions, the responses that they are receiving, and unused links. Returns how many sessions were known
-   * here.
+   * Ends all sessions, cuts off the responses that they are receiving, and revokes unused links. Returns the number of
+   * sessions that this engine knew.
    */
   async logOutEverywhere(): Promise<number> {
     await this.links.revokeAll()
@@ -400,14 +400,14 @@ export class Authenticator {
     this.#own.record()
   }
 
-  /** Cuts the response off when the caller's session ends, or the user or the token is revoked. */
+  /** Cuts off the response when the caller's session ends, or when the user or token is revoked. */
   bindResponse(caller: Caller, response: ServerResponse): void {
-    // The owner's password changes only with a restart.
+    // The service's own password changes only with a restart, so its responses need no tracking.
     if (caller.kind === 'session' || !isOwnerItself(caller)) this.#responses.add(caller, response)
     if (caller.principal?.tokenId != null && !this.#checksExpiry) this.#checkExpiry()
   }
 
-  /** Polls while tokens receive a response, because no event announces that a token expires. */
+  /** Polls while tokens are receiving responses, because there is no event when a token expires. */
   #checkExpiry(): void {
     this.#checksExpiry = true
     this.#timers.set(EXPIRY_CHECK_MS, () => {
@@ -424,7 +424,7 @@ export class Authenticator {
     )
   }
 
-  /** The step that must follow the password; null: it is enough, or the caller sent a token. */
+  /** The step that must follow the password; null if there is none or the caller sent a token. */
   #nextStepOf({ userId, tokenId }: Principal): NextStep | null {
     if (tokenId !== null) return null
     return this.#secondFactors.stepAfterPassword(userId, { isRequired: this.#requiresSecondFactor })
@@ -442,8 +442,8 @@ export class Authenticator {
   }
 
   /**
-   * A page on another port can add cookies to ours. Invalid ones change nothing. Two sessions of different users are
-   * refused, because the page may have added one to make its user act as another.
+   * A page on another port can add cookies to ours. Invalid ones are ignored. If two belong to different users, the
+   * request is refused: the page may have added one to make its user act as another.
    */
   async #findAmong(cookies: readonly string[], request: FastifyRequest): Promise<FoundSession | null> {
     const sessions: FoundSession[] = []
@@ -462,7 +462,7 @@ export class Authenticator {
     return this.#sessions.find(token, browserOf(request))
   }
 
-  /** null: there is no session, or its user may no longer log in. */
+  /** Returns null if there is no such session or its user may no longer log in. */
   #sessionOf(id: string | null, read: SessionToken, token: string): FoundSession | null {
     if (id === null) return null
     const principal = this.#access.findBySession(read.userId, countedFrom(this.#own.get(id) ?? read))
@@ -479,7 +479,7 @@ function browserOf(request: FastifyRequest): Browser {
   return { address: addressOf(request), userAgent: request.headers['user-agent'] ?? '' }
 }
 
-/** For requests with their own credentials. A user name can pass to another user, an id cannot. */
+/** For requests with their own credentials. Uses the user's id, because another user may get the same name later. */
 function idOf({ tokenId, userId, name }: Principal): string {
   if (tokenId !== null) return `token:${tokenId}`
   return userId === null ? `user:${name}` : `user-id:${userId}`
@@ -487,7 +487,7 @@ function idOf({ tokenId, userId, name }: Principal): string {
 
 type FoundSession = Pick<Caller, 'id'> & { principal: Principal; token: string }
 
-/** A bearer is a token without a user name. */
+/** A bearer token is returned as a password without a user name. */
 function credentialsOf(authorization: string | undefined): BasicCredentials | null {
   const token = bearerToken(authorization)
   return token === null ? parseBasic(authorization) : { username: '', password: token }

@@ -10,7 +10,7 @@ import type { JwtOptions } from './sign-in-options.ts'
 const MAX_LENGTH = 16_384
 const FORM = /^[\w-]+\.[\w-]+\.[\w-]+$/
 
-/** Signed tokens of the configured issuer, which programs send as `Authorization: Bearer`. */
+/** Signed tokens from the configured issuer, which programs send as `Authorization: Bearer`. */
 export class BearerJwts {
   readonly #options: JwtOptions
   readonly #access: Engine['access']
@@ -23,12 +23,12 @@ export class BearerJwts {
     this.#clock = clock
   }
 
-  /** Whether to ask the issuer: only for tokens that are well-formed and not our own. */
+  /** Whether the issuer may have signed this token: it is well-formed and not one of our own. */
   isFor(token: string): boolean {
     return token.length <= MAX_LENGTH && FORM.test(token) && !this.#access.looksLikeToken(token)
   }
 
-  /** Returns a verified token at once. Rejects with UNAUTHORIZED, ROLE_REQUIRED, SIGN_IN_UNAVAILABLE. */
+  /** Returns a previously verified token at once. Rejects with UNAUTHORIZED, ROLE_REQUIRED, SIGN_IN_UNAVAILABLE. */
   find(token: string): Principal | Promise<Principal> {
     return this.#access.findByBearer(token) ?? this.#verify(token)
   }

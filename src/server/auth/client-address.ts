@@ -3,7 +3,7 @@ import type { FastifyRequest } from 'fastify'
 import { remember } from '../remember.ts'
 import { clientAddressOfPeer } from './peer-requests.ts'
 
-/** Addresses and networks of a setting, such as `127.0.0.1 10.1.0.0/16`. Invalid ones were refused when it was read. */
+/** Addresses and networks from a setting, such as `127.0.0.1 10.1.0.0/16`, which was validated when it was read. */
 export class AddressList {
   readonly #list = new BlockList()
 
@@ -16,7 +16,7 @@ export class AddressList {
     }
   }
 
-  /** False for a text that is not an address, such as a Unix socket. */
+  /** Returns false for a text that is not an address, such as the path of a Unix socket. */
   has(address: string): boolean {
     const version = isIP(address)
     return version !== 0 && this.#list.check(address, version === 6 ? 'ipv6' : 'ipv4')
@@ -24,25 +24,25 @@ export class AddressList {
 }
 
 /**
- * The client's address, for logs and limits. Behind a trusted proxy (`trusted_proxies`), the address that the proxy
- * reports. `socket`: the client is on the Unix socket.
+ * The client's address for logs and limits. Behind a trusted proxy (`trusted_proxies`), this is the address that the
+ * proxy reports. On the Unix socket, it is `socket`.
  */
 export function addressOf(request: FastifyRequest): string {
   const ofPeer = clientAddressOfPeer(request.raw)
   if (ofPeer !== null) return read(ofPeer) ?? 'peer'
-  // Fastify follows X-Forwarded-For through the trusted proxies.
+  // `request.ip` is what X-Forwarded-For says, as far as the proxies are trusted.
   return read(request.ip ?? '') ?? plainAddress(request.raw.socket.remoteAddress ?? 'socket')
 }
 
-/** null: no address. Some proxies report `address:port`. */
+/** Returns null if the text is not an address. Some proxies report `address:port`. */
 const read = remember((text) => {
   const reported = text.replace(/^\[(.+)\](?::\d+)?$|^([\d.]+):\d+$/, '$1$2')
   return isIP(reported) === 0 ? null : plainAddress(reported)
 })
 
 /**
- * What limits count as one client: an IPv4 address, or an IPv6 network of 64 bits. That is what a single customer gets;
- * counted by address, it would be 2^64 clients.
+ * What limits treat as one client: an IPv4 address, or an IPv6 network of 64 bits. One customer gets a whole such
+ * network, and with it 2^64 addresses.
  */
 export const clientOf = remember((address: string): string => {
   if (!isIPv6(address)) return address
@@ -50,7 +50,7 @@ export const clientOf = remember((address: string): string => {
   return `${groups.map((group) => group.toString(16)).join(':')}::/64`
 })
 
-/** Converts an IPv4 address that is written as IPv6, as a socket for both versions reports it. */
+/** Converts an IPv4 address in IPv6 notation, which is how a socket for both versions reports it. */
 export function plainAddress(address: string): string {
   if (!isIPv6(address)) return address
   const groups = groupsOf(address)
@@ -67,7 +67,7 @@ function groupsOf(address: string): number[] {
   return back === undefined ? front : [...front, ...Array<number>(8 - front.length - back.length).fill(0), ...back]
 }
 
-/** An IPv4 address at the end takes two groups. */
+/** An IPv4 address at the end stands for two groups. */
 function readGroups(text: string): number[] {
   if (text === '') return []
   return text.split(':').flatMap((group) => {

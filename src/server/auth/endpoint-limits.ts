@@ -8,7 +8,7 @@ import { type BucketRule, secondsUntil, type Taken, TokenBuckets } from '../../e
 import { ScrapdeckError } from '../../shared/errors.ts'
 import { sentence } from '../../shared/texts/errors/server.ts'
 
-/** A shared limit is charged in the cache, which takes a moment; others are charged at once. */
+/** A limit in the shared cache takes a moment to charge; others are charged immediately. */
 type Charging = void | Promise<void>
 
 /**
@@ -38,28 +38,28 @@ export class EndpointLimits {
     return charge(this.#endpoints, bucketOf(request.caller, request), { reply, cost: 1 })
   }
 
-  /** For a pulling node, whatever its address. */
+  /** Charges a request of a pulling node, from whatever address. */
   chargeNode(request: FastifyRequest, reply: FastifyReply): Charging {
     return charge(this.#nodes, request.caller.id, { reply, cost: 1 })
   }
 
-  /** Charges a new session as any session of its address, so that a login does not reset the limit. */
+  /** Charges a new session to the limit of all sessions at its address, so that a login does not reset it. */
   async chargeLogin(request: FastifyRequest, reply: FastifyReply): Promise<void> {
     const bucket = bucketOf(A_BROWSER, request)
     await charge(this.#open, bucket, { reply, cost: 1 })
     await charge(this.#endpoints, bucket, { reply, cost: 1 })
   }
 
-  /** For anonymous requests, before any work is done for them. */
+  /** Charges an anonymous request before any work is done for it. */
   chargeOpen(request: FastifyRequest, reply: FastifyReply): Charging {
     return charge(this.#open, clientOf(addressOf(request)), { reply, cost: 1 })
   }
 }
 
 /**
- * Per address and user, with all tokens of that user; for the service's own credentials, per credential. One runaway
- * program must not stop the others, nor the browsers. All sessions at one address count as one: a client that knows the
- * password could otherwise open a new session for each request.
+ * What a limit applies to: all tokens of a user at one address, or each of the service's own credentials, so that one
+ * runaway program cannot stop other programs or browsers. All sessions at one address count as one: otherwise a client
+ * that knows the password could open a new session for each request.
  */
 const bucketOf = (caller: Pick<Caller, 'kind' | 'id' | 'principal'>, request: FastifyRequest): string =>
   `${caller.kind === 'session' ? 'sessions' : (caller.principal?.userId ?? caller.id)} ${clientOf(addressOf(request))}`
@@ -82,7 +82,7 @@ function settle(reply: FastifyReply, { allowance, refused }: Charged): void {
   if (refused !== null) throw refused
 }
 
-/** The rest of a limit, for the response headers. */
+/** What is left of a limit, for the response headers. */
 interface Allowance {
   limit: number
   remaining: number
@@ -90,13 +90,13 @@ interface Allowance {
   resetSeconds: number
 }
 
-/** `refused`: the request was over the limit and was not charged. */
+/** `refused`: the request exceeded the limit and was not charged. */
 interface Charged {
   allowance: Allowance
   refused: ScrapdeckError | null
 }
 
-/** Limits the requests of each client with a token bucket: of this engine, or of all engines on a shared cache. */
+/** Limits each client's requests with a token bucket: of this engine, or of all engines on a shared cache. */
 class RequestLimiter {
   readonly #name: string
   readonly #rule: BucketRule
@@ -105,7 +105,7 @@ class RequestLimiter {
   readonly #advice: string
   readonly #text: string
 
-  /** `advice`: for a client over the limit, a clause after "Retry in 2 s". */
+  /** `advice`: a clause that follows "Retry in 2 s" in the error for a client over the limit. */
   constructor(options: { name: string; clock: Clock; limit: RateLimit; cache: SharedCache | null; advice?: string }) {
     const { requests, windowSeconds, burst } = options.limit
     this.#name = options.name
@@ -117,8 +117,8 @@ class RequestLimiter {
   }
 
   /**
-   * Charges a request that costs as much as `cost` ordinary ones. Without a shared cache, or while it does not respond,
-   * this engine counts alone and returns at once.
+   * Charges a request as much as `cost` ordinary ones. Without a shared cache, or while it does not respond, this
+   * engine counts alone and returns without waiting.
    */
   charge(client: string, cost = 1): Charged | Promise<Charged> {
     if (this.#cache === null || this.#cache.isAway) return this.#judge(this.#takeHere(client, cost), cost)

@@ -4,7 +4,7 @@ import type { GroupRights, GroupRoles, SignInOptions } from './sign-in-options.t
 const GROUPS_MAX = 2_000
 const GROUP_LENGTH_MAX = 1_000
 
-/** The combined roles of these groups, in all projects, in each project and in node groups; null: they have none. */
+/** Combines the roles of these groups: in all projects, in single ones, in node groups. null: they have none. */
 export function rightsIn(groups: readonly string[], roles: GroupRoles): GroupRights | null {
   const having = groups.flatMap((group) => roles.get(group) ?? [])
   if (having.length === 0) return null
@@ -24,11 +24,11 @@ export function rightsIn(groups: readonly string[], roles: GroupRoles): GroupRig
   }
 }
 
-/** Each role in node groups includes all permissions of the previous ones. */
+/** Roles in node groups are ordered: each includes all permissions of the previous ones. */
 const higherOf = (role: NodeGroupRole, other: NodeGroupRole = role): NodeGroupRole =>
   NODE_GROUP_ROLES.indexOf(role) < NODE_GROUP_ROLES.indexOf(other) ? other : role
 
-/** All roles that the sign-in options name, each with the names of those options. */
+/** All roles that occur in the sign-in options, each with the names of the options that use it. */
 export function configuredRoles({ oidc, jwt, proxy, pluginRoles }: SignInOptions): Map<string, string[]> {
   const found = new Map<string, string[]>()
   const ways = { oidc_roles: oidc, jwt_roles: jwt, proxy_roles: proxy, plugin_roles: { roles: pluginRoles } }
@@ -40,7 +40,7 @@ export function configuredRoles({ oidc, jwt, proxy, pluginRoles }: SignInOptions
 }
 
 /**
- * The groups in a claim: a list of texts, or one text. `name`: of a claim, or a path such as Keycloak's
+ * The groups in a claim, which may be a list of texts or one text. `name`: the claim, or a path such as Keycloak's
  * `realm_access.roles`. Ignores an unverified email address, because users can enter any.
  */
 export function groupsIn(claims: Readonly<Record<string, unknown>>, name: string): string[] {
@@ -50,7 +50,7 @@ export function groupsIn(claims: Readonly<Record<string, unknown>>, name: string
   return list.filter((group): group is string => typeof group === 'string' && group.length <= GROUP_LENGTH_MAX)
 }
 
-/** `undefined`: there is no such claim. */
+/** Returns undefined if there is no such claim. */
 export function claimIn(claims: Readonly<Record<string, unknown>>, name: string): unknown {
   if (Object.hasOwn(claims, name)) return claims[name]
   let value: unknown = claims
@@ -61,12 +61,12 @@ export function claimIn(claims: Readonly<Record<string, unknown>>, name: string)
   return value
 }
 
-/** The name of a person: the first of these claims that is a text. */
+/** The user's name: the first of these claims that is a text. */
 export function nameIn(claims: Readonly<Record<string, unknown>>, nameClaim: string): string {
   const candidates = [claimIn(claims, nameClaim), claims['preferred_username'], claims['email'], claims['sub']]
   return candidates.find((value): value is string => typeof value === 'string' && value.trim() !== '') ?? ''
 }
 
-/** Shown to the refused user: what is missing, and whom to ask. */
+/** Explains to a refused user what is missing and whom to ask. */
 export const noRoleText = (name: string, option: string): string =>
   `None of the groups of ${name} has a role in this Scrapdeck. Ask its owner to add one of them to ${option}, or the administrator of your organization to add you to a group.`

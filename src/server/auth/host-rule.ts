@@ -3,15 +3,15 @@ import { hostname } from 'node:os'
 import type { NoPasskeySite, PasskeySite } from '../../engine/index.ts'
 
 /**
- * Which `Host` headers are accepted. A web page that points its own name at this machine (DNS rebinding) sends that
- * name and is rejected. `allowedHosts` are the operator's own names; without a port they match any port.
+ * Which `Host` headers are accepted. If a web page points its own name at this machine (DNS rebinding), its requests
+ * have that name and are rejected. `allowedHosts`: the operator's names; without a port they match any port.
  */
 export function createHostRule(options: {
   bindAddress: string
   /** A function, because port 0 is resolved only once the server listens. */
   port: () => number
   allowedHosts: string[]
-  /** With TLS, the default port of a Host header is 443. */
+  /** With TLS, a Host header without a port means 443. */
   isEncrypted?: boolean
 }): (host: string | undefined) => boolean {
   const { bindAddress, port, isEncrypted = false } = options
@@ -19,14 +19,14 @@ export function createHostRule(options: {
   const isWildcard = ['', '0.0.0.0', '::'].includes(bindAddress)
   const names = new Set(['localhost', '127.0.0.1', '::1', bindAddress.toLowerCase()])
   if (!isLoopback(bindAddress)) names.add(hostname().toLowerCase())
-  // Most requests name the same host; the port is known before the first of them.
+  // Most requests name the same host, and the port is known before the first request.
   let lastAccepted: string | null = null
   const isOurs = (host: string | undefined): boolean => {
     const parts = splitHost(host, isEncrypted ? 443 : 80)
     if (parts === null) return false
     if (allowed.includes(parts.name) || allowed.includes((host as string).toLowerCase())) return true
     if (parts.port !== port()) return false
-    // DNS cannot rebind an address: when bound to all interfaces, any address can be ours.
+    // DNS cannot rebind an address, so any address is accepted if the service listens on all interfaces.
     return names.has(parts.name) || (isWildcard && isIP(parts.name) !== 0)
   }
   return (host) => {
@@ -51,9 +51,9 @@ function splitHost(host: string | undefined, usualPort: number): { name: string;
 }
 
 /**
- * The site for passkeys of a browser that has opened `address` (`https://deck.example.org:6800`), or why there is none.
- * Passkeys belong to a host name, and browsers support them only over HTTPS and on localhost. `publicUrl`: if
- * configured, the only address for them.
+ * Returns the passkey site for a browser that has opened `address` (such as `https://deck.example.org:6800`), or why
+ * there is none. Passkeys belong to a host name, and browsers support them only over HTTPS and on localhost.
+ * `publicUrl`: if configured, passkeys work only at this address.
  */
 export function passkeySiteOf(address: string, publicUrl: string | null): PasskeySite | NoPasskeySite {
   if (!URL.canParse(address)) return { problem: 'Passkeys need a host name: open Scrapdeck by its name.' }

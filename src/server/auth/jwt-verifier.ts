@@ -3,24 +3,22 @@ import type { Clock } from '../../engine/runtime/clock.ts'
 import { createBoundedFetch } from './bounded-fetch.ts'
 import type { JwtOptions } from './sign-in-options.ts'
 
-/** `requires`: claims that a token must have besides its expiry. */
+/** `requires`: claims that a token must have in addition to its expiry. */
 type Expected = Pick<JwtOptions, 'issuer' | 'audience' | 'jwksUrl'> & { requires: readonly string[] }
 
-/** Never `none`, and no symmetric algorithm: a public key must not serve as a shared secret. */
+/** Never `none`, and no symmetric algorithm, because then the public key would serve as the secret. */
 const ALGORITHMS = [
   ...['RS256', 'RS384', 'RS512', 'PS256', 'PS384', 'PS512'],
   ...['ES256', 'ES384', 'ES512', 'EdDSA', 'Ed25519']
 ]
-/** Tokens with an unknown key cause at most one fetch of the keys per minute, over all senders. */
+/** Limits how often tokens with an unknown key cause the keys to be fetched, across all senders. */
 const KEYS_COOLDOWN_MS = 60_000
 const KEYS_MAX_AGE_MS = 10 * 60_000
 const CLOCK_TOLERANCE_SECONDS = 5
 
 export type VerifiedJwt = { is: 'valid'; claims: JWTPayload } | { is: 'invalid'; why: string } | { is: 'unknown' }
 
-/**
- * Checks signed tokens of one issuer, by jose. Only this file loads jose, for the first token that looks like a JWT.
- */
+/** Verifies signed tokens of one issuer. Only this file loads jose, for the first token that looks like a JWT. */
 export class JwtVerifier {
   readonly #options: Expected
   readonly #fetch: ReturnType<typeof createBoundedFetch>
@@ -31,7 +29,7 @@ export class JwtVerifier {
     this.#fetch = createBoundedFetch(clock)
   }
 
-  /** `unknown`: the issuer's keys cannot be read. `nowMs`: for the expiry. */
+  /** Returns `unknown` if the issuer's keys cannot be read. `nowMs`: the time to which the expiry is compared. */
   async verify(token: string, nowMs: number): Promise<VerifiedJwt> {
     const { issuer, audience, requires } = this.#options
     let keys: ReturnType<typeof createRemoteJWKSet>
@@ -51,7 +49,7 @@ export class JwtVerifier {
       })
       return { is: 'valid', claims: payload }
     } catch (error) {
-      // jose's errors about a token contain no part of it. Other errors are about fetching the keys.
+      // jose's error messages about a token contain no part of it. Other errors come from fetching the keys.
       if (error instanceof errors.JWKSTimeout || !(error instanceof errors.JOSEError)) return { is: 'unknown' }
       return { is: 'invalid', why: error.message }
     }
@@ -74,7 +72,7 @@ export class JwtVerifier {
     })
   }
 
-  /** OpenID Connect Discovery 1.0, 4: the document must name this issuer. */
+  /** The document must name this issuer (OpenID Connect Discovery 1.0, section 4). */
   async #discover(): Promise<string> {
     const { issuer } = this.#options
     const response = await this.#fetch(`${issuer.replace(/\/$/, '')}/.well-known/openid-configuration`, {})

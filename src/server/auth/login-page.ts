@@ -7,7 +7,7 @@ import { SIGN_IN_PATH } from './oidc-sign-in.ts'
 /** Returns the options that a passkey must sign. */
 export const PASSKEY_OPTIONS_PATH = '/ui/login/passkey'
 
-/** Browsers do not send the fragment, which names the UI's page, so the link carries it along. */
+/** Browsers do not send the fragment, which names the UI's page, so the script adds it to the link. */
 const LINK_SCRIPT = `const link = document.querySelector('a.button')
 if (location.hash) link.href += '?page=' + encodeURIComponent(location.hash)`
 
@@ -36,17 +36,17 @@ form.addEventListener('submit', async (event) => {
 const sourceOf = (script: string): string => `'sha256-${createHash('sha256').update(script).digest('base64')}'`
 
 export interface LoginPage {
-  /** Why the last attempt failed; null: there was none. */
+  /** Why the last attempt failed; null: no attempt was made. */
   problem: string | null
-  /** The identity provider; null: there is none. */
+  /** The name of the identity provider; null: none is configured. */
   signInWith: string | null
   /** `yes`: show a button. `problem`: why passkeys cannot be used. null: no user has one. */
   passkeys: 'yes' | { problem: string } | null
-  /** The page has another address than its form. */
+  /** The page is shown at another address than its form's. */
   isElsewhere?: boolean
 }
 
-/** Allows only the scripts that are on the page. */
+/** Allows only the scripts on this page. */
 export function loginPagePolicy({ signInWith, passkeys }: LoginPage): string {
   const scripts = [...(signInWith === null ? [] : [LINK_SCRIPT]), ...(passkeys === 'yes' ? [PASSKEY_SCRIPT] : [])]
   const policy =
@@ -91,7 +91,7 @@ function passkeyForm(passkeys: LoginPage['passkeys'], action: string): string {
 </form>`
 }
 
-/** Follows the password. `step` identifies the login. */
+/** The page after the password. `step` identifies the login. */
 export function codePage({ problem, step }: { problem: string | null; step: string }): string {
   const body = `<h1>Enter the code</h1>
 <p>Your authenticator app shows it. A recovery code works as well, once.</p>
@@ -100,7 +100,7 @@ ${problemText(problem)}${codeForm(step, 'Log in')}
   return smallPage({ title: 'Log in to Scrapdeck', body })
 }
 
-/** Follows the password if everybody needs a second factor and the user has none: the app is set up now. */
+/** The page after the password if all users need a second factor and this one has none: it sets up the app. */
 export function setUpPage({
   problem,
   step,
@@ -120,7 +120,7 @@ ${problemText(problem)}${codeForm(step, 'Turn on and log in')}
 }
 
 /**
- * Shown once, when the app is set up and the browser is logged in. Like on the login page, the form keeps the fragment.
+ * Shown once, after the app is set up and the user is logged in. Like on the login page, the form keeps the fragment.
  */
 export function recoveryCodesPage(codes: readonly string[]): string {
   const body = `<h1>Save your recovery codes</h1>

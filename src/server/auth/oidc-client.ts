@@ -21,9 +21,9 @@ import { createBoundedFetch } from './bounded-fetch.ts'
 import { claimIn } from './group-roles.ts'
 import type { OidcOptions } from './sign-in-options.ts'
 
-/** Signatures by the provider's private key. Never `none`, and no algorithm whose secret the client would know. */
+/** Signatures with the provider's private key. Never `none`, and no algorithm with a secret that the client knows. */
 const ASYMMETRIC = /^(?:RS|PS|ES)(?:256|384|512)$|^EdDSA$|^Ed25519$/
-/** How old the provider's own description may be: its addresses and algorithms change rarely. */
+/** How long to cache the provider's discovery document, whose addresses and algorithms rarely change. */
 const DESCRIPTION_MAX_AGE_MS = 3_600_000
 
 /** Values that must match when the browser returns. */
@@ -37,11 +37,11 @@ export interface Expected {
 export interface SignedIn {
   subject: string
   claims: Record<string, unknown>
-  /** For logging out at the provider. */
+  /** Needed to log out at the provider. */
   idToken: string
 }
 
-/** The protocol with one provider, by openid-client. Only this file loads it, at the first login. */
+/** Implements the protocol with one provider. Only this file loads openid-client, at the first login. */
 export class OidcClient {
   readonly #options: OidcOptions
   readonly #clock: Clock
@@ -54,7 +54,7 @@ export class OidcClient {
     this.#fetch = createBoundedFetch(clock)
   }
 
-  /** Where the browser signs in, and what to expect when it returns. */
+  /** Returns the address where the browser signs in, and what to expect when it returns. */
   async begin(redirectUri: string): Promise<{ url: URL; expected: Expected }> {
     const configuration = await this.#discover()
     const expected = { state: randomState(), nonce: randomNonce(), verifier: randomPKCECodeVerifier(), redirectUri }
@@ -70,7 +70,7 @@ export class OidcClient {
     return { url, expected }
   }
 
-  /** `query`: from the returning browser. Rejects unless the whole response is as expected, and signed. */
+  /** `query`: from the returning browser. Rejects unless the whole response is signed and as expected. */
   async finish(query: string, { state, nonce, verifier, redirectUri }: Expected): Promise<SignedIn> {
     const configuration = await this.#discover()
     const tokens = await authorizationCodeGrant(configuration, new URL(`${redirectUri}?${query}`), {
@@ -88,7 +88,7 @@ export class OidcClient {
     return { subject: sub, claims: { ...more, ...claims, sub }, idToken: tokens.id_token! }
   }
 
-  /** Where the browser also ends its session at the provider; null: the provider has no such address. */
+  /** Returns where the browser also ends its session at the provider; null: the provider has no such address. */
   async endUrl(idToken: string | null, returnTo: string): Promise<URL | null> {
     const configuration = await this.#discover()
     if (configuration.serverMetadata().end_session_endpoint === undefined) return null
@@ -98,7 +98,7 @@ export class OidcClient {
     })
   }
 
-  /** A failure is not cached: the next login asks again (with the pauses of bounded-fetch.ts). */
+  /** Failures are not cached: the next login asks again, subject to the pauses of bounded-fetch.ts. */
   #discover(): Promise<Configuration> {
     const nowMs = this.#clock.monotonicMs()
     if (this.#described !== null && nowMs - this.#described.atMs < DESCRIPTION_MAX_AGE_MS)
@@ -115,7 +115,7 @@ export class OidcClient {
     const { issuer, clientId, clientSecret } = this.#options
     const server = new URL(issuer)
     const secret = clientSecret ?? ''
-    // By default, a client authenticates with Basic authentication (OpenID Connect Discovery 1.0, 3).
+    // Without this entry, a client uses Basic authentication (OpenID Connect Discovery 1.0, section 3).
     const authenticate: typeof None = () => (as, client, body, headers) => {
       const methods = as.token_endpoint_auth_methods_supported ?? ['client_secret_basic']
       const byHeader = methods.includes('client_secret_basic') || !methods.includes('client_secret_post')
@@ -128,7 +128,7 @@ export class OidcClient {
       clientSecret === null ? None() : authenticate(),
       {
         [customFetch]: this.#fetch,
-        // read-sign-in-options.ts allows http only for a provider on this machine.
+        // read-sign-in-options.ts allows http only if the provider runs on this machine.
         execute: [enableNonRepudiationChecks, ...(server.protocol === 'http:' ? [allowInsecureRequests] : [])]
       }
     )

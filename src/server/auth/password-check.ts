@@ -15,7 +15,7 @@ import type { PluginUsers } from './vouched-users.ts'
 import { BoundedMap } from '../../engine/runtime/bounded.ts'
 
 const KNOWN_FOR_MS = 24 * 3_600_000
-/** A client that sends the password with every request is recorded only once a minute. */
+/** How often to record a client that sends the password with every request. */
 const RECORD_EVERY_MS = 60_000
 const MAX_KNOWN = 10_000
 
@@ -28,7 +28,7 @@ export class KnownClients {
     this.#clock = clock
   }
 
-  /** Without a name: of any user. */
+  /** Without a name, checks for any user. */
   has(client: string, name?: string): boolean {
     const lastMs = this.#lastMs.get(keyOf(client, name))
     return lastMs !== undefined && this.#clock.monotonicMs() - lastMs < KNOWN_FOR_MS
@@ -49,26 +49,26 @@ export class KnownClients {
 const keyOf = (client: string, name?: string): string =>
   name === undefined ? client : `${client} ${name.slice(0, 64).toLowerCase()}`
 
-/** After the password: a code of the authenticator app, or setting one up. null: nothing. */
+/** What follows the password: a code from the authenticator app, or setting up the app. null: nothing. */
 export type NextStep = 'code' | 'setUp'
 
 export type Verdict =
   | { is: 'right'; principal: Principal }
-  /** The password is right, but not enough. */
+  /** The password is right, but a second step is needed. */
   | { is: 'half'; principal: Principal; next: NextStep }
   | { is: 'wrong' }
   | { is: 'blocked'; retryAfterSeconds: number }
 
-/** A verified password is not hashed again for each connection of the same client. */
+/** How long a verified password is not hashed again for new connections from the same client. */
 const VERIFIED_FOR_MS = 60_000
 const VERIFIED_MAX = 1_000
-/** For clients that have not sent the right password of this user before. */
+/** Limits concurrent checks for clients that have not sent this user's right password before. */
 const CHECKED_AT_ONCE_MAX = 4
 const BUSY_MS = 1_000
 
 /**
- * Checks passwords, and limits wrong ones per minute and client. A client that is known for this user is checked even
- * over the limit: otherwise anybody behind the same address could lock that user out.
+ * Checks passwords and limits wrong ones per minute and client. A client that is known for this user is checked even
+ * over the limit: otherwise anyone at the same address could lock that user out.
  */
 export class PasswordCheck {
   readonly #isOwner: (given: BasicCredentials) => boolean
@@ -76,10 +76,10 @@ export class PasswordCheck {
   readonly #pluginUsers: PluginUsers | null
   readonly #takesTokens: boolean
   readonly #clock: Clock
-  /** By a keyed hash of name and password. */
+  /** Keyed by an HMAC of name and password. */
   readonly #verified = new Map<string, { principal: Principal; untilMs: number }>()
   readonly #running = new Map<string, Promise<Principal | null>>()
-  /** The number of checks in progress, by client. */
+  /** The number of checks in progress per client. */
   readonly #checking = new Map<string, number>()
   readonly #key = randomBytes(32)
   readonly #limiter: AttemptLimiter
@@ -98,7 +98,7 @@ export class PasswordCheck {
     pluginUsers: PluginUsers | null
     clock: Clock
     maxFailuresPerMinute: number
-    /** A token may replace the password. Never for a session, which would have all rights of the user. */
+    /** Accepts a token instead of a password. Never set for sessions, which would then have all rights of the user. */
     takesTokens: boolean
     nextStepOf: (principal: Principal) => NextStep | null
     known: KnownClients
@@ -117,14 +117,14 @@ export class PasswordCheck {
     this.#failures = options.failures
   }
 
-  /** Waits only for the slow check of a user's password. Rejects like PluginUsers, or with TOO_MANY_REQUESTS. */
+  /** Only waits for the slow check of a user's password. Rejects like PluginUsers, or with TOO_MANY_REQUESTS. */
   check(request: FastifyRequest, given: BasicCredentials): Verdict | Promise<Verdict> {
     const client = clientOf(addressOf(request))
     const isKnown = this.#known.has(client, given.username)
     const blockedForMs = this.#limiter.blockedForMs(client)
     if (blockedForMs > 0 && !isKnown) return blocked(blockedForMs)
-    // No wait on this machine, or where the account's owner logged in before: the guesses of others must not slow
-    // those.
+    // Guesses from elsewhere must not slow down this machine, or clients from which the account's owner logged in
+    // before.
     const waitMs = isKnown || isHere(client) || this.#isToken(given) ? 0 : this.#backoff.waitMs(given.username)
     if (waitMs > 0) return blocked(waitMs)
     if (this.#isOwner(given)) {
@@ -133,7 +133,7 @@ export class PasswordCheck {
     const byToken = this.#isToken(given) ? this.#access.findByToken(given.password) : null
     if (byToken !== null) return { is: 'right', principal: byToken }
     if ((this.#access.isEmpty && this.#pluginUsers === null) || this.#access.looksLikeToken(given.password)) {
-      // Over the limit, a wrong password of a known client is neither counted nor logged, like unchecked ones.
+      // A known client over the limit: like unchecked passwords, a wrong one is neither counted nor logged.
       if (blockedForMs > 0) return blocked(blockedForMs)
       return this.#wrong(request, given, this.#limiter.addFailure(client))
     }
@@ -152,7 +152,7 @@ export class PasswordCheck {
     return this.#checkUser(key, { request, client, given, blockedForMs })
   }
 
-  /** Counts the attempt first and takes it back on success, so that parallel attempts have no advantage. */
+  /** Counts each attempt before checking it and uncounts it on success, so that parallel attempts gain nothing. */
   async #checkUser(key: string, { request, client, given, blockedForMs }: Tried): Promise<Verdict> {
     const blocks = blockedForMs === 0 && this.#limiter.begin(client)
     this.#checking.set(client, (this.#checking.get(client) ?? 0) + 1)
@@ -166,7 +166,7 @@ export class PasswordCheck {
       if (blockedForMs === 0) this.#limiter.takeBack(client)
       return this.#right(principal, client, given)
     } catch (error) {
-      // A plugin that does not respond counts as a failure: otherwise its silence would allow unlimited attempts.
+      // A plugin that does not respond counts as a failure: otherwise an outage would allow unlimited attempts.
       const isCounted = error instanceof ScrapdeckError && error.code === 'SIGN_IN_UNAVAILABLE'
       if (blockedForMs === 0 && !isCounted) this.#limiter.takeBack(client)
       throw error
@@ -198,7 +198,7 @@ export class PasswordCheck {
   }
 
   #right(principal: Principal, client: string, { username }: BasicCredentials): Verdict {
-    // A client is known only after all steps: a stolen password alone must not make it pass for the owner.
+    // A client becomes known only after all steps: a stolen password alone must not make it pass for the user.
     const next = this.#nextStepOf(principal)
     if (next !== null) return { is: 'half', principal, next }
     this.#known.add(client, username)
@@ -228,9 +228,9 @@ interface Tried {
   blockedForMs: number
 }
 
-/** On this machine, over TCP or the service's own socket. */
+/** The client is on this machine, connected over TCP or the service's own socket. */
 const isHere = (address: string): boolean => address === 'socket' || isLoopback(address) || address === LOOPBACK_NETWORK
-/** As clientOf writes `::1`. */
+/** The form in which clientOf returns `::1`. */
 const LOOPBACK_NETWORK = '0:0:0:0::/64'
 
 const blocked = (forMs: number): Verdict => ({ is: 'blocked', retryAfterSeconds: Math.ceil(forMs / 1_000) })

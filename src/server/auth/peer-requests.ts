@@ -2,12 +2,12 @@ import { createHash, timingSafeEqual } from 'node:crypto'
 import type { IncomingMessage } from 'node:http'
 import { PEER_HEADER } from '../../engine/runtime/peer-header.ts'
 
-/** The client's address, and whether the request came from a proxy that may name the user. */
+/** The client's address, and whether the request came from a proxy that may state the user. */
 const fromPeers = new WeakMap<IncomingMessage, { address: string; isVouchedFor: boolean }>()
 
 /**
- * Recognizes a request that another engine forwarded, before its headers are read. A sender without the secret is an
- * ordinary client. Later handlers never see the secret.
+ * Detects a request that another engine forwarded. Call this before the headers are read: it removes the secret. A
+ * sender without the secret is an ordinary client.
  */
 export function recognizePeer(request: IncomingMessage, secret: string): void {
   const header = request.headers[PEER_HEADER]
@@ -18,15 +18,15 @@ export function recognizePeer(request: IncomingMessage, secret: string): void {
   fromPeers.set(request, { address, isVouchedFor: proxy === FROM_PROXY })
 }
 
-/** Whether the other engine itself is the client, as in engine-node.ts: it names no other. */
+/** Whether the other engine itself is the client, as in engine-node.ts: then it names no other client. */
 export const isOfPeerItself = (request: IncomingMessage): boolean => fromPeers.get(request)?.address === '-'
 
 export const isFromPeer = (request: IncomingMessage): boolean => fromPeers.has(request)
 
-/** null: no engine forwarded it. */
+/** Returns null if no engine forwarded the request. */
 export const clientAddressOfPeer = (request: IncomingMessage): string | null => fromPeers.get(request)?.address ?? null
 
-/** Whether the other engine got it from a proxy that may name the user; null: no engine forwarded it. */
+/** Whether the forwarding engine got the request from a proxy that may state the user; null: none forwarded it. */
 export const wasVouchedFor = (request: IncomingMessage): boolean | null => fromPeers.get(request)?.isVouchedFor ?? null
 
 /** The header that an engine adds to a forwarded request. */
@@ -35,5 +35,5 @@ export const peerHeaderOf = (secret: string, client: { address: string; isVouche
 
 const FROM_PROXY = 'proxy'
 
-/** Hashes have one length, so timingSafeEqual can compare them. */
+/** All hashes have the same length, as timingSafeEqual requires. */
 const hashOf = (text: string): Buffer => createHash('sha256').update(text).digest()

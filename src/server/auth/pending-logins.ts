@@ -6,11 +6,11 @@ import { BoundedMap } from '../../engine/runtime/bounded.ts'
 const VALID_MS = 10 * 60_000
 const MAX_OPEN_LINKS = 100
 
-/** Login links, each for one use within ten minutes. With a shared cache, any engine accepts them. */
+/** Login links, each valid once and for ten minutes. With a shared cache, every engine accepts them. */
 export class OneTimeLinks {
   readonly #clock: Clock
   readonly #cache: SharedCache | null
-  /** Links that only this engine knows. Keyed by hash, so that lookup timing reveals nothing about other tokens. */
+  /** Links known only to this engine. Keyed by hash, so that lookup timing reveals nothing about other tokens. */
   readonly #expiryByHash = new BoundedMap<string, number>(MAX_OPEN_LINKS)
 
   constructor(options: { clock: Clock; cache: SharedCache | null }) {
@@ -18,18 +18,18 @@ export class OneTimeLinks {
     this.#cache = options.cache
   }
 
-  /** Creates a link for this engine alone, and returns its token. */
+  /** Creates a link that only this engine accepts, and returns its token. */
   createHere(): string {
     const token = createToken()
     this.#expiryByHash.set(hashToken(token), this.#clock.monotonicMs() + VALID_MS)
     return token
   }
 
-  /** Creates a link for all engines, or for this one if the cache does not respond. */
+  /** Creates a link that all engines accept, or only this one if the cache does not respond. */
   async create(): Promise<string> {
     const token = createToken()
     const isShared = (await this.#cache?.addLink(hashToken(token), VALID_MS)) === true
-    // A new token, because the first may still have reached the cache, and a link in both places would work twice.
+    // Use a new token, because the first may have reached the cache after all, and the link would then work twice.
     return isShared ? token : this.createHere()
   }
 
@@ -38,7 +38,7 @@ export class OneTimeLinks {
     return this.#isOpenHere(hash) || (await this.#cache?.hasLink(hash)) === true
   }
 
-  /** True once per token, within ten minutes of its creation. */
+  /** Returns true once per token, within ten minutes of its creation. */
   async redeem(token: string): Promise<boolean> {
     const hash = hashToken(token)
     if (this.#isOpenHere(hash)) return this.#expiryByHash.delete(hash)
@@ -55,7 +55,7 @@ export class OneTimeLinks {
   }
 }
 
-/** Limits per client and in total: strangers must not displace the logins of others. */
+/** Limits per client and in total, so that strangers cannot displace the logins of others. */
 const OF_CLIENT_MAX = 20
 const ALL_MAX = 5_000
 
@@ -66,13 +66,13 @@ interface Kept<T> {
 }
 
 /**
- * Logins that another request of the same browser completes. A cookie with a random token identifies the browser; only
- * its hash is kept here. A restart loses them, and users start again.
+ * Logins that are completed by a later request from the same browser. A cookie with a random token identifies the
+ * browser; only its hash is kept here. After a restart, users start again.
  */
 export class PendingLogins<T> {
   readonly #clock: Clock
   readonly #validMs: number
-  /** By the hash of the browser's cookie, in the order in which they began. */
+  /** Keyed by the hash of the browser's cookie, oldest first. */
   readonly #byHash = new BoundedMap<string, Kept<T>>(ALL_MAX)
 
   constructor(clock: Clock, validMs: number) {
@@ -80,7 +80,7 @@ export class PendingLogins<T> {
     this.#validMs = validMs
   }
 
-  /** Returns the value of the cookie. `client`: counts towards the limit per client. */
+  /** Returns the value for the cookie. `client`: to whose limit the login counts. */
   add(value: T, client: string): string {
     const nowMs = this.#clock.monotonicMs()
     for (const [hash, { untilMs }] of this.#byHash) if (untilMs <= nowMs) this.#byHash.delete(hash)
@@ -91,7 +91,7 @@ export class PendingLogins<T> {
     return cookie
   }
 
-  /** Does not remove the login. null: none of these cookies belongs to one, or it has expired. */
+  /** Finds the login without removing it. Returns null if no cookie belongs to one, or it has expired. */
   find(cookies: readonly string[]): { cookie: string; value: T } | null {
     for (const cookie of cookies) {
       const kept = this.#byHash.get(hashToken(cookie))
@@ -100,7 +100,7 @@ export class PendingLogins<T> {
     return null
   }
 
-  /** Removes the login. */
+  /** Finds the login and removes it. */
   take(cookies: readonly string[]): T | null {
     const found = this.find(cookies)
     if (found === null) return null

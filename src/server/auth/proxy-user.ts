@@ -13,8 +13,8 @@ import { admitVouched } from './vouched-users.ts'
 const NAME_MAX = 200
 
 /**
- * Users that a proxy has authenticated and names in a header. The header counts only on connections from the proxy
- * itself, whatever X-Forwarded-For says; from anywhere else it is ignored.
+ * Users that a proxy has authenticated and states in a header. The header only counts on connections from the proxy
+ * itself, whatever X-Forwarded-For says; from other senders it is ignored.
  */
 export class ProxyUsers {
   readonly #options: ProxyOptions
@@ -27,7 +27,7 @@ export class ProxyUsers {
     this.#from = new AddressList(options.from)
   }
 
-  /** null: no proxy names a user. Throws or rejects with UNAUTHORIZED, ROLE_REQUIRED. */
+  /** Returns null if no proxy states a user. Throws or rejects with UNAUTHORIZED or ROLE_REQUIRED. */
   find(request: FastifyRequest): Principal | null | Promise<Principal> {
     const { userHeader, groupsHeader, groupsSeparator, roles } = this.#options
     const { headers, raw } = request
@@ -36,7 +36,7 @@ export class ProxyUsers {
     const lists = valuesOf(raw.rawHeaders, groupsHeader)
     const [name = ''] = names
     claimName(request, name.slice(0, NAME_MAX))
-    // Another engine that forwards the request joins repeated headers.
+    // A forwarding engine joins repeated headers with a comma.
     if (names.length > 1 || lists.length > 1 || name === '' || name.includes(',') || name.length > NAME_MAX) {
       throw new ScrapdeckError(
         'UNAUTHORIZED',
@@ -59,7 +59,7 @@ export class ProxyUsers {
   }
 }
 
-/** The values of a repeated header, which Node joins. */
+/** Reads the raw headers, because Node joins the values of a repeated header. */
 function valuesOf(rawHeaders: readonly string[], name: string): string[] {
   return rawHeaders.flatMap((header, at) =>
     at % 2 === 0 && header.toLowerCase() === name ? [(rawHeaders[at + 1] ?? '').trim()] : []

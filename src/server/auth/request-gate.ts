@@ -22,8 +22,8 @@ import { changesNothing, checkRequestOrigin, ANONYMOUS, type Caller } from './re
 type Raw = FastifyRequest['raw']
 
 /**
- * A body stays in memory until it is complete, and a client with credentials may take minutes to send it. Incomplete
- * bodies share this much memory. When it is full, the connection of the oldest one is closed.
+ * Clients with credentials may take minutes to send a body, which stays in memory until it is complete. All incomplete
+ * bodies share this much memory. When it is full, the connection with the oldest one is closed.
  */
 const ROOM_BYTES = 256 * 1024 * 1024
 
@@ -31,7 +31,7 @@ class BodyRoom {
   readonly #held = new Map<Raw, number>()
   #bytes = 0
 
-  /** Counts at most what the route keeps in memory, which is also the assumed size of a body without a length. */
+  /** Reserves the body's length, or what the route keeps in memory at most if it is longer or has no length. */
   hold(request: FastifyRequest): void {
     const { raw, headers } = request
     const most = isNodeRoute(request) ? NODE_MESSAGE_BYTES : MAX_TEXT_BYTES
@@ -58,16 +58,16 @@ export interface RequestGateOptions {
   limits: EndpointLimits
   connections: Connections
   isOurHost: (host: string | undefined) => boolean
-  /** Who may read /metrics without a password. */
+  /** Clients that may read /metrics without a password. */
   readsMetrics: AddressList
-  /** The node that this token is valid for. */
+  /** Returns the node that this token is valid for. */
   nodeOfToken: (token: string) => string | null
   clock: Clock
 }
 
 /**
- * What every request passes before its route: the origin check, authentication, the permission that the route needs,
- * then the rate limit.
+ * The checks that every request passes before its route: the origin, authentication, the permissions that the route
+ * needs, and the rate limits.
  */
 export class RequestGate {
   readonly #options: RequestGateOptions
@@ -78,8 +78,8 @@ export class RequestGate {
   }
 
   /**
-   * Sets `request.caller`, or throws or rejects. Await a returned promise; mostly there is none. `isFromSocket`: no web
-   * page can have sent the request.
+   * Sets `request.caller`, or throws or rejects. Usually returns no promise; await it if there is one. `isFromSocket`:
+   * no web page can have sent the request.
    */
   admit(
     request: FastifyRequest,
@@ -90,7 +90,7 @@ export class RequestGate {
     request.caller = ANONYMOUS
     let caller: Caller | Promise<Caller>
     try {
-      // The engine that forwarded the request has checked its host.
+      // The engine that forwarded the request has already checked its host.
       const isKnownHost = isFromPeer(request.raw) ? () => true : isOurHost
       if (!isFromSocket)
         checkRequestOrigin(request, { isOurHost: isKnownHost, changesNothing: changesNothing(request) })
@@ -111,8 +111,8 @@ export class RequestGate {
     request.caller = caller
     if (caller.kind === 'anonymous') {
       this.limitBody(request)
-      // A flood of logins must not lock out users who logged in from the same address before: from there, only failures
-      // and new sessions are charged.
+      // A flood of logins must not lock out users who logged in from the same address before: they are charged only for
+      // failures and new sessions.
       if (!isLogin(request) || !authenticator.knows(request)) return this.#chargeStranger(request, reply)
       return
     }
@@ -123,7 +123,7 @@ export class RequestGate {
     const renewed = authenticator.renew(caller, request)
     if (renewed !== null) setSessionCookie(request, reply, renewed)
     authenticator.bindResponse(caller, reply.raw)
-    // The API charges itself (contract-endpoints.ts).
+    // API requests are charged in contract-endpoints.ts.
     if (!isApi(request)) return limits.chargeEndpoint(request, reply)
   }
 
@@ -145,7 +145,7 @@ export class RequestGate {
     })
   }
 
-  /** A client over the limit must open a new connection, which costs it more than another request. */
+  /** Closes the connection of a client over the limit: a new connection costs the client more than another request. */
   #chargeStranger(request: FastifyRequest, reply: FastifyReply): void | Promise<void> {
     const close = (error: unknown) => {
       closeAfter(request, reply)
@@ -158,14 +158,14 @@ export class RequestGate {
     }
   }
 
-  /** Compares the route, like isOpenToAll, and the client's address, never what a client says of itself. */
+  /** Compares the route, like isOpenToAll, and the client's address, never what the client claims. */
   #isOpenToScraper(request: FastifyRequest): boolean {
     return request.routeOptions.url === '/metrics' && this.#options.readsMetrics.has(addressOf(request))
   }
 
   /**
-   * Limits the time for the rest of the body. A stranger gets no more, and after a response the body is read only so
-   * that the client sees the response.
+   * Limits the time for the rest of the body. Used for anonymous clients, and after a response, when the body is only
+   * read so that the client sees the response.
    */
   limitBody(request: FastifyRequest): void {
     if (!hasUnreadBody(request)) return
@@ -181,7 +181,7 @@ function hasUnreadBody({ raw, headers }: FastifyRequest): boolean {
   return hasBody && !raw.complete && !raw.readableEnded
 }
 
-/** Login, health checks and signed links. Compares the route, because a raw path can be spelled in many ways. */
+/** Login, health checks and signed links. Compares the route, because a path can be written in many ways. */
 function isOpenToAll(request: FastifyRequest): boolean {
   const { url } = request.routeOptions
   return (
@@ -194,7 +194,7 @@ function isOpenToAll(request: FastifyRequest): boolean {
   )
 }
 
-/** Callers of these have no credentials yet, at most a code. */
+/** Callers of these routes have no credentials yet, at most a code. */
 const SIGN_IN_ROUTES: ReadonlySet<string> = new Set([
   ...[SIGN_IN_PATH, CALLBACK_PATH, BACK_CHANNEL_PATH, DEVICE_PATH, TOKEN_PATH]
 ])
@@ -204,7 +204,7 @@ function isLogin({ routeOptions: { url } }: FastifyRequest): boolean {
   return url === '/ui/login' || url === PASSKEY_OPTIONS_PATH
 }
 
-/** Throws ROLE_REQUIRED. Without a matching route there is nothing to protect: that response is the same for all. */
+/** Throws ROLE_REQUIRED. Without a matching route there is nothing to protect: all callers get the same response. */
 function requireWhatRouteNeeds({ routeOptions, method }: FastifyRequest, { principal }: Caller): void {
   const { url, config } = routeOptions
   const { needs = OWNER_PERMISSIONS, isOfAll = needs === OWNER_PERMISSIONS } = config
@@ -213,7 +213,7 @@ function requireWhatRouteNeeds({ routeOptions, method }: FastifyRequest, { princ
   require(principal!, needs, `${method} ${url}`)
 }
 
-/** Served by contract-endpoints.ts. */
+/** Whether contract-endpoints.ts serves the request. */
 function isApi({ routeOptions: { url } }: FastifyRequest): boolean {
   return url !== undefined && (/^\/api(\/|$)/.test(url) || isCrawlRoute(url))
 }

@@ -4,22 +4,22 @@ declare module 'fastify' {
   interface FastifyContextConfig {
     /**
      * The permissions that this route needs. `operation`: those of the requested operation
-     * (engine/api/router/required-rights.ts). Absent: only owners may use it, so a route without this setting is safe.
-     * Ignored for public routes and for the endpoints of nodes (request-gate.ts).
+     * (engine/api/router/required-rights.ts). Absent: only owners may use the route, so forgetting this setting is
+     * safe. Not used for public routes and the endpoints of nodes (request-gate.ts).
      */
     needs?: Permissions | 'operation'
-    /** The response has data of all projects, so the permission must hold in all. */
+    /** The response contains data of all projects, so the permission must apply to all of them. */
     isOfAll?: boolean
   }
 }
 
 export const forPermission = (name: Permission) => ({ config: { needs: permissionsOf([name]) } })
 
-/** For routes with data of all projects. */
+/** For routes whose responses contain data of all projects. */
 export const forPermissionInAll = (name: Permission) => ({ config: { ...forPermission(name).config, isOfAll: true } })
 
-/** Pages, files, and changes of only the caller's own session. */
+/** For pages, files, and changes to the caller's own session only. */
 export const FOR_READERS = forPermission('read')
 
-/** The operation defines the permissions. */
+/** For routes whose permissions depend on the requested operation. */
 export const BY_OPERATION = { config: { needs: 'operation' as const } }

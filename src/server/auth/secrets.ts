@@ -14,13 +14,13 @@ export function parseBasic(header: string | undefined): BasicCredentials | null 
   return colon === -1 ? null : { username: text.slice(0, colon), password: text.slice(colon + 1) }
 }
 
-/** Compares both parts as one, so that timing does not reveal which one was wrong. */
+/** Compares name and password as one text, so that timing does not reveal which of them was wrong. */
 export function createCredentialsCheck(expected: BasicCredentials): (given: BasicCredentials) => boolean {
   const isRight = createSecretCheck(joined(expected))
   return (given) => isRight(joined(given))
 }
 
-/** Unambiguous for any content. */
+/** The length prevents that two different pairs are joined to the same text. */
 const joined = ({ username, password }: BasicCredentials) => `${username.length} ${username} ${password}`
 
 /** 256 bits, safe in URLs and cookies. */
@@ -36,8 +36,8 @@ export function hashToken(token: string): string {
 const PADDED_BYTES = 512
 
 /**
- * Returns a check for a secret. It compares texts padded to the same length, so its time reveals neither the length nor
- * the first difference. Hashing both would take a twentieth of a short request.
+ * Returns a function that checks a secret. It compares texts padded to the same length, so timing reveals neither the
+ * length nor the first difference. Hashing both would take a twentieth of the time of a short request.
  */
 export function createSecretCheck(secret: string): (given: string) => boolean {
   const expected = padded(secret)
@@ -52,8 +52,8 @@ export function createSecretCheck(secret: string): (given: string) => boolean {
 }
 
 /**
- * The length in bytes, then the text: without the length, a text that ends with zeros would be ambiguous. null: too
- * long.
+ * The length in bytes, then the text. Without the length, a text that ends with zeros would be ambiguous. Returns null
+ * if the text is too long.
  */
 function padded(text: string): Buffer | null {
   const bytes = Buffer.alloc(PADDED_BYTES)

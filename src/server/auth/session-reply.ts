@@ -24,23 +24,23 @@ export function sendCookie(
   reply.header('set-cookie', setCookie(name, value, { maxAgeSeconds, isSecure }))
 }
 
-/** All valid values of a cookie. Behind TLS, other hosts cannot have planted them. */
+/** All valid values of a cookie. Behind TLS, other hosts cannot add any. */
 export function cookiesOf(use: CookieUse, request: FastifyRequest): string[] {
   const { host = '', cookie } = request.headers
-  // Most requests are from programs, which send no cookies.
+  // Most requests come from programs, which send no cookies.
   if (cookie === undefined) return []
   return readCookies(cookieName(use, host, usesSecureCookie(use, request)), cookie)
 }
 
-/** A proxy may not announce TLS in each request. Then the cookie that the browser got behind TLS shows it. */
+/** A proxy may not announce TLS in every request. Then the cookie that the browser got behind TLS is the proof. */
 function usesSecureCookie(use: CookieUse, request: FastifyRequest): boolean {
   const { host = '', cookie } = request.headers
   return isBehindTls(request) || readCookies(cookieName(use, host, true), cookie).length > 0
 }
 
 /**
- * `Secure` only behind TLS, because the default is plain HTTP on the loopback interface. A client that forges these
- * headers only withholds its own cookie from itself.
+ * `Secure` is set only behind TLS, because the default is plain HTTP on the loopback interface. A client that forges
+ * these headers only loses its own cookie.
  */
 export function isBehindTls({ raw, headers }: FastifyRequest): boolean {
   const { origin = '' } = headers
@@ -57,7 +57,7 @@ interface Receiving extends Omit<Receiver, 'id'> {
   responses: Set<ServerResponse>
 }
 
-/** Responses in progress of sessions, users and tokens. Ending one of these cuts its streams and downloads. */
+/** Responses that sessions, users and tokens are receiving. Ending one of these cuts off its streams and downloads. */
 export class SessionResponses {
   readonly #byReceiver = new Map<string, Receiving>()
 
@@ -79,7 +79,7 @@ export class SessionResponses {
     return [...this.#byReceiver].filter(([, { kind }]) => kind === 'session').map(([id]) => id)
   }
 
-  /** Skips responses that have not begun: one of them answers the request that ended the session. */
+  /** Skips responses that have not begun, such as the one to the request that ended the session. */
   cut(id: string): void {
     for (const response of this.#byReceiver.get(id)?.responses ?? []) if (response.headersSent) response.destroy()
   }

@@ -6,25 +6,25 @@ import { createToken, hashToken } from './secrets.ts'
 const LETTERS = { password: 'p', link: 'l', oidc: 'o', passkey: 'k' } as const
 export type SignedInWith = keyof typeof LETTERS
 
-/** 256 random bits, the user's id, start and end (in base 36), kind of login; then 128 bits that are renewed. */
+/** 256 random bits, the user's id, start and end (in base 36), the kind of login, and 128 bits that are renewed. */
 const FORM = /^([\w-]{43}\.([0-9a-f]{32}|owner)\.([0-9a-z]{1,12})\.([0-9a-z]{1,12})\.([plok]))\.([\w-]{22})$/
 
 export interface SessionToken {
-  /** Useless for logging in. Stays the same when the cookie is renewed. */
+  /** Cannot be used to log in. Stays the same when the cookie is renewed. */
   id: string
   /** null: the owner. */
   userId: UserId | null
   beganAtMs: number
-  /** Fixed, however much the session is used. */
+  /** Fixed: using the session does not extend it. */
   endsAtMs: number
   signedInWith: SignedInWith
-  /** Hash of the part that is renewed. */
+  /** The hash of the part that is renewed. */
   renewal: string
 }
 
 /**
- * A session token contains its user, the kind of login, and its end. It cannot be forged, because sessions are found by
- * the hash of everything but the last part.
+ * A session token contains its user, the kind of login, and its end. These cannot be forged, because a session is found
+ * by the hash of all parts except the last.
  */
 export function createSessionToken({
   userId,
@@ -42,7 +42,7 @@ export function renewSessionToken(token: string): { token: string; renewal: stri
   return { token: `${token.slice(0, token.lastIndexOf('.'))}.${renewal}`, renewal: hashToken(renewal) }
 }
 
-/** null: it does not have the format of our tokens. */
+/** Returns null if the text does not have the format of our tokens. */
 export function readSessionToken(token: string): SessionToken | null {
   const match = FORM.exec(token)
   if (match === null) return null

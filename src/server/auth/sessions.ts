@@ -7,18 +7,18 @@ import type { BasicCredentials } from './secrets.ts'
 import { readSessionToken, renewSessionToken, type SessionToken } from './session-token.ts'
 
 const DAY_MS = 24 * 3_600_000
-/** Fixed lifetime. For sessions from an identity provider, the operator sets it. */
+/** How long a session lasts at most. For sessions from an identity provider, the operator sets this. */
 export const SESSION_MS = 30 * DAY_MS
-/** Lifetime without use. */
+/** How long a session lasts without being used. */
 export const IDLE_MS = 7 * DAY_MS
 const MAX_SESSIONS = 1000
-/** Per user: frequent logins end only the user's own sessions. */
+/** Per user, so that frequent logins end only the user's own sessions. */
 const MAX_SESSIONS_OF_USER = 50
 /** How often a browser gets a new cookie, so that one leaked from a backup or a log soon becomes worthless. */
 const RENEW_EVERY_MS = 3_600_000
 /** Requests already in flight when the next cookie arrives still send the previous one. */
 const FORMER_FOR_MS = 60_000
-/** How often the last use of sessions is stored. The idle limit needs no more, and each write is the whole file. */
+/** How often to store the last use of sessions. The idle limit needs no more, and each write replaces the file. */
 const RECORD_EVERY_MS = 5 * 60_000
 const SEEN_EVERY_MS = 10_000
 const USER_AGENT_MAX = 200
@@ -33,11 +33,11 @@ const Session = z.strictObject({
   lastSeenAtMs: z.number(),
   address: z.string(),
   userAgent: z.string(),
-  /** `renewal`, `renewedAtMs`: the cookie in use, and when it was created. `next`: a newer one that was sent. */
+  /** `renewal`, `renewedAtMs`: the current cookie and when it was created. `next`: a newer one that was sent. */
   renewal: Hash,
   renewedAtMs: z.number(),
   next: Hash.nullable(),
-  /** Replaces `beganAtMs` for validity checks, after this session ended all others of its user. */
+  /** Set when this session ended all others of its user; validity checks then use it instead of `beganAtMs`. */
   countsFromMs: z.number().optional()
 })
 export type Session = z.infer<typeof Session>
@@ -56,28 +56,28 @@ export interface Browser {
 
 export interface SessionsOptions {
   file: string
-  /** Sessions that were created for other credentials end when the file is opened. */
+  /** If these have changed, existing sessions end when the file is opened. */
   credentials: BasicCredentials
   clock: Clock
   logger: Logger
-  /** Gets the id of a session that is no longer valid. */
+  /** Called with the id of a session that is no longer valid. */
   onEnd: (id: string) => void
 }
 
 /**
- * Sessions of browsers, kept in a file across restarts. The file has hashes of tokens, which cannot be used to log in.
+ * Sessions of browsers, kept in a file across restarts. It has only hashes of tokens, which cannot be used to log in.
  */
 export class Sessions {
   readonly #options: SessionsOptions
   /** Oldest first. */
   readonly #byId: Map<string, Session>
-  /** Cookies that were sent but not used yet: concurrent requests get the same one. */
+  /** Cookies that were sent but not used yet, so that concurrent requests get the same one. */
   readonly #sent = new Map<string, string>()
   /** Recently replaced cookies. */
   readonly #former = new Map<string, { renewal: string; untilMs: number }>()
   #recordedAtMs: number
   #isChanged = false
-  /** null: computed when the first session is created. */
+  /** null: not computed before the first session is created. */
   #credentials: SessionsFile['credentials'] | null
 
   constructor(options: SessionsOptions) {
@@ -87,7 +87,7 @@ export class Sessions {
     this.#credentials = isCurrent ? kept.credentials : null
     this.#byId = new Map(Object.entries(isCurrent ? kept.sessions : {}))
     this.#recordedAtMs = options.clock.nowMs()
-    // Written at once: otherwise restoring the old password would restore its sessions.
+    // Write the file now: otherwise, changing the password back would also restore its sessions.
     if (kept !== null && !isCurrent) {
       options.logger.info({}, 'The user name or password has changed: all browsers have been logged out')
       this.#write()
@@ -117,13 +117,13 @@ export class Sessions {
     this.#write()
   }
 
-  /** The session's id; null: there is no such session, or this cookie was replaced. */
+  /** Returns the session's id; null: there is no such session, or this cookie was replaced. */
   find(token: SessionToken, _browser?: Browser): string | null {
     const session = this.get(token.id)
     return session !== null && this.#accepts(session, token) ? token.id : null
   }
 
-  /** null: there is none, or it has ended. */
+  /** Returns null if there is no such session, or it has ended. */
   get(id: string): Session | null {
     const session = this.#byId.get(id)
     return session !== undefined && isAlive(session, this.#options.clock.nowMs()) ? session : null
@@ -136,13 +136,13 @@ export class Sessions {
     return all.map(([id, session]) => ({ id, ...session })).toReversed()
   }
 
-  /** Records a use. Returns the token that the browser should have instead; null: it keeps this one. */
+  /** Records a use. Returns the token that the browser should use from now on; null: the current one. */
   use(token: string, browser: Browser): string | null {
     const { clock } = this.#options
     const nowMs = clock.nowMs()
     const read = readSessionToken(token)!
     const session = this.#byId.get(read.id)
-    // The session began on another engine, which renews it.
+    // If the session is unknown, it began on another engine, which renews it.
     if (session === undefined || nowMs - session.lastSeenAtMs < SEEN_EVERY_MS) return null
     Object.assign(session, { lastSeenAtMs: nowMs, ...shorten(browser) })
     this.#isChanged = true
@@ -153,13 +153,13 @@ export class Sessions {
     const renewed = renewSessionToken(token)
     session.next = renewed.renewal
     this.#sent.set(read.id, renewed.token)
-    // After a crash, the browser may already use the new cookie.
+    // Store this now: the browser may already use the new cookie when the service restarts after a crash.
     this.#isChanged = true
     this.record()
     return renewed.token
   }
 
-  /** Ends earlier sessions of the user, but keeps this one. */
+  /** Ends the user's earlier sessions, except this one. */
   keepFrom(id: string, sinceMs: number): void {
     const session = this.#byId.get(id)
     if (session === undefined) return
@@ -170,7 +170,7 @@ export class Sessions {
 
   end(id: string): void {
     if (this.#drop(id)) this.#write()
-    // It may have a response in progress although it was never recorded here.
+    // The session was never recorded here, but may have a response in progress.
     else this.#options.onEnd(id)
   }
 
@@ -182,7 +182,7 @@ export class Sessions {
     return valid
   }
 
-  /** Stores when sessions were used. A full disk must not refuse users with a valid session. */
+  /** Stores when sessions were last used. A full disk must not lock out users with a valid session. */
   record(): void {
     if (!this.#isChanged) return
     try {
@@ -193,7 +193,7 @@ export class Sessions {
     }
   }
 
-  /** A browser that sends the next cookie has received it, so the previous one ends. */
+  /** A browser that sends the next cookie has received it, so the previous one becomes invalid. */
   #accepts(session: Session, { id, renewal }: SessionToken): boolean {
     if (renewal === session.renewal) return true
     const { clock } = this.#options
@@ -232,13 +232,13 @@ export class Sessions {
 const isAlive = ({ endsAtMs, lastSeenAtMs }: Session, nowMs: number): boolean =>
   nowMs < endsAtMs && nowMs - lastSeenAtMs < IDLE_MS
 
-/** Removes line breaks and characters that change the direction of text. */
+/** Also replaces line breaks and characters that change the direction of text. */
 const shorten = ({ address, userAgent }: Browser): Browser => ({
   address,
   userAgent: userAgent.slice(0, USER_AGENT_MAX).replaceAll(/[^\P{C}]|[\u2028\u2029]/gu, '?')
 })
 
-/** Deliberately slow (some 10 ms), so that the file does not help to guess the password. Computed once per start. */
+/** Deliberately slow (about 10 ms), so that the file does not help to guess the password. Computed once per start. */
 function identify({ username, password }: BasicCredentials, salt: Buffer): SessionsFile['credentials'] {
   const hash = scryptSync(JSON.stringify([username, password]), salt, 32, { N: 4096 })
   return { salt: salt.toString('hex'), hash: hash.toString('hex') }
@@ -249,7 +249,7 @@ function isSame(kept: SessionsFile['credentials'], credentials: BasicCredentials
   return kept.hash.length === hash.length && timingSafeEqual(Buffer.from(kept.hash), Buffer.from(hash))
 }
 
-/** A damaged file, or one of an older version, logs everyone out but does not prevent the start. */
+/** A damaged file, or one from an older version, logs everyone out but does not prevent startup. */
 function readSessions(file: string, logger: Logger): SessionsFile | null {
   if (!existsSync(file)) return null
   try {

@@ -6,31 +6,31 @@ import { type Browser, IDLE_MS, type Sessions } from './sessions.ts'
 import { BoundedSet } from '../../engine/runtime/bounded.ts'
 import { KeyedSingleFlight } from '../../engine/runtime/single-flight.ts'
 
-/** How long a response of the cache is trusted. The end of a session on another engine takes effect here after that. */
+/** How long to trust a response of the cache: a session that ends on another engine stays valid here for so long. */
 const TRUSTED_MS = 1_000
 const REMEMBERED_MAX = 2_000
-/** How often a session in use is extended in the cache, which forgets the others. */
+/** How often to extend a session in the cache while it is in use. The cache forgets sessions that are not extended. */
 const EXTENDED_EVERY_MS = 3_600_000
 
 export interface SharedSessionsOptions {
-  /** This engine's own record; used while the cache does not respond. */
+  /** This engine's own record, used while the cache does not respond. */
   own: Sessions
   cache: SharedCache
   clock: Clock
   logger: Logger
-  /** Sessions with a response in progress. Their end must be noticed, though they send no requests. */
+  /** Sessions with a response in progress. They may send no requests, but their end must still be noticed. */
   receiving: () => readonly string[]
 }
 
 /**
- * Sessions of all engines in a cache, which is authoritative while it responds. Otherwise this engine uses its own
- * record: sessions that were created or used here. When the cache is back, it receives what began or ended meanwhile.
+ * The sessions of all engines, in a cache that is authoritative while it responds. Otherwise, this engine uses its own
+ * record, which has the sessions created or used here. When the cache responds again, it gets what changed meanwhile.
  */
 export class SharedSessions {
   readonly #options: SharedSessionsOptions
   readonly #timers: Timers
   readonly #verdicts = new Map<string, { isValid: boolean; untilMs: number }>()
-  /** When the cache last received an extension, in wall time. */
+  /** When each session was last extended in the cache, in wall-clock time. */
   readonly #extendedAtMs = new Map<string, number>()
   readonly #asking = new KeyedSingleFlight<string, boolean | null>()
   /** Created while the cache was away. */
@@ -38,7 +38,7 @@ export class SharedSessions {
   /** Ended while the cache was away. */
   readonly #toEnd = new BoundedSet<string>(REMEMBERED_MAX)
   #allToEnd = false
-  /** Recently ended here: a response of the cache from before the end must not restore them. */
+  /** Recently ended here. An older response of the cache must not restore them. */
   readonly #ended = new BoundedSet<string>(REMEMBERED_MAX)
   #endedAllCount = 0
 
@@ -73,7 +73,7 @@ export class SharedSessions {
     if ((await this.#options.cache.endSession(id)) === null) this.#toEnd.add(id)
   }
 
-  /** Returns how many valid sessions ended, as far as known. */
+  /** Returns how many valid sessions ended, as far as this engine knows. */
   async endAll(): Promise<number> {
     const { own, cache } = this.#options
     const endedHere = own.endAll()
@@ -95,7 +95,7 @@ export class SharedSessions {
     const endedBefore = this.#endedAllCount
     const isValid = await this.#asking.run(id, () => this.#askCache(id))
     if (isValid === false) return null
-    // The session ended meanwhile: nothing may restore it.
+    // The session ended during the query, so nothing may restore it.
     if (endedBefore !== this.#endedAllCount || this.#ended.has(id)) return own.find(token)
     // The session began on another engine.
     if (isValid && own.get(id) === null && this.#options.clock.nowMs() < token.endsAtMs) this.#adopt(token, browser)
@@ -108,12 +108,12 @@ export class SharedSessions {
     try {
       this.#options.own.add(token, browser)
     } catch (error) {
-      // The disk is full. The record is only for when the cache is away.
+      // The disk is full. This is tolerable because the record is only used while the cache is away.
       this.#options.logger.warn({ err: error }, 'The sessions file cannot be written')
     }
   }
 
-  /** null: only this engine's own record is available. */
+  /** Returns null if the cache does not respond and only this engine's own record is available. */
   async #askCache(id: string): Promise<boolean | null> {
     const endedBefore = this.#endedAllCount
     const verdict = (await this.#options.cache.haveSessions([id]))?.[0]
@@ -140,13 +140,13 @@ export class SharedSessions {
     try {
       if (!isValid) own.end(id)
     } catch (error) {
-      // The disk is full. The record is only for when the cache is away.
+      // The disk is full. This is tolerable because the record is only used while the cache is away.
       this.#options.logger.warn({ err: error }, 'The sessions file cannot be written')
     }
     return isValid
   }
 
-  /** Not awaited: a failed extension is repeated by a later request, and the cache keeps sessions for seven days. */
+  /** Not awaited: if it fails, a later request repeats it in time, because the cache keeps sessions for seven days. */
   #extend({ id, endsAtMs }: SessionToken): void {
     const nowMs = this.#options.clock.nowMs()
     if (nowMs - (this.#extendedAtMs.get(id) ?? 0) < EXTENDED_EVERY_MS || this.#ended.has(id)) return

@@ -17,12 +17,12 @@ export interface SignInEndpointsOptions {
   audit: Pick<Engine['audit'], 'perform' | 'refuse'>
 }
 
-/** Longer than any code or verifier. */
+/** Longer than any code or verifier can be. */
 const FIELD_MAX = 200
 
 /**
  * Where a program begins its sign-in and gets its token (docs/http.md). Public, because the program has no credentials
- * yet. Below `/ui`, because it reads the same forms.
+ * yet. Below `/ui`, so that it can use the same form parser.
  */
 export function signInEndpoints(app: FastifyInstance, options: SignInEndpointsOptions): void {
   const { signIns, audit } = options
@@ -67,7 +67,7 @@ export function signInEndpoints(app: FastifyInstance, options: SignInEndpointsOp
   )
 }
 
-/** The audit entry names the user who approved, and the address of the program. */
+/** The audit entry has the user who approved the sign-in, and the address of the program. */
 async function tokenOf({ access, audit, signIns }: SignInEndpointsOptions, grant: Grant, request: FastifyRequest) {
   const { by, token: wanted } = grant
   const { secret, token } = await audit.perform(

@@ -1,29 +1,29 @@
 import type { ProjectName } from '../../shared/contract/index.ts'
 import type { NodeGroupRole } from '../../shared/roles.ts'
 
-/** Roles of a group's members: in all projects (null: only in some), in single projects, and with nodes. */
+/** The roles of a group's members: in all projects (null: none), in single projects, and with nodes. */
 export interface GroupRights {
   role: string | null
   projects: Record<ProjectName, string>
-  /** By tag of nodes. */
+  /** Roles by node tag. */
   nodeGroups: Record<string, NodeGroupRole>
 }
 
-/** A user in several groups has the roles of all of them; a user in none is refused. */
+/** Users in several groups have the roles of all of them. Users in none are refused. */
 export type GroupRoles = ReadonlyMap<string, GroupRights>
 
 export interface OidcOptions {
   issuer: string
   clientId: string
-  /** null: a public client, which uses only PKCE. */
+  /** null: a public client, which is protected only by PKCE. */
   clientSecret: string | null
   scopes: string
   nameClaim: string
   groupsClaim: string
   roles: GroupRoles
-  /** On the button: Sign in with … */
+  /** The provider's name on the button "Sign in with …". */
   label: string
-  /** Fixed lifetime of sessions, because groups are read only at login. */
+  /** How long sessions last. Cannot be extended, because groups are only read at login. */
   sessionMs: number
 }
 
@@ -42,7 +42,7 @@ export interface JwtOptions {
 export interface ProxyOptions {
   userHeader: string
   groupsHeader: string
-  /** The only character that ends the name of a group: names may contain all others. */
+  /** What separates groups in the header. Names of groups may contain all other characters. */
   groupsSeparator: ',' | ';' | '|' | ' '
   roles: GroupRoles
   from: readonly string[]
@@ -54,9 +54,9 @@ export interface SignInOptions {
   proxy: ProxyOptions | null
   /** The roles of users whose passwords a plugin checks. */
   pluginRoles: GroupRoles
-  /** Where browsers reach this Scrapdeck, without a path; null: at the host of their request. */
+  /** Where browsers reach this Scrapdeck, without a path; null: at the host of each request. */
   publicUrl: string | null
-  /** Users with a password here and without a second factor set up an authenticator app at their next login. */
+  /** Users with a local password but no second factor must set up an authenticator app at their next login. */
   requiresSecondFactor: boolean
 }
 

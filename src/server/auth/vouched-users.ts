@@ -9,8 +9,8 @@ import { noRoleText, rightsIn } from './group-roles.ts'
 import type { GroupRoles } from './sign-in-options.ts'
 
 /**
- * The user of this subject, with the roles of these groups. Throws or rejects with UNAUTHORIZED if an owner disabled
- * the user, and with ROLE_REQUIRED.
+ * Returns the user with this subject, with the roles of these groups. Throws or rejects with UNAUTHORIZED if an owner
+ * disabled the user, and with ROLE_REQUIRED.
  */
 export function admitVouched(
   request: FastifyRequest,
@@ -35,11 +35,11 @@ const WRONG_MAX = 1_000
 
 type PluginUsersParts = Pick<Engine, 'access' | 'audit'> & { roles: GroupRoles; clock: Clock }
 
-/** Users whose passwords a plugin checks. Names of local users are excluded, so that the plugin cannot act as them. */
+/** Users whose passwords a plugin checks, without the names of local users, which it must not impersonate. */
 export class PluginUsers {
   readonly #ask: NonNullable<Engine['authenticate']>
   readonly #parts: PluginUsersParts
-  /** By keyed hash: a program that repeats an old password must not lock an account elsewhere. */
+  /** By keyed hash. Not sent to the plugin again: a program with an old password must not lock an account elsewhere. */
   readonly #wrong = new Map<string, number>()
 
   constructor(ask: NonNullable<Engine['authenticate']>, parts: PluginUsersParts) {
@@ -47,7 +47,7 @@ export class PluginUsers {
     this.#parts = parts
   }
 
-  /** null: wrong password. `key`: its keyed hash. Rejects like admitVouched, or with SIGN_IN_UNAVAILABLE. */
+  /** null: wrong password. `key`: its keyed hash. Rejects like admitVouched or with SIGN_IN_UNAVAILABLE. */
   async find(request: FastifyRequest, given: BasicCredentials, key: string): Promise<Principal | null> {
     const { access, clock } = this.#parts
     if (given.username === '' || access.isLocalName(given.username)) return null

@@ -3,10 +3,10 @@ import { ScrapdeckError } from '../../shared/errors.ts'
 import { sentence } from '../../shared/texts/errors/server.ts'
 import { MAX_TEXT_BYTES } from '../limits.ts'
 
-/** The header of a part. Texts are Latin-1, one character per byte, so that none is lost. */
+/** The header of a part. Texts are in Latin-1, with one character per byte, so that no byte is lost. */
 export interface PartHead {
   name: string
-  /** null: none was sent. */
+  /** null: the part has no file name. */
   fileName: string | null
   type: string
 }
@@ -19,7 +19,7 @@ const MAX_PARTS = 10_000
 
 /**
  * Collects the parts of a form as they arrive: files (`isFile`) on disk, all others in memory, up to MAX_TEXT_BYTES.
- * Rejects with REQUEST_TOO_LARGE, and with the errors of IncomingFiles.
+ * Rejects with REQUEST_TOO_LARGE and with the errors of IncomingFiles.
  */
 export class FormCollector {
   readonly #incoming: Pick<IncomingFiles, 'begin'>
@@ -34,23 +34,23 @@ export class FormCollector {
     this.#isFile = isFile
   }
 
-  /** Ends the previous part. Returns undefined if both parts are in memory, and so all is done. */
+  /** Ends the previous part and begins this one. Returns undefined if there is nothing to wait for. */
   begin(head: PartHead): Promise<void> | undefined {
     const ending = this.#endPart()
     return ending === undefined ? this.#beginPart(head) : ending.then(() => this.#beginPart(head))
   }
 
-  /** Adds to the current part. Returns undefined if it is in memory, and so all is done. */
+  /** Adds to the current part. Returns undefined if there is nothing to wait for. */
   write(piece: Buffer): Promise<void> | undefined {
     const { content } = this.#current!
     if (!Array.isArray(content)) return content.write(piece)
     this.#charge(piece.length)
-    // A copy, because the piece may be a view of a much larger buffer.
+    // Copy the piece, because it may be a view of a much larger buffer.
     content.push(Buffer.from(piece))
     return undefined
   }
 
-  /** The parts in order. The caller must release their files. */
+  /** Returns the parts in order. The caller must release their files. */
   async end(): Promise<FormPart[]> {
     await this.#endPart()
     return this.#parts

@@ -6,14 +6,14 @@ const MAX_HEADER_BYTES = 16 * 1024
 
 type Headers = Record<string, string[] | undefined>
 
-/** Scrapyd responds to such a body with an empty 400 and closes the connection (scrapyd-protocol.md, 1). */
+/** Scrapyd answers such a body with an empty 400 and closes the connection (scrapyd-protocol.md, 1). */
 export class MalformedMultipartError extends Error {
   override readonly name = 'MalformedMultipartError'
 }
 
 /**
- * Parses multipart/form-data (RFC 7578) as it arrives; only a piece of it is in memory. Skips parts without a name.
- * Rejects with MalformedMultipartError, and with the errors of `body` and `collector`.
+ * Parses multipart/form-data (RFC 7578) as it arrives, so that only a piece of it is in memory. Skips parts without a
+ * name. Rejects with MalformedMultipartError and with the errors of `body` and `collector`.
  */
 export async function readMultipart(
   body: AsyncIterable<Buffer> | Iterable<Buffer>,
@@ -24,7 +24,7 @@ export async function readMultipart(
   if (boundary === undefined || boundary === '' || boundary.length > 200) {
     throw new MalformedMultipartError('The multipart body has no boundary.')
   }
-  // Dicer cuts off headers beyond 80 kB, which is more than we accept.
+  // Dicer cuts off headers beyond 80 kB, which is more than we accept anyway.
   const parser = new Dicer({ boundary, maxHeaderPairs: 100 })
   let partCount = 0
   let isInHeaders = false
@@ -32,7 +32,7 @@ export async function readMultipart(
   let isFinished = false
   let failure: Error | null = null
   let wake = () => {}
-  /** One chunk may contain many parts; they are collected one after the other. */
+  /** A chunk may contain many parts, which are collected one after the other. */
   let collecting = Promise.resolve()
   const fail = (error: Error) => {
     failure ??= error
@@ -66,7 +66,7 @@ export async function readMultipart(
   try {
     for await (const chunk of body) {
       isDrained = parser.write(chunk)
-      // After the end of the form, there is no more drain event.
+      // After the end of the form, Dicer emits no more drain events.
       await until(() => isDrained || isFinished)
     }
     parser.end()
@@ -94,7 +94,7 @@ function sizeOf(headers: Headers): number {
   return Object.entries(headers).reduce((sum, [name, values]) => sum + name.length + values!.join().length, 0)
 }
 
-/** Parameters of a header value. Quoted values are read whole, so a `;` inside a file name is not a separator. */
+/** The parameters of a header value. Quoted values are read as a whole: a `;` in a file name is not a separator. */
 function readParameters(header: string): Map<string, string> {
   const parameters = new Map<string, string>()
   for (const [, name = '', quoted, plain = ''] of header.matchAll(/;\s*([^=;\s"]+)=(?:"((?:[^"\\]|\\.)*)"|([^;]*))/g)) {

@@ -10,25 +10,25 @@ import { MAX_UPLOAD_BYTES } from '../limits.ts'
 
 declare module 'fastify' {
   interface FastifyRequest {
-    /** The form in the body; null: there is none, or it was not read. */
+    /** The form in the request's body; null: there is none, or it was not read. */
     form: FormPart[] | null
   }
 }
 
 interface Options {
   incoming: Pick<IncomingFiles, 'begin'>
-  /** false: the body is read and dropped. */
+  /** false: the body is read and discarded. */
   isWanted: boolean
-  /** Whether a part goes to disk; others stay in memory. */
+  /** Whether to store a part on disk; other parts stay in memory. */
   isFile: (head: PartHead) => boolean
-  /** Limits the whole body. */
+  /** The maximum size of the whole body. */
   limitBytes: number
 }
 
-/** Adds `form` to requests of this scope. Its files are released when the response was sent or the client is gone. */
+/** Adds `form` to requests of this scope. Releases its files once the response is sent or the client disconnects. */
 export function addForms(app: FastifyInstance): void {
   app.decorateRequest('form', null)
-  // The first hook after the body was read.
+  // This is the first hook after the body is read.
   app.addHook('preValidation', (request, reply, done) => {
     const { form } = request
     if (form?.some(isFilePart)) finished(reply.raw, () => void releaseFiles(form))
@@ -37,8 +37,8 @@ export function addForms(app: FastifyInstance): void {
 }
 
 /**
- * Reads the form in the body of a request as it arrives. Rejects with REQUEST_TOO_LARGE, MalformedMultipartError,
- * Fastify's error for a body over the limit, and with BAD_INPUT for a client that disconnects.
+ * Reads the form in a request's body as it arrives. Rejects with REQUEST_TOO_LARGE, MalformedMultipartError, Fastify's
+ * error for a body over the limit, and with BAD_INPUT if the client disconnects.
  */
 export async function receiveForm(request: FastifyRequest, body: Readable, options: Options): Promise<void> {
   const { incoming, isWanted, isFile, limitBytes } = options
@@ -58,10 +58,10 @@ export async function receiveForm(request: FastifyRequest, body: Readable, optio
   }
 }
 
-/** null: the body is empty, which is valid whatever its type. */
+/** null: the body is empty, which is valid for every content type. */
 type Pieces = AsyncIterable<Buffer> | Iterable<Buffer> | null
 
-/** Most forms are a few names and values. Reading those as a stream took longer than everything else in the request. */
+/** Most forms are a few names and values. Reading them as a stream took longer than the rest of the request. */
 const SMALL_BYTES = 65_536
 
 function atOnce(body: Readable): Promise<Pieces> {
@@ -103,7 +103,7 @@ async function readUrlEncoded(body: NonNullable<Pieces>, collector: FormCollecto
         'bytes' in event
           ? collector.write(event.bytes)
           : collector.begin({ name: event.name, fileName: null, type: 'text/plain' })
-      // Awaiting each value of a small form would take longer than the form.
+      // Without this condition, awaiting each value of a small form would take longer than parsing it.
       if (step !== undefined) await step
     }
   }
@@ -112,7 +112,7 @@ async function readUrlEncoded(body: NonNullable<Pieces>, collector: FormCollecto
   await collect(parser.end())
 }
 
-/** Keeps the connection open when it stops early, because the refusal must still be sent. */
+/** Keeps the connection open if reading stops early, because the refusal must still be sent. */
 async function* withinLimit(body: Readable, limitBytes: number): AsyncGenerator<Buffer> {
   let receivedBytes = 0
   for await (const piece of body.iterator({ destroyOnReturn: false }) as AsyncIterable<Buffer>) {
@@ -126,13 +126,13 @@ const endedEarly = (cause: unknown) => new ScrapdeckError('BAD_INPUT', sentence(
 
 const tooLarge = () => new errorCodes.FST_ERR_CTP_BODY_TOO_LARGE()
 
-/** The values of a urlencoded form that was received as bytes, by name; empty if absent. */
+/** Reads a urlencoded form that was received as bytes. Returns its values by name; empty if there is none. */
 export function fieldsOf(request: FastifyRequest): (name: string) => string {
   const fields = parseUrlEncoded((request.body as Buffer | undefined) ?? Buffer.alloc(0))
   return (name) => fields.get(name)?.[0]?.toString('utf8') ?? ''
 }
 
-/** Provides forms to oRPC as `FormData` in `body`; their files stay on disk. */
+/** Passes forms to oRPC as `FormData` in `body`, with their files on disk. */
 export function parseContractForms(app: FastifyInstance, incoming: Pick<IncomingFiles, 'begin' | 'toFile'>): void {
   addForms(app)
   app.addContentTypeParser('multipart/form-data', async (request: FastifyRequest, body: Readable) => {
@@ -146,7 +146,7 @@ export function parseContractForms(app: FastifyInstance, incoming: Pick<Incoming
     try {
       return await formDataOf(request.form ?? [], incoming)
     } catch (error) {
-      // The hook that releases files after a response does not run.
+      // After an error here, the hook that releases the files does not run.
       await releaseFiles(request.form ?? [])
       throw error
     }
@@ -164,7 +164,7 @@ async function formDataOf(form: FormPart[], incoming: Pick<IncomingFiles, 'toFil
   return data
 }
 
-/** Browsers send UTF-8, with these three characters escaped (https://html.spec.whatwg.org, multipart/form-data). */
+/** Browsers send UTF-8 and escape only these characters (https://html.spec.whatwg.org, multipart/form-data). */
 function unescapeName(latin1: string): string {
   const escaped: Record<string, string> = { '%22': '"', '%0D': '\r', '%0A': '\n' }
   return Buffer.from(latin1, 'latin1')

@@ -1,7 +1,7 @@
 import { ScrapdeckError } from '../../shared/errors.ts'
 import { sentence } from '../../shared/texts/errors/server.ts'
 
-/** A name begins a value, whose bytes follow in pieces. */
+/** A name begins a value. The bytes of the value follow in pieces. */
 export type FormEvent = { name: string } | { bytes: Buffer }
 
 const AMPERSAND = 0x26
@@ -11,12 +11,12 @@ const PERCENT = 0x25
 const MAX_NAME_BYTES = 65_536
 
 /**
- * Parses urlencoded text piece by piece. Pairs end at `&` and `;`; those without `=` are dropped. Works on bytes
- * because an egg can be sent this way (ScrapydWeb does). Throws REQUEST_TOO_LARGE for an endless name.
+ * Parses urlencoded text piece by piece. Pairs end at `&` and `;`; those without `=` are dropped. Works on bytes,
+ * because an egg can be sent this way (ScrapydWeb does). Throws REQUEST_TOO_LARGE if a name is too long.
  */
 export class UrlEncodedParser {
   #isInValue = false
-  /** The start of an incomplete name or percent-encoded byte. */
+  /** The beginning of an incomplete name or percent-encoded byte. */
   #rest = Buffer.alloc(0);
 
   *push(piece: Buffer): Generator<FormEvent> {
@@ -67,7 +67,7 @@ export function parseUrlEncoded(text: Buffer): FormValues {
   return found
 }
 
-/** The end of the pair after a value, the next `=` or the end after a name; null: not in this text. */
+/** Returns where the value or name ends: at the end of its pair or, for a name, at `=`. null: not in this text. */
 function findEnd(text: Buffer, start: number, isInValue: boolean): number | null {
   for (let index = start; index < text.length; index++) {
     const byte = text[index]
@@ -76,13 +76,13 @@ function findEnd(text: Buffer, start: number, isInValue: boolean): number | null
   return null
 }
 
-/** The end of the text, without the start of an incomplete percent-encoded byte. */
+/** Returns the end of the text without an incomplete percent-encoded byte. */
 function endOfWhole(text: Buffer, start: number): number {
   const percent = text.lastIndexOf(PERCENT)
   return percent >= Math.max(start, text.length - 2) ? percent : text.length
 }
 
-/** `+` is a space; a `%` without two hex digits after it stays as it is. */
+/** `+` becomes a space. A `%` without two hex digits after it stays unchanged. */
 function percentDecode(text: Buffer): Buffer {
   const decoded = Buffer.allocUnsafe(text.length)
   let length = 0
@@ -107,7 +107,7 @@ function hexDigit(byte: number | undefined): number {
   return lower >= 0x61 && lower <= 0x66 ? lower - 0x57 : -1
 }
 
-/** Values by name. Names are Latin-1 text, one character per byte, so that none is lost; values are bytes. */
+/** Values by name. Names are in Latin-1, with one character per byte, so that no byte is lost; values are bytes. */
 export type FormValues = Map<string, Buffer[]>
 
 export function addValue(found: FormValues, name: string, value: Buffer): void {
