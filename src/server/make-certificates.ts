@@ -1,4 +1,4 @@
-// Node reads X.509 but cannot write it. Loaded by withReflection only when a certificate is made, once a year.
+// Node reads X.509 but cannot write it. withReflection loads this file only to make a certificate, once a year.
 import { type KeyObject, webcrypto } from 'node:crypto'
 import { isIP } from 'node:net'
 import * as x509 from '@peculiar/x509'
@@ -12,13 +12,13 @@ interface Times {
   untilMs: number
 }
 
-/** Both as PEM. */
+/** Both parts are PEM. */
 interface Made {
   certificate: string
   key: string
 }
 
-/** An authority for server certificates only: those cannot sign others. */
+/** Creates an authority that can sign only certificates of servers, and no further authorities. */
 export async function createAuthority({ machine, ...times }: Times & { machine: string }): Promise<Made> {
   const keys = await createKeys()
   const certificate = await x509.X509CertificateGenerator.createSelfSigned({

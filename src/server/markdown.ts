@@ -40,14 +40,14 @@ export function headingsOf(text: string): { depth: number; text: string }[] {
     )
 }
 
-/** null: the target is outside the documentation and not served here. */
+/** Returns null if the target is outside the documentation and not served here. */
 function linkTo(href: string): string | null {
   const page = /^([a-z0-9-]+)\.md(#[\w-]*)?$/.exec(href)
   if (page !== null) return `/docs/${page[1]}${page[2] ?? ''}`
   return /^(https?:\/\/|#)/.test(href) ? href : null
 }
 
-/** The same anchors that GitHub and others generate, so that links in the files also work here. */
+/** Generates the same anchors as GitHub, so that links in the files also work here. */
 function anchorOf(heading: string): string {
   return heading
     .toLowerCase()

@@ -5,14 +5,14 @@ import type { Engine } from '../engine/index.ts'
 
 const CONTENT_TYPE = 'text/plain; version=0.0.4; charset=utf-8'
 const BUCKETS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 10, 60]
-/** Streams last for hours by design, so their duration says nothing about response times. */
+/** Streams last for hours by design, so their duration is not a response time. */
 const STREAM = /^text\/event-stream/
 
-/** Counts requests by route, not by path: there are as many paths as jobs. */
+/** Counts requests by route, not by path, because there are as many paths as jobs. */
 export function countRequests(fastify: FastifyInstance, prefix: string): Registry {
   const registry = new Registry()
   const labelNames = ['method', 'route', 'status'] as const
-  // Counted here until the next scrape, because the registry's own count took a tenth of a short request.
+  // Counted here until the next scrape: the registry's own counter took a tenth of a short request's time.
   const counts = new Map<string, { labels: Record<(typeof labelNames)[number], string>; count: number }>()
   const registers = [registry]
   new Counter({
@@ -52,7 +52,7 @@ export function countRequests(fastify: FastifyInstance, prefix: string): Registr
 
 const KNOWN_METHODS = new Set(['GET', 'HEAD', 'POST', 'PUT', 'DELETE', 'PATCH', 'OPTIONS'])
 
-/** For Prometheus, with the API's credentials (`basic_auth`) or from an address that needs none (`metrics_from`). */
+/** For Prometheus. Requires the API's credentials (`basic_auth`) or an address that needs none (`metrics_from`). */
 export async function metricsEndpoint(
   app: FastifyInstance,
   { engine, requests }: { engine: Pick<Engine, 'metrics'>; requests: Registry }

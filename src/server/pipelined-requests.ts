@@ -2,24 +2,24 @@ import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http
 import type { Socket } from 'node:net'
 import { overHttp2 } from './http2-requests.ts'
 
-/** Requests that wait on one connection for the response to another. Programs that send ahead rarely exceed 16. */
+/** How many requests may wait on a connection for an earlier response. Programs that send ahead rarely exceed 16. */
 const WAITING_MAX = 64
 
 interface Connection {
   isBusy: boolean
   waiting: { request: IncomingMessage; response: ServerResponse }[]
-  /** Too many were waiting: it is closed once they are answered. */
+  /** Too many requests were waiting: the connection closes after the responses to them. */
   isClosing: boolean
 }
 
 /**
  * Handles the requests of each connection one after the other, at most one per turn of the event loop. Node emits all
- * requests of one packet at once, a thousand of them: handled at once, they would block all other clients.
+ * requests in a packet at once, and there can be a thousand: handled at once, they would block all other clients.
  */
 export class PipelinedRequests {
   readonly #handle: RequestListener
   readonly #connections = new WeakMap<Socket, Connection>()
-  /** Requests over HTTP/2 that arrived in the same turn as another one. */
+  /** HTTP/2 requests that arrived in the same turn of the event loop as an earlier one. */
   readonly #starting = new WeakMap<Socket, { request: IncomingMessage; response: ServerResponse }[]>()
 
   constructor(handle: RequestListener) {
@@ -40,7 +40,7 @@ export class PipelinedRequests {
     else refuseMore(connection, socket, response)
   }
 
-  /** HTTP/2 requests do not wait for each other's responses; settings limit how many can be open. */
+  /** HTTP/2 requests do not wait for each other's responses. The server's settings limit how many can be open. */
   #receiveStream(socket: Socket, request: IncomingMessage, response: ServerResponse): void {
     const starting = this.#starting.get(socket)
     if (starting !== undefined) {
@@ -74,7 +74,7 @@ export class PipelinedRequests {
   }
 
   #beginNext(connection: Connection, socket: Socket): void {
-    // The last response has closed the connection: no further one can be sent.
+    // The last response closed the connection, so no other can be sent.
     if (socket.destroyed || socket.writableEnded) {
       connection.waiting = []
       return
@@ -84,12 +84,12 @@ export class PipelinedRequests {
   }
 }
 
-/** Sends the refusal after the responses to waiting requests, and reads nothing after it. */
+/** Sends the refusal after the responses to waiting requests, then reads nothing more. */
 function refuseMore(connection: Connection, socket: Socket, response: ServerResponse): void {
   connection.isClosing = true
   response.writeHead(429, { 'content-type': 'text/plain; charset=utf-8', 'retry-after': '1', connection: 'close' })
   response.end(`Too many requests wait for an answer on this connection: send at most ${WAITING_MAX} ahead.\n`)
-  // Pause after the ticks with which the parser resumes the connection, but before the next packet: Node reads many
-  // packets in one turn.
+  // The parser resumes the connection in a tick, so pause after that. Do it before the next packet, because Node reads
+  // many packets in one turn.
   queueMicrotask(() => socket.pause())
 }

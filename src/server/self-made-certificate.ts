@@ -11,28 +11,28 @@ import { sentence } from '../shared/texts/errors/server.ts'
 const HOUR_MS = 3_600_000
 const DAY_MS = 24 * HOUR_MS
 const AUTHORITY_DAYS = 3_650
-/** Browsers accept 398 days, Mozilla's recommendation less than 366. */
+/** Browsers accept 398 days; Mozilla recommends less than 366. */
 const CERTIFICATE_DAYS = 365
 const RENEW_BEFORE_DAYS = 30
 const NAMES_MAX = 100
 
 export interface SelfMadeOptions {
-  /** In the data directory; only its user may read it. */
+  /** A directory in the data directory, which only its user can read. */
   directory: string
-  /** Host names and addresses under which clients reach the service. */
+  /** Host names and addresses at which clients reach the service. */
   names: readonly string[]
-  /** The name of this machine, so that users can distinguish its authority from others. */
+  /** The name of this machine, by which users can distinguish its authority from others. */
   machine: string
   clock: Clock
   logger: Logger
 }
 
-/** The names in the service's certificate: every host name that clients may use in its address. Pure. */
+/** The names in the service's certificate: all host names that clients may use to reach it. Pure. */
 export function namesForCertificate(options: {
   bindAddress: string
   allowedHosts: readonly string[]
   machine: string
-  /** The addresses of the network interfaces, used when it listens on all of them. */
+  /** The addresses of the network interfaces, used if the service listens on all of them. */
   addresses: readonly string[]
 }): string[] {
   const isWildcard = ['', '0.0.0.0', '::'].includes(options.bindAddress)
@@ -49,9 +49,9 @@ export const authorityFile = (dataDirectory: string): string => join(selfMadeDir
 export const selfMadeDirectory = (dataDirectory: string): string => join(dataDirectory, 'tls')
 
 /**
- * Creates what is missing: an authority, and a certificate signed by it for these names. Renews the certificate before
- * it expires; the authority, which clients trust, stays. Returns one file with both the certificate and its key, so
- * that they change together. Rejects with CERTIFICATE_UNUSABLE.
+ * Creates what is missing: an authority, and a certificate for these names that it signs. Renews the certificate before
+ * it expires, but not the authority, because clients trust it. Returns one file with the certificate and its key, so
+ * that both change together. Rejects with CERTIFICATE_UNUSABLE.
  */
 export async function ensureSelfMade({ directory, names, machine, clock, logger }: SelfMadeOptions): Promise<string> {
   const path = join(directory, 'server.pem')
@@ -67,7 +67,7 @@ export async function ensureSelfMade({ directory, names, machine, clock, logger 
       fromMs: nowMs - HOUR_MS,
       untilMs: nowMs + AUTHORITY_DAYS * DAY_MS
     })
-    // The key first: an authority without its key could never sign.
+    // Write the key first: an authority without its key could never sign.
     await replaceFile(join(directory, 'ca-key.pem'), made.key)
     await replaceFile(join(directory, 'ca.pem'), made.certificate)
     authority = { certificate: new X509Certificate(made.certificate), key: createPrivateKey(made.key) }
@@ -103,12 +103,12 @@ async function readAuthority(directory: string): Promise<Authority | null> {
     const authority = { certificate: new X509Certificate(certificate), key: createPrivateKey(key ?? '') }
     if (authority.certificate.checkPrivateKey(authority.key)) return authority
   } catch {
-    // Reported below, like the key of another authority.
+    // The error below covers this, as well as a key that belongs to another authority.
   }
   throw new ScrapdeckError('CERTIFICATE_UNUSABLE', sentence('server.authority_without_key', { directory }))
 }
 
-/** Whether the certificate in this text is still valid for all names. A damaged one is created again. */
+/** Whether this certificate is still valid for all names. A damaged one is not, so it is replaced. */
 function isStillValid(
   text: string | null,
   authority: X509Certificate,

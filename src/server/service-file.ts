@@ -4,12 +4,12 @@ import type { CertificateFiles } from './certificate-files.ts'
 import { mayBePlanted } from '../engine/runtime/file-trust.ts'
 import { isAlive, readStartTime } from '../engine/runtime/process-identity.ts'
 
-/** `address`: `http://127.0.0.1:6800`, or `unix:PATH` if there is no TCP. `pid`: the process that listens there. */
+/** `address`: `http://127.0.0.1:6800`, or `unix:PATH` without TCP. `pid`: the process that listens there. */
 interface ServiceFile {
   address: string
   pid: number
   startTime: string
-  /** With `https:`, the certificate that it presents: names in it may be those of other machines. */
+  /** With `https:`, the certificate that the service presents. Its names may not include this machine's. */
   certificate?: string
 }
 
@@ -41,34 +41,34 @@ export async function recordService(
 }
 
 /**
- * The address of the service that runs with this data directory; null if none does. After a kill the record remains and
- * another program may listen there, so it counts only while the process that wrote it lives.
+ * The address of the service that is running with this data directory; null if there is none. After a kill, the record
+ * remains and another program may listen there, so it counts only while the process that wrote it is alive.
  */
 export async function findRunningService(dataDirectory: string): Promise<string | null> {
   return (await findRunning(dataDirectory))?.address ?? null
 }
 
-/** The same, with the certificate that identifies the service; null: it has none. */
+/** Like findRunningService, but with the certificate that identifies the service; null: it has none. */
 export async function findRunning(
   dataDirectory: string
 ): Promise<{ address: string; certificate: string | null } | null> {
   try {
     const path = pathIn(dataDirectory)
-    // The writer of this file decides where passwords are sent.
+    // The file decides where passwords are sent, so nobody else may be able to write it.
     if (mayBePlanted(statSync(path))) return null
     const record = readRecord(readFileSync(path, 'utf8'))
     const [, socket] = /^unix:(.+)$/.exec(record.address) ?? []
-    // Another user who may write to the directory could have replaced the socket.
+    // Another user with write access to the directory could have replaced the socket.
     const isOurs = socket === undefined || lstatSync(socket).uid === statSync(path).uid
     const { address, certificate = null } = record
     return isOurs && (await isAlive(record)) ? { address, certificate } : null
   } catch {
-    // Missing, not readable for this user, or damaged: no running service is known.
+    // The record is missing, damaged or not readable for this user, so no running service is known.
     return null
   }
 }
 
-/** Checked without zod, because loading zod would take longer than the service's response. */
+/** Checked without zod, because loading it would take longer than the service's response. */
 function readRecord(text: string): ServiceFile {
   const { address, pid, startTime, certificate } = JSON.parse(text) as Record<string, unknown>
   const isValid = typeof address === 'string' && address !== '' && typeof startTime === 'string'

@@ -17,11 +17,11 @@ import { signInEndpoints, type SignInEndpointsOptions } from './auth/sign-in-end
 import { fieldsOf } from './forms/receive-form.ts'
 import type { LoginEndpoints } from './login-endpoints.ts'
 
-/** Inline styles because the component library inserts style elements; scripts only from our own files. */
+/** Inline styles, because the component library inserts style elements. Scripts only from our own files. */
 const UI_POLICY =
   "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data: blob:; font-src 'self' data:; connect-src 'self'; worker-src 'self' blob:; manifest-src 'self'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'"
 
-/** The build puts compressed copies beside these files (electron.vite.config.ts). */
+/** The build puts compressed copies next to these files (electron.vite.config.ts). */
 const COMPRESSED = /^\/assets\/[\w.-]+\.(js|css)$/
 const TYPES: Record<string, string> = { js: 'text/javascript; charset=utf-8', css: 'text/css; charset=utf-8' }
 const ENDINGS: Record<string, string> = { br: '.br', gzip: '.gz' }
@@ -33,12 +33,12 @@ interface UserInterfaceOptions extends Pick<SignInEndpointsOptions, 'access' | '
   audit: Pick<Audit, 'perform' | 'record' | 'refuse'>
   limits: EndpointLimits
   uiDirectory: string
-  /** Where browsers reach us; null: at the host of their request. */
+  /** Where browsers reach this Scrapdeck; null: at the host of their request. */
   publicUrl: string | null
   login: LoginEndpoints
 }
 
-/** `/ui/`: the built UI for browsers, with one-time links and a login form. */
+/** Serves the built UI at `/ui/`, with one-time login links and a login form. */
 export async function userInterfaceEndpoints(app: FastifyInstance, options: UserInterfaceOptions): Promise<void> {
   const { authenticator, uiDirectory } = options
   app.removeAllContentTypeParsers()
@@ -60,13 +60,13 @@ export async function userInterfaceEndpoints(app: FastifyInstance, options: User
   app.post('/logout', FOR_READERS, async (request, reply) => {
     await options.audit.record(actorOf(request, 'login'), { operation: 'logout', input: null })
     const fromProvider = await authenticator.logOut(request)
-    // The gate may have set a renewed cookie.
+    // Remove a renewed cookie that the gate may have set.
     reply.removeHeader('set-cookie')
     setSessionCookie(request, reply, { token: '', maxAgeSeconds: 0 })
     const returnTo = `${publicAddressOf(options, request)}/ui/login`
     const elsewhere = fromProvider === null ? null : await authenticator.oidc?.endUrl(fromProvider, returnTo)
     if (elsewhere == null) return reply.redirect('/ui/login', 303)
-    // Not a redirect, because the page may not follow one to another host; it opens this address itself.
+    // Do not redirect: the page might not be allowed to follow to another host, so it opens this address itself.
     return reply.send({ continueAt: elsewhere })
   })
   signInEndpoints(app, options)
@@ -85,8 +85,8 @@ export async function userInterfaceEndpoints(app: FastifyInstance, options: User
     reply.header('content-security-policy', UI_POLICY)
   })
   app.get('/*', FOR_READERS, (request, reply) => sendFile(uiDirectory, request, reply))
-  // Routes of the UI are fragments, so a path without a file is mistyped. Missing assets stay 404: a page would hide
-  // the bug.
+  // The UI's routes are fragments, so a path without a file is a typo. Missing assets remain a 404, because a page
+  // would hide the bug.
   app.setNotFoundHandler((request, reply) => {
     const isPage = request.method === 'GET' && !/\.[a-z0-9]+$/i.test(request.url.split('?', 1)[0] ?? '')
     if (isPage) return reply.redirect('/ui/')
@@ -94,7 +94,7 @@ export async function userInterfaceEndpoints(app: FastifyInstance, options: User
   })
 }
 
-/** Loads only the file sender of @fastify/static, which would be loaded whole at every start. */
+/** Loads only the file sender of @fastify/static; the whole package would slow down every start. */
 async function sendFile(directory: string, request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
   const { default: send } = await import('@fastify/send')
   const path = (request.raw.url ?? '').split('?', 1)[0]!.slice('/ui'.length)
@@ -111,9 +111,9 @@ async function sendFile(directory: string, request: FastifyRequest, reply: Fasti
     return reply
   }
   if (file.type === 'error') return reply.code(file.statusCode).headers(file.headers).send(file.stream)
-  // Vite puts a content hash into the names of all files under assets/.
+  // Vite puts a content hash into the name of every file under assets/.
   const isHashed = file.metadata.path.startsWith(join(directory, 'assets') + sep)
-  // A proxy that caches the file would give the cookie to all users.
+  // A proxy that caches the file would give this cookie to all users.
   if (isHashed) reply.removeHeader('set-cookie')
   reply.header('cache-control', isHashed ? `public, max-age=${YEAR_SECONDS}, immutable` : 'no-cache')
   return reply.code(file.statusCode).headers(file.headers).send(file.stream)
@@ -127,9 +127,9 @@ async function answerLink(
   const { authenticator } = options
   const { token } = request.query as { token?: string | string[] }
   if (typeof token === 'string' && (await authenticator.links.isOpen(token))) {
-    // Before the link is used up, so that it still works after a 429.
+    // Charge before the link is used up, so that it still works after a 429.
     await options.limits.chargeLogin(request, reply)
-    // Another request may have been faster.
+    // Another request may have used the link first.
     if (await authenticator.links.redeem(token))
       return options.login.logIn(OWNER, { signedInWith: 'link' }, request, reply)
   }
@@ -140,7 +140,7 @@ async function answerLink(
   return options.login.sendPage(request, reply, { status: 403, problem })
 }
 
-/** Sends browsers to the identity provider, and logs in those that return. */
+/** Redirects browsers to the identity provider, and logs them in when they return. */
 function serveSignIn(app: FastifyInstance, oidc: OidcSignIn, options: UserInterfaceOptions): void {
   const { authenticator, limits } = options
   const noHead = { ...FOR_READERS, exposeHeadRoute: false }
@@ -161,7 +161,7 @@ function serveSignIn(app: FastifyInstance, oidc: OidcSignIn, options: UserInterf
   app.get(CALLBACK_PATH.slice('/ui'.length), noHead, async (request, reply) => {
     const cookies = cookiesOf('login', request)
     await limits.chargeLogin(request, reply)
-    // The cookie cannot be used again, whatever happens now.
+    // Delete the cookie now, because it cannot be used again whatever happens next.
     sendCookie('login', { request, reply }, { value: '', maxAgeSeconds: 0 })
     try {
       const query = (request.raw.url ?? '').split('?').slice(1).join('?')
@@ -169,7 +169,7 @@ function serveSignIn(app: FastifyInstance, oidc: OidcSignIn, options: UserInterf
         ...([options.audit, request, { operation: 'users.signIn', claimedName: 'oidc' }] as const),
         () => oidc.finish(cookies.slice(0, COOKIES_MAX), query)
       )
-      // A new session, because others may know a session that the browser had before.
+      // Begin a new session, because others may know the browser's previous one.
       await authenticator.logOut(request)
       const input = { signedInWith: 'oidc' }
       await options.audit.record({ principal, origin: originOf(request, 'login') }, { operation: 'login', input })
@@ -205,7 +205,7 @@ function serveSignIn(app: FastifyInstance, oidc: OidcSignIn, options: UserInterf
 
 const COOKIES_MAX = 10
 
-/** Shows errors that the user can act on, on the login page. */
+/** Shows errors that users can act on as a message on the login page. */
 function sendProblem(
   error: unknown,
   { login }: UserInterfaceOptions,
@@ -217,6 +217,6 @@ function sendProblem(
   return login.sendPage(request, reply, { status, problem: error.message, isElsewhere: true })
 }
 
-/** `https://deck.example.org`. The gate has checked the host. */
+/** Such as `https://deck.example.org`. The gate has already checked the host. */
 const publicAddressOf = ({ publicUrl }: UserInterfaceOptions, request: FastifyRequest): string =>
   publicUrl ?? addressInBrowser(request)

@@ -13,11 +13,11 @@ import { parseMessage } from './node-endpoints.ts'
 import { MAX_TEXT_BYTES, MAX_UPLOAD_BYTES } from '../limits.ts'
 
 /**
- * Serves this engine's local node to the leading engine (nodes/engines/engine-node.ts), which sends the engines' shared
- * secret.
+ * Serves this engine's local node to the leading engine (nodes/engines/engine-node.ts), which authenticates with the
+ * engines' shared secret.
  */
 export interface EngineEndpoint {
-  /** Whether the request is for the local node, and from an engine. */
+  /** Whether another engine sent this request to the local node. */
   isFor(request: IncomingMessage): boolean
   handle: RequestListener
   stop(): Promise<void>
@@ -34,7 +34,7 @@ export async function openEngineEndpoint(options: {
   const fastify = Fastify({ bodyLimit: MAX_UPLOAD_BYTES, exposeHeadRoutes: false })
   const stopping = new AbortController()
   acceptOnlyJson(fastify, MAX_TEXT_BYTES)
-  // An egg is never in memory as a whole.
+  // Pass the body on as a stream, so that an egg is never in memory as a whole.
   fastify.addContentTypeParser('application/octet-stream', (_request, body, done) => done(null, body))
   fastify.setErrorHandler((error, request, reply) => {
     const failure = messages.failureOf(error)
@@ -42,7 +42,7 @@ export async function openEngineEndpoint(options: {
   })
   const handleError = createErrorHandler({ logger })
 
-  // Another engine may have this address by now. Its node would seem to have lost all its runs.
+  // Another engine may have taken over this address. If it answered, this node would seem to have lost all its runs.
   fastify.addHook('onRequest', async (request, reply) => {
     if (request.headers[NODE_HEADER] !== encodeURIComponent(engine)) await reply.code(421).send({ engine })
   })
@@ -69,7 +69,7 @@ export async function openEngineEndpoint(options: {
     isFor(request) {
       if (request.url?.startsWith(`${messages.HOSTED_PATH}/`) !== true) return false
       recognizePeer(request, secret)
-      // A following engine forwards requests of any client, but marks them as forwarded.
+      // A follower forwards requests of any client, but marks those as forwarded.
       return isOfPeerItself(request)
     },
     handle: (request, response) => fastify.routing(request, response),
@@ -80,7 +80,7 @@ export async function openEngineEndpoint(options: {
   }
 }
 
-/** Aborted once no client waits for the response. */
+/** Returns a signal that aborts when the client no longer waits for the response. */
 function endOf(request: FastifyRequest, reply: FastifyReply, stopping: AbortSignal): AbortSignal {
   const ended = new AbortController()
   reply.raw.once('close', () => ended.abort())

@@ -9,12 +9,12 @@ import { NODE_DATA_BYTES, NODE_MESSAGE_BYTES } from '../limits.ts'
 
 const BASE = '/api/node/v1'
 
-/** Whether the request authenticates with the token of a node (request-gate.ts). Compares the route, as that does. */
+/** Whether the request must authenticate with the token of a node. Compares the route, like request-gate.ts. */
 export function isNodeRoute({ routeOptions: { url } }: FastifyRequest): boolean {
   return url?.startsWith(`${BASE}/`) === true
 }
 
-/** `Authorization: Bearer …`, up to the length of signed tokens from other issuers; null: none. */
+/** Parses `Authorization: Bearer …`. Tokens may be as long as signed tokens of other issuers. null: there is none. */
 export function bearerToken(header: string | undefined): string | null {
   return /^bearer ([\x21-\x7e]{1,16384})$/i.exec(header ?? '')?.[1] ?? null
 }
@@ -23,19 +23,19 @@ type PullingNode = NonNullable<ReturnType<Engine['pulling']['get']>>
 
 /**
  * The endpoints for pulling nodes (docs/pulling-nodes.md). Their code is loaded when the first such node connects. The
- * request gate has checked the token: `caller.id` is the node's.
+ * request gate has checked the token, so `caller.id` is the id of the node.
  */
 export async function nodeEndpoints(app: FastifyInstance, { pulling }: { pulling: Engine['pulling'] }): Promise<void> {
   const { messages } = pulling
   const held = new Set<AbortController>()
-  // No form of a web page can send either type without a preflight.
+  // A web page cannot send either content type from a form without a preflight.
   acceptOnlyJson(app, NODE_MESSAGE_BYTES)
   app.addContentTypeParser(
     'application/octet-stream',
     { parseAs: 'buffer', bodyLimit: NODE_DATA_BYTES },
     async (_request: FastifyRequest, body: Buffer) => body
   )
-  // A stop of the service does not wait for polls.
+  // Abort polls, so that stopping the service does not have to wait for them.
   app.addHook('preClose', async () => {
     for (const poll of held) poll.abort()
   })
@@ -93,7 +93,7 @@ export async function nodeEndpoints(app: FastifyInstance, { pulling }: { pulling
 
   function nodeOf({ caller }: FastifyRequest): PullingNode {
     const node = pulling.get(caller.id as NodeId)
-    // A node's token is valid as soon as its row is stored.
+    // A node's token is valid as soon as its row is stored, which may be before the node is known here.
     if (node === undefined) throw new ScrapdeckError('STOPPING', sentence('server.scrapdeck_starting_stopping'))
     return node
   }
@@ -119,7 +119,7 @@ export function parseMessage<T extends z.ZodType>(schema: T, value: unknown): z.
 
 export const EGG_ROUTE = '/kubernetes/eggs/:token'
 
-/** The eggs of runs on Kubernetes, for their pods. The signed link is their only credential. */
+/** Serves the eggs of runs on Kubernetes to their pods. The signed link is the only credential. */
 export async function kubernetesEggEndpoint(app: FastifyInstance, options: { engine: Pick<Engine, 'openEgg'> }) {
   app.get<{ Params: { token: string } }>(EGG_ROUTE, async ({ params }, reply) => {
     const egg = await options.engine.openEgg(params.token)

@@ -16,7 +16,7 @@ const STREAM_TYPE = 'text/event-stream'
 const { contract } = shapes
 const OPERATIONS = shapes.listOperations(contract)
 
-/** Response schemas, each named once. Inputs with defaults are different schemas and stay inline. */
+/** Response schemas to name once in the document. Inputs with defaults have different schemas, which stay inline. */
 const COMMON = [
   ...(['Attempt', 'Backfill', 'Chain', 'Delivery', 'Environment', 'ErrorGroup', 'Figures'] as const),
   ...([
@@ -86,7 +86,7 @@ interface Closable {
   additionalProperties?: Closable | boolean
 }
 
-/** The API rejects unknown properties (api/unknown-parts.ts), but its schemas do not: they also parse stored data. */
+/** Forbids unknown properties, as the API does (api/unknown-parts.ts). Its schemas allow them to parse stored data. */
 function close(schema: Closable, named: Record<string, Closable>): void {
   const { $ref, anyOf = [], oneOf = [], items, properties, additionalProperties: more } = schema
   if (properties !== undefined && more === undefined) schema.additionalProperties = false
@@ -111,7 +111,7 @@ function complete(operation: Operation): void {
   const inPath = parameters.filter((parameter) => parameter.in === 'path').map(({ name }) => name)
   const body = Object.fromEntries(Object.entries(input).filter(([name]) => !inPath.includes(name)))
   const { requestBody } = operation as { requestBody?: OpenAPI.RequestBodyObject }
-  // Files are uploaded as forms; only the UI sends them differently.
+  // Files are uploaded as forms. Only the UI sends them in another way.
   if (requestBody?.content['multipart/form-data'] !== undefined) delete requestBody.content[JSON_TYPE]
   for (const [type, media] of Object.entries((requestBody?.content ?? {}) as Content)) {
     media.example = type === JSON_TYPE ? body : { ...body, file: '(the bytes of the file)' }
@@ -145,7 +145,7 @@ function addAnswers(operation: Operation, { output }: Example): boolean {
 
 const STATUS_WORDS: Record<string, string> = { 202: 'It will run later' }
 
-/** The one operation with two kinds of response: a crawl for now and one for later. */
+/** Two kinds of response, which only this operation has: for a crawl that starts now and for a later one. */
 const DETAILED: Record<string, unknown> = {
   200: {
     job_id: JOB_ID,
@@ -198,7 +198,7 @@ const FIELDS: OpenAPI.ParameterObject = {
   in: 'query',
   description:
     'Return only these parts: names separated by dots and commas, through lists: `jobs.id,jobs.status,nextBefore`. Unknown names are rejected.',
-  // No example: Swagger UI would put it into every request.
+  // Swagger UI would put an example into every request, so there is none.
   schema: { type: 'string', maxLength: 2_000 }
 }
 

@@ -9,13 +9,13 @@ import { sentence } from '../../shared/texts/errors/server.ts'
 import { escapeHtml } from '../html.ts'
 import { sendHtml } from '../page.ts'
 
-/** Only these files of the Swagger UI packaged in @fastify/swagger-ui are served. */
+/** The only files of Swagger UI, as packaged in @fastify/swagger-ui, that are served. */
 const FILES: Record<string, string> = {
   'swagger-ui-bundle.js': 'text/javascript; charset=utf-8',
   'swagger-ui.css': 'text/css; charset=utf-8'
 }
 
-/** A file because the page can only run scripts from our own files. */
+/** Served as a file, because the page can only run scripts from our own files. */
 const START = `const dark = matchMedia('(prefers-color-scheme: dark)')
 const follow = () => document.documentElement.classList.toggle('dark-mode', dark.matches)
 dark.addEventListener('change', follow)
@@ -47,7 +47,7 @@ nav a { color: #4656e0 }
 noscript { display: block; padding: 20px }
 `
 
-/** `/api`: the document for people to read and try. Loads nothing from other hosts, so it works offline. */
+/** `/api`: the document for people to read and try. Loads nothing from other hosts, so that it works offline. */
 export async function apiPageEndpoint(
   app: FastifyInstance,
   options: { describe: () => Promise<OpenAPI.Document> }
@@ -86,7 +86,7 @@ ${operationRows(await describe())}
   )
 }
 
-/** Resolved on request, because the package is installed next to our bundle, not inside it. */
+/** Resolved only when requested, because the package is installed next to our bundle and is not part of it. */
 function findFiles(): string {
   try {
     const require = createRequire(import.meta.url)

@@ -8,7 +8,7 @@ type Fields = Record<string, PythonJsonValue>
 const ofStore = new WeakSet<Fields>()
 const described = new WeakMap<ScrapydJobs, { options: Options; fields: Fields }>()
 
-/** The fields of listjobs.json in Scrapyd's order (scrapyd-protocol.md, 3.8); the same object for the same jobs. */
+/** The fields of listjobs.json in Scrapyd's order (scrapyd-protocol.md, 3.8). The same jobs return the same object. */
 export function describeJobs(jobs: ScrapydJobs, options: Options): Fields {
   const kept = described.get(jobs)
   if (kept?.options === options) return kept.fields
@@ -40,13 +40,13 @@ function makeFields(jobs: ScrapydJobs, options: Options): Fields {
       start_time: formatLocalTime(job.startedAtMs),
       ...urls(job)
     })),
-    // Its text is cached: the array stays the same until one of its jobs changes.
+    // This text is cached, because the array stays the same until one of its jobs changes.
     finished: encodeOnce(jobs.finished, () =>
       jobs.finished.map((job) => ({
         id: job.jobid,
         project: job.project,
         spider: job.spider,
-        // A job that ended before its node ever listed it as running has no start, but clients expect a time.
+        // If a job ended before its node ever listed it as running, it has no start time, but clients expect one.
         start_time: formatLocalTime(job.startedAtMs ?? job.endedAtMs),
         end_time: formatLocalTime(job.endedAtMs),
         ...urls(job)
@@ -55,10 +55,10 @@ function makeFields(jobs: ScrapydJobs, options: Options): Fields {
   }
 }
 
-/** Whether other engines would respond with the same fields. */
+/** Whether all engines on this store would respond with the same fields. */
 export const areOfStore = (fields: Fields): boolean => ofStore.has(fields)
 
-/** Without a host and, as in Scrapyd, not percent-encoded. */
+/** Without a host, and not percent-encoded, as in Scrapyd. */
 export function fileUrl(
   tree: FileTree,
   run: { project: ProjectName; spider: string },
@@ -68,7 +68,7 @@ export function fileUrl(
 }
 
 /**
- * `2026-11-19 18:10:00.123000`: local time without a zone. Scrapyd omits a fraction of zero, which is one time in a
+ * Local time without a zone: `2026-11-19 18:10:00.123000`. Scrapyd omits a fraction of zero, which is one time in a
  * million (2.2). With our milliseconds it would be one in a thousand, and clients that expect a fraction fail.
  */
 export function formatLocalTime(atMs: number | null): string | null {

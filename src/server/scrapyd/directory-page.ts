@@ -2,7 +2,7 @@ import type { ScrapydDirectory } from '../../engine/api/scrapyd-commands/scrapyd
 import { formatLocalTime } from './describe-jobs.ts'
 import { escapeHtml } from '../html.ts'
 
-/** Types by extension as Twisted on Debian has them; all others are text/plain, Scrapyd's default. */
+/** Types by extension, as Twisted on Debian knows them. All others are text/plain, Scrapyd's default. */
 const TYPES: Record<string, string> = {
   '.7z': 'application/x-7z-compressed',
   '.css': 'text/css',
@@ -26,7 +26,7 @@ const TYPES: Record<string, string> = {
 }
 const ENCODINGS: Record<string, string> = { '.gz': 'gzip', '.bz2': 'bzip2' }
 
-/** `app.log.gz` is text/plain with the encoding gzip, so that the client unpacks it. */
+/** `app.log.gz` is text/plain with the encoding gzip, so clients decompress it. */
 export function contentTypeOf(name: string): { type: string; encoding: string | null } {
   let extension = extensionOf(name)
   const encoding = ENCODINGS[extension] ?? null
@@ -34,7 +34,7 @@ export function contentTypeOf(name: string): { type: string; encoding: string | 
   return { type: TYPES[extension] ?? 'text/plain', encoding }
 }
 
-/** Like Python's splitext: a name whose only dot is the first character has no extension. */
+/** Like Python's splitext: if the only dot of a name is its first character, it has no extension. */
 function extensionOf(name: string): string {
   return /[^.](\.[^.]*)$/.exec(name)?.[1]?.toLowerCase() ?? ''
 }
@@ -100,7 +100,7 @@ ${rows.join('')}
 `
 }
 
-/** Like Python's `quote`, which leaves fewer characters unescaped than encodeURIComponent. */
+/** Like Python's `quote`, which escapes more characters than encodeURIComponent. */
 function quote(name: string): string {
   return encodeURIComponent(name.toWellFormed()).replace(
     /[!'()*]/g,
@@ -108,7 +108,7 @@ function quote(name: string): string {
   )
 }
 
-/** `566B`, `4K`, `3M`, rounded down like Twisted. */
+/** Formats a size as `566B`, `4K` or `3M`, rounded down like Twisted. */
 function formatSize(sizeBytes: number | null): string {
   if (sizeBytes === null) return ''
   if (sizeBytes < 1024) return `${sizeBytes}B`

@@ -21,17 +21,17 @@ import type { ScrapydSignal } from '../../engine/api/scrapyd-commands/scrapyd-sh
 export interface Endpoint {
   method: 'GET' | 'POST'
   permission: Permission
-  /** Its class in Scrapyd, named in the response to HEAD on POST-only endpoints. */
+  /** The endpoint's class in Scrapyd, which the response to HEAD names if the endpoint accepts only POST. */
   resource?: string
-  /** `answer` returns the same object while nothing has changed, so its encoding is cached. */
+  /** `answer` returns the same object while nothing has changed, so its encoded text is cached. */
   isCached?: true
-  /** For responses that engines on the same store share. `keyOf` null: not worth sharing for these arguments. */
+  /** Set if engines on the same store share responses. `keyOf` returns null if sharing is not worth it. */
   shared?: {
     keyOf(args: FormValues, fleet: FleetAsScrapyd): string | null
-    /** Whether other engines would respond with the same fields. */
+    /** Whether all engines on the store would respond with these fields. */
     isSame(fields: Record<string, PythonJsonValue>): boolean
   }
-  /** The fields of a success in Scrapyd's order, without the envelope. */
+  /** Returns the fields of a successful response in Scrapyd's order, without the envelope. */
   answer(
     fleet: FleetAsScrapyd,
     args: FormValues,
@@ -43,7 +43,7 @@ export interface Endpoint {
 const projectsField = fieldOf('projects')
 const spidersField = fieldOf('spiders')
 
-/** Wraps a list as the only field; returns the same object for the same list. */
+/** Wraps a list in an object with one field. Returns the same object for the same list. */
 function fieldOf(name: string): (list: readonly string[]) => Record<string, readonly string[]> {
   const kept = new WeakMap<readonly string[], Record<string, readonly string[]>>()
   return (list) => {
@@ -54,8 +54,8 @@ function fieldOf(name: string): (list: readonly string[]) => Record<string, read
 }
 
 /**
- * Scrapyd 1.6 over the fleet (scrapyd-protocol.md, 3). Reads parameters in Scrapyd's order, because errors name the
- * first bad one.
+ * The endpoints of Scrapyd 1.6 for the whole fleet (scrapyd-protocol.md, 3). They read parameters in Scrapyd's order,
+ * because errors name the first bad one.
  */
 export const ENDPOINTS: Readonly<Record<string, Endpoint>> = {
   'daemonstatus.json': {
@@ -190,23 +190,23 @@ export const ENDPOINTS: Readonly<Record<string, Endpoint>> = {
   }
 }
 
-/** The cache does not decide whether a project exists, because an engine knows some that are not in the store. */
+/** Checks the project here, not in the cache, because an engine may know projects that are not in the store yet. */
 function keyOfProject(args: FormValues, fleet: FleetAsScrapyd): string | null {
   const values = args.get('project')
   if (values === undefined) return ''
   const name = values[0]!.toString('utf8')
-  // Requests that lead to an error are not worth a key.
+  // Requests that will be refused are not cached.
   if (values.length > 1 || name.length > LONGEST_NAME_BYTES || !Buffer.from(name).equals(values[0]!)) return null
   fleet.requireProject(name as ProjectName)
   return `project ${name}`
 }
 
-/** Any text, as in Scrapyd. */
+/** Accepts any text, like Scrapyd. */
 function popProject(args: FormValues): ProjectName {
   return popRequired(args, 'project') as ProjectName
 }
 
-/** The name of a project's directory in Scrapyd 1.6; empty: the eggs directory itself. Rejects what is not below it. */
+/** The name of a project's directory in Scrapyd 1.6; empty: the eggs directory itself. Refuses others outside it. */
 function directoryOf(project: ProjectName): ProjectName {
   if (project.includes('\0')) throw new ScrapydAnswerError('ValueError: embedded null byte')
   const name = posix.normalize(project).replace(/(?<=.)\/$/, '')
@@ -214,18 +214,18 @@ function directoryOf(project: ProjectName): ProjectName {
   return (name === '.' ? '' : name) as ProjectName
 }
 
-/** Unlike Scrapyd, where the empty name and `.` mean the eggs directory, so that delproject deletes every egg (3.9). */
+/** Scrapyd allows these: the empty name and `.` mean the eggs directory, so delproject deletes every egg (3.9). */
 function refuseEveryProject(directory: string, project: ProjectName): void {
   if (directory === '') throw new ScrapydAnswerError(`DirectoryTraversalError: ${project}`)
 }
 
-/** Unlike Scrapyd, which accepts a job whose files it cannot create, then loses the job and one of its slots (6.4). */
+/** Scrapyd does not refuse this: if it cannot create a job's files, it loses the job and one of its slots (6.4). */
 function refuseUnsafeJobid(jobid: string | null): void {
   if (jobid === null) return
   if (jobid === '..' || /[/\0]/.test(jobid)) throw new ScrapydAnswerError(`DirectoryTraversalError: ${jobid}`)
 }
 
-/** `KEY=VALUE`, split at the first `=`; the last value of a key wins. */
+/** Parses `KEY=VALUE`, split at the first `=`. If a key is repeated, the last value wins. */
 function readSettings(pairs: string[]): Record<string, string> {
   const settings: [string, string][] = pairs.map((pair, index) => {
     const equals = pair.indexOf('=')
@@ -239,7 +239,7 @@ function readSettings(pairs: string[]): Record<string, string> {
   return Object.fromEntries(settings)
 }
 
-/** All remaining arguments; parameters were already removed. */
+/** Returns all remaining arguments. The parameters were removed before. */
 function readSpiderArguments(args: FormValues): Record<string, string> {
   const found: [string, string][] = []
   for (const [latin1Name, values] of args) {
@@ -248,7 +248,7 @@ function readSpiderArguments(args: FormValues): Record<string, string> {
   return Object.fromEntries(found)
 }
 
-/** Names already used by Scrapyd's own calls, in the order in which Python detects them (3.3). */
+/** Refuses names that Scrapyd's own calls use, in the order in which Python detects them (3.3). */
 function refuseTakenNames(args: Record<string, string>): void {
   const names = Object.keys(args)
   const schedule = 'SpiderScheduler.schedule() got multiple values for'
@@ -263,7 +263,7 @@ function refuseTakenNames(args: Record<string, string>): void {
   }
 }
 
-/** Scrapyd reports a bad spider argument as the bare Python error. */
+/** Like Scrapyd, reports a bad spider argument as the bare Python error. */
 function decodeOrRefuse(bytes: Buffer): string {
   try {
     return decodeUtf8(bytes)
@@ -272,19 +272,19 @@ function decodeOrRefuse(bytes: Buffer): string {
   }
 }
 
-/** Scrapyd accepts `inf` and `nan` and sorts nan last. Our queue needs finite numbers. */
+/** Scrapyd accepts `inf` and `nan` and sorts nan last, but our queue needs finite numbers. */
 function toFinite(priority: number): number {
   if (Number.isNaN(priority)) return -Number.MAX_VALUE
   return Math.min(Math.max(priority, -Number.MAX_VALUE), Number.MAX_VALUE)
 }
 
 const NAMES = ['HUP', 'INT', 'KILL', 'STOP', 'TERM'] as const
-/** The highest on Linux. macOS and Windows have fewer; there the node reports the error. */
+/** The highest signal on Linux. If macOS or Windows lacks it, the node reports the error. */
 const HIGHEST = 64
 
 /**
- * The `signal` of cancel.json as in Scrapyd 1.6: five names, or digits. `refuse` is Python's error for anything else,
- * which Scrapyd notices only when there is a process to signal.
+ * Parses the `signal` of cancel.json like Scrapyd 1.6: one of five names, or digits. `refuse`: Python's error for
+ * anything else, which Scrapyd raises only if there is a process to signal.
  */
 function readSignal(text: string | null): ScrapydSignal | null {
   if (text === null) return null

@@ -8,7 +8,7 @@ const COLUMNS = ['Project', 'Spider', 'Job', 'PID', 'Start', 'Runtime', 'Finish'
 type Row = Partial<Record<(typeof COLUMNS)[number], string>>
 
 export interface JobsPageOptions {
-  /** The path prefix that a proxy removed; added to every link. */
+  /** The path prefix that a proxy removed. Every link begins with it. */
   base: string
   hasLogs: boolean
   hasItems: boolean
@@ -111,7 +111,7 @@ function formatSeconds(atMs: number | null): string {
   return formatLocalTime(atMs)?.slice(0, 19) ?? ''
 }
 
-/** `0:00:07`, `1 day, 2:03:04`: a timedelta without microseconds. */
+/** Formats a duration like Python's timedelta, without microseconds: `0:00:07`, `1 day, 2:03:04`. */
 function formatRuntime(durationMs: number): string {
   const seconds = Math.max(0, Math.floor(durationMs / 1000))
   const days = Math.floor(seconds / 86_400)

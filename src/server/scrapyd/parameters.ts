@@ -7,8 +7,8 @@ import { remember } from '../remember.ts'
 const parseQuery = remember((query): FormValues => parseUrlEncoded(Buffer.from(query, 'latin1')))
 
 /**
- * The arguments of a request as Scrapyd reads them (scrapyd-protocol.md, 1): always the query; on POST also a form,
- * whose names replace those of the query. Of several files with one name, the first counts.
+ * Reads a request's arguments as Scrapyd does (scrapyd-protocol.md, 1): always those of the query; on POST also those
+ * of a form, which replace the query's arguments of the same name. If several files have one name, the first counts.
  */
 export function readArguments(
   query: string,
@@ -25,17 +25,17 @@ export function readArguments(
   return { args, files }
 }
 
-/** An application error of Scrapyd: HTTP 200 with `status: "error"` and this message. */
+/** An error that Scrapyd itself reports: HTTP 200 with `status: "error"` and this message. */
 export class ScrapydAnswerError extends Error {
   override readonly name = 'ScrapydAnswerError'
 }
 
-/** For names of projects, versions and spiders, and jobids: fits a file name on any system, `.log` included. */
+/** For names of projects, versions and spiders, and jobids: with `.log`, they fit a file name on any system. */
 export const LONGEST_NAME_BYTES = 200
 
 /**
- * Removes the parameter from the arguments, so that spider arguments remain. The first value wins. Refuses values that
- * are longer than a name can be, because errors repeat names.
+ * Removes the parameter from the arguments, so that only spider arguments remain. The first value wins. Refuses values
+ * that are too long for a name, because errors repeat names.
  */
 export function popRequired(args: FormValues, name: string): string {
   const value = popOptional(args, name)
@@ -52,7 +52,7 @@ export function popOptional(args: FormValues, name: string): string | null {
   })
 }
 
-/** The raw bytes, for the egg. */
+/** Returns the raw bytes; used for the egg. */
 export function popBytes(args: FormValues, name: string): Buffer {
   const value = popConverted(args, name, (bytes) => bytes)
   if (value === null) throw new ScrapydAnswerError(`'${name}' parameter is required`)
@@ -64,7 +64,7 @@ export function popConverted<Value>(args: FormValues, name: string, convert: (by
   return values[0] ?? null
 }
 
-/** All values, for `setting`. */
+/** Returns all values; used for `setting`. */
 export function popAll<Value>(
   args: FormValues,
   name: string,

@@ -7,7 +7,7 @@ export type PythonJsonValue =
   | readonly PythonJsonValue[]
   | { readonly [key: string]: PythonJsonValue }
 
-/** JSON text that was encoded before. */
+/** JSON text that is already encoded. */
 class EncodedText {
   readonly text: string
 
@@ -18,7 +18,7 @@ class EncodedText {
 
 const kept = new WeakMap<object, EncodedText>()
 
-/** The value of `describe` as text, encoded once per `source`, which must not change afterwards. */
+/** Encodes the value of `describe` once per `source`, which must not change afterwards. */
 export function encodeOnce(source: object, describe: () => PythonJsonValue): PythonJsonValue {
   let text = kept.get(source)
   if (text === undefined) kept.set(source, (text = new EncodedText(toPythonJson(describe()))))
@@ -26,8 +26,8 @@ export function encodeOnce(source: object, describe: () => PythonJsonValue): Pyt
 }
 
 /**
- * JSON exactly as Python's `json.dumps` writes it by default, and so Scrapyd: separators `, ` and `: `, non-ASCII as
- * `\uXXXX` (scrapyd-protocol.md, 2.1). Numbers must be finite.
+ * Encodes JSON exactly like Python's `json.dumps` with its defaults, which Scrapyd uses: separators `, ` and `: `,
+ * non-ASCII as `\uXXXX` (scrapyd-protocol.md, 2.1). Numbers must be finite.
  */
 export function toPythonJson(value: PythonJsonValue): string {
   if (typeof value === 'string') return escapeNonAscii(JSON.stringify(value))
@@ -44,15 +44,15 @@ function escapeNonAscii(json: string): string {
   return json.replace(/[\u007f-\uffff]/g, (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`)
 }
 
-/** Python's messages for values it cannot read; Scrapyd passes them on to clients (scrapyd-protocol.md, 3.2). */
+/** Has Python's message for an invalid value, which Scrapyd forwards to clients (scrapyd-protocol.md, 3.2). */
 export class PythonValueError extends Error {
   override readonly name = 'PythonValueError'
 }
 
-// ignoreBOM: Python keeps a leading U+FEFF, so we must too.
+// ignoreBOM: keep a leading U+FEFF, like Python.
 const strictUtf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
 
-/** Strict UTF-8. Throws with the text of Python's UnicodeDecodeError. */
+/** Decodes strict UTF-8. Throws with the text of Python's UnicodeDecodeError. */
 export function decodeUtf8(bytes: Uint8Array): string {
   try {
     return strictUtf8.decode(bytes)
@@ -61,10 +61,10 @@ export function decodeUtf8(bytes: Uint8Array): string {
   }
 }
 
-// The patterns below take quadratic time on near-numbers, and a request can contain 200 MB of that.
+// The patterns below take quadratic time for text that almost is a number, and a request can have 200 MB of it.
 const LONGEST_FLOAT_BYTES = 1000
 
-/** `float(b'…')`: surrounding spaces, `_` between digits, inf and nan. Throws with the text of Python's ValueError. */
+/** `float(b'…')`: allows surrounding spaces, `_` between digits, inf and nan. Throws with Python's ValueError text. */
 export function parsePythonFloat(bytes: Uint8Array): number {
   if (bytes.length > LONGEST_FLOAT_BYTES) {
     throw new PythonValueError(`could not convert string to float: ${toBytesRepr(bytes.subarray(0, 100))}...`)
@@ -79,7 +79,7 @@ export function parsePythonFloat(bytes: Uint8Array): number {
   throw new PythonValueError(`could not convert string to float: ${toBytesRepr(bytes)}`)
 }
 
-/** `repr(b'…')`. */
+/** Formats bytes like Python's `repr(b'…')`. */
 export function toBytesRepr(bytes: Uint8Array): string {
   const quote = bytes.includes(0x27) && !bytes.includes(0x22) ? '"' : "'"
   let body = ''
@@ -95,7 +95,7 @@ export function toBytesRepr(bytes: Uint8Array): string {
   return `b${quote}${body}${quote}`
 }
 
-/** Finds the first error as CPython reports it: the longest well-formed start of a sequence, then why it stops. */
+/** Describes the first error like CPython: the longest valid start of a sequence, then the reason why it stops. */
 function describeUtf8Error(bytes: Uint8Array): string {
   let position = 0
   while (position < bytes.length) {
@@ -122,7 +122,7 @@ function describeUtf8Error(bytes: Uint8Array): string {
   return "'utf-8' codec can't decode the value"
 }
 
-/** No overlong forms, no surrogates, nothing above U+10FFFF (RFC 3629, 4). */
+/** Excludes overlong forms, surrogates and everything above U+10FFFF (RFC 3629, section 4). */
 function secondByteRange(lead: number): [number, number] {
   if (lead === 0xe0) return [0xa0, 0xbf]
   if (lead === 0xed) return [0x80, 0x9f]

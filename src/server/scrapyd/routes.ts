@@ -29,30 +29,30 @@ import { ScrapydAnswerError, readArguments } from './parameters.ts'
 export interface ScrapydEndpointsOptions {
   fleet: FleetAsScrapyd
   incoming: Pick<IncomingFiles, 'begin'>
-  /** Overrides of the defaults. */
+  /** Override the defaults. */
   settings?: Partial<ScrapydEndpointSettings> | undefined
   logger: Logger
   audit: Pick<Audit, 'perform'>
-  /** Responses shared by all engines on this store; null: this is the only engine. */
+  /** Responses that all engines on this store share; null: this is the only engine. */
   shared: Pick<SharedAnswers, 'find'> | null
   nowMs(): number
 }
 
-/** Pages have inline styles, and the Cancel buttons of /jobs ask for confirmation; no other script can run in them. */
+/** Pages have inline styles, and the Cancel buttons of /jobs ask for confirmation. No other script can run in them. */
 const CONFIRM_SHA256 = createHash('sha256').update("return confirm('Are you sure?');").digest('base64')
 const PAGE_POLICY = `default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-hashes' 'sha256-${CONFIRM_SHA256}'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'`
 
 const USUAL_METHODS = ['GET', 'HEAD', 'POST', 'OPTIONS']
 
-/** The fleet as one Scrapyd 1.6 (scrapyd-protocol.md, 1 to 3, 7). Differences: docs/scrapyd-compatibility.md. */
+/** Serves the fleet as one Scrapyd 1.6 (scrapyd-protocol.md, 1 to 3, 7). Differences: docs/scrapyd-compatibility.md. */
 export async function scrapydEndpoints(app: FastifyInstance, options: ScrapydEndpointsOptions): Promise<void> {
   const fleetOf = (request: FastifyRequest) => scrapydFor(options.fleet, principalOf(request))
   const settings = { ...DEFAULT_ENDPOINT_SETTINGS, ...options.settings }
   const nodeName = settings.nodeName ?? options.fleet.nodeName
-  // Only if needed: reading the machine's time zone takes longer than everything else here.
+  // Compute this only if needed: reading the machine's time zone takes longer than everything else here.
   const keyPrefix = options.shared === null ? '' : keyPrefixOf(settings)
   const context: Context = { ...options, settings, nodeName, bodies: new WeakMap(), keyPrefix }
-  // Scrapyd responds to every method. Node itself rejects methods that it does not know.
+  // Scrapyd responds to every method that Node accepts. Node itself rejects unknown ones.
   const unusual = METHODS.filter((method) => !USUAL_METHODS.includes(method) && method !== 'CONNECT')
   for (const method of unusual) if (!app.supportedMethods.includes(method)) app.addHttpMethod(method)
   const handlers = new Map<string, RouteHandlerMethod>()
@@ -68,7 +68,7 @@ export async function scrapydEndpoints(app: FastifyInstance, options: ScrapydEnd
       await receiveForm(request, body, {
         incoming: options.incoming,
         isWanted: request.method === 'POST',
-        // In all other requests, `egg` is an argument like any other.
+        // In all other requests, `egg` is an ordinary argument.
         isFile: ({ name }) => takesEgg && name === 'egg',
         limitBytes: takesEgg ? MAX_UPLOAD_BYTES : MAX_TEXT_BYTES
       })
@@ -113,7 +113,7 @@ export async function scrapydEndpoints(app: FastifyInstance, options: ScrapydEnd
       serve(url, (request, reply) => answerFile(fleetOf(request), tree, request, reply))
     }
   }
-  // One route for all unusual methods: one for each method and path took a twentieth of the start. It sets no
+  // One route handles all unusual methods: a route per method and path took a twentieth of the startup time. It sets no
   // permission, so only owners get Scrapyd's response.
   app.route({
     method: unusual,
@@ -126,7 +126,7 @@ export async function scrapydEndpoints(app: FastifyInstance, options: ScrapydEnd
   })
 }
 
-/** A path and nothing else: `//evil.example` would make every link of a page lead there. */
+/** Accepts only a plain path: with `//evil.example`, every link of a page would lead to that host. */
 function basePathOf(header: string | string[] | undefined): string {
   return typeof header === 'string' && header.length <= 200 && /^(\/[\w.~%-]+)+\/?$/.test(header)
     ? header.replace(/\/$/, '')
@@ -135,20 +135,20 @@ function basePathOf(header: string | string[] | undefined): string {
 
 /** Engines share responses only if their settings that affect the text are equal. */
 function keyPrefixOf({ finishedToKeep, hasLogs, hasItems }: ScrapydEndpointSettings): string {
-  // Times are written in the zone of the machine.
+  // Times are written in the machine's time zone.
   const { timeZone } = Intl.DateTimeFormat().resolvedOptions()
   return `${ANSWERS_VERSION} ${finishedToKeep} ${Number(hasLogs)}${Number(hasItems)} ${timeZone}`
 }
 
-/** Increase when the text of a shared response changes: engines of two versions run side by side. */
+/** Increase this when the text of a shared response changes, because engines of two versions can run side by side. */
 const ANSWERS_VERSION = 1
 
 interface Context extends Pick<ScrapydEndpointsOptions, 'fleet' | 'logger' | 'audit' | 'shared'> {
-  /** For the keys of shared responses; empty: none are shared. */
+  /** Begins the keys of shared responses. Empty if none are shared. */
   keyPrefix: string
   settings: ScrapydEndpointSettings
   nodeName: string
-  /** By the fields they were encoded from. */
+  /** Encoded responses by the fields that they contain. */
   bodies: WeakMap<object, Body>
 }
 
@@ -177,7 +177,7 @@ async function handleEndpoint(
   const asked = readRequestedNames(args)
   try {
     const fleet = scrapydFor(context.fleet, principalOf(request))
-    // Shared responses contain all projects, so callers with limited rights do not use them.
+    // Shared responses contain all projects, so they are not for callers with limited rights.
     const isShared = context.shared !== null && fleet === context.fleet
     const key = isShared ? (endpoint.shared?.keyOf(args, fleet) ?? null) : null
     const found = key === null ? null : await context.shared!.find(`${context.keyPrefix} ${endpoint.name} ${key}`)
@@ -192,7 +192,7 @@ async function handleEndpoint(
     if (found !== null && endpoint.shared!.isSame(fields)) found.keep(ofAnyNode(context, body))
     return sendJson(request, reply, body)
   } catch (error) {
-    // The gate refuses with the same response. The audit log already has this refusal.
+    // The gate sends the same response. The audit log already has this refusal.
     if (isScrapdeckError(error) && error.code === 'ROLE_REQUIRED') {
       return sendFailure(context, request, reply.code(403), error.message)
     }
@@ -205,7 +205,7 @@ async function handleEndpoint(
   }
 }
 
-/** Every change needs an actor, and the audit log records it. */
+/** Every change needs an actor, and is recorded in the audit log. */
 function performAs<T>(
   request: FastifyRequest,
   reply: FastifyReply,
@@ -218,7 +218,7 @@ function performAs<T>(
 ): Promise<T> {
   principalOf(request)
   sendRequestId(request, reply)
-  // The handler removes the arguments that it reads.
+  // Keep a copy, because the handler removes the arguments that it reads.
   const given = new Map(args)
   const input = () => inputOf(given)
   return context.audit.perform(
@@ -230,7 +230,7 @@ function performAs<T>(
 
 const LISTED_MAX = 50
 
-/** Arguments by name, with the settings as an object, so that secret settings are masked by their names. */
+/** Arguments by name. Settings become an object, so that secret ones are masked by their names. */
 function inputOf(args: FormValues): Record<string, unknown> {
   const input = Object.create(null) as Record<string, unknown>
   let count = 0
@@ -252,7 +252,7 @@ function nameAndValue(setting: string): [string, string] {
   return [name, rest.join('=')]
 }
 
-/** The end of the envelope names the responding engine, so a shared response leaves it out. */
+/** The end of the envelope names the responding engine, so it is not part of a shared response. */
 const tailOf = ({ nodeName }: Context): string => `, "node_name": ${toPythonJson(nodeName)}}\n`
 
 function ofAnyNode(context: Context, body: Body): Buffer {
@@ -272,34 +272,34 @@ function sendFailure(context: Context, request: FastifyRequest, reply: FastifyRe
   return request.method === 'HEAD' ? reply.send() : reply.send(traceback)
 }
 
-/** JSON in ASCII, as text or as its bytes. */
+/** JSON in ASCII, as text or as bytes. */
 type Body = string | Buffer
 
-/** A short text is sent in one piece with the headers. Bytes of a long one are encoded only once. */
+/** Short texts are sent together with the headers. Long ones are encoded to bytes only once. */
 const LONG_TEXT = 4_096
 const inBytesIfLong = (text: string): Body => (text.length < LONG_TEXT ? text : Buffer.from(text, 'latin1'))
 
-/** HEAD gets the content length of GET. */
+/** A HEAD request gets the content length of the GET response. */
 function sendJson(request: FastifyRequest, reply: FastifyReply, body: Body): FastifyReply {
   reply.code(200).header('content-type', 'application/json').header('content-length', body.length)
   return request.method === 'HEAD' ? reply.send() : reply.serializer(unchanged).send(body)
 }
 
-/** Without a serializer, Fastify would add a charset to the type. */
+/** Without this serializer, Fastify would add a charset to the content type. */
 const unchanged = (body: unknown) => body as string
 
 function encode(answer: Record<string, PythonJsonValue>): string {
   return `${toPythonJson(answer)}\n`
 }
 
-/** Names in a request, which Scrapyd repeats in its errors. */
+/** The names in a request, which Scrapyd repeats in its errors. */
 interface RequestedNames {
   project: string
   version: string
   spider: string
 }
 
-/** Called before the endpoint removes parameters from `args`. Lenient, because the endpoint reports invalid ones. */
+/** Call this before the endpoint removes parameters from `args`. Accepts invalid ones, which the endpoint reports. */
 function readRequestedNames(args: FormValues): RequestedNames {
   const first = (name: string) => args.get(name)?.[0]?.toString('utf8')
   return {
@@ -310,8 +310,8 @@ function readRequestedNames(args: FormValues): RequestedNames {
 }
 
 /**
- * The message of a failure in Scrapyd's words (scrapyd-protocol.md, 3.2 and 3.3), because clients match on them; null
- * for unexpected errors, whose details clients must not see.
+ * Words the message of a failure as Scrapyd does (scrapyd-protocol.md, 3.2 and 3.3), because clients look for its
+ * words. Returns null for unexpected errors, whose details clients must not see.
  */
 function wordFailure(error: unknown, asked: RequestedNames): string | null {
   if (error instanceof ScrapydAnswerError) return error.message
@@ -336,7 +336,7 @@ function wordFailure(error: unknown, asked: RequestedNames): string | null {
   }
 }
 
-/** Scrapyd passes on a traceback of the process that listed the spiders; its last line says what failed. */
+/** Scrapyd forwards the traceback of the process that lists the spiders. Its last line says what failed. */
 function runnerError(text: string): string {
   const beginning = /^(?:Traceback|\S)/.test(text) ? '' : 'Traceback (most recent call last):\n'
   return `RunnerError: ${beginning}${text}\n`

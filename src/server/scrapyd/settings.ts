@@ -1,18 +1,20 @@
-/** The operator's settings of the Scrapyd API: the part of `scrapyd.conf` that clients see (scrapyd-protocol.md, 8). */
+/** The operator's settings of the Scrapyd API: those of `scrapyd.conf` that clients see (scrapyd-protocol.md, 8). */
 export interface ScrapydEndpointSettings {
-  /** `node_name`; null: the name of this host. */
+  /** `node_name`; null: this host's name. */
   nodeName: string | null
   /** `debug = on`: errors of the JSON endpoints are plain-text tracebacks, as in Scrapyd. */
   debug: boolean
-  /** Services with an empty value in `[services]`, by name (`cancel.json`): they do not exist. */
+  /** Services with an empty value in `[services]`, by name (`cancel.json`): to clients, they do not exist. */
   disabledServices: ReadonlySet<string>
-  /** `prefix_header`, case-insensitive: the header with the base path that a proxy removed. */
+  /** `prefix_header`, case-insensitive: the header in which a proxy states the base path that it removed. */
   prefixHeader: string
-  /** `logs_dir` is not empty: `/logs/` exists, and jobs have a `log_url`. */
+  /** `logs_dir` is set: `/logs/` exists, and jobs have a `log_url`. */
   hasLogs: boolean
   /** `items_dir` is a local directory: `/items/` exists, and jobs have an `items_url`. */
   hasItems: boolean
-  /** `finished_to_keep`: number of finished jobs in `listjobs.json`, `daemonstatus.json` and `/jobs`. Infinity: all. */
+  /**
+   * `finished_to_keep`: how many finished jobs `listjobs.json`, `daemonstatus.json` and `/jobs` have. Infinity: all.
+   */
   finishedToKeep: number
 }
 

@@ -14,7 +14,7 @@ export async function answerFile(
   reply: FastifyReply
 ): Promise<FastifyReply> {
   refuseAsPart(request)
-  // Not Fastify's decoded wildcard, which no longer distinguishes an encoded slash from a real one.
+  // Do not use Fastify's decoded wildcard, which no longer distinguishes an encoded slash from a real one.
   const [rawPath = '', ...query] = (request.raw.url ?? '').split('?')
   const path = rawPath.replace(/\/+/g, '/')
   const isBare = path === `/${tree}`
@@ -32,14 +32,14 @@ export async function answerFile(
   return sendFile(found, segments?.at(-1) ?? '', request, reply)
 }
 
-/** Spiders write these files, and they share the origin of our UI: no scripts or forms, and a sandboxed origin. */
+/** Spiders write these files, and they share our UI's origin: they get a sandboxed origin, without scripts or forms. */
 const FILE_POLICY = "default-src 'none'; sandbox; form-action 'none'; base-uri 'none'; frame-ancestors 'none'"
 
-/** Browsers may show or save these files, but never run them in a page of ours. */
+/** Browsers may show or save these files, but not run them in one of our pages. */
 const DESTINATIONS = new Set(['document', 'empty', 'image', 'audio', 'video'])
 
 /**
- * The UI's policy allows scripts of its own origin, which these files share. Throws FORBIDDEN_ORIGIN if a page requests
+ * These files share the UI's origin, whose policy allows scripts from there. Throws FORBIDDEN_ORIGIN if a page requests
  * one as its script, style, worker or frame.
  */
 function refuseAsPart({ headers }: FastifyRequest): void {
@@ -55,14 +55,14 @@ function sendFile(file: ScrapydFile, name: string, request: FastifyRequest, repl
   const { sizeBytes } = file
   reply.headers({ 'accept-ranges': 'bytes', 'content-security-policy': FILE_POLICY })
   if (file.modifiedAtMs !== null) {
-    // HTTP dates have whole seconds. Rounded up like Twisted, so that a change later in that second is not missed.
+    // HTTP dates have whole seconds. Round up like Twisted, or clients miss a later change in the same second.
     const modifiedAtMs = Math.ceil(file.modifiedAtMs / 1000) * 1000
     reply.header('last-modified', new Date(modifiedAtMs).toUTCString())
     const since = Date.parse(request.headers['if-modified-since'] ?? '')
     if (modifiedAtMs <= since) return reply.code(304).header('content-length', 0).send()
   }
   const { type, encoding } = contentTypeOf(name)
-  // Scrapy writes UTF-8; without a charset, browsers assume Latin-1.
+  // Scrapy writes UTF-8, but without a charset, browsers assume Latin-1.
   reply.header('content-type', type.startsWith('text/') ? `${type}; charset=utf-8` : type)
   if (encoding !== null) reply.header('content-encoding', encoding)
   if (request.method === 'HEAD') return reply.header('content-length', sizeBytes).send()
@@ -77,7 +77,7 @@ function sendFile(file: ScrapydFile, name: string, request: FastifyRequest, repl
   return start === stop ? reply.send() : reply.send(file.read(start, stop))
 }
 
-/** Decoded segments without `.`; null if they can never name a file: `..`, encoded slash, NUL, bad encoding. */
+/** Decoded segments without `.`; null if they cannot name a file: `..`, encoded slash, NUL, bad encoding. */
 function decodeSegments(path: string): string[] | null {
   try {
     const segments = path.split('/').map((segment) => decodeURIComponent(segment))
@@ -95,8 +95,8 @@ function decodeLeniently(text: string): string {
 }
 
 /**
- * Parses one byte range (RFC 9110, 14): `start` up to but not including `stop`. null: no range, send everything; so are
- * several ranges and other units, which the RFC allows.
+ * Parses a single byte range (RFC 9110, section 14), from `start` up to but not including `stop`. null: send the whole
+ * file. This includes requests for several ranges or in other units, as the RFC allows.
  */
 export function parseRange(
   header: string | undefined,

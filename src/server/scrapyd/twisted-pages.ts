@@ -1,9 +1,7 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { escapeHtml } from '../html.ts'
 
-/**
- * Pages of Twisted, Scrapyd's web server, byte for byte, because tools look for their words (scrapyd-protocol.md, 7).
- */
+/** Pages of Twisted, Scrapyd's web server, byte for byte: tools look for their words (scrapyd-protocol.md, 7). */
 function page(title: string, heading: string, text: string): string {
   return `
 <html>
@@ -19,14 +17,14 @@ function page(title: string, heading: string, text: string): string {
 export const NO_SUCH_PAGE = page('404 - No Such Resource', 'No Such Resource', 'Sorry. No luck finding that resource.')
 export const NO_SUCH_FILE = page('404 - No Such Resource', 'No Such Resource', 'File not found.')
 
-/** Sends the content length, also for HEAD, which gets no body. */
+/** Also sends the content length in response to HEAD, without a body. */
 export function sendPage(request: FastifyRequest, reply: FastifyReply, html: string, status = 200): FastifyReply {
   const body = Buffer.from(html)
   reply.code(status).header('content-type', 'text/html; charset=utf-8').header('content-length', body.length)
   return request.method === 'HEAD' ? reply.send() : reply.send(body)
 }
 
-/** The response to a method that a page or file does not support; null for GET and HEAD. */
+/** Responds to a method that a page or file does not support. Returns null for GET and HEAD. */
 export function refuseMethod(request: FastifyRequest, reply: FastifyReply): FastifyReply | null {
   const { method } = request
   if (method === 'GET' || method === 'HEAD') return null

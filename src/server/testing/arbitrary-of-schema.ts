@@ -24,21 +24,21 @@ export interface JsonSchema {
   maximum?: number
 }
 
-/** What exists in the system under test: ids and names that get a request past validation and lookup. */
+/** Ids and names in the system under test, with which requests get past validation and lookup. */
 export interface Known {
   ids: string[]
   names: string[]
-  /** Cursors from list responses, by the name of the parameter that takes them. */
+  /** Cursors from list responses, by the name of the parameter that accepts them. */
   cursors: Record<string, unknown[]>
-  /** Values for input properties, by name, so that most requests get past validation and lookup. */
+  /** Values by the name of the input property, so that most requests get past validation and lookup. */
   parts: Record<string, unknown[]>
 }
 
 const MANY = 4
 
 /**
- * Values that a schema accepts. Strings include control characters, lone surrogates and whatever breaks paths and
- * queries.
+ * Generates values that a schema accepts. Strings include control characters, lone surrogates and whatever breaks paths
+ * and queries.
  */
 export function arbitraryOf(
   schema: JsonSchema,
@@ -91,7 +91,7 @@ function arbitraryObject(
   const shape = Object.fromEntries(
     Object.entries(properties).map(([name, part]) => [name, orKnown(of(part), known.parts[name])])
   )
-  // Each optional property can cause a rejection, so half of the values have few.
+  // Each optional property can cause a rejection, so half of the values have only a few.
   const few = fc.record(Object.fromEntries(required.map((name) => [name, shape[name] ?? of({})])))
   const own = fc.oneof(few, fc.record(shape, { requiredKeys: required }))
   if (typeof additionalProperties !== 'object') return own
@@ -142,7 +142,7 @@ function arbitraryString(
   )
 }
 
-/** `jobs`, `jobs.id`…: the names of parts of a response, two levels deep. */
+/** Returns names of parts of a response, two levels deep: `jobs`, `jobs.id`… */
 export function fieldsOf(schema: JsonSchema, resolve: (reference: string) => JsonSchema, deep = 1): string[] {
   if (schema.$ref !== undefined) return fieldsOf(resolve(schema.$ref), resolve, deep)
   const choices = schema.anyOf ?? schema.oneOf
@@ -154,7 +154,7 @@ export function fieldsOf(schema: JsonSchema, resolve: (reference: string) => Jso
   ])
 }
 
-/** The same value with one part replaced, like a request from a buggy client. */
+/** Replaces one part of the value, like a buggy client. */
 export function spoiled(value: fc.Arbitrary<unknown>): fc.Arbitrary<unknown> {
   return fc.tuple(value, fc.jsonValue({ maxDepth: 2 }), fc.nat()).map(([whole, other, at]) => {
     const places = leavesOf(whole)

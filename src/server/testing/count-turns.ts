@@ -1,6 +1,6 @@
 import { onTestFinished } from 'vitest'
 
-/** Returns how many turns of the event loop have passed since: in each, another request could be served. */
+/** Counts the turns of the event loop from now on. In each of them, another request could be handled. */
 export function countTurns(): () => number {
   let turns = 0
   const count = () => {

@@ -42,7 +42,7 @@ import { createFakeScrapyd, sha256 } from './fake-scrapyd.ts'
 
 const CREDENTIALS = { username: 'scrapdeck', password: 'correct horse: battery' }
 
-/** Callers with only some projects see none of its data: access.foreign.test.ts uses a real engine. */
+/** Users with only some projects see none of its data: access.foreign.test.ts uses a real engine. */
 const NOTHING: SubjectReads = {
   store: {
     getJobs: async () => [],
@@ -56,14 +56,14 @@ const NOTHING: SubjectReads = {
   alerts: { rules: () => [], silences: () => [] }
 }
 
-/** An engine in memory for tests of the server: every kind of call and failure can be produced. */
+/** An engine in memory for tests of the server, which can produce every kind of call and failure. */
 export function createFakeEngine() {
   const { scrapyd, ...fleet } = createFakeScrapyd()
   const batches: ChangeBatch[] = []
   const waiting = new Set<() => void>()
   const openStreams = { count: 0 }
 
-  // Only what the tests of the server need; every other operation returns its example (shared/examples/operations.ts).
+  // Has only what tests of the server need; other operations return their examples (shared/examples/operations.ts).
   const accessClock = createFakeClock()
   const { audit, audited } = createFakeAudit(accessClock)
   const { access, secondFactors } = createFakeAccess(CREDENTIALS.username, accessClock, audited)
@@ -88,7 +88,7 @@ export function createFakeEngine() {
       })),
       count: server.jobs.count.handler(({ input }) => ({ status: [{ value: 'queued', count: input.ids.length }] })),
       cancel: server.jobs.cancel.handler(({ input }) => ({ asked: input.ids, alreadyEnded: [] })),
-      // An unexpected error from the server's point of view: its text must not reach the client.
+      // The server does not expect this error, so its text must not reach the client.
       retry: server.jobs.retry.handler(() => {
         throw new Error('secret detail in /home/anna')
       })
@@ -226,11 +226,11 @@ export function createFakeEngine() {
     secondFactors,
     signIns,
     audit,
-    /** The entries of the audit log, without their places there. */
+    /** The entries of the audit log, without their positions. */
     audited,
     /** The clock of users and tokens. */
     accessClock,
-    /** The token is what the egg contains. */
+    /** The token is the content of the egg. */
     async openEgg(token: string) {
       if (token === 'expired') throw new ScrapdeckError('EGG_LINK_INVALID', 'This link to an egg is not valid')
       return { sha256: '', sizeBytes: token.length, open: async () => Readable.from([token]) }
@@ -246,7 +246,7 @@ export function createFakeEngine() {
     metrics: async () => '# HELP scrapdeck_info Always 1.\n# TYPE scrapdeck_info gauge\nscrapdeck_info 1\n',
     healthNow,
     health: { now: () => healthNow, check: async () => healthNow },
-    /** What tests inspect and change. */
+    /** What tests inspect and modify. */
     ...fleet,
     openStreams,
     addBatch(figures: Figures) {
@@ -256,7 +256,7 @@ export function createFakeEngine() {
   }
 }
 
-/** The real rules, over a store that keeps the entry of each write, and what counts once. */
+/** Uses the real rules, with a store that only collects the audit entry of each write. */
 function createFakeAccess(ownerName: string, clock: FakeClock, audited: NewAuditRecord[]) {
   const users: DirectoryStore = {
     getSetting: async () => null,
@@ -323,7 +323,7 @@ function createFakeSecondFactorStore(): SecondFactorStore {
   }
 }
 
-/** The real rules, over a list. */
+/** Uses the real rules, with a list of entries. */
 function createFakeAudit(clock: FakeClock) {
   const audited: NewAuditRecord[] = []
   const store = { appendAudit: async (record: NewAuditRecord) => void audited.push(record) } as Partial<AuditStore>
@@ -331,7 +331,7 @@ function createFakeAudit(clock: FakeClock) {
   return { audit: new Audit(parts), audited }
 }
 
-/** Real files, in a directory that the first upload of a test creates. */
+/** Uses real files, in a directory that a test's first upload creates. */
 function createLazyIncoming(): Pick<IncomingFiles, 'begin' | 'toFile' | 'fromFile'> {
   let opened: IncomingFiles | null = null
   const open = () => (opened ??= IncomingFiles.open(makeTestDirectory()))
@@ -349,7 +349,7 @@ const aShopJob = (over: Partial<Job> = {}) =>
 
 type Operations = AnyContractProcedure | { [name: string]: Operations }
 
-/** A handler for each operation of the contract: its own, or one that returns the example. */
+/** Returns a handler for each operation of the contract: its own, or one that returns the example. */
 function withExamples(part: Operations, own: object | undefined, server: object, path: string[] = []): unknown {
   if (!isContractProcedure(part)) {
     const ownOf = (name: string) => (own as Record<string, object> | undefined)?.[name]

@@ -12,40 +12,40 @@ export interface Operation {
   path: string
   parameters: { name: string; in: string; required?: boolean; schema: JsonSchema }[]
   body: JsonSchema | null
-  /** Names of parts of its responses, for `fields`. */
+  /** Names of parts of the operation's responses, for `fields`. */
   fields: string[]
   isForm: boolean
-  /** By status. `schema`: where the document has it, with the document's id `api`; null: there is no body. */
+  /** Responses by status. `schema`: its place in the document, which has the id `api`; null: there is no body. */
   answers: Map<string, { type: string; schema: string | null }>
 }
 
 export interface Request {
   options: InjectOptions
   hasFields: boolean
-  /** Existing names of parts; null: none requested, or invented ones. */
+  /** Requested names of parts, if they exist; null: none are requested, or they are invented. */
   fields: string[] | null
-  /** A write with a key that no other request uses. */
+  /** The request is a write with a key that no other request uses. */
   isKeyed: boolean
-  /** The same request as JSON-RPC; null if not available there. */
+  /** The same request as JSON-RPC; null: JSON-RPC does not have this operation. */
   call: { jsonrpc: '2.0'; id: number; method: string; params: unknown } | null
 }
 
 interface GeneratorOptions {
-  /** What the service under test has; may be filled later. */
+  /** What the service under test contains. May be filled later. */
   known: Known
   /** Sent with every request. */
   headers: Readonly<Record<string, string>>
-  /** Only requests that the document allows. Default: others, too. */
+  /** Generates only requests that the document allows. Default: others as well. */
   isRight?: boolean
 }
 
-/** Requests for every operation that the document of our API has. */
+/** Generates requests for every operation in our OpenAPI document. */
 export function createRequestGenerator(document: OpenAPI.Document, options: GeneratorOptions) {
   const { known, headers: base, isRight = false } = options
   const operations = readOperations()
   return { operations, requestsFor, batches }
 
-  /** `only`: of the optional parameters of its address, which often narrow an answer to nothing. */
+  /** `only`: the optional query parameters that may be used; many others narrow a response to nothing. */
   function requestsFor(operation: Operation, { only }: { only?: readonly string[] } = {}): fc.Arbitrary<Request> {
     const values = Object.fromEntries(
       operation.parameters.map((parameter) => {
@@ -138,7 +138,7 @@ export function createRequestGenerator(document: OpenAPI.Document, options: Gene
   }
 
   function of(schema: JsonSchema): fc.Arbitrary<unknown> {
-    // The known ids are only filled after the tests are collected.
+    // Generate this late, because the known ids are filled in after the tests are collected.
     return fc.constant(null).chain(() => arbitraryOf(schema, known, resolveReference))
   }
 
@@ -192,7 +192,7 @@ export function createRequestGenerator(document: OpenAPI.Document, options: Gene
 
 const OWN_KEY = 'own-'
 
-/** Most are new; some repeat a key with a different request, and some are invalid. */
+/** Most keys are new. Some are repeated with a different request, and some are invalid. */
 function keys(hostile: fc.Arbitrary<unknown>): fc.Arbitrary<unknown> {
   const own = fc.uuid().map((id) => `${OWN_KEY}${id}`)
   return fc.oneof({ weight: 4, arbitrary: own }, fc.constantFrom('taken', 'two words'), hostile)
@@ -219,14 +219,14 @@ function formOf(payload: unknown, headers: Record<string, string>): Partial<Inje
   }
 }
 
-/** In oRPC's bracket notation for nested values. */
+/** Writes nested values in oRPC's bracket notation. */
 function addToQuery(query: URLSearchParams, name: string, value: unknown): void {
   if (typeof value !== 'object' || value === null) query.append(name, String(value))
   else for (const [key, part] of Object.entries(value)) addToQuery(query, `${name}[${key}]`, part)
 }
 
 function wellFormed(text: string): string {
-  // A different path would be another route, which another test covers.
+  // These would change the path to another route, which another test covers.
   const given = text.toWellFormed()
   return given === '' || given === '.' || given === '..' ? '%' : given
 }

@@ -3,13 +3,13 @@ import type { InjectOptions } from 'fastify'
 import { ENDPOINTS } from '../scrapyd/endpoints.ts'
 import type { Request } from './generated-requests.ts'
 
-/** The transports of the contract through which one generated request can be sent. */
+/** The transports over which a generated request can be sent. */
 export const TRANSPORTS = ['rest', 'rpc', 'json-rpc', 'batch'] as const
 export type Transport = (typeof TRANSPORTS)[number]
 
 const JSON_TYPE = { 'content-type': 'application/json' }
 
-/** The same request over another transport; unchanged if that transport cannot send it. */
+/** Converts the request to another transport. Unchanged if that transport cannot send it. */
 export function through(transport: Transport, { options, call }: Request): InjectOptions {
   if (transport === 'rest' || call === null) return options
   const headers = { ...options.headers, ...JSON_TYPE }
@@ -23,7 +23,7 @@ export function through(transport: Transport, { options, call }: Request): Injec
   return post('/api/v1/jsonrpc', transport === 'json-rpc' ? call : [call, { ...call, id: 2 }])
 }
 
-/** What requests to the Scrapyd API and for its files name. */
+/** The names that occur in requests to the Scrapyd API and for its files. */
 export interface ScrapydNames {
   projects: string[]
   spiders: string[]
@@ -31,7 +31,7 @@ export interface ScrapydNames {
   jobs: string[]
 }
 
-/** The required and optional fields of each endpoint. Not the jobids that a client chooses: they have no project. */
+/** The required and optional fields of each endpoint, without jobids that a client chooses: they have no project. */
 const FIELDS: Readonly<Record<string, [required: string[], optional: string[]]>> = {
   daemonstatus: [[], []],
   listprojects: [[], []],
@@ -49,7 +49,7 @@ const FIELDS: Readonly<Record<string, [required: string[], optional: string[]]>>
   delproject: [['project'], []]
 }
 
-/** Requests of Scrapyd clients, and for the pages and files beside its API, by name. */
+/** Requests from Scrapyd clients, to its API and to the pages and files beside it, by name. */
 export function scrapydRequests(names: ScrapydNames): Map<string, fc.Arbitrary<InjectOptions>> {
   const [project, spider, version, job] = [names.projects, names.spiders, names.versions, names.jobs].map((some) =>
     fc.constantFrom(...some)

@@ -21,8 +21,8 @@ async function makeKey(kid: string): Promise<Key> {
 }
 
 /**
- * A real OpenID provider (oidc-provider) on a free port of this machine. Users sign in by entering their id. The caller
- * passes its keys, so that tests can change them, and must stop it.
+ * Runs a real OpenID provider (oidc-provider) on a free port of this machine. Users sign in by entering their id. The
+ * caller must stop it.
  */
 export async function openIdentityProvider({
   people,
@@ -59,7 +59,7 @@ export async function openIdentityProvider({
         backchannelLogout: { enabled: true }
       },
       cookies: { keys: ['of this test'] },
-      // It would not reach an address of this machine.
+      // By default, the provider would not connect to an address on this machine.
       fetch: (url, options) => fetch(url, { ...options, dispatcher: undefined } as RequestInit),
       findAccount: (_context, id) => ({
         accountId: id,
@@ -72,18 +72,18 @@ export async function openIdentityProvider({
   return {
     issuer,
     people: byId,
-    /** Answers in place of the provider, until it returns false. */
+    /** Handles requests instead of the provider, until `answer` returns false. */
     intercept(answer: (request: IncomingMessage, response: ServerResponse) => boolean): void {
       const real = provider.callback()
       handle = (request, response) => answer(request, response) || real(request, response)
     },
-    /** From now on it signs with another key, and publishes only that. */
+    /** The provider then signs with a new key, and publishes only that key. */
     async rotateKeys(kid: string): Promise<void> {
       key = await makeKey(kid)
       provider = open()
       handle = provider.callback()
     },
-    /** A token as this issuer signs it. */
+    /** Signs a token like the provider. */
     async sign(claims: Record<string, unknown>, header: Record<string, unknown> = {}): Promise<string> {
       const nowSeconds = Math.floor(Date.now() / 1_000)
       const all = { iss: issuer, aud: 'scrapdeck-api', iat: nowSeconds, exp: nowSeconds + 600, ...claims }
@@ -104,7 +104,7 @@ interface Sent {
   headers?: Record<string, string>
 }
 
-/** A browser that keeps cookies per origin, and never follows a redirect by itself. */
+/** A browser that keeps cookies per origin and does not follow redirects by itself. */
 export class Browser {
   readonly #cookies = new Map<string, Map<string, string>>()
 
@@ -131,7 +131,7 @@ export class Browser {
     return this.#cookies.get(new URL(url).origin) ?? new Map()
   }
 
-  /** Signs in at the provider's own pages, from the address that we sent the browser to. Returns where it goes back. */
+  /** Signs in on the provider's own pages, starting at the address from us. Returns where the provider redirects to. */
   async signInAt(url: string, person: string, issuer: string): Promise<string> {
     let page = await this.go(url)
     for (let step = 0; step < 10; step++) {

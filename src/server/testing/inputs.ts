@@ -4,7 +4,7 @@ import type { Ids } from './two-projects.ts'
 
 const OPERATIONS = listOperations(contract)
 
-/** Ids of things that there are not. */
+/** Valid ids that belong to nothing. */
 export const NOTHING: Ids = {
   job: 'f'.repeat(32),
   queued: 'e'.repeat(32),
@@ -17,7 +17,7 @@ export const NOTHING: Ids = {
   alert: '7'.repeat(32)
 }
 
-/** The example of an operation, with these things in the fields that name some. */
+/** Returns the example input of an operation, with these ids and names in the fields that refer to something. */
 export function inputWith(name: string, project: string, ids: Ids): unknown {
   const { about } = OPERATIONS.get(name)!['~orpc'].meta
   const input = { ...(exampleOf(name)?.input as Record<string, unknown>) }

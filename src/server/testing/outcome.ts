@@ -2,7 +2,7 @@ import type { EngineWithFakeNode } from '../../engine/testing/engine-with-fake-n
 
 type Client = EngineWithFakeNode['client']
 
-/** What a call comes to: its answer, or its error, as text; of a stream, its first answers. */
+/** Returns the result of a call as text: its response, its error, or the first messages of a stream. */
 export async function outcome(client: Client, name: string, input: unknown): Promise<string> {
   const [noun, verb] = name.split('.') as [keyof Client, string | undefined]
   const call = (verb === undefined ? client[noun] : client[noun][verb as never]) as unknown as (

@@ -9,18 +9,18 @@ import type { FakeClock } from '../../engine/testing/fake-clock.ts'
 
 export interface Answer {
   status: number
-  /** Its headers, without those that differ with each answer. */
+  /** The headers, without those that differ in each response. */
   head: string
-  /** Its body, and what is in the archives that it has. */
+  /** The body, with the contents of any archive. */
   text: string
-  /** For a stream, its last message: the number of earlier ones depends on the speed of threads. */
+  /** A stream's last message. The number of earlier ones depends on the speed of threads. */
   conclusion: string
-  /** A stream that goes on: only its beginning was read. */
+  /** The stream had not ended, so only its beginning was read. */
   isCut: boolean
 }
 
 const DIFFER = /^(date|content-length|x-ratelimit.*|ratelimit.*|etag|connection|keep-alive)$/
-/** A stream that says nothing twice for so long is left. */
+/** A stream that is silent twice for this long is no longer read. */
 const SILENCE_MS = 10
 const STREAM_BYTES = 1_000_000
 const PAUSE_MS = 50
@@ -31,10 +31,10 @@ interface Response {
   headers: Readonly<Record<string, unknown>>
   stream: Readable
 }
-/** Sends a request, and returns once the head of its answer is there. */
+/** Sends a request. Resolves when the response's headers have arrived. */
 export type Ask = (options: InjectOptions) => Promise<Response>
 
-/** Without a socket. */
+/** Sends requests without a socket. */
 export const askInProcess =
   (app: FastifyInstance): Ask =>
   async (options) => {
@@ -42,7 +42,7 @@ export const askInProcess =
     return { status: response.statusCode, headers: response.headers, stream: response.stream() }
   }
 
-/** Over HTTP, at this port of this machine. */
+/** Sends requests over HTTP to this port of this machine. */
 export const askOverSocket =
   (port: number): Ask =>
   async ({ method, url, headers, payload }) => {
@@ -58,14 +58,14 @@ export const askOverSocket =
     return { status: response.statusCode!, headers: response.headers, stream: response }
   }
 
-/** Reads a whole answer. The clock goes on while there is none. */
+/** Reads a whole response. Advances the clock until it arrives. */
 export async function readAnswer(ask: Ask, clock: FakeClock, options: InjectOptions): Promise<Answer> {
   const asking = ask(options)
   let isAnswered = false
   void asking.finally(() => (isAnswered = true)).catch(() => {})
   for (let waitedMs = 0; !isAnswered; waitedMs += PAUSE_MS) {
     await Promise.race([asking.catch(() => {}), delay(PAUSE_MS)])
-    // Not faster than threads and processes that it waits for.
+    // Advance slowly: the response may depend on real threads and processes.
     if (!isAnswered) await clock.advanceBy(PAUSE_MS)
     if (waitedMs > LIMIT_MS) throw new Error(`No answer to ${options.method} ${String(options.url)}`)
   }
@@ -105,7 +105,7 @@ export async function readAnswer(ask: Ask, clock: FakeClock, options: InjectOpti
   return { status, head, text, conclusion, isCut: !isEnded }
 }
 
-/** The names and texts of an archive; empty: it is none. */
+/** Returns the names and texts in an archive; empty if the bytes are not an archive. */
 async function inZip(bytes: Buffer): Promise<string> {
   if (bytes.subarray(0, 2).toString() !== 'PK') return ''
   return [...(await readArchive(bytes))].map(([name, content]) => `${name}\n${content.toString()}`).join('\n')

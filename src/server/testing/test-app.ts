@@ -15,7 +15,7 @@ export { makeTestDirectory } from '../../engine/testing/test-directory.ts'
 
 export const RIGHT = basic('scrapdeck', 'correct horse: battery')
 
-/** The app over a fake engine, accepting the host 127.0.0.1:6800, with its own data directory. */
+/** Opens the app with a fake engine and its own data directory. It accepts the host 127.0.0.1:6800. */
 export function openTestApp(
   options: {
     allowedHosts?: string[]
@@ -63,10 +63,10 @@ export function openTestApp(
     dataDirectory,
     uiDirectory,
     clock,
-    /** With the right password, unless the request has other headers. */
+    /** Sends the right password, unless the request has other headers. */
     ask: (request: InjectOptions): Promise<LightMyRequestResponse> =>
       app.fastify.inject({ ...request, headers: { host: '127.0.0.1:6800', authorization: RIGHT, ...request.headers } }),
-    /** Without credentials. */
+    /** Sends no credentials. */
     askAnonymously: (request: InjectOptions): Promise<LightMyRequestResponse> =>
       app.fastify.inject({ ...request, headers: { host: '127.0.0.1:6800', ...request.headers } })
   }
@@ -76,7 +76,7 @@ function describe({ err, ...facts }: { err?: unknown }): string {
   return `${String(err ?? '')}${Object.keys(facts).length === 0 ? '' : JSON.stringify(facts)}`
 }
 
-/** The same on a real socket, on a free port of 127.0.0.1. */
+/** Opens the same app on a real socket, at a free port of 127.0.0.1. */
 export async function openTestService(
   changes: Partial<Omit<ListenOptions, 'engine'>> = {},
   engine: FakeEngine = createFakeEngine()
@@ -100,7 +100,7 @@ export function basic(username: string, password: string): string {
   return `Basic ${Buffer.from(`${username}:${password}`).toString('base64')}`
 }
 
-/** The `name=value` of the session cookie that a response sets. */
+/** Returns the `name=value` of the session cookie that a response sets. */
 export function cookieOf(response: LightMyRequestResponse): string {
   return String(response.headers['set-cookie']).split(';', 1)[0] as string
 }

@@ -12,7 +12,7 @@ const SHOP_RUN = { project: 'shop', spiders: ['own-spider'] }
 const HIDDEN_RUN = { project: OTHER, spiders: [`${SECRET}-spider`] }
 const GONE = { ...HIDDEN_RUN, version: `${SECRET}-gone` }
 
-/** What a rule of a project watches, with each figure at which it fires at once. */
+/** Settings of an alert rule that fires at once, whatever it watches. */
 export function ruleOf(watch: AlertWatch, over: Partial<AlertRuleSettings>): AlertRuleSettings {
   const { usual, compares } = ALERT_WATCHES[watch]
   const scope = { project: null, spider: null, scheduleId: null, nodeId: null, nodeTag: null }
@@ -34,7 +34,7 @@ export function ruleOf(watch: AlertWatch, over: Partial<AlertRuleSettings>): Ale
   } as AlertRuleSettings
 }
 
-/** What is of both projects, or was of the other one: each word of the other one has a name of its own. */
+/** Creates what belongs to both projects or once belonged to the other. Each trace of that one has a unique name. */
 export async function plantTraces(t: TwoProjects, mailbox: Receiver) {
   const { client, node, until, clock } = t
   const email = { kind: 'email' as const, to: ['ops@example.org'], from: 'deck@example.org' }
@@ -97,7 +97,7 @@ export async function plantTraces(t: TwoProjects, mailbox: Receiver) {
   const { id: skippedId } = (await client.jobs.run({ ...SHOP_RUN, after: skippedAfter })).jobs[0]!
   await client.jobs.cancel({ ids: [skippedBy], force: true })
   await clock.advanceBy(1_000)
-  // Slowly: how long a message may take is measured by the fake clock.
+  // Advance slowly, because the time limit for sending a message uses the fake clock.
   const mailed = () => mailbox.received.some(({ text }) => text?.includes('shop/own-failing failed'))
   await untilTrue('an e-mail', mailed, Boolean, 30_000, async () => {
     await clock.advanceBy(40)

@@ -3,10 +3,10 @@ import { buildEgg } from '../../engine/projects/egg-builder.ts'
 import { type EngineWithFakeNode, openEngineWithFakeNode } from '../../engine/testing/engine-with-fake-node.ts'
 import { branded } from '../../shared/testing/ids.ts'
 
-/** In every name of the other project. */
+/** Part of every name in the other project. */
 export const SECRET = 'zzquiet'
 export const OTHER = `${SECRET}-project`
-/** In what only admins and owners may see, whichever project it is of: users, webhooks, values of secrets. */
+/** Part of what only admins and owners may see in any project: users, webhooks, values of secrets. */
 export const SEALED = 'zzsealed'
 
 const INTERVAL = { rules: [{ kind: 'interval' as const, everySeconds: 3_600, anchorMs: 0 }], zone: 'UTC' }
@@ -21,14 +21,14 @@ export type Ids = Record<
   string
 >
 
-/** Two projects with one of everything each: a user with rights in `shop` alone must not notice the second one. */
+/** Fills two projects with one of everything. A user with rights only in `shop` must not notice the other one. */
 export async function openTwoProjects() {
   const opened = await fillTwoProjects()
   onTestFinished(() => opened.remove())
   return opened
 }
 
-/** The same for several tests, which remove it at their end. */
+/** Like openTwoProjects, for several tests, which must close it themselves. */
 export async function fillTwoProjects(opened?: EngineWithFakeNode) {
   return fillBoth(opened ?? (await openEngineWithFakeNode()))
 }
@@ -56,7 +56,7 @@ async function fillBoth(opened: EngineWithFakeNode) {
   await clock.advanceBy(5_000)
   return { ...opened, engine: opened.engine, client, own, other }
 
-  /** Ends all other runs until this one has a slot. */
+  /** Ends all other runs until this one gets a slot. */
   async function runOf(spider: string): Promise<string> {
     const find = () => node.running.find((run) => run.spider === spider)
     await opened.until(async () => {
@@ -144,7 +144,7 @@ async function fillBoth(opened: EngineWithFakeNode) {
   }
 }
 
-/** What an owner sees of the other project, without what changes by itself, such as what logs say. */
+/** What an owner sees of the other project, except what changes by itself, such as log-based figures. */
 export async function stateOfOther(of: Client) {
   const [jobs, schedules, chains, errors, project, orders, alerts, rules, silences] = await Promise.all([
     of.jobs.list({ project: OTHER }),

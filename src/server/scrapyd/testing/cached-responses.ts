@@ -20,14 +20,14 @@ type Answers = Pick<SharedCache, 'readAnswer' | 'writeAnswer' | 'isAway'>
 
 const PROJECTS = ['shop', 'news'].map((name) => aProjectName(name))
 const QUESTIONS = ['/daemonstatus.json', '/listjobs.json', ...PROJECTS.map((one) => `/listjobs.json?project=${one}`)]
-/** As node names: each engine has its own, which is not part of what is shared. */
+/** The names of the engines' nodes, which differ but are not part of shared responses. */
 const ENGINES = ['one', 'two'] as const
 const READS = new Set(['listJobs', 'listLiveAttempts', 'listFinishedRuns', 'countByState', 'changeCursor'])
 
 /**
- * Two engines with caches on one store, against a third that keeps nothing: random changes, while answers are being
- * made and entries of the cache arrive late, out of order or never. Returns the first difference between their answers
- * when no change is under way; null: there was none.
+ * Compares two engines that share a cache on one store with a third that caches nothing. Changes happen at random while
+ * responses are being made, and cache entries arrive late, out of order or never. Returns the first difference between
+ * the responses while no change is in progress; null if there is none.
  */
 export async function findWrongAnswer(
   seed: number,
@@ -70,14 +70,14 @@ export async function findWrongAnswer(
     })
     return async (url: string) => {
       const { body, statusCode } = await app.inject({ url })
-      // The same error everywhere would compare well.
+      // If all engines returned the same error, their responses would be equal.
       if (statusCode !== 200) throw new Error(`${url} answered ${statusCode}: ${body}`)
       return body.replace(`"node_name": "${nodeName}"`, '"node_name": "…"')
     }
   }
   const engines = {
     one: await openEngine('one', slow, true, false),
-    // Another process does not receive the first one's changes.
+    // This engine stands for another process, which does not receive the changes of the first.
     two: await openEngine('two', without(slow, 'onChange'), true, true)
   }
   const reference = await openEngine('plain', without(store, 'onChange'), false, true)
@@ -131,7 +131,7 @@ export async function findWrongAnswer(
   }
 }
 
-/** Even what an engine keeps in its memory is forgotten after each call. */
+/** Forgets everything after each call, even what an engine keeps in memory. */
 function anewEachTime(parts: ScrapydCommandsParts): ScrapydCommands {
   return new Proxy(new ScrapydCommands(parts), {
     get(_target, name: keyof ScrapydCommands) {
@@ -142,7 +142,7 @@ function anewEachTime(parts: ScrapydCommandsParts): ScrapydCommands {
   })
 }
 
-/** Every read takes a while, before and after it sees the data. */
+/** Delays every read, before and after it sees the data. */
 function slowReads(store: Store, pause: () => Promise<void>): Store {
   return new Proxy(store, {
     get(target, name: keyof Store) {
@@ -162,7 +162,7 @@ function without(store: Store, name: keyof Store): Store {
   return new Proxy(store, { get: (target, asked: keyof Store) => (asked === name ? () => () => {} : target[asked]) })
 }
 
-/** Entries arrive when `deliver` says so: late, in another order, or not at all. */
+/** Holds back cache entries until `deliver`, which writes them late, in another order, or not at all. */
 function lateWrites(cache: Answers, pause: () => Promise<void>) {
   const waiting: { key: string; answer: CachedAnswer }[] = []
   return {
