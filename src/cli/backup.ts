@@ -36,7 +36,7 @@ interface Progress {
 const STANDARD = '-'
 const REPORTED_EVERY_MS = 2_000
 
-/** `scrapdeck backup FILE|-`. Throws BACKUP_FAILED and what makeBackup throws, and then leaves no file. */
+/** `scrapdeck backup FILE|-`. Throws BACKUP_FAILED and the errors of makeBackup, and in that case leaves no file. */
 export async function runBackup(
   file: string,
   { notEncrypted = false, withSecrets = false, withBlobs = false }: BackupFlags,
@@ -182,7 +182,7 @@ async function writeFile(path: string, bytes: AsyncIterable<Uint8Array>): Promis
 
 async function writeStandard(bytes: AsyncIterable<Uint8Array>): Promise<void> {
   const { stdout } = process
-  // Other readers that end early cause no failure.
+  // Other early ends of the reader are no failure.
   stdout.removeAllListeners('error').on('error', () => {})
   for await (const piece of bytes)
     await new Promise<void>((done, fail) => {

@@ -59,8 +59,8 @@ function openSession(flags: ConnectionFlags, terminal: Terminal): Session {
 }
 
 /**
- * Adds the commands that talk to a local or remote engine over /api/v1 (docs/cli.md): those of the file that has
- * `name`; or all, for the help, the completion and an unknown name.
+ * Adds the commands that talk to a local or remote engine over /api/v1 (docs/cli.md): those from the file that contains
+ * `name`; all commands for the help, the completion and an unknown name.
  */
 export async function addClientCommands(program: Command, terminal: Terminal, name: string | undefined): Promise<void> {
   const addTo =

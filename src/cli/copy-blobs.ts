@@ -43,7 +43,10 @@ function placeOf(text: string, blobsDirectory: string | null): string {
   return path === blobsDirectory ? pathToFileURL(path).href : path
 }
 
-/** An engine locks its data directory. Of other places, only those of this machine's service are known. */
+/**
+ * Refuses places in use. An engine locks its data directory; of other places, only those of this machine's service are
+ * known.
+ */
 async function refuseRunning(
   places: string[],
   { dataDirectory, s3, blobsDirectory }: Pick<ServeOptions, 'dataDirectory' | 's3' | 'blobsDirectory'>

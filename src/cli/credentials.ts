@@ -83,7 +83,7 @@ export function requireAuthority(dataDirectory: string): Authority {
   }
 }
 
-/** How programs and people trust it. */
+/** How programs and people can be made to trust the certificate. */
 export function describeAuthority({ path, fingerprint, validTo }: Authority): string {
   return `The certificate authority of this Scrapdeck, valid until ${validTo}
 SHA-256 ${fingerprint}

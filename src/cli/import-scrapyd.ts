@@ -36,7 +36,10 @@ interface StoppedScrapyd {
   address: string | null
 }
 
-/** `scrapdeck import-scrapyd`: `print` gets lines for people. Throws BAD_INPUT if nothing is found or Scrapyd runs. */
+/**
+ * `scrapdeck import-scrapyd`: `print` gets lines for people. Throws BAD_INPUT if nothing is found or Scrapyd is
+ * running.
+ */
 export async function runImport(
   directory: string,
   flags: ImportFlags,
@@ -85,7 +88,7 @@ export async function runImport(
   return counts
 }
 
-/** Locates the old data. A Scrapyd of another user can be imported if its directory or file is named. */
+/** Locates the old data. Another user's Scrapyd can be imported if its directory or file is named. */
 function findScrapyd(root: string, configFile: string | undefined): StoppedScrapyd {
   const configuration =
     configFile === undefined
@@ -138,7 +141,7 @@ function isAlive(pid: number): boolean {
   }
 }
 
-/** Drops an items storage elsewhere, because we do not write there. */
+/** Drops an items storage that is not on this machine, because the import does not write there. */
 function localOnly(directories: ServeOptions['directories']): ServeOptions['directories'] {
   const { items } = directories
   return items !== undefined && items !== null && isUrl(items) ? { ...directories, items: null } : directories

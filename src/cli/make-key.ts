@@ -25,7 +25,7 @@ export async function makeKey(path: string, place: KeyPlace | null, nowMs: numbe
   const before = await readFile(path, 'utf8').catch((error: NodeJS.ErrnoException) => {
     throw refused(`${path} cannot be read (${error.code}). Without --add, a new key file is made`)
   })
-  // Do not add a key to another kind of file.
+  // Throws for any other kind of file, so that no key is added to it.
   parseEncryptionKeys(before, path)
   const kept = before.endsWith('\n') ? before : `${before}\n`
   const draft = `${path}.${randomBytes(6).toString('hex')}`

@@ -17,7 +17,7 @@ export interface NetrcPlace {
 
 /**
  * The entry of `~/.netrc` for a host, as scrapyd-deploy finds it: the port is ignored, and `default` matches other
- * hosts. null: none. Throws if others can read the file or it cannot be parsed, rather than ignore it.
+ * hosts. null: none. Throws if others can read the file or it cannot be parsed, instead of ignoring it.
  */
 export function findInNetrc(hostname: string, { homeDirectory, environment }: NetrcPlace): NetrcEntry | null {
   const path = environment['NETRC'] || join(homeDirectory, '.netrc')

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 
-/** Only this file knows where the package's files are, relative to itself; out/service/ is as deep as src/cli/. */
+/** Only this file knows where the package's files are in relation to it; out/service/ is as deep as src/cli/. */
 const root = join(dirname(fileURLToPath(import.meta.url)), '..', '..')
 
 export const packagePaths = {
@@ -11,7 +11,7 @@ export const packagePaths = {
   /** The built UI, created by `npm run build`. */
   uiDirectory: join(root, 'out', 'renderer'),
   docsDirectory: join(root, 'docs'),
-  /** Compiled code of the last start. Not in the system's temporary directory, where others can write. */
+  /** Code compiled on the last start. Not in the system's temporary directory, where others can write. */
   compileCacheDirectory: join(root, '.cache', 'compiled')
 }
 

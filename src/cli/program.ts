@@ -57,12 +57,12 @@ interface Flags extends ServeFlags {
 const program = new Command('scrapdeck')
   .description('One queue for a fleet of Scrapyd nodes.')
   .version(readPackageVersion())
-  // --version of a subcommand is the version of a project.
+  // After a subcommand, --version names the version of a project.
   .enablePositionalOptions()
   .exitOverride()
 sayUsageErrors(program, process.argv.includes('--json'))
 
-/** The options that decide how the service runs; `config` shows their result. */
+/** The options that determine how the service runs; `config` shows their result. */
 function serviceCommand(name: string, description: string): Command {
   return program
     .command(name)
@@ -103,8 +103,7 @@ serviceCommand('serve', 'Run the headless service: the queue, the API, the Scrap
   .option('--readable-log', 'log lines for people, also where standard error is no terminal')
   .action(async (flags: Flags & { readableLog?: boolean }) => {
     const { startStoreThread } = await import('../engine/index.ts')
-    // Loading the store takes as long as everything else until it is needed. Invalid options end the process all the
-    // same.
+    // Loading the store takes as long as everything else before it is needed. Invalid options still end the process.
     const storeThread = startStoreThread()
     storeThread.unref()
     const { serve } = await import('./serve.ts')
@@ -222,7 +221,7 @@ program
     }
     const result = await runBackup(file, flags, options, progressOf())
     const text = describeBackup(file, result, options)
-    // Standard output may be the backup.
+    // Standard output may be the backup itself.
     if (file === '-') return terminal.error(flags.json === true ? `${JSON.stringify(result)}\n` : text)
     writeAnswer(flags, result, text)
   })
@@ -365,7 +364,7 @@ async function resolve(flags: Flags): Promise<ResolvedOptions> {
   return resolveServeOptions(contextOf(flags, configurationOf(flags)))
 }
 
-/** For programs that talk to the service, ignoring files in the working directory. */
+/** For programs that talk to the service; ignores files in the working directory. */
 function localServiceOf({ data, port, config }: LocalFlags): LocalService {
   const files = config === undefined ? listInstalledFiles({ homeDirectory: homedir() }) : [namedFile(config)]
   return resolveLocalService(contextOf({ data, port }, readConfiguration(files, { skipUnreadable: true })))

@@ -4,9 +4,9 @@ import pretty from 'pino-pretty'
 import { withoutSteering } from './client/terminal.ts'
 
 /**
- * One line per entry: time, level, message, fields. In this thread, because pino starts a transport thread by file
- * name, and the built service has no such file. Errors may quote a node, a spider or a client, so control characters
- * are removed.
+ * One line per entry: time, level, message, fields. Written in this thread, because pino starts a transport thread by
+ * file name, and the built service has no such file. Errors may quote a node, a spider or a client, so control
+ * characters are removed.
  */
 export function openReadableLog(sink: { write(text: string): unknown } = pino.destination(2)) {
   const destination = new Writable({

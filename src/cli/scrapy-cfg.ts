@@ -17,7 +17,7 @@ export interface DeployTarget {
   password: WrittenValue | null
   project: WrittenValue | null
   version: WrittenValue | null
-  /** The user's own files also name this address. */
+  /** Whether the user's own files also name this address. */
   isOwnAddress: boolean
 }
 
@@ -86,7 +86,10 @@ function isSameAddress(one: string, other: string): boolean {
   return origin !== undefined && origin === URL.parse(other)?.origin
 }
 
-/** Like scrapyd-deploy: [deploy] has the defaults of all targets. An empty user name overrides it (for ~/.netrc). */
+/**
+ * Like scrapyd-deploy: [deploy] has the defaults of all targets. An empty user name overrides the default, so that
+ * ~/.netrc applies.
+ */
 function textOf(sections: IniSections, section: string, key: string): string | null {
   const value = valueOf(sections, section, key) ?? valueOf(sections, 'deploy', key)
   return value === '' ? null : value

@@ -23,7 +23,7 @@ import { recordService } from '../server/service-file.ts'
 import { packagePaths, readPackageVersion } from './package-paths.ts'
 import type { RunningService, ServiceParts } from './running-service.ts'
 
-/** If an engine cannot be closed by then, only the end of its process frees what it holds. */
+/** If an engine cannot be closed within this time, only ending its process frees what it holds. */
 const CLOSE_LIMIT_MS = 15_000
 
 /**
@@ -54,7 +54,7 @@ export async function serveTogether(
   const hasLocalNode = options.localSlots !== 0 && front.port !== 0
   const hosted = hasLocalNode ? await openHostedNode(engineOptions) : null
   let endpoint: EngineEndpoint | null = null
-  // Runs after this engine stopped leading, because until then it uses the hosted node.
+  // Runs after this engine has stopped leading, because until then the engine uses the hosted node.
   starting.defer(async () => {
     await endpoint?.stop()
     await hosted?.close()
@@ -160,8 +160,8 @@ export async function serveTogether(
 }
 
 /**
- * When this engine loses its lease, work in progress fails, as it should. A failure without a receiver must not end the
- * process, which continues as a follower. Every other uncaught error still ends it.
+ * When this engine loses its lease, work in progress fails, as it should. A failure that nothing handles must not end
+ * the process, which continues as a follower. Every other uncaught error still does.
  */
 function surviveTheEndOfLeading(error: unknown, logger: Logger): void {
   const { code } = error as { code?: unknown }
@@ -175,7 +175,7 @@ const refuse: RequestHandler['handle'] = (_request, response) => {
   response.end('Scrapdeck is starting.\n')
 }
 
-/** null: it is known only after a plugin is loaded whether that stores the blobs. */
+/** null: whether a plugin stores the blobs is known only after it is loaded. */
 function blobsOf({ s3, blobsDirectory, plugins }: ServeOptions) {
   return s3 === null && blobsDirectory === null && plugins.length > 0 ? null : { s3, directory: blobsDirectory }
 }

@@ -20,10 +20,10 @@ interface ServeOutput {
 }
 
 /**
- * Runs until a signal. Prints two lines on standard output, for people and start scripts: that it is ready, and the
- * login link; for people also where the data is. The log goes to standard error: as lines for people if that is a
- * terminal or `forPeople`, else as JSON lines. `asJson`: one object instead of these lines, and the log as JSON lines.
- * `storeThread`: see startStoreThread; it loads meanwhile.
+ * Runs until a signal. Prints two lines on standard output, for people and start scripts: that the service is ready,
+ * and the login link; for people also where the data is. The log goes to standard error: as lines for people if that is
+ * a terminal or `forPeople`, otherwise as JSON lines. `asJson`: prints one object instead of these lines, and the log
+ * as JSON lines. `storeThread`: see startStoreThread; it is already loading.
  */
 export async function serve(
   options: ServeOptions,
@@ -47,7 +47,7 @@ export async function serve(
     await service.stop()
     throw error
   })
-  // A signal came first.
+  // A signal arrived first.
   if (service.isStopped()) return
   await tellSystemd(logger)
 
@@ -118,7 +118,7 @@ async function serveAlone(
   }
 }
 
-/** The first signal stops cleanly, the second at once. */
+/** The first signal stops the service cleanly, the second at once. */
 function stopOnSignal(stop: () => Promise<void>, logger: Logger): void {
   let isStopping = false
   const onSignal = (signal: NodeJS.Signals) => {

@@ -3,8 +3,8 @@ import { sentence } from '../shared/texts/errors/cli.ts'
 import { maskCredentials } from '../shared/secret-values.ts'
 
 /**
- * Variables of the environment in the values of a scrapy.cfg. scrapyd-client replaces all of them, so a foreign project
- * can have any secret sent to its own address. Here a value goes only to an address of the user.
+ * Environment variables in the values of a scrapy.cfg. scrapyd-client replaces all of them, so a foreign project can
+ * have any secret sent to its own address. Here, a value goes only to an address that belongs to the user.
  */
 type Environment = Record<string, string | undefined>
 
@@ -12,7 +12,7 @@ type Environment = Record<string, string | undefined>
 export interface WrittenValue {
   key: string
   text: string
-  /** It is in the user's own files, not only in the project's file. */
+  /** Whether it is in the user's own files, not only in the project's file. */
   isOwn: boolean
 }
 
@@ -22,8 +22,8 @@ const VARIABLE = /\$(?:(\w+)|\{([^}]*)\})/g
 const WHOLE_ADDRESS = /^\$(?:(\w+)|\{([^}]*)\})((?:\/[^$]*)?)$/
 
 /**
- * The address of a target. In a project's file it is one variable (with a path behind it) or none: a host or path made
- * of a value would reveal it. Throws BAD_INPUT, without any value.
+ * The address of a target. In a project's file, it is a single variable (with a path behind it) or contains none: a
+ * host or path built from a value would reveal that value. Throws BAD_INPUT, without any value.
  */
 export function expandAddress({ text, isOwn }: WrittenValue, environment: Environment): string {
   const known = namesIn(text, environment)

@@ -5,9 +5,9 @@ import type { Logger } from '../engine/runtime/logger.ts'
 const LIMIT_MS = 10_000
 
 /**
- * Removes the socket on which systemd waits (Type=notify) from the environment, so that no spider finds it. The result
- * reports to systemd that the service is ready; without systemd, it does nothing. Node has no sockets of this kind, so
- * systemd's own program sends the message.
+ * Removes the socket on which systemd waits (Type=notify) from the environment, so that no spider finds it. The
+ * returned function reports to systemd that the service is ready; without systemd, it does nothing. Node cannot open
+ * this kind of socket, so systemd's own program sends the message.
  */
 export function takeSystemdSocket(environment: NodeJS.ProcessEnv): (logger: Logger) => Promise<void> {
   const { NOTIFY_SOCKET: socket } = environment

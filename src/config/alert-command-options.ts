@@ -5,7 +5,7 @@ import type { EngineOptions } from '../engine/index.ts'
 export type AlertCommand = NonNullable<EngineOptions['alertCommands']>[number]
 
 const NAME = /^([A-Za-z0-9_-]{1,60})=(.+)$/
-/** A word, or a quoted text, which may contain blanks. */
+/** A word, or a quoted text, which may contain spaces. */
 const WORD = /"([^"]*)"|'([^']*)'|([^\s"']+)/g
 const WORDS_ONLY = /^(?:"[^"]*"|'[^']*'|[^\s"']+)(?:\s+(?:"[^"]*"|'[^']*'|[^\s"']+))*$/
 

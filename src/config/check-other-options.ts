@@ -6,7 +6,10 @@ import type { ConfiguredValue } from './read-files.ts'
 const SECTIONS_OF_SCRAPYD = ['scrapyd', 'cache', 'metrics']
 const KNOWN_SECTIONS = [...SECTIONS_OF_SCRAPYD, 'services', 'settings', 'scrapdeck', 'DEFAULT']
 
-/** Checks what no reader uses: options that are only explained, classes that Scrapdeck replaces, unknown names. */
+/**
+ * Checks the options that have no reader: those that are only explained, classes that Scrapdeck replaces, unknown
+ * names.
+ */
 export function checkOtherOptions(options: OptionReader): void {
   const byReason = new Map<string, Parameters<OptionReader['warnUseless']>[0]>()
   for (const row of OPTIONS) {
@@ -27,7 +30,7 @@ export function checkOtherOptions(options: OptionReader): void {
   warnOfVariables(options)
 }
 
-/** Variables of the command line, of the desktop and of its tests, which are not options of the service. */
+/** Variables used by the command line, the desktop and the tests, which are not options of the service. */
 const OTHER_VARIABLES = /^SCRAPDECK_(URL|NODE_PASSWORD|MAIN_BUNDLE|DOCS_IMAGES|SCREENS|PROPERTY_RUNS|PROPERTY_SEED)$/
 
 /**

@@ -4,7 +4,7 @@ import { NewSource, type SourceSettings } from '../shared/contract/index.ts'
 
 export type ConfiguredSource = SourceSettings & { password?: string | null }
 
-/** Id of the source created by the option `nodes`. */
+/** The id of the source that the option `nodes` creates. */
 export const NODES_SOURCE = 'configuration'
 
 const KEYS = {
@@ -85,7 +85,7 @@ function readSource(line: string, workingDirectory: string): { source: Configure
   return { source: { ...parsed.data, password: values.get('password') ?? null } }
 }
 
-/** `dns-scrapyd-crawl-svc`: from its kind and target, with only the characters allowed in ids. */
+/** `dns-scrapyd-crawl-svc`: built from its kind and target, with only the characters allowed in ids. */
 function idFor(kind: string, what: string): string {
   const letters = what.toLowerCase().replace(/[^a-z0-9]+/g, '-')
   return `${kind}-${letters.replace(/^-|-$/g, '')}`.slice(0, 40).replace(/-$/, '')

@@ -32,7 +32,7 @@ export class OptionReader {
     this.context = context
   }
 
-  /** From the flag, else a variable, else the files. Empty variables count as unset, as in Scrapyd. */
+  /** From the flag, otherwise a variable, otherwise the files. Empty variables count as unset, as in Scrapyd. */
   pick(section: OptionRow['section'], name: string): ConfiguredValue | null {
     const { environment, flags } = this.context
     const option = findOption(section, name)
@@ -56,7 +56,7 @@ export class OptionReader {
     }
   }
 
-  /** Refuses a value from a file that was only found, not named; returns whether it did. */
+  /** Refuses a value from a file that was only found, not named; returns whether it was refused. */
   refuseFound(value: ConfiguredValue, name: string): boolean {
     if (value.discoveredIn === undefined || value.text === '') return false
     this.refuse(
@@ -120,7 +120,9 @@ export class OptionReader {
     this.warnings.push(warning)
   }
 
-  /** Reports options without effect for the same reason in one line, and a variable of two options only once. */
+  /**
+   * Reports all options that have no effect for the same reason in one line, and a variable of two options only once.
+   */
   warnUseless(unused: { section: OptionRow['section']; name: string; picked: ConfiguredValue }[], why: string): void {
     const places = unused.map(({ section, name, picked: { from } }) =>
       findOption(section, name)?.variables.includes(from) ? from : `${from}: ${name}`
@@ -129,7 +131,7 @@ export class OptionReader {
     this.warn(`${each.join('; ')} ${each.length === 1 ? 'has' : 'have'} no effect: ${why}.`)
   }
 
-  /** An option that is read twice is refused once. */
+  /** An option that is read twice is reported only once. */
   refuse(picked: ConfiguredValue, why: string): void {
     const problem = `${picked.from}: ${why}`
     if (!this.problems.includes(problem)) this.problems.push(problem)

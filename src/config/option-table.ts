@@ -2,7 +2,7 @@ import type { ServeFlags } from './serve-options.ts'
 
 /**
  * Every option that Scrapdeck accepts: where it can be set and what it means here. The readers, `scrapdeck config`, the
- * notes at start and docs/configuration.md (by a test) follow this table.
+ * notes on startup and (enforced by a test) docs/configuration.md follow this table.
  */
 export interface OptionRow {
   /** Its section of the file. `variables`: only an environment variable, of a system that operators migrate from. */
@@ -24,11 +24,11 @@ export interface OptionRow {
 
 export type Meaning =
   | { kind: 'honoured' }
-  /** Accepts any value without effect; `scrapdeck config` says why. */
+  /** Accepted with any value, without effect; `scrapdeck config` says why. */
   | { kind: 'needless'; why: string }
-  /** Accepted, and explained in the log of each start: what replaces it. */
+  /** Accepted, and explained in the log on each start: what replaces it. */
   | { kind: 'noted'; why: string }
-  /** Names a Python class that Scrapdeck replaces by its own part. A known class is noted, others are refused. */
+  /** Names a Python class that Scrapdeck replaces with its own part. A known class is noted, others are refused. */
   | { kind: 'class'; standard: readonly string[]; known: RegExp; serves: string; why: string }
 
 const HONOURED: Meaning = { kind: 'honoured' }
@@ -110,7 +110,7 @@ export const OPTIONS: readonly OptionRow[] = [
     ),
     ...HARMLESS
   }),
-  // Where they have an effect, read-cache-options.ts refuses them in a file that was only found.
+  // If they have an effect, read-cache-options.ts refuses them in a file that was only found.
   row('scrapyd', 'redis_url', HARMLESS),
   ...['cache_backend', 'cache_default_ttl', 'redis_compression_threshold'].map((name) =>
     row('scrapyd', name, HARMLESS)
@@ -232,7 +232,7 @@ export const OPTIONS: readonly OptionRow[] = [
 
 const BY_NAME = new Map(OPTIONS.map((option) => [`${option.section}\n${option.name}`, option]))
 
-/** Undefined: there is no such option. */
+/** undefined: no such option exists. */
 export const findOption = (section: string, name: string): OptionRow | undefined => BY_NAME.get(`${section}\n${name}`)
 
 export const namesIn = (section: OptionRow['section']): string[] =>

@@ -39,7 +39,7 @@ export function readMetricsOptions(options: OptionReader): Pick<ServeOptions, 'm
   return { metrics }
 }
 
-/** `rate_limit_max_requests` and `rate_limit_window` if only `rate_limiting_enabled` is set. */
+/** The values of `rate_limit_max_requests` and `rate_limit_window` if only `rate_limiting_enabled` is set. */
 const ENABLED_LIMIT = { requests: 1000, windowSeconds: 60 }
 
 /** What counts as one client, and its limits. */
@@ -110,7 +110,7 @@ function readTls(options: OptionReader): ServeOptions['tls'] {
   return null
 }
 
-/** Both or none. */
+/** Either both files or none. */
 function readCertificate(options: OptionReader): { certificate: string; key: string } | null {
   const certificate = options.path('tls_certificate')
   const key = options.path('tls_key')
@@ -193,7 +193,7 @@ function readApiLimit(options: OptionReader): RateLimit | null {
   return null
 }
 
-/** Our own option, or the three of [scrapyd] that mean the same. */
+/** Our own option, or the three in [scrapyd] that mean the same. */
 function readEndpointsLimit(options: OptionReader): RateLimit | null {
   const enabled = options.pick('scrapyd', 'rate_limiting_enabled')
   const maximum = options.pick('scrapyd', 'rate_limit_max_requests')
@@ -248,7 +248,7 @@ function readCount(options: OptionReader, name: string, otherwise: number): numb
   return count
 }
 
-/** At least 1; null if it is not set, or refused. */
+/** At least 1; null if the option is not set, or was refused. */
 function countOf(options: OptionReader, picked: ConfiguredValue | null, name: string): number | null {
   if (picked === null) return null
   if (/^[1-9]\d{0,6}$/.test(picked.text.trim())) return Number(picked.text)

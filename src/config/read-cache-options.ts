@@ -53,7 +53,7 @@ function readOtherCache(options: OptionReader, own: ConfiguredValue | null): Con
   }
   if (unused.length > 0) options.warnUseless(unused, why!)
   if (why !== null) return null
-  // A backend alone is the Redis of this machine.
+  // A backend without an address means the Redis on this machine.
   if ((url ?? host) && options.refuseFound((url ?? host)!, url === null ? 'host' : 'redis_url')) return null
   const at = host?.text.includes(':') ? `[${host.text}]` : (host?.text ?? 'localhost')
   const text = url?.text ?? `redis://${at}:${port?.text ?? 6379}/${db?.text ?? 0}`

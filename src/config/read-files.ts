@@ -21,7 +21,7 @@ export interface ConfiguredValue {
   text: string
   /** `/etc/scrapyd/scrapyd.conf, line 3` */
   from: string
-  /** Set if the file was found in the working directory or above it: only some options may come from there. */
+  /** Set if the file was found in the working directory or above it: only some options may be set there. */
   discoveredIn?: string
 }
 
@@ -68,7 +68,7 @@ const userFile = (place: Pick<Place, 'homeDirectory'>): ConfigurationFile => ({
 })
 
 /**
- * Reads these files and skips missing ones, except those named on the command line. Throws BAD_INPUT with everything
+ * Reads these files and skips missing ones, except those named on the command line. Throws BAD_INPUT for everything
  * that ConfigParser would reject, and for a file that others could have changed (file-trust.ts). `skipUnreadable`: for
  * programs of users who may not read the service's configuration. `anyOwnerIn`: a directory that the operator named.
  */

@@ -43,7 +43,7 @@ export function readOwnOptions(options: OptionReader) {
     postgres: readStore(options),
     ...readBlobs(options),
     cache: readCacheOptions(options),
-    // The engine reads it: without the right key it must not start.
+    // The engine reads the file: without the right key it must not start.
     secretKeyFile: options.path('secret_key_file', 'secret.key in the data directory'),
     encryption: readEncryption(options),
     pythonPath: python?.text || null,
@@ -146,7 +146,7 @@ function readAlertCommands(options: OptionReader): AlertCommand[] {
   return commands
 }
 
-/** Absolute paths, so that it is clear which files an admin of the fleet may use. */
+/** Absolute paths, to make it clear which files an admin of the fleet may use. */
 function readClusterCredentials(options: OptionReader): string[] {
   const picked = options.pick('scrapdeck', 'cluster_credential_directories')
   const lines = (picked?.text ?? '').split('\n').map((line) => line.trim())
@@ -191,14 +191,14 @@ function readDiscovery(options: OptionReader): ConfiguredSource[] {
   const lines = (nodes?.text ?? '').split('\n').filter((line) => line.trim() !== '')
   const { sources, problems: wrong } = readSources(discover?.text ?? '', options.context.workingDirectory)
   for (const problem of wrong) options.refuse(discover!, problem)
-  // Only their number: sources may contain passwords.
+  // Only their number is shown: sources may contain passwords.
   options.list('scrapdeck', 'nodes', lines.length === 0 ? '' : `${lines.length} listed`, nodes)
   options.list('scrapdeck', 'discover', sources.map(({ id }) => id).join(', '), discover)
   const listed = lines.length === 0 ? readScrapydUrl(options) : nodesSource(lines.join('\n'))
   return [...(listed === null ? [] : [listed]), ...sources]
 }
 
-/** The Scrapyd to which a crawl scheduler sends everything. It becomes a node, unless it is this service itself. */
+/** The Scrapyd to which a crawl scheduler sends all its jobs. It becomes a node, unless it is this service itself. */
 function readScrapydUrl(options: OptionReader): ConfiguredSource | null {
   const picked = options.pick('variables', 'SCRAPYD_URL')
   if (picked === null) return null

@@ -81,7 +81,7 @@ function readCredentials(options: OptionReader): ServeOptions['credentials'] {
   return isNamed && hasPassword ? { username: username.text, password: password.text } : null
 }
 
-/** The password as containers get it: the first line of a file, so that no variable contains it. */
+/** The password in the form that containers get: the first line of a file, so that no variable contains it. */
 function fromFile(options: OptionReader): ConfiguredValue | null {
   const file = options.pick('scrapdeck', 'password_file')
   options.list('scrapdeck', 'password_file', file?.text ?? '', file)
@@ -208,7 +208,7 @@ function readWhole(options: OptionReader, name: string, absent: string): number 
   return value
 }
 
-/** `items_dir` can be a URL of a storage elsewhere. `file:` URLs are converted to paths, as in Scrapyd. */
+/** `items_dir` can be the URL of a storage on another machine. `file:` URLs are converted to paths, as in Scrapyd. */
 export function localPath(text: string, workingDirectory: string, mayBeUrl: boolean): string {
   if (mayBeUrl && /^file:\/\//i.test(text)) return fileURLToPath(text)
   return mayBeUrl && isUrl(text) ? text : resolvePath(workingDirectory, text)

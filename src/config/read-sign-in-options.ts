@@ -175,8 +175,8 @@ function readClaims(options: OptionReader, kind: 'oidc' | 'jwt'): [name: string,
 }
 
 /**
- * One `GROUP = ROLE`, `GROUP = ROLE in PROJECT` or `GROUP = ROLE of nodes TAG` in each line, or between semicolons. The
- * last `=` separates, because names of directories contain some.
+ * One `GROUP = ROLE`, `GROUP = ROLE in PROJECT` or `GROUP = ROLE of nodes TAG` per line, or separated by semicolons.
+ * The last `=` separates group and role, because directory names contain some.
  */
 function readRoles(options: OptionReader, name: string): GroupRoles {
   const picked = options.pick('scrapdeck', name)
@@ -210,7 +210,7 @@ type GivenRole =
 const FORMS = '"scrapers = operator", "shop team = deployer in shop" or "eu ops = admin of nodes eu"'
 const WHICH = `Roles are ${ROLES.join(', ')} and custom ones; in one project, ${PROJECT_ROLES.join(', ')} and custom ones; of nodes with one tag, ${NODE_GROUP_ROLES.join(', ')}.`
 
-/** A text says why the line is invalid. */
+/** If the line is invalid, returns the reason as text. */
 function readGivenRole(text: string): GivenRole | string {
   const [, role = '', word, place = ''] = /^(.*?)(?:\s+(in|of\s+nodes)\s+(.+))?$/.exec(text) ?? []
   if (word === undefined) return isRole(role) ? { of: 'everywhere', role } : WHICH

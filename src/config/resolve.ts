@@ -45,7 +45,7 @@ const OTHER_VARIABLES = [
 ]
 
 /**
- * Every file with a secret of this service, also if a flag or a variable overrides the option that names it, because
+ * Every file with a secret of this service, even if a flag or a variable overrides the option that names it, because
  * the file still holds that secret. Includes configuration files, which may contain passwords.
  */
 function listSecretFiles({ flags, environment, configuration, workingDirectory }: OptionContext): string[] {
@@ -59,7 +59,7 @@ function listSecretFiles({ flags, environment, configuration, workingDirectory }
   return [...new Set(given.map((path) => resolvePath(workingDirectory, path)))]
 }
 
-/** A value that cannot be resolved is refused where its option is read, unless it is overridden. */
+/** An unresolvable value is refused where its option is read, unless it is overridden. */
 function readIfPossible(configuration: Configuration, section: OptionRow['section'], name: string): string | undefined {
   try {
     return configuration.get(section, name)?.text

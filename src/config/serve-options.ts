@@ -32,7 +32,7 @@ export interface ServeOptions {
   isPortNamed: boolean
   unixSocketPath: string | null
   credentials: { username: string; password: string } | null
-  /** Applies at every start; null: the number set before, else `configuredSlots`, else one per CPU. */
+  /** Applies on every start; null: the number set before, otherwise `configuredSlots`, otherwise one per CPU. */
   localSlots: number | null
   /** From a file (`local_slots`, `max_proc`): adopted when the value in the file changes. */
   configuredSlots: number | null
@@ -41,7 +41,7 @@ export interface ServeOptions {
   sshProgram: string | null
   /** null: SQLite in the data directory. */
   postgres: PostgresAddress | null
-  /** null: created in the data directory at the first start. */
+  /** null: created in the data directory on the first start. */
   secretKeyFile: string | null
   /** null: stored files are not encrypted. */
   encryption: EncryptionOptions | null
@@ -102,7 +102,7 @@ export interface ServeOptions {
   tls: { files: { certificate: string; key: string } | 'self-made'; clientAuthority: string | null } | null
   /** Plain HTTP on this port is redirected to HTTPS; null: none. */
   redirectPort: number | null
-  /** A proxy in front of it speaks TLS with the clients. */
+  /** A proxy in front of the service speaks TLS with the clients. */
   behindProxy: boolean
   /** The operator accepts that passwords travel unencrypted. */
   allowPlainHttp: boolean

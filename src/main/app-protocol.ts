@@ -57,7 +57,7 @@ async function answer(rendererDirectory: string, request: Request): Promise<Resp
       }
     })
   } catch (error) {
-    // A missing file gets a 404; other errors (a broken disk) are not hidden.
+    // A missing file gets a 404; other errors (such as a broken disk) are not hidden.
     if ((error as NodeJS.ErrnoException).code === 'ENOENT') return new Response(null, { status: 404 })
     throw error
   }

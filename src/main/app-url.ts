@@ -26,7 +26,7 @@ function decodePath(pathname: string): string | null {
   try {
     return decodeURIComponent(pathname)
   } catch {
-    // Broken percent-encoding: none of our files.
+    // The percent-encoding is broken, so this is none of our files.
     return null
   }
 }

@@ -35,7 +35,7 @@ export interface EngineHost {
   stop(): Promise<void>
 }
 
-// 6801 to 6809 are left to Scrapyds on this machine, such as those of the demo.
+// 6801 to 6809 are left to Scrapyds on this machine, such as the demo's.
 const OTHER_PORTS = Array.from({ length: 90 }, (_, index) => 6810 + index)
 
 /** Starts the engine and its HTTP server, so that scrapyd-deploy, curl and browsers also work with the desktop app. */
@@ -88,7 +88,7 @@ export async function startEngineHost(options: EngineHostOptions): Promise<Engin
   }
 }
 
-/** If its port is taken (by a Scrapyd, say), uses one of the next, so that the address stays easy to guess. */
+/** If the port is taken (by a Scrapyd, say), uses one of the next ones, so that the address stays easy to guess. */
 async function listenOnFreePort(options: ListenOptions & { port: number }): Promise<Service> {
   for (const port of [options.port, ...OTHER_PORTS]) {
     try {

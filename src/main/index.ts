@@ -53,7 +53,7 @@ function startDesktop(): void {
   let tray: FleetTray | null = null
   const notifications = createNotifications((view) => window.open(view))
 
-  // Each of these can happen before the app can open windows.
+  // Each of these can happen before the app is able to open windows.
   const show = (link: string | null) => void app.whenReady().then(() => window.open(viewOfLink(link)))
   app.on('second-instance', (_event, argv) => show(findDeepLink(argv)))
   app.on('open-url', (event, link) => {
@@ -143,7 +143,7 @@ function startDesktop(): void {
     serveApp(rendererDirectory)
     openWires(host, remote)
     installMenu(() => window.open())
-    // The window opens while the engine opens its store; first calls wait in the wire.
+    // The window opens while the engine opens its store; the first calls wait in the wire.
     window.open(viewOfLink(findDeepLink(process.argv)))
     const icons = join(resourcesDirectory, 'icons')
     tray = openTray(
@@ -173,7 +173,7 @@ function viewOfLink(link: string | null): string {
   return jobId === null ? '' : `#/jobs?job=${jobId}`
 }
 
-/** The application menu. Its editing roles matter: without them, macOS has no copy and paste in text fields. */
+/** The application menu. Its editing roles matter: without them, copy and paste do not work in text fields on macOS. */
 function installMenu(openWindow: () => void): void {
   const first: MenuItemConstructorOptions = {
     label: app.name,

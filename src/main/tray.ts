@@ -37,7 +37,7 @@ export function openTray(icons: { usual: string; alert: string }, actions: TrayA
     shown = key
     tray.setImage(total === 0 ? usual : alert)
     tray.setToolTip(texts.tooltip(summary))
-    // Only some systems show it on the app's icon.
+    // Only some systems show the number on the app's icon.
     app.setBadgeCount(total)
     tray.setContextMenu(
       Menu.buildFromTemplate([

@@ -82,7 +82,7 @@ async function writeState(path: string, state: WindowState): Promise<void> {
     await writeFile(`${path}.new`, JSON.stringify(state))
     await rename(`${path}.new`, path)
   } catch (error) {
-    // Not worth bothering users with, but developers should see why.
+    // Not worth bothering users with, but developers should see the reason.
     console.warn('The window position could not be saved:', error)
   }
 }

@@ -1,7 +1,7 @@
 /** The subject of an alert. It determines the alert's labels, and what inhibits the alert. */
 export type AlertSubject = 'spider' | 'job' | 'error' | 'schedule' | 'node' | 'service'
 
-/** `yes_no`: a condition that holds or not; the rule sets for how long. Otherwise the figure's unit. */
+/** `yes_no`: a condition that holds or does not; the rule sets for how long. Otherwise the figure's unit. */
 export type AlertUnit = 'yes_no' | 'runs' | 'items' | 'errors' | 'jobs' | 'percent' | 'hours' | 'days'
 
 interface Watch {
@@ -178,6 +178,6 @@ export const ALERT_SEVERITIES = ['info', 'warning', 'critical'] as const
 /** 0: the least severe. */
 export const rankOf = (severity: (typeof ALERT_SEVERITIES)[number]): number => ALERT_SEVERITIES.indexOf(severity)
 
-/** Whether an alert fires, is not muted, and waits for a user to acknowledge it. */
+/** Whether an alert is firing, is not muted, and waits for a user to acknowledge it. */
 export const needsSomebody = (alert: { state: string; acknowledged: unknown; muted: unknown }): boolean =>
   alert.state === 'firing' && alert.acknowledged === null && alert.muted === null

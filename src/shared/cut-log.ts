@@ -5,7 +5,7 @@ export function keptBytesOfCutLog(
   timeline: readonly Pick<Transition, 'attemptNumber' | 'evidence'>[],
   attemptNumber: AttemptNumber | undefined
 ): number | null {
-  // A run that was lost and found again may still get its whole log, so its newest entry decides.
+  // A run that was lost and found again may still get its whole log, so the newest entry applies.
   const newest = timeline.findLast(
     (each) => each.attemptNumber === attemptNumber && ('logBytes' in each.evidence || 'logKeptBytes' in each.evidence)
   )

@@ -130,7 +130,7 @@ export class ScrapdeckError extends Error {
   readonly code: ErrorCode
   readonly data: Readonly<Record<string, unknown>>
 
-  /** A sentence of the catalogue is sent as `data.text`: a client renders it in its own language. */
+  /** A sentence from the catalogue is also sent as `data.text`, so that a client can render it in its own language. */
   constructor(
     code: ErrorCode,
     message: string | Sentence,
@@ -142,7 +142,7 @@ export class ScrapdeckError extends Error {
   }
 }
 
-/** Without a code: whether it is any error of ours. */
+/** Without a code: whether it is any ScrapdeckError. */
 export function isScrapdeckError(error: unknown, code?: ErrorCode): error is ScrapdeckError {
   return error instanceof ScrapdeckError && (code === undefined || error.code === code)
 }

@@ -78,8 +78,8 @@ export function parseIni(text: string): ParsedIni {
 }
 
 /**
- * A value with `%(name)s` replaced by the named value (from its section, else DEFAULT) and `%%` by `%`. Null if there
- * is no such value. Throws an Error that explains what ConfigParser would reject.
+ * A value with `%(name)s` replaced with the named value (from its section, otherwise DEFAULT) and `%%` with `%`. Null
+ * if there is no such value. Throws an Error that explains what ConfigParser would reject.
  */
 export function resolveIniValue(sections: IniSections, section: string, key: string): string | null {
   const find = (name: string) => sections.get(section)?.get(name) ?? sections.get(DEFAULT_SECTION)?.get(name) ?? null

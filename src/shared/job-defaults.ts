@@ -14,7 +14,7 @@ type JobParts = Pick<Job, (typeof VALUES)[number] | 'secretNames' | 'priority' |
 type Defaults = Pick<ProjectSettings, 'defaults' | 'spiderDefaults'>
 type WithSecrets = Pick<JobDefaults, 'args' | 'settings' | 'env' | 'secretNames'>
 
-/** The spider's defaults over those of its project. Null: there are none. */
+/** The spider's defaults merged over those of its project. Null: there are none. */
 export function defaultsOf(settings: Defaults, spider: string): JobDefaults | null {
   return mergeDefaults(settings.defaults, spiderDefaultsOf(settings, spider))
 }
@@ -25,8 +25,8 @@ export function spiderDefaultsOf({ spiderDefaults }: Defaults, spider: string): 
 }
 
 /**
- * The defaults of a spider over those of its project. Decrypt both before: merged, they no longer show which values are
- * encrypted. A name that is secret in one of them is secret in the result, whichever value it has.
+ * Merges the defaults of a spider over those of its project. Decrypt both before: once merged, they no longer show
+ * which values are encrypted. A name that is secret in either is secret in the result, whichever value it has.
  */
 export function mergeDefaults(ofProject: JobDefaults, ofSpider: JobDefaults | null): JobDefaults | null {
   if (ofSpider === null) return isEmpty(ofProject) ? null : ofProject
@@ -84,7 +84,7 @@ export function takenDefaults(order: RunItem, completed: RunItem): TakenDefaults
   return { ...(fromDefaults.length > 0 && { fromDefaults }), ...(left.length > 0 && { withoutDefaults: [...left] }) }
 }
 
-/** The same, as recorded when the job was ordered or its order changed, without later changes by an operator. */
+/** The same, as recorded when the job was ordered or its order changed; ignores later changes by an operator. */
 export function readTaken(timeline: readonly Transition[]): TakenDefaults {
   const { fromDefaults, withoutDefaults } = orderEntry(timeline)?.evidence ?? {}
   const taken = new Set(Array.isArray(fromDefaults) ? fromDefaults.map(String) : [])
@@ -149,7 +149,9 @@ function takenPaths(order: RunItem, completed: RunItem): string[] {
   return paths
 }
 
-/** Without duplicates. An order of several spiders may also omit names that only another spider has. */
+/**
+ * The omitted names without duplicates. An order of several spiders may also omit names that only another spider has.
+ */
 function leftOut(names: readonly string[], defaults: JobDefaults | null): Set<string> {
   if (names.includes('*')) return new Set(['*'])
   const isDefault = (name: string) => defaults !== null && VALUES.some((kind) => Object.hasOwn(defaults[kind], name))

@@ -20,12 +20,12 @@ const ERROR_WORD = /(?:^|[\s[|])(?:ERROR|CRITICAL)(?:[\s\]:|]|$)/
 const LINES_TO_LEARN_FROM = 500
 const MAX_LINE = 131_072
 
-/** From some lines of a text, which may be the end of a log. */
+/** The format that some lines of a log show; they may be its end. */
 export function formatOf(log: string): HeadFormat {
   return findHeadFormat(linesOf(log, LINES_TO_LEARN_FROM))
 }
 
-/** Without line ends; longer ones are cut. */
+/** The lines without their line ends; longer ones are cut. */
 function* linesOf(text: string, atMost = Number.POSITIVE_INFINITY): Generator<string> {
   let at = 0
   for (let count = 0; at < text.length && count < atMost; count++) {

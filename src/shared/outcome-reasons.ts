@@ -12,7 +12,7 @@ export interface OutcomeReason {
 
 type Entry = readonly [reason: string | RegExp, label: string, zyte: string | null, text: string]
 
-/** The first that matches. */
+/** The first entry that matches applies. */
 const REASONS: readonly Entry[] = [
   ['finished', 'Finished', 'finished', 'The spider did all its work and closed. It may have logged errors.'],
   ['closespider_itemcount', 'Item limit', 'closespider_itemcount', 'CLOSESPIDER_ITEMCOUNT was reached: enough items.'],

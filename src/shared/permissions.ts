@@ -6,7 +6,7 @@ export type PermissionGroup = 'jobs' | 'projects' | 'nodes' | 'service'
 interface PermissionTexts {
   group: PermissionGroup
   scope: Scope
-  /** After "may": read, run jobs. */
+  /** Follows "may": read, run jobs. */
   label: string
   /** What it allows, as a sentence. */
   text: string
@@ -14,7 +14,7 @@ interface PermissionTexts {
 
 /**
  * All permissions, in the words of operators. Each operation of the contract names those that it needs
- * (contract/operation.ts), and each role is a set of them (roles.ts). Sets are stored by name, so their order may
+ * (contract/operation.ts), and each role is a set of them (roles.ts). Sets are stored as names, so the order here may
  * change.
  */
 const TEXTS = {

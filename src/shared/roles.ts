@@ -13,7 +13,7 @@ import {
 export const ROLES = ['viewer', 'operator', 'deployer', 'admin', 'owner'] as const
 export type Role = (typeof ROLES)[number]
 
-/** What each adds to the previous ones; an owner has all permissions. */
+/** What each role adds to the previous ones; an owner has all permissions. */
 const ADDED: Record<Exclude<Role, 'owner'>, readonly Permission[]> = {
   viewer: ['read'],
   operator: [
@@ -52,7 +52,7 @@ export const roleOf = (set: Permissions): Role | null => ROLES.find((role) => RO
 export const isBuiltInRole = (name: string): name is Role => ROLES.some((one) => one === name)
 export const isProjectRole = (name: string): name is ProjectRole => PROJECT_ROLES.some((one) => one === name)
 
-/** No permissions if there is no built-in role of this name. */
+/** No permissions if no built-in role has this name. */
 export const permissionsOfRole = (name: string): Permissions =>
   Object.hasOwn(ROLE_PERMISSIONS, name) ? ROLE_PERMISSIONS[name as Role] : NONE
 

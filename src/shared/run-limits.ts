@@ -6,7 +6,7 @@ export type CancelWaitsMs = readonly [number, number, number]
 export const CANCEL_WAITS_MS: CancelWaitsMs = [600_000, 15_000, 15_000]
 const FIRST_WAIT_WITHOUT_CANCEL_MS = 30_000
 
-/** Waits for a run that must end without a cancel: it exceeded a limit, or now runs elsewhere. */
+/** The waits for a run that must end without a cancel: it exceeded a limit, or now runs elsewhere. */
 export function limitWaitsOf([first, second, last]: CancelWaitsMs): CancelWaitsMs {
   return [Math.min(first, FIRST_WAIT_WITHOUT_CANCEL_MS), second, last]
 }

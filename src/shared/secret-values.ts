@@ -54,7 +54,7 @@ export function secretValues({ settings, args, env, argSets = [], matrix = {}, s
 
 /** All of our tokens begin like this, and no password does, so that scanners of leaked secrets find them. */
 export const TOKEN_PREFIX = 'sdk_'
-/** Any token at the beginning of a text; elsewhere only those that are long enough to be valid. */
+/** Any token at the beginning of a text; elsewhere, only tokens long enough to be valid. */
 const OUR_TOKENS = new RegExp(`^\\s*${TOKEN_PREFIX}\\S*|${TOKEN_PREFIX}[\\w-]{12,}\\S*`, 'gi')
 const SIGNED_TOKENS = /eyJ[\w-]{10,}\.[\w-]{10,}\S*/g
 const CREDENTIALS = /\b(bearer|basic)[\s:=]+[^\s"',;]+/gi

@@ -7,7 +7,9 @@
 export const SIGN_IN_CLIENTS = { cli: 'Command line', desktop: 'Desktop app' } as const
 export type SignInClient = keyof typeof SIGN_IN_CLIENTS
 
-/** Below the service's address: where a program begins a sign-in with a typed code, and where it gets its token. */
+/**
+ * Paths below the service's address: where a program begins a sign-in with a typed code, and where it gets its token.
+ */
 export const DEVICE_PATH = '/ui/login/device'
 export const TOKEN_PATH = '/ui/login/token'
 /** How often a program checks whether its code was typed. */
@@ -37,7 +39,7 @@ export function readUserCode(typed: string): string | null {
 export const showUserCode = (code: string): string => `${code.slice(0, 4)}-${code.slice(4)}`
 
 const NAME_MAX = 100
-/** For the list of tokens: the program, its computer, and its account there. */
+/** The name in the list of tokens: the program, its computer, and its account there. */
 export function nameOfSignIn({ client, host, user }: { client: SignInClient; host: string; user: string }): string {
   return `${SIGN_IN_CLIENTS[client]} on ${host}${user === '' ? '' : ` (${user})`}`.slice(0, NAME_MAX)
 }

@@ -1,18 +1,22 @@
 /** The target of `ssh`. null values come from the user's ~/.ssh/config, where `host` may be an alias. */
 export interface SshHost {
   user: string | null
-  /** A name, an IPv4 address, or an IPv6 address without brackets. As entered: ssh compares aliases by case. */
+  /**
+   * A name, an IPv4 address, or an IPv6 address without brackets. Kept as entered, because ssh compares aliases
+   * case-sensitively.
+   */
   host: string
   port: number | null
 }
 
-/** The two parts of `ssh://[user@]host[:port]/ADDRESS`: the address is the node's, as seen from the SSH host. */
+/** The two parts of `ssh://[user@]host[:port]/ADDRESS`: the address belongs to the node, as seen from the SSH host. */
 export interface SshAddress {
   ssh: SshHost
   inner: string
 }
 
-// Each of these becomes an argument of ssh, and may be a %-token or whitespace in a command of its configuration.
+// Each of these becomes an argument of ssh. In a command of ssh's configuration, it could act as a %-token or
+// whitespace.
 const USER = /^[a-z0-9_][a-z0-9_.+-]{0,63}$/i
 const NAME = /^[a-z0-9_]([a-z0-9_.-]{0,251}[a-z0-9_])?$/i
 const IPV6 = /^\[([0-9a-f:]{2,39}(:\d{1,3}(\.\d{1,3}){3})?)\]$/i

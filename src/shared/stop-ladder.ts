@@ -10,7 +10,7 @@ import type { CancelWaitsMs } from './run-limits.ts'
  * remote Scrapyd signals only the Python process and notices its end at its next poll.
  */
 const SIGNALS = ['INT', 'INT', 'KILL'] as const
-/** All later steps repeat it. */
+/** All later steps repeat this one. */
 export const LAST_STEP = SIGNALS.length - 1
 
 export function signalOfStep(step: number): 'INT' | 'KILL' {

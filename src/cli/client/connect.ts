@@ -203,7 +203,7 @@ function passwordOf(flags: ConnectionFlags, terminal: Terminal): string | undefi
   }
 }
 
-/** Without a trailing slash and without credentials. */
+/** The URL without a trailing slash and without credentials. */
 export const baseOf = (url: URL): string => `${url.origin}${url.pathname.replace(/\/+$/, '')}`
 
 export function readUrl(text: string): URL {
@@ -290,7 +290,7 @@ function checkAnswer({ status, type, text }: Answer, address: Address): void {
   const { url } = address
   if (status >= 200 && status < 300 && !type.includes('html')) return
   const body: unknown = type.includes('json') ? JSON.parse(text) : null
-  // Errors of Scrapdeck have codes.
+  // Scrapdeck's errors have codes.
   if (typeof body === 'object' && body !== null && 'code' in body) {
     if (body.code === 'UNAUTHORIZED') throw unauthorized(address, body as { data?: unknown })
     return
@@ -336,7 +336,7 @@ function unreachable({ url }: Pick<Address, 'url'>, error: unknown): CommandEnd 
   )
 }
 
-/** The API's names of fields that users give as flags. */
+/** The flags for fields that the API's messages name. */
 const FLAGS: [RegExp, string][] = [
   [/\bgiveUpAfterSeconds\b/g, '--give-up-after (in seconds)'],
   [/\b(timing\.)?rules\.\d+\.everySeconds\b/g, '--every (in seconds)'],

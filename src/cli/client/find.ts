@@ -11,8 +11,8 @@ import type { Session } from './session.ts'
 
 /**
  * Acts on jobs that are named by their id, 8 or more of its last digits (the short form), 10 or more of its first, or
- * the jobid that a client chose. 32 digits are an id; if there is no such job, they are searched as a jobid, because
- * some clients choose such jobids. The act must do nothing if it fails with JOB_NOT_FOUND, because it is then repeated.
+ * the jobid that a client chose. 32 digits are taken as an id; if no job has it, as a jobid, because some clients
+ * choose such jobids. If `act` fails with JOB_NOT_FOUND, it must have done nothing, because it is then repeated.
  */
 export async function withJobs<Result>(
   client: Client,
@@ -48,7 +48,7 @@ async function findJobId(client: Client, text: string): Promise<JobId> {
 }
 
 /**
- * Finds one by its id, or a short form of it; null: there is none. If there are several, ends the command and lists
+ * Finds a thing by its id or a short form of it; null: there is none. If several match, ends the command and lists
  * them.
  */
 export function pickById<Thing extends { id: string }>(

@@ -14,7 +14,7 @@ import { routes } from './routes.ts'
 
 type StandardRequest = Parameters<StandardLinkClient<ClientContext>['call']>[0]
 
-/** A request that can be sent more than once. */
+/** A request in a form that can be sent more than once. */
 export interface RestCall {
   method: string
   url: URL
@@ -34,7 +34,7 @@ export interface Answer {
 
 const SOCKET = 'unix:'
 const EVENTS = 'text/event-stream'
-/** Event streams have a comment every few seconds, and all other responses begin sooner than this. */
+/** Event streams send a comment every few seconds, and all other responses begin sooner than this. */
 const SILENT_MS = 300_000
 
 /** The URL under which a service is addressed. On a Unix socket, the host has no meaning. */

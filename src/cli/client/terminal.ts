@@ -1,4 +1,4 @@
-/** Everything that a command uses of the machine. Injected, so that tests can run commands in their own process. */
+/** Everything that a command uses on the machine. Injected, so that tests can run commands in their own process. */
 export interface Terminal {
   out(text: string): void
   error(text: string): void
@@ -20,7 +20,7 @@ export interface Terminal {
 }
 
 export interface LocalService {
-  /** The port on which it would listen; null: not on TCP. */
+  /** The port on which the service would listen; null: not on TCP. */
   port: number | null
   dataDirectory: string
 }

@@ -22,7 +22,7 @@ export function moment(text: string): number {
   throw new InvalidArgumentError('Write a time such as 2026-12-24T18:00 or 2026-12-24T18:00:00+01:00.')
 }
 
-/** The same in this zone, unless it has an offset. */
+/** The same in the given zone, unless the text has an offset. */
 export function momentIn(zone: string | undefined, text: string): number {
   const atMs = readMoment(text, zone)
   if (atMs !== null) return atMs

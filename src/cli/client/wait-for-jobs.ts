@@ -9,12 +9,12 @@ import { whyOf } from './why.ts'
 const WAIT_MS = 1_000
 /** Consecutive polls without a response. */
 const MOST_MISSED = 120
-/** Unchanged reasons are repeated at this interval, so that a log of the command shows that it still waits. */
+/** An unchanged reason is repeated at this interval, so that a log of the command shows that it is still waiting. */
 const REPEAT_MS = 60_000
 
 /**
- * Waits until the jobs have ended and prints each; on standard error, prints why others wait. Ends with badOutcome
- * unless all succeeded, with timedOut if some are left after `timeoutMs`.
+ * Waits until the jobs have ended and prints each; on standard error, prints why the others wait. Ends with badOutcome
+ * unless all succeeded, with timedOut if some have not ended after `timeoutMs`.
  */
 export async function waitForJobs(
   session: Session,
@@ -52,10 +52,10 @@ function inBrackets({ reason, killingLine }: JobProgress): string {
   return words.length === 0 ? '' : ` (${words.join(': ')})`
 }
 
-/** Until then, a job that was just queued has no reason to wait yet. */
+/** A job that was just queued has no reason to wait before this time. */
 const SETTLED_AFTER_MS = 2_000
 
-/** How long it has run or waited. When it was sent is not known here. */
+/** How long the job has run or waited. When it was sent is not known here. */
 function ageOf({ status, queuedAtMs, startedAtMs }: JobProgress, nowMs: number): string {
   if (status === 'starting') return ` (queued ${formatAge(nowMs - queuedAtMs)} ago)`
   return ` for ${formatAge(nowMs - (startedAtMs ?? queuedAtMs))}`

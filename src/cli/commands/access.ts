@@ -155,7 +155,7 @@ function addTokens(add: ClientCommands['add'], nowMs: () => number): void {
   })
 }
 
-/** Also lists permissions if the role is custom or limited, because its name alone says little. */
+/** Also lists the permissions of a custom or limited role, because its name alone says little. */
 function describeMe({ role, everywhere, projects, nodeGroups = {}, permissions }: Me): string {
   const each = Object.keys(projects).map(
     (name) =>
@@ -166,7 +166,7 @@ function describeMe({ role, everywhere, projects, nodeGroups = {}, permissions }
   return [...all, ...each, ...(ofNodes === '' ? [] : [ofNodes])].join(', ')
 }
 
-/** The equal built-in role, else the name of the role, else its permissions. */
+/** The built-in role with the same permissions, otherwise the name of the role, otherwise its permissions. */
 const placeWords = (role: string, builtIn: Role, names: readonly string[]): string =>
   permissionsOfRole(builtIn) === permissionsOf(names) ? builtIn : isBuiltInRole(role) ? names.join(' + ') : role
 
@@ -198,7 +198,7 @@ function addSessions(add: ClientCommands['add'], nowMs: () => number): void {
   })
 }
 
-/** The digits shown of an id, which is too long to type. */
+/** How many digits of an id are shown: a whole id is too long to type. */
 const SHOWN_OF_ID = 12
 
 function listedSessions(sessions: Session[], nowMs: number): string {
@@ -215,7 +215,10 @@ function listedSessions(sessions: Session[], nowMs: number): string {
 const tokensOf = async (client: Client, id: User['id']): Promise<AccessToken[]> =>
   (await client.tokens.list()).tokens.filter(({ userId }) => userId === id)
 
-/** Tokens and passkeys that stay valid besides the new password: a user of the former one may have created them. */
+/**
+ * Tokens and passkeys that remain valid after a password change: someone who knew the old password may have created
+ * them.
+ */
 function whatStillWorks(tokens: number, passkeys: number): string {
   const line = (count: number, noun: string, act: string) =>
     count === 0

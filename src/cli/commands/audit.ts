@@ -157,7 +157,7 @@ function targetsOf({ targets, moreTargets, changes }: AuditEntry): string {
   return [...shown, ...(more > 0 ? [`${more} more`] : [])].join(', ')
 }
 
-/** Without a head: a file that was cut off at its end cannot be distinguished from one that was exported earlier. */
+/** Without a head: a file with a missing end cannot be distinguished from one that was exported earlier. */
 async function verifyFile(path: string, expect: string | null): Promise<Omit<AuditCheck, 'head'>> {
   const check = new ChainCheck(null, expect)
   let line = 0

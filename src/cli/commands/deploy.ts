@@ -111,7 +111,7 @@ async function listDeployed(client: Client, { flags, print }: Session, name: str
   print({ projects }, () => table(['project', 'version', 'nodes'], rows, 'Nothing is deployed.'))
 }
 
-/** Like scrapyd-deploy: `[deploy]` without a name, unless another address was given. */
+/** Chooses a target like scrapyd-deploy: `[deploy]` without a name, unless another address was given. */
 function chooseTarget(targets: DeployTarget[], flags: DeployFlags, terminal: Terminal): DeployTarget | null {
   const isAddressed = flags.url !== undefined || Boolean(terminal.environment['SCRAPDECK_URL'])
   const name = flags.target ?? 'default'
@@ -155,8 +155,8 @@ function addressOf({ url }: DeployTarget, { environment }: Terminal, flags: Depl
 }
 
 /**
- * Credentials come from the flags, else scrapy.cfg, else ~/.netrc, as in scrapyd-deploy. Those of a target are sent
- * only to that target, those of variables only to the address they belong to.
+ * Credentials come from the flags, otherwise from scrapy.cfg, otherwise from ~/.netrc, as in scrapyd-deploy. A target's
+ * own are sent only to that target, those of variables only to the address they belong to.
  */
 function connectToTarget(target: DeployTarget, flags: DeployFlags, terminal: Terminal): Client {
   const { username, password, isOwnAddress } = target
@@ -177,7 +177,7 @@ function connectToTarget(target: DeployTarget, flags: DeployFlags, terminal: Ter
   )
 }
 
-/** A password in the user's own files is for the address in them, not for one that a project names. */
+/** A password in the user's own files is meant for the address in them, not for one that a project names. */
 function passwordIsForAnother({ name, url }: DeployTarget): CommandEnd {
   const section = name === 'default' ? 'deploy' : `deploy:${name}`
   const address = withoutCredentials(url?.text ?? '')
@@ -187,7 +187,7 @@ function passwordIsForAnother({ name, url }: DeployTarget): CommandEnd {
   )
 }
 
-/** For writing an address into a file. A variable stays one. */
+/** The address as it may be written into a file. A variable remains a variable. */
 function withoutCredentials(text: string): string {
   const url = URL.parse(text)
   return url === null || `${url.username}${url.password}` === '' ? maskCredentials(text) : baseOf(url)
@@ -235,7 +235,7 @@ function withNextStep(error: unknown): unknown {
   return new ScrapdeckError('EGG_IMPORT_FAILED', `${error.message}\n${next}`, { data, cause: error })
 }
 
-/** Warns about an upload that cannot run as it is. */
+/** Warns about an upload that cannot run in its current state. */
 async function tellUnusable(client: Client, { spiders }: Uploaded, terminal: Terminal): Promise<void> {
   if (spiders?.length === 0) {
     printLine(terminal, 'It has no spiders: check SPIDER_MODULES in its settings.')
@@ -265,7 +265,7 @@ async function sendToNodes(client: Client, { project, version }: Version, { term
   if (failed > 0) throw new CommandEnd(EXIT_CODES.failed, `${plural(failed, 'node')} did not accept it.`)
 }
 
-/** For a list: variables stay variables, and passwords are left out. */
+/** For lists: variables stay variables, and passwords are left out. */
 function asWritten({ name, url, username, project, version }: DeployTarget) {
   const textOf = (value: WrittenValue | null) => value?.text ?? null
   return {

@@ -129,7 +129,7 @@ async function runImport(
     const isNode =
       isScrapdeckError(error, 'FLEET_FILE_INVALID') && /neither in the file nor in the fleet/.test(error.message)
     if (!isNode) throw error
-    // The times matter most, and do not depend on the nodes.
+    // The times matter most and do not depend on nodes, so the plan shows them even if nodes are missing.
     const onAnyNode = { yaml: importSchedules({ ...options, anyNode: true }).yaml, prune: false }
     if (!isWanted) show(await applyOrPlan(session, onAnyNode, false), false)
     const what = 'Add the nodes first, or let the queue choose with --any-node.'

@@ -65,7 +65,8 @@ const STOP_READS_MAX = 5
 const STOP_READ_EVERY_MS = 200
 
 /**
- * The result of a cancel, a line for all jobs with the same result: `2 jobs asked to stop (INT); next INT in 10 min.`
+ * The result of a cancel, on one line for all jobs with the same result: `2 jobs asked to stop (INT); next INT in 10
+ * min.`
  */
 async function readStops({ client, terminal }: Session, ids: JobId[]): Promise<string[]> {
   if (ids.length > STOPS_READ_MAX) return [`${plural(ids.length, 'job')} cancelled or asked to stop.`]
@@ -84,7 +85,7 @@ async function readStops({ client, terminal }: Session, ids: JobId[]): Promise<s
   return [...counts].map(([words, count]) => `${plural(count, 'job')} ${words}.`)
 }
 
-/** null also if it cannot be read, because the cancel itself succeeded. */
+/** null also if reading fails, because the cancel itself succeeded. */
 async function readStop(client: Client, id: JobId, nowMs: number): Promise<string | null> {
   const detail = await client.jobs.get({ id }).catch(() => null)
   return detail === null ? 'asked to stop' : describeCancel(detail, nowMs)
@@ -128,7 +129,8 @@ async function listJobs(session: Session, options: ListFlags): Promise<void> {
 }
 
 /**
- * On a terminal, the list stays in its place. Elsewhere it is repeated when something other than an age has changed.
+ * On a terminal, the list is redrawn in place. Elsewhere it is printed again when something other than an age has
+ * changed.
  */
 async function watchJobs(session: Session, filter: JobFilter, most: number): Promise<void> {
   const { terminal, flags } = session
@@ -229,7 +231,7 @@ async function showJob(session: Session, name: string): Promise<void> {
   print(detail, (answer) => describeJob(answer, { nodes, schedules }, terminal.nowMs()))
 }
 
-/** Limits of a node with variables and secret values (dispatch/placing/sender.ts). */
+/** Notes about a node that cannot take variables or secret values (dispatch/placing/sender.ts). */
 const NOTES_OF_NODE = ['env', 'secrets']
 
 /** Entries named by a phrase instead of a field name: what plugins did. */

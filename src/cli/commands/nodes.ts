@@ -231,7 +231,7 @@ function withAddress(command: Command): Command {
     .option('--proxy <address>', 'HTTP proxy to reach it; direct: none (default: from HTTP_PROXY)')
 }
 
-/** Uses this command's address, without credentials; the node may need another one. */
+/** Uses this command's address, without credentials; the node may need a different one. */
 function setUp({ token }: NewToken, { url = '' }: Session['flags']): string {
   const given = /^https?:/.test(url) ? URL.parse(url) : null
   const address = given === null ? 'https://SCRAPDECK-ADDRESS' : `${given.origin}${given.pathname}`
@@ -310,14 +310,14 @@ function unusable(found: ProbeResult, what: string, options: AddressFlags): Comm
   return new CommandEnd(EXIT_CODES.failed, `${found.url} ${what}: ${why} To use it anyway: --force.`)
 }
 
-/** Sentences, without the advice for a node that has settings. */
+/** The problem in sentences, without the advice for nodes that are already configured. */
 function problemOf({ health, problem }: ProbeResult, { nodeUsername }: AddressFlags): string {
   if (health !== 'unauthorized') return sentence(problem ?? 'it does not respond')
   if (!nodeUsername) return `it requires a user name and password. ${GIVE_CREDENTIALS}`
   return 'it rejected the user name or the password from SCRAPDECK_NODE_PASSWORD.'
 }
 
-/** No file: removes the certificate or key. */
+/** An empty file name removes the certificate or key. */
 function readPem(file: string, terminal: Terminal): string {
   if (file === '') return ''
   try {
@@ -383,7 +383,7 @@ function describeProbe(found: ProbeResult, options: AddressFlags): string {
   return `up. ${facts.filter((fact) => fact !== '').join(', ')}.`
 }
 
-/** Empty if it is too small to matter. */
+/** Empty if the offset is too small to matter. */
 function offsetOf(clockOffsetMs: number | null): string {
   if (clockOffsetMs === null || Math.abs(clockOffsetMs) < 2_000) return ''
   return `clock ${formatAge(Math.abs(clockOffsetMs))} ${clockOffsetMs > 0 ? 'ahead' : 'behind'}`

@@ -11,7 +11,7 @@ export interface RightsFlags {
   nodeGroup?: [string, NodeGroupRole][]
 }
 
-/** `isChange`: what is not given stays. */
+/** `isChange`: rights that are not given stay unchanged. */
 export function withRights(
   command: Command,
   { whose, isChange = false }: { whose: string; isChange?: boolean }
@@ -55,7 +55,7 @@ export function describeRights({ role, projects, nodeGroups }: Pick<User, 'role'
   return [...(role === null ? [] : [role]), ...inProjects, ...ofNodes].join(', ')
 }
 
-/** By id, by name in any case, or by a short form of the id. */
+/** Finds a thing by id, by name in any case, or by a short form of the id. */
 export function findIn<Thing extends { id: string; name: string }>(
   things: readonly Thing[],
   text: string,

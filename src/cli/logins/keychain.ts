@@ -19,7 +19,7 @@ export async function openKeychain(environment: Record<string, string | undefine
   const library = await import('@napi-rs/keyring').catch(() => null)
   if (library === null) return null
   const entryOf = (address: string) =>
-    // Not the keyring of Linux's kernel, which a restart clears.
+    // Not the Linux kernel's keyring, which a restart clears.
     new library.AsyncEntry(SERVICE, address, { linux: { store: 'secret-service' } })
   const use = async <T>(work: (signal: AbortSignal) => Promise<T>): Promise<T> => work(AbortSignal.timeout(UNLOCK_MS))
   const keychain: Keychain = {

@@ -73,7 +73,7 @@ const YES_OR_NO = [() => true, () => false] as const
 const fileOf = ({ environment, homeDirectory }: Terminal): string =>
   join(defaultConfigDirectory({ platform: process.platform, environment, homeDirectory }), 'logins.json')
 
-/** Replaced as a whole; only this user can read it. */
+/** Replaces the file as a whole; only this user can read it. */
 function write(logins: Login[], terminal: Terminal): void {
   const path = fileOf(terminal)
   mkdirSync(dirname(path), { recursive: true, mode: 0o700 })

@@ -90,7 +90,7 @@ interface Call {
   /** What the user types when asked; default: the terminal is not interactive. */
   typed?: string
   openBrowser?: Terminal['openBrowser']
-  /** What it prints on standard error, as it does. */
+  /** Receives standard error while the command runs. */
   onError?: (text: string) => void
   nowMs?: () => number
   sleep?: (ms: number) => Promise<void>

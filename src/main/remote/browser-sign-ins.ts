@@ -7,7 +7,7 @@ import { splitAddress } from '../../shared/ssh-address.ts'
 import type { RemoteConnection } from './connection.ts'
 import { openSignInRelay } from './sign-in-relay.ts'
 
-/** Tokens of sign-ins that no engine of the list uses yet. */
+/** The limit of tokens from sign-ins that no listed engine uses yet. */
 const TICKETS_MAX = 20
 
 /** The engine that the user signs in to; `url`: without a trailing slash. */
@@ -69,7 +69,7 @@ export class BrowserSignIns {
     }
   }
 
-  /** Throws BAD_INPUT if it was used, or is for another address. */
+  /** Throws BAD_INPUT if the ticket was already used, or is for another address. */
   redeem(ticket: string, url: string): SignedIn {
     const found = this.#byTicket.get(ticket)
     this.#byTicket.delete(ticket)

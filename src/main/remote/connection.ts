@@ -124,7 +124,7 @@ export function connectRemote(
         credentials?.kind === 'password' ? `the user name "${credentials.username}" or its password` : 'the token'
       throw new ScrapdeckError('UNAUTHORIZED', sentence('desktop.credentials_refused', { label, what }))
     }
-    // A login page, or another program.
+    // The response comes from a login page or another program.
     if (type.includes('html') || (status >= 300 && !type.includes('json'))) {
       discard(body)
       throw notScrapdeck(`${status} (${type || 'no content'})`)
@@ -188,7 +188,7 @@ export function connectRemote(
     retryNow: () => tunnel?.retryNow(),
     async explain(error) {
       const code = networkCode(error)
-      // oRPC's errors for a response in another format.
+      // oRPC throws these errors for a response in another format.
       const isForeign = error instanceof Error && /^(Cannot parse response|Invalid RPC)/.test(error.message)
       if (code === null) return isForeign ? notScrapdeck('something else') : fromWireError(error)
       if (isUntrusted(code)) return explainCertificate(label, { url, certificate, readCertificate }, error)

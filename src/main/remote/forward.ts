@@ -12,7 +12,7 @@ export interface ForwardTo {
   /** Rejects with a ScrapdeckError if there are no credentials. */
   connect(): Promise<RemoteConnection>
   isReadOnly(): boolean
-  /** Whether an older engine does not have this operation. */
+  /** Whether an older engine lacks this operation. */
   lacks(operation: string): boolean
   /** Whether it recently did not respond. */
   isOffline(): boolean
@@ -30,7 +30,7 @@ type Call = (input: unknown, options: object) => Promise<unknown>
  */
 export function forwardingRouter(to: ForwardTo): { router: AnyRouter; refresh(): Promise<void> } {
   const { kept } = to
-  // Viewers subscribe; they do not poll. So stored responses are refreshed after changes while there are viewers.
+  // Viewers subscribe instead of polling, so stored responses are refreshed after changes while there are viewers.
   const looking = { count: 0, hasChanged: false }
   const router: Record<string, object> = {}
   for (const [name, operation] of OPERATIONS) {
@@ -87,7 +87,7 @@ export function forwardingRouter(to: ForwardTo): { router: AnyRouter; refresh():
 
 const keepingIn = (answer: { bytes?: Uint8Array }): CallContext => ({ onBytes: (bytes) => (answer.bytes = bytes) })
 
-/** The requests of a screen or two. */
+/** As many requests as a screen or two make. */
 const REFRESHED = 20
 
 /** Counts viewers, and records changes. */

@@ -32,9 +32,9 @@ interface Kept {
 const serializer = new StandardRPCSerializer(new StandardRPCJsonSerializer())
 
 /**
- * The last responses of an engine, for the time when it does not respond, and when all of them were last current. They
- * are in a directory that only this user can read, for the next start of the app. Each is a file with the bytes that
- * the engine sent, written when they change and decoded on request, so nothing blocks the event loop of the app.
+ * The last responses of an engine, shown while it does not respond, and when all of them were last current. Stored in a
+ * directory that only this user can read, for the next start of the app. Each response is a file with the bytes that
+ * the engine sent, written when they change and decoded on request, so nothing blocks the app's event loop.
  */
 export class LastAnswers {
   readonly #directory: string
@@ -55,11 +55,11 @@ export class LastAnswers {
       this.#asOfMs = asOfMs
       for (const [key, bytes, digest] of answers) this.#put(key, { bytes, digest, pending: null })
     } catch (error) {
-      // A damaged state is only missing until the engine responds.
+      // If the state is damaged, it is only missing until the engine responds.
       if ((error as NodeJS.ErrnoException).code !== 'ENOENT')
         logger.warn({ err: error }, 'The last state of a remote engine could not be read')
     }
-    // An earlier version had all of them in one file.
+    // An earlier version stored all of them in one file.
     void this.#inTurn(() => rm(`${directory}.json`, { force: true }))
   }
 
@@ -68,7 +68,7 @@ export class LastAnswers {
     return this.#asOfMs
   }
 
-  /** Everything on screen was refreshed, or has not changed. */
+  /** Call when everything on screen was refreshed or has not changed. */
   markCurrent(): void {
     if (this.#answers.size === 0) return
     this.#asOfMs = this.#clock.nowMs()
@@ -85,7 +85,7 @@ export class LastAnswers {
     const kept = this.#answers.get(key)
     if (kept === undefined) return undefined
     const bytes = kept.pending ?? (await readFile(this.#fileOf(key)).catch((error: Error) => error))
-    // It was fetched again meanwhile, or belongs to another user now.
+    // The response was fetched again in the meantime, or now belongs to another user.
     if (this.#answers.get(key) !== kept) return this.get(key)
     try {
       if (bytes instanceof Error) throw bytes
@@ -182,7 +182,7 @@ export class LastAnswers {
   }
 }
 
-/** Request keys have any length and characters. */
+/** A request key can have any length and any characters. */
 const nameOf = (key: string): string => `${hash('sha256', key)}.json`
 
 async function replace(path: string, content: Uint8Array | string): Promise<void> {

@@ -61,7 +61,7 @@ export class OpenEngine {
   #next: Timer | null = null
   #live: AbortController | null = null
   #isStopped = false
-  /** Increases whenever a check begins or its subject changes: the result of an overtaken check is ignored. */
+  /** Increases whenever a check begins or its subject changes, so that the result of an outdated check is ignored. */
   #checks = 0
   #described: { version: string; lacks: string[] } | null = null
 
@@ -122,7 +122,7 @@ export class OpenEngine {
     const { url, sealed, certificate } = this.stored
     this.stored = stored
     const isSame = url === stored.url && sealed === stored.sealed && certificate === stored.certificate
-    // Followers have its name, which may change.
+    // What runs while the engine is live was given its name, which may change.
     this.#endLive()
     if (!isSame) await this.#disconnect()
     // The responses were for another user, or from another engine.
@@ -137,7 +137,7 @@ export class OpenEngine {
     return this.openCredentials().then((credentials) => ({ name, url, certificate, credentials }))
   }
 
-  /** On the user's request. */
+  /** Retries when the user requests it. */
   retryNow(): void {
     this.#connection?.then(
       (open) => open.retryNow(),
@@ -205,7 +205,7 @@ export class OpenEngine {
     }
   }
 
-  /** Our operations that it lacks; read once for each of its versions. */
+  /** Operations of this app that the engine lacks; read once per engine version. */
   async #findMissing(connection: RemoteConnection, version: string): Promise<string[]> {
     if (this.#described?.version === version) return this.#described.lacks
     const known = await connection.readOperations()
@@ -223,7 +223,7 @@ export class OpenEngine {
     if (this.#live !== null || this.#contact.lacks.includes('alerts.notices')) return
     const live = (this.#live = new AbortController())
     const { id, name, readOnly } = this.stored
-    // Without a connection, it will not stay live for long.
+    // Without a connection, the engine will not stay live for long.
     const client = await this.#connect().then(
       (connection) => connection.client,
       () => null

@@ -48,7 +48,9 @@ export interface RemoteEngines {
 const REVOKE_MAX_MS = 5_000
 const NEVER = new AbortController().signal
 
-/** The engines that this desktop opens besides its own: their list, a connection to each, and the state of each. */
+/**
+ * The engines that this desktop opens in addition to its own: their list, a connection to each, and the state of each.
+ */
 export function openRemoteEngines(options: RemoteEnginesOptions): RemoteEngines {
   const { path, secretBox, appVersion, logger } = options
   const engines = new Map<string, OpenEngine>()
@@ -79,13 +81,13 @@ export function openRemoteEngines(options: RemoteEnginesOptions): RemoteEngines 
   async function pinOf(address: Pick<RemoteAddress, 'name' | 'url'>, trusted: string | null) {
     if (trusted === null || !splitAddress(address.url).inner.startsWith('https:')) return null
     const connection = connectRemote({ ...address, credentials: null, certificate: null }, parts)
-    // If it is another one by now, connecting reports that.
+    // If the certificate has changed by now, connecting reports that.
     const seen = await connection.readCertificate().catch(() => null)
     await connection.close()
     return seen?.fingerprint === trusted ? { pem: seen.pem, fingerprint: seen.fingerprint } : null
   }
 
-  /** Without credentials, which the sign-in is about to get. */
+  /** Connects without credentials, which the sign-in is about to provide. */
   async function connectToSignIn({ name, url: given }: Pick<EngineSettings, 'name' | 'url'>, trusted: string | null) {
     const to = { name, url: withoutSlash(given) }
     const certificate = await pinOf(to, trusted)

@@ -10,7 +10,7 @@ import type { RemoteConnection } from './connection.ts'
 import { readFile } from 'node:fs/promises'
 import { texts } from '../../shared/texts/ui/desktop.ts'
 
-/** Enough for a login. */
+/** Enough cookies for a login. */
 const COOKIES_MAX = 20
 const LENGTH_MAX = 4_096
 
@@ -25,7 +25,7 @@ export class CookieJar {
     return this.#values.size === 0
   }
 
-  /** One `Set-Cookie`. Ignores malformed ones, and those over the limit. */
+  /** Adds one `Set-Cookie`. Ignores malformed ones, and those over the limit. */
   add(setCookie: string): void {
     const [, name, value, attributes] = SET_COOKIE.exec(setCookie) ?? []
     if (name === undefined || setCookie.length > LENGTH_MAX) return
@@ -56,7 +56,7 @@ interface RelayOptions {
   connection: Pick<RemoteConnection, 'request' | 'explain'>
 }
 
-/** One browser opens six. */
+/** One browser opens six connections. */
 const CONNECTIONS_MAX = 32
 /** Limits the body of a login or an approval. */
 const BODY_MAX_BYTES = 100_000
@@ -95,7 +95,7 @@ export async function openSignInRelay({ name, inner, connection }: RelayOptions)
   const limits = { maxHeaderSize: 16_384, requestTimeout: REQUEST_MS, headersTimeout: REQUEST_MS }
   const server = createServer({ ...limits, connectionsCheckingInterval: 5_000 }, (request, response) => {
     answer(request, response).catch(async (error: unknown) => {
-      // The browser disconnected, or already has the beginning of another response.
+      // The browser disconnected, or has already received the beginning of another response.
       if (response.destroyed || response.headersSent) return void response.destroy()
       const { message } = await connection.explain(error)
       await sendPage(response, texts.noResponse, message, { status: 502 })
@@ -186,7 +186,10 @@ export async function openSignInRelay({ name, inner, connection }: RelayOptions)
     return sent
   }
 
-  /** For an identity provider, which would send the browser back to the engine's own address, not to the relay. */
+  /**
+   * For a link to an identity provider, which would send the browser back to the engine's own address, not to the
+   * relay.
+   */
   function leadsElsewhere(response: ServerResponse, to: URL | null): Promise<void> {
     const text = texts.leadsElsewhere(name, to?.host ?? texts.anotherAddress)
     const link = { href: start!, label: texts.backToLogin }
@@ -201,7 +204,7 @@ export async function openSignInRelay({ name, inner, connection }: RelayOptions)
     openedTwice.abort(error)
   }
 
-  /** No client keeps the cookie of this session. */
+  /** Ends the engine's session, because no client keeps its cookie. */
   async function logOut(): Promise<void> {
     const path = `${inner.pathname.replace(/\/+$/, '')}/ui/logout`
     const headers = { origin: inner.origin, cookie: jar.toString() }
@@ -229,7 +232,7 @@ export async function openSignInRelay({ name, inner, connection }: RelayOptions)
 /** Limits connections, so that other programs leave room for the browser. */
 class Connections {
   readonly #isOurs = new WeakMap<Socket, Promise<boolean>>()
-  /** Without a request that was let through, the longest waiting first. */
+  /** Connections without an accepted request, the longest waiting first. */
   readonly #idle = new Set<Socket>()
   #open = 0
 
@@ -302,7 +305,7 @@ export async function isOfThisUser(socket: Socket, platform: NodeJS.Platform = p
   const peer = { from: inTable(remoteAddress, remotePort!), to: inTable(localAddress, localPort!) }
   for (let tries = TRIES; tries > 0; tries -= 1) {
     const tables = await Promise.all(TABLES.map(readTable))
-    // A sandbox around the app may hide it.
+    // A sandbox around the app may hide the table.
     if (tables[0] === null) return true
     for (const table of tables) {
       const uid = findUser(table ?? '', peer)

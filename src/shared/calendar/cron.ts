@@ -25,7 +25,9 @@ export function compileCron(expression: string): CompiledCron {
   return made
 }
 
-/** The first wall of the expression at or after `wallMs`, in the month of `untilMs` at the latest; null: none. */
+/**
+ * The first wall that the expression matches at or after `wallMs`, in the month of `untilMs` at the latest; null: none.
+ */
 export function wallAtOrAfter(cron: CompiledCron, wallMs: number, untilMs: number): number | null {
   const startDay = Math.floor(wallMs / DAY_MS)
   const untilDay = Math.floor(untilMs / DAY_MS)

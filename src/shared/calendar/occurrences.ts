@@ -22,7 +22,7 @@ const LAST_MS = Date.UTC(2300, 0, 1)
 /** The cost of a stretch, which may have to be found first: a third of a millisecond. */
 const STRETCH_WORK = 1_000
 const INTERVAL_WORK = 4
-/** Stretches that a search for one moment may cross for free: ordinary rules fire within these. */
+/** How many stretches a search for one moment may cross for free: ordinary rules fire within these. */
 const CROSSED_FREE = 4
 
 export interface OccurrenceRange {
@@ -43,7 +43,7 @@ export function occurrencesOf(
   return [...iterate(timing, range, budget)]
 }
 
-/** As occurrencesOf, for display only: those found within the budget. */
+/** Like occurrencesOf, for display only: returns those found within the budget. */
 export function occurrencesToShow(timing: ScheduleTiming, range: OccurrenceRange): Occurrence[] {
   const found: Occurrence[] = []
   try {

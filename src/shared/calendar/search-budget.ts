@@ -34,7 +34,7 @@ export class SearchBudget {
    */
   #ofZones = 0
 
-  /** `previous`: of an earlier search in the same timing, whose years are cached. */
+  /** `previous`: the budget of an earlier search in the same timing, whose years are cached. */
   constructor(timing: ScheduleTiming, previous: SearchBudget | null = null) {
     this.#timing = timing
     this.#years = previous === null ? new Set() : previous.#years

@@ -13,8 +13,8 @@ const DAY_MS = 86_400_000
 const PERIOD_MS = { day: DAY_MS, week: 7 * DAY_MS }
 
 /**
- * The current window, else the next one; null: all are over. Later windows have the same times on the zone's clocks. A
- * window excludes times that clocks skip, and includes repeated times both times. Pure.
+ * The current window, otherwise the next one; null: all are over. Later windows have the same times on the zone's
+ * clocks. A window excludes times that clocks skip, and includes repeated times both times. Pure.
  */
 export function windowFrom(
   { fromMs, untilMs, repeats }: Windows,
@@ -25,7 +25,8 @@ export function windowFrom(
   const { zone, endsMs } = repeats
   const periodMs = PERIOD_MS[repeats.every]
   const [fromWallMs, untilWallMs] = [wallOf(zone, fromMs), wallOf(zone, untilMs)]
-  // A window that is over on the wall may still be open: clocks may have shown its end for the first of two times.
+  // A window whose end has passed on the wall may still be open: clocks may have shown its end for the first of two
+  // times.
   const over = Math.floor((wallOf(zone, nowMs) - untilWallMs) / periodMs)
   for (let number = Math.max(1, over); ; number += 1) {
     const beginsMs = beginOf(zone, fromWallMs + number * periodMs)

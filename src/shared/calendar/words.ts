@@ -24,7 +24,7 @@ export function describeTiming(timing: ScheduleTiming): string {
   return `${rules} (${timing.zone})${limits.join('')}${except}`
 }
 
-/** For an invalid rule: what is wrong with it. `zone`: the zone in which times are shown. */
+/** For an invalid rule, says what is wrong with it. `zone`: the zone in which times are shown. */
 export function describeRule(rule: ScheduleRule, zone: string): string {
   if (rule.kind === 'interval')
     return `every ${formatDuration(rule.everySeconds)} from ${momentOf(rule.anchorMs, zone)} on`

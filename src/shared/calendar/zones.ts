@@ -1,4 +1,7 @@
-/** Time zones as stretches of constant offset, read from `Intl` and cached: within one, clocks need only arithmetic. */
+/**
+ * Time zones as stretches of constant offset, read from `Intl` and cached: within a stretch, clocks need only
+ * arithmetic.
+ */
 import { twoDigits } from '../time.ts'
 
 /** A period in which a zone's clocks show UTC plus `offsetMs`. Walls are the times that clocks show, read as UTC. */

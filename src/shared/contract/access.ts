@@ -85,7 +85,7 @@ export type User = z.infer<typeof User>
 
 export const AccessToken = z.object({
   id: AccessTokenId,
-  /** null: of the service's own password. */
+  /** null: a token for the service's own password. */
   userId: UserId.nullable(),
   name: z.string(),
   /** A token has only the permissions that both this role and its user have. */
@@ -211,7 +211,7 @@ export const GroupChanges = z.object({
 })
 export type GroupChanges = z.infer<typeof GroupChanges>
 
-/** A change applies from the next request of each member, and cuts off responses that members may no longer receive. */
+/** A change applies from each member's next request, and cuts off responses that members may no longer receive. */
 export const groupsContract = {
   list: read('users.change', 'GET /groups', 'service').output(z.object({ groups: z.array(Group) })),
 
@@ -264,7 +264,7 @@ export const tokensContract = {
     .input(NewAccessToken)
     .output(z.object({ secret: z.string(), token: AccessToken })),
 
-  /** From then on the token is refused, and its responses in progress are cut off. */
+  /** The token is refused from then on, and its responses in progress are cut off. */
   revoke: write('read', 'DELETE /tokens/{id}', 'caller')
     .input(z.object({ id: AccessTokenId }))
     .output(z.object({ revoked: z.boolean() }))
@@ -289,7 +289,7 @@ export const SignInRequester = z.object({
 })
 export type SignInRequester = z.infer<typeof SignInRequester>
 
-/** As shown, or without its hyphen; in any case. */
+/** The code as shown, or without its hyphen; in any case. */
 const UserCode = z.string().regex(/^[A-Za-z]{4}-?[A-Za-z]{4}$/, 'A code has eight letters, such as WDJB-MJHT')
 
 /** A sign-in that waits for a user to type its code. */
@@ -302,7 +302,7 @@ export const WaitingSignIn = SignInRequester.extend({
 export type WaitingSignIn = z.infer<typeof WaitingSignIn>
 
 export const SignInApproval = z.object({
-  /** Who gets the token: the program with this challenge's verifier, or the program that shows this code. */
+  /** Who gets the token: the program that has the verifier for this challenge, or the program that shows this code. */
   to: z.discriminatedUnion('kind', [
     z.object({
       kind: z.literal('redirect'),

@@ -12,7 +12,7 @@ export const ALERT_CODES = {
 }
 
 export const AlertLogExcerpt = z.object({
-  /** `shop/prices` */
+  /** The spider, as `shop/prices`. */
   subject: z.string(),
   jobId: JobId,
   lines: z.array(z.string())
@@ -76,7 +76,7 @@ export const AlertReport = z.object({
   fromMs: z.number(),
   untilMs: z.number(),
   runs: RunCounts,
-  /** In the same length of time before. */
+  /** The same for the preceding period of equal length. */
   runsBefore: RunCounts,
   /** The 20 spiders with the most failed and lost runs. */
   failing: z.array(
@@ -91,7 +91,7 @@ export const AlertReport = z.object({
   ),
   newErrors: z.object({
     count: z.number().int(),
-    /** The 20 that most runs logged. */
+    /** The 20 groups that were logged by the most runs. */
     groups: z.array(z.object({ id: ErrorGroupId, project: AnyProjectName, title: z.string(), runs: z.number().int() }))
   }),
   /** The newest 20 successful runs that were unlike earlier ones. */

@@ -28,7 +28,7 @@ export const AlertScope = z.object({
   spider: z.string().min(1).max(200).nullable().default(null),
   scheduleId: ScheduleId.nullable().default(null),
   nodeId: NodeId.nullable().default(null),
-  /** Of the node. */
+  /** A tag of the node. */
   nodeTag: z.string().min(1).max(100).nullable().default(null)
 })
 export type AlertScope = z.infer<typeof AlertScope>
@@ -80,7 +80,7 @@ export const AlertLabels = z.object({
   scheduleId: ScheduleId.nullable(),
   errorGroupId: ErrorGroupId.nullable(),
   nodeId: NodeId.nullable(),
-  /** Of the node. */
+  /** The tags of the node. */
   nodeTags: z.array(z.string())
 })
 export type AlertLabels = z.infer<typeof AlertLabels>
@@ -154,7 +154,7 @@ export const AlertDigest = z.object({
   every: z.enum(['day', 'week']),
   at: z.string().regex(/^([01]\d|2[0-3]):[0-5]\d$/, 'Write a time of day as 08:00'),
   zone: TimeZone,
-  /** For a weekly one: 0 (Sunday) to 6. */
+  /** For a weekly report: 0 (Sunday) to 6. */
   weekday: z.number().int().min(0).max(6).default(1)
 })
 export type AlertDigest = z.infer<typeof AlertDigest>
@@ -237,7 +237,7 @@ export const AlertRuleState = AlertRule.extend({
   firing: z.number().int(),
   /** In the last 30 days. */
   fired: z.number().int(),
-  /** How many of them were acknowledged. */
+  /** How many of these were acknowledged. */
   actedOn: z.number().int(),
   lastFiredAtMs: z.number().nullable()
 })

@@ -48,7 +48,7 @@ export const AuditRecord = z.object({
   address: z.string().nullable(),
   door: AuditDoor,
   requestId: z.string(),
-  /** Of the contract (`nodes.update`), of the Scrapyd API (`schedule.json`), or `login` or `logout`. */
+  /** An operation of the contract (`nodes.update`) or the Scrapyd API (`schedule.json`), or `login` or `logout`. */
   operation: z.string(),
   project: z.string().nullable(),
   /** Things named in the request, at most 20; `moreTargets` counts the others. */

@@ -25,7 +25,7 @@ const Interval = z.union([
 ])
 
 const MOMENT_WORDS = 'Write a time such as 2026-12-24T18:00:00+01:00, or milliseconds since 1970'
-/** The union explains values that are not text; this is only for text. */
+/** The union explains values that are not text; this explains text. */
 const momentError = ({ code }: { code?: string | undefined }) => (code === 'invalid_format' ? MOMENT_WORDS : undefined)
 
 /**
@@ -125,7 +125,7 @@ export const CrawlOutput = z.union([
 ])
 export type CrawlOutput = z.infer<typeof CrawlOutput>
 
-/** Until its response is no longer cached. A repeated crawl is a schedule, which its key finds. */
+/** Repeatable until its response is no longer cached. A repeated crawl is a schedule, which its key finds. */
 function repeatableForMs(body: unknown, { crawlCacheSeconds } = { crawlCacheSeconds: DEFAULT_CRAWL_CACHE_SECONDS }) {
   const { interval, cache_seconds, ignore_cache } = (body ?? {}) as Record<string, unknown>
   if (isSet(ignore_cache)) return 0

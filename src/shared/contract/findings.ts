@@ -45,7 +45,7 @@ export const JobExpectations = z.object({
   state: z.enum(['judged', 'learning', 'off', 'not_succeeded']),
   /** How many more successful runs are needed. */
   neededRuns: z.number().int(),
-  /** The number of earlier runs, and their weekday (0: Sunday, UTC) if they are only those of one. */
+  /** The number of earlier runs, and their weekday (0: Sunday, UTC) if only runs of that weekday are compared. */
   comparedRuns: z.number().int(),
   weekday: z.number().int().nullable(),
   metrics: z.array(z.object({ metric: RunMetric, value: z.number().nullable(), usual: UsualRange })),
@@ -70,7 +70,7 @@ export const findingsContract = {
   ofJob: read('read', 'GET /jobs/{id}/findings', { id: 'job' }, { answerBytes: () => 300_000 })
     .input(z.object({ id: JobId }))
     .output(JobExpectations),
-  /** Hides the findings of this job; the next run is judged again. False: the findings are now those of another job. */
+  /** Hides the findings of this job; the next run is judged again. False: the findings now belong to another job. */
   dismiss: write('results.review', 'POST /findings/dismiss', { project: 'project', jobId: 'job' })
     .input(z.object({ project: AnyProjectName, spider: z.string().max(200), jobId: JobId }))
     .output(z.object({ dismissed: z.boolean() }))

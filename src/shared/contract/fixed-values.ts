@@ -1,4 +1,4 @@
-// Values with which code compares and computes, without zod or operations, so that a start does not load those.
+// Values that code compares and computes with, without zod or operations, so that a start does not load those.
 
 /** Texts of reasons that code compares. Rows of before codes have only the text, so they must not change. */
 export const ATTEMPT_REASONS = { givenUp: 'given up', takenBack: 'taken back', nodeRemoved: 'node removed' } as const

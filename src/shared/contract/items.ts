@@ -88,7 +88,7 @@ export const FieldStatistics = z.object({
   field: z.string(),
   items: z.number().int(),
   unreadable: z.number().int(),
-  /** Items in which it is neither absent nor null nor an empty text. */
+  /** Items in which the field is neither absent nor null nor an empty text. */
   filled: z.number().int(),
   /** Estimated, some percent off. */
   distinct: z.number().int(),
@@ -113,7 +113,10 @@ export const ItemsDiff = z.object({
   removed: z.number().int(),
   changed: z.number().int().nullable(),
   same: z.number().int(),
-  /** Items without a key, and all but one of those with the same key: they were not compared. null: there is no key. */
+  /**
+   * Items that were not compared: those without a key, and all but one of those with the same key. null: there is no
+   * key.
+   */
   repeatedKeys: z.number().int().nullable(),
   /** The first few keys of each kind, or the items themselves; cut to 200 characters. */
   examples: z.object({ added: z.array(z.string()), removed: z.array(z.string()), changed: z.array(z.string()) })

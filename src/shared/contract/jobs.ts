@@ -179,7 +179,7 @@ export const Attempt = z.object({
   spider: z.string(),
   state: AttemptState,
   result: AttemptResult.nullable(),
-  /** In a few words; `reasonCode` and `reasonParams` as of a job. */
+  /** In a few words; for `reasonCode` and `reasonParams`, see the job. */
   reason: z.string().nullable(),
   reasonCode: z.string().optional(),
   reasonParams: z.record(z.string(), z.unknown()).optional(),
@@ -228,7 +228,7 @@ export const Transition = z.object({
     'absent',
     'cancel_asked',
     'cancel_sent',
-    /** It exceeded a limit that Scrapdeck enforces: it is stopped like a cancelled run, and its job fails. */
+    /** The run exceeded a limit that Scrapdeck enforces: it is stopped like a cancelled run, and its job fails. */
     'limit_hit',
     'ended',
     'restored',
@@ -238,7 +238,7 @@ export const Transition = z.object({
     'given_up',
     /** A run that was given up or lost was seen again on its node. */
     'seen_again',
-    /** It was lost; the copied part of its log is kept. */
+    /** The run was lost; the copied part of its log is kept. */
     'log_kept',
     /** The node accepted it but starts nothing: it was removed from the node's queue. */
     'taken_back',
@@ -386,7 +386,7 @@ export type QueuePlace = z.infer<typeof QueuePlace>
 const Ids = z.object({ ids: z.array(JobId).min(1).max(10_000) })
 const Changed = z.object({ changed: z.array(JobId) })
 
-/** The job's idempotency key finds it, unless its own dedupe key takes precedence. */
+/** The job's idempotency key finds it, unless a dedupe key of its own takes precedence. */
 function repeatableForMs(body: unknown): number {
   const dedupe = (body as { dedupe?: { ttlSeconds?: unknown; renew?: unknown } | null } | null | undefined)?.dedupe
   if (dedupe == null) return Number.POSITIVE_INFINITY

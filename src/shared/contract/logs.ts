@@ -109,7 +109,7 @@ const LogAmount = z.object({ logs: z.number().int(), bytes: z.number().int() })
 export const LogSearchCursor = z.string().max(100)
 
 export const FleetLogSearchProgress = z.object({
-  /** Further lines: of live runs first, then of archived logs; each by job, newest first. */
+  /** Further lines: first from live runs, then from archived logs; each by job, newest first. */
   hits: z.array(FleetLogHit),
   /** So far: what the index ruled out, what was read, and logs that could not be read. */
   ruledOut: LogAmount,
@@ -137,7 +137,7 @@ export const FleetLogSearchInput = z.object({
   spider: z.string().max(200).optional(),
   nodeId: NodeId.optional(),
   outcome: Outcome.optional(),
-  /** Records of this level and of worse ones. */
+  /** Records of this level and more severe ones. */
   minLevel: z.enum(RECORD_LEVELS).optional(),
   /**
    * Records since then, and up to then. The zone of a log's times is derived from its first record, which has the time

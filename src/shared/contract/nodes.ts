@@ -12,10 +12,10 @@ export const SourceState = SourceSettings.extend({
   refreshedAtMs: z.number().nullable(),
   /** What went wrong in the last refresh, and what to do; earlier nodes stay. */
   problem: z.string().nullable(),
-  /** The number of nodes that it lists now, and of former ones that it no longer lists. */
+  /** The number of nodes that the source lists now, and of former ones that it no longer lists. */
   found: z.number().int(),
   vanished: z.number().int(),
-  /** The nodes that it no longer lists, since when, and whether Scrapdeck cordoned them for that reason. */
+  /** The nodes that the source no longer lists, since when, and whether Scrapdeck cordoned them for that reason. */
   vanishedNodes: z.array(z.object({ nodeId: NodeId, sinceMs: z.number(), isCordonedForIt: z.boolean() }))
 })
 export type SourceState = z.infer<typeof SourceState>
@@ -81,7 +81,7 @@ export type NodeTunnel = z.infer<typeof NodeTunnel>
 export const Node = z.object({
   id: NodeId,
   name: z.string(),
-  /** pulling: a Scrapyd that cannot be reached and fetches its jobs from here. */
+  /** pulling: a Scrapyd that cannot be reached, so it fetches its jobs from here. */
   kind: z.enum(['local', 'engine', 'scrapyd', 'pulling', 'kubernetes']),
   /** Empty for the local node, `pull:ID` for one that pulls, `ssh://HOST/http://…` for one behind an SSH host. */
   url: z.string(),
@@ -171,7 +171,7 @@ const PullingNodeSettings = NodeSettings.omit({ logsKept: true }).required({ nam
 /** Only this response has the token: the store has its hash. */
 export const NewToken = z.object({ node: Node, token: z.string() })
 export type NewToken = z.infer<typeof NewToken>
-/** As the node lists it: it can be cancelled whatever its name is. */
+/** As the node lists it: the job can be cancelled whatever its name is. */
 const ExternalJob = ById.extend({
   project: z.string().min(1).max(1_000).brand<'ProjectName'>(),
   jobid: z.string().min(1).max(1_000)

@@ -50,7 +50,7 @@ export const pageBytes = ({ limit = 100 }: Record<string, unknown>): number =>
   4_000_000 + 12_000 * Math.min(Number(limit), 500)
 
 type Address = `${HTTPMethod} ${HTTPPath}`
-/** A list means all of them. */
+/** A list means that all of them are needed. */
 type Needed = Permission | readonly [Permission, ...Permission[]]
 
 export const read = (needed: Needed, address: Address, about: Subject, meta: Pick<OperationMeta, 'answerBytes'> = {}) =>
@@ -73,10 +73,10 @@ function begin(needed: Needed, address: Address, about: Subject, meta: Omit<Oper
   return oc.$meta<OperationMeta>({ needs, about, ...meta }).route({ method, path })
 }
 
-/** A key that is checked now must still exist when it is used. */
+/** A key that is checked now must still exist when it is used a moment later. */
 const MARGIN_MS = 10_000
 
-/** For `repeatableForMs` of requests whose jobs have a key of their own with this lifetime. */
+/** For `repeatableForMs` of requests whose jobs have their own key with this lifetime. */
 export const knownForMs = (seconds: unknown): number => Number(seconds) * 1_000 - MARGIN_MS
 /** For `repeatableForMs`: in a body that is not yet validated, any value except false may become true. */
 export const isSet = (flag: unknown): boolean => flag != null && flag !== false

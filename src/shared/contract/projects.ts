@@ -22,7 +22,7 @@ export type Deployment = z.infer<typeof Deployment>
 export const Version = z.object({
   project: AnyProjectName,
   version: AnyVersionName,
-  /** null: it was only seen on nodes, so there is no egg to send. */
+  /** null: the version was only seen on nodes, so there is no egg to send. */
   sha256: z.string().nullable(),
   sizeBytes: z.number().int().nullable(),
   /** null: not listed yet (there is no Python here, and no node has listed them). */

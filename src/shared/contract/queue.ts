@@ -13,14 +13,14 @@ export const LimitRule = z.object({
   id: z.string().regex(/^[0-9a-f]{1,32}$/),
   project: ProjectName.nullable(),
   spider: z.string().min(1).max(200).nullable(),
-  /** A stored tag is any text. */
+  /** A stored tag can be any text. */
   tag: z.string().max(60).nullable(),
   perNode: z.boolean(),
   max: z.number().int().min(0).max(1_000_000)
 })
 export type LimitRule = z.infer<typeof LimitRule>
 
-/** As entered. */
+/** A rule as entered. */
 export const NewLimitRule = LimitRule.extend({ tag: NodeTag.nullable() })
 
 export const LaneSummary = z.object({

@@ -36,9 +36,9 @@ export const AccessRole = z.object({
   name: z.string(),
   description: z.string(),
   permissions: z.array(KNOWN),
-  /** It cannot be changed or removed. */
+  /** The role cannot be changed or removed. */
   isBuiltIn: z.boolean(),
-  /** It can be given in single projects, because it has no permission for the whole service. */
+  /** The role can be given in single projects, because it has no permission for the whole service. */
   isForProjects: z.boolean()
 })
 export type AccessRole = z.infer<typeof AccessRole>

@@ -189,7 +189,7 @@ export const Chain = ChainSettings.extend({
   id: ChainId,
   firedCount: z.number().int(),
   lastFiredAtMs: z.number().nullable(),
-  /** Why it created no job when it last should have; null: it did, or was not due yet. */
+  /** Why the chain created no job when it last should have; null: it did, or was not due yet. */
   problem: z.string().nullable(),
   /** The code of `problem` (shared/texts/en.ts). */
   problemCode: z.string().optional(),
@@ -234,13 +234,16 @@ export const schedulesContract = {
     .input(z.object({ id: ScheduleId }))
     .output(Schedule),
   /**
-   * SCHEDULE_NAME_TAKEN if there is one with exactly this name; with `replace`, that one gets these settings and keeps
-   * its history.
+   * Rejects with SCHEDULE_NAME_TAKEN if a schedule has exactly this name; with `replace`, that schedule gets these
+   * settings and keeps its history.
    */
   create: write('schedules.change', 'POST /schedules', { jobs: 'runs' })
     .input(ScheduleSettings.extend({ replace: z.boolean().default(false) }))
     .output(Changed),
-  /** `revision`: the one that the client edited; CHANGED_MEANWHILE if there is a newer one. Absent: no check. */
+  /**
+   * `revision`: the one that the client edited; rejects with CHANGED_MEANWHILE if there is a newer one. Absent: no
+   * check.
+   */
   update: write('schedules.change', 'PUT /schedules/{id}', { id: 'schedule', jobs: 'runs' })
     .input(ScheduleSettings.extend({ id: ScheduleId, revision: z.number().int().optional() }))
     .output(Changed),

@@ -12,7 +12,7 @@ const RecoveryCodes = z.object({ recoveryCodes: z.array(z.string()) })
 export const Passkey = z.object({
   id: PasskeyId,
   name: z.string(),
-  /** The only host at which it works. */
+  /** The only host at which the passkey works. */
   host: z.string(),
   createdAtMs: z.number(),
   /** Last login with it; null: never. */
@@ -26,7 +26,7 @@ export const LoginMethods = z.object({
   /** An authenticator app: the password alone is no longer enough. null: there is none. */
   authenticator: z.object({ createdAtMs: z.number(), recoveryCodesLeft: z.number().int() }).nullable(),
   passkeys: z.array(Passkey),
-  /** Why none can be added from the address of this request; null: one can. */
+  /** Why no passkey can be added from the address of this request; null: one can. */
   passkeyProblem: z.string().nullable()
 })
 export type LoginMethods = z.infer<typeof LoginMethods>
@@ -91,7 +91,7 @@ export const secondFactorsContract = {
     .input(z.object({ name: ShownName.max(100), credential: NewCredential }))
     .output(z.object({ passkey: Passkey })),
 
-  /** Immediately refused from then on; the caller's other sessions end. */
+  /** The passkey is refused immediately from then on; the caller's other sessions end. */
   removePasskey: write('read', 'POST /users/me/passkeys/{id}/remove', 'caller')
     .input(Current.extend({ id: PasskeyId }))
     .output(z.object({ removed: z.boolean() })),

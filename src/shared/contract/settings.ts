@@ -44,7 +44,7 @@ export const RunLimits = z.object({
   logMegabytes: Limit,
   /** Time without a new page or item, as far as the log counts them. */
   noProgressSeconds: Limit,
-  /** Logged errors; one more ends the run. */
+  /** The limit of logged errors; one more ends the run. */
   maxErrors: Limit,
   /** Share of 403, 429 and 503 among the responses, once there are enough of them (BAN_RESPONSES_MIN). */
   maxBanPercent: z.number().int().min(1).max(99).nullable().optional()
@@ -124,7 +124,7 @@ export const JobDefaults = z.object({
   args: StringMap.default({}),
   settings: StringMap.default({}),
   env: RunEnvironment.default({}),
-  /** Names with secret values, which responses replace by SECRET_MASK. Sent back masked, they stay unchanged. */
+  /** Names with secret values, which responses replace with SECRET_MASK. Sent back masked, they stay unchanged. */
   secretNames: z.array(z.string().max(200)).max(100).default([]),
   /** null: unset. */
   priority: z.number().finite().nullable().default(null),
@@ -142,7 +142,9 @@ const Count = z.number().int().min(0).max(1_000_000_000).nullable().optional()
  * rule. Values that the log does not show are not judged.
  */
 export const OutcomeRules = z.object({
-  /** Every request failed before any response (DNS, connection refused, TLS), and nothing was scraped. */
+  /**
+   * The run fails if every request failed before any response (DNS, connection refused, TLS) and nothing was scraped.
+   */
   requireResponse: z.boolean().nullable().optional(),
   maxErrors: Count,
   minItems: Count,

@@ -3,8 +3,8 @@ import { AnyProjectName, ProjectName } from './ids.ts'
 import { ask, read, write } from './operation.ts'
 
 /**
- * Proposed until a policy is set: logs older than a quarter are rarely read, but years can be compared. Separate from
- * the schemas and not parsed by them, because every start of the engine needs it.
+ * Proposed until a policy is set: logs older than a quarter of a year are rarely read, but jobs of whole years can be
+ * compared. Separate from the schemas and not parsed by them, because every start of the engine needs it.
  */
 export const RECOMMENDED_POLICY: StoragePolicy = {
   paused: false,
@@ -24,7 +24,7 @@ const Bound = (max: number) => z.number().int().min(1).max(max).nullable()
 export const KeepPolicy = z.object({
   /** Days since the job ended. */
   days: Bound(36_500).default(null),
-  /** The number of newest ones to keep of each spider. */
+  /** How many of the newest to keep per spider. */
   perSpider: Bound(10_000_000).default(null),
   /** Limit for each project as a whole. */
   bytes: z.number().int().min(1_000_000).max(1e15).nullable().default(null)
@@ -63,7 +63,7 @@ export const StoragePolicy = z.object({
 })
 export type StoragePolicy = z.infer<typeof StoragePolicy>
 
-/** Why something beyond a bound stays. */
+/** Why something is kept although it is beyond a bound. */
 export const ProtectionReason = z.enum([
   'kept',
   'newest',
@@ -94,7 +94,7 @@ export const EncryptionState = z.object({
   /** Checked and encrypted in this pass, of `total`. */
   sealed: z.number().int(),
   total: z.number().int(),
-  /** Files encrypted with a lost key, which cannot be read or encrypted again. */
+  /** Files encrypted with a lost key: they can be neither read nor encrypted again. */
   lost: z.number().int(),
   /** When all were encrypted; null: not yet, or before that was recorded. */
   sealedAtMs: z.number().nullable(),
@@ -167,7 +167,7 @@ const StoredPolicy = z.object({
 export const storageContract = {
   usage: read('read', 'GET /storage', 'seen').output(StorageUsage),
   policy: read('read', 'GET /storage/policy', 'seen').output(StoredPolicy),
-  /** `revision`: of the policy that the client edited; CHANGED_MEANWHILE if it is not current. */
+  /** `revision`: of the policy that the client edited; rejects with CHANGED_MEANWHILE if it is not current. */
   setPolicy: write('storage.change', 'PUT /storage/policy', 'service').input(StoredPolicy).output(StoredPolicy),
   /** Deletes nothing. Without a policy: the stored one. */
   preview: ask('read', 'POST /storage/preview', 'seen')

@@ -53,7 +53,7 @@ export const EngineInfo = z.object({
   /** `silent`: it has sent no heartbeat for some seconds. */
   state: z.enum(['leading', 'following', 'silent']),
   silentMs: z.number(),
-  /** It never leads. */
+  /** Whether the engine is kept from leading. */
   drained: z.boolean(),
   /** Whether it runs spiders itself, as a node of the fleet under its name. */
   hasLocalNode: z.boolean()
@@ -61,10 +61,10 @@ export const EngineInfo = z.object({
 export type EngineInfo = z.infer<typeof EngineInfo>
 
 export const EngineList = z.object({
-  /** On PostgreSQL. Otherwise there is only this engine. */
+  /** True on PostgreSQL. Otherwise there is only this engine. */
   shared: z.boolean(),
   engines: z.array(EngineInfo),
-  /** Who led since when, and why; newest first. */
+  /** Which engines led since when, and why; newest first. */
   terms: z.array(z.object({ epoch: z.number().int(), engine: z.string(), sinceMs: z.number(), reason: z.string() }))
 })
 export type EngineList = z.infer<typeof EngineList>

@@ -36,7 +36,10 @@ const PasswordCredentials = z.object({
 export const EngineCredentials = z.discriminatedUnion('kind', [TokenCredentials, PasswordCredentials])
 export type EngineCredentials = z.infer<typeof EngineCredentials>
 
-/** As sent by the page. `browser`: the token of a sign-in stays in the app; the page has only its ticket. */
+/**
+ * The credentials as sent by the page. `browser`: the token of a sign-in stays in the app; the page has only its
+ * ticket.
+ */
 export const EnteredCredentials = z.discriminatedUnion('kind', [
   TokenCredentials,
   PasswordCredentials,
@@ -119,7 +122,7 @@ export const desktopContract = {
      * neither the system nor the user trusts it.
      */
     add: oc.input(EngineSettings.extend({ credentials: EnteredCredentials, ...Trusted })).output(RemoteEngine),
-    /** Without credentials the earlier ones stay, but only for the same address. */
+    /** Without credentials, the earlier ones are kept, but only for the same address. */
     update: oc
       .input(EngineSettings.extend({ ...EngineId.shape, credentials: EnteredCredentials.nullable(), ...Trusted }))
       .output(RemoteEngine),

@@ -2,7 +2,7 @@ import { msOf } from './time-text.ts'
 
 /**
  * The positions of a record head's parts in a text. One object is reused for all lines, because a large log has
- * millions.
+ * millions of them.
  */
 export interface HeadSpans {
   /** Empty (from = to): the format has no time. */

@@ -7,7 +7,7 @@ export interface JsonRecord {
   level: number
   logger: string
   message: string
-  /** As text; empty: none. */
+  /** The time as text; empty: none. */
   time: string
   /** As in HeadSpans. */
   atMs: number
@@ -36,7 +36,7 @@ export function parseJsonRecord(line: string): JsonRecord | null {
   try {
     fields = JSON.parse(line)
   } catch {
-    // Cut, or not JSON at all: the line continues the record above.
+    // The line was cut, or is no JSON at all: it continues the record above.
     return null
   }
   const level = readLevel(fields)
@@ -60,7 +60,7 @@ function asJson(value: unknown): string {
   try {
     return JSON.stringify(value)
   } catch {
-    // Nested too deeply to be written, although it could be parsed.
+    // Nested too deeply to be written, although parsing succeeded.
     return Array.isArray(value) ? '[…]' : '{…}'
   }
 }

@@ -43,7 +43,7 @@ export function scanPatternHead(
       time = readTimeText(piece, part.style, part.order)
     } else if (part.part === 'logger') {
       found.loggerFrom = at
-      // Padded to a width.
+      // Names are padded to a width.
       found.loggerTo = at + piece.trimEnd().length
     } else if (part.part === 'level') {
       found.level = levelIndexOf(piece.length === 1 ? (INITIALS[piece] ?? '') : piece)

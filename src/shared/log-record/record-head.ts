@@ -50,7 +50,7 @@ function headOf(line: string, found: HeadSpans | null): RecordHead | null {
   const { timeFrom, timeTo, loggerFrom, loggerTo, level, messageAt, atMs } = found
   const parts = TIME_PARTS.exec(line.slice(timeFrom, timeTo))
   return {
-    // Unchanged if it is in Scrapy's order.
+    // Unchanged if the time is in Scrapy's order.
     ...(parts === null
       ? clockOf(atMs)
       : { date: parts[1] as string, time: parts[2] as string, fraction: parts[3] ?? '' }),

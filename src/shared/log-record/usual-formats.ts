@@ -41,9 +41,9 @@ export function guessHeadFormat(line: string): PatternFormat | null {
 }
 
 /**
- * The format of a log from some of its lines: the first line with a known message of Scrapy in another format than
- * Scrapy's own decides, else the first one that matches a common format. For a part of a log; the parser learns as it
- * reads.
+ * The format of a log from some of its lines: that of the first line with a known message of Scrapy in a format other
+ * than Scrapy's own, otherwise that of the first line that matches a common format. For a part of a log; the parser
+ * learns as it reads.
  */
 export function findHeadFormat(lines: Iterable<string>): HeadFormat {
   return learnedFormat(lines) ?? SCRAPY_FORMAT

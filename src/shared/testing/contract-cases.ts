@@ -55,7 +55,7 @@ const template = { project: 'shop', spiders: ['prices'] }
 export function describeContract(name: string, open: () => Promise<OpenedEngine>): void {
   const called = new Set<string>()
 
-  /** With a paused queue, so that jobs stay queued. */
+  /** Starts with a paused queue, so that jobs stay queued. */
   async function start(): Promise<Client> {
     const { client, stop } = await open()
     onTestFinished(stop)
@@ -296,7 +296,7 @@ export function describeContract(name: string, open: () => Promise<OpenedEngine>
       expect(await codeOf(client.projects.deleteVersion({ project: 'shop', version: '1' }))).toBe('VERSION_PINNED')
       await client.projects.pinVersion({ project: 'shop', version: null })
       await client.projects.deleteVersion({ project: 'shop', version: '1' })
-      // A project without versions that is on no node is gone.
+      // A project that has no versions and is on no node no longer exists.
       expect(await codeOf(client.projects.get({ project: 'shop' }))).toBe('PROJECT_NOT_FOUND')
       expect((await client.projects.list()).projects).toEqual([])
       expect(await codeOf(client.projects.deleteProject({ project: 'shop' }))).toBe('PROJECT_NOT_FOUND')
@@ -459,7 +459,7 @@ export function describeContract(name: string, open: () => Promise<OpenedEngine>
       expect(await client.alerts.unacknowledge({ ids: [UNKNOWN] })).toEqual({ unacknowledged: 0 })
       expect(await codeOf(client.alerts.evidence({ id: UNKNOWN }))).toBe('ALERT_NOT_FOUND')
 
-      // By the engine's clock, which differs from the test's.
+      // Uses the engine's clock, which differs from the test's.
       const untilMs = rule.createdAtMs + DAY_MS
       const { silence } = await client.alertSilences.create({ project: 'shop', untilMs, comment: 'a new shop' })
       expect(silence).toMatchObject({ project: 'shop', spider: null, ruleId: null, untilMs, comment: 'a new shop' })

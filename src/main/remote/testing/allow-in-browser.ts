@@ -5,7 +5,7 @@ import { CREDENTIALS } from './open-desktop.ts'
 export async function allowInBrowser(opened: string, { isAllowed = true } = {}): Promise<Browser> {
   const browser = new Browser()
   const { origin } = new URL(opened)
-  // Behind an SSH host, the first address leads to the page.
+  // For an engine behind an SSH host, the first address redirects to the page.
   const page = opened.includes('#') ? opened : (await browser.go(opened)).location
   const asked = new URLSearchParams(page.split('?')[1])
   const [redirectUri, challenge] = [asked.get('redirect_uri')!, asked.get('code_challenge')]
