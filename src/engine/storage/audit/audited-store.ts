@@ -2,19 +2,19 @@ import type { NewAuditRecord, NewAuditEntry } from '../../model/records.ts'
 import type { Store } from '../store.ts'
 import { prepareEntry } from './chain.ts'
 
-/** The entry of an operation that was not written yet. */
+/** The audit entry of an operation, as long as no write has stored it. */
 export interface AuditTicket {
-  /** null: it is written already, or the operation has ended. The caller must write it. */
+  /** Returns the entry, which the caller must write; null: it is already written, or the operation has ended. */
   take(): NewAuditRecord | null
-  /** It was not written after all. */
+  /** Call this if the entry was not written after all. */
   giveBack(): void
-  /** Facts that the request does not have. */
+  /** Adds facts that the request does not contain. */
   add(facts: Readonly<Record<string, unknown>>): void
 }
 
 /**
- * The verbs that carry out a user's request. All others follow events or clean up: dispatch that wakes during an
- * operation must not take its entry.
+ * The verbs that carry out a user's request. All others follow events or clean up, and must not get the entry:
+ * dispatching may start in the middle of an operation.
  */
 export const AUDITED_VERBS = [
   ...(['enqueueJobs', 'recordRuns', 'setPriority', 'reorder', 'placeQueued', 'cancelQueued'] as const),
@@ -30,10 +30,10 @@ export const AUDITED_VERBS = [
   ...(['addPasskey', 'deletePasskey', 'deleteSecondFactors'] as const)
 ] satisfies (keyof Store)[]
 
-/** For verbs that return what they changed: the store then writes no entry, and the ticket comes back. */
+/** For verbs that return what they changed. If nothing changed, no entry is written, and the ticket gets it back. */
 export const changedNothing = (result: unknown): boolean => Array.isArray(result) && result.length === 0
 
-/** The first write of an operation takes its entry along. `ticketOf`: of the operation in progress. */
+/** The first write of an operation also stores its audit entry. `ticketOf`: the ticket of the operation in progress. */
 export function auditedStore<Kind extends Store>(store: Kind, ticketOf: () => AuditTicket | null): Kind {
   const audited = AUDITED_VERBS.map((verb) => {
     const perform = store[verb] as unknown as (...values: unknown[]) => Promise<unknown>
@@ -59,7 +59,7 @@ export function auditedStore<Kind extends Store>(store: Kind, ticketOf: () => Au
   return { ...store, ...(Object.fromEntries(audited) as Partial<Kind>) }
 }
 
-/** Passes the audit entry of an operation to the write that `withAudit` begins synchronously. */
+/** Passes an operation's audit entry to the write that `withAudit` begins synchronously. */
 export function createNextEntry() {
   let next: NewAuditEntry | null = null
   return {
@@ -72,7 +72,7 @@ export function createNextEntry() {
       }
     },
 
-    /** null: the write that begins now belongs to no operation. The first caller gets the entry. */
+    /** Returns the entry to the first caller; null: the write that begins now belongs to no operation. */
     take(): NewAuditEntry | null {
       const entry = next
       next = null

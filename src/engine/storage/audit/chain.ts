@@ -2,16 +2,16 @@ import { hash } from 'node:crypto'
 import type { AuditChange, AuditCheck, AuditRecord } from '../../../shared/contract/index.ts'
 import type { AuditChain, NewAuditEntry, NewAuditRecord, StoredAuditEntry } from '../../model/records.ts'
 
-/** Precedes the first entry. */
+/** The hash before the first entry. */
 export const NO_HASH = '0'.repeat(64)
-/** Keeps a few entries from filling the disk. */
+/** Limits entries, so that a few large ones cannot fill the disk. */
 export const RECORD_MAX_BYTES = 4_096
 
 export const hashOf = (previousHash: string, record: string): string => hash('sha256', `${previousHash}\n${record}`)
 
 /** The parts of an entry that do not depend on earlier entries. */
 export function prepareEntry(record: NewAuditRecord): NewAuditEntry {
-  // PostgreSQL accepts no NUL in a text column.
+  // PostgreSQL rejects NUL in a text column.
   const project = record.project?.toWellFormed().replaceAll('\0', '\uFFFD') ?? null
   const { record: whole, text } = shorten({ ...record, project, seq: 0, changes: [] })
   const { seq: _, ...columns } = columnsOf(whole)
@@ -19,8 +19,8 @@ export function prepareEntry(record: NewAuditRecord): NewAuditEntry {
 }
 
 /**
- * The text that is hashed, always in this order, so that an exported entry has the same text. If it is too long,
- * changes are cut first, then the request, then the targets.
+ * Returns the text that is hashed. The order of its fields is fixed, so that an exported entry has the same text. If it
+ * is too long, the changes are cut first, then the request, then the targets.
  */
 export function placeEntry(
   seq: number,
@@ -34,7 +34,7 @@ export function placeEntry(
   return { ...columnsOf(whole), record: written }
 }
 
-/** The start of each text. The digits of the position follow. */
+/** How each text begins. The digits of the position follow. */
 const PLACE = '{"seq":'
 
 function shorten(record: AuditRecord): { record: AuditRecord; text: string } {
@@ -49,7 +49,7 @@ function shorten(record: AuditRecord): { record: AuditRecord; text: string } {
 }
 
 const CHANGES_MAX = 20
-/** Room for any position in the text of an entry that has none yet. */
+/** Reserved for the position, in the text of an entry that has none yet. */
 const PLACE_MAX_DIGITS = 16
 const isShort = (text: string): boolean => Buffer.byteLength(text) <= RECORD_MAX_BYTES - PLACE_MAX_DIGITS
 
@@ -66,7 +66,7 @@ const SHORTER: ((record: AuditRecord) => AuditRecord)[] = [
   (record) => ({ ...record, targets: [], moreTargets: record.moreTargets + record.targets.length, project: null })
 ]
 
-/** JSON with the fields in a fixed order. */
+/** Formats the entry as JSON with its fields in a fixed order. */
 export function inOrder(record: AuditRecord): string {
   const { seq, atMs, who, address, door, requestId, operation, project } = record
   const { userId, name, role, tokenId, tokenName, session } = who
@@ -94,7 +94,7 @@ export function inOrder(record: AuditRecord): string {
   })
 }
 
-/** The columns beside an entry, for filters. */
+/** The columns next to an entry, which filters use. */
 export const columnsOf = ({ seq, atMs, operation, who, project, result }: AuditRecord) => ({
   seq,
   atMs,
@@ -104,7 +104,7 @@ export const columnsOf = ({ seq, atMs, operation, who, project, result }: AuditR
   who: who.tokenName === null ? who.name : `${who.name} ${who.tokenName}`
 })
 
-/** Checks entries in order, from the link before the first one. */
+/** Checks consecutive entries, starting from the hash before the first one. */
 export class ChainCheck {
   #last: { seq: number; hash: string }
   readonly #expected: string | null
@@ -112,7 +112,7 @@ export class ChainCheck {
   #checked = 0
   #broken: AuditCheck['broken'] = null
 
-  /** `start` null: an exported file, whose first entry says what was before it. */
+  /** `start` null: an exported file, whose first entry contains the hash before it. */
   constructor(start: { seq: number; hash: string } | null, expected: string | null = null) {
     this.#last = start ?? { seq: -1, hash: '' }
     this.#expected = expected
@@ -123,7 +123,7 @@ export class ChainCheck {
     return this.#last.seq
   }
 
-  /** False: nothing after this can be checked. */
+  /** Returns false if nothing after this entry can be checked. */
   add({ hash, ...entry }: Pick<StoredAuditEntry, 'seq' | 'record' | 'hash'> & Partial<StoredAuditEntry>): boolean {
     if (this.#broken !== null) return false
     const { seq } = entry
@@ -138,13 +138,13 @@ export class ChainCheck {
     return true
   }
 
-  /** For the first entry of a file. */
+  /** For the first entry of an exported file. */
   startAfter(seq: number, hash: string): void {
     this.#last = { seq, hash }
     if (hash === this.#expected) this.#hasExpected = true
   }
 
-  /** `newest`: where the chain should end. null: unknown. */
+  /** `newest`: where the chain should end; null: unknown. */
   end(newest: { seq: number; hash: string } | null): Pick<AuditCheck, 'checked' | 'broken' | 'hasExpected'> {
     const { seq, hash } = this.#last
     if (this.#broken === null && newest !== null && newest.seq !== seq) {

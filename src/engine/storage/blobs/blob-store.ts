@@ -3,49 +3,49 @@ import type { FileSeal } from './sealed/sealed-format.ts'
 import { type FileHandle, open } from 'node:fs/promises'
 
 /**
- * The only place for large files. Names are chosen by Scrapdeck: `eggs/<sha256>`, `logs/<job id>-<attempt>.zst`. Writes
- * are atomic: a blob appears only after its last byte is stored.
+ * The only place for large files. Scrapdeck chooses their names: `eggs/<sha256>`, `logs/<job id>-<attempt>.zst`. Writes
+ * are atomic: a blob appears only once its last byte is stored.
  */
 export interface BlobStore {
   write(name: string, content: Uint8Array | Readable): Promise<{ sizeBytes: number }>
   /** Rejects with NOT_FOUND. */
   read(name: string): Promise<Uint8Array>
   openRead(name: string): Promise<Readable>
-  /** For ranges. null: this store reads only whole blobs. Rejects as `read` does. */
+  /** Opens a blob for reading ranges; null: this store reads only whole blobs. Rejects like `read`. */
   openAt(name: string): Promise<BlobReader | null>
-  /** Moves a complete local file into the store and makes it durable there. */
+  /** Moves a complete local file into the store and syncs it there. */
   adopt(name: string, path: string): Promise<void>
   /**
-   * The path of a blob on this machine, fetched if necessary. null: not possible. A fetched file may be removed after
-   * several others were fetched. Rejects as `read` does.
+   * Returns the path of a blob on this machine and fetches the blob if necessary; null: not possible. A fetched file
+   * may be removed after several others were fetched. Rejects like `read`.
    */
   localFile(name: string): Promise<LocalFile | null>
   has(name: string): Promise<boolean>
-  /** Deleting a missing blob is not an error. */
+  /** Does nothing if there is no such blob. */
   delete(name: string): Promise<void>
   /** Deletes a blob without references. false: it is so new that another engine may be about to refer to it. */
   deleteUnused(name: string): Promise<boolean>
   list(prefix: string): Promise<{ name: string; sizeBytes: number }[]>
 }
 
-/** `seal` decrypts it. null: it is not encrypted. */
+/** `seal` decrypts the file; null: the file is not encrypted. */
 export interface LocalFile {
   path: string
   seal: FileSeal | null
 }
 
-/** All ranges are of one content: a read rejects if the blob was replaced or deleted meanwhile. */
+/** All reads are from the same content: if the blob was replaced or deleted meanwhile, they reject. */
 export interface BlobReader extends AsyncDisposable {
   sizeBytes(): Promise<number>
-  /** Fewer bytes than `length` only at the end. */
+  /** Returns fewer bytes than `length` only at the end of the blob. */
   read(offset: number, length: number): Promise<Uint8Array>
 }
 
-/** One folder and one file, so that a name cannot escape its directory. */
+/** One folder and one file, so that a name cannot lead out of the directory. */
 export const BLOB_NAME = /^[a-z]{1,20}\/[A-Za-z0-9_-][A-Za-z0-9._-]{0,199}$/
 export const BLOB_PREFIX = /^[a-z]{1,20}\/(?:[A-Za-z0-9_-][A-Za-z0-9._-]{0,199})?$/
 
-/** An open file can be read to its end even if it is deleted meanwhile. */
+/** The open file can be read to its end even if it is deleted meanwhile. */
 export async function openFileReader(path: string): Promise<BlobReader> {
   return readerOf(await open(path))
 }

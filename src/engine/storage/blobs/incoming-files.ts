@@ -16,7 +16,7 @@ export interface IncomingWriter {
   abort(): Promise<void>
 }
 
-/** A file that is removed once every holder has released it. Its creator is the first holder. */
+/** A file that is removed when every holder has released it. The creator is the first holder. */
 export class IncomingFile implements AsyncDisposable {
   readonly path: string
   readonly sizeBytes: number
@@ -31,7 +31,7 @@ export class IncomingFile implements AsyncDisposable {
     this.#remove = remove
   }
 
-  /** Adds a holder, for `await using`. */
+  /** Adds a holder. Supports `await using`. */
   hold(): this {
     this.#holders++
     return this
@@ -49,7 +49,7 @@ export class IncomingFile implements AsyncDisposable {
 export class IncomingFiles {
   readonly #directory: string
   readonly #maxTotalBytes: number
-  /** The files on disk behind the contract's files (`z.file()`). */
+  /** The files on disk that the contract's files (`z.file()`) represent. */
   readonly #behind = new WeakMap<File, IncomingFile>()
   #totalBytes = 0
 
@@ -70,12 +70,12 @@ export class IncomingFiles {
     return new IncomingFiles(directory, maxTotalBytes)
   }
 
-  /** A path for a file that the caller creates and removes. */
+  /** Returns a path for a file that the caller creates and removes. */
   draftPath(): string {
     return join(this.#directory, randomBytes(8).toString('hex'))
   }
 
-  /** Rejects with TOO_MANY_REQUESTS if all files together are too large, DATA_DIRECTORY_UNUSABLE for a full disk. */
+  /** Rejects with TOO_MANY_REQUESTS if all files are too large together, DATA_DIRECTORY_UNUSABLE on a full disk. */
   async begin(): Promise<IncomingWriter> {
     const path = this.draftPath()
     const file = await explained(path, () => open(path, 'wx', 0o600))
@@ -105,7 +105,7 @@ export class IncomingFiles {
     }
   }
 
-  /** Leaves nothing if it fails. */
+  /** Leaves no file behind if it fails. */
   async receive(content: AsyncIterable<Uint8Array>): Promise<IncomingFile> {
     const writer = await this.begin()
     try {
@@ -117,14 +117,14 @@ export class IncomingFiles {
     }
   }
 
-  /** The file as operations of the contract accept it. Its content stays on disk until it is read. */
+  /** Returns the file in the form that the contract uses. Its content stays on disk until it is read. */
   async toFile(incoming: IncomingFile, name: string, type: string): Promise<File> {
     const file = new File([await openAsBlob(incoming.path)], name, { type })
     this.#behind.set(file, incoming)
     return file
   }
 
-  /** The file on disk behind a file of the contract, written now if necessary. The caller holds it. */
+  /** Returns the file on disk for a file of the contract, and writes it if necessary. The caller becomes a holder. */
   async fromFile(file: File): Promise<IncomingFile> {
     const known = this.#behind.get(file)
     return known?.hold() ?? this.receive(file.stream() as AsyncIterable<Uint8Array>)

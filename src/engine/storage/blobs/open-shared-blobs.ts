@@ -8,13 +8,13 @@ import type { Store } from '../store.ts'
 
 export interface SharedBlobsOptions {
   dataDirectory: string
-  /** Other engines may use this directory too. Default: in the data directory. */
+  /** A directory that other engines may also use. Default: one in the data directory. */
   blobsDirectory?: string | null
-  /** Not together with `blobsDirectory`. */
+  /** Cannot be combined with `blobsDirectory`. */
   s3?: { address: S3Address; credentialsFile: string | null; cacheBytes: number } | null
 }
 
-/** Opens blobs outside the data directory and claims them for this store. Rejects with BLOBS_UNUSABLE. */
+/** Opens blobs outside the data directory, and claims them for this store. Rejects with BLOBS_UNUSABLE. */
 export async function openSharedPlace(
   { dataDirectory, s3 = null, blobsDirectory = null }: SharedBlobsOptions,
   parts: Tools & { store: Store }
@@ -31,7 +31,7 @@ export async function openSharedPlace(
   return blobs
 }
 
-/** The store remembers the mark, so that an unmounted share is not taken for a new directory. */
+/** The store remembers the mark, so that the mount point of an unmounted share is not mistaken for a new directory. */
 async function openDirectory(path: string, parts: Tools & { store: Store }): Promise<SharedBlobs> {
   const { store, random } = parts
   const before = await store.getSetting('blobs.directory')

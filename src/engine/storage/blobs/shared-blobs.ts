@@ -7,42 +7,42 @@ import type { Random } from '../../runtime/random.ts'
 import type { Store } from '../store.ts'
 
 /**
- * Younger blobs are never deleted as unused, and younger uploads never aborted. Longer than any upload, and by far
- * longer than the wait for a row that refers to the blob.
+ * Younger blobs are never deleted as unused, and younger uploads are never aborted. This is longer than any upload, and
+ * much longer than it takes to write the row that refers to the blob.
  */
 export const GRACE_MS = 24 * 3_600_000
 
-/** Blobs outside the data directory, which other engines may share. */
+/** Blobs outside the data directory, which several engines may share. */
 export interface SharedBlobs {
   name: string
-  /** What to do if they belong to another store. */
+  /** What to do if the blobs belong to another store. */
   ifForeign: string
   store: SharedBlobStore
   /** Why the storage cannot be used now, without names. Asks it if the last response is older than half a minute. */
   check(): Promise<string | null>
   state(): SharedBlobsState
-  /** null: it has no requests of its own. */
+  /** null: the storage is not used over requests. */
   figures(): S3Figures | null
-  /** For local copies. null: there are none. */
+  /** Figures of the local copies; null: there are none. */
   cacheFigures(): CacheFigures | null
   stop(): Promise<void>
 }
 
 export interface SharedBlobStore extends BlobStore {
-  /** Returns the store that owns these blobs: `owner`, unless another was recorded before. */
+  /** Returns the store that owns these blobs: the one that was recorded first, or else `owner`. */
   claim(owner: string): Promise<string>
-  /** Removes unfinished uploads of killed engines after the grace period. Returns how many. */
+  /** Aborts uploads that killed engines left behind, after the grace period. Returns their number. */
   abortLeftUploads(): Promise<number>
 }
 
 export interface SharedBlobsState {
   /** Why the storage cannot be used now. */
   problem: ScrapdeckError | null
-  /** null: unknown, or unlimited. */
+  /** null: the space is unknown or unlimited. */
   disk: { totalBytes: number; freeBytes: number } | null
 }
 
-/** Two stores must not share blobs: each would delete the eggs that only the other knows. */
+/** Two stores must not share blobs, because each would delete the eggs that only the other knows. */
 export async function claimBlobs(
   {
     store: blobs,
@@ -52,7 +52,7 @@ export async function claimBlobs(
   store: Pick<Store, 'keepSetting'>,
   random: Pick<Random, 'hex'>
 ): Promise<void> {
-  // Another engine may start on this store at the same moment. The first one chooses for both.
+  // Another engine may open this store at the same moment. The first one chooses the value for both.
   const own = await store.keepSetting('blobs.owner', random.hex(16))
   if ((await blobs.claim(own)) === own) return
   throw new ScrapdeckError('BLOBS_UNUSABLE', sentence('storage.blobs_of_another_store', { name, ifForeign }))

@@ -25,9 +25,9 @@ export interface DirectoryBlobStoreParts {
 }
 
 /**
- * Blobs as files in a directory that several engines share, such as a mounted share. It may become full, go away or be
- * unmounted, which leaves an empty local directory at its path. So a missing file counts as missing only if the
- * directory still has its mark.
+ * Blobs as files in a directory that several engines share, such as a mounted share. The share may become full, become
+ * unreachable, or be unmounted, which leaves an empty local directory at its path. A file therefore counts as missing
+ * only if the directory still has its mark.
  */
 export class DirectoryBlobStore implements SharedBlobStore {
   readonly #parts: DirectoryBlobStoreParts
@@ -48,7 +48,7 @@ export class DirectoryBlobStore implements SharedBlobStore {
     })
   }
 
-  /** Why it could not be used. null: the last probe succeeded, and nothing has failed since. */
+  /** Why the directory cannot be used; null: the last probe succeeded, and nothing has failed since. */
   get problem(): ScrapdeckError | null {
     return this.#problem
   }
@@ -116,7 +116,7 @@ export class DirectoryBlobStore implements SharedBlobStore {
     return this.#explained(() => claimDirectory(this.#parts.path, owner, this.#parts.random))
   }
 
-  /** A peer's drafts may still grow, so their age counts by the file server's clock. */
+  /** Another engine may still be writing its drafts, so their age is measured by the file server's clock. */
   abortLeftUploads(): Promise<number> {
     return this.#explained(async () => {
       const drafts = await listDrafts(this.#parts.path)
@@ -140,7 +140,7 @@ export class DirectoryBlobStore implements SharedBlobStore {
     })
     if (before === null) return this.#whereMarked(true)
     const nowMs = await this.#serverTimeMs()
-    // ctime is the time of the move, which may be long after the last byte.
+    // ctime is when the file was moved into place, which may be long after its last byte was written.
     if (nowMs - Math.max(Number(before.mtimeMs), Number(before.ctimeMs)) < this.#graceMs) return false
     const aside = join(dirname(path), DRAFT + this.#parts.random.hex(8))
     try {
@@ -150,13 +150,13 @@ export class DirectoryBlobStore implements SharedBlobStore {
       throw error
     }
     const isOther = (await stat(aside, { bigint: true })).ino !== before.ino
-    // Another engine has just written it again and is about to refer to it.
+    // Another engine has just written it again, and is about to refer to it.
     if (isOther) await rename(aside, path)
     else await rm(aside, { force: true })
     return !isOther
   }
 
-  /** The clock of another engine's machine may differ from ours. */
+  /** Uses the file server's clock, because the clocks of the engines' machines may differ. */
   #serverTimeMs(): Promise<number> {
     return (this.#parts.serverTimeMs ?? (() => probeDirectory(this.#parts.path, this.#parts.random)))()
   }

@@ -8,7 +8,7 @@ import { describeFailure, takeDirectory } from './shared-directory.ts'
 
 export interface DirectoryBlobsOptions {
   path: string
-  /** The mark of the directory that was at this path before. */
+  /** The mark that the directory at this path had before. */
   knownMark: string | null
   clock: Clock
   random: Random
@@ -25,7 +25,7 @@ export interface DirectoryBlobs extends SharedBlobs {
 
 const CHECKED_EVERY_MS = 30_000
 
-/** Opens blobs in a shared directory. Rejects with BLOBS_UNUSABLE if an operator must act. */
+/** Opens the blobs in a shared directory. Rejects with BLOBS_UNUSABLE if an operator must act. */
 export async function openDirectoryBlobs(options: DirectoryBlobsOptions): Promise<DirectoryBlobs> {
   const { path, clock, random, graceMs, serverTimeMs } = options
   const mark = await takeDirectory(path, options)
@@ -34,7 +34,7 @@ export async function openDirectoryBlobs(options: DirectoryBlobsOptions): Promis
   async function look(): Promise<void> {
     await store.probe()
     const { bsize, blocks, bavail } = await statfs(path)
-    // Some network file systems do not report it.
+    // Some network file systems do not report their size.
     disk = blocks === 0 ? null : { totalBytes: bsize * blocks, freeBytes: bsize * bavail }
   }
   await look()
@@ -48,7 +48,7 @@ export async function openDirectoryBlobs(options: DirectoryBlobsOptions): Promis
     async check() {
       if (clock.monotonicMs() - checkedAtMs >= CHECKED_EVERY_MS || store.problem !== null) {
         checkedAtMs = clock.monotonicMs()
-        // A share that hangs must hold only one thread of Node's pool.
+        // If a share hangs, it must block only one thread of Node's pool.
         looking ??= look()
           .catch(() => {})
           .finally(() => {

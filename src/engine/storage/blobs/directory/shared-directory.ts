@@ -7,18 +7,18 @@ import type { Logger } from '../../../runtime/logger.ts'
 import type { Random } from '../../../runtime/random.ts'
 import { DRAFT, isMissing } from '../filesystem/filesystem-blob-store.ts'
 
-/** Identifies a directory, wherever it is mounted. */
+/** The file that identifies a directory, wherever it is mounted. */
 export const MARK = 'owner/place'
 const OWNER = 'owner/store'
-/** Files of a data directory; its blobs are one level below. */
+/** Files that exist only in a data directory, whose blobs are one level below. */
 const OF_DATA_DIRECTORY = ['scrapdeck.sqlite', 'engine.lock', 'secret.key']
-/** More than file systems store inline in an inode, so that a full disk must refuse the write. */
+/** Too large to be stored in an inode, so that a full disk must refuse the write. */
 const PROBE_BYTES = 16_384
 const NO_LINKS = ['EPERM', 'ENOTSUP', 'EOPNOTSUPP', 'ENOSYS', 'EMLINK']
 
 /**
- * Prepares a directory for blobs and returns its mark. Creates the directory itself, but not its parents. `knownMark`:
- * of the directory that was at this path before. Rejects with BLOBS_UNUSABLE.
+ * Prepares a directory for blobs and returns its mark. Creates the directory itself but not its parents. `knownMark`:
+ * the mark that the directory at this path had before. Rejects with BLOBS_UNUSABLE.
  */
 export async function takeDirectory(
   path: string,
@@ -52,12 +52,12 @@ export async function takeDirectory(
   }
 }
 
-/** null: no mark. */
+/** Returns null if there is no mark. */
 export async function readMark(path: string): Promise<string | null> {
   return readText(join(path, MARK))
 }
 
-/** Returns the owner of the blobs: `owner`, unless another one was recorded before. */
+/** Returns the owner of the blobs: the one that was recorded first, or else `owner`. */
 export const claimDirectory = (path: string, owner: string, random: Pick<Random, 'hex'>): Promise<string> =>
   writeOnce(path, OWNER, owner, random)
 
@@ -72,7 +72,7 @@ export async function makeFolder(path: string): Promise<boolean> {
   }
 }
 
-/** Returns the content of the file: `text`, or what another engine wrote before. */
+/** Returns the content of the file: `text`, unless another engine wrote it before. */
 async function writeOnce(root: string, name: string, text: string, random: Pick<Random, 'hex'>): Promise<string> {
   const path = join(root, name)
   const found = await readText(path)
@@ -84,7 +84,7 @@ async function writeOnce(root: string, name: string, text: string, random: Pick<
     await link(draft, path).catch(async (error: NodeJS.ErrnoException) => {
       if (error.code === 'EEXIST') return
       if (!NO_LINKS.includes(error.code ?? '')) throw error
-      // Without links, two engines may both seem to be first. The file that was written last is read below.
+      // Without links, two engines may both write the file. The last one wins, and both read its content below.
       if ((await readText(path)) === null) await rename(draft, path)
     })
   } finally {
@@ -102,12 +102,12 @@ async function readText(path: string): Promise<string | null> {
   }
 }
 
-/** Writes and removes a file. Resolves with the time that the file server gave it. */
+/** Writes and removes a file. Resolves with the time that the file server assigned to it. */
 export async function probeDirectory(root: string, random: Pick<Random, 'hex'>): Promise<number> {
   const path = join(root, dirname(MARK), DRAFT + random.hex(8))
   try {
     {
-      // Close it before reading its status: some file systems report a full disk only on close.
+      // Close the file before reading its status: some file systems report a full disk only on close.
       await using file = await open(path, 'wx', 0o600)
       await file.write(Buffer.alloc(PROBE_BYTES))
       await file.sync()
@@ -122,7 +122,7 @@ const PERMISSION =
   'permission denied. Give the user that runs Scrapdeck read and write permission there, on every machine.'
 const AWAY = 'its file system does not respond or has failed. Check the mount and the file server.'
 
-/** What an operator can do, by the system's error code. Other codes are not about the directory. */
+/** What an operator can do, by the system's error code. Other codes do not concern the directory. */
 const REMEDIES: Record<string, string> = {
   ENOSPC: 'it is full. Free some space there.',
   EDQUOT: 'the disk quota is used up. Free some space there, or raise the quota.',
@@ -139,7 +139,7 @@ const REMEDIES: Record<string, string> = {
   NOT_MOUNTED: 'it is no longer there, or another directory is in its place. Mount it again.'
 }
 
-/** null: the error says nothing about the directory. Pure. */
+/** Returns null if the error does not concern the directory. Pure. */
 export function directoryError(error: unknown, path: string): ScrapdeckError | null {
   const { code = '' } = error as NodeJS.ErrnoException
   return Object.hasOwn(REMEDIES, code) ? directoryProblem(code, path, error) : null
@@ -151,7 +151,7 @@ export function directoryProblem(code: string, path: string, cause?: unknown): S
   return new ScrapdeckError('BLOBS_UNUSABLE', text, { data: { problem: code }, cause })
 }
 
-/** Visible without credentials, so without names. Pure. */
+/** Anyone can see this without credentials, so it contains no names. Pure. */
 export function describeFailure(problem: ScrapdeckError | null): string | null {
   if (problem === null) return null
   const { problem: code } = problem.data as { problem: string }

@@ -7,20 +7,20 @@ import { ScrapdeckError } from '../../../../shared/errors.ts'
 import { sentence } from '../../../../shared/texts/errors/storage.ts'
 import { BLOB_NAME, BLOB_PREFIX, type BlobStore, openFileReader } from '../blob-store.ts'
 
-/** Drafts start with a dot, which names must not: they are never listed or read as blobs. */
+/** Drafts start with a dot, which names of blobs cannot: so drafts are never listed or read as blobs. */
 export const DRAFT = '.draft-'
 
-/** The differences between a directory of one engine and a shared one. */
+/** What differs between a directory of one engine and a shared one. */
 export interface DirectoryRules {
-  /** Wraps writes, and turns disk errors into messages. */
+  /** Wraps writes, and turns disk errors into messages for the operator. */
   explain<T>(path: string, work: () => Promise<T>): Promise<T>
   makeFolder(folder: string): Promise<void>
   deleteUnused(path: string): Promise<boolean>
 }
 
 /**
- * Stores blobs as files in a private directory, which is created if missing. Removes drafts that a crash left. Rejects
- * with DATA_DIRECTORY_UNUSABLE.
+ * Stores blobs as files in a private directory, and creates it if it is missing. Removes drafts that were left by a
+ * crash. Rejects with DATA_DIRECTORY_UNUSABLE.
  */
 export async function openFilesystemBlobStore(root: string): Promise<BlobStore> {
   await explain(root, async () => {
@@ -31,14 +31,14 @@ export async function openFilesystemBlobStore(root: string): Promise<BlobStore> 
     explain,
     makeFolder: async (folder) => void (await mkdir(folder, { recursive: true, mode: 0o700 })),
     async deleteUnused(path) {
-      // No other engine can be about to refer to the blob.
+      // This engine is the only one, so no other can be about to refer to the blob.
       await rm(path, { force: true })
       return true
     }
   })
 }
 
-/** Several engines may do this in one directory: a blob is its writer's draft until it is renamed. */
+/** Several engines may use one directory: until a blob is renamed, it is its writer's draft. */
 export function blobsInDirectory(root: string, { explain, makeFolder, deleteUnused }: DirectoryRules): BlobStore {
   const place = { root, makeFolder, syncFolder: shareSyncs(syncFolderNow) }
 
@@ -60,7 +60,7 @@ export function blobsInDirectory(root: string, { explain, makeFolder, deleteUnus
 
     async openRead(name) {
       const path = pathOf(name)
-      // Opened here, so that a missing blob fails now and not in the middle of a response.
+      // Open the file here, so that a missing blob fails now and not in the middle of a response.
       const file = await orNotFound(name, () => open(path))
       return createReadStream('', { fd: file, autoClose: true })
     },
@@ -114,7 +114,7 @@ interface Place extends Pick<DirectoryRules, 'makeFolder'> {
   syncFolder: (path: string) => Promise<void>
 }
 
-/** Draft, fsync, rename, fsync of the folder: the name exists only once every byte is on disk. */
+/** Writes a draft, syncs it, renames it, and syncs the folder, so the name exists only once every byte is on disk. */
 async function writeWhole(place: Place, path: string, content: Uint8Array | Readable): Promise<{ sizeBytes: number }> {
   const folder = dirname(path)
   const draft = join(folder, DRAFT + randomBytes(8).toString('hex'))
@@ -130,9 +130,9 @@ async function writeWhole(place: Place, path: string, content: Uint8Array | Read
   }
 }
 
-/** Renames the file if it is on the same file system, otherwise copies it. */
+/** Renames the file if it is on the same file system; otherwise copies it. */
 async function moveIn(place: Place, path: string, source: string): Promise<void> {
-  // Synced here: several syncs at once are one for the disk, and other stores need none.
+  // Sync the file here: the disk combines simultaneous syncs, and other stores need none.
   await syncFile(source)
   try {
     await rename(source, path).catch(async (error: unknown) => {
@@ -148,7 +148,7 @@ async function moveIn(place: Place, path: string, source: string): Promise<void>
   await place.syncFolder(dirname(path))
 }
 
-/** Creates the folder only on failure: checking each time would cost as much as writing a small log. */
+/** Creates the folder only after a failure: checking every time would cost as much as writing a small log. */
 async function openDraft(place: Place, draft: string): Promise<FileHandle> {
   const openIt = () => open(draft, 'wx', 0o600)
   try {
@@ -180,7 +180,7 @@ async function writeStream(file: FileHandle, content: Readable): Promise<void> {
   for await (const chunk of content) await file.writeFile(chunk)
 }
 
-/** Callers that arrive during a sync share the next one: their renames may be too late for the current one. */
+/** Callers that arrive during a sync share the next one, because the current one may have missed their renames. */
 function shareSyncs(syncNow: (path: string) => Promise<void>): (path: string) => Promise<void> {
   const running = new Map<string, Promise<void>>()
   const next = new Map<string, Promise<void>>()
@@ -215,7 +215,7 @@ async function syncFolderNow(path: string): Promise<void> {
   if (process.platform === 'win32') return
   await using folder = await open(path)
   await folder.sync().catch((error: unknown) => {
-    // Some network file systems have nothing to sync there.
+    // Some network file systems do not support syncing a folder.
     if (!['EINVAL', 'ENOTSUP', 'EOPNOTSUPP'].includes((error as NodeJS.ErrnoException).code ?? '')) throw error
   })
 }
@@ -265,7 +265,7 @@ export function isMissing(error: unknown): boolean {
   return (error as NodeJS.ErrnoException).code === 'ENOENT'
 }
 
-/** Turns disk errors into messages for the operator. Other errors pass unchanged. */
+/** Turns disk errors into messages for the operator. Other errors remain unchanged. */
 async function explain<T>(path: string, work: () => Promise<T>): Promise<T> {
   try {
     return await work()

@@ -14,22 +14,22 @@ interface CachedFile {
   usedAtMs: number
 }
 
-/** The newest files stay whatever their size: threads that got their paths may not have opened them yet. */
+/** The newest files are kept whatever their size, because threads that got their paths may not have opened them yet. */
 const NEWEST_KEPT = 8
-/** The precision with which the order of use survives a restart. */
+/** How precisely the order of use survives a restart. */
 const TOUCH_EVERY_MS = 60_000
 const FILE = /^[0-9a-f]{32}-[0-9a-f]{16}$/
 
 /**
- * Local copies of blobs, up to a total size; the least recently used go first. A file gets its name only when it is
- * complete and on disk, so named files survive a crash and all others are deleted at the start. The name contains the
- * blob and its content (`tag`), so a replaced blob is never read from here.
+ * Local copies of blobs, up to a total size; the least recently used are removed first. A file gets its name only once
+ * it is complete and on disk, so named files survive a crash, and all others are deleted on startup. The name
+ * identifies the blob and its content (`tag`), so a replaced blob is never read from here.
  */
 export class BlobFiles {
   readonly #directory: string
   readonly #limitBytes: number
   readonly #parts: { clock: Pick<Clock, 'nowMs'>; random: Pick<Random, 'hex'> }
-  /** Least recently used first. */
+  /** Ordered by last use, oldest first. */
   readonly #files = new Map<string, CachedFile>()
   readonly #figures = { hits: 0, misses: 0 }
   #bytes = 0
@@ -57,12 +57,12 @@ export class BlobFiles {
     return { ...this.#figures, entries: this.#files.size, bytes: this.#bytes }
   }
 
-  /** For a file that `add` takes over, or that the caller removes. */
+  /** For a file that is passed to `add`, or that the caller removes. */
   draftPath(): string {
     return join(this.#directory, `draft-${this.#parts.random.hex(8)}`)
   }
 
-  /** Does not count as use. `tag` null: any content. */
+  /** Does not count as a use. `tag` null: any content. */
   has(name: string, tag: string | null): boolean {
     const file = this.#files.get(keyOf(name))
     return file !== undefined && (tag === null || file.path.endsWith(tailOf(tag)))
@@ -86,7 +86,7 @@ export class BlobFiles {
     return file.path
   }
 
-  /** Takes over a complete, synced draft. */
+  /** Moves a complete, synced draft into the cache. */
   async add(name: string, tag: string, draft: string, sizeBytes: number): Promise<string> {
     const key = keyOf(name)
     const path = join(this.#directory, key + tailOf(tag))
@@ -130,7 +130,7 @@ export class BlobFiles {
     }
     for (const [key, file] of found.sort(([, one], [, other]) => one.usedAtMs - other.usedAtMs)) {
       const before = this.#files.get(key)
-      // A crash came between the new file's rename and the old one's removal.
+      // A crash occurred after the new file was renamed and before the old one was removed.
       if (before !== undefined) rmSync(before.path, { force: true })
       this.#files.delete(key)
       this.#files.set(key, file)

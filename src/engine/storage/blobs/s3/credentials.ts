@@ -10,29 +10,29 @@ export interface Credentials {
   accessKeyId: string
   secretAccessKey: string
   sessionToken: string | null
-  /** null: never. */
+  /** null: they never expire. */
   expiresAtMs: number | null
-  /** For messages, never a secret: `the variable AWS_ACCESS_KEY_ID`. */
+  /** Where they come from, for messages: `the variable AWS_ACCESS_KEY_ID`. Never a secret. */
   from: string
 }
 
 export interface CredentialSources {
-  /** Our own file in the shared format (`blobs_credentials_file`). Excludes all other sources. */
+  /** Scrapdeck's own file (`blobs_credentials_file`), in the shared format. If set, no other source is used. */
   file: string | null
-  /** From the address. Excludes all sources but the shared file. */
+  /** The profile in the address. If set, only the shared file is used. */
   profile: string | null
   environment: Readonly<Record<string, string | undefined>>
   homeDirectory: string
   clock: Pick<Clock, 'nowMs'>
 }
 
-/** Credentials are renewed this long before they expire. */
+/** How long before they expire credentials are renewed. */
 const EARLY_MS = 300_000
-/** Metadata services are on this machine or its host. Anything else must not delay a start for long. */
+/** Metadata services run on this machine or its host. Anything else must not delay startup for long. */
 const METADATA_LIMIT_MS = 2_000
 const ANSWER_MAX_BYTES = 65_536
 const IMDS = 'http://169.254.169.254'
-/** The services for containers: on this machine, or at the addresses of ECS and EKS. */
+/** Hosts of credential services for containers: this machine, or the addresses of ECS and EKS. */
 const CONTAINER_HOSTS = new Set([
   '169.254.170.2',
   '169.254.170.23',
@@ -44,7 +44,8 @@ const CONTAINER_HOSTS = new Set([
 
 /**
  * Credentials from the standard chain: our own file, else the environment, the shared credentials file, a web identity
- * (EKS), the container's service (ECS, EKS), the machine's (EC2). Read when first used, and renewed before they expire.
+ * (EKS), or the service of the container (ECS, EKS) or machine (EC2). Read at first use, and renewed before they
+ * expire.
  */
 export class CredentialChain {
   readonly #sources: CredentialSources
@@ -55,12 +56,12 @@ export class CredentialChain {
     this.#sources = sources
   }
 
-  /** The source of the last credentials. */
+  /** Where the last credentials came from. */
   get from(): string {
     return this.#from
   }
 
-  /** Rejects with S3Error NO_CREDENTIALS, which names all sources that were tried. */
+  /** Rejects with the S3Error NO_CREDENTIALS, which names all sources that were tried. */
   async get(): Promise<Credentials> {
     const current = (this.#current ??= this.#read())
     const credentials = await current.catch((error: unknown) => {
@@ -70,7 +71,7 @@ export class CredentialChain {
     const { expiresAtMs } = credentials
     const leftMs = (expiresAtMs ?? Number.POSITIVE_INFINITY) - this.#sources.clock.nowMs()
     if (leftMs > EARLY_MS) return credentials
-    // One caller renews them for all.
+    // Only one caller renews the credentials, for all of them.
     if (this.#current === current) {
       this.#current = this.#read().catch((error: unknown) => {
         if (leftMs > 0) return credentials
@@ -80,7 +81,7 @@ export class CredentialChain {
     return await this.#current!
   }
 
-  /** They may have been replaced since they were read. */
+  /** Call this if the credentials may have been replaced since they were read. */
   forget(): void {
     this.#current = null
   }
@@ -177,7 +178,7 @@ export class CredentialChain {
       const answer = await ask(`${base}/${roles}${encodeURIComponent(name)}`, { headers })
       return answer.status === 200 ? complete(parse(answer.text), `the role ${name} of this machine`) : null
     } catch {
-      // Most machines have no such service.
+      // Most machines do not have this service.
       return null
     }
   }
@@ -191,7 +192,7 @@ function fromEnvironment(environment: CredentialSources['environment']): Credent
   return { accessKeyId, secretAccessKey, sessionToken, expiresAtMs: null, from: 'the variable AWS_ACCESS_KEY_ID' }
 }
 
-/** null: there is no such file or profile, unless `isNamed`. */
+/** Returns null if there is no such file or profile. Throws instead if `isNamed`. */
 async function fromFile(path: string, profile: string, isNamed: boolean): Promise<Credentials | null> {
   let text: string
   try {
@@ -213,7 +214,7 @@ async function fromFile(path: string, profile: string, isNamed: boolean): Promis
   return { accessKeyId, secretAccessKey, sessionToken, expiresAtMs: null, from: `profile ${profile} in ${path}` }
 }
 
-/** From the shared configuration file. null: it names none. */
+/** Reads the shared configuration file. Returns null if it has no region. */
 export async function readConfiguredRegion(sources: Omit<CredentialSources, 'clock' | 'file'>): Promise<string | null> {
   const { environment, homeDirectory, profile } = sources
   const path = environment['AWS_CONFIG_FILE'] || join(homeDirectory, '.aws', 'config')
@@ -271,7 +272,7 @@ function missing(message: string, cause?: unknown): S3Error {
   return new S3Error({ operation: 'reading credentials', code, message, ...where }, cause)
 }
 
-/** One section of an INI file of Amazon's tools: `[default]`, in the configuration also `[profile name]`. Pure. */
+/** Reads a section of an INI file of Amazon's tools: `[default]`, in the configuration also `[profile name]`. Pure. */
 function readProfile(text: string, profile: string): Map<string, string> | null {
   let found: Map<string, string> | null = null
   let isInside = false
@@ -282,7 +283,7 @@ function readProfile(text: string, profile: string): Map<string, string> | null 
       if (isInside) found ??= new Map()
       continue
     }
-    // Indented lines belong to nested settings, which are not used here.
+    // Indented lines belong to nested settings, which are ignored.
     const [, key, value] = /^([A-Za-z0-9_]+)\s*=\s*(.*?)\s*$/.exec(line) ?? []
     if (isInside && key !== undefined) found?.set(key.toLowerCase(), value!)
   }

@@ -17,13 +17,13 @@ import { isConditionUnknown } from './upload.ts'
 export interface S3BlobsOptions {
   address: S3Address
   credentialsFile: string | null
-  /** For the files on this machine. */
+  /** Limits the files on this machine. */
   cacheBytes: number
   cacheDirectory: string
   clock: Clock
   random: Random
   logger: Logger
-  /** For tests. Default: those of this process. */
+  /** For tests. Default: the values of this process. */
   environment?: Readonly<Record<string, string | undefined>>
   homeDirectory?: string
   graceMs?: number
@@ -40,8 +40,9 @@ const DEFAULT_REGION = 'us-east-1'
 const IS_NEAR = /^http:\/\/(?:localhost|127\.[\d.]+|\[::1\])(?::|$)/
 
 /**
- * Opens blobs on S3. Finds problems that an operator must solve now, not with the first log: rejects with
- * BLOBS_UNUSABLE if the bucket cannot be listed, written, read in ranges and deleted from, or DATA_DIRECTORY_UNUSABLE.
+ * Opens blobs on S3. Checks on startup, not when the first log is stored, what an operator must solve: rejects with
+ * BLOBS_UNUSABLE if the bucket cannot be listed, written, read in ranges and deleted from; or with
+ * DATA_DIRECTORY_UNUSABLE.
  */
 export async function openS3Blobs(options: S3BlobsOptions): Promise<S3Blobs> {
   const { address, clock, random, logger, environment = process.env, homeDirectory = homedir() } = options
@@ -92,7 +93,7 @@ const listOne = (address: S3Address) => ({
   query: { 'list-type': '2', prefix: address.prefix, 'max-keys': '1' }
 })
 
-/** Tries all rights on a temporary object. Resolves with whether the server supports conditional writes. */
+/** Tries all permissions on a temporary object. Resolves with whether the server supports conditional writes. */
 async function checkRights(client: S3Client, key: string, logger: Logger): Promise<boolean> {
   await client.send(listOne(client.address))
   const body = Buffer.from('written by Scrapdeck at its start, and deleted again')
@@ -128,7 +129,7 @@ async function checkRights(client: S3Client, key: string, logger: Logger): Promi
   }
 }
 
-/** Visible without credentials, so without names. */
+/** Anyone can see this without credentials, so it contains no names. */
 function describeProblem(problem: ScrapdeckError | null): string | null {
   if (problem === null) return null
   const { status, code } =

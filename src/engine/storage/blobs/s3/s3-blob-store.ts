@@ -35,30 +35,30 @@ export interface S3BlobStoreParts {
   files: BlobFiles
   clock: Clock
   logger: Logger
-  /** Whether the server honours conditional writes, as far as known. */
+  /** Whether the server supports conditional writes, as far as known. */
   isConditional: boolean
   /** For tests. */
   graceMs?: number
 }
 
-/** Up to this size, a range is read from a local copy of the whole blob, so that the next range is already here. */
+/** Ranges of blobs up to this size are read from a local copy, so that the next range needs no request. */
 const WHOLE_BYTES = PART_BYTES
 const DOWNLOADS_AT_ONCE = 4
-/** So that a log that is read page by page is not looked up for each page. */
+/** How long to remember a lookup, so that reading a log page by page does not look it up for each page. */
 const LOOKED_UP_MS = 2_000
 const LOOKED_UP_MAX = 256
-/** Other engines may be writing the same name. Each try sees who was first. */
+/** Other engines may be writing the same name. Each try shows which one was first. */
 const WRITE_TRIES = 4
 const READ_TRIES = 4
-/** The owner of these blobs, and the stores that want to own them. */
+/** The objects that name the owner of these blobs, and the stores that want to become the owner. */
 const OWNER = 'owner/store'
 const WISH = 'owner/wish-'
 const NO_ROOM = new Set(['ENOSPC', 'EDQUOT', 'EROFS'])
 
 /**
- * Blobs as objects of one bucket. Each write has a condition, so nothing overwrites an object that it has not seen: a
- * request repeated after a lost response, or a second engine, changes nothing. Whole blobs are read through verified
- * local copies; ranges of large ones are requests of their own.
+ * Blobs as objects in one bucket. Every write has a condition, so it never overwrites an object that it has not seen: a
+ * request that is repeated after a lost response, or a second engine, changes nothing. Whole blobs are read through
+ * verified local copies, ranges of large ones directly.
  */
 export class S3BlobStore implements SharedBlobStore {
   readonly #parts: S3BlobStoreParts
@@ -66,7 +66,7 @@ export class S3BlobStore implements SharedBlobStore {
   readonly #downloads = pLimit(DOWNLOADS_AT_ONCE)
   readonly #downloading = new KeyedSingleFlight<string, string>()
   readonly #lookedUp = new BoundedMap<string, { object: S3Object; atMs: number }>(LOOKED_UP_MAX)
-  /** Until a server says that it does not support them. */
+  /** True until a server turns out not to support conditional writes. */
   #isConditional: boolean
 
   constructor(parts: S3BlobStoreParts) {
@@ -123,7 +123,7 @@ export class S3BlobStore implements SharedBlobStore {
         try {
           return readerOf(await this.#openWhole(name))
         } catch (error) {
-          // A full disk must not prevent reading.
+          // Reading must work even if the local disk is full.
           if (object === null || !NO_ROOM.has((error as NodeJS.ErrnoException).code ?? '')) throw error
         }
       }
@@ -179,7 +179,7 @@ export class S3BlobStore implements SharedBlobStore {
       return this.#head(name)
     })
     if (object === null) return true
-    // By the server's clock: another engine's machine may differ from ours.
+    // Age is measured by the server's clock, because the clocks of the engines' machines may differ.
     if (object.ageMs < this.#graceMs) return false
     await this.delete(name)
     return true
@@ -219,7 +219,7 @@ export class S3BlobStore implements SharedBlobStore {
         await this.#putText(key, owner, { 'if-none-match': '*' })
       } catch (error) {
         if (isConditionUnknown(error)) return this.#claimInSteps(owner)
-        // Another engine was first, or an earlier try whose response was lost.
+        // Either another engine was first, or an earlier try, whose response was lost.
         if (!isConditionFailed(error)) throw error
       }
       return (await this.#readText(key)) ?? owner
@@ -227,15 +227,15 @@ export class S3BlobStore implements SharedBlobStore {
   }
 
   /**
-   * Without conditional writes, each store first records a wish for the blobs. Of two at the same moment, at least one
-   * sees the other's wish and gives up.
+   * Without conditional writes, each store first records that it wishes to own the blobs. If two do so at once, at
+   * least one of them sees the other's wish and gives up.
    */
   async #claimInSteps(owner: string): Promise<string> {
     const { client } = this.#parts
     const [key, wish] = [this.#keyOf(OWNER), `${WISH}${owner}`]
     await this.#putText(this.#keyOf(wish), owner, {})
     const others = (await this.list(WISH)).filter(({ name }) => name !== wish)
-    // Read after the list: a store records itself before it withdraws its wish.
+    // Read this after the list, because a store records itself as the owner before it withdraws its wish.
     const recorded = await this.#readText(key)
     if (recorded === null && others.length === 0) await this.#putText(key, owner, {})
     await client.send({ operation: 'delete', method: 'DELETE', key: this.#keyOf(wish) })
@@ -263,7 +263,7 @@ export class S3BlobStore implements SharedBlobStore {
     return this.#explained(() => abortLeftUploads(this.#parts.client, this.#parts.client.address.prefix))
   }
 
-  /** Of the stored blob, for comparisons. null: there is none, or its hash is unknown. */
+  /** The hash of the stored blob, for comparisons; null: there is no blob, or its hash is unknown. */
   async sha256Of(name: string): Promise<string | null> {
     const object = await this.#explained(() => this.#head(name))
     return object === null ? null : expectedSha256(name, object)
@@ -274,7 +274,7 @@ export class S3BlobStore implements SharedBlobStore {
     const key = this.#keyOf(name)
     const written = { sizeBytes: content.sizeBytes }
     const isSame = (object: S3Object) => object.sizeBytes === content.sizeBytes && object.sha256 === content.sha256
-    // Large blobs, and those that are often there already, are not sent in vain.
+    // Look first if the blob is large or often exists already, so that it is not sent in vain.
     const looksFirst = isNamedByContent(name) || content.sizeBytes > PART_BYTES
     let before = looksFirst ? await this.#head(name) : null
     for (let count = 0; ; count += 1) {
@@ -295,7 +295,7 @@ export class S3BlobStore implements SharedBlobStore {
           this.#isConditional = false
           continue
         }
-        // 404: the object to replace is gone, or a request whose response was lost ended the upload.
+        // 404: the object to replace is gone, or an earlier request whose response was lost has completed the upload.
         const isOthers = isConditionFailed(error) || isGone(error)
         if (!isOthers) throw error
         if (count + 1 >= WRITE_TRIES) throw busy(name, 'written')
@@ -305,8 +305,8 @@ export class S3BlobStore implements SharedBlobStore {
   }
 
   /**
-   * Restarts the age of an old blob that will be referred to again, so that it does not look unused. false: it is gone,
-   * or the server cannot do this.
+   * Resets the age of an old blob that will be referred to again, so that it does not seem unused. Returns false if it
+   * is gone, or if the server does not support this.
    */
   async #renewAge(name: string, object: S3Object): Promise<boolean> {
     if (object.ageMs < this.#graceMs / 2) return true
@@ -322,7 +322,7 @@ export class S3BlobStore implements SharedBlobStore {
     try {
       await client.send({ operation: 'copy', method: 'PUT', key, headers })
       this.#lookedUp.delete(name)
-      // Some servers keep the time of an object that is copied onto itself. It is then written again.
+      // Some servers keep the old time if an object is copied onto itself. The blob is then written again.
       const renewed = await this.#head(name)
       return renewed !== null && renewed.ageMs < this.#graceMs / 2
     } catch (error) {
@@ -331,14 +331,14 @@ export class S3BlobStore implements SharedBlobStore {
     }
   }
 
-  /** What was just written is often read next. */
+  /** A blob that was just written is often read next. */
   async #keep(name: string, content: Content, path: string): Promise<void> {
     try {
       const object = await this.#head(name)
       if (object === null || object.sizeBytes !== content.sizeBytes || object.sha256 !== content.sha256) return
       await this.#parts.files.add(name, tagOf(name, object), path, content.sizeBytes)
     } catch {
-      // Another file system, or a full disk: it is fetched when it is read.
+      // The cache is on another file system, or the disk is full: the blob will be fetched when it is read.
     }
   }
 
@@ -349,7 +349,7 @@ export class S3BlobStore implements SharedBlobStore {
         try {
           return await open(await this.#pathOf(name))
         } catch (error) {
-          // Evicted between the two steps.
+          // The copy was evicted between finding and opening it.
           if ((error as NodeJS.ErrnoException).code !== 'ENOENT' || count + 1 >= READ_TRIES) throw error
           await this.#parts.files.remove(name)
         }
@@ -359,13 +359,13 @@ export class S3BlobStore implements SharedBlobStore {
 
   async #pathOf(name: string): Promise<string> {
     const { files } = this.#parts
-    // Eggs never change.
+    // Eggs never change, so the local copy is current.
     if (isNamedByContent(name) && files.has(name, null)) return files.find(name, null)!
     for (let count = 0; ; count += 1) {
       const object = await this.#lookUpUnlessAway(name)
       const found = files.find(name, object === null ? null : tagOf(name, object))
       if (found !== null) return found
-      // Evicted meanwhile, while the storage does not respond.
+      // The copy was evicted meanwhile, and the storage does not respond.
       if (object === null) throw this.#parts.client.problem ?? busy(name, 'read')
       try {
         return await this.#fetch(name, object)
@@ -393,7 +393,7 @@ export class S3BlobStore implements SharedBlobStore {
     return this.#downloading.run(key, () => this.#downloads(fetchNow))
   }
 
-  /** null: the storage does not respond, so a local copy is better than nothing. */
+  /** Returns null if the storage does not respond: then a local copy, even an old one, is better than nothing. */
   async #lookUpUnlessAway(name: string): Promise<S3Object | null> {
     const isHere = this.#parts.files.has(name, null)
     try {
@@ -404,7 +404,7 @@ export class S3BlobStore implements SharedBlobStore {
     }
   }
 
-  /** At most a few seconds old. Rejects with NOT_FOUND. */
+  /** Returns a result that is at most a few seconds old. Rejects with NOT_FOUND. */
   async #lookUp(name: string, tries?: number): Promise<S3Object> {
     const { clock } = this.#parts
     const known = this.#lookedUp.get(name)
@@ -433,7 +433,7 @@ export class S3BlobStore implements SharedBlobStore {
         sizeBytes,
         etag: headers['etag'],
         sha256: headers[SHA256_HEADER] ?? null,
-        // Without a time it counts as new, so it is not deleted.
+        // Without a valid time, the object counts as new, so that it is not deleted.
         ageMs: Number.isNaN(ageMs) ? 0 : ageMs
       }
     } catch (error) {
@@ -468,7 +468,7 @@ function busy(name: string, what: 'written' | 'read'): ScrapdeckError {
   return new ScrapdeckError('BLOBS_UNUSABLE', text, { data: { problem: 'REPLACED' } })
 }
 
-/** As much as one request takes. There is more unless `isWhole`. */
+/** Reads as much as fits into one request. `isWhole`: there is no more. */
 async function readHead(content: AsyncIterator<Uint8Array>): Promise<{ pieces: Uint8Array[]; isWhole: boolean }> {
   const pieces: Uint8Array[] = []
   for (let bytes = 0; bytes <= PART_BYTES; ) {

@@ -11,10 +11,10 @@ import { explainFailure, isAboutCredentials, isOfStorage, isPassing, S3Error, ty
 import { textOf } from './s3-xml.ts'
 
 export interface S3Request {
-  /** For people, and as a label of metrics: `get`, `put`. */
+  /** The name in messages and as a label in metrics, such as `get` or `put`. */
   operation: string
   method: 'GET' | 'HEAD' | 'PUT' | 'POST' | 'DELETE'
-  /** With the prefix. Empty: the bucket itself. */
+  /** Includes the prefix. Empty: the bucket itself. */
   key: string
   query?: Record<string, string>
   headers?: Record<string, string>
@@ -47,19 +47,19 @@ const TRIES = 5
 const RETRY_FIRST_MS = 200
 const RETRY_MAX_MS = 5_000
 const CONNECT_MS = 5_000
-/** From the last byte of a request to the response's head, and between two pieces of its body. */
+/** Limits the time from the last byte of a request to the response's headers, and between two pieces of its body. */
 const ANSWER_MS = 20_000
-/** One try with its body: a part of 8 MB at 70 kB/s. */
+/** Limits one try including its body: a part of 8 MB at 70 kB/s. */
 const TRY_MS = 120_000
 const CONNECTIONS = 32
 const TEXT_MAX_BYTES = 8 * 1024 * 1024
 const EMPTY_SHA256 = 'e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855'
 
-/** The delay before try `count + 1`: full jitter, so that clients that failed together do not retry together. */
+/** The delay before try `count + 1`, with full jitter, so that clients that failed together do not retry together. */
 export const retryDelayMs = (count: number, random: Pick<Random, 'next'>): number =>
   Math.min(RETRY_MAX_MS, RETRY_FIRST_MS * 2 ** count) * random.next()
 
-/** Signed requests to one bucket, with retries. Rejects with S3Error. */
+/** Sends signed requests to one bucket, with retries. Rejects with S3Error. */
 export class S3Client {
   readonly address: S3Address
   readonly region: string
@@ -71,10 +71,10 @@ export class S3Client {
   }
   readonly #agent: Agent
   readonly #stopping = new AbortController()
-  /** Derived from the secret, by day. */
+  /** Signing keys derived from the secret, by day. */
   readonly #signingKeys = new Map<string, ArrayBuffer>()
   readonly figures: S3Figures = { requests: new Map(), retries: 0, sentBytes: 0, receivedBytes: 0 }
-  /** From the last request that said something about the storage as a whole. */
+  /** From the last request that showed the state of the storage as a whole. */
   #problem: ScrapdeckError | null = null
 
   constructor(parts: {
@@ -100,23 +100,23 @@ export class S3Client {
     })
   }
 
-  /** Why the storage cannot be used now. null: the last request was answered. */
+  /** Why the storage cannot be used now; null: it responded to the last request. */
   get problem(): ScrapdeckError | null {
     return this.#problem
   }
 
-  /** For small responses. */
+  /** For requests with small responses. */
   send(request: S3Request): Promise<S3Answer> {
     return this.#withRetries(request, async (answer) => {
       const text = await this.#readText(answer.body)
-      // A copy or the end of a multipart upload may fail after the head of its response was sent.
+      // Copying an object or completing an upload may fail after the headers of the response were sent.
       if (answer.status === 200 && request.method !== 'GET' && text.includes('<Error>'))
         throw new S3Error(this.#failureOf(request, { ...answer, status: 500 }, text))
       return { status: answer.status, headers: answer.headers, text }
     })
   }
 
-  /** The caller must read or destroy the body. The body is not retried: its reader knows how far it came. */
+  /** The caller must read or destroy the body, which is not retried: only its reader knows where to continue. */
   stream(request: S3Request): Promise<S3Stream> {
     return this.#withRetries(request, async (answer) => answer)
   }
@@ -125,7 +125,7 @@ export class S3Client {
     this.figures.receivedBytes += bytes
   }
 
-  /** Turns what this client throws into an error for people. Other errors pass unchanged. */
+  /** Turns this client's errors into errors for people. Other errors remain unchanged. */
   explain(error: unknown): unknown {
     if (!(error instanceof S3Error)) return error
     return explainFailure(error.failure, this.address, this.#parts.credentials.from)
@@ -215,7 +215,7 @@ export class S3Client {
     const url = s3Url(this.address, this.region, request.key)
     for (const [name, value] of Object.entries(request.query ?? {})) url.searchParams.set(name, value)
     const sha256 = body === null ? EMPTY_SHA256 : Buffer.from(await digest(body)).toString('hex')
-    // The server verifies the content against this checksum before it keeps it.
+    // The server verifies the content with this checksum before it stores it.
     const headers: Record<string, string> = { ...request.headers, 'x-amz-content-sha256': sha256 }
     const signed = await new AwsV4Signer({
       method: request.method,
@@ -236,7 +236,7 @@ export class S3Client {
     const { clock } = this.#parts
     const serverMs = Date.parse(headers['date'] ?? '')
     const code = textOf(text, 'Code')
-    // A response to HEAD has no body. Any other has S3's XML, or comes from another server.
+    // Responses to HEAD have no body. Any other error without S3's XML comes from another server.
     const isForeign = code === null && request.method !== 'HEAD' && ![301, 307, 304, 404, 412, 416].includes(status)
     const isBusy = status >= 500
     return {
@@ -278,7 +278,7 @@ export class S3Client {
   }
 }
 
-/** In a thread of Node's pool. */
+/** Runs in a thread of Node's pool. */
 const digest = (bytes: Uint8Array): Promise<ArrayBuffer> =>
   crypto.subtle.digest('SHA-256', bytes as Uint8Array<ArrayBuffer>)
 

@@ -3,16 +3,16 @@ import { sentence } from '../../../../shared/texts/errors/storage.ts'
 import type { S3Address } from '../../../runtime/s3-address.ts'
 
 export interface S3Failure {
-  /** For people: `listing the bucket`. */
+  /** The operation in messages, such as `listing the bucket`. */
   operation: string
   /** null: no response. */
   status: number | null
-  /** From the response's XML, or the system's name of a failed connection. */
+  /** The code in the response's XML, or the system's name for a failed connection. */
   code: string
   message: string
   /** The bucket's region, if the response names it. */
   region: string | null
-  /** The server's clock minus this machine's. */
+  /** How far the server's clock is ahead of this machine's. */
   clockOffsetMs: number | null
 }
 
@@ -30,7 +30,7 @@ export class S3Error extends Error {
 export const hasStatus = (error: unknown, ...statuses: number[]): boolean =>
   error instanceof S3Error && error.failure.status !== null && statuses.includes(error.failure.status)
 
-/** An object or upload is missing, not the bucket. A response to HEAD says no more than 404. */
+/** Whether an object or upload (but not the bucket) is missing. A response to HEAD has only the status 404. */
 export const isGone = (error: unknown): boolean =>
   error instanceof S3Error &&
   error.failure.status === 404 &&
@@ -38,16 +38,16 @@ export const isGone = (error: unknown): boolean =>
 
 const RETRIED = new Set([408, 429, 500, 502, 503, 504])
 const RETRIED_CODES = new Set(['RequestTimeout', 'OperationAborted', 'ConditionalRequestConflict', 'SlowDown'])
-/** A connection that fails for these reasons will not succeed in a few seconds. */
+/** Connections that fail for these reasons will not succeed a few seconds later. */
 const FINAL_CODES = /^(ERR_TLS|CERT_|SELF_SIGNED|DEPTH_ZERO|UNABLE_TO_|ERR_SSL|ABORTED)/
 
-/** Another try may succeed. Pure. */
+/** Whether another try may succeed. Pure. */
 export function isPassing({ status, code }: S3Failure): boolean {
   if (status === null) return !FINAL_CODES.test(code)
   return RETRIED.has(status) || RETRIED_CODES.has(code)
 }
 
-/** The credentials may have been replaced since they were read. */
+/** Whether the credentials may have been replaced since they were read. */
 export const isAboutCredentials = ({ code }: S3Failure): boolean => ABOUT_CREDENTIALS.has(code)
 
 const ABOUT_CREDENTIALS = new Set([
@@ -55,7 +55,7 @@ const ABOUT_CREDENTIALS = new Set([
   ...['ExpiredToken', 'InvalidToken', 'TokenRefreshRequired']
 ])
 
-/** Whether it concerns the storage as a whole or our access to it, not one object. Pure. */
+/** Whether the failure concerns the whole storage or our access to it, not a single object. Pure. */
 export const isOfStorage = (failure: S3Failure): boolean =>
   failure.code !== 'ABORTED' &&
   (failure.status === null ||
@@ -64,7 +64,7 @@ export const isOfStorage = (failure: S3Failure): boolean =>
     failure.code === 'NoSuchBucket' ||
     isAboutCredentials(failure))
 
-/** Says what an operator can do. `from`: the source of the credentials. */
+/** Explains what an operator can do. `from`: where the credentials came from. */
 export function explainFailure(failure: S3Failure, address: S3Address, from: string): ScrapdeckError {
   const text = sentence('storage.bucket_failed', { address: address.name, failure: problemOf(failure, address, from) })
   return new ScrapdeckError('BLOBS_UNUSABLE', text, { data: { problem: failure.code }, cause: new S3Error(failure) })

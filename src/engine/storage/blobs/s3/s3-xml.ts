@@ -1,8 +1,8 @@
 const ENTITIES: Record<string, string> = { amp: '&', lt: '<', gt: '>', quot: '"', apos: "'" }
 
 /**
- * The text of the first element with this name. S3's responses are flat and need no more than this: malformed XML
- * yields null, and the caller treats the response as not being S3's.
+ * Returns the text of the first element with this name. S3's responses are flat, so they need no more than this.
+ * Malformed XML yields null, and the caller treats the response as not being S3's.
  */
 export function textOf(xml: string, name: string): string | null {
   const start = xml.indexOf(`<${name}>`)
@@ -11,7 +11,7 @@ export function textOf(xml: string, name: string): string | null {
   return decode(xml.slice(start + name.length + 2, end))
 }
 
-/** The content of each element with this name; they are not nested. */
+/** Returns the content of each element with this name. These must not be nested. */
 export function elementsOf(xml: string, name: string): string[] {
   const found: string[] = []
   for (let at = 0; ; ) {
@@ -30,6 +30,6 @@ const decode = (text: string): string =>
     return code <= 0x10ffff ? String.fromCodePoint(code) : whole
   })
 
-/** For the body of CompleteMultipartUpload: an ETag may have quotes. */
+/** Escapes an ETag, which may have quotes, for the body of CompleteMultipartUpload. */
 export const encode = (text: string): string =>
   text.replace(/[&<>"']/g, (character) => `&#${character.codePointAt(0)};`)

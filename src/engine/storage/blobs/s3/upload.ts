@@ -11,15 +11,15 @@ import type { S3Client } from './s3-client.ts'
 import { elementsOf, encode, textOf } from './s3-xml.ts'
 
 export const PART_BYTES = 8 * 1024 * 1024
-/** S3 allows 10,000. */
+/** Below S3's limit of 10,000. */
 const PARTS_MAX = 9_000
 const PARTS_AT_ONCE = 3
 const HASH_PIECE_BYTES = 256 * 1024
 
-/** A longer upload is given up. The row that refers to its blob is written right after it. */
+/** A longer upload is aborted. The row that refers to the blob is written right after the upload. */
 export const UPLOAD_MAX_MS = 6 * 3_600_000
 
-/** Metadata with the hash of the whole content. Downloads are verified against it. */
+/** Metadata with the hash of the whole content, which downloads verify. */
 export const SHA256_HEADER = 'x-amz-meta-sha256'
 
 export type Condition = { 'if-none-match': '*' } | { 'if-match': string } | Record<string, never>
@@ -31,13 +31,13 @@ export interface Content {
 }
 
 export async function contentOf(bytes: Uint8Array): Promise<Content> {
-  // In a thread of Node's pool.
+  // Runs in a thread of Node's pool.
   const digest = await crypto.subtle.digest('SHA-256', bytes as Uint8Array<ArrayBuffer>)
   const read = async (offset: number, length: number) => bytes.subarray(offset, offset + length)
   return { sizeBytes: bytes.length, sha256: Buffer.from(digest).toString('hex'), read }
 }
 
-/** Reads the file once for its checksum. It must not change before the upload ends. */
+/** Reads the file once to compute its checksum. The file must not change before the upload ends. */
 export async function contentOfFile(path: string): Promise<Content> {
   const hash = createHash('sha256')
   await using file = await open(path)
@@ -62,11 +62,11 @@ export async function contentOfFile(path: string): Promise<Content> {
   }
 }
 
-/** The size of each part but the last. Pure. */
+/** The size of every part except the last. Pure. */
 export const partBytesOf = (sizeBytes: number): number =>
   Math.max(PART_BYTES, Math.ceil(sizeBytes / PARTS_MAX / 1_048_576) * 1_048_576)
 
-/** Returns the new object's ETag. Rejects with S3Error; 412: the condition did not hold. */
+/** Returns the new object's ETag. Rejects with S3Error. The status 412 means that the condition was not met. */
 export async function upload(
   { client, clock }: { client: S3Client; clock: Pick<Clock, 'monotonicMs'> },
   key: string,
@@ -164,7 +164,7 @@ async function abortUpload(client: S3Client, key: string, uploadId: string): Pro
   await client.send({ operation: 'abort_upload', method: 'DELETE', key, query: { uploadId }, tries: 2 }).catch(() => {})
 }
 
-/** Aborts uploads that a killed engine left. They cost storage and appear in no list of objects. */
+/** Aborts uploads that killed engines left behind. They cost storage, but no list of objects shows them. */
 export async function abortLeftUploads(client: S3Client, prefix: string): Promise<number> {
   let aborted = 0
   let after: Record<string, string> = {}
@@ -185,7 +185,7 @@ export async function abortLeftUploads(client: S3Client, prefix: string): Promis
   }
 }
 
-/** Another engine or an earlier try was first, or the object has changed. */
+/** Either another engine or an earlier try was first, or the object has changed. */
 export const isConditionFailed = (error: unknown): boolean => hasStatus(error, 412)
 export const isConditionUnknown = (error: unknown): boolean =>
   hasStatus(error, 501) || (error instanceof S3Error && error.failure.code === 'NotImplemented')

@@ -10,19 +10,19 @@ import { HEADER_BYTES, keyIdOf, planFrames } from './sealed-format.ts'
 import { openSealedReader, readFileSeal } from './sealed-reader.ts'
 import { openSealedStream, sealing } from './sealed-streams.ts'
 
-/** Encrypted blobs have another name, so that a list shows whether a blob is encrypted, and its size. */
+/** The suffix of encrypted blobs, so that a list of names and sizes shows which blobs are encrypted. */
 export const SEALED = '.sealed'
 const NAME_MAX = 200
 const READ_BYTES = 262_144
 
 /**
- * Encrypts the content of any blob store. Blobs from before remain readable until they are encrypted too
- * (runs/logs/archive/re-encryption.ts). Sizes are those of the content.
+ * Encrypts the content of any blob store. Existing plain blobs remain readable until they are encrypted as well
+ * (runs/logs/archive/re-encryption.ts). Sizes are those of the plain content.
  */
 export class SealedBlobStore implements BlobStore {
   readonly #stored: BlobStore
   readonly #keys: EncryptionKeys
-  /** How many writers each name has. */
+  /** The number of writers per name. */
   readonly #changing = new Map<string, number>()
   readonly #resealing = new Map<string, { stopping: AbortController; ended: Promise<boolean> }>()
 
@@ -33,7 +33,7 @@ export class SealedBlobStore implements BlobStore {
 
   async write(name: string, content: Uint8Array | Readable): Promise<{ sizeBytes: number }> {
     requireName(name)
-    // A failure during the wait shows when the content is read.
+    // An error during the wait is not lost: reading the content will report it.
     if (content instanceof Readable) content.on('error', () => {})
     return this.#change(name, () => this.#writeSealed(name, content))
   }
@@ -45,14 +45,14 @@ export class SealedBlobStore implements BlobStore {
       sizeBytes = size
     })
     await this.#stored.write(name + SEALED, Readable.from(sealed, { objectMode: false }))
-    // From before anything was encrypted.
+    // Delete a plain blob that was written before encryption was turned on.
     await this.#stored.delete(name)
     return { sizeBytes }
   }
 
   /**
-   * Encrypts the blob with the newest key if necessary. false: it is being written, or was replaced or deleted
-   * meanwhile. Rejects as reading does.
+   * Encrypts the blob with the newest key, if necessary. Returns false if the blob is being written, or was replaced or
+   * deleted meanwhile. Rejects like `read`.
    */
   async reseal(name: string): Promise<boolean> {
     if ((await this.keyIdOf(name)) === this.#keys.newest?.id) return true
@@ -70,7 +70,7 @@ export class SealedBlobStore implements BlobStore {
     })
   }
 
-  /** Re-encryption must not replace what is written meanwhile, nor bring back what was deleted. */
+  /** Re-encryption must neither replace what is written meanwhile nor restore what is deleted. */
   async #change<T>(name: string, work: () => Promise<T>): Promise<T> {
     this.#changing.set(name, (this.#changing.get(name) ?? 0) + 1)
     try {
@@ -126,7 +126,7 @@ export class SealedBlobStore implements BlobStore {
 
   async has(name: string): Promise<boolean> {
     const sealedName = sealedNameOf(name)
-    // In this order: encryption removes the plain blob last.
+    // Check in this order, because encryption removes the plain blob last.
     return (await this.#stored.has(name)) || (await this.#stored.has(sealedName))
   }
 
@@ -155,7 +155,7 @@ export class SealedBlobStore implements BlobStore {
     return [...found.values()].sort((one, other) => (one.name < other.name ? -1 : 1))
   }
 
-  /** The key that encrypted a blob. null: it is not encrypted. Rejects with NOT_FOUND. */
+  /** The id of the key that encrypted a blob; null: the blob is not encrypted. Rejects with NOT_FOUND. */
   keyIdOf(name: string): Promise<string | null> {
     return this.#find(
       name,
@@ -174,7 +174,7 @@ export class SealedBlobStore implements BlobStore {
     return await reader.read(0, HEADER_BYTES)
   }
 
-  /** It may be encrypted between the first two looks. */
+  /** Looks for the encrypted blob twice, because it may be encrypted after the first attempt. */
   async #find<T>(name: string, sealed: (sealedName: string) => Promise<T>, plain: () => Promise<T>): Promise<T> {
     const sealedName = sealedNameOf(name)
     for (const look of [sealed, plain, sealed]) {

@@ -23,14 +23,14 @@ const SALT_BYTES = HEADER_BYTES - MAGIC.length - KEY_ID_BYTES
 const NONCE_BYTES = 12
 const CIPHER = 'aes-256-gcm'
 
-/** The key of one encrypted file, also for threads, which do not get the operator's keys. */
+/** The key of one encrypted file. Threads get it instead of the operator's keys. */
 export interface FileSeal {
   key: Uint8Array
-  /** For messages. */
+  /** For error messages. */
   name: string
 }
 
-/** The header of a new file, and the key for its frames. */
+/** Returns the header of a new file, and the key for its frames. */
 export function newSeal(keys: EncryptionKeys, name: string): { header: Buffer; seal: FileSeal } {
   const { id, bytes } = keys.newest!
   const salt = randomBytes(SALT_BYTES)
@@ -77,7 +77,7 @@ export function openFrame({ key, name }: FileSeal, index: number, isLast: boolea
 
 function nonceOf(index: number, isLast: boolean): Buffer {
   const nonce = Buffer.alloc(NONCE_BYTES)
-  // 2^48 frames are more than any file has.
+  // No file has as many as 2^48 frames.
   nonce.writeUIntBE(index, NONCE_BYTES - 7, 6)
   nonce[NONCE_BYTES - 1] = isLast ? 1 : 0
   return nonce
@@ -88,13 +88,13 @@ export interface FramePlan {
   plainBytes: number
 }
 
-/** null: no encrypted file has this size. Pure. */
+/** Returns null if no encrypted file can have this size. Pure. */
 export function planFrames(sealedBytes: number): FramePlan | null {
   const body = sealedBytes - HEADER_BYTES
   if (body < TAG_BYTES) return null
   const frames = Math.ceil(body / SEALED_FRAME_BYTES)
   const lastBytes = body - (frames - 1) * SEALED_FRAME_BYTES
-  // Only an empty file has an empty frame.
+  // A frame may only be empty if the file is empty.
   if (lastBytes < TAG_BYTES || (lastBytes === TAG_BYTES && frames > 1)) return null
   return { frames, plainBytes: body - frames * TAG_BYTES }
 }
@@ -107,11 +107,11 @@ export function requireFrames(name: string, sealedBytes: number): FramePlan {
 
 export const frameStart = (index: number): number => HEADER_BYTES + index * SEALED_FRAME_BYTES
 
-/** For content of at most one frame. */
+/** Encrypts content that fits into one frame. */
 export function sealBytes(keys: EncryptionKeys, name: string, plain: Uint8Array): Uint8Array {
   if (plain.length > FRAME_BYTES) throw new RangeError('more than one frame')
   const { header, seal } = newSeal(keys, name)
-  // In its own memory: a message to a thread copies the whole buffer behind it.
+  // Copy this to its own buffer, because a message to a thread copies the whole buffer behind a view.
   return new Uint8Array(Buffer.concat([header, ...sealFrame(seal, 0, true, plain)]))
 }
 

@@ -14,13 +14,12 @@ import {
   sealBroken
 } from './sealed-format.ts'
 
-/** Frames that one turn of the event loop decrypts. */
+/** How many frames to decrypt per turn of the event loop. */
 const TURN_FRAMES = 4
 
 /**
- * Reads ranges of an encrypted file. Closes the file at the end, or if this rejects. Decrypts the last frame at once,
- * so that a file that was cut off is refused whichever range is wanted. Rejects with BLOB_DAMAGED or
- * ENCRYPTION_KEY_MISSING.
+ * Reads ranges of an encrypted file, and closes it at the end or if this rejects. Decrypts the last frame first, so
+ * that a truncated file is refused whatever range is requested. Rejects with BLOB_DAMAGED or ENCRYPTION_KEY_MISSING.
  */
 export async function openSealedReader(keys: EncryptionKeys, name: string, stored: BlobReader): Promise<BlobReader> {
   return orDispose(stored, async () =>
@@ -55,7 +54,7 @@ async function readerOfSealed(seal: FileSeal, stored: BlobReader): Promise<BlobR
       const end = Math.min(offset + length, plan.plainBytes)
       if (end <= offset) return new Uint8Array(0)
       const lastAt = (plan.frames - 1) * FRAME_BYTES
-      // Often needed first: the end of a log says where the rest is.
+      // This is often needed first, because the end of a log says where the rest is.
       if (offset >= lastAt) return last.subarray(offset - lastAt, end - lastAt)
       const result = Buffer.allocUnsafe(end - offset)
       const [first, until] = [Math.floor(offset / FRAME_BYTES), Math.ceil(end / FRAME_BYTES)]
@@ -82,10 +81,10 @@ function* framesIn(seal: FileSeal, { frames }: FramePlan, first: number, count: 
   }
 }
 
-/** An open file. Synchronous, for threads. */
+/** An open file. Synchronous, so that threads can use it. */
 export interface FileBytes {
   sizeBytes: number
-  /** Fills the start of `buffer`; fewer than `length` only at the end. */
+  /** Fills the start of `buffer`. Returns fewer bytes than `length` only at the end of the file. */
   read(buffer: Buffer, at: number, length: number): number
 }
 

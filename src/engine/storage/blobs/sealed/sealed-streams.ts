@@ -11,10 +11,10 @@ import {
   sealFrame
 } from './sealed-format.ts'
 
-/** Encrypting this much in one turn of the event loop takes a fraction of a millisecond. */
+/** Encrypting this much takes a fraction of a millisecond, which is short enough for one turn of the event loop. */
 const TURN_BYTES = 4 * FRAME_BYTES
 
-/** The encrypted file in pieces. `onSize` gets the plain size at the end. */
+/** Returns the encrypted file in pieces. Calls `onSize` with the size of the plain content at the end. */
 export async function* sealing(
   keys: EncryptionKeys,
   name: string,
@@ -25,7 +25,7 @@ export async function* sealing(
   let index = 0
   let sizeBytes = 0
   yield header
-  // Only the end of the content shows which frame is the last.
+  // Only the end of the content shows which frame is the last one.
   for await (const { bytes, isLast } of chunks(content, FRAME_BYTES)) {
     const frames: Buffer[] = []
     for (let at = 0; at < bytes.length || (isLast && at === 0); at += FRAME_BYTES) {
@@ -40,8 +40,8 @@ export async function* sealing(
 }
 
 /**
- * Decrypts a file from its start. Rejects with BLOB_DAMAGED or ENCRYPTION_KEY_MISSING: for the header at once, for the
- * rest while it is read. Nothing that is not authentic is ever passed on.
+ * Decrypts a file from its start. Rejects with BLOB_DAMAGED or ENCRYPTION_KEY_MISSING: for the header immediately, for
+ * the rest while it is being read. Never returns unauthentic content.
  */
 export async function openSealedStream(keys: EncryptionKeys, name: string, stored: Readable): Promise<Readable> {
   const pieces = stored[Symbol.asyncIterator]() as AsyncIterator<Uint8Array>
@@ -49,7 +49,7 @@ export async function openSealedStream(keys: EncryptionKeys, name: string, store
     stored.destroy()
     throw error
   })
-  // A stream that is given up before it is read never enters its generator.
+  // If the stream is destroyed before anyone reads it, its generator never runs and cannot close the file.
   plain.once('close', () => stored.destroy())
   return plain
 
@@ -83,7 +83,7 @@ async function* opening(seal: FileSeal, body: AsyncIterable<Uint8Array>): AsyncG
   }
 }
 
-/** Whole frames of `frameBytes`, several at once. The last chunk has the rest, even if it is empty. */
+/** Returns whole frames of `frameBytes`, several at a time. The last chunk has the rest, even if that is empty. */
 async function* chunks(
   content: AsyncIterable<Uint8Array> | Iterable<Uint8Array>,
   frameBytes: number
@@ -95,7 +95,7 @@ async function* chunks(
       const piece = whole.subarray(at, at + TURN_BYTES)
       held.push(piece)
       heldBytes += piece.length
-      // One byte more, so that these frames are not the last.
+      // Wait for one more byte, which shows that these frames are not the last.
       if (heldBytes <= frameBytes) continue
       const bytes = held.length === 1 ? held[0]! : Buffer.concat(held)
       const end = Math.floor((bytes.length - 1) / frameBytes) * frameBytes
