@@ -197,7 +197,7 @@ export function openApi(opened: AsyncDisposableStack, options: ApiOptions, parts
     })
   }
   let router: Promise<EngineRouter> | null = null
-  // Loaded on first use: the contract, items and search would be a fifth of the start.
+  // Loaded on first use: the contract, items and search would take a fifth of the startup time.
   const loadRouter = async () => {
     const { openRouter } = await import('./router/open-router.ts')
     return openRouter({ ...routerParts, jobItems: await runs.openItems() })

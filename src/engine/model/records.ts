@@ -169,7 +169,7 @@ export interface StoredNode {
   sourceId: SourceId | null
   /** SHA-256 of the token with which a pulling node authenticates; null: none, or revoked. */
   tokenHash: string | null
-  /** Set exactly for nodes of this kind. */
+  /** Set if and only if the node is of this kind. */
   kubernetes: KubernetesSettings | null
 }
 
@@ -224,7 +224,7 @@ export interface Retention {
   deliveries: { deliveredSinceMs: number; deadSinceMs: number; newest: number }
   /** Keeps the newest rows per schedule written since then, and all rows of `except` (with a running backfill). */
   firings: { newest: number; sinceMs: number; except: string[] }
-  /** Cancels of queued jobs known to chains can be undone if requested since then. */
+  /** A cancel of a queued job that chains know of can be undone if it was requested since then. */
   chains: { cancelledSinceMs: number }
 }
 
@@ -339,7 +339,7 @@ export interface StoredRole {
 
 export interface StoredAccessToken {
   id: AccessTokenId
-  /** null: the owner's token, who has the service's own password. */
+  /** null: the token of the owner, who logs in with the service's own password. */
   userId: UserId | null
   name: string
   role: string
@@ -601,7 +601,7 @@ export type ChangedThing<Noun extends keyof ChangedIds = keyof ChangedIds> = {
 /** Settings, arguments and variables below this size do not count, so that a list of ordinary jobs is not cut. */
 const SMALL_BYTES = 10_000
 
-/** What a job with so many bytes of settings, arguments and variables (as JSON) takes of a list's limit. */
+/** How much of a list's limit a job with this many bytes of settings, arguments and variables (as JSON) uses. */
 export function largeBytes(bytes: number): number {
   return bytes > SMALL_BYTES ? bytes : 0
 }
@@ -703,7 +703,7 @@ export interface UnarchivedRun extends Omit<KeptLog, 'log' | 'endedAtMs'> {
 
 export interface UnindexedLog extends LogKey {
   log: ArchivedLog
-  /** Its whole frames have their blocks. */
+  /** Its whole frames are already in the index. */
   isTailOnly: boolean
 }
 
@@ -724,7 +724,7 @@ export interface RetentionPass {
   spiders: Map<string, number>
   jobs: Map<string, number>
   logBytes: Map<string, number>
-  /** Jobs were deleted that the change log does not list yet. */
+  /** The change log does not list all deleted jobs yet. */
   isUnpublished: boolean
 }
 export const newRetentionPass = (): RetentionPass => ({

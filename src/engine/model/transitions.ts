@@ -73,7 +73,7 @@ export const ATTEMPT_TRANSITIONS = {
     job: { from: ['queued'], to: ['starting', 'running'] }
   },
   cancel_asked: { from: UNFINISHED_STATES, to: [], job: LIVE_JOB },
-  /** Also allowed for a run that came back after its attempt had ended. */
+  /** Also allowed for a run that reappeared after its attempt had ended. */
   cancel_sent: { from: [...UNFINISHED_STATES, 'ended'], to: [], job: ANY_JOB },
   limit_hit: { from: ['uncertain', 'accepted', 'running'], to: [], job: LIVE_JOB },
   seen_again: { from: [...LIVE_STATES, 'ended'], to: [], job: ANY_JOB },

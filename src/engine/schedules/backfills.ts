@@ -274,7 +274,7 @@ export async function listBackfilled(store: BackfillStore): Promise<string[]> {
   return (await store.listBackfills()).filter(({ state }) => state === 'running').map(({ scheduleId }) => scheduleId)
 }
 
-/** Counts never decrease when rows have been pruned. */
+/** Counts never decrease, even when rows have been pruned. */
 function countRows(kept: StoredBackfill, rows: readonly StoredFiring[]): void {
   const failed = rows.filter(hasFailed).length
   kept.failed = rows.length < kept.fired ? Math.max(kept.failed, failed) : failed

@@ -44,7 +44,10 @@ export interface ChainRunnerParts {
 const ANSWERED_AT_ONCE = 100
 const AGAIN_AFTER_MS = 10_000
 
-/** An order can determine the statistics of its run, and so can the authors of the project's code. */
+/**
+ * Whether the new jobs must be restricted like jobs without files: orders, and the code of another project, can
+ * determine the statistics that the template passes on.
+ */
 function mustBeWithoutFiles(template: RunTemplate, { project, settings }: StoredJob): boolean {
   const { args, argSets, matrix, settings: ours } = template
   const passesStats = JSON.stringify([args, argSets, matrix, ours]).includes('{stats.')

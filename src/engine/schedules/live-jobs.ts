@@ -35,7 +35,7 @@ export class LiveJobs {
   #cursor: number | null = null
   readonly #alarm: Alarm
   #isScanning = false
-  /** A change came during a scan, whose reads may have been answered before it. */
+  /** A change arrived during a scan, whose reads may not include it. */
   #hasChanged = false
   #isStopped = false
   #unsubscribe: () => void = () => undefined

@@ -27,7 +27,7 @@ export type FiringRequest = Pick<NewFiring, 'nominalMs' | 'origin' | 'reason' | 
 const WAITS_MAX = 20_000
 
 /**
- * Builds the row and jobs of a moment that fires, and how much that is (`weightOf`). Rejects like prepareJobs and
+ * Builds the row and jobs of a moment that fires, with their weight (`weightOf`). Rejects like prepareJobs and
  * expandTemplates if the jobs cannot be created.
  */
 export async function makeFiring(

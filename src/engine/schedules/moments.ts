@@ -15,11 +15,11 @@ const SEARCH_BACK_MS = 60_000
 const SEARCH_WIDENS_BY = 8
 const SEARCH_BACK_MAX_MS = 10 * 366 * 86_400_000
 const LISTED_AT_ONCE = 50
-/** Of the search budgets of all pieces of a list: half a second, with pauses. */
+/** The search budget of all pieces of a list together: half a second of work, with pauses. */
 const LISTED_WORK_MAX = 5_000_000
-/** The same for lists that are only shown, to any user: some 30 ms, enough for those of 50 years. */
+/** The same for lists that are only shown, to any user: some 30 ms, enough for a list that spans 50 years. */
 const SHOWN_WORK_MAX = 300_000
-/** So that a piece of them stays short, too. */
+/** Few moments per piece of such a list, so that each piece takes little time, too. */
 const SHOWN_AT_ONCE = 10
 
 /** The moments of one schedule, including those skipped by a clock change, which have a row like all others. */
@@ -58,7 +58,7 @@ export class FireTimes {
     for (let spanMs = SEARCH_BACK_MS; spanMs <= SEARCH_BACK_MAX_MS; spanMs *= SEARCH_WIDENS_BY) {
       let last = firstAfter(untilMs - spanMs)
       if (last === null) continue
-      // Halved, because there can be millions: nothing is after `emptyAfterMs`.
+      // A binary search, because there can be millions of moments. None is after `emptyAfterMs`.
       for (let emptyAfterMs = untilMs; last < emptyAfterMs; ) {
         const middleMs: number = Math.floor((last + emptyAfterMs) / 2)
         const later = firstAfter(middleMs)
@@ -82,7 +82,7 @@ interface ListRange {
   limit: number
 }
 
-/** As occurrencesOf for long lists: yields the event loop between pieces. Rejects with TimingTooCostly. */
+/** Like occurrencesOf, for long lists: yields to the event loop between pieces. Rejects with TimingTooCostly. */
 export async function listOccurrences(
   timing: ScheduleTiming,
   range: ListRange,
@@ -94,7 +94,7 @@ export async function listOccurrences(
   return listed
 }
 
-/** The same for lists that are only shown: the moments that are found with little work. */
+/** The same for lists that are only shown: returns only the moments that are found with little work. */
 export async function listOccurrencesToShow(
   timing: ScheduleTiming,
   range: ListRange,

@@ -10,8 +10,8 @@ type Live = Pick<LiveJobs, 'hasAny'>
 
 /**
  * Prepares the next firing of a schedule; `make` decides as of its due time. Handles the plain case only: whatever
- * depends on earlier runs, counts or several moments is decided at its time. Project data may be PREFETCH_MS older than
- * the firing. Changing the schedule replaces its state and so drops the prepared firing.
+ * depends on earlier runs, counts or several moments is decided when it is due. Project data may be PREFETCH_MS older
+ * than the firing. Changing the schedule replaces its state and so drops the prepared firing.
  */
 export async function prefetch(
   { state, dueMs }: { state: ScheduleState; dueMs: number },

@@ -37,7 +37,7 @@ export interface DecidedFirings {
   weight: number
 }
 
-/** A firing that was prepared ahead. `decided` is null if that was not possible: it is then decided at its time. */
+/** A firing that was prepared ahead. `decided` is null if that was not possible: it is then decided when it is due. */
 export interface Prefetched {
   dueMs: number
   decided: DecidedFirings | null

@@ -40,11 +40,11 @@ export interface SchedulerParts extends JobMaker {
   /** Called when the scheduler itself paused a schedule: it is over, or failed too often. */
   onPaused(schedule: StoredSchedule): void
   cancel(jobIds: JobId[]): Promise<unknown>
-  /** Yields the event loop between calendar searches. */
+  /** Yields to the event loop between calendar searches. */
   giveWay?: () => Promise<void>
 }
 
-/** How long after its start an engine may not know yet what nodes have. Less than LATE_AFTER_MS. */
+/** How long after startup an engine may not know yet what nodes have. Less than LATE_AFTER_MS. */
 const SETTLING_MS = 45_000
 /** Schedules per write, while the next are decided. One write of prepared firings costs less than several. */
 const SCHEDULES_AT_ONCE = 1_000
@@ -344,7 +344,8 @@ export class Scheduler {
           weight = 0
         }
         writes.push(this.#write(decided))
-        // Requests to the store are sent at the end of this turn: yield, so that it writes while the next are decided.
+        // Requests to the store are sent at the end of this turn: yield, so that it writes while the next schedules are
+        // decided.
         await this.#giveWay()
       }
       await Promise.all(writes)
@@ -363,7 +364,7 @@ export class Scheduler {
     for (const [index, one] of coming.entries()) {
       if (index % SEARCHES_AT_ONCE === SEARCHES_AT_ONCE - 1) await this.#giveWay()
       const make = async () => {
-        // The rest is decided at its time: everything made ahead stays in memory until then.
+        // The rest is decided when it is due: everything made ahead stays in memory until then.
         if (weight > WEIGHT_AT_ONCE) return null
         const decided = await decideFirings(one.state, { ...this.#around(one.state), nowMs: one.dueMs })
         weight += decided.weight

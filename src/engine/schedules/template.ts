@@ -16,7 +16,7 @@ const ITEMS_AT_ONCE = 50
 
 type Named = Pick<ScheduleSettings, 'name' | 'jobs'>
 
-/** For callers who may not put jobs before all projects: a priority above 0 was set by someone who may. */
+/** For callers who may not put jobs before those of all projects: lowers priorities above 0, set by users who may. */
 export function inTurn<Kind extends { settings: ScheduleSettings }>(schedule: Kind): Kind {
   const jobs = schedule.settings.jobs.map((job) => ({ ...job, priority: Math.min(job.priority, 0) }))
   return { ...schedule, settings: { ...schedule.settings, jobs } }
@@ -38,7 +38,9 @@ export function weightOf({ jobs, bytes }: { jobs: number; bytes: number }): numb
   return bytes + (jobs * MAX_ORDER_BYTES) / JOBS_A_FIRING_MAX
 }
 
-/** Firings of this weight are written before others are made: they are all in memory until then. */
+/**
+ * Once firings of this total weight are made, they are written before others are made: all are in memory until then.
+ */
 export const WEIGHT_AT_ONCE = MAX_ORDER_BYTES
 
 /**
@@ -64,7 +66,7 @@ export async function expandTemplates(
   return { items, bytes }
 }
 
-/** Rejects as expandTemplates, for templates that are about to be saved; makes no jobs. */
+/** Rejects like expandTemplates, for templates that are about to be saved; makes no jobs. */
 export async function checkTemplates(named: Named, zone: string, clock: Clock): Promise<void> {
   for (const { project, args, argSets, matrix, settings } of named.jobs) {
     const length = [settings, args, ...argSets, matrix].reduce((sum, values) => sum + lengthOf(values), 0)

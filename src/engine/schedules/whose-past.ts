@@ -5,7 +5,7 @@ import type { StoredSchedule } from '../model/records.ts'
 
 type Projects = ProjectName[]
 
-/** Of the runs that a chain watches, and of those that it starts. */
+/** The projects of the runs that a chain watches, and of those that it starts. */
 export const projectsOfChain = ({ project, run }: { project: ProjectName; run: Pick<RunTemplate, 'project'> }) => [
   ...new Set([project, run.project])
 ]
@@ -14,7 +14,10 @@ export const projectsOfTemplates = (jobs: readonly Pick<RunTemplate, 'project'>[
   ...new Set(jobs.map(({ project }) => project))
 ]
 
-/** Of what a schedule did then; null: from before its jobs moved here, so only for users who see all projects. */
+/**
+ * The projects of what a schedule did then; null: from before its jobs moved here, so only for users who see all
+ * projects.
+ */
 export const projectsAt = (
   { settings, movedAtMs }: Pick<StoredSchedule, 'movedAtMs'> & { settings: Pick<StoredSchedule['settings'], 'jobs'> },
   atMs: number

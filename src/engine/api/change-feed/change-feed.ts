@@ -65,7 +65,7 @@ export class ChangeFeed {
     this.#volatile.delete(thing)
   }
 
-  /** Without `after`, starts from now. The first batch is empty and comes at once. */
+  /** Without `after`, starts at the current position. The first batch is empty and is sent immediately. */
   async *subscribe(after: string | undefined, signal?: AbortSignal): AsyncGenerator<ChangeBatch, void> {
     const { store, clock, runId } = this.#options
     let position = await store.changeCursor()

@@ -64,7 +64,7 @@ const FROM_THE_FIRST = '0'
 
 export class AlertCommands {
   readonly #parts: AlertCommandsParts
-  /** A quota check and its write must not interleave with another. */
+  /** Serialized, so that no other write comes between a quota check and the write that it allows. */
   readonly #oneAtATime = pLimit(1)
 
   constructor(parts: AlertCommandsParts) {
@@ -108,7 +108,7 @@ export class AlertCommands {
     return rule
   }
 
-  /** What the rule would have sent in the last `days`. Rejects as createRule does. */
+  /** Returns what the rule would have sent during the last `days` days. Rejects like createRule. */
   async previewRule({ days, ...settings }: AlertRuleSettings & { days: number }): Promise<RulePreview> {
     const { previews } = this.#parts
     await this.#checkRule(settings)
@@ -116,7 +116,7 @@ export class AlertCommands {
     return previews.preview(settings, days)
   }
 
-  /** `revision`: the one that the client edited. Rejects with ALERT_RULE_NOT_FOUND and CHANGED_MEANWHILE. */
+  /** `revision`: the revision that the client edited. Rejects with ALERT_RULE_NOT_FOUND and CHANGED_MEANWHILE. */
   async updateRule({
     id,
     revision,
@@ -216,7 +216,7 @@ export class AlertCommands {
     return { channel, ...(made !== null && { secret: made }) }
   }
 
-  /** Rejects with ALERT_CHANNEL_NOT_FOUND, and with BAD_INPUT for a change of the kind. */
+  /** Rejects with ALERT_CHANNEL_NOT_FOUND, and with BAD_INPUT if the kind would change. */
   async updateChannel({
     id,
     secret,
@@ -224,14 +224,15 @@ export class AlertCommands {
   }: AlertChannelSettings & { id: AlertChannelId; secret?: string | undefined }) {
     const before = await this.#require(id)
     const { target } = before.channel!
-    // A webhook signs with its secret. If that were the password of a mail server, a receiver could guess it offline.
+    // A webhook signs with its secret. If a mail server's password became that secret, a receiver could guess it
+    // offline.
     if (target.kind !== settings.target.kind)
       throw new ScrapdeckError(
         'BAD_INPUT',
         sentence('api.channel_keeps_kind', { name: before.name, kind: target.kind })
       )
     const isOtherPlace = placeOf(target) !== placeOf(settings.target)
-    // A secret stays with the address that it was entered for; another address could leak it.
+    // A secret is kept only for the address that it was entered for; sending it to another address could leak it.
     const kept = isOtherPlace && target.kind !== 'webhook' ? null : before.sealedSecret
     this.#checkChannel(settings, secret ?? kept)
     const sealedSecret = secret === undefined ? kept : await this.#parts.secretBox.seal(secret)
@@ -255,7 +256,7 @@ export class AlertCommands {
     return result
   }
 
-  /** Clients poll for desktop notices, so the example takes the normal path. */
+  /** Desktop clients poll for notices, so the test notice is delivered like any other. */
   async #testDesktop({ id, enabled }: StoredWebhook): Promise<TestResult> {
     const { alerts, clock } = this.#parts
     if (!enabled)
@@ -270,8 +271,8 @@ export class AlertCommands {
   }
 
   /**
-   * Notices sent to desktop channels after this message, oldest first, and the cursor for the next call. `after` null
-   * returns only the cursor. `isShown`: whether the caller may see data of that project.
+   * Notices sent to desktop channels after this message, oldest first, and the cursor for the next call. If `after` is
+   * null, returns only the cursor. `isShown`: whether the caller may see data of that project.
    */
   async notices(
     after: string | null,
@@ -288,7 +289,7 @@ export class AlertCommands {
     return { notices, after: rows.at(-1)?.id ?? newest }
   }
 
-  /** Throws BAD_INPUT for a comparison that its watch does not support, or for a rule that could never fire. */
+  /** Throws BAD_INPUT for a comparison that the watch does not support, or for a rule that could never fire. */
   checkFigures(settings: Pick<AlertRuleSettings, 'watch' | 'comparison'> & Record<ScopeField, string | null>): void {
     const watch = ALERT_WATCHES[settings.watch]
     const bad = (text: string) => new ScrapdeckError('BAD_INPUT', text)
@@ -310,7 +311,7 @@ export class AlertCommands {
     for (const id of [...settings.channels, ...(settings.escalation?.channels ?? [])]) {
       const stored = known.get(id)
       const seen = projectsOf(stored).filter((project) => actorSees([project]))
-      // A channel of other projects only looks missing.
+      // A channel of other projects is reported as missing.
       if (stored === undefined || (seen.length === 0 && projectsOf(stored).length > 0)) throw noChannel(id)
       if (!mayTell(stored.channel!, settings.project))
         throw new ScrapdeckError('BAD_INPUT', sentence('api.channel_of_other_projects', { name: stored.name, seen }))

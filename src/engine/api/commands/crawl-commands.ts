@@ -259,7 +259,7 @@ export class CrawlCommands {
     return { schedule, cached: false }
   }
 
-  /** There are several if an order ignored the previous ones; returns the newest. */
+  /** Returns the newest schedule with the key. There are several if an order ignored the previous ones. */
   async #findByKey(crawlKey: string): Promise<Schedule | null> {
     const { schedules } = await this.#parts.store.pageSchedules({ crawlKey }, { after: null, limit: SAME_KEY_MAX })
     const newest = schedules.reduce<StoredSchedule | null>(
@@ -270,7 +270,8 @@ export class CrawlCommands {
   }
 
   /**
-   * The job of a single order; null if the id is not of such a job. Rejects with SCHEDULE_NOT_FOUND for an invalid id.
+   * The job of a single order; null if the id belongs to no such job. Rejects with SCHEDULE_NOT_FOUND for an invalid
+   * id.
    */
   async #single(id: OrderId): Promise<StoredJob | null> {
     if (!JOB_ID_PATTERN.test(id)) throw noCrawl(id)
@@ -305,11 +306,11 @@ const NOT_REPEATED = sentence('api.single_crawl_not_repeated')
 
 type ListFilter = OnlyProjects & { user_id?: string; project?: ProjectName; after?: string; limit: number }
 const NO_ORDERS = { orders: [], next_after: null }
-/** `next_after` within the single orders. */
+/** The format of `next_after` while single orders are listed. */
 const LATER = /^later:(\d{1,16}):([0-9a-f]{32}|)$/
 /** Limits pages with large rows: an order may contain megabytes of URLs. */
 const PAGE_MAX_BYTES = 4_000_000
 const CRAWL = { source: 'crawl' } satisfies Origin
 
-/** Each order with `ignore_cache` adds one. */
+/** Each order with `ignore_cache` adds another schedule with the same key. */
 const SAME_KEY_MAX = 1_000

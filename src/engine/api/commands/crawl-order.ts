@@ -182,7 +182,7 @@ export function orderOf(
   )
   const urls = addressesOf(start_urls)
   if (start_urls !== undefined && urls === null) args['start_urls'] = start_urls
-  // Arguments are text. A parameter that was ordered as another type keeps it, unless its text changed since.
+  // Arguments are text. A parameter that was given as another type keeps that type unless its text has changed since.
   const params = Object.fromEntries(
     Object.entries(args).map(([name, text]) => {
       const ordered = Object.hasOwn(origin.params, name) ? origin.params[name] : text
@@ -209,7 +209,7 @@ function addressesOf(text: string | undefined): string[] | null {
   return Array.isArray(urls) && urls.every((url) => typeof url === 'string') ? urls : null
 }
 
-/** Undefined: an operator wrote other text into the schedule, or the value is a masked secret. */
+/** undefined: an operator edited the text in the schedule, or the value is a masked secret. */
 function parsed(text: string | undefined): unknown {
   try {
     return JSON.parse(text ?? '')

@@ -168,7 +168,7 @@ export class JobCommands {
     return this.#changed(await this.#parts.store.reorder(moved, to, this.#entry(message)))
   }
 
-  /** A job moved before another one gets its priority. */
+  /** A job that is moved before another one takes over that job's priority. */
   async #refuseHigherPlace(moved: readonly JobId[], before: JobId): Promise<void> {
     if (actorMayGoFirst()) return
     const jobs = await this.#parts.store.getJobs([...moved, before])

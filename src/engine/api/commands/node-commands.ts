@@ -539,7 +539,7 @@ export class NodeCommands {
   }
 }
 
-/** Replaces `in-cluster` and `kubeconfig` by the address and credentials that they stand for. */
+/** Replaces `in-cluster` and `kubeconfig` with the address and credentials that they stand for. */
 async function resolved<Input extends Partial<NodeAddress>>(input: Input, files: CredentialFiles): Promise<Input> {
   if (!input.kubernetes || input.url === undefined) return input
   // Loads the kubeconfig parser only when a fleet has a cluster.

@@ -182,7 +182,7 @@ async function startFromDefaults(
   return completed
 }
 
-/** `withoutDefaults` must name an existing default. One of several spiders in the order is enough. */
+/** Every name in `withoutDefaults` must be an existing default of at least one spider in the order. */
 function checkLeftOut(items: readonly RunItem[], all: readonly (JobDefaults | null)[]): void {
   if (items.every(({ withoutDefaults }) => withoutDefaults === undefined)) return
   const known = new Set(
@@ -214,7 +214,7 @@ async function checkSize(items: readonly RunItem[], yieldTurn: () => Promise<voi
   throw new ScrapdeckError('REQUEST_TOO_LARGE', sentence('api.order_too_large', { items: items.length, limit }))
 }
 
-/** Throws BAD_INPUT for what no kind of node can start. */
+/** Throws BAD_INPUT for a run that no kind of node can start. */
 export function refuseUnrunnable(run: Parameters<typeof problemOfRun>[0]): void {
   const why = problemOfRun(run, null)
   if (why !== null) throw new ScrapdeckError('BAD_INPUT', sentence('api.no_node_can_start', { why }))
@@ -253,7 +253,7 @@ function named(error: ScrapdeckError, index: number, count: number): ScrapdeckEr
   return new ScrapdeckError(error.code, message, { cause: error, data: { ...error.data, index } })
 }
 
-/** Values are limited by the size of a request. */
+/** Limits of names; values are limited only by the size of a request. */
 const NAMES_MAX = 1_000
 const LONGEST_NAME = 200
 

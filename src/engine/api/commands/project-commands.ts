@@ -58,8 +58,8 @@ function allDefaults<T extends Values>(settings: { defaults: T; spiderDefaults: 
 }
 
 /**
- * Whether jobs of the project or of a spider would get a higher priority than normal that they did not have before.
- * Pure.
+ * Whether the change gives jobs of the project or of a spider a higher than normal priority that they did not have
+ * before. Pure.
  */
 function raisesPriority(settings: ProjectSettings, former: ProjectSettings): boolean {
   const priorityOf = (of: ProjectSettings, spider: string | null) =>

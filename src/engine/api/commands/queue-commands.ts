@@ -31,7 +31,7 @@ export class QueueCommands {
     this.#parts = parts
   }
 
-  /** Called at start, so that the stored limits apply from the dispatcher's first pass. */
+  /** Called on startup, so that the stored limits apply from the dispatcher's first pass. */
   async readLimits(): Promise<void> {
     const { revision, rules } = await this.#parts.store.getLimits()
     this.#limitsRevision = revision

@@ -127,7 +127,7 @@ export class RememberedAnswers {
     return { ...answer, isReplayed: false }
   }
 
-  /** `text` null: there is no answer, and the key is free. A failed write must not fail a request that took effect. */
+  /** `text`: null frees the key without storing an answer. A failed write must not fail a request that took effect. */
   async #write(name: string, { scope, key }: KeyedRequest, text: string | null): Promise<void> {
     const { store, secretBox, logger } = this.#parts
     try {

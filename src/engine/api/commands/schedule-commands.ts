@@ -47,7 +47,7 @@ export interface ScheduleCommandsParts {
 
 /** Attempts at an update without a revision, when concurrent changes interfere. */
 const TRIES_MAX = 5
-/** Each may have thousands of history rows, so a few at a time keep the store busy. */
+/** Each may have thousands of history rows, so deleting a few at a time already keeps the store busy. */
 const DELETED_AT_ONCE = 5
 
 /** Commands for schedules. `schedules/` fires them; schedule-reads.ts answers queries. */

@@ -79,7 +79,7 @@ export class ScheduleReads {
     return this.#describeOne(await this.require(id))
   }
 
-  /** Works for any timing, stored or not. Rejects with BAD_INPUT, saying what is wrong. */
+  /** Works for any timing, stored or not. Rejects with BAD_INPUT; the message says what is wrong. */
   async preview(timing: ScheduleTiming, { fromMs, count }: { fromMs?: number; count: number }) {
     checkTiming(timing)
     const afterMs = fromMs === undefined ? this.#parts.clock.nowMs() : fromMs - 1

@@ -26,7 +26,7 @@ export class SystemCommands {
   #paused = false
   /** Address of the HTTP server; null: there is none, or it does not listen yet. */
   address: string | null = null
-  /** The public address on which the service speaks plain HTTP, for the problems. */
+  /** The public address on which the service speaks plain HTTP, to be reported as a problem. */
   plainHttpOn: string | null = null
   /** The certificate of the HTTP server; null: without TLS, or there is no server yet. */
   certificate: { readonly endsAtMs: number } | null = null

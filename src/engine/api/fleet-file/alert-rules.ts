@@ -36,7 +36,7 @@ export function alertOfFile(
   return Object.fromEntries(fields.map((field) => [field, item[field]])) as FileAlert
 }
 
-/** Fills missing figures with the usual ones of the watch. */
+/** Fills missing figures with the default values of the watch. */
 export function withUsual(rule: FileAlert) {
   const { usual, compares } = ALERT_WATCHES[rule.watch]
   const given = Object.fromEntries(Object.entries(rule).filter(([, value]) => value !== undefined)) as FileAlert

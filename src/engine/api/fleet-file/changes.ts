@@ -55,7 +55,7 @@ function isChanged({ item, before, change }: Step): boolean {
   return true
 }
 
-/** The permissions that the same operations need: a file must not bypass them. */
+/** The permissions that the equivalent operations need: a file must not bypass them. */
 const NEEDED: Record<Part, readonly Permission[]> = {
   nodes: ['nodes.change', 'nodes.operate'],
   discovery: ['nodes.change'],

@@ -10,7 +10,7 @@ import type { Step } from './plan.ts'
 const WAITING_MAX = 5
 const RETRY_AFTER_SECONDS = 10
 
-// Loaded with the first file: YAML and its forms would take a twentieth of every start.
+// Loaded with the first file: YAML and its forms would take a twentieth of every startup.
 const changes = () => import('./changes.ts')
 
 /** Exports the settings as one YAML file and applies such files, one at a time. */

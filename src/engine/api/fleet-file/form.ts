@@ -136,7 +136,7 @@ export type FileWebhook = z.infer<typeof FileWebhook>
 
 const ChannelNames = z.array(z.string().min(1).max(200)).max(20)
 
-/** Channels and subjects are given by name. Absent figures are the usual ones of the watch. */
+/** Channels and subjects are given by name. Absent figures get the default values of the watch. */
 const FileAlert = AlertRuleSettings.omit({ scheduleId: true, nodeId: true })
   .extend({
     schedule: z.string().min(1).max(200).nullable().default(null),

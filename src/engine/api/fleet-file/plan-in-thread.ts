@@ -8,7 +8,7 @@ import { readFleetFile } from './yaml.ts'
 
 /** Ten thousand schedules take 2 s on an idle machine; a malicious file may take forever. */
 const TIMEOUT_MS = 30_000
-/** Enough for those. More would show in the service's memory. */
+/** Enough for ten thousand schedules. More would noticeably increase the service's memory usage. */
 const MEMORY_MB = 160
 
 export interface PlanInput {

@@ -8,7 +8,7 @@ import { DEFAULTS_FIELDS, FleetForm, KEEP_FIELDS, type Part, PARTS, PART_NAMES, 
 
 /** Enough for hand-written anchors; nested aliases beyond this are an attack. */
 const ALIASES_MAX = 1_000
-/** Deeper than the form, and larger than 4 MB of text without aliases. */
+/** Deeper than any valid file, and larger than 4 MB of text can become without aliases. */
 const BOUNDS = { depth: 50, size: 10_000_000 }
 const PROBLEMS_SHOWN = 5
 const LONGEST_KEY = 60

@@ -79,7 +79,7 @@ export interface Count {
 const BATCH = 500
 /** The same limit as for uploads. */
 const LARGEST_EGG_BYTES = 200 * 1024 * 1024
-/** Larger than the tail that judges a run, because nothing else reads these logs: it holds longer stats. */
+/** Larger than the tail that is read to judge a run: nothing else reads these logs, so it must hold even long stats. */
 const IMPORTED_TAIL_BYTES = 8 * CLOSING_TAIL_BYTES
 const REPORT_EVERY_MS = 2_000
 

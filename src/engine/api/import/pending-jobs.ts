@@ -37,7 +37,10 @@ export function projectsOfSharedQueue(
 
 const OTHER_STATUS = 'its status is none of pending, ongoing and terminated'
 
-/** A pickle, JSON as text, or a JSON column, as JSON like in Scrapyd's own queue. The columns fill what it lacks. */
+/**
+ * Converts a pickle, JSON text or a JSON column to JSON as in Scrapyd's own queue. Missing fields come from the
+ * columns.
+ */
 function messageOf(message: unknown, columns: Record<string, string>): string | Error {
   try {
     let read = message

@@ -10,8 +10,8 @@ export interface SessionsOfCaller {
   /** Whether the session of this request is still open, at any later time; true if the request has none. */
   ownIsOpen: () => boolean
   /**
-   * Ends all sessions of the caller's user except that of this request. Rejects with UNAUTHORIZED if that one has
-   * ended.
+   * Ends all sessions of the caller's user except the one of this request. Rejects with UNAUTHORIZED if that session
+   * has ended.
    */
   endOthers(): Promise<void>
 }

@@ -63,7 +63,7 @@ export function seenNode(node: Node, seen: Seen): Node {
   }
 }
 
-/** A problem without a project may name hidden projects in its text, except a problem of a node. */
+/** A problem without a project may name hidden projects in its text, unless it belongs to a node. */
 export function seenProblems(problems: Problem[], { projects, ownNodes, tagsOf }: View): Problem[] {
   if (projects === null) return problems
   return problems.filter(({ project, nodeId }) => {
@@ -207,8 +207,8 @@ export async function seenTimeline(timeline: Transition[], seen: Seen, reads: Jo
 type ScheduleReads = JobReads & { store: Pick<ScheduleReader, 'getSchedules'> }
 
 /**
- * Which part of these schedules' past may be seen. Runs from before their jobs moved to their current projects are
- * visible only if all their jobs are.
+ * How much of these schedules' history the caller may see. Runs from before their jobs moved to their current projects
+ * are visible only if all their jobs are.
  */
 async function seenPast(
   ids: Iterable<ScheduleId>,
@@ -260,7 +260,7 @@ export async function seenSchedule(schedule: Schedule, seen: Seen, reads: Schedu
   return (await seenSchedules([schedule], seen, reads))[0]!
 }
 
-/** Visible chains, without the ids of hidden jobs: those ended before the chain watched this project. */
+/** Visible chains, without the ids of hidden jobs, which ended before the chain was changed to watch this project. */
 export async function seenChains(chains: Chain[], seen: Seen, reads: JobReads): Promise<Chain[]> {
   if (seen === null) return chains
   const all = chains.filter((chain) => projectsOfChain(chain).every((project) => seen.has(project)))

@@ -177,7 +177,7 @@ async function checkRun(run: Run, caller: Caller, reads: SubjectReads): Promise<
   return run
 }
 
-/** Being allowed to see them is enough. */
+/** The caller only needs to be allowed to see these jobs. */
 async function checkDependencies<After extends { jobId: JobId }[]>(
   after: After,
   { principal, what }: Caller,

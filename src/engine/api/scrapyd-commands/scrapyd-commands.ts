@@ -96,7 +96,7 @@ export class ScrapydCommands {
     this.#parts.projects.catalog.requireProject(project)
   }
 
-  /** Rejects like `schedule` for these three, which Scrapyd checks before settings and arguments. */
+  /** Rejects like `schedule` for the project, version or spider, which Scrapyd checks before settings and arguments. */
   async requireSpider(project: ProjectName, version: VersionName | null, spider: string): Promise<void> {
     this.#parts.projects.catalog.resolve(project, version, spider)
   }

@@ -107,7 +107,7 @@ export class ScrapydFiles {
     const kept = await this.#parts.itemsArchive.read(attempt, range)
     // Local files were already looked up in the directory.
     if (kept !== null || attempt.nodeId === LOCAL_NODE_ID) return kept
-    // What retention deleted is gone here, even if its node still has it.
+    // Files that retention deleted are treated as gone, even if their node still has them.
     if ((await this.#parts.itemsArchive.whyGone(attempt))?.data['deletedAtMs'] != null) return null
     const node = this.#parts.fleet.get(attempt.nodeId)
     if (node === undefined) return null

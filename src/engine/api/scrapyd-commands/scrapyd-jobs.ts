@@ -88,7 +88,7 @@ export class ScrapydJobLists {
   }
 
   async #select(project: ProjectName | null, live: Live, finished: Finished): Promise<ScrapydJobs> {
-    // Considers all jobs, even for one project: a search would not be worth it.
+    // Considers the jobs of all projects, even for one project: looking for the relevant ones would not be worth it.
     const isOfStore = finished.isOfStore && !live.running.some(({ run }) => run?.nodeId === LOCAL_NODE_ID)
     if (project === null) {
       const running = await this.#describeRunning(live.running)

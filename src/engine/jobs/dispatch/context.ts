@@ -26,7 +26,7 @@ export interface DispatchContext {
   store: JobReader & LaneReader & HoldStore & QueueFailureStore & AttemptReader & Pick<AttemptStore, 'markLogArchived'>
   archive: Pick<LogArchivePort, 'copy' | 'keepCopied' | 'copies' | 'pack'>
   itemsArchive: Pick<ItemsArchive, 'keep' | 'giveUp'>
-  /** Also gives the figures of the runs whose logs it has read so far. */
+  /** Also provides the figures of the runs whose logs it has read so far. */
   collector: Pick<LogCollector, 'finish' | 'record' | 'writtenSinceMs' | 'figuresOf' | 'progressOf' | 'events'>
   fleet: Fleet
   live: LiveAttempts

@@ -28,7 +28,10 @@ export function applyOutcomeRules(
   return { ...judgement, outcome: isForgiven ? 'succeeded' : outcome, killingLine: null, words: judgement.reason }
 }
 
-/** The first broken rule: without responses, all other rules break as well; errors explain the most. */
+/**
+ * The first broken rule. A lack of responses comes first, because it breaks all other rules as well; then errors, which
+ * explain the most.
+ */
 function findBroken(
   { counts: { errors, items, pages }, stats }: Judgement,
   { requireResponse, maxErrors, minItems, minPages, finishReasons }: OutcomeRules,

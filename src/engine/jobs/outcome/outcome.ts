@@ -137,7 +137,9 @@ export function judgeOutcome(evidence: {
     return { outcome: 'failed', reason: exitFailure ?? NO_CLOSING_STATS }
   }
 
-  /** The deciding part was not read: the end of the log, or the head of one whose tail shows nothing. */
+  /**
+   * Why the deciding part of the log was not read: its end, or its head if the tail shows nothing. null: it was read.
+   */
   function whyUnread(): Message | null {
     if (evidence.isRefused === true) return say('reason.log_refused')
     const isUnread =
@@ -171,7 +173,7 @@ function readTail(tail: string): LoggedSoFar {
     : { ...figures, pages: null, items: null, records: NO_RECORDS }
 }
 
-/** Closing stats decide on pages and items. Errors may be logged before or after Scrapy counts. */
+/** Pages and items come from the closing stats if there are any. Errors may be logged before or after Scrapy counts. */
 function mergeCounts(closing: ClosingStats | null, { pages, items, records, showsEnd: isShown }: LoggedSoFar) {
   const counted = closing?.errors ?? null
   const logged = records.ERROR + records.CRITICAL

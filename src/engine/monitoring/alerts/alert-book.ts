@@ -55,7 +55,7 @@ export class AlertBook {
   readonly #due = new Heap<Due>([], (one, other) =>
     one.atMs === other.atMs ? one.rank < other.rank : one.atMs < other.atMs
   )
-  /** Entries that the heap already has: a repeated signal adds none. */
+  /** Entries that are already in the heap, so that a repeated signal adds none. */
   readonly #firesAt = new WeakMap<Episode, number>()
   readonly #escalatesAt = new WeakMap<Episode, number>()
   #silenceAtMs: number | null = null
@@ -158,7 +158,7 @@ export class AlertBook {
   }
 
   /**
-   * Does the work that is due and sends the messages that are due. Only this method sends, so that one message has
+   * Does the work that is due and sends the messages that are due. Only this method sends, so that one message contains
    * everything known at that time.
    */
   advance(nowMs: number): void {
@@ -366,7 +366,7 @@ export class AlertBook {
     this.#planEscalation(one)
   }
 
-  /** `nowMs`: escalates immediately if due, because the rule may have changed. */
+  /** With `nowMs`, escalates immediately if due, because the rule may have changed. */
   #planEscalation(one: Episode, nowMs = Number.NEGATIVE_INFINITY): void {
     const escalation = this.#rules.get(one.ruleId)?.escalation
     if (escalation == null || one.firedAtMs === null || one.isEscalated || !isFiring(one)) return

@@ -43,7 +43,7 @@ export type AlertCounts = Record<AlertSeverity, Record<'pending' | 'firing', num
 /** Signals come in bursts: their changes are written together. */
 const WRITE_AFTER_MS = 50
 const RETRY_AFTER_MS = 5_000
-/** The longest timer, because the wall clock may be set. */
+/** The longest wait between checks, because the wall clock may be set. */
 const LOOK_EVERY_MS = 60_000
 
 /**
@@ -147,7 +147,7 @@ export class Alerts {
     return this.#answered(this.#book.acknowledge(ids, by, this.#parts.clock.nowMs()))
   }
 
-  /** As acknowledge; resolves to the number of firing alerts that were acknowledged. */
+  /** Like acknowledge; resolves to the number of firing alerts that were acknowledged. */
   unacknowledge(ids: readonly AlertId[]): Promise<number> {
     return this.#answered(this.#book.unacknowledge(ids, this.#parts.clock.nowMs()))
   }
@@ -190,7 +190,7 @@ export class Alerts {
   }
 
   async #answered(count: number): Promise<number> {
-    // In one write with its audit log entry, which a later write would not include.
+    // Written together with its audit log entry, which a later write would not include.
     if (count > 0) await this.#write((write) => this.#parts.store.answerAlerts(write))
     return count
   }

@@ -24,7 +24,7 @@ export class RecentMessages {
     if (times.length > 2 * MAX_MESSAGES_PER_HOUR) times.shift()
   }
 
-  /** From when fewer than `most` messages count, if none is sent before; may be in the past. */
+  /** When fewer than `most` messages will be within the last hour, unless more are sent before; may be in the past. */
   roomAtMs(channelId: AlertChannelId, most: number | null): number {
     const times = most === null ? undefined : this.#sent.get(channelId)
     const oldestMs = times?.[times.length - most!]
@@ -36,7 +36,7 @@ interface Queue<Item> {
   channelId: AlertChannelId
   critical: Set<Item>
   other: Set<Item>
-  /** When one of them may have room; infinity: none waits. */
+  /** When the limit may next have room for one of them; infinity: none waits. */
   releaseAtMs: number
 }
 

@@ -262,7 +262,7 @@ export class Notifier {
 
   /**
    * `news`: alerts that the channel does not know yet and that may be sent. `known`: alerts that it knows as firing and
-   * that still fire. Alerts that will not be sent leave the group.
+   * that are still firing. Alerts that will not be sent leave the group.
    */
   #sort(group: LiveGroup, channel: AlertChannelSetup | undefined, atMs: number) {
     const news: Episode[] = []

@@ -37,10 +37,10 @@ const PAUSE_MS = 50
 /** How long to wait while this file, or others, are being copied from a node. */
 const COUNT_AGAIN_MS = 5_000
 const COUNT_TRIES = 5
-/** At a start, judges one run per spider that the last engine did not judge. */
+/** On startup, judges one run per spider that the last engine did not judge. */
 const CATCH_UP_MS = 86_400_000
 const CATCH_UP_JOBS = 500
-/** No user reads more; older findings return once newer ones are gone. */
+/** No user reads more than this; older findings return once newer ones are gone. */
 const SHOWN_MAX = 1_000
 const FIELDS_SHOWN = 200
 

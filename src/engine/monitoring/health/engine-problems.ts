@@ -14,7 +14,10 @@ export interface NamesakeEngines {
   sinceMs: number
 }
 
-/** Runs would be looked up on the wrong engine, and only one of the local nodes is in the fleet. Pure. */
+/**
+ * Engines with the same name: runs would be looked up on the wrong one, and only one of their local nodes is in the
+ * fleet. Pure.
+ */
 export function namesakeEngineProblems(namesakes: readonly NamesakeEngines[]): Problem[] {
   return namesakes.map(({ name, addresses, sinceMs }) =>
     problem({
@@ -27,7 +30,7 @@ export function namesakeEngineProblems(namesakes: readonly NamesakeEngines[]): P
   )
 }
 
-/** Others on the network could read passwords and sessions. Pure. */
+/** Reports plain HTTP, because others on the network could read passwords and sessions. Pure. */
 export function plainHttpProblems(address: string | null): Problem[] {
   if (address === null) return []
   const text = say('problem.plain_http', { address })
@@ -50,7 +53,7 @@ export function missingRoleProblems(roles: readonly MissingRole[]): Problem[] {
   )
 }
 
-/** Without isolation, a user who can upload an egg has the rights of Scrapdeck. Pure. */
+/** Reports runs without isolation, because a user who can upload an egg then has the rights of Scrapdeck. Pure. */
 export function isolationProblems(why: string | null): Problem[] {
   if (why === null) return []
   const text = say('problem.not_apart', { why })

@@ -50,7 +50,7 @@ export interface MetricsParts {
   collector: Pick<LogCollector, 'allLive'>
 }
 
-/** Requests to an external storage since the start. */
+/** Requests to an external storage since startup. */
 export interface BlobFigures {
   isUsable: boolean
   /** null: it is a directory. */
@@ -72,7 +72,7 @@ const CHANNELS_MAX = 200
 const OTHER = 'other'
 const LANES_READ = 1_000
 
-/** Of one attempt: after `failed` it is retried. */
+/** Results of one attempt; after `failed`, the delivery is retried. */
 const OUTCOMES = { delivered: 'delivered', waiting: 'failed', dead: 'given_up' } as const
 
 const WAIT_BUCKETS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 15, 60, 300, 900, 3_600, 14_400, 86_400]

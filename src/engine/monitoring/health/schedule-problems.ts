@@ -77,7 +77,7 @@ export function scheduleProblems({ stopped, missed, refused, chains }: ScheduleT
   return allScheduleProblems(shown, nowMs)
 }
 
-/** All of them. Without `nowMs`, the texts do not change with time alone. */
+/** All problems. Without `nowMs`, their texts do not change merely because time passes. */
 export function allScheduleProblems(
   { stopped, missed, refused, chains }: ScheduleTroubles,
   nowMs: number | null = null

@@ -15,7 +15,7 @@ const Choice = z
   .transform(({ node, why = 'it gave no reason' }: { node: string; why?: string | undefined }) => ({ node, why }))
 const Choices = z.record(z.string(), Choice.nullish()).nullish()
 
-/** What a plugin said about jobs that are sent together. */
+/** A plugin's choices for jobs that are sent together. */
 export interface NodeChoices {
   plugin: string
   byJob: ReadonlyMap<string, z.output<typeof Choice> | null | undefined>

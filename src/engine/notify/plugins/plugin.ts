@@ -85,9 +85,9 @@ export interface Plugin {
   jobEnded?(event: JobEvent<'job.ended'>): Answer<void>
   /** As plugins of a Scrapyd know them. `jobId` is the id that the client of Scrapyd's API has. */
   on_spider_start?(project: string, spider: string, jobId: string): Answer<void>
-  /** Of jobs whose spider had started, with their end: after the last try. */
+  /** Called when a job whose spider had started has ended, after its last try. */
   on_spider_complete?(project: string, spider: string, jobId: string, success: boolean): Answer<void>
-  /** Asked about names and passwords that are not of this Scrapdeck. Nothing: they are wrong. Never print them. */
+  /** Asked about names and passwords that this Scrapdeck does not know. No result: they are wrong. Never print them. */
   authenticate?(credentials: { username: string; password: string }): Answer<PluginUser | undefined | null>
   nodeUp?(event: NodeEvent<'node.up'>): Answer<void>
   nodeDown?(event: NodeEvent<'node.down'>): Answer<void>
@@ -102,7 +102,7 @@ export interface Plugin {
   deployed?(
     event: PluginEvent<'deploy', { project: string; version: string; sha256: string | null; spiders: string[] | null }>
   ): Answer<void>
-  /** For channels of the kind `plugin` that name it: alerts fired or ended. It is tried for three days. */
+  /** For channels of the kind `plugin` that name it: alerts fired or ended. A failed call is retried for three days. */
   alert?(event: PluginEvent<'alert', AlertNews>): Answer<void>
   /** Stores eggs and large logs instead of the data directory; at most one plugin may do so. */
   blobs?: PluginBlobs

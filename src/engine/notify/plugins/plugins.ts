@@ -31,7 +31,7 @@ export type DispatchVerdict =
 
 export type Patch = Record<string, string | null>
 
-/** The name is shown: nothing in it may steer a display. */
+/** The name is displayed, so it must not contain control characters. */
 const Person = z.strictObject({
   name: z.string().regex(/^\P{C}{1,200}$/u),
   groups: z.array(z.string().max(1_000)).max(2_000).default([])
@@ -174,7 +174,9 @@ function hooksOf(thread: PluginThread, event: string): string[] {
   return hooks.filter((hook) => hook !== undefined && thread.has(hook)) as string[]
 }
 
-/** null: the hook is not for this event. Of a job whose spider never started, no spider completes. */
+/**
+ * null: the hook is not called for this event. If a job's spider never started, the job has no `on_spider_complete`.
+ */
 function argumentsOf(hook: string, { id, body }: Pick<StoredDelivery, 'id' | 'body'>): unknown[] | null {
   const event = { id, ...JSON.parse(body) }
   if (!(Object.values(SPIDER_HOOKS) as string[]).includes(hook)) return [event]

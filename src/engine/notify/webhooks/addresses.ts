@@ -4,10 +4,10 @@ import { sentence } from '../../../shared/texts/errors/notify.ts'
 import { isMetadataAddress } from '../../runtime/metadata-addresses.ts'
 
 /**
- * Where webhooks may be sent. Without it, anyone who may add a webhook could make this machine send requests to its own
- * services, its private network or a cloud metadata service. So only public addresses and the configured networks are
- * allowed, and never cloud metadata. This applies to the address as written and to what its name resolves to when
- * connecting.
+ * Where webhooks may be sent. Without this guard, anyone who may add a webhook could make this machine send requests to
+ * its own services, its private network or a cloud metadata service. So only public addresses and the configured
+ * networks are allowed, and never cloud metadata. This applies to the address as written and to what its name resolves
+ * to when connecting.
  */
 export interface AddressGuard {
   /** Throws WEBHOOK_URL_FORBIDDEN. Checks a host name only as written; every delivery checks what it resolves to. */
@@ -37,7 +37,7 @@ const NOT_PUBLIC_V6 = ['2001::/23', '2001:db8::/32', '2002::/16', '3fff::/20']
 
 /** `networks`: from parseNetworks. */
 export function createAddressGuard(networks: readonly string[]): AddressGuard {
-  // Made for the first address: most starts send no webhook.
+  // Created for the first address, because most engines never send a webhook.
   let lists: { allowed: BlockList; notPublic: BlockList; givenOut: BlockList } | null = null
 
   function isAllowed(address: string): boolean {

@@ -48,7 +48,7 @@ interface Pace {
  * tries.
  */
 export class Deliverer {
-  /** `changed`: the list of webhooks shows something new. `tried`: and this came of it. */
+  /** `changed`: the list of webhooks shows something new. `tried`: a delivery was tried, with this result. */
   readonly events = new EventEmitter<{ changed: []; tried: [Tried] }>()
   readonly #parts: DelivererParts
   readonly #paces = new Map<string, Pace>()

@@ -23,7 +23,7 @@ interface WebhooksParts extends Tools {
   secretBox: SecretBox
   /** Private networks that webhooks may be sent to. */
   networks: readonly string[]
-  /** Replaces the network. */
+  /** Used instead of real requests. */
   post: Post | undefined
   /** What e-mails show besides the alerts. */
   readEvidence: ReadEvidence

@@ -24,7 +24,7 @@ export type Post = (request: {
   url: string
   headers: Record<string, string>
   body: string
-  /** The answer says more than its status. */
+  /** Set if the body of the response says more than its status. */
   readsText?: boolean
 }) => Promise<Answer>
 

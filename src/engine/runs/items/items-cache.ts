@@ -21,8 +21,8 @@ export const ITEMS_LIMITS: ItemsLimits = {
 }
 
 /**
- * Node copies, files converted for DuckDB, exports, and DuckDB's spill files. All of them can be recreated, so the
- * start deletes them, and the least recently used go first when space runs out.
+ * Node copies, files converted for DuckDB, exports, and DuckDB's spill files. All of them can be recreated, so they are
+ * deleted on startup, and the least recently used are deleted when space runs out.
  */
 export class ItemsCache {
   readonly limits: ItemsLimits

@@ -62,7 +62,7 @@ export function createItemsServer(mayLoad: boolean, whyNot: string | null): Serv
 
   return {
     async describe({ source, count }, { signal }) {
-      // A table does not need DuckDB, which takes longer to load than the first page to read.
+      // A table does not need DuckDB, which takes longer to load than the first page takes to read.
       const engineProblem = count ? await duckdbProblem() : mayLoad ? null : whyNot
       const described = await plain.describe(source, count, signal)
       return { ...described, engine: engineProblem === null ? 'duckdb' : 'plain', engineProblem }

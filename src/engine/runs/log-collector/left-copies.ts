@@ -25,7 +25,7 @@ const STAYS_MS = 600_000
 const WAITS_MS = 86_400_000
 const MOST_BYTES = 256 * 1024 * 1024
 
-/** What its node has of a log besides the copy: nothing more, nothing any more, or perhaps more later. */
+/** Whether the copy is the whole log, is cut because the node no longer has the rest, or may still grow. */
 type Rest = 'whole' | { cutBecause: Message } | 'wait'
 
 /**

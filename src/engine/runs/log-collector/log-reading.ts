@@ -56,7 +56,7 @@ export class LogReading {
     return this.#isCopied
   }
 
-  /** Whether it reached the maximum that is kept of one log; what follows is unknown. */
+  /** Whether the log reached the maximum that is kept of one log; what follows is unknown. */
   get isCapped(): boolean {
     return this.#isCapped
   }

@@ -17,7 +17,7 @@ export interface ReadFacts {
 }
 
 const LOCAL_MS = 2_000
-/** With the wait for a turn, figures are at most ten seconds old. */
+/** Including the wait for a turn, figures are at most ten seconds old. */
 const REMOTE_MS = 9_500
 const QUIET_MS = 30_000
 const THREATENED_MS = 1_000

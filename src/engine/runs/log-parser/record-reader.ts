@@ -215,7 +215,7 @@ export function createRecordReader({
       tally.finishReason = closing.finishReason ?? tally.finishReason
       stats = []
     } else if (kind === 'uncaught' && level < 0) {
-      // Before the first record, no logger can have written it.
+      // Python itself printed it: no logger can have written anything before the first record.
       emit((draft as ErrorDraft).error)
     } else if (kind === 'item') {
       kept.decode()

@@ -51,7 +51,7 @@ export function seriesSoFar(series: LogSeries, values: SeriesValues): LogSeries 
   }
 }
 
-/** Merges each two points into one with the later values; half of a pair stays open. */
+/** Merges every two points into one that has the later values; half of a pair stays open. */
 function widen(series: LogSeries): void {
   series.widthMs *= 2
   for (const key of ['pages', 'items', 'errors'] as const) {

@@ -64,7 +64,7 @@ export class GrowingLog {
 
   /**
    * Resolves when the log no longer has the size that the caller saw. For a quiet log it also resolves after each poll,
-   * so that the caller can check whether the run still lives. Rejects if the log cannot be read.
+   * so that the caller can check whether the run is still alive. Rejects if the log cannot be read.
    */
   waitForNews(seenBytes: number, signal?: AbortSignal): Promise<void> {
     return new Promise((resolve, reject) => {
@@ -131,7 +131,7 @@ export class GrowingLog {
     await this.#readOn().catch((caught: unknown) => {
       error = caught
     })
-    // Wakes every waiter, because each one also checks whether the run still lives.
+    // Wakes every waiter, because each one also checks whether the run is still alive.
     for (const waiter of [...this.#waiters]) waiter.wake(error)
   }
 

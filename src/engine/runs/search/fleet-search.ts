@@ -140,7 +140,7 @@ class OneSearch {
           reportedAtMs = clock.monotonicMs()
           yield this.#report(found, null)
           found = []
-          // More results may have come meanwhile.
+          // More results may have arrived meanwhile.
           continue
         }
         await changed

@@ -82,7 +82,7 @@ export class LogIndex {
     this.#directory = formatDirectory(parts.directory)
   }
 
-  /** Delayed: the leftovers of an earlier engine can wait until the start is over. */
+  /** Delayed: the leftovers of an earlier engine can wait until startup is complete. */
   start(): void {
     this.#stopListening = this.#parts.store.onChange(() => this.#alarm.set(WAIT_MS))
     this.#alarm.set(WAIT_MS)

@@ -7,7 +7,7 @@ export interface EggCandidate {
   name: string
   mode: NodeMode
   isUp: boolean
-  /** Since when it does not respond, rejects the credentials or the like; null: it is up, or has not been asked yet. */
+  /** Since when it has been unusable (no response, refused credentials, …); null: it is up, or not polled yet. */
   notUpSinceMs: number | null
   egg: EggState
   /** Its last error when importing the egg; null: it has not refused the egg. */
@@ -20,7 +20,10 @@ export interface BrokenEgg {
   /** The nodes that reported it, and the full text from the first. */
   nodes: string[]
   output: string
-  /** Wall clock. Each of these nodes has tried the egg since; jobs that came later wait until it tries again. */
+  /**
+   * Wall clock. Each of these nodes has tried the egg since then; jobs that were queued later wait until it is tried
+   * again.
+   */
   triedSinceMs: number
   /** Nodes that must try the egg again for later jobs, longest ago first. */
   askAgain: NodeId[]

@@ -18,7 +18,7 @@ export interface PlaceableNode {
   isTrying: boolean
   /** Slots in use or promised: live attempts of ours (uncertain ones too) and external jobs. */
   used: number
-  /** Those whose spider has ended while something that it started keeps them open. */
+  /** Those whose spider has ended, but that something the spider started keeps open. */
   held: number
   /** A temporary upper bound on its room (requests in flight, a node on probation). */
   roomMax: number
@@ -39,7 +39,7 @@ export interface PlacementSummary {
   /** The slots of `able`. */
   slots: number
   held: number
-  /** The nodes in `able` whose answer depends on the project. */
+  /** The nodes in `able` whose readiness depends on the project. */
   choosy: readonly PlaceableNode[]
   first: PlaceableNode | null
   unavailable: number

@@ -53,7 +53,10 @@ export interface Plan {
   uploads: { nodeId: NodeId; project: ProjectName; version: VersionName }[]
   /** Why the remaining jobs wait. A line with jobs left has an entry, or each of its lanes that has jobs left. */
   waiting: WaitingPlan
-  /** The maximum was placed, or heads ran out. More jobs could go, and those not considered have no waiting reason. */
+  /**
+   * The maximum was placed, or heads ran out. More jobs may have a place, and jobs not considered have no waiting
+   * reason.
+   */
   isPartial: boolean
   /** The lane whose heads ran out. */
   endedAt: string | null
@@ -367,7 +370,9 @@ class Placing {
     if (exhausted !== undefined) this.#laneWaits(lane, exhausted)
   }
 
-  /** If this limit blocks every node with room, it will for the rest of this plan. Saves other lines the search. */
+  /**
+   * If this limit blocks every node with room, it does so for the rest of this plan, so other lines need not search.
+   */
   #recordReached(line: QueueLine, counted: CountedRule): void {
     const isOpen = (node: PlaceableNode) => this.#roomLeft(node) > 0 && !this.#isExhaustedOn(counted, node)
     if (this.#openNodes(line).some(isOpen)) return

@@ -396,7 +396,7 @@ function moveFor(
   }
 }
 
-/** Unknown whether the node has it. `sending` after the POST ended: recording the answer failed. */
+/** Whether it is unknown if the node has it. If it is `sending` after the POST ended, recording the response failed. */
 function isUnresolved(one: LiveAttempt): boolean {
   return one.state === 'uncertain' || (one.state === 'sending' && one.sendEndedAtMs !== null)
 }

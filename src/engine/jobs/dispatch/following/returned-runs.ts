@@ -75,7 +75,7 @@ export class ReturnedRuns {
     return this.#expecting.has(nodeId)
   }
 
-  /** Call when an attempt has ended. If its node lists it later although it never confirmed the end, that is news. */
+  /** Call when an attempt has ended. If its node never confirmed the end and lists it later, the run has returned. */
   recordEnd(one: LiveAttempt): void {
     const node = this.#context.fleet.get(one.nodeId)
     if (node === undefined || (one.state === 'finishing' && node.status.health === 'up')) return
@@ -244,7 +244,7 @@ export class ReturnedRuns {
   }
 }
 
-/** We believe it ended but did not see the end. A cancelled run may rightly be among the finished. */
+/** It counts as ended, but its node did not confirm that. A cancelled run is expected in the finished list. */
 function isDoubtful({ state, result }: Attempt, list: List): boolean {
   if (state !== 'ended') return false
   return (
@@ -252,7 +252,9 @@ function isDoubtful({ state, result }: Attempt, list: List): boolean {
   )
 }
 
-/** Stopping this run would lose the job: no other run is live or has succeeded, and the job is not cancelled. */
+/**
+ * Whether stopping this run would lose the job: no other run is live or has succeeded, and the job is not cancelled.
+ */
 function isOnlyHope(job: StoredJob): boolean {
   return job.state === 'ended' && (job.outcome === 'lost' || job.outcome === 'failed')
 }

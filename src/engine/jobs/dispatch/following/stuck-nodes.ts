@@ -75,7 +75,7 @@ export class StuckNodes {
     const before = this.#watches.get(id) ?? null
     const unstarted = live.ofNode(id).filter(({ state }) => state === 'accepted')
     const pending = unstarted.length === 0 ? null : new Set(snapshot.pending.map(({ jobid }) => jobid))
-    // The node can no longer start a job in no list; the follower finds out what happened to it.
+    // The node can no longer start a job that is in no list; the follower finds out what happened to it.
     const accepted = unstarted.filter(({ jobid }) => pending?.has(jobid))
     // The usual case: nothing to watch. Remembers only how many jobs the node can run.
     if (accepted.length === 0 && (before === null || before.stuck === null)) {
@@ -162,7 +162,7 @@ export class StuckNodes {
     } catch (error) {
       logger.error({ error, node: node.stored.name }, 'withdrawing jobs from a stuck node failed; retrying')
     } finally {
-      // After a failure, some were never tried; the next lists count for them again.
+      // After a failure, some were never attempted; the node's next lists count for them again.
       for (const one of ours) {
         if (this.#takenBackAtMs.get(one) === Number.POSITIVE_INFINITY) this.#takenBackAtMs.set(one, clock.monotonicMs())
       }

@@ -25,7 +25,7 @@ const NODES_NAMED_MAX = 20
 export class BrokenEggJobs {
   readonly #context: Context
   readonly #sendEgg: (upload: EggUpload) => void
-  /** Heads that the store did not fail, because they came after this time. */
+  /** Heads that the store did not fail, because they were queued after this time. */
   readonly #cameAfterMs = new WeakMap<QueueHead, number>()
   /** Wall clock: when a project with a broken egg was last seen paused. Its nodes may have been repaired meanwhile. */
   readonly #pausedAtMs = new Map<ProjectName, number>()

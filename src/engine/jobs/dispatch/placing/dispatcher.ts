@@ -26,8 +26,8 @@ import type { Sender } from './sender.ts'
 const REQUESTS_OUT_MAX = 512
 const ASSIGNMENTS_MAX = 256
 /**
- * Free room on one node waits for room on others, so that one commit claims their jobs: for as long as the last run
- * took, so that other work gets time, and at most this long.
+ * When a node gets free room, the next run waits for room on other nodes, so that one commit claims all their jobs. It
+ * waits as long as the last run took, which leaves time for other work, and at most this long.
  */
 const ROOM_GATHERED_MAX_MS = 60
 const EGG_AGAIN_MS = 30_000
@@ -118,8 +118,8 @@ export class Dispatcher {
   }
 
   /**
-   * Hundreds of remote nodes are polled every second, in turn: the first free room is used at once, what follows soon
-   * after in one run.
+   * Hundreds of remote nodes are polled every second, one after the other: the first free room is used at once, and
+   * room that follows soon after is gathered for one run.
    */
   #wakeForRoom(nodeId: NodeId): void {
     const { fleet, clock } = this.#context

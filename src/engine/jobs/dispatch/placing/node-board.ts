@@ -95,8 +95,8 @@ export class NodeBoard {
 }
 
 /**
- * The counters can be newer than the lists and include an external job that just started. What they exceed our own jobs
- * by counts as external, in addition to what we have sent since.
+ * The counters can be newer than the lists and include an external job that just started. If they exceed the number of
+ * our own jobs, the excess counts as external, in addition to the jobs sent since.
  */
 function slotsUsed({ status }: FleetNode, ours: number): number {
   const listed = status.external.running.length + status.external.pending.length

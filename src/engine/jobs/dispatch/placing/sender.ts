@@ -315,7 +315,8 @@ export class Sender {
   }
 
   async #recordUncertain(one: LiveAttempt, error: NodeError): Promise<void> {
-    // Failed polls during this call do not count: Scrapyd answers none while it lists spiders. Its own timeout does.
+    // Failed polls during this call do not count, because Scrapyd answers none while it lists spiders. A timeout of the
+    // call itself does count.
     if (error.kind === 'timeout') this.#context.fleet.reportUnreachable(one.nodeId, error)
     await this.#context.live.move(one, {
       from: ['sending'],

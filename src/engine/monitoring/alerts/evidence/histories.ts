@@ -21,7 +21,7 @@ interface Point {
 
 const rangeOf = (values: readonly number[]) => ({ low: Math.min(...values), high: Math.max(...values) })
 
-/** Highlights the run of the alert, or the newest run if the alert is over or its run is not among them. */
+/** Highlights the run of the alert, or the newest run if the alert is over or its run is not among the points. */
 function historyOfPoints(points: readonly Point[], unit: Unit, title: Message): AlertFigureHistory | null {
   if (points.length < 2) return null
   const found = points.findLastIndex(({ isOfAlert }) => isOfAlert)

@@ -47,7 +47,7 @@ interface Nodes {
 /** Accepts any order; fast for nearly sorted jobs, as the store returns them. */
 const byTime = <One extends { atMs: number }>(moves: One[]): One[] => moves.sort((one, other) => one.atMs - other.atMs)
 
-/** As for live signals (newestRuns). */
+/** The same outcomes that live signals ignore (newestRuns). */
 const SAYS_NOTHING: ReadonlySet<string> = new Set<Outcome>(['cancelled', 'unclear'])
 
 /** The signals of spiders after each run. `jobs`: newest first, here and below. */

@@ -36,7 +36,7 @@ const LISTED_MAX = 50
 const BEFORE_MS = 7 * DAY_MS
 const WAITING_AT_MOST = 10
 
-/** Tries rules on the past without sending anything. One at a time: each reads much. */
+/** Tests rules against the past without sending anything, one at a time, because each test reads a lot of data. */
 export class RulePreviews {
   readonly #parts: RulePreviewsParts
   readonly #giveWay: () => Promise<void>

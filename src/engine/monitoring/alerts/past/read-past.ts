@@ -28,7 +28,7 @@ interface Read<Row> {
   isComplete: boolean
 }
 
-/** Jobs queued since `sinceMs`, newest first. Complete once those since `wantedMs` are there. */
+/** Jobs queued since `sinceMs`, newest first. The result is complete if it has all jobs since `wantedMs`. */
 export async function readJobs(
   store: JobReader,
   filter: JobFilter & OnlyProjects,

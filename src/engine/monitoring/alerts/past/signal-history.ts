@@ -8,7 +8,7 @@ export const RECORDED_WATCHES: ReadonlySet<AlertWatch> = new Set<AlertWatch>([
   ...(['service_problem', 'spider_unusual', 'certificate_days'] as const)
 ])
 
-/** Figures change all the time. */
+/** Figures change all the time, so they are recorded only this often. */
 const FIGURE_EVERY_MS = 300_000
 /** Rewrites unchanged values after this time, which limits how far back reads must go. */
 const AGAIN_AFTER_MS = 86_400_000
@@ -51,7 +51,7 @@ export class SignalHistory {
     const last = this.#newest.get(`${watch} ${key}`)
     if (last === undefined || nowMs - last.atMs >= AGAIN_AFTER_MS || !areSameLabels(last.labels, labels)) return true
     if (ALERT_WATCHES[watch].unit !== 'yes_no') return value !== last.value && nowMs - last.atMs >= FIGURE_EVERY_MS
-    // `sinceMs` of a 0 does not matter.
+    // `sinceMs` does not matter if the value is 0.
     return value !== last.value || (value !== 0 && sinceMs !== last.sinceMs)
   }
 }

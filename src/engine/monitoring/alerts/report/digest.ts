@@ -9,7 +9,7 @@ import type { PastJob } from '../past/events-of-jobs.ts'
 export interface DigestInput {
   fromMs: number
   untilMs: number
-  /** Jobs that ended since `fromMs`, and in the same length of time before it. */
+  /** Jobs that ended since `fromMs`; `endedWithBefore` also counts those of the equally long time before it. */
   ended: Record<Outcome, number>
   endedWithBefore: Record<Outcome, number>
   jobs: readonly PastJob[]
@@ -128,7 +128,7 @@ function serviceOf(service: DigestInput['service']): AlertReport['service'] {
   }
 }
 
-/** Only words from outside are long. */
+/** Only texts from outside can be long. */
 function writtenShort(message: Message): ReturnType<typeof written> {
   const { text, ...said } = written(message)
   return said.code === 'text' ? written(plain(cut(text))) : { text: cut(text), ...said }

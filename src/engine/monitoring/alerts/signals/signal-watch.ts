@@ -47,7 +47,7 @@ export interface SignalWatchParts {
   /** null: the service has none. */
   certificateEndsMs: () => number | null
   otherCertificates: () => Promise<{ engine: string; endsAtMs: number }[]>
-  /** The later of two with the same id counts. */
+  /** Of two problems with the same id, the later one counts. */
   problems: () => readonly Problem[]
   waitingOf: (lane: string) => Waiting
 }
@@ -62,7 +62,7 @@ const LOOK_AFTER_MS = 500
 /** How often to check values that change with time alone. */
 const LOOK_EVERY_MS = 15_000
 const READ_EVERY_MS = 60_000
-/** After a start the engine's state is incomplete: until then, a missing signal ends no alert. */
+/** Right after startup the engine's state is incomplete: until then, a missing signal ends no alert. */
 const COMPLETE_AFTER_MS = 60_000
 const SPIDERS_AT_ONCE = 50
 const CATCH_UP_MS = 86_400_000
@@ -85,7 +85,7 @@ export class SignalWatch {
   readonly #alarm: Alarm
   #completeAtMs = Number.POSITIVE_INFINITY
   #judgedAtMs = Number.POSITIVE_INFINITY
-  /** Nodes seen stuck since the start: later judgements of them are reliable. */
+  /** Nodes seen stuck since startup: later judgements of them are reliable. */
   readonly #wereStuck = new Set<string>()
   #looking: Promise<void> = Promise.resolve()
   #stopped = false
@@ -97,7 +97,7 @@ export class SignalWatch {
     })
   }
 
-  /** Does not delay the start: its reads run in the background. */
+  /** Does not delay startup: its reads run in the background. */
   start(): void {
     this.#completeAtMs = this.#parts.clock.monotonicMs() + COMPLETE_AFTER_MS
     this.#judgedAtMs = this.#parts.clock.monotonicMs() + PATIENCE_MAX_MS

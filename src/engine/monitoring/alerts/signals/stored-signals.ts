@@ -10,7 +10,7 @@ import type { ErrorGroupPage, ErrorStore, FindingStore, JobReader, LaneReader } 
 import { type Signal, NO_LABELS, spiderSubject } from '../signal.ts'
 
 export const RUNS_READ = 20
-/** Jobs that wait in further lanes are not known and do not count as waiting. */
+/** Lanes beyond this number are not read, so their jobs do not count as waiting. */
 const LANES_READ = 20_000
 const LANES_AT_ONCE = 1_000
 const ERRORS_AT_ONCE = 500

@@ -50,9 +50,9 @@ export class PlainModel {
   #sent: { channel: string; atMs: number }[] = []
   #signals: Signal[] = []
   #setup: AlertSetup
-  /** Boundaries of silences until then are over. */
+  /** Boundaries of silences up to this time have been handled. */
   #silencesUntilMs: number
-  /** Nothing happens before. */
+  /** Nothing happens before this time. */
   #startedMs: number
   /** No message has an earlier time than this, even after a limit is removed. */
   #setUpMs: number

@@ -45,7 +45,7 @@ export interface ChannelsParts {
   links?: Links | undefined
   /** Reads what e-mails show besides the alerts. Default: nothing. */
   readEvidence?: ReadEvidence | undefined
-  /** For messages that had to wait. Default: every alert still fires. */
+  /** For messages that had to wait. Default: all alerts are still firing. */
   readEnds?: ReadEnds | undefined
   commands?: readonly AlertCommand[] | undefined
   plugins?: AlertPlugins | undefined
@@ -161,7 +161,7 @@ export function createChannels(parts: ChannelsParts): Channels {
   }
 }
 
-/** One message of a channel at a time, in order of arrival; a failed one comes later (late.ts). */
+/** One message of a channel at a time, in order of arrival; a failed one is retried later (late.ts). */
 function createQueues() {
   const last = new Map<string, Promise<SendResult>>()
   return (id: string, send: () => Promise<SendResult>): Promise<SendResult> => {

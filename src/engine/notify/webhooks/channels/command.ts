@@ -21,7 +21,7 @@ const DRAIN_MS = 1_000
 const PASSED_ON =
   /^(PATH|HOME|USER|LOGNAME|SHELL|LANG|LANGUAGE|LC_[A-Z]+|TZ|TMPDIR|TEMP|TMP|SYSTEMROOT|WINDIR|COMSPEC|PATHEXT|USERPROFILE|APPDATA|LOCALAPPDATA|(HTTP|HTTPS|ALL|NO)_PROXY|SSL_CERT_(FILE|DIR)|DBUS_SESSION_BUS_ADDRESS|XDG_RUNTIME_DIR|DISPLAY|WAYLAND_DISPLAY)$/i
 
-/** Runs the command with the message as its input. It counts as delivered when the program ends with 0. */
+/** Runs the command with the message as its input. The message counts as delivered if the command exits with 0. */
 export const commandSender =
   (commands: readonly AlertCommand[], clock: Clock): Sender<'command'> =>
   async ({ target, body, say }) => {

@@ -29,9 +29,11 @@ const FIELD_MAX = 1_024
 const INLINE_MAX = 60
 const SUBJECT_MAX = 100
 const TEXT_MAX = 300
-/** `Unknown Webhook`: it was deleted. Discord blocks clients that go on (topics/rate-limits, invalid requests). */
+/**
+ * `Unknown Webhook`: it was deleted. Discord blocks clients that keep trying (topics/rate-limits, invalid requests).
+ */
 const UNKNOWN_WEBHOOK = 10_015
-/** Like any receiver that wants no more (410): the overview shows that the channel was turned off by it. */
+/** Treated like a 410 of any receiver: the overview shows that the receiver turned the channel off. */
 const GONE = '410: Discord does not know this webhook any more'
 
 const COLORS: Record<Mood, number> = {
@@ -85,7 +87,7 @@ function lineOf(alert: AlertView, isFiring: boolean, links: Links): string {
   return `${sign} **${subject}** · <t:${at}:R>${link === null ? '' : ` · [${textOf('mail.open_job')}](<${link}>)`}${text === '' ? '' : `\n${text}`}`
 }
 
-/** Posts to a webhook of Discord, and waits until the message is stored: otherwise errors would not be reported. */
+/** Posts to a Discord webhook and waits until the message is stored: otherwise errors would not be reported. */
 export const discordSender =
   (post: Post, links: Links): Sender<'discord'> =>
   async ({ news, secret, say }) => {

@@ -17,9 +17,9 @@ const TIME_LIMIT_MS = 60_000
 const PART_LIMIT_MS = 15_000
 const CONVERSATION_LINES_MAX = 100
 const ANSWER_MAX = 300
-/** Commands whose refusal is about the message. */
+/** Commands whose refusal concerns only this message. */
 const OF_MESSAGES = ['MAIL FROM', 'RCPT TO', 'DATA', 'API']
-/** RFC 4954, section 6: about the channel, which the operator can fix. */
+/** RFC 4954, section 6: the login was refused, which the operator can fix. */
 const ABOUT_LOGINS = [530, 534, 535, 538]
 
 export interface MailParts {

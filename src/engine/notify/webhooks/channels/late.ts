@@ -2,12 +2,12 @@ import type { AlertId, AlertNews } from '../../../../shared/contract/index.ts'
 import { messageOf } from '../../../../shared/texts/message.ts'
 import { titleOf, worstOf } from './words.ts'
 
-/** When each of these alerts ended; those that still fire are missing. */
+/** When each of these alerts ended; those that are still firing are missing. */
 export type ReadEnds = (ids: AlertId[]) => Promise<ReadonlyMap<AlertId, number>>
 
 /**
  * Updates a message that could not be sent at once: the end of an alert may have been reported before it, and the
- * recipients would be left with an alert that is over. Pure.
+ * recipients would be left with a firing alert that is already over. Pure.
  */
 export function asOfNow(news: AlertNews, ends: ReadonlyMap<AlertId, number>): AlertNews {
   const firing = news.firing.filter(({ id }) => !ends.has(id))

@@ -49,7 +49,7 @@ export const exampleNews = (atMs: number): AlertNews =>
     atMs
   })
 
-/** A message about something else than alerts, for channels that only support these. */
+/** A message about something other than alerts, for channels that only support these. */
 export function newsOf(
   kind: 'test' | 'report',
   of: { ruleName: string; title: Said; subject: Said; text: Said; value: number; atMs: number }

@@ -12,7 +12,7 @@ export interface PostedResult extends SendResult {
 }
 
 const REASON_MAX = 200
-/** Shorter parts of an address are words. */
+/** Shorter parts of an address are ordinary words. */
 const PART_MIN = 7
 const RETRY_AFTER_MAX_SECONDS = 86_400
 /** The answers of Slack, Discord, PagerDuty and Teams to a message that they cannot read or that is too large. */
@@ -54,7 +54,7 @@ export async function postJson(
   }
 }
 
-/** Replaces secrets in a text from outside by `…`. */
+/** Replaces secrets in a text from outside with `…`. */
 export function hide(text: string, secrets: readonly string[]): string {
   return secrets.filter((secret) => secret.length > 3).reduce((shown, secret) => shown.replaceAll(secret, '…'), text)
 }
@@ -66,7 +66,7 @@ function partsOf(text: string): string[] {
   return [text, pathname + search, pathname, search, ...parts]
 }
 
-/** Public addresses are reached through networks of others. */
+/** Allows only public addresses, which are reached through other people's networks. */
 const ofEverybody = createAddressGuard([])
 
 /** Without TLS, networks in between could read the secret. Only this machine and private networks may omit it. */

@@ -181,7 +181,7 @@ export class LogArchive {
   }
 
   #mapOf(name: string, storedBytes: number, readAt: ReadAt): Promise<FrameMap> {
-    // The size distinguishes versions: a run that came back is sealed again under the same name.
+    // The size distinguishes versions: a run that was found again is sealed again under the same name.
     const key = `${name} ${storedBytes}`
     const known = this.#maps.get(key)
     const map = known ?? readEnd(storedBytes, readAt).then(({ frames }) => mapFrames(frames))

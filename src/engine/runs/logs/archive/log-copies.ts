@@ -48,9 +48,10 @@ export class LogCopies {
   }
 
   /**
-   * Copies what is missing, up to the log's size at the start, at most `maxBytes`, and at most KEPT_LOG_MAX_BYTES of
-   * one log (the result's `sizeBytes` is larger then). If it fails, keeps the partial copy for the next try; rejects
-   * with LOG_NOT_FOUND if the log is gone, or with NODE_ANSWER_INVALID if the node contradicts itself.
+   * Copies what is missing, up to the size that the log has when the copying begins, at most `maxBytes`, and at most
+   * KEPT_LOG_MAX_BYTES of one log (the result's `sizeBytes` is larger then). If it fails, keeps the partial copy for
+   * the next try; rejects with LOG_NOT_FOUND if the log is gone, or with NODE_ANSWER_INVALID if the node contradicts
+   * itself.
    */
   async advance(
     jobId: JobId,
@@ -168,7 +169,7 @@ async function advance(
     if (piece === null) {
       throw new ScrapdeckError('LOG_NOT_FOUND', sentence('runs.log_deleted_before_copy', { jobId }))
     }
-    // Another log under this name (the node was set up anew): the copy is not its beginning.
+    // A different log has this name now (the node was set up anew): the copy is not its beginning.
     if (piece.sizeBytes < spool.sizeBytes) {
       // Or the same log, truncated by a power failure: the copy has more.
       if (await isBeginning(spool, piece.sizeBytes, (range) => read(range, signal)))

@@ -25,7 +25,7 @@ const PAGED = 200
 /** Pause after each item, so that other work can use the disk and the store. */
 const PAUSE_MS = 20
 const REPORTED_EVERY_MS = 30_000
-/** If a run comes back, its log is archived again. After this long, it counts as settled. */
+/** If a run is found again, its log is archived again. After this time, a log counts as settled. */
 const SETTLED_MS = 3_600_000
 const AGAIN_MS = 3_600_000
 
