@@ -64,7 +64,7 @@ export function afterChange<Facts extends JobFacts>(
   }
   const outcome = jobOutcomeAfter(change, before)
   if (outcome === null) return { ...unmoved, job: requeued(updated, change), hasLeft: true }
-  // The attempt alone would requeue the job. Ending it instead is a transition of its own.
+  // The attempt alone would requeue the job. Ending the job instead is a transition of its own.
   const isStopped = outcomeOf(change) === null
   const { atMs } = change.entry
   return {

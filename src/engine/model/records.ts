@@ -118,7 +118,7 @@ export interface QueueHead {
   jobid: string
   priority: number
   rank: number
-  /** Gives the number of the next attempt. */
+  /** The number of attempts so far, which determines the number of the next one. */
   attemptCount: number
 }
 

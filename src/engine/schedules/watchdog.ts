@@ -11,8 +11,8 @@ const LOOK_EVERY_MS = 60_000
 const LATE_AFTER_MS = 300_000
 
 /**
- * Detects schedules that are due but do not fire. What came due while the machine slept or the engine was off counts as
- * late only after minutes.
+ * Detects schedules that are due but do not fire. Moments that came due while the machine slept or the engine was off
+ * count as late only after some minutes.
  */
 export class ScheduleWatchdog {
   /** `changed`: schedules became late, or are no longer late. */

@@ -146,7 +146,7 @@ export class CrawlCommands {
       const cache_seconds = job.dedupeKey === null ? 0 : ownSeconds
       const origin = { ...CRAWL, evidence: { jsonParams: orders.jsonParamsOf(after) } }
       const run = this.#runOf(after, { ignore_cache: false, cache_seconds })
-      // Restrictions of the client that created the job remain, whichever user changes the order.
+      // The restrictions of the client that created the job stay in force, whichever user changes the order.
       const settings = { ...run.settings, ...(isWithoutFiles(job.settings) && WITHOUT_FILES) }
       await jobCommands.reorderAs(id, { ...run, settings }, origin)
       return this.get(id)

@@ -22,7 +22,7 @@ export interface ExternalJobsParts {
 }
 
 /**
- * Signals an external job, or removes it from the node's queue. A job of ours that was given up but is still on the
+ * Signals an external job, or removes it from the node's queue. One of our jobs that was given up but is still on the
  * node counts as external. Rejects with JOB_IS_OURS or NODE_….
  */
 export async function cancelExternal(
@@ -106,7 +106,9 @@ function findExternal(node: FleetNode, run: RunOnNode): { list: 'pending' | 'run
   return null
 }
 
-/** A node may list any names, but names of our jobs become paths of logs and items, here and on the node. */
+/**
+ * Refuses names that cannot be file names: an adopted job's names become paths of logs and items, here and on the node.
+ */
 function refuseUnusable({ project, spider, jobid }: SeenJob): void {
   for (const [noun, name] of Object.entries({ project, spider, jobid })) {
     const problem = problemOfPathPart(name)

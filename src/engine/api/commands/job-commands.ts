@@ -14,7 +14,8 @@ import type { JobRetentionStore, JobStore, QueueStore } from '../../storage/stor
 import { checkNode, prepareJobs, type Origin, type PrepareJobsParts } from './prepare-jobs.ts'
 
 /**
- * Reading timelines one by one would wait for the store's thread each time, and a retry of ten thousand jobs needs all.
+ * Reading timelines one by one would wait for the store's thread each time, and a retry of ten thousand jobs reads ten
+ * thousand of them.
  */
 const TIMELINES_AT_ONCE = 64
 

@@ -27,7 +27,7 @@ import { isElsewhere, requireRightsForAddress } from './connection-rules.ts'
 import { shortNameOf } from '../../../shared/ssh-address.ts'
 
 function defaultNameOf({ kubernetes }: Pick<NodeAddress, 'kubernetes'>, url: string): string {
-  // All namespaces of a cluster share its host.
+  // All namespaces of a cluster share its host, so the namespace is the name.
   const namespace = kubernetes ? new URL(url).pathname.split('/').at(-2) : undefined
   return namespace ?? shortNameOf(url)
 }
@@ -35,7 +35,7 @@ function defaultNameOf({ kubernetes }: Pick<NodeAddress, 'kubernetes'>, url: str
 /** Makes names of nodes unique: `eu-1`, `eu-1-2`, `eu-1-3` … */
 class TakenNames {
   readonly #taken: Set<string>
-  /** The last number per name, because thousands of nodes may want the same one. */
+  /** The last number per name, because thousands of nodes may want the same name. */
   readonly #numbers = new Map<string, number>()
 
   constructor(names: string[]) {
@@ -444,7 +444,7 @@ export class NodeCommands {
     }
   }
 
-  /** At another address, these jobs would look absent and run twice without a warning. */
+  /** Refuses an address while it is unknown whether jobs arrived: elsewhere they would look absent and run twice. */
   #refuseUnresolved({ stored }: FleetNode): void {
     const unresolved = this.#parts.live
       .ofNode(stored.id)

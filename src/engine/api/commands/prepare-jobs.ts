@@ -293,7 +293,7 @@ export function checkNode(nodeId: NodeId, fleet: Pick<Fleet, 'get'>): void {
   throw new ScrapdeckError('NODE_NOT_FOUND', sentence('api.no_node_to_run_on', { nodeId }))
 }
 
-/** The node was removed after it became a default. */
+/** Throws NODE_NOT_FOUND if the node was removed after it became a default. */
 function checkDefaultNode(nodeId: NodeId, project: string, fleet: Pick<Fleet, 'get'>): void {
   if (fleet.get(nodeId) !== undefined) return
   throw new ScrapdeckError('NODE_NOT_FOUND', sentence('api.default_node_removed', { project, nodeId }))

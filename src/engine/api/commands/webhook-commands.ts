@@ -134,7 +134,7 @@ export class WebhookCommands {
     this.#parts.onChange()
   }
 
-  /** Plugins receive events too, but come from the configuration. */
+  /** Omits plugins: they receive events too, but come from the configuration. */
   async #all(): Promise<StoredWebhook[]> {
     return (await this.#parts.store.listWebhooks()).filter(({ kind }) => kind === 'webhook')
   }

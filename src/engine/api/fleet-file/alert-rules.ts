@@ -24,7 +24,7 @@ export function alertOfFile(
   const { escalation } = rule
   const item: FileAlert = {
     ...rule,
-    // Matches a project deployed before names were restricted, too.
+    // Also matches a project that was deployed before names were restricted.
     project: rule.project as FileAlert['project'],
     node: nodeId === null ? null : nameIn(names.nodes, nodeId),
     schedule: scheduleId === null ? null : nameIn(names.schedules, scheduleId),

@@ -26,7 +26,7 @@ const asSent = (input: unknown): unknown =>
  * place that checks rights, and that writes operations and refusals to the audit log.
  */
 export const implementWithRights = (reads: SubjectReads, audit: Pick<Audit, 'perform' | 'refuse'>) =>
-  // One of the two comes before the validation (https://orpc.dev/docs/advanced/validation).
+  // The first of the two comes before the validation (https://orpc.dev/docs/advanced/validation).
   implement(contract, { initialInputValidationIndex: -1 })
     .$context<RouterContext>()
     .use(async ({ context, procedure, path, next }, input) => {

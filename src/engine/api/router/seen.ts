@@ -106,7 +106,7 @@ export function seenUsage(usage: StorageUsage, seen: Seen): StorageUsage {
   return {
     ...usage,
     projects: projects.filter(({ project }) => isSeen(seen, project)),
-    // Its text names a file, and the file names a job.
+    // The problem's text names a file, which names a job.
     encryption: encryption && { ...encryption, problem: seen === null ? encryption.problem : null }
   }
 }

@@ -46,7 +46,8 @@ export interface ScrapydCommandsParts {
 
 /**
  * Presents the whole fleet as one Scrapyd: its commands in our terms, plain data in and out. Rejects with
- * PROJECT_NOT_FOUND, VERSION_NOT_FOUND, SPIDER_NOT_FOUND and EGG_…, which the server words as Scrapyd 1.6 does.
+ * PROJECT_NOT_FOUND, VERSION_NOT_FOUND, SPIDER_NOT_FOUND and EGG_…, for which the server uses the wording of Scrapyd
+ * 1.6.
  */
 export class ScrapydCommands {
   readonly nodeName = hostname()

@@ -29,7 +29,7 @@ type Read = (range: { offset: number; limitBytes: number }) => Promise<LogRange 
 const EXTENSIONS = { logs: '.log', items: '.jl' } as const
 const PIECE_BYTES = 1024 * 1024
 const LISTED_OF_OTHER_NODES = 1000
-/** Each is a request to the node. By default, a Scrapyd keeps five. */
+/** Each takes a request to the node. By default, a Scrapyd keeps five. */
 const LISTED_ITEMS_OF_A_NODE = 100
 const GONE_IN_A_ROW = 3
 /** Errors for a path that cannot be opened. */

@@ -237,7 +237,7 @@ export class ScrapydJobLists {
   }
 }
 
-/** By project; within each, jobs that a node has accepted, then by priority and queue order. */
+/** Sorts by project; within one, jobs that a node has accepted come first, then by priority and queue order. */
 function inQueueOrder(one: StoredJob, other: StoredJob): number {
   if (one.project !== other.project) return one.project < other.project ? -1 : 1
   if (one.state !== other.state) return one.state === 'starting' ? -1 : 1

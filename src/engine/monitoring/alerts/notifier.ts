@@ -113,7 +113,7 @@ export class Notifier {
     return Math.min(this.nextLookMs(), this.#firstLimitedMs(), this.#firstRepeatMs(), heldMs)
   }
 
-  /** Of channels without a limit. */
+  /** When the next group of a channel without a limit is due. */
   nextLookMs(): number {
     return firstOf(this.#looks, (group) => (this.#isCurrent(group) && !group.isLimited ? group.lookAtMs : null))
   }

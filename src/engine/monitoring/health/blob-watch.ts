@@ -29,7 +29,7 @@ export interface BlobWatchParts {
 
 const EVERY_MS = 5_000
 const LIMIT_MS = 5_000
-/** An engine's storage does not change while it runs. */
+/** Checked rarely, because an engine's storage does not change while it runs. */
 const APART_EVERY_MS = 30_000
 
 export class BlobWatch {

@@ -95,7 +95,7 @@ export function channelProblems(troubles: readonly ChannelTrouble[]): Problem[] 
   )
 }
 
-/** Before there were channels, such a plugin received problems without one, and users rely on that. */
+/** Before channels existed, such a plugin received problems without one, and users may still rely on that. */
 export const pluginWithoutChannelProblems = (names: readonly string[]): Problem[] =>
   names.map((plugin) =>
     problem({

@@ -60,7 +60,7 @@ export function isolationProblems(why: string | null): Problem[] {
   return [problem({ id: 'spiders-not-apart', severity: 'warning', title: say('problem_title.not_apart'), text })]
 }
 
-/** An unknown project has no Python of its own. */
+/** An unknown project has no Python of its own, so it uses the main one. */
 const ANY_PROJECT = '' as ProjectName
 
 /** Local nodes that cannot start runs, because their machines have no Python with Scrapy. Pure. */

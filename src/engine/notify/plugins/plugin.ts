@@ -121,8 +121,9 @@ export interface PluginBlobs {
 }
 
 /**
- * The default export, or what a CommonJS module exports; or it is the plugin itself. A module without one exports its
- * hooks by name. `options`: from the configuration, after the module. If it throws, the engine does not start.
+ * A module's default export, or what a CommonJS module exports. It may also be the plugin itself, and a module without
+ * a default export may export its hooks by name. `options`: from the configuration, after the module. If it throws, the
+ * engine does not start.
  */
 export type PluginFactory = (options: Readonly<Record<string, string>>) => Answer<Plugin>
 
@@ -142,7 +143,7 @@ export const EVENT_HOOKS = {
   deploy: 'deployed'
 } as const satisfies Record<string, keyof Plugin>
 
-/** Hooks for the same events, with words instead of an event. */
+/** Hooks for the same events, with plain arguments instead of an event. */
 export const SPIDER_HOOKS = {
   'job.started': 'on_spider_start',
   'job.ended': 'on_spider_complete'

@@ -113,7 +113,7 @@ export function provesShownEnd(text: string, at: number, to: number): boolean {
   const message = text.slice(at, Math.min(to, at + 40))
   return SHOWN_WITH_END.test(message)
 }
-// Short messages must match whole: the spiders of Scrapy's own template log `Spider opened: NAME`.
+// Short messages must match completely: the spiders of Scrapy's own template log `Spider opened: NAME`.
 const SHOWN_WITH_END =
   /^(?:Spider opened$|Crawled \(?\d|Scraped from |Closing spider \(|Spider closed \(|Dumping Scrapy stats:|Enabled (?:downloader middlewares|spider middlewares|item pipelines):)/
 

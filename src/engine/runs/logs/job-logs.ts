@@ -151,7 +151,7 @@ export class JobLogs {
       let format: Pick<LogChunk, 'format'> = {}
       let askedAtMs = Number.NEGATIVE_INFINITY
       for await (const chunk of chunks) {
-        // The log teaches its format while it grows; check no more often than useful.
+        // The log reveals its format as it grows; check no more often than useful.
         if (format.format === undefined && clock.monotonicMs() - askedAtMs >= FORMAT_EVERY_MS) {
           askedAtMs = clock.monotonicMs()
           format = await this.#formatOf(await this.#attemptOf(jobId, number))

@@ -51,7 +51,9 @@ export interface Plan {
   assignments: Assignment[]
   /** Eggs to send so that waiting jobs can go to these nodes. Never more nodes than jobs that would use them. */
   uploads: { nodeId: NodeId; project: ProjectName; version: VersionName }[]
-  /** Why the remaining jobs wait. A line with jobs left has an entry, or each of its lanes that has jobs left. */
+  /**
+   * Why the remaining jobs wait. If a line has jobs left, it has an entry, or each of its lanes with jobs left has one.
+   */
   waiting: WaitingPlan
   /**
    * The maximum was placed, or heads ran out. More jobs may have a place, and jobs not considered have no waiting

@@ -17,7 +17,7 @@ interface Watched {
   /** As of the start of the run; later changes of the project do not apply. */
   limits: RunLimits
   ranBeforeMs: number
-  /** From here on the monotonic clock counts, so that setting the wall clock cannot end a run. */
+  /** Monotonic: from this time on only the monotonic clock counts, so that setting the wall clock cannot end a run. */
   watchedAtMs: number
   timer: Timer | null
   isStopping: boolean

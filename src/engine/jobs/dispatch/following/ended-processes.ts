@@ -49,7 +49,7 @@ export class EndedProcesses {
     this.#asking.delete(one)
   }
 
-  /** A run is only asked about if the newest lists have it, and only lists show when a held run is gone. */
+  /** A node is asked about a run only if its newest lists have the run, and only lists show when a held run is gone. */
   wantsSnapshot(nodeId: NodeId): boolean {
     const nowMs = this.#context.clock.monotonicMs()
     const isWanted = (one: LiveAttempt) =>

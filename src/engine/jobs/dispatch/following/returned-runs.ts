@@ -65,7 +65,7 @@ export class ReturnedRuns {
     this.#follow = follow
   }
 
-  /** Only the lists show whether a run came back there, or whether a run being stopped has ended. */
+  /** Only the lists show whether a run returned there, or whether a run being stopped has ended. */
   wantsSnapshot(nodeId: NodeId): boolean {
     return this.#expecting.has(nodeId) || this.#stopping.has(nodeId)
   }
@@ -168,7 +168,8 @@ export class ReturnedRuns {
     if (jobId === undefined) return
     const attempts = await store.listAttempts(jobId)
     const attempt = attempts.find(({ jobid, project }) => jobid === seen.jobid && project === seen.project)
-    // An unresolved attempt is searched where it was sent. Record it, because this node's lists will change.
+    // An unresolved attempt is searched for on the node it was sent to. Record it, because this node's lists will
+    // change.
     const isUnresolved = attempt?.state === 'sending' || attempt?.state === 'uncertain'
     if (attempt === undefined || (!isUnresolved && !isDoubtful(attempt, list))) return
     if (await this.#isRecorded(attempt)) return
@@ -231,7 +232,7 @@ export class ReturnedRuns {
     if (ofNode.size === 0) this.#stopping.delete(node.stored.id)
   }
 
-  /** Its process had already ended, so there is nothing to stop. */
+  /** Whether its process had already ended, so that there is nothing to stop. */
   async #isHeldOpen({ jobId, number }: Attempt): Promise<boolean> {
     const timeline = await this.#context.store.listTimeline(jobId)
     return timeline.some(({ attemptNumber, evidence }) => attemptNumber === number && evidence['process'] === 'ended')

@@ -60,7 +60,7 @@ export class BrokenEggJobs {
       const version = catalog.versionToRun(line.project, line.version)
       const broken = version === null ? null : findBrokenEgg(this.#candidates(line, version), nowMs)
       if (version === null || broken === null) continue
-      // An operator may use a limit to hold jobs back.
+      // Skips jobs that a limit holds back, because an operator may have set the limit for that purpose.
       const heads = [...line.lanes.values()].flatMap(({ lane, jobs }) =>
         lanes.get(lane)?.code === 'limit' ? [] : jobs
       )

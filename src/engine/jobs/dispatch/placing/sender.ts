@@ -142,7 +142,7 @@ export class Sender {
       }
     } finally {
       live.markSendEnded(one)
-      // The run may have been listed before the response arrived, and an idle node is polled too rarely.
+      // Poll now: the run may have been listed before the response arrived, and an idle node is polled too rarely.
       if (node?.client.traits.answersAtOnce || wasIdle || one.state !== 'accepted') node?.observer.poke()
     }
   }
@@ -343,7 +343,7 @@ class UnreadableSecret extends Error {
 /** Shorter values occur in any text by chance; masking them would reveal them. */
 const HIDDEN_LENGTH_MIN = 4
 
-/** A node may echo what it received. */
+/** Masks secrets in the error, because a node may echo what it received. */
 function scrubbed(error: NodeError, secrets: string[]): NodeError {
   if (secrets.length === 0) return error
   const values = secrets.filter((value) => value.length >= HIDDEN_LENGTH_MIN)

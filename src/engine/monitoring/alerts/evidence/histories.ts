@@ -74,7 +74,7 @@ export function historyOfMetric(metric: RunMetric, runs: readonly PastRun[], { s
   return historyOfPoints(points, UNITS[metric], title)
 }
 
-/** `job`: the job that is running or ran for long; `runs`: successful ones. */
+/** `job`: the job that is running, or that ran for a long time; `runs`: successful ones. */
 export function historyOfRunTime(
   job: Pick<StoredJob, 'id' | 'startedAtMs' | 'endedAtMs'>,
   runs: readonly PastRun[],

@@ -59,7 +59,7 @@ export function* eventsOfSuccesses(
 }
 
 /**
- * Missed firings and those that created no jobs. As in the list of problems, they last a day, the latter until the
+ * Missed firings and those that created no jobs. As in the list of problems, they last a day, the latter only until the
  * schedule fires again.
  */
 export function eventsOfFirings(

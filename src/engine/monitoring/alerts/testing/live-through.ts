@@ -38,7 +38,7 @@ export interface Lived {
   problem: string | null
 }
 
-/** Does the same to a book and to the plain model, and compares all observable results. */
+/** Applies the same steps to a book and to the plain model, and compares all observable results. */
 export function liveThrough(story: { setup: AlertSetup; steps: readonly Step[] }, Book = AlertBook): Lived {
   let count = 0
   const newId = () => String((count += 1)) as AlertId

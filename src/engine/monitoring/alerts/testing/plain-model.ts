@@ -162,7 +162,10 @@ export class PlainModel {
     return silences.some((silence) => this.#isSilencedBy(silence, one, nowMs)) ? 'silenced' : null
   }
 
-  /** Rule 10: does all work due before now, each as of its own time; of work due now, only changes to episodes. */
+  /**
+   * Rule 10: does all work that was due before now, as of its own due time; of the work due now, only changes to
+   * episodes.
+   */
   #passUntil(nowMs: number): void {
     for (;;) {
       const stepMs = Math.min(...this.#stepMoments())
