@@ -180,7 +180,7 @@ export interface StoredSchedule {
   settings: ScheduleSettings
   paused: boolean
   pauseNote: string | null
-  /** Only for a note from the scheduler. */
+  /** Set only for a note from the scheduler. */
   pauseNoteCode?: string | undefined
   pauseNoteParams?: Message['params'] | undefined
   pausedBy: Schedule['pausedBy']
@@ -299,7 +299,7 @@ export interface StoredUser {
   id: UserId
   name: string
   kind: 'person' | 'service'
-  /** In all projects; null: only in the listed ones. */
+  /** The role in all projects; null: only the roles in the listed ones. */
   role: string | null
   projects: Record<ProjectName, string>
   /** By node tag. */
@@ -444,7 +444,7 @@ export interface StoredWebhook extends NewWebhook {
 export interface StoredEpisode extends Omit<Alert, 'state' | 'muted' | 'isFlapping' | keyof typeof ALERT_CODES> {
   /** Identifies the watched thing; signals have the same key. */
   key: string
-  /** `calming`: the breach is over but was too frequent lately; users still see it as firing. */
+  /** `calming`: the breach is over but was too frequent recently; users still see it as firing. */
   state: 'pending' | 'firing' | 'calming' | 'resolved'
   /** When the breach ended; for a resolved alert, when it was resolved. */
   endedAtMs: number | null
@@ -637,7 +637,7 @@ export interface ItemsRecord extends LogKey {
   project: ProjectName
   spider: string
   endedAtMs: number
-  /** Of the file and its blob; null: no file. */
+  /** Sizes of the file and its blob; null: no file. */
   sizes: { rawBytes: number; storedBytes: number } | null
   problem: string | null
   deletedAtMs: number | null
@@ -789,7 +789,7 @@ export interface StorageSums {
 export interface ArchivedLog {
   /** The log itself if it is small; null: it is a blob. */
   packed: Uint8Array | null
-  /** Of the log and its stored form. */
+  /** Sizes of the log and its stored form. */
   sizes: { rawBytes: number; storedBytes: number } | null
 }
 
@@ -838,7 +838,7 @@ export interface StoredErrorGroup {
   spiderCount: number
   versionCount: number
   nodeCount: number
-  /** Those that log it most. */
+  /** The spiders that log it most. */
   spiders: string[]
   /** Counts by hour (since 1970), for hours that have any. */
   hours: { hour: number; count: number }[]

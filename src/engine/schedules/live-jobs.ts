@@ -73,7 +73,7 @@ export class LiveJobs {
     this.#scanSoon()
   }
 
-  /** As far as known: may still include jobs that ended a moment ago. */
+  /** Whether it has live jobs, as far as known: some may have ended a moment ago. */
   hasAny(scheduleId: ScheduleId): boolean {
     return this.#bySchedule.has(scheduleId)
   }

@@ -99,7 +99,7 @@ class Texts {
     return this.#of(text).text
   }
 
-  /** As JSON. */
+  /** The size of the text as JSON. */
   bytesOf(text: string): number {
     return this.#of(text).bytes
   }

@@ -15,7 +15,7 @@ export interface ChainCommandsParts {
   secretBox: Pick<SecretBox, 'seal'>
   clock: Clock
   random: Random
-  /** Like checkTemplate. Rejects with BAD_INPUT, ARGUMENT_RESERVED, NODE_NOT_FOUND. */
+  /** Works like checkTemplate. Rejects with BAD_INPUT, ARGUMENT_RESERVED, NODE_NOT_FOUND. */
   checkTemplate: (template: ChainSettings['run'], name: string) => Promise<ChainSettings['run']>
   onChange: () => Promise<void>
 }

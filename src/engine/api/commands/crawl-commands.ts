@@ -75,7 +75,7 @@ export class CrawlCommands {
     const evidence = json.length > 0 && { evidence: { jsonParams: json } }
     const [made] = await this.#parts.jobCommands.queue(run, { ...CRAWL, onceKey, ...evidence })
     const { id, jobid } = made!
-    // For a new job id and jobid are equal; otherwise an earlier job was returned.
+    // For a new job, `id` and `jobid` are equal; otherwise an earlier job was returned.
     const cached = id !== jobid
     const cached_at = cached ? orders.iso(timeOfJobId(id)) : null
     const answer = { job_id: id, cached, cached_at, logs_url: `/api/v1/jobs/${id}/logs` }

@@ -507,7 +507,7 @@ export class NodeCommands {
     return this.require(id)
   }
 
-  /** For changes that need no new connection. */
+  /** Stores a change that needs no new connection. */
   async #put(stored: StoredNode): Promise<void> {
     await this.#parts.store.putNode(stored)
     this.#parts.fleet.update(stored)

@@ -45,7 +45,7 @@ export interface Origin {
   onceKey?: string | undefined
   /** The schedule and the nominal time of the firing. */
   scheduled?: { scheduleId: ScheduleId; nominalMs: number } | undefined
-  /** For the first timeline entry. */
+  /** Evidence for the first timeline entry. */
   evidence?: TimelineEntry['evidence']
 }
 

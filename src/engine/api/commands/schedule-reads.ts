@@ -107,7 +107,7 @@ export class ScheduleReads {
     return { slots: this.#parts.slots(), minutes }
   }
 
-  /** Newest first, of one schedule or of all. */
+  /** Firings of one schedule or of all, newest first. */
   async firings(
     filter: OnlyProjects & { scheduleId?: ScheduleId; state?: Firing['state'][]; before?: number; limit: number }
   ) {

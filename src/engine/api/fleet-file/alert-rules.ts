@@ -31,7 +31,7 @@ export function alertOfFile(
     channels: channelsOf(rule.channels),
     escalation: escalation === null ? null : { ...escalation, channels: channelsOf(escalation.channels) }
   }
-  // In a fixed order, so that equal rules export equal text.
+  // Lists the fields in a fixed order, so that equal rules export equal text.
   const fields = Object.keys(PARTS.alerts.shape) as (keyof FileAlert)[]
   return Object.fromEntries(fields.map((field) => [field, item[field]])) as FileAlert
 }

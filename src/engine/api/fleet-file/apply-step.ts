@@ -55,7 +55,7 @@ const APPLY = {
       return mode === 'active' ? added : nodes.setMode(added.stored.id, mode)
     }
     const { kind: _kind, mode: modeBefore, ...was } = before!
-    // Only changed fields, because an update may replace the connection.
+    // Updates only changed fields, because an update may replace the connection.
     const changed = Object.fromEntries(
       Object.entries(wanted).filter(
         ([name, value]) => value !== undefined && !isDeepStrictEqual(value, was[name as keyof typeof was] ?? null)

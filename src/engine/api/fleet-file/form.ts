@@ -75,7 +75,7 @@ const FileNode = z.strictObject({
   password: NodeAddress.shape.password,
   caCertificate: z.string().max(100_000).nullable().default(null),
   clientCertificate: z.string().max(100_000).nullable().default(null),
-  /** Like the password. */
+  /** Like the password: never exported, and kept if absent. */
   clientKey: NodeAddress.shape.clientKey,
   proxyUrl: z.string().max(2_000).nullable().default(null),
   slots: NodeSettings.shape.slots.unwrap().default(null),

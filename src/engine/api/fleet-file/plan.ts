@@ -168,7 +168,7 @@ function fieldsOf<P extends Part>(part: P, item: ItemOf<P>): { name: string; tex
     .map((name) => ({ name, text: shown(name, masked[name as keyof ItemOf<P>]) }))
 }
 
-/** As YAML; null: the field is absent. */
+/** The field as YAML; null: the field is absent. */
 function shown(name: string, value: unknown): string | null {
   return value === undefined ? null : textOfValue(name, value)
 }

@@ -163,7 +163,7 @@ async function openDirectory(directory: string, isTarget: boolean): Promise<Blob
   }
 }
 
-/** Not locked, because other machines may use it. As a source, it is only read. */
+/** Opens shared storage without a lock, because other machines may use it. As a source, it is only read. */
 async function openShared(text: string, isTarget: boolean): Promise<BlobPlace> {
   const path = isFileUrl(text) ? parseBlobsDirectory(text) : text
   if (path === null) throw new ScrapdeckError('BAD_INPUT', sentence('api.shared_directory_form'))

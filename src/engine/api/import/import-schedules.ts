@@ -17,7 +17,7 @@ export interface ImportSchedulesOptions {
   /** The database, the crontab, or the folder that contains one. With `text` (from a pipe), only its name. */
   path: string
   text?: string
-  /** For schedules without a zone; null: the other program's own, else this machine's. */
+  /** The zone for schedules without one; null: the other program's own, else this machine's. */
   zone: string | null
   /** Ignores the original nodes: the queue chooses. */
   anyNode?: boolean
@@ -93,11 +93,11 @@ const FIVE_FIELDS = /^((?:\S+\s+){4}\S+)\s+(.*)$/s
 const VARIABLE = /^([A-Za-z_]\w*)\s*=\s*(.*)$/
 
 interface CrontabOptions {
-  /** For lines without a preceding CRON_TZ. */
+  /** The zone of lines without a preceding CRON_TZ. */
   zone: string
   /** Lines have a user name between the times and the command, as in /etc/crontab and /etc/cron.d. */
   hasUsers: boolean
-  /** For commands that name no project (`scrapy crawl`). */
+  /** The project of commands that name none (`scrapy crawl`). */
   project: string | null
   anyNode: boolean
 }

@@ -210,7 +210,7 @@ async function projectsOfGroups(
   return new Map((await store.projectsOfErrorGroups(ids)).map(({ id, project }) => [id, [project]]))
 }
 
-/** Things of no project belong to the whole service, and only users who see all of it see them. */
+/** Things without a project belong to the whole service, and only users who see all projects see them. */
 const isScopeSeen = ({ project }: { project: ProjectName | null }, { rights }: Principal): boolean =>
   project === null ? rights.everywhere !== null : areSeen([project], rights)
 
@@ -229,7 +229,7 @@ function oneOfScope<Id>(
 function severalOfScope<Id>(ids: Id[], found: ReadonlyMap<Id, { project: ProjectName | null }>, caller: Caller): Id[] {
   const seen = ids.filter((id) => found.has(id) && isScopeSeen(found.get(id)!, caller.principal))
   const projects = new Map(seen.map((id) => [id, [found.get(id)!.project].filter((one) => one !== null)]))
-  // Alerts of no project, such as those of a node, belong to the whole service.
+  // Alerts without a project, such as those of a node, belong to the whole service.
   if ([...projects.values()].some((each) => each.length === 0))
     requirePermissionEverywhere(caller.principal, caller.needs, caller.what)
   return several(ids, projects, caller)

@@ -214,7 +214,7 @@ export class Dispatch implements FleetFollower {
   }
 
   #abandon(one: LiveAttempt, reason: Message, message: Message): Promise<boolean> {
-    // From any live state, because a snapshot may be moving it right now.
+    // Ends it from any live state, because a snapshot may be moving it right now.
     const evidence = { nodeId: one.nodeId }
     return endRun(this.#context, one, { from: LIVE_STATES, result: 'lost', reason, message, evidence })
   }

@@ -257,7 +257,7 @@ export class LiveAttempts {
     return applied
   }
 
-  /** Also for an ended attempt. */
+  /** Also works for an ended attempt. */
   async record(one: AttemptName, entry: AttemptEntry): Promise<boolean> {
     const [isApplied = false] = await this.#write([{ one, change: entry }], this.#clock.nowMs())
     const live = this.#byKey.get(attemptKey(one.jobId, one.number))

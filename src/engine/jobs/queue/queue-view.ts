@@ -66,7 +66,7 @@ export class QueueView {
     return this.#lines
   }
 
-  /** As of the last read; held jobs do not count. */
+  /** Whether the lane had jobs at the last read; held jobs do not count. */
   has(lane: string): boolean {
     return this.#lanes.has(lane)
   }

@@ -64,7 +64,7 @@ export class WaitingReasons {
     return [...suspects]
   }
 
-  /** For a run that considered only part of the queue: keeps the other reasons. */
+  /** Merges the reasons from a run that considered only part of the queue; keeps the others. */
   merge(plan: WaitingPlan, lanesOfLine: (key: string) => Iterable<string>): string[] {
     return this.replace(
       {

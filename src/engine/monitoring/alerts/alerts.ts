@@ -302,7 +302,7 @@ function joined(before: AlertWrite, after: AlertWrite | AlertChanges): AlertWrit
   }
 }
 
-/** Per kind and message; the app shows the rest. */
+/** The most to list per kind and message; the app shows the rest. */
 const LISTED_MAX = 20
 
 function newsOf({ kind, ruleId, groupId, firing, resolved, stillFiring, limit }: AlertMessage): AlertNews {

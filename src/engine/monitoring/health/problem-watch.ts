@@ -65,7 +65,7 @@ export class ProblemWatch {
   #channels: ChannelTrouble[] = []
   #pluginsWithoutChannel: string[] = []
   #channelsAreOld = true
-  /** For the time between two attempts of a message, when no event triggers a check. */
+  /** Triggers a check between two attempts of a message, when no event does. */
   readonly #channelsAlarm: Alarm
   readonly #alarm: Alarm
   #announced = ''

@@ -20,7 +20,10 @@ export const NO_SCHEDULE_TROUBLES: ScheduleTroubles = { stopped: [], missed: [],
 
 const DAY_MS = 86_400_000
 const FIRINGS_AT_ONCE = 500
-/** Per state. A schedule that fails each minute has 1,440 a day, which must not hide the others. */
+/**
+ * The most firings to read per state. A schedule that fails each minute has 1,440 a day, which must not hide the
+ * others.
+ */
 const FIRINGS_READ = 10_000
 const STOPPED_READ = 500
 const SHOWN_MAX = 20

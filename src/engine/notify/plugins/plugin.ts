@@ -63,7 +63,7 @@ export interface NodeQuestion {
   candidates: { id: string; name: string; tags: readonly string[]; slots: number; free: number }[]
 }
 
-/** By id of the job: the id of the node, and why. Without an answer, a job goes to the least loaded node. */
+/** Maps the id of a job to the id of a node and the reason. A job without an answer goes to the least loaded node. */
 export type NodeAnswer = undefined | null | Record<string, string | { node: string; why?: string } | null>
 
 /** A user whose password is right. `name` must be the same each time. Roles come from `plugin_roles`. */
@@ -83,7 +83,7 @@ export interface Plugin {
   chooseNode?(jobs: NodeQuestion[]): Answer<NodeAnswer>
   jobStarted?(event: JobEvent<'job.started'>): Answer<void>
   jobEnded?(event: JobEvent<'job.ended'>): Answer<void>
-  /** As plugins of a Scrapyd know them. `jobId` is the id that the client of Scrapyd's API has. */
+  /** Hooks as in plugins for Scrapyd. `jobId` is the id that clients of Scrapyd's API know. */
   on_spider_start?(project: string, spider: string, jobId: string): Answer<void>
   /** Called when a job whose spider had started has ended, after its last try. */
   on_spider_complete?(project: string, spider: string, jobId: string, success: boolean): Answer<void>

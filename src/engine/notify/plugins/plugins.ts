@@ -237,7 +237,7 @@ async function askAll(
 const NONE: ReadonlySet<string> = new Set()
 const ARGUMENTS_KEPT: ReadonlySet<string> = new Set([...RESERVED_ARGUMENTS, ...LOST_ARGUMENTS])
 
-/** Secret values are masked for plugins; a mask that comes back leaves the value unchanged. */
+/** Secret values are masked for plugins; a mask that is returned leaves the value unchanged. */
 function withoutMasks(patch: Patch, kept: ReadonlySet<string>): Patch {
   return Object.fromEntries(Object.entries(patch).filter(([name, value]) => value !== SECRET_MASK && !kept.has(name)))
 }

@@ -21,7 +21,7 @@ export class Exports {
   readonly #cache: ItemsCache
   readonly #clock: Clock
   readonly #random: Random
-  /** In order of their last read, the oldest first. */
+  /** Files in order of their last read, the oldest first. */
   readonly #files = new Map<string, Export>()
   #writing = 0
 

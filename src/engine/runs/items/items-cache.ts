@@ -5,9 +5,9 @@ import { ScrapdeckError } from '../../../shared/errors.ts'
 import { sentence } from '../../../shared/texts/errors/runs.ts'
 
 export interface ItemsLimits {
-  /** Per file copied from a node. */
+  /** The limit for each file copied from a node. */
   copyBytes: number
-  /** Copies and converted files together; files in use do not count. */
+  /** The limit for copies and converted files together; files in use do not count. */
   cacheBytes: number
   exportBytes: number
   exports: number
@@ -79,7 +79,7 @@ export class ItemsCache {
     }
   }
 
-  /** On shutdown: decrypted copies from the archive must not stay on disk. */
+  /** Called on shutdown, because decrypted copies from the archive must not stay on disk. */
   async empty(): Promise<void> {
     if (this.#used.size === 0) return
     for (const each of [this.#directory, this.exportDirectory, this.spillDirectory])

@@ -59,7 +59,7 @@ interface Found {
   source: ItemsSource
   attempt: Attempt
   from: ItemsFacts['from']
-  /** Of the whole file; `source` may have less. */
+  /** The size of the whole file; `source` may have less. */
   sizeBytes: number
 }
 

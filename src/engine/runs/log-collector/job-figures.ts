@@ -40,7 +40,7 @@ export class JobFigures {
     return format
   }
 
-  /** For the newest attempt by default. Rejects with JOB_NOT_FOUND, or LOG_NOT_FOUND if nothing was read. */
+  /** The figures of the newest attempt by default. Rejects with JOB_NOT_FOUND, or LOG_NOT_FOUND if nothing was read. */
   async of(jobId: JobId, wanted?: AttemptNumber): Promise<RunFigures> {
     await requireJob(this.#store, jobId)
     const attempts = await this.#store.listAttempts(jobId)

@@ -15,7 +15,7 @@ export interface LeftCopiesParts {
   record: (attempt: Attempt, entry: { message: Message; evidence: Record<string, unknown> }) => Promise<unknown>
   clock: Clock
   logger: Logger
-  /** Per log and sweep. */
+  /** The limit per log and sweep. */
   mostBytes?: number
 }
 

@@ -85,7 +85,7 @@ const READS_AT_ONCE_PER_NODE = 2
 const MOST_BYTES_AT_ONCE = 1_048_576
 /** Errors of running jobs are recorded in one write per interval; at the end of a run, they are counted once more. */
 const RECORD_EVERY_MS = 30_000
-/** For all logs together; what exceeds it is read later. */
+/** The limit for all logs together; what exceeds it is read later. */
 const BYTES_PER_SECOND = 20_000_000
 
 /**

@@ -3,7 +3,7 @@ import type { RunLimits } from '../../../shared/contract/index.ts'
 /** Decides how often to read the logs of running jobs. Pure. */
 
 export interface ReadFacts {
-  /** On this machine, where reading takes only a few system calls. */
+  /** The log is on this machine, where reading takes only a few system calls. */
   isLocal: boolean
   /**
    * The node may delete the log soon: Scrapyd keeps a limited number of logs per spider, and other runs start there.

@@ -30,7 +30,7 @@ export const STATS_HEADING = 'Dumping Scrapy stats:'
 export const CLOSED = 'Spider closed ('
 
 const MAX_TEXT = 1_000_000
-/** For Scrapy's and a project's stats together. */
+/** The most stats from Scrapy and the project together. */
 const MAX_STATS = 1000
 const MAX_KEY = 200
 const MAX_VALUE = 500

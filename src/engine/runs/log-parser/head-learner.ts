@@ -16,7 +16,7 @@ import { decodeRead, encodeAsRead } from './log-text.ts'
 interface LearnedHeads {
   format: HeadFormat | null
   order: DayOrder
-  /** Number of further lines that may teach a format: Scrapy's known messages are at the start. */
+  /** Number of further lines from which a format may be learned: Scrapy's known messages are at the start of a log. */
   linesToLearnFrom: number
 }
 

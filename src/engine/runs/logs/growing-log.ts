@@ -12,9 +12,9 @@ export interface LogSource {
   pollMs: { busy: number; quiet: number }
 }
 
-/** For local files. Some file systems (network shares) send no events, so they are polled too. */
+/** Intervals for local files. Some file systems (network shares) send no events, so they are polled too. */
 export const LOCAL_POLL_MS = { busy: 100, quiet: 500 }
-/** Over HTTP: viewers see a line within half a second. */
+/** Intervals over HTTP: viewers see a line within half a second. */
 export const REMOTE_POLL_MS = { busy: 250, quiet: 400 }
 
 /** The newest bytes, from one read of new bytes. All followers share them; those further behind read on their own. */

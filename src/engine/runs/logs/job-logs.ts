@@ -294,7 +294,7 @@ export class JobLogs {
     }
   }
 
-  /** By default the last attempt; null: there is none. */
+  /** Returns the last attempt by default; null: there is none. */
   async #attemptOf(jobId: JobId, number: AttemptNumber | undefined): Promise<Attempt | null> {
     const attempts = await this.#parts.store.listAttempts(jobId)
     if (number === undefined) return attempts.at(-1) ?? null

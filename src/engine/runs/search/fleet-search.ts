@@ -71,9 +71,9 @@ interface Task {
 }
 
 /**
- * Searches the logs of all jobs: first those that are live or ended lately and are not archived, then the archive,
+ * Searches the logs of all jobs: first those that are live or ended recently and are not archived, then the archive,
  * newest jobs first. The store filters by facts about the runs, the index rules archived blocks out, and threads read
- * the rest. Of logs on other machines, searches what has been copied so far.
+ * the rest. Of logs on other machines, only the part that has been copied so far is searched.
  */
 export class FleetSearch {
   readonly #parts: FleetSearchParts

@@ -144,7 +144,7 @@ function readScrapyCrawl(words: string[], project: string | null): StartedSpider
     const [, flag, joined] = /^(-a|-s|--set)=?(.+)?$/s.exec(word) ?? []
     if (flag !== undefined) {
       const text = joined ?? words[(index += 1)] ?? ''
-      // Of arguments with the same name, Scrapy takes the last.
+      // If several arguments have the same name, Scrapy takes the last one.
       if (flag === '-a') args.unshift(pairOf(text))
       else pairs.push(['setting', text])
     } else if (/^(-L|--loglevel)$/.test(word)) pairs.push(['setting', `LOG_LEVEL=${words[((index += 1))] ?? ''}`])
@@ -160,7 +160,7 @@ function readScrapyCrawl(words: string[], project: string | null): StartedSpider
  */
 const OWN_PARAMETERS = new Set(['project', 'spider', '_version', 'setting', 'jobid', 'priority'])
 
-/** Like Scrapyd: of a repeated name the first value counts, but all settings do. */
+/** As in Scrapyd, the first value of a repeated name counts, but all settings do. */
 function fromPairs(pairs: Pair[], node: string | null): StartedSpider {
   const firsts = new Map(pairs.toReversed())
   const [project = '', spider = '', version = null] = ['project', 'spider', '_version'].map((name) => firsts.get(name))

@@ -18,7 +18,7 @@ export interface PlaceableNode {
   isTrying: boolean
   /** Slots in use or promised: live attempts of ours (uncertain ones too) and external jobs. */
   used: number
-  /** Those whose spider has ended, but that something the spider started keeps open. */
+  /** Slots of runs whose spider has ended, but that something the spider started keeps open. */
   held: number
   /** A temporary upper bound on its room (requests in flight, a node on probation). */
   roomMax: number

@@ -38,7 +38,7 @@ export interface Reconciliation {
 }
 
 export interface ReconcileOptions {
-  /** From the previous snapshots, by key. */
+  /** Absences from the previous snapshots, by key. */
   absentSoFar: ReadonlyMap<string, Absence>
   nodePollIntervalMs: number
   /** Minimum time between the snapshots for attempts taken over unresolved, if longer than the poll interval. */

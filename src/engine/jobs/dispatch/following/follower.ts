@@ -55,7 +55,7 @@ export class Follower {
   readonly #parts: FollowerParts
   /** Attempts missing from the newest lists of their node, by key. */
   readonly #absences = new Map<string, Absence>()
-  /** For runs that the node forgot but whose log exists: the log's size, and since when it has not grown. */
+  /** For each run that its node forgot but whose log exists: the log's size, and since when the log has not grown. */
   readonly #orphans = new WeakMap<LiveAttempt, { sizeBytes: number; silentSinceMs: number }>()
   readonly #investigating = new Set<string>()
   readonly #knownTwice = new WeakSet<LiveAttempt>()
@@ -83,7 +83,7 @@ export class Follower {
 
   /**
    * Before a node's first lists, it is unknown what else runs there, and sending to it could exceed its room (I3). The
-   * same holds while runs that were given up may come back.
+   * same holds while runs that were given up may reappear.
    */
   knowsLists(node: FleetNode): boolean {
     return this.#newest.has(node) && !this.#parts.returned.isExpecting(node.stored.id)

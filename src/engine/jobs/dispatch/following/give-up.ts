@@ -46,7 +46,7 @@ export class GiveUp {
     this.#awaySinceMs.delete(nodeId)
   }
 
-  /** On an operator's request. Returns the jobs that were live on unreachable nodes. */
+  /** Gives up jobs on an operator's request. Returns those that were live on unreachable nodes. */
   giveUpJobs(jobIds: JobId[]): Promise<string[]> {
     const { live, fleet } = this.#context
     const ours = jobIds.map((jobId) => live.ofJob(jobId)).filter((one) => one !== undefined)

@@ -111,7 +111,7 @@ export class SignalWatch {
     await this.catchUp()
   }
 
-  /** Reads which spiders ran lately: an earlier engine may not have evaluated them, or no rule applied to them. */
+  /** Reads which spiders ran recently: an earlier engine may not have evaluated them, or no rule applied to them. */
   async catchUp(): Promise<void> {
     const { store, clock, alerts } = this.#parts
     this.#readAtMs = Number.NEGATIVE_INFINITY

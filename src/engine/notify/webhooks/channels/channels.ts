@@ -121,13 +121,13 @@ export function createChannels(parts: ChannelsParts): Channels {
         news === recorded ? message.body : JSON.stringify({ ...(JSON.parse(message.body) as object), data: news })
       return await send({ ...message, target, channel, secret, body, news, report })
     } catch (error) {
-      // The text of a foreign error could contain a secret; ours does not.
+      // The text of another error could contain a secret; ours does not.
       const answer = error instanceof SealedElsewhere ? error.message : `sending failed (${(error as Error).name})`
       return { isGood: false, answer }
     }
   }
 
-  /** Not for webhooks: they open their own secrets, up to two. */
+  /** Opens a channel's secret. Webhooks are excluded, because they open up to two secrets themselves. */
   async function openSecret({ sealedSecret, channel }: StoredWebhook): Promise<string> {
     if (sealedSecret === null || channel!.target.kind === 'webhook') return ''
     try {

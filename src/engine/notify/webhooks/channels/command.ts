@@ -12,7 +12,7 @@ export interface AlertCommand {
 }
 
 const TIME_LIMIT_MS = 10_000
-/** For both outputs together. */
+/** The limit for both outputs together. */
 const OUTPUT_MAX_BYTES = 65_536
 const KEPT_BYTES = 2_000
 /** A process that left the group may keep our pipes open. */
@@ -58,7 +58,7 @@ function run({ program, args }: AlertCommand, input: string, clock: Clock): Prom
   child.stdout.on('data', receive)
   child.stderr.on('data', receive)
   child.stdin.on('error', () => {
-    // It may end without reading its input: its exit code says whether that was intended.
+    // The program may end without reading its input: its exit code says whether that was intended.
   })
   child.stdin.end(input)
   let drain = { cancel() {} }
@@ -89,6 +89,6 @@ function killGroup(pid: number): void {
   try {
     process.kill(-pid, 'SIGKILL')
   } catch {
-    // It has just ended.
+    // The process has just ended.
   }
 }

@@ -29,7 +29,7 @@ export interface PagerDutyEvent {
 
 const SUMMARY_MAX = 1_024
 const SOURCE_MAX = 255
-/** For all events of a message; the rest is sent with the next attempt. */
+/** The time limit for all events of a message; the rest is sent with the next attempt. */
 const TIME_LIMIT_MS = 60_000
 
 /**

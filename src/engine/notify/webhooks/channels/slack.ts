@@ -31,7 +31,7 @@ const TEXT_MAX = 600
  * (github.com/slackapi/bolt-js/issues/2509).
  */
 const ALL_TEXT_MAX = 10_000
-/** Besides the alerts: header, facts, two labels, two lines about omitted alerts, the button. */
+/** Blocks besides the alerts: header, facts, two labels, two lines about omitted alerts, the button. */
 const OTHER_BLOCKS = 7
 
 /**

@@ -4,7 +4,7 @@ import type { Post } from '../post.ts'
 import { sendToWebhook } from '../send-to-webhook.ts'
 import type { Sender } from './message.ts'
 
-/** As any webhook, signed; its messages have the type `alert`. */
+/** Sends like any webhook, signed; the messages have the type `alert`. */
 export const webhookSender =
   (parts: { clock: Clock; secretBox: SecretBox; post: Post }): Sender<'webhook'> =>
   async ({ target, channel, id, body, say }) => {

@@ -76,7 +76,7 @@ export interface Section {
   label: string
   isFiring: boolean
   alerts: AlertView[]
-  /** Beyond those listed. */
+  /** The number of alerts beyond those listed. */
   more: number
 }
 
@@ -91,7 +91,7 @@ export function sectionsOf({ title, firing, resolved, moreFiring, moreResolved }
   ].filter(({ alerts, more }) => alerts.length + more > 0)
 }
 
-/** As many lines as fit into `room`, and how many alerts are left out. */
+/** Returns as many lines as fit into `room`, and the number of alerts that are left out. */
 export function linesOf({ alerts, more }: Section, room: number, lineOf: (alert: AlertView) => string): string[] {
   const lines: string[] = []
   let length = 0

@@ -5,7 +5,7 @@ import { type LockedDuckdb, openLockedDuckdb } from './locked-duckdb.ts'
 import { IS_ITEM, lines, Parameters, pointerTo } from './queries.ts'
 
 const EXAMPLES = 20
-/** In both runs together; a longer list would not help users. */
+/** The most fields in both runs together; a longer list would not help users. */
 export const DIFF_FIELDS_MAX = 200
 
 /** Compares the items of two files: the `fields` of both, and the items by `key` or as a whole. */

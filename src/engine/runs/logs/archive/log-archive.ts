@@ -31,7 +31,7 @@ interface ArchiveParts {
   tree?: Tree
   /** Default: in files. */
   copies?: LogCopies
-  /** For small logs; the blob store encrypts blobs itself. Default: no encryption. */
+  /** Keys for small logs; the blob store encrypts blobs itself. Default: no encryption. */
   keys?: EncryptionKeys
 }
 

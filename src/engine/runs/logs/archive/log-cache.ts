@@ -13,7 +13,7 @@ import { type EncryptionKeys, keysOfThisProcess } from '../../../runtime/encrypt
 import type { CacheFigures } from '../../../runtime/cache-figures.ts'
 
 export interface LogCacheLimits {
-  /** For all files together; the newest file stays even if it is larger. */
+  /** The limit for all files together; the newest file stays even if it is larger. */
   bytes: number
   entries: number
 }

@@ -11,7 +11,7 @@ export type ReadLog = (range: WantedBytes, signal?: AbortSignal) => Promise<LogB
 
 export interface CopyProgress {
   copiedBytes: number
-  /** Of the log, as of the last read. */
+  /** The size of the log at the last read. */
   sizeBytes: number
 }
 

@@ -35,7 +35,7 @@ export interface LogBlock {
 /** An open log. Synchronous, so use it only in threads. */
 export interface OpenLog {
   sizeBytes: number
-  /** Per FRAME_RAW_BYTES; absent if the archive does not know them. */
+  /** Newlines per FRAME_RAW_BYTES; absent if the archive does not know them. */
   newlines?: number[]
   /** The blocks from `from` to `to`; they may end anywhere. */
   blocks(from: number, to: number): Iterable<LogBlock>

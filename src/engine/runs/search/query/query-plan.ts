@@ -3,7 +3,7 @@ import { bitsOf } from '../index/block-filter.ts'
 import type { BitTerm } from '../index/index-files.ts'
 import { type TextTerm, termOfExpression, termOfText } from '../../logs/scan/text-terms.ts'
 
-/** Per text: further bits would rule out nothing more. */
+/** The most bits per text: further bits would rule out nothing more. */
 const MAX_BITS = 40
 
 /** The bits that a block's filter must have to contain a matching line; `{ all: [] }`: every block may. */

@@ -37,7 +37,7 @@ const QUARTER_MS = 900_000
 
 /** Maps the lines of one log to records: a line without a head belongs to the record above it. */
 export class RecordFinder {
-  /** With times as the log writes them. */
+  /** The filter, with times as the log writes them. */
   readonly filter: RecordFilter
   readonly #log: OpenLog
   #format: HeadFormat | null = null

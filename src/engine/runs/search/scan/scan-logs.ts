@@ -16,7 +16,7 @@ export interface Piece {
 export interface ScanOrder {
   query: LineQuery
   records: RecordFilter
-  /** For all logs together; the scan ends in the log that reaches it. */
+  /** The most hits in all logs together; the scan ends in the log that reaches it. */
   mostHits: number
   logs: { file: LogFile; pieces: Piece[] | null; startedAtMs: number | null }[]
 }
@@ -29,7 +29,7 @@ export interface ScannedHit {
   matchAt: number
   matchLength: number
   level: RecordLevel | null
-  /** As written in the log. */
+  /** The time as written in the log. */
   time: string | null
 }
 
