@@ -37,7 +37,7 @@ interface MaintenanceParts
 
 export type Maintenance = ReturnType<typeof openMaintenance>
 
-/** Opens what deletes: retention with its watch of the disk, and periodic cleanup. */
+/** Opens the parts that delete data: retention, which also watches the disk, and periodic cleanup. */
 export function openMaintenance(
   opened: AsyncDisposableStack,
   { dataDirectory, audit }: AccessOptions & StorageOptions,

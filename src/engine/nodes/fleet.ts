@@ -79,12 +79,12 @@ export interface FleetFollower {
   isBusy(nodeId: NodeId): boolean
   slotsUsedOn(nodeId: NodeId): number
   wantsSnapshot(nodeId: NodeId): boolean
-  /** The observer polls the node again only after this. */
+  /** The observer does not poll the node again until this resolves. */
   applySnapshot(node: FleetNode, snapshot: Snapshot): Promise<void>
 }
 
 export interface FleetEvents {
-  /** Clients see a difference. `healthWas`: the health before, if that changed. */
+  /** Something changed that clients can see. `healthWas`: the previous health, if it changed. */
   changed: [node: FleetNode, healthWas: NodeHealth | undefined]
   /** It responded or was reconfigured, even if clients see no difference. */
   observed: [node: FleetNode]
@@ -102,8 +102,8 @@ const ARRIVAL_EVERY_MS = 0.5
 
 /**
  * Parallel requests to nodes that have not responded yet: thousands of dead addresses must not use up all descriptors.
- * New nodes do not wait for nodes that failed before. A node that failed only once waits for neither, because its jobs
- * go on and we would notice their ends late.
+ * New nodes do not wait for nodes that failed before. A node that failed only once does not wait at all, because its
+ * jobs continue and we would notice their end late.
  */
 const ASKED_AT_ONCE = 256
 
@@ -228,7 +228,7 @@ export class Fleet {
   }
 
   /**
-   * Runs thousands of times per second in a large fleet, so clients are notified only of what they can see. Latency and
+   * Runs thousands of times per second in a large fleet, so clients are notified only of visible changes. Latency and
    * response time are published with other changes, or after PUBLISH_ANYWAY_MS.
    */
   #recordAnswer(node: FleetNode, { status: seen, latencyMs }: Observation): void {

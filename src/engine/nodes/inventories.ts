@@ -20,7 +20,7 @@ export interface InventoriesParts {
 
 const READ_AT_ONCE = 32
 
-/** Reads the projects, versions and spiders of nodes when they come back, and on request. */
+/** Reads the projects, versions and spiders of nodes when they become available again, and on request. */
 export class Inventories {
   /** `recorded`: an inventory was stored. `available`: a node may newly accept eggs. */
   readonly events = new EventEmitter<{ recorded: []; available: [] }>()
@@ -116,7 +116,7 @@ export class Inventories {
           const listed = await observer.duringLongCall(client.listSpiders(project, newest))
           spiders = quota.take('spiders', listed, (name) => problemOfSpiderName(name) === null)
         } catch (error) {
-          // The version cannot be imported there: not a failure of the inventory.
+          // Scrapyd cannot import this version, which is not a failure of the inventory.
           if (!(error instanceof NodeError) || error.kind !== 'refused') throw error
           const facts = { node: stored.name, project, version: newest, error: error.message }
           logger.info(facts, 'a version on a node does not list its spiders')

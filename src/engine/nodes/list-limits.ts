@@ -2,7 +2,7 @@ import { showUnseen } from '../../shared/unseen.ts'
 import { KEPT_MAX } from '../projects/seen-on-nodes.ts'
 import type { SeenJob } from './node-client.ts'
 
-/** How much one node may list: far more than any real one has, and little enough for any number of broken ones. */
+/** How much one node may list: far more than any real node has, but little enough to cope with many broken ones. */
 export const LISTED_MAX = {
   projects: 2_000,
   /** Versions and spiders of all its projects together. */
@@ -27,7 +27,7 @@ export class InventoryQuota {
     this.#left = { ...limits }
   }
 
-  /** The usable names, as far as there is room. */
+  /** The usable names that fit within the limit. */
   take<Name extends string>(noun: Noun, names: readonly Name[], isUsable: (name: Name) => boolean): Name[] {
     const usable = names.filter(isUsable)
     this.#unusable += names.length - usable.length
@@ -39,7 +39,7 @@ export class InventoryQuota {
     return noun === 'versions' ? usable.slice(usable.length - room) : usable.slice(0, room)
   }
 
-  /** The stored inventory had no room for all of these. */
+  /** Records that the stored inventory had no room for all of these. */
   exceed(nouns: readonly Noun[]): void {
     for (const noun of nouns) this.#exceeded.add(noun)
   }

@@ -12,13 +12,13 @@ type Run = Pick<ScheduleRequest, 'project' | 'spider'> &
   Partial<Pick<ScheduleRequest, 'version' | 'jobid' | 'settings' | 'args' | 'env'>>
 
 /**
- * Why no node of this kind can ever start such a run, as a sentence. The only place that says what nodes accept.
- * `traits` null: what no node of any kind accepts.
+ * Why no node of this kind can ever start such a run, as a sentence. The only place that defines what nodes accept.
+ * `traits` null: why no node of any kind accepts it.
  */
 export function problemOfRun(run: Run, traits: Pick<NodeTraits, 'startsByCommand'> | null): string | null {
   for (const noun of ['project', 'spider', 'jobid'] as const) {
     const problem = run[noun] === undefined ? null : problemOfFolderName(run[noun])
-    // A name that is no file name costs a Scrapyd a slot forever (scrapyd-protocol.md, 6.4).
+    // A name that is not a valid file name costs Scrapyd a slot forever (scrapyd-protocol.md, 6.4).
     if (problem !== null) return `The ${noun} ${quote(run[noun]!)} ${problem}, and it names a folder or a file of logs.`
   }
   if (run.version !== undefined && !isVersion(run.version)) return `${quote(run.version)} is not a valid version name.`

@@ -105,7 +105,7 @@ export interface SeenJob {
   endTime: string | null
   /** Only the local node knows. */
   exit: SeenExit | null
-  /** The id of our job. Its process has ended, but a process that it started keeps the run listed. */
+  /** The id of our job if its process has ended, but a process that it started keeps the run listed. */
   heldOf?: JobId | undefined
 }
 
@@ -230,7 +230,7 @@ export function importErrorOf(error: unknown): string | null {
   return words || 'The process that imported it ended without output: by a signal, or by an exit of its own'
 }
 
-/** For the status of a proxy that cannot reach its target (520 and above: Cloudflare). null: other statuses. */
+/** The kind for a gateway status (520 and above: Cloudflare). null: not a proxy that cannot reach its target. */
 export function kindOfGateway(status: number): 'unreachable' | 'timeout' | null {
   if ([504, 522, 524].includes(status)) return 'timeout'
   return [502, 503, 520, 521, 523, 525, 526, 530].includes(status) ? 'unreachable' : null

@@ -19,7 +19,7 @@ import type { createConnection } from './scrapyd/connection.ts'
 import { DIRECT } from './scrapyd/proxy.ts'
 import type { SshTunnels } from './ssh/ssh-tunnels.ts'
 
-/** What the engine believes of an attempt that is live on a node. */
+/** What the engine believes about an attempt that is live on a node. */
 interface LiveRun {
   readonly jobid: string
   readonly project: ProjectName
@@ -30,7 +30,7 @@ interface LiveRun {
 export interface NodeClientParts extends Tools {
   secretBox: Pick<SecretBox, 'open'>
   localNode: LocalNode | null
-  /** Of several engines; null: this one is alone. */
+  /** null: this is the only engine. */
   engines: { nodes: Pick<EngineNodes, 'placeOf'>; secret: string; certificate: EngineCertificate | null } | null
   /** The engine that had the local node before there was a cluster. */
   formerLocalEngine: string | null
@@ -155,7 +155,7 @@ export function createNodeClients(parts: NodeClientParts) {
     })
   }
 
-  /** Logs copied by an earlier engine are fetched again. */
+  /** Empties the directory: logs that an earlier engine copied are fetched again. */
   async function emptyCopies(): Promise<string> {
     const directory = join(parts.dataDirectory, 'kubernetes')
     await rm(directory, { recursive: true, force: true })

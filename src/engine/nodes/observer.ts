@@ -20,7 +20,7 @@ export interface ObserverOptions {
   inTurn?: <T>(ask: () => Promise<T>, failures: number) => Promise<T>
   /** It has jobs of ours, or jobs wait for it: poll every second instead of every five. */
   isBusy: () => boolean
-  /** An attempt is unresolved, so only the job lists can tell. */
+  /** An attempt is unresolved, and only the job lists can resolve it. */
   wantsSnapshot: () => boolean
   onStatus: (observation: Observation) => void
   /** The next poll begins only after this has resolved, so that snapshots are reconciled in order. */

@@ -156,7 +156,7 @@ interface DiscoveryParts extends Tools, Pick<InventoriesParts, 'projects' | 'rec
   resolver: NameResolver | undefined
 }
 
-/** What discovers nodes, and what they have. */
+/** Opens the parts that discover nodes and that read what the nodes have. */
 export function openDiscovery(
   opened: AsyncDisposableStack,
   { discovery: configured = [] }: NodesOptions,

@@ -103,7 +103,6 @@ export class Catalog {
     return versions.get(version) ?? (meant === undefined ? null : (versions.get(meant) ?? null))
   }
 
-  /** null: unknown. */
   deploymentOn(nodeId: NodeId, { deployments }: StoredVersion): Deployment | undefined {
     let byNode = this.#deployments.get(deployments)
     if (byNode === undefined) {

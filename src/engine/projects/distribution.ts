@@ -49,7 +49,7 @@ export interface ImportError {
 
 type EggIdentity = Pick<StoredVersion, 'project' | 'version' | 'sha256'>
 
-/** A different egg under the same name is tried at once. */
+/** A different egg under the same name is tried at once, without backoff. */
 interface FailedEgg extends EggIdentity {
   failures: Map<NodeId, Failure>
   /** For nodes whose last failure was an import error. */
@@ -120,7 +120,7 @@ export class Distribution {
 
   /**
    * Resolves once the node has the egg; sends it if missing, at most one upload at a time. Rejects with the node's
-   * error; during the backoff at once with the previous one, without sending.
+   * error. During the backoff, rejects at once with the previous error, without sending.
    */
   async ensure(nodeId: NodeId, project: ProjectName, version: VersionName): Promise<void> {
     if (this.isPresent(nodeId, project, version)) return

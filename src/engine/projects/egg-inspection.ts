@@ -25,8 +25,8 @@ export async function inspectEgg(bytes: Uint8Array, limits: ZipLimits = EGG_LIMI
 }
 
 /**
- * The metadata file that pkg_resources, and so every Scrapyd, uses: that of an egg, else that of the first distribution
- * at the top, as in a wheel.
+ * The metadata file that pkg_resources, and so every Scrapyd, uses: the egg's own, or else that of the first top-level
+ * distribution, as in a wheel.
  */
 function metadataFileOf(names: readonly string[]): string | null {
   if (names.includes('EGG-INFO/PKG-INFO')) return 'EGG-INFO/PKG-INFO'

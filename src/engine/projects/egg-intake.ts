@@ -250,6 +250,6 @@ function checkVersion(version: VersionName): VersionName {
   if (problemOfVersionName(version) !== null) {
     throw new ScrapdeckError('BAD_INPUT', sentence('projects.version_name_invalid', { version }))
   }
-  // In an address it would be the folder above. Scrapyd lists it under this name.
+  // In an address, this name would mean the parent folder. Scrapyd lists the version under the sanitised name.
   return problemOfFolderName(version) === 'is a folder reference' ? (sanitiseVersion(version) as VersionName) : version
 }

@@ -67,7 +67,7 @@ export class EggKeeping {
 
   async #remove(sha256: string): Promise<void> {
     await this.#parts.files.remove(sha256)
-    // An egg that is too young is found by a later removeLeft.
+    // A later removeLeft finds an egg that is too young.
     await this.#parts.blobs.deleteUnused(`eggs/${sha256}`)
   }
 }

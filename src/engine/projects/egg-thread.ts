@@ -15,8 +15,8 @@ export interface EggTask {
 const LIMITS = { memoryMb: 100, timeoutMs: 180_000 }
 
 /**
- * openEgg in its own thread: an archive may use a CPU for a minute, and a malicious one may use memory or time without
- * end. Then only the thread ends. Rejects with EGG_UNSAFE.
+ * openEgg in its own thread: an archive may use a CPU for a minute, and a malicious one may use unlimited memory or
+ * time. In that case, only the thread ends. Rejects with EGG_UNSAFE.
  */
 export function createEggThreads(clock: Clock, limits: typeof LIMITS = LIMITS): OpenEgg {
   return (path, naming, builtPath) => {

@@ -117,7 +117,7 @@ async function isFile(path: string): Promise<boolean> {
   return (await stat(path).catch(() => null))?.isFile() ?? false
 }
 
-/** With two buffers: the pieces of a large egg were 100 MB of garbage at each start. */
+/** Reads into two buffers: streaming a large egg produced 100 MB of garbage on each startup. */
 async function hasSameBytes(path: string, other: string): Promise<boolean> {
   const [one, two] = await Promise.all([stat(path).catch(() => null), stat(other)])
   if (one === null || !one.isFile() || one.size !== two.size) return false

@@ -25,7 +25,7 @@ export type EggNodes = Pick<DistributionOptions, 'clientOf' | 'fetchesEggs' | 'i
 
 export type Distributing = ReturnType<typeof openDistribution>
 
-/** Opens what sends eggs, once there are nodes. */
+/** Opens the parts that send eggs, once there are nodes. */
 export function openDistribution(
   opened: AsyncDisposableStack,
   parts: Tools & { projects: Projects; eggNodes: EggNodes }

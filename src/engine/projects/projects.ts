@@ -247,7 +247,7 @@ export class Projects {
   /**
    * Records the versions that a node lists for a project, in the node's spelling and order; `spiders` are those of the
    * newest version. For the effect on versions with an egg of ours see seen-on-nodes.ts. `askedAtMs`: time of the
-   * request; default now. Returns of what it lists there was more than may be kept.
+   * request; default now. Returns the nouns of which the node lists more than may be kept.
    */
   async recordSeenOnNode(
     nodeId: NodeId,
@@ -326,7 +326,7 @@ export class Projects {
     return canDisagree(releases) ? warnings : NO_WARNINGS
   }
 
-  /** If nodes of all releases had them. Read with every change of a problem, so cached until the versions change. */
+  /** The warnings if nodes of all releases had these versions. Read often, so cached until the versions change. */
   #possibleWarnings(project: ProjectName, versions: readonly StoredVersion[]): ReadonlyMap<string, string> {
     const known = this.#warnings.get(versions)
     if (known !== undefined) return known

@@ -85,7 +85,7 @@ export class SeenOnNodes {
   /** The complete list of projects on a node: it has no version of any other project. */
   async recordProjects(nodeId: NodeId, listed: readonly string[], askedAtMs: number): Promise<void> {
     const there = new Set(listed)
-    // Others may have changed them since the last read.
+    // Other changes may have affected the room since it was last counted.
     this.#room.delete(nodeId)
     const gone = this.#versionsOn(nodeId, ({ project }) => !there.has(project))
     await this.#changeAll(nodeId, gone, (stored, room) => this.#planStored(stored, { nodeId, askedAtMs }, false, room))
@@ -148,7 +148,7 @@ export class SeenOnNodes {
     if (stored === null) return null
     const { project, version } = stored
     const deployment = this.#deploymentOn(nodeId, stored)
-    // Only listings change what is not ours, and those of one node come in order.
+    // Deployments that are not ours change only through listings, and a node's listings arrive in order.
     const isOurs = stored.sha256 !== null && deployment?.state !== 'foreign'
     if (isOurs && deployment !== undefined && deployment.changedAtMs >= askedAtMs) return null
     if (!isListed) return this.#planMissing(stored, nodeId, room)
@@ -170,7 +170,7 @@ export class SeenOnNodes {
     return { kind: 'deploy', project, version, deployment: missing }
   }
 
-  /** A version that only nodes have, or the spiders of a version without a list. Takes what it adds from `room`. */
+  /** Plans a version that only nodes have, or the spiders of a version without a list. Deducts them from `room`. */
   #planListed(
     { nodeId, askedAtMs }: Pick<Seen, 'nodeId' | 'askedAtMs'>,
     seen: { project: ProjectName; version: VersionName; createdAtMs: number; spiders: string[] | null },

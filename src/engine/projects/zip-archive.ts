@@ -190,7 +190,7 @@ function placeOfZip(tail: Buffer, sizeBytes: number): { start: number; end: numb
   return { start: Math.max(0, start), end }
 }
 
-/** Opens the archive in a file or in bytes. Only a file that has other bytes too is read into memory. */
+/** Opens the archive in a file or in bytes. A file is read into memory only if it contains other bytes too. */
 function openZipIn(source: string | Uint8Array, options: yauzl.Options): Promise<yauzl.ZipFile> {
   let bytes = typeof source === 'string' ? null : Buffer.from(source.buffer, source.byteOffset, source.byteLength)
   let place = bytes && placeOfZip(bytes.subarray(-TAIL_BYTES), bytes.length)

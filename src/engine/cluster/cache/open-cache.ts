@@ -18,14 +18,14 @@ interface CacheParts extends Tools {
 
 export type EngineCache = Awaited<ReturnType<typeof openCache>>
 
-/** Does not wait for the connection, because nothing depends on the cache. */
+/** Returns before the cache is connected: no engine depends on it. */
 export async function openCache(
   opened: AsyncDisposableStack,
   { cache: options = null }: CacheOptions,
   { store, isStoreShared, credentials, clock, random, logger }: CacheParts
 ) {
   const position = isStoreShared ? askSharedStore(store) : followOwnStore(store)
-  // A single engine keeps this in memory.
+  // Without a shared cache, the engine keeps rate limits and sessions in its own memory.
   if (options === null) return { position, cache: null, sharedAnswers: null }
   const [{ openRedisCache }, { SharedAnswers }] = await Promise.all([
     import('./redis/redis-cache.ts'),

@@ -2,7 +2,7 @@ import type { BucketRule, Taken } from './token-bucket.ts'
 
 export interface Failures {
   count: number
-  /** Until they are forgotten. */
+  /** Time until the failures are forgotten. */
   leftMs: number
 }
 
@@ -17,7 +17,7 @@ export interface CachedAnswer {
  * answer in time, and the engine then works alone. It stores only hashes of the tokens of sessions and links.
  */
 export interface SharedCache {
-  /** It is bypassed at present: callers can save the turn of the event loop. */
+  /** Whether it is bypassed at present. Callers can check this to save a turn of the event loop. */
   readonly isAway: boolean
   /** Charges a client's bucket of one limit, for all engines at once. */
   take(bucket: { limit: string; client: string }, rule: BucketRule, cost: number): Promise<Taken | null>
@@ -26,7 +26,7 @@ export interface SharedCache {
 
   addLink(hash: string, validMs: number): Promise<true | null>
   hasLink(hash: string): Promise<boolean | null>
-  /** True once, for the engine that is first. */
+  /** Resolves to true only once, for the first engine that asks. */
   takeLink(hash: string): Promise<boolean | null>
   dropLinks(): Promise<true | null>
 
@@ -46,17 +46,17 @@ export interface SharedCache {
 export const LINKS_MAX = 100
 export const SESSIONS_MAX = 1_000
 
-/** Whether the shared cache serves, for operators. */
+/** Whether the shared cache is in use, for operators. */
 export interface CacheState {
   /** Its address, without credentials. */
   name: string
   isUp: boolean
-  /** Why it does not serve; null: it has not been tried yet. */
+  /** Why it is not in use. null: it has not been tried yet. */
   reason: string | null
   sinceMs: number
 }
 
-/** Calls since the engine started, for metrics. `skipped`: not sent, because it is away. */
+/** Calls since the engine started, for metrics. `skipped`: not sent, because the cache was bypassed. */
 export interface CacheCalls {
   ok: number
   failed: number

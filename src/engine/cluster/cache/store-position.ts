@@ -6,7 +6,7 @@ import type { ChangeLog } from '../../storage/store.ts'
  */
 export interface StorePosition {
   current(): number | Promise<number>
-  /** To call before `current` is compared with the positions of other engines. */
+  /** Call this before you compare `current` with the positions of other engines. */
   catchUp(): Promise<void>
 }
 
@@ -42,7 +42,7 @@ export function askSharedStore(store: Pick<ChangeLog, 'changeCursor'>): StorePos
       next ??= (async () => {
         await current.catch(() => {})
         next = null
-        // Another caller may have started a query in between; it is newer than all that wait here.
+        // Another caller may have started a query in between. It is recent enough for all callers that wait here.
         return (asking ??= ask())
       })()
       return next

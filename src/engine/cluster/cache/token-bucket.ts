@@ -67,7 +67,7 @@ export class TokenBuckets {
     return taken
   }
 
-  /** Forgets half of the clients at once, so that a flood of new ones does not sort the map each time. */
+  /** Forgets half of the clients at once, so that a flood of new ones does not cause a sort for each of them. */
   #forgetQuietest(): void {
     const byLastRequest = [...this.#buckets].sort(([, one], [, other]) => one.atMs - other.atMs)
     for (const [client] of byLastRequest.slice(0, MAX_BUCKETS / 2)) this.#buckets.delete(client)

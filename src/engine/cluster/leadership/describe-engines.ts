@@ -20,7 +20,7 @@ export function describeEngines(rows: readonly EngineRow[], leader: string | nul
   }))
 }
 
-/** Live engines whose eggs and logs are elsewhere than those of `self`, or encrypted with other keys. Pure. */
+/** Live engines that store eggs and logs in another place than `self`, or encrypt them with other keys. Pure. */
 export function listApart(rows: readonly EngineRow[], self: EngineSelf): EngineRow[] {
   const others = rows.filter(
     // The same address means an earlier process of this engine.

@@ -10,7 +10,7 @@ const BEAT_MS = 1_000
 const LOOK_MS = 150
 /** The leader sends nothing in the last part of a lease, because a request takes time to arrive. */
 const MARGIN_MS = 500
-/** Without a response by then, the network or the server is down. A new connection may get through. */
+/** Without a response within this time, the network or the server counts as down. A new connection may get through. */
 const ANSWER_MS = 4_500
 /** An engine that failed to start as leader lets others try for this long. */
 const UNABLE_MS = 10_000
@@ -20,7 +20,7 @@ export interface ElectionOptions {
   self: EngineSelf
   clock: Clock
   logger: Logger
-  /** Starts to lead. Rejects if it cannot; another engine may. */
+  /** Starts to lead. Rejects if it cannot, although another engine may be able to. */
   lead: (lease: Lease) => Promise<void>
   /** Stops leading, on request or because another engine leads. Never rejects. */
   follow: (why: string) => Promise<void>
@@ -34,7 +34,7 @@ export class Election {
   readonly #options: ElectionOptions
   readonly #table: LeaseTable
   #lease: Lease | null = null
-  /** Monotonic. Until then no other engine can have the lease. */
+  /** Monotonic time until which no other engine can have the lease. */
   #validUntilMs = 0
   #hasLock = false
   #isConnected = false
@@ -132,7 +132,7 @@ export class Election {
     }
   }
 
-  /** Looks run one after the other. Each schedules the next. */
+  /** Looks at the lease. Looks run one at a time, and each schedules the next. */
   #next(): Promise<void> {
     return this.#mutex.run(async () => {
       this.#timer?.cancel()
@@ -233,7 +233,7 @@ export class Election {
     }
   }
 
-  /** Until the returned function is called. */
+  /** Renews the lease until the returned function is called. */
   #keepRenewing(lease: Lease): () => Promise<void> {
     let isDone = false
     let timer: Timer | null = null

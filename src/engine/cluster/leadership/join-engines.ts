@@ -47,7 +47,7 @@ export interface JoinOptions {
   addressOf: (seenAs: string | null) => string
   /** For this engine's address, if it speaks TLS. */
   certificate: EngineCertificate | null
-  /** Where eggs and logs are: a directory, a bucket, or neither (in the data directory). null: a plugin may know. */
+  /** Where eggs and logs are: a directory, a bucket, or neither (in the data directory). null: a plugin decides. */
   blobs: BlobsOptions | null
   /** As configured; all engines should have the same. Default: those of the first engine. */
   credentials: StoredCredentials | null
@@ -211,7 +211,7 @@ function leadershipOf(
     return { shared: true, engines: describeEngines(engines, election.lease?.holder ?? null), terms: [...terms] }
   }
   const isAble = ({ state, drained }: EngineInfo) => state !== 'silent' && !drained
-  /** Rejects if only this engine could lead. */
+  /** Rejects if no engine other than `id` could lead. */
   const requireAnotherLeader = async (id: string) => {
     if ((await list()).engines.some((engine) => engine.id !== id && isAble(engine))) return
     const text = sentence('storage.no_other_engine_to_lead')
@@ -240,7 +240,7 @@ function leadershipOf(
     },
     stepDown: () => election.handOver(null),
     async setDrained(id, isDrained) {
-      // Undoing it needs a leader.
+      // Only a leader can undo a drain.
       if (isDrained) await requireAnotherLeader(id)
       if (!(await table.setDrained(id, isDrained))) throw missing(id)
     }

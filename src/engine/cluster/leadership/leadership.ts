@@ -27,11 +27,11 @@ export interface Leadership {
   certificates(): Promise<ReadonlyMap<string, string>>
   /** Live engines that keep eggs and logs elsewhere than this one. */
   listApart(): Promise<{ engine: string; place: string }[]>
-  /** null: to the first engine to take it. Rejects with BAD_INPUT or NOT_FOUND. */
+  /** Hands over the leadership. `to` null: to the first engine that takes it. Rejects with BAD_INPUT or NOT_FOUND. */
   handOver(to: string | null): Promise<void>
   /**
-   * This engine's memory may differ from the database: it gives up the leadership, and the next leader (perhaps itself)
-   * reads everything again.
+   * Gives up the leadership because this engine's memory may differ from the database. The next leader (perhaps this
+   * engine again) reads everything from the database.
    */
   stepDown(): void
   /** A drained engine never leads. A leader hands over. Rejects with NOT_FOUND. */
@@ -86,7 +86,7 @@ export function engineAlone(self: {
     }),
     listApart: async () => [],
     handOver: refuse,
-    // SQLite reports whether it has committed.
+    // Not needed: SQLite always reports whether it has committed.
     stepDown() {},
     setDrained: refuse
   }

@@ -33,7 +33,7 @@ export function nextStep(lease: SeenLease, follower: Follower): Step {
   }
   const name = lease.leaderName ?? 'the former leader'
   if (follower.unchangedMs >= LEASE_MS) return { do: 'take', reason: `${name} stopped renewing its lease` }
-  // Also if the lease has expired: it ended long before this engine started.
+  // An expired lease counts as settled too: it ended long before this engine started.
   const isSettled = follower.connectedMs >= SETTLED_AFTER_MS || lease.isExpired
   if (lease.gotLock && lease.hasLock && isSettled) return { do: 'take', reason: `${name} is gone` }
   return { do: 'follow' }

@@ -25,7 +25,7 @@ const MISSING_LISTED = 1_000
 /** Blobs are compressed already: a higher level would cost time for little. */
 const LEVEL = 3
 
-/** For people, who may inspect a backup because they do not trust it. */
+/** Makes invisible characters visible for people who inspect a backup that they do not trust. */
 const shown = (most = Infinity) => z.string().max(most).transform(showUnseen)
 
 export const BackupHead = z.object({
@@ -34,7 +34,7 @@ export const BackupHead = z.object({
   madeAtMs: z.number().int(),
   hostname: shown(300),
   database: z.enum(['sqlite', 'postgres']),
-  /** null: in the archive. Otherwise the place of the blobs. */
+  /** The place of the blobs. null: in the archive. */
   blobsAt: shown(2_000).nullable(),
   hasSecrets: z.boolean()
 })
@@ -87,7 +87,7 @@ export async function* archiveOf(
     tar.finalize()
   }
   const filled = fill()
-  // Its failure becomes that of the stream.
+  // If this fails, the stream fails with the same error.
   filled.catch((error: unknown) => tar.destroy(error as Error))
   const compression = createZstdCompress({ params: { [constants.ZSTD_c_compressionLevel]: LEVEL } })
   const compressed = through(Readable.from(tar, { objectMode: false }), compression)
@@ -112,7 +112,7 @@ async function addEntry(
   const entry = tar.entry({ name, size: sizeBytes, mode: 0o600, type: 'file' }, (error) =>
     error ? reject(error) : resolve()
   )
-  // It is awaited below, or another failure is thrown.
+  // Awaited below, unless another failure is thrown first.
   written.catch(() => {})
   const drained = () => Promise.race([once(entry, 'drain'), written])
   const pieces = Buffer.isBuffer(content) ? [content] : (content as AsyncIterable<Uint8Array>)
@@ -148,9 +148,9 @@ export interface ReadingBackup {
 }
 
 /**
- * Reads a backup to its end and returns its description. What was passed on counts only then: rejects with
+ * Reads a backup to its end and returns its description. What `onFile` received can be trusted only then. Rejects with
  * BACKUP_DAMAGED if anything was changed, cut off, left out or added, with ENCRYPTION_KEY_MISSING, or with BAD_INPUT if
- * it is no backup.
+ * it is not a backup.
  */
 export async function readArchive(
   source: Readable,
@@ -190,10 +190,10 @@ async function feed(tar: ReturnType<typeof extract>, bytes: AsyncIterable<Uint8A
   tar.end(undefined)
 }
 
-/** Applies a transformation to a stream, and ends both, however it ends. */
+/** Applies a transformation to a stream, and always closes both. */
 async function* through(source: Readable, transformation: Transform): AsyncGenerator<Uint8Array> {
   const fed = pipeline(source, transformation)
-  // Its failure becomes that of the reader.
+  // If this fails, the reader gets the error from the transformation.
   fed.catch(() => {})
   yield* transformation
   await fed
@@ -250,7 +250,7 @@ async function jsonOf(entry: AsyncIterable<Uint8Array>): Promise<unknown> {
   return JSON.parse(Buffer.concat(pieces).toString())
 }
 
-/** Looks at the start without consuming it. */
+/** Peeks at the first bytes without consuming them. */
 async function firstBytes(source: Readable): Promise<Buffer> {
   for (;;) {
     const head = source.read(8) as Buffer | null

@@ -47,7 +47,7 @@ export class HeldFiles {
     return new HeldFiles(directory, trees)
   }
 
-  /** Holds files that are new, or replaced others. */
+  /** Holds files that are new or have replaced others. */
   async take(signal: AbortSignal): Promise<void> {
     this.#turn += 1
     for (const { folder, directory } of this.#trees) {
@@ -88,7 +88,7 @@ export class HeldFiles {
     this.#held.set(name, versions)
   }
 
-  /** The newest with this name that `fits`. */
+  /** The newest held file with this name that `fits`. */
   find(name: string, fits: (file: HeldFile) => boolean = () => true): HeldFile | null {
     return this.#held.get(name)?.findLast(fits) ?? null
   }
@@ -122,8 +122,8 @@ const IN_THE_WAY = new Set(['EACCES', 'EPERM', 'ENAMETOOLONG', 'ELOOP'])
 export const isInTheWay = (error: unknown): boolean => IN_THE_WAY.has((error as NodeJS.ErrnoException).code ?? '')
 
 /**
- * Names of the regular files below a directory; links do not count. `leaveOut` gets unreadable directories and names
- * that no backup may have. null: there are none.
+ * Names of the regular files below a directory; links do not count. `leaveOut` receives unreadable directories and
+ * names that a backup may not contain. null: an unreadable directory is an error.
  */
 export async function* filesBelow(
   directory: string,
@@ -139,7 +139,7 @@ export async function* filesBelow(
   for await (const entry of entries ?? []) {
     const name = within === '' ? entry.name : `${within}/${entry.name}`
     if (entry.isDirectory()) yield* filesBelow(directory, leaveOut, name)
-    // A draft is no file yet.
+    // A draft is not a finished file.
     else if (!entry.isFile() || entry.name.startsWith('.draft-')) continue
     else if (leaveOut !== null && !isKeptName(`${HELD_FOLDERS[0]}/${name}`)) leaveOut(name)
     else yield name

@@ -57,9 +57,9 @@ interface Making extends BackupSource {
   write: (bytes: AsyncIterable<Uint8Array>) => Promise<void>
 }
 
-/** A row may refer to a file that was deleted between two looks. Each new snapshot has fewer of those. */
+/** A row may refer to a file that was deleted between two scans. Each new snapshot has fewer such rows. */
 const SNAPSHOTS_MAX = 5
-/** Room for what is written meanwhile: held files, and the engine's own work. */
+/** Space for what is written during the backup: held files, and the engine's own work. */
 const SPARE_BYTES = 64_000_000
 
 /**
@@ -160,7 +160,7 @@ async function takeSnapshot({ dataDirectory, postgres }: Making, directory: stri
   copyStore({ from: { postgres, whileInUse: true }, to: { directory }, logger, restart: true, report: silent })
 }
 
-/** A disk that the backup fills would stop the engine too. */
+/** Rejects if the disk has too little space: a full disk would stop the engine too. */
 async function requireSpace(directory: string, bytes: number): Promise<void> {
   const { bavail, bsize } = await statfs(directory)
   const freeBytes = bavail * bsize
@@ -201,7 +201,7 @@ async function* filesOf(all: {
       if (file !== null) yield fileAt(file.name, file.path, file.sizeBytes)
     }
   } else if (blobs.kind === 'store') yield* filesOfStore(blobs.store, rows, missing)
-  // Of growing files, the current content.
+  // Growing files are included with their current content.
   for (const folder of HELD_FOLDERS) for (const { name, path } of holds.ofData.in(folder)) yield* fileNow(name, path)
   for (const folder of OTHER_FOLDERS)
     for await (const name of filesBelow(join(dataDirectory, folder), (one) => leftOut.add(`${folder}/${one}`)))
@@ -226,7 +226,7 @@ async function* filesOfStore(
   }
 }
 
-/** Blobs that retention deletes meanwhile cannot be held. */
+/** Retention may delete blobs during the backup, because blobs cannot be held. */
 function nullIfGone(error: unknown): null {
   if (isScrapdeckError(error, 'NOT_FOUND')) return null
   throw error
@@ -273,7 +273,8 @@ function nullIfDeleted(error: NodeJS.ErrnoException): null {
 }
 
 /**
- * Cuts off a file that grows, and fills one that was truncated with zeros: the archive has already recorded its size.
+ * Yields exactly `sizeBytes`, which the archive has already recorded: cuts off a file that has grown, and pads one that
+ * has shrunk with zeros.
  */
 async function* exactly(file: FileHandle | null, sizeBytes: number): AsyncGenerator<Uint8Array> {
   let left = sizeBytes

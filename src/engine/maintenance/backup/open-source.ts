@@ -19,7 +19,7 @@ interface SourceOptions {
   environment: Readonly<Record<string, string | undefined>>
 }
 
-/** What a service with these options uses, closed with the stack. Rejects with BLOBS_UNUSABLE. */
+/** Opens what a service with these options uses; the stack closes it. Rejects with BLOBS_UNUSABLE. */
 export async function openBackupSource(options: SourceOptions, opened: AsyncDisposableStack): Promise<BackupSource> {
   const { dataDirectory, postgres } = options
   return { dataDirectory, postgres, blobs: await openBlobs(options, opened) }

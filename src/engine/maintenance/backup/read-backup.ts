@@ -52,9 +52,9 @@ export async function verifyBackup(reading: Reading): Promise<CheckedBackup> {
 }
 
 /**
- * Creates a data directory from a backup. It gets its name when it is complete and checked; if this fails, nothing
- * remains. Rejects with STORE_NOT_EMPTY if there is something already, DATA_DIRECTORY_UNUSABLE (a full disk), or as
- * readArchive does.
+ * Creates a data directory from a backup. It gets its name once it is complete and checked; if anything fails, nothing
+ * remains. Rejects with STORE_NOT_EMPTY if the directory is not empty, with DATA_DIRECTORY_UNUSABLE (a full disk), or
+ * as readArchive does.
  */
 export async function restoreBackup(
   reading: Reading & { directory: string; isPaused: boolean }

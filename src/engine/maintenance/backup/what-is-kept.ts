@@ -1,6 +1,4 @@
-/**
- * Folders of the data directory that a backup contains, in addition to the blobs. A start recreates everything else.
- */
+/** Folders of the data directory that a backup contains, besides the blobs. The rest is recreated on startup. */
 export const HELD_FOLDERS = ['local/logs', 'local/items', 'log-copies/spools', 'items-copies/spools'] as const
 
 /** Files that spiders keep from run to run. No row of the database refers to them. */
@@ -9,7 +7,7 @@ export const OTHER_FOLDERS = ['local/work'] as const
 /** The Unix user of each project, if users isolate spiders. */
 export const OTHER_FILES = ['local/users.json'] as const
 
-/** Their holder can decrypt what the database has encrypted, or pose as Scrapdeck or its users. */
+/** With these files, one can decrypt what the database has encrypted, or impersonate Scrapdeck or its users. */
 export const SECRET_FILES = [
   ...['secret.key', 'credentials.json'],
   ...['tls/ca-key.pem', 'tls/ca.pem', 'tls/server-key.pem', 'tls/server.pem']

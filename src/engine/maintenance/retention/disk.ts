@@ -8,11 +8,11 @@ export interface DiskSample {
 }
 
 export interface DiskState extends DiskSample {
-  /** When it is full at the current rate. null: not within a month, no steady rate, or not known yet. */
+  /** When the disk will be full at the current rate. null: not within a month, no steady rate, or not known yet. */
   fullAtMs: number | null
 }
 
-/** Short enough that alerts come before a disk that fills fast is full. */
+/** Short enough to raise alerts before a fast-filling disk is full. */
 const MEASURE_EVERY_MS = 15_000
 const SAMPLE_EVERY_MS = 300_000
 /** Six hours: shorter than a day's rhythm, longer than one large upload. */

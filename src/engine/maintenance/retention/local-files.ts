@@ -44,7 +44,7 @@ export class LocalFiles implements RunFiles {
     return files
   }
 
-  /** Old files of one project: over the policy, not live, and not of a job that is kept or flagged before its term. */
+  /** Files of one project over the policy, except of live runs, kept jobs, and flagged jobs before their term. */
   async listOld(files: readonly RunFile[], policy: KeepPolicy, nowMs: number): Promise<RunFile[]> {
     const { store, isNeeded } = this.#parts
     const old = oldFiles(files, policy, nowMs).filter(({ name }) => !jobidsOf(name).some(isNeeded))
@@ -82,7 +82,7 @@ export class LocalFiles implements RunFiles {
   }
 }
 
-/** Names are JOBID.log, JOBID.jl or longer. A jobid may contain dots. */
+/** Jobids that this name may start with: names are JOBID.log, JOBID.jl or longer, and a jobid may contain dots. */
 function jobidsOf(name: string): string[] {
   const jobids = [name]
   for (let at = name.lastIndexOf('.'); at > 0; at = name.lastIndexOf('.', at - 1)) jobids.push(name.slice(0, at))
@@ -134,7 +134,7 @@ export class ArchivedItems implements RunFiles {
     ]
   }
 
-  /** Deletes the blob first: after a crash, the row leads to a remaining blob. */
+  /** Deletes the blob before its row: after a crash, the row still leads to a blob that remains. */
   async delete({ blobOf }: RunFile): Promise<void> {
     const { store, archive, clock } = this.#parts
     const { job: _, ...record } = blobOf!

@@ -22,10 +22,10 @@ import { boundsOf, policyOf, type RunFile, type RunFiles } from './old-files.ts'
 import type { DiskState } from './disk.ts'
 import { type KeptEgg, oldEggs } from './eggs.ts'
 
-/** Jobs that a step examines in an index. */
+/** The number of jobs that a step examines in an index. */
 const ROWS_AT_ONCE = 400
 const PREVIEW_ROWS = 2_000
-/** A step deletes as many jobs as take about this long. A claim may have to wait for it. */
+/** A step deletes as many jobs as fit into about this time, because a claim may have to wait for it. */
 const STEP_MS = 4
 const JOBS_AT_ONCE = { min: 4, start: 20, max: 150 }
 /** After a step, the store is free for others several times as long, and longer if the step had to wait. */
@@ -36,10 +36,10 @@ const PAUSE_FOR_OTHERS_MAX_MS = 100
 const PUBLISH_EVERY_MS = 5_000
 const BLOBS_AT_ONCE = 50
 const PAGES_AT_ONCE = 200
-/** Free pages that the next jobs will use. */
+/** Free space that stays in the database for the next jobs. */
 const FREE_BYTES_KEPT = 16_000_000
 const EVERY_MS = 3_600_000
-/** Lets the start finish its more urgent work. */
+/** Lets startup finish its more urgent work. */
 const FIRST_AFTER_MS = 120_000
 const PREVIEW_LIMIT_MS = 8_000
 const FILES_MEASURED_EVERY_MS = 600_000
@@ -63,7 +63,7 @@ export interface RetentionParts {
   logger: Logger
 }
 
-/** The input for problems. */
+/** The state from which storage problems are derived. */
 export interface StorageState {
   encryption: EncryptionState | null
   disk: DiskState | null
@@ -141,7 +141,7 @@ export class Retention {
     const stored = { revision: edited.revision + 1, policy: edited.policy }
     await this.#parts.store.putStoragePolicy(stored)
     this.#policy = stored
-    // A run in progress follows the old policy.
+    // Stops a run in progress, because it follows the old policy.
     this.#pausing.abort()
     await this.#running
     this.run()
@@ -393,7 +393,7 @@ export class Retention {
     }
   }
 
-  /** `gone`: as if these jobs had been deleted. */
+  /** `gone`: jobs to treat as already deleted. */
   async #listOldFiles(kind: 'logs' | 'items', policy: StoragePolicy, gone = new Set<JobId>()): Promise<RunFile[]> {
     const files = (await this.#measureFiles())[kind].map((file) => {
       const { blobOf } = file

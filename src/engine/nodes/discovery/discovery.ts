@@ -48,14 +48,14 @@ export interface DiscoveryOptions {
   logger: Logger
 }
 
-/** Writers often make several changes in a row. */
+/** Waits this long after a change, because writers often make several in a row. */
 const FILE_SETTLES_MS = 300
 /** Keeps sources that were created together from refreshing together forever. */
 const JITTER_SHARE = 0.1
 const PROBLEMS_SHOWN = 3
 
 interface Source {
-  /** Of the stored row; 0: not stored. */
+  /** The revision of the stored row. 0: not stored. */
   revision: number
   settings: SourceSettings
   sealedPassword: SealedText | null
@@ -64,7 +64,7 @@ interface Source {
   isFromConfiguration: boolean
   refreshedAtMs: number | null
   problem: string | null
-  /** How much of its list was not added because there are too many nodes. */
+  /** Describes the part of its list that was not added because there are too many nodes. */
   excess: string | null
   /** The last good result. null: none since startup. */
   found: readonly FoundNode[] | null

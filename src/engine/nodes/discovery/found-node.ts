@@ -23,9 +23,9 @@ export interface Answer {
   problems: string[]
 }
 
-/** Several times what a source may add (NODES_MAX), and read in a few dozen milliseconds. */
+/** Several times what a source may add (NODES_MAX); this many are read in a few dozen milliseconds. */
 const LINES_MAX = 10_000
-/** A file with more unreadable lines is another file. */
+/** A file with more unreadable lines is probably not a list of nodes. */
 const PROBLEMS_MAX = 100
 const LINE_LENGTH_MAX = 2_000
 const NAME_LENGTH_MAX = 100

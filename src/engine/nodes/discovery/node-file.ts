@@ -51,7 +51,7 @@ async function readAtRest(path: string, clock: Clock): Promise<string | null> {
 
 /**
  * Watches the file's directory: only there is the replacement of a file or link visible (Kubernetes' ConfigMaps). Best
- * effort; null: it cannot be watched, and the refresh interval finds the change.
+ * effort. null: it cannot be watched, so changes are found only at the refresh interval.
  */
 export function watchNodeFile(path: string, onChange: () => void): { close(): void } | null {
   try {

@@ -37,7 +37,7 @@ export async function readDns(source: DnsSource, resolver: NameResolver): Promis
   const nodes = new Map<string, FoundNode>()
   const problems: string[] = []
   for (const { host, port, name } of hosts) {
-    // Others write DNS records, so only a plain host is accepted, no other part of a URL.
+    // Other people control DNS records, so only a plain host is accepted, no other part of a URL.
     if (!isHost(host.toLowerCase())) {
       problems.push('one of its records has no host')
       continue

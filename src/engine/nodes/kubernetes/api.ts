@@ -32,7 +32,7 @@ const PAGE = 100
 const PAGES_MAX = (2 * LISTED_MAX.jobs) / PAGE
 const BOUNDS = { depth: 100, values: 1_000_000, fields: 100_000 }
 
-/** The requests that we send to a cluster's API server. Failures are NodeErrors; an expected status is a value. */
+/** Sends requests to a cluster's API server. Failures are NodeErrors; an expected status is returned. */
 export class KubernetesApi {
   readonly #connection: Connection
   readonly #token: () => Promise<string | null>
@@ -155,7 +155,7 @@ export class KubernetesApi {
     if (head.status === 401 || head.status === 407) return null
     const type = String(head.headers['content-type'] ?? '')
     if (!/^application\/json\b/.test(type)) {
-      // A proxy or load balancer responded for a server that is away.
+      // A proxy or load balancer responded in place of a server that is unavailable.
       if (head.status >= 300) return null
       throw this.#notKubernetes(path)
     }

@@ -11,17 +11,17 @@ const FILE_MAX_BYTES = 64 * 1_024
 /** Never waits for a pipe without a writer. Windows has neither flag. */
 const READ_AT_ONCE = constants.O_RDONLY | (constants.O_NOFOLLOW ?? 0) | (constants.O_NONBLOCK ?? 0)
 
-/** Which files of this machine addresses of nodes may name. */
+/** The files on this machine that addresses of nodes may refer to. */
 export interface CredentialFilesOptions {
-  /** In these, and below them. The directory of the service account is always one. */
+  /** Files in and below these directories are allowed. The service account's directory is always included. */
   directories: readonly string[]
-  /** Files and directories of Scrapdeck itself, even if they are in one of those. */
+  /** Scrapdeck's own files and directories: never allowed, even inside those directories. */
   never: readonly string[]
 }
 
 /**
  * Files with credentials of clusters. An admin of the fleet names them, and what they contain is sent to an address
- * that the same admin chooses, so only those count that the operator of the machine has set apart for that.
+ * that the same admin chooses, so only files that the operator of the machine has set apart for this are accepted.
  */
 export class CredentialFiles {
   readonly #directories: readonly string[]
@@ -38,7 +38,7 @@ export class CredentialFiles {
     if (real !== null) requireFile(path, await stat(real))
   }
 
-  /** Never what is in it appears in an error. Rejects with CREDENTIAL_FILE_NOT_ALLOWED, or as the file system does. */
+  /** Errors never contain the file's content. Rejects with CREDENTIAL_FILE_NOT_ALLOWED, or as the file system does. */
   async read(path: string): Promise<string> {
     const real = await this.#realPath(path)
     await using file = await open(real, READ_AT_ONCE)
@@ -51,7 +51,7 @@ export class CredentialFiles {
     return text
   }
 
-  /** Kubernetes projects tokens as links inside their directory, so what counts is where a link leads. */
+  /** Kubernetes projects tokens as links inside their directory, so the target of a link is checked. */
   async #realPath(path: string): Promise<string> {
     const directories = [...this.#directories, ...(await realPaths(this.#directories))]
     // Paths elsewhere are not even resolved: the answer would reveal which files exist.
@@ -71,7 +71,7 @@ export class CredentialFiles {
   }
 }
 
-/** Of those that are there: the directory of a token may be mounted later. */
+/** The real paths of those that exist: the directory of a token may be mounted later. */
 async function realPaths(paths: readonly string[]): Promise<string[]> {
   const found = await Promise.all(paths.map((path) => realpath(path).catch(() => null)))
   return found.filter((path) => path !== null)

@@ -16,7 +16,7 @@ export interface LinkedEgg {
   jobid: string
 }
 
-/** A pod may wait for room for hours. Most links end earlier, with their run. */
+/** A pod may wait for capacity for hours. Most links expire earlier, when their run ends. */
 const VALID_MS = 24 * 60 * 60_000
 const LONGEST_TOKEN = 4_000
 const KEY_BYTES = 32
@@ -61,7 +61,7 @@ interface StoredLinksParts extends Tools {
   eggToSend: (project: ProjectName, version: VersionName) => EggToSend
 }
 
-/** Creates the key with the first link and stores it encrypted. */
+/** Creates the key when the first link is made, and stores it encrypted. */
 export class StoredEggLinks {
   readonly #parts: StoredLinksParts
   #opened: Promise<EggLinks> | null = null

@@ -35,7 +35,7 @@ export function jobNameOf({ project, jobid }: Pick<ScheduleRequest, 'project' | 
   return readable === '' ? `run-${hash}` : `run-${readable}-${hash}`
 }
 
-/** A project's own settings over those of all pods. */
+/** A project's own settings override those of all pods. */
 export function podSettingsOf({ pod, projects }: KubernetesSettings, project: string): PodSettings {
   return { ...pod, ...(Object.hasOwn(projects, project) ? projects[project] : {}) }
 }
@@ -146,7 +146,7 @@ function split(request: ScheduleRequest): { plain: Values; secrets: Values | nul
   return { plain: part(false), secrets: hasSecrets ? secrets : null }
 }
 
-/** In variables, Kubernetes replaces `$(NAME)`; `$$` stands for `$`. */
+/** Kubernetes expands `$(NAME)` in variables; `$$` stands for `$`. */
 function withoutReferences(text: string): string {
   return text.replaceAll('$', '$$$$')
 }

@@ -97,7 +97,7 @@ function isFields(value: unknown): value is Fields {
 }
 
 function invalid(problem: string, cause?: unknown): ScrapdeckError {
-  // A cause may quote the file, so keep only its name.
+  // The cause may quote the file, so only the name of the error is kept.
   const kind = cause instanceof Error ? cause.name : undefined
   return new ScrapdeckError('NODE_CONNECTION_INVALID', `${problem}.`, kind === undefined ? {} : { cause: kind })
 }

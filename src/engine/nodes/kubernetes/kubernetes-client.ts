@@ -55,7 +55,7 @@ const POST_WAITS_MS = [200, 500, 1_000, 2_000, 4_000]
 const KEPT_MS = 60_000
 const DELETED_AT_ONCE = 4
 const QUOTA_EVERY_MS = 60_000
-/** Per list: Jobs without a pod whose events are read. */
+/** The most Jobs without a pod whose events are read per list. */
 const EVENTS_READ_MAX = 20
 const EVENTS_EVERY_MS = 15_000
 const TOKEN_EVERY_MS = 30_000
@@ -69,7 +69,7 @@ interface Listed {
 
 /**
  * One namespace of a Kubernetes cluster as a node. Each run is a Job whose name derives from its jobid, so a POST can
- * be repeated until its outcome is known: a Job that already exists is the one that was asked for.
+ * be repeated until its outcome is known: a Job that already exists is the requested one.
  */
 export class KubernetesClient implements NodeClient {
   readonly traits = KUBERNETES_TRAITS
@@ -271,7 +271,7 @@ export class KubernetesClient implements NodeClient {
     if (run === undefined || run.state === 'ended' || run.state === 'gone') return { wasState: null }
     if (run.hasJob) await this.#delete(`${this.#jobs}/${jobName}`, { propagationPolicy: 'Background' }, abort)
     const isKill = signal === 'KILL' || signal === 9
-    // The pods go with the Job, after its grace period. A second cancellation gives them a short one.
+    // Kubernetes deletes the pods with the Job, after their grace period. A second cancellation shortens it.
     const grace = isKill ? { gracePeriodSeconds: 1 } : run.hasJob ? {} : { gracePeriodSeconds: 10 }
     for (const pod of run.pods) {
       if (pod.phase === 'ended') continue
@@ -293,7 +293,7 @@ export class KubernetesClient implements NodeClient {
     this.#deleteDue()
   }
 
-  /** Also between two releases: while nothing changes there, no lists are requested. */
+  /** Deletes due Jobs. Also called between two releases: while nothing changes there, no lists are requested. */
   #deleteDue(): void {
     const nowMs = this.#options.clock.monotonicMs()
     for (const [name, run] of this.#listed?.runs ?? []) {
@@ -311,7 +311,7 @@ export class KubernetesClient implements NodeClient {
   async readLog(run: RunNames, range: { offset: number; limitBytes: number }, signal?: AbortSignal) {
     const jobName = jobNameOf(run as Pick<ScheduleRequest, 'project' | 'jobid'>)
     let found = this.#listed?.runs.get(jobName)
-    // The log decides whether a run that the last list did not show ever arrived.
+    // The log shows whether a run ever arrived, so a run that the last list lacks is looked up in a new list.
     if (found === undefined || found.pods.length === 0) found = (await this.#list(0, signal)).runs.get(jobName)
     const pod = found?.pods[0]
     if (pod === undefined || !pod.hasStarted) return null
@@ -421,7 +421,7 @@ export class KubernetesClient implements NodeClient {
       if (createdAt !== null && this.#options.clock.nowMs() - Date.parse(createdAt) < 1_500) continue
       const fieldSelector = `involvedObject.kind=Job,involvedObject.name=${jobName},type=Warning`
       const answer = await this.#api.ask({ path: `${this.#core}events`, query: { fieldSelector, limit: '50' } }, signal)
-      // Runs do not need the right to read events.
+      // Runs work without the right to read events.
       this.#events.set(jobName, { text: answer.status < 300 ? newestEvent(answer) : null, atMs: nowMs })
     }
   }
@@ -466,7 +466,8 @@ export class KubernetesClient implements NodeClient {
   }
 
   /**
-   * Removes only our finalizer: Kubernetes has its own. A concurrent change fails the `test`; the next list retries.
+   * Removes only our finalizer: Kubernetes has its own. A concurrent change makes the `test` fail; the next list
+   * retries.
    */
   async #removeFinalizer({ name, finalizers }: RunPod, signal?: AbortSignal): Promise<void> {
     const at = finalizers.indexOf(FINALIZER)

@@ -3,7 +3,7 @@ import { type NodeClient, NodeError, type ScheduleRequest } from '../node-client
 import { KUBERNETES_TRAITS } from '../node-traits.ts'
 import { KubernetesClient, type KubernetesClientOptions } from './kubernetes-client.ts'
 
-/** Opens a cluster. If its CA file cannot be read, the cluster is contacted as soon as it can. */
+/** Opens a cluster. If its CA file cannot be read yet, the cluster is contacted once it can be. */
 export async function openCluster(options: KubernetesClientOptions): Promise<NodeClient> {
   try {
     return await KubernetesClient.open(options)

@@ -6,7 +6,7 @@ import type { KubernetesApi } from './api.ts'
 import type { Connection } from '../scrapyd/connection.ts'
 
 export interface LoggedPod {
-  /** The copy's file has this name. */
+  /** Also the name of the copy's file. */
   jobName: string
   pod: string
   uid: string
@@ -38,7 +38,7 @@ interface Copy {
 const FOLLOWED_MAX = 200
 /** A log that was not read for this long gives up its stream when streams run short. */
 const UNREAD_MS = 30_000
-/** A dead connection looks like a run without news, so streams are opened again after this time. */
+/** A dead connection looks like a run that logs nothing, so streams are reopened after this time. */
 const SILENT_MS = 120_000
 const FETCH_LIMIT_MS = 10 * 60_000
 const QUEUED_MAX_BYTES = 16_000_000
@@ -62,7 +62,7 @@ export class PodLogs {
 
   constructor(options: {
     api: KubernetesApi
-    /** Streams must not use up the connections of other requests. */
+    /** Opens a separate connection: streams must not use up the connections of other requests. */
     openConnection: () => { api: KubernetesApi; connection: Pick<Connection, 'close'> }
     /** Used only by this object, which removes it. */
     directory: string
@@ -100,7 +100,7 @@ export class PodLogs {
     return { offset: offset < 0 ? from : offset, sizeBytes: copy.sizeBytes, bytes, fileId: copy.uid }
   }
 
-  /** The run is gone from the cluster. */
+  /** Removes the copy of a run that is gone from the cluster. */
   async forget(jobName: string): Promise<void> {
     const copy = this.#copies.get(jobName)
     if (copy === undefined) return
@@ -161,7 +161,7 @@ export class PodLogs {
     const { api, connection } = this.#openConnection()
     const signal = AbortSignal.any([stop.signal, this.#closing.signal])
     const stream = this.#stream(api, logged, copy, { follow: 'true' }, 24 * 60 * 60_000, signal)
-    // Whatever ended the stream: the next read opens another, or fetches what is missing.
+    // Errors are ignored: the next read opens another stream or fetches what is missing.
     const done = stream
       .catch(() => {})
       .then(async () => {
@@ -190,7 +190,7 @@ export class PodLogs {
       const end = await this.#stream(this.#api, logged, copy, {}, FETCH_LIMIT_MS, this.#closing.signal)
       await copy.writing
       if (end === 'all') break
-      // The disk was slower than the network.
+      // Waits because the disk is slower than the network.
       await sleep(this.#clock, 100)
     }
     copy.isComplete = true
@@ -244,7 +244,7 @@ export class PodLogs {
     }
     try {
       const head = await api.send(request, ({ status }) => (status === 200 ? receiveLog : receiveProblem), signal)
-      // The container has not been started, or its node has thrown the log away.
+      // The container has not been started, or its node has discarded the log.
       if (head.status !== 200 && head.status !== 400 && head.status !== 404) {
         throw api.errorOf({ status: head.status, head, value: parsed(problem) }, request)
       }
@@ -269,7 +269,7 @@ export class PodLogs {
       copy.sizeBytes += bytes.length
       copy.queuedBytes -= bytes.length
     })
-    // Those who wait for the writes get the error. The copy is dropped.
+    // Callers that wait for the writes get the error; here, the copy is only dropped.
     copy.writing.catch(() => this.#copies.delete(copy.jobName))
   }
 }

@@ -89,9 +89,10 @@ interface LocalNodeParts extends Pick<LocalNodeOptions, 'resourcesDirectory' | '
 
 /**
  * The node inside the engine: its spiders are child processes that outlive the engine. After a restart, even after kill
- * -9, `open` finds them by their run directories: running, ended, or accepted and not started, which it starts. A jobid
- * is accepted once while its run is remembered (the newest 1,000 ended runs). In a snapshot, an `exit` with neither
- * code nor signal means that nobody saw the run end: the machine went down, or its supervisor was killed.
+ * -9, `open` finds them by their run directories: running, ended, or accepted but not started; it starts the latter. A
+ * jobid is accepted once while its run is remembered (the newest 1,000 ended runs). In a snapshot, an `exit` with
+ * neither code nor signal means that the end of the run was not observed: the machine went down, or its supervisor was
+ * killed.
  */
 export class LocalNode implements NodeClient {
   readonly traits = LOCAL_TRAITS
@@ -133,7 +134,7 @@ export class LocalNode implements NodeClient {
       clock
     })
     const events = new EventEmitter<LocalNodeEvents>()
-    // The parts call back before all of them exist.
+    // The parts may call back before all of them exist.
     let known: LocalEnvironments | null = null
     let runs: RunList | null = null
     const onPythons = () => void events.emit('pythons')
@@ -272,7 +273,7 @@ export class LocalNode implements NodeClient {
     try {
       isAccepted = await runs.accept({ ...request, acceptedAtMs: clock.nowMs() }, source)
     } catch (error) {
-      // The next snapshot shows what was written.
+      // The next snapshot shows whether the run was written.
       const message = `The local node could not write the run to the data directory: ${(error as Error).message}`
       throw new NodeError('reset', message, { delivered: 'unknown', cause: error })
     }

@@ -45,7 +45,7 @@ export interface LocalLayout {
   /** In the data directory. */
   own: string
   eggs: string
-  /** null: not shown. Logs are still written, because outcomes are judged from them. */
+  /** null: not shown. Logs are still written, because outcomes are derived from them. */
   logs: string | null
   /** null: items are not written, or not to a path. */
   items: string | null
@@ -207,7 +207,7 @@ async function applyConfiguredSlots(store: SettingStore, slots: number | undefin
 
 const OF_DESKTOP = 'This computer'
 
-/** A service is mostly used from another computer, which "This computer" would seem to mean. */
+/** A service is mostly used from another computer, and "This computer" would seem to mean that one. */
 export function localNodeName(stored: string | undefined, host: LocalNodeSettings['host']): string {
   if (host === 'desktop') return stored ?? OF_DESKTOP
   return stored === undefined || stored === OF_DESKTOP ? 'Local node' : stored

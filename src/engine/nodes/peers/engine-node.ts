@@ -126,7 +126,7 @@ export class EngineNode implements NodeClient {
     const input = { slots: slots(), pythonsTag, ...(pythonsTag !== this.#sentTag && { pythons }) }
     const askedAtMs = clock.nowMs()
     const { output, head } = await this.#ask('status', input, STATUS_MS, signal)
-    // After a restart, the next request sends them again.
+    // If the node restarts, the next request sends the Pythons again.
     this.#sentTag = output.hasPythons ? pythonsTag : ''
     this.#sent = new Map(output.hasPythons ? pythons : [])
     this.#notReady = { ...output.notReady, projects: new Map(output.notReady.projects) }

@@ -7,7 +7,7 @@ import type { Logger } from '../../runtime/logger.ts'
 
 /** A new engine becomes a node within this time. */
 const LOOK_EVERY_MS = 2_000
-/** Longer than a killed process still seems to live. */
+/** Longer than a killed process still seems alive. */
 const NAMESAKES_FOR_MS = 30_000
 
 export interface EnginePlace {
@@ -63,7 +63,7 @@ export class EngineNodes {
         this.#parts.engines.list(),
         this.#parts.engines.certificates()
       ])
-      // A killed process still seems to live for some seconds, so the newest engine of a name counts.
+      // A killed process still seems alive for some seconds, so the newest engine with a name counts.
       const living = engines.filter(({ state }) => state !== 'silent')
       const newest = new Map(living.map((one) => [one.name, one]))
       this.#noteShared(living)

@@ -170,7 +170,7 @@ export class HostedNode implements HostedAnswers {
     return {}
   }
 
-  /** Resolves when the number of changes differs from `changes`, after a while, or with `signal`. */
+  /** Resolves when the number of changes differs from `changes`, after a while, or when `signal` is aborted. */
   async news({ changes }: HostedInput<'news'>, signal: AbortSignal): Promise<HostedOutput<'news'>> {
     if (changes !== this.#changes) return { changes: this.#changes }
     const { promise, resolve } = Promise.withResolvers<void>()
@@ -244,7 +244,7 @@ interface Orders {
   slots: number | null
   pythons: ReadonlyMap<ProjectName, ProjectPython>
   pythonsTag: string
-  /** Ended runs that nobody needs any more. */
+  /** Ended runs that are no longer needed. */
   released: ReadonlySet<string>
 }
 
@@ -309,7 +309,7 @@ export async function lockHosted(directory: string, clock: Clock): Promise<() =>
       if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error
     }
     const holder = await readHolder(path)
-    // The pid may be ours in another container or after a reboot: start times differ then.
+    // After a reboot or in another container, this process may have the recorded pid; the start times differ then.
     if (holder === null || !(await isAlive(holder))) await rm(path, { force: true })
     else if (clock.monotonicMs() >= untilMs) throw inUse(directory, holder.pid)
     else await sleep(clock, PAUSE_MS)

@@ -85,7 +85,7 @@ export const ProjectPythons = z.array(z.tuple([Project, ProjectPython])).max(2_0
 export type ProjectPythons = z.infer<typeof ProjectPythons>
 
 export const HOSTED_OPERATIONS = {
-  /** `slots`: set by the operator; null: its own. `pythons`: absent if it has those of `pythonsTag`. */
+  /** `slots`: set by the operator; null: its own. `pythons`: absent if the node already has those of `pythonsTag`. */
   status: {
     input: z.object({ slots: Count.max(10_000).nullable(), pythonsTag: Name, pythons: ProjectPythons.optional() }),
     output: z.object({
@@ -124,7 +124,7 @@ export const HOSTED_OPERATIONS = {
     }),
     output: z.object({ wasState: z.enum(['pending', 'running']).nullable() })
   },
-  /** All ended runs that nobody needs any more, each time. */
+  /** All ended runs that are no longer needed, each time. */
   release: { input: z.object({ jobids: z.array(Name).max(RUNS_MAX) }), output: Nothing },
   /** Answered when the number of changes differs from `changes`, or after a while. */
   news: { input: z.object({ changes: Count }), output: z.object({ changes: Count }) },
@@ -138,7 +138,7 @@ export const OPERATION_NAMES = Object.keys(HOSTED_OPERATIONS) as HostedOperation
 export type HostedInput<Name extends HostedOperation> = z.infer<(typeof HOSTED_OPERATIONS)[Name]['input']>
 export type HostedOutput<Name extends HostedOperation> = z.infer<(typeof HOSTED_OPERATIONS)[Name]['output']>
 
-/** `signal`: nobody awaits the response any more. Reject with NodeErrors. */
+/** `signal`: aborted once the response is no longer awaited. Reject with NodeErrors. */
 export type HostedAnswers = {
   [Name in HostedOperation]: (input: HostedInput<Name>, signal: AbortSignal) => Promise<HostedOutput<Name>>
 }

@@ -56,7 +56,7 @@ export class Mailbox {
     this.#commands = first === -1 ? [] : this.#commands.slice(first)
   }
 
-  /** Removes commands whose results nobody awaits any more. The node may have them already. */
+  /** Removes commands whose results are no longer awaited. The node may already have them. */
   drop(isUnneeded: (command: NumberedCommand) => boolean): void {
     this.#commands = this.#commands.filter(({ command }) => !isUnneeded(command))
   }

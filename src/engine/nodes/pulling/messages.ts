@@ -39,7 +39,7 @@ export const OpenMessage = z.object({
 })
 export type OpenMessage = z.infer<typeof OpenMessage>
 
-/** The bounds of a Date: everyone sees what is computed from it. */
+/** The bounds of a Date, because times that are computed from it are displayed. */
 const Status = z.object({ pending: Count, running: Count, timeMs: z.number().min(0).max(8.64e15) })
 export type PulledStatus = z.infer<typeof Status>
 
@@ -93,5 +93,5 @@ export const DataMessage = Stamp.extend({
 
 /** More than the package sends at once (FILE_BYTES_MAX in client.py). */
 export const DATA_BYTES_MAX = 1024 * 1024
-/** Room for the lists of a node with the most unacknowledged ends. */
+/** Room for the lists of a node with the maximum number of unacknowledged ends. */
 export const MESSAGE_BYTES_MAX = 8 * 1024 * 1024

@@ -439,7 +439,7 @@ export class PullingNode implements NodeClient {
     return { cancel: () => timer.cancel() }
   }
 
-  /** The node may forget ends that we have recorded: seen in two listings, and no attempt is live any more. */
+  /** The node may forget ends that we have recorded: two listings contained them, and no attempt is live any more. */
   #acknowledge(session: Session, finished: ListedRun[]): void {
     const over = finished.filter((run) => !run.isAcked && this.#options.belief.stateOf(run) === null)
     const runs = over.filter((run) => this.#overOnce.has(keyOf(run)))
@@ -515,7 +515,7 @@ export class PullingNode implements NodeClient {
   #push(session: Session, command: Command): number {
     const n = session.mailbox.push(command)
     session.held?.answer(session.mailbox.next())
-    // No package of ours asks without ever confirming.
+    // Our own package always confirms commands, so this is not our package.
     if (session.mailbox.size > UNCONFIRMED_MAX && this.#session === session) this.disconnect()
     return n
   }
@@ -525,7 +525,7 @@ export class PullingNode implements NodeClient {
     session.heardAtMs = this.#options.clock.monotonicMs()
   }
 
-  /** Rejects what waits for responses of a session that is over. Offers stay for the next session. */
+  /** Rejects the requests that wait for responses in a session that has ended. Offers stay for the next session. */
   #leave(error: NodeError): void {
     this.#session?.held?.answer([])
     const waiting = [...this.#answers.values(), ...this.#listings]

@@ -138,5 +138,5 @@ export class SeenJobs {
   }
 }
 
-/** Times become evidence, which people read as the node wrote it. */
+/** Times are shown to operators as evidence, so invisible characters are made visible. */
 const shownTime = (text: string | null): string | null => (text === null ? null : showUnseen(text))

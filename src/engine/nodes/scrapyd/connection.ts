@@ -20,7 +20,7 @@ export interface NodeRequest {
   body?: string | Readable
   /** For the whole exchange. */
   timeoutMs: number
-  /** Gets the response's head. The function that it returns gets each piece of the body. */
+  /** Called with the response's head. Returns the function that is called with each piece of the body. */
   receive: (head: AnswerHead) => (piece: Buffer) => 'more' | 'enough' | 'too_large'
 }
 

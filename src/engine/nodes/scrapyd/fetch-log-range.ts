@@ -18,7 +18,7 @@ export async function fetchLogRange(
 ): Promise<LogRange | null> {
   if (wanted.offset >= 0) return readFrom(wanted.offset)
   // Twisted answers `bytes=-N` with status 500 if the file has fewer than N bytes, so the size must be known first.
-  // Reading the start shows it. Most logs are shorter than the requested tail, so this is all of it.
+  // Reading the start shows the size. Most logs are shorter than the requested tail, so this is the whole log.
   const probeBytes = Math.min(-wanted.offset, wanted.limitBytes, PROBE_MAX_BYTES)
   const tail = createByteWindow(wanted)
   const head = await ask(`bytes=0-${probeBytes - 1}`, (answer) => (piece) => {

@@ -73,7 +73,7 @@ export function isLoopbackUrl(url: string): boolean {
   return host === 'localhost' || host.endsWith('.localhost') || listed(LOOPBACK_ADDRESSES, host)
 }
 
-/** What credentials belong to: host and port, and the SSH host in front. */
+/** The part of an address that credentials belong to: host and port, and the SSH host before them. */
 export function originOf(url: string): string | null {
   const { ssh, inner } = splitAddress(url)
   const origin = URL.parse(inner)?.origin ?? null

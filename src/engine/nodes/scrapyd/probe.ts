@@ -10,7 +10,7 @@ import { isLoopbackUrl, parseNodeUrl } from './node-url.ts'
 import { parseProxyUrl, refuseProxyOverSsh } from './proxy.ts'
 import { type ClientLimits, createScrapydClient } from './scrapyd-client.ts'
 
-/** What the address itself shows. The fleet adds the rest. */
+/** What probing the address reveals. The fleet adds the rest. */
 export type ProbedNode = Omit<ProbeResult, 'duplicateOf' | 'keepsPassword'>
 
 export function unreachedNode(url: string, warnings: string[]): ProbedNode {
@@ -96,7 +96,7 @@ export async function probeNode(options: {
   return result
 }
 
-/** A first SSH login may take longer than a request may. The following request reports its result. */
+/** Waits for the first SSH login, which may take longer than a request. The following request reports its result. */
 async function connected(
   tunnel: TunnelUse | undefined,
   { clock, signal }: { clock: Clock; signal: AbortSignal | undefined }

@@ -15,7 +15,7 @@ export function createRequestChecks(connection: Connection) {
     return new NodeError('refused', message, { delivered: 'no', refusal: 'unrunnable' })
   }
 
-  /** Scrapyd takes an empty name, `.` or a path for another directory: delproject would then delete every egg. */
+  /** Scrapyd treats an empty name, `.` or a path as another directory: delproject would then delete every egg. */
   function checkName(noun: string, value: string): void {
     const problem = problemOfFolderName(value)
     if (problem !== null) throw refuse(`${JSON.stringify(value.slice(0, 100))} is not a valid ${noun} name.`)

@@ -48,7 +48,7 @@ export async function sendEgg(
   }
 }
 
-/** null: the node did not say. */
+/** null: the node gave no answer. */
 async function hasVersion(
   { client }: EggUploadParts,
   project: ProjectName,

@@ -34,7 +34,7 @@ export interface Transport {
   pathPrefix: string
   /** Extra headers for a forwarding proxy. */
   headers: Record<string, string>
-  /** What is connected to first, for messages. */
+  /** The host that is connected to first, for messages. */
   firstHop: string
   /** The first request connects. */
   createClient(): Client
@@ -51,7 +51,7 @@ const HINT_MS = 1_000
 /** Shared by all plain connections: each connector holds a TLS session cache, and there may be thousands of nodes. */
 const connectPlainly = buildConnector({ timeout: CONNECT_TIMEOUT_MS, lookup: lookupAllowed, allowH2: false })
 
-/** `base`: the address without what leads to it. `through`: a proxy, an SSH tunnel, or nothing. */
+/** `base`: the node's address, without the proxy or SSH host. `through`: a proxy, an SSH tunnel, or nothing. */
 export function createTransport(
   base: URL,
   through: string | TunnelUse | null,

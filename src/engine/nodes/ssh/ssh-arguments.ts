@@ -1,12 +1,13 @@
 import type { SshHost } from '../../../shared/ssh-address.ts'
 
-// A connection that answers nothing ends after three of these.
+// A connection without a response ends after three of these intervals.
 const ALIVE_INTERVAL_SECONDS = 5
 const CONNECT_TIMEOUT_SECONDS = 15
 
 /**
- * These hold whatever ~/.ssh/config says for the host: ssh never prompts (no user would answer), checks host keys,
- * forwards and runs nothing else, and reports errors. The rest is the user's: keys, agents, jump hosts, known_hosts.
+ * These options override ~/.ssh/config: ssh never prompts (no user would answer), checks host keys, forwards and runs
+ * nothing else, and reports errors. Everything else comes from the user's configuration: keys, agents, jump hosts,
+ * known_hosts.
  */
 const OPTIONS = [
   'BatchMode=yes',

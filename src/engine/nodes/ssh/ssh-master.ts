@@ -80,7 +80,7 @@ async function masterOf(
     channels.close(new Error(problem.text))
     return problem
   })
-  // Without its socket it is of no use.
+  // Without the socket, ssh is useless.
   socket.once('close', () => void child.stop())
   try {
     await channels.ready
@@ -116,7 +116,7 @@ function connectTo(path: string): Promise<Socket | null> {
   return new Promise((resolve) => {
     const socket = connect(path)
     socket.once('connect', () => resolve(socket))
-    // It has ended since. Its stderr says why.
+    // ssh has ended in the meantime; its stderr contains the reason.
     socket.once('error', () => resolve(null))
   })
 }

@@ -21,7 +21,7 @@ const KILL_AFTER_MS = 2_000
 
 /**
  * Runs ssh in its own process group, which ends when our end of the pipe on fd 3 closes: with `stop`, and with this
- * process, however it ends. dash, bash and zsh agree on all of it.
+ * process, however it ends. dash, bash and zsh all run this in the same way.
  */
 const GROUP = `exec 3<&0 </dev/null
 "$@" 3<&- &

@@ -141,7 +141,7 @@ class Channel extends Duplex {
   #peerId: number | null = null
   #peerWindowBytes = 0
   #peerPacketBytes = 0
-  /** Received, but the window was not extended for it yet. */
+  /** Received bytes for which the window was not extended yet. */
   #unacknowledgedBytes = 0
   #waiting: { bytes: Buffer; done: (error?: Error | null) => void } | null = null
   #closeSent = false
@@ -152,7 +152,7 @@ class Channel extends Duplex {
     super({ allowHalfOpen: false, readableHighWaterMark: 65_536, writableHighWaterMark: 65_536 })
     this.#wire = wire
     this.#opening.promise.catch(() => {})
-    // Users add error listeners of their own, but not immediately.
+    // Callers add their own error listeners, but not immediately.
     this.on('error', () => {})
   }
 
@@ -220,7 +220,7 @@ class Channel extends Duplex {
     this.destroy(error)
   }
 
-  // undici calls these to keep the process alive while a socket is in use. The tunnel's process decides that here.
+  // undici calls these to keep the process alive while a socket is in use. Here, the tunnel's process does that.
   ref(): this {
     return this
   }

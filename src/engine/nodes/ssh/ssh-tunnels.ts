@@ -15,7 +15,7 @@ export type TunnelUse = Pick<Tunnel, 'open' | 'status' | 'watch' | 'whyWaiting' 
 /** Each is a process and a login: 200 nodes behind 20 hosts log in twenty times. */
 const CONNECTING_AT_ONCE = 16
 const HOSTS_MAX = 500
-/** So that a probe and the node that is added after it share a connection. */
+/** How long an unused connection is kept, so that a probe and the node that is added after it share one. */
 const KEPT_MS = 15_000
 
 /** The connections to SSH hosts, one per user, host and port. */

@@ -7,7 +7,7 @@ import { READY_WITHIN_MS, SshFailed, type SshMaster, type StartMaster } from './
 import { problemOf } from './ssh-problem.ts'
 import { type SshProcess, startAlone } from './ssh-process.ts'
 
-/** Each is a login. */
+/** Each connection is a login. */
 const CONNECTIONS_MAX = 64
 const LOOK_EVERY_MS = 40
 
@@ -43,7 +43,7 @@ export const startUnshared: StartMaster = async ({ program, host, clock, signal 
     child.stdout!.pause()
     if (await hasLogged(process, /open confirm rwindow/, { clock, signal: aborted })) {
       const stream = Duplex.from({ readable: child.stdout as Readable, writable: child.stdin! })
-      // Users add error listeners of their own, but not immediately.
+      // Callers add their own error listeners, but not immediately.
       stream.on('error', () => {})
       stream.once('close', () => void process.stop())
       return stream

@@ -75,7 +75,7 @@ export class Tunnel {
 
   /** A TCP connection from the SSH host. Rejects with TunnelDown, ChannelRefused, or the reason of `signal`. */
   async open(host: string, port: number, signal: AbortSignal): Promise<Duplex> {
-    // Timers stop while a computer sleeps: the first request after that need not wait for one.
+    // Timers stop while a computer sleeps: the first request after that need not wait for the retry timer.
     if (this.#state.name === 'down' && this.#parts.clock.nowMs() >= this.#state.retryAtMs) this.#connect()
     await this.settled(signal)
     if (this.#state.name === 'up') return this.#state.master.channels.open(host, port, signal)

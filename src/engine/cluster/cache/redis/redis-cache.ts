@@ -32,7 +32,7 @@ export interface RedisCacheOptions {
   timeThere?: () => number
 }
 
-/** Loads the client, and does not wait for the connection. */
+/** Loads the client library, but does not wait for the connection. */
 export async function openRedisCache(options: RedisCacheOptions): Promise<RedisCache> {
   const { Redis: Client } = await import('ioredis')
   return new RedisCache((settings) => new Client({ ...settings, scripts: SCRIPTS }), options)
@@ -45,7 +45,7 @@ export class RedisCache implements SharedCache {
   /** Keeps the keys of one namespace in the same slot of a cluster. */
   readonly #prefix: string
   #fingerprint: string | null = null
-  /** Never stored in the cache: only engines that know the credentials can mark a session or a link. */
+  /** Never stored in the cache, so that only engines that know the credentials can mark a session or a link. */
   #markKey: Uint8Array = new Uint8Array()
   #hasAdoptedCredentials = false
   #identity: string | null = null
@@ -138,7 +138,7 @@ export class RedisCache implements SharedCache {
   async readAnswer(key: string): Promise<CachedAnswer | undefined | null> {
     const { answers } = this.#options
     const most = longestEntry(answers)
-    // One more byte than allowed shows that the entry is too large to be ours.
+    // Reads one byte more than allowed: an entry that long is too large to be ours.
     const entry = await this.#link.ask((client) => client.getrangeBuffer(this.#answer(key), 0, most))
     if (entry === null) return null
     if (entry.length === 0 || entry.length > most) return undefined
@@ -170,7 +170,7 @@ export class RedisCache implements SharedCache {
       this.#hasAdoptedCredentials = true
     }
     this.#identity = await origin.readIdentity()
-    // Read this before the database: if the database's position is still lower, it was restored.
+    // Read before the database's position: if that is still lower, the database was restored from a backup.
     const newest = Number((await client.get(this.#newest)) ?? -1)
     if (newest > (await origin.position())) this.#identity = await origin.renewIdentity()
   }
@@ -187,12 +187,12 @@ export class RedisCache implements SharedCache {
     return [this.#prefix, ...parts].join(':')
   }
 
-  /** The key of a token in the cache. Keyed, because a writer to the cache could store the hash of his own token. */
+  /** A token's name in the cache. Keyed, or anyone who can write to the cache could add the hash of their own token. */
   #mark(hash: string): string {
     return createHmac('sha256', this.#markKey).update(hash).digest('hex')
   }
 
-  /** Separate per credentials: an engine with old ones must not create links that the others accept. */
+  /** One set per credentials: an engine with old credentials must not create links that other engines accept. */
   get #links(): string {
     return this.#key('links', (this.#fingerprint ?? '').slice(0, 16))
   }
@@ -236,12 +236,12 @@ function derivedFrom({ username, password }: RedisCacheOptions['credentials'], n
 const deflate = promisify(deflateRaw)
 const inflate = promisify(inflateRaw)
 
-/** A byte for the format, the position in the change log, the length of the body before compression. */
+/** One byte for the format, then the position in the change log and the uncompressed length of the body. */
 const HEAD_BYTES = 13
 const PLAIN = 1
 const DEFLATED = 2
 
-/** The maximum: compression that gains nothing is not used. */
+/** The longest possible entry, because compression that gains nothing is not used. */
 const longestEntry = ({ maxBytes }: Pick<AnswerLimits, 'maxBytes'>): number => HEAD_BYTES + maxBytes
 
 /** null: too large to be kept. Long bodies are compressed in a thread, as fast as possible. */

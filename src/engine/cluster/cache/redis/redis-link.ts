@@ -111,7 +111,7 @@ export class RedisLink {
     this.#client.disconnect()
   }
 
-  /** An unanswered probe is conclusive. */
+  /** Sends one call. A probe without a response opens the breaker at once. */
   async #send<T>(send: (client: Redis) => Promise<T>, { isProbe }: { isProbe: boolean }): Promise<T | null> {
     const { clock } = this.#options
     const beganAtMs = clock.monotonicMs()
@@ -177,7 +177,7 @@ export class RedisLink {
     // A write, because a full server or a replica refuses only writes.
     const key = `{${this.#options.address.namespace}}:alive`
     await this.#send((client) => client.set(key, '1', 'PX', ALIVE_MS), { isProbe: true })
-    // Calls on this connection are lost anyway, and a dead connection can go unnoticed for minutes.
+    // Reconnects: calls on this connection are lost anyway, and a dead connection can go unnoticed for minutes.
     if (before && this.#breaker.isOpen && !this.#isStopped) this.#client.disconnect(true)
   }
 
@@ -213,14 +213,14 @@ export class RedisLink {
     this.#warned = text
   }
 
-  /** null: the cache works. Logs only changes between the two, not new reasons. */
+  /** `reason` null: the cache works. Logs only when it starts or stops working, not each new reason. */
   #report(reason: string | null): void {
     const { isUp, reason: before, name, sinceMs } = this.#state
     const isUpNow = reason === null
     if (this.#isStopped || (isUpNow && isUp)) return
     const { logger, clock } = this.#options
     if (!isUpNow && !isUp && before !== null) {
-      // Why a connection could not be opened matters more than that one was closed.
+      // The reason why a connection could not be opened stays: it matters more than that one was closed.
       if (reason !== CLOSED) this.#state = { name, isUp, reason, sinceMs }
       return
     }
@@ -240,7 +240,7 @@ function allowHidden(error: unknown): string {
   throw error
 }
 
-/** Without parts of commands, which messages of the client or server may quote. */
+/** Describes the error without parts of commands, which the client's or server's messages may quote. */
 function describe(error: unknown): string {
   const { message, code, errors } = error as NodeJS.ErrnoException & { errors?: NodeJS.ErrnoException[] }
   const network = code ?? errors?.[0]?.code
@@ -269,7 +269,7 @@ function describe(error: unknown): string {
 export interface Breaker {
   isOpen: boolean
   failuresInARow: number
-  /** How long it stays open now, or the next time. */
+  /** How long it stays open, now or the next time it opens. */
   holdMs: number
   closedAtMs: number
 }
@@ -293,7 +293,7 @@ export function afterSuccess(breaker: Breaker, nowMs: number): Breaker {
 /** `isCertain`: the connection is lost, or a probe failed. */
 export function afterFailure(breaker: Breaker, { isCertain }: { isCertain: boolean }): Breaker {
   if (breaker.isOpen) {
-    // Calls in progress when it opened may fail without effect. A failed probe counts.
+    // Failures of calls that were in progress when it opened are ignored. A failed probe counts.
     return isCertain ? { ...breaker, holdMs: Math.min(breaker.holdMs * 2, LONGEST_HOLD_MS) } : breaker
   }
   const failuresInARow = breaker.failuresInARow + 1
@@ -307,7 +307,7 @@ interface ServerCheck {
   warnings: string[]
 }
 
-/** Has ZMSCORE, and scripts that may read the time before they write. */
+/** Has ZMSCORE, and lets scripts write after they read the time. */
 const OLDEST_VERSION = [6, 2]
 
 /** Reads the response to INFO. Some providers hide fields. Pure. */

@@ -1,8 +1,8 @@
 import { MAX_DEBT_SECONDS } from '../token-bucket.ts'
 
 /**
- * Scripts that run atomically in the cache. Times are the cache's own, so that the clocks of engines do not matter;
- * only tests pass theirs. Numbers are passed as text: Redis cuts off their fractions.
+ * Scripts that run atomically in the cache. They use the cache's clock, so that the engines' clocks do not matter; only
+ * tests pass a time. Numbers are passed as text, because Redis cuts off their fractions.
  */
 
 const NOW = `
@@ -13,7 +13,7 @@ local function now(given)
 end
 `
 
-/** takeFrom (token-bucket.ts). KEYS: bucket. ARGV: burst, perSecond, cost, now. */
+/** The same rule as takeFrom (token-bucket.ts). KEYS: bucket. ARGV: burst, perSecond, cost, now. */
 const TAKE = `${NOW}
 local burst, perSecond, cost = tonumber(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[3])
 local at = now(ARGV[4])
@@ -59,7 +59,7 @@ if expiry and tonumber(expiry) > now(ARGV[2]) then return 1 end
 return 0
 `
 
-/** The same, once. */
+/** Like HAS_LINK, but removes the hash: a link works once. */
 const TAKE_LINK = `${NOW}
 local expiry = redis.call('ZSCORE', KEYS[1], ARGV[1])
 redis.call('ZREM', KEYS[1], ARGV[1])
@@ -69,7 +69,7 @@ return 0
 
 /**
  * Sessions belong to a user name and password, whose fingerprint is kept beside them: an engine with other credentials
- * neither sees nor ends them. If there is no fingerprint (a cache that lost its data), the first session sets it.
+ * neither sees nor ends them. If the fingerprint is missing because the cache lost its data, the first session sets it.
  */
 const OURS = (fingerprint: string) => `
 local kept = redis.call('GET', KEYS[2])
@@ -119,8 +119,8 @@ return 1
 `
 
 /**
- * Also records the newest position of all answers, which shows when a restored database is behind. It outlives them
- * all. KEYS: answer, newest. ARGV: entry, position, ms that the answer is kept.
+ * Also records the newest position of all answers, which reveals that a database was restored to an earlier state. This
+ * record outlives all answers. KEYS: answer, newest. ARGV: entry, position, ms that the answer is kept.
  */
 const WRITE_ANSWER = `
 redis.call('SET', KEYS[1], ARGV[1], 'PX', ARGV[3])
@@ -130,7 +130,7 @@ redis.call('SET', KEYS[2], string.format('%.0f', newest), 'PX', ARGV[3] * 2 + 60
 return 1
 `
 
-/** By the name of the client's method. */
+/** The keys are the names of the client's methods. */
 export const SCRIPTS = {
   take: { lua: TAKE, numberOfKeys: 1 },
   countFailure: { lua: COUNT_FAILURE, numberOfKeys: 1 },

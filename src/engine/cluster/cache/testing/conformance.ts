@@ -7,7 +7,7 @@ export interface CacheUnderTest {
   cache: SharedCache
   /** Another engine on the same data. */
   other: SharedCache
-  /** Its time, in ms. */
+  /** Moves its clock forward. */
   advanceBy(durationMs: number): void
   remove(): Promise<void> | void
 }
@@ -62,7 +62,7 @@ export function describeCache(
           let bucket: Bucket | null = null
           let nowMs = 0
           for (const { afterMs, cost } of all) {
-            // Rounded as the clock of a test: both must compute with the same times.
+            // Rounded like a test's clock, because both must compute with the same times.
             const stepMs = Math.round(afterMs)
             it.advanceBy(stepMs)
             nowMs += stepMs
@@ -165,7 +165,7 @@ export function describeCache(
   })
 }
 
-/** Bytes that no compression shortens. */
+/** Bytes that cannot be compressed. */
 export function noise(length: number): Buffer {
   const bytes = Buffer.alloc(length)
   let state = 12_345

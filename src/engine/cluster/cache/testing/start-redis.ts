@@ -7,7 +7,7 @@ import { systemClock } from '../../../runtime/clock.ts'
 import { freePort, ServerProcess } from '../../../testing/server-process.ts'
 import { until } from '../../../testing/until.ts'
 
-/** Why no server can be started here; null: one can. */
+/** The reason why no server can be started here. null: one can. */
 export const whyNoRedis = (): string | null =>
   readTestEnvironment().redis?.program == null ? 'the test environment has no Redis' : null
 
@@ -17,7 +17,7 @@ export interface RedisServer {
   /** As if its machine had failed: its data is lost. */
   kill(): Promise<void>
   start(): Promise<void>
-  /** It keeps its connections open and answers nothing. */
+  /** Keeps its connections open but answers nothing. */
   pause(): void
   resume(): void
   stop(): Promise<void>

@@ -37,8 +37,8 @@ const LATE_MS = 900
 const STEP_MS = 3_600_000
 
 /**
- * Several elections on one database, through all these disturbances and some time after them. Resolves with the first
- * problem; null: two engines were never certain to lead at once, and one led whenever one could.
+ * Runs several elections on one database through all these disturbances and for some time after them. Resolves with the
+ * first problem. null: two engines were never certain to lead at once, and one led whenever one could.
  */
 export async function liveThrough(
   disturbances: readonly Disturbance[],
@@ -156,7 +156,7 @@ class World {
   #replace(engine: SimulatedEngine, afterMs: number): void {
     this.at(afterMs, () => {
       const index = this.#engines.indexOf(engine)
-      // It was replaced already.
+      // It has already been replaced.
       if (index === -1) return
       engine.die()
       this.startEngine(index)
@@ -183,7 +183,7 @@ class SimulatedEngine {
   readonly election: Election
   readonly client: FakeLeaseClient
   readonly #world: World
-  /** What happens when it resumes. */
+  /** Callbacks that became due while it was stalled. They run when it resumes. */
   #due: (() => void)[] = []
 
   constructor(world: World, Implementation: typeof Election, id: string) {

@@ -1,6 +1,6 @@
 import type { LeaseTable, SeenLease } from '../../../storage/lease-table.ts'
 
-/** What the server has of one connection. */
+/** The server's side of one connection. */
 export interface Session {
   isOpen: boolean
 }
@@ -35,7 +35,6 @@ export class FakeDatabase {
     return { epoch, holder: String(holder), renewal: String(renewal) }
   }
 
-  /** The session that has the lock. */
   get lockedBy(): Session | null {
     return this.#lockedBy
   }

@@ -5,20 +5,20 @@ import type { FakeDatabase, Session } from './fake-database.ts'
 const CONNECT_MS = 5_000
 const REFUSED_MS = 40
 
-/** Where an engine and its connection are. */
+/** The environment of an engine and its connection. */
 interface Surroundings {
   database: FakeDatabase
   isDatabaseUp: () => boolean
-  /** In the engine's process: delayed while it is stalled, never after its death. */
+  /** Runs in the engine's process: delayed while it is stalled, and never after its death. */
   run: (callback: () => void) => void
   after: (delayMs: number, callback: () => void) => void
-  /** A request or an answer. */
+  /** How long a request or a response takes. */
   onItsWayMs: () => number
 }
 
 interface Connection {
   session: Session
-  /** Of the client. */
+  /** The client has closed it. */
   isClosed: boolean
   /** Messages in flight while the network is cut. */
   held: (() => void)[]

@@ -16,12 +16,12 @@ interface FakeObject {
   status?: Record<string, unknown>
 }
 
-/** What the API server answers next, instead of what is asked: a status, or nothing after having acted. */
+/** What the API server answers next instead of the real response: a status, or nothing although it has acted. */
 export type Fault = { on: RegExp; answer: number | 'lose' | 'close'; message?: string }
 
 /**
- * The few endpoints of the API that we use, in memory, for tests of the client alone; what a real server does is tested
- * with one (e2e/kubernetes). Lists come in pages of two.
+ * The few endpoints of the API that we use, in memory, for tests of the client alone; the behaviour of a real server is
+ * tested with one (e2e/kubernetes). Lists come in pages of two.
  */
 export async function startFakeCluster() {
   const objects = new Map<string, FakeObject>()

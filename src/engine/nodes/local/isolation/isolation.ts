@@ -13,7 +13,7 @@ import { findUserOfRange, ProjectUsers } from './project-users.ts'
 /** For trying out a means of isolation. */
 const NOTHING = ['/bin/sh', '-c', 'exit 0']
 const TRY_LIMIT_MS = 10_000
-// Containers often cover parts of /proc, so that a new one cannot be mounted. Spiders then have none.
+// Containers often cover parts of /proc, so that a new one cannot be mounted. Spiders then have no /proc.
 const PROCS = [
   ['--proc', '/proc'],
   ['--dir', '/proc']
@@ -170,12 +170,12 @@ export class Isolation {
     return { command: first!, args: rest }
   }
 
-  /** Makes what `command` created ours again. All projects may read it. */
+  /** Takes ownership of everything that `command` created. All projects may read it. */
   async takeBack(name: string, directory: string): Promise<void> {
     const group = this.#ways?.group ?? null
     const user = await this.#userOf(name)
     if (group === null || user === null) return
-    // Ends processes that were left behind. As this user, the signal reaches no others.
+    // Ends processes that were left behind. Sent as this user, the signal reaches no other user's processes.
     await findFailure([...asUser(user, group), '/bin/sh', '-c', 'kill -KILL -1'], this.#options!)
     await takeAll(directory, user, group)
   }
@@ -199,7 +199,7 @@ export class Isolation {
     }
   }
 
-  /** Where a Python loads itself from: its environment, and the Python that this was made from. */
+  /** The folders that a Python is loaded from: its environment, and the Python from which that was created. */
   #foldersOf(python: string): string[] {
     let folders = this.#folders.get(python)
     if (folders === undefined) this.#folders.set(python, (folders = findFolders(python)))
@@ -217,8 +217,8 @@ async function giveAll(directory: string, user: number): Promise<void> {
 }
 
 /**
- * From the top down: what is in a directory that is ours already can no longer be replaced. What is not the user's is
- * a link to another user's file, and stays as it is.
+ * Works from the top down: once a directory is ours, the user can no longer replace its entries. An entry that does not
+ * belong to the user is a link to another user's file, and stays unchanged.
  */
 async function takeAll(path: string, user: number, group: number): Promise<void> {
   const info = await lstat(path).catch(nullIfGone)

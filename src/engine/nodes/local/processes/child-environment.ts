@@ -12,7 +12,7 @@ export function childEnvironment(own: NodeJS.ProcessEnv): Record<string, string>
   return { ...Object.fromEntries(kept), PYTHONIOENCODING: 'UTF-8' }
 }
 
-/** What a crawl needs of the machine: languages, time zone, proxies and certificates. */
+/** What a crawl needs from the machine: languages, time zone, proxies and certificates. */
 const FOR_ISOLATED =
   /^(PATH|LANG|LANGUAGE|LC_[A-Z]+|TZ|PYTHONHASHSEED|(HTTP|HTTPS|FTP|ALL|NO)_PROXY|SSL_CERT_(FILE|DIR)|REQUESTS_CA_BUNDLE|CURL_CA_BUNDLE)$/i
 
@@ -24,7 +24,7 @@ export function environmentOfBuild(own: NodeJS.ProcessEnv, home: string): Record
   return { ...isolatedEnvironment(own), ...Object.fromEntries(ofPip), HOME: home, PIP_NO_CACHE_DIR: '1' }
 }
 
-/** The environment of isolated spiders: nothing of ours that is not named here. */
+/** The environment of isolated spiders: of our variables, only those named here. */
 export function isolatedEnvironment(own: NodeJS.ProcessEnv): Record<string, string> {
   const named = Object.entries(childEnvironment(own)).filter(
     ([name]) => name === 'PYTHONIOENCODING' || FOR_ISOLATED.test(name)

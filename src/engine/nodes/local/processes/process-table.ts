@@ -10,15 +10,15 @@ export interface ProcessRow {
   /** Distinguishes processes that reuse a pid. '' if the system does not report it. */
   startTime: string
   memoryBytes: number
-  /** Of the process itself. */
+  /** CPU time of the process itself, without its children. */
   cpuSeconds: number
   childrenCpuSeconds: number
 }
 
 export interface ProcessTable {
   /**
-   * Reads all wanted processes in one pass. May omit unwanted processes that an earlier pass saw, but with `mayBeNew`
-   * no recent ones, which a new run may want.
+   * Reads all wanted processes in one pass. May omit unwanted processes that an earlier pass saw. With `mayBeNew`, it
+   * includes recent ones, because a new run may want them.
    */
   read(isWanted: (pid: number) => boolean, mayBeNew: boolean): Promise<ProcessRow[]>
 }

@@ -3,8 +3,8 @@ import type { NodeSignal } from '../../node-client.ts'
 import type { Clock, Timer } from '../../../runtime/clock.ts'
 
 /**
- * Signals a process group leader and all its descendants. Resolves whether there was a process to signal. Windows has
- * no signals: everything except KILL asks the processes to close, which those without a window may ignore.
+ * Signals a process group leader and all its descendants. Resolves to whether there was a process to signal. Windows
+ * has no signals: everything except KILL asks the processes to close, and those without a window may ignore it.
  */
 export async function signalGroup(leaderPid: number, signal: NodeSignal): Promise<boolean> {
   if (process.platform === 'win32') {

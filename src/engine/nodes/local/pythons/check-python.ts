@@ -72,7 +72,7 @@ export async function checkPython(
 
 /**
  * Without json and importlib.util, whose import would take as long as the rest. Finders of the operator's packages may
- * lack `find_spec` or throw: other finders or the real import decide then.
+ * lack `find_spec` or throw: then the other finders or the real import decide.
  */
 const LOOK = `
 import sys
@@ -88,7 +88,7 @@ const Look = z.object({ version: z.string(), hasScrapy: z.boolean() })
 
 /**
  * Rejects with PYTHON_MISSING if spiders cannot run with the operator's Python. Faster than `checkPython`, because it
- * does not import Scrapy: the start of the service waits for it.
+ * does not import Scrapy: the service waits for it on startup.
  */
 export async function requirePython(command: string, options: { directory: string; clock: Clock }): Promise<void> {
   const refuse = (why: string) =>

@@ -153,7 +153,7 @@ export class MadeEnvironment {
     }
   }
 
-  /** Of the newest build. null: there was none. */
+  /** The requirements of the newest build. null: there was none. */
   requirements(): Promise<string | null> {
     return readFile(this.#requirementsFile, 'utf8').catch(() => null)
   }

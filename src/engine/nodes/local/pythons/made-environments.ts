@@ -75,7 +75,7 @@ export class MadeEnvironments {
     return [...this.#byId.values()]
   }
 
-  /** Registers new ones; `begin` builds them. */
+  /** Returns the environment with this id, and registers it if it is new; `begin` builds it. */
   of(id: string): Made {
     let one = this.#byId.get(id)
     if (one === undefined) {

@@ -42,10 +42,7 @@ export class PythonEnvironment {
   readonly #isAwaited = new AbortController()
   #isClosed = false
 
-  /**
-   * The search starts after a moment, or when a caller waits for it: it occupies a CPU, which the start of the service
-   * needs first.
-   */
+  /** The search starts after a moment, or when a caller waits for it: it occupies a CPU that startup needs first. */
   constructor(options: PythonEnvironmentOptions) {
     this.#options = options
     this.#pythonPath = options.pythonPath && absoluteUnlessBare(options.pythonPath)
@@ -54,7 +51,7 @@ export class PythonEnvironment {
     this.#search = this.#findAfterStart()
   }
 
-  /** A search that has not begun will not begin. */
+  /** Prevents a search that has not started yet. */
   close(): void {
     this.#isClosed = true
     this.#isAwaited.abort()
@@ -93,7 +90,7 @@ export class PythonEnvironment {
     } finally {
       this.#report = null
     }
-    // The previous search has ended. Otherwise its result would replace this one.
+    // The previous search has ended, so its result cannot replace this one.
     this.#search = this.#find()
     await this.#search
   }

@@ -36,7 +36,7 @@ export function addedRequirements(requirements: string): string[] {
   ].flatMap(([name, requirement]) => (named.has(name) ? [] : [requirement!]))
 }
 
-/** pip then requires a hash for every package of the same command. */
+/** If one requirement has a hash, pip requires a hash for every package of the same command. */
 export function demandsHashes(requirements: string): boolean {
   return /(^|\s)--(hash|require-hashes)\b/m.test(normaliseRequirements(requirements))
 }

@@ -18,7 +18,7 @@ import { type ProcessIdentity, readStartTime } from '../../../runtime/process-id
  *   child.json   the spider's process
  *   limit.json   the limit that it hit, written before the signal for it (run-watch.ts)
  *   printed.txt  the output of a run that did not fail (local-node.ts reads it)
- *   exit.json    how it ended; `code` and `signal` both null: nobody saw the end
+ *   exit.json    how it ended; `code` and `signal` both null: the end was not observed
  *
  * resources/python/supervisor.py writes started, begun, child.json and exit.json.
  */
@@ -90,7 +90,7 @@ export async function acceptRun(runsDirectory: string, spec: RunSpec): Promise<b
     if ((error as NodeJS.ErrnoException).code === 'EEXIST') return false
     throw error
   }
-  // Not renamed into place: it has no other reader yet, and an incomplete file is no accepted job.
+  // Written in place, not renamed: it has no other reader yet, and an incomplete file is not an accepted job.
   await using file = await open(join(directory, 'spec.json'), 'wx', 0o600)
   await file.writeFile(JSON.stringify(spec))
   // Order does not matter: all three must be durable before the job is accepted.
@@ -124,7 +124,7 @@ export async function removeRun(directory: string): Promise<void> {
   await rm(directory, { recursive: true, force: true })
 }
 
-/** Makes the claim ourselves, so that no supervisor ever starts this run. False: it was already claimed. */
+/** Claims the run ourselves, so that no supervisor ever starts it. False: it was already claimed. */
 export async function claimRun(directory: string): Promise<boolean> {
   await writeWhole(directory, 'started.own', { pid: process.pid, startTime: (await readStartTime(process.pid)) ?? '' })
   try {

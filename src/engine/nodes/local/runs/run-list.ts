@@ -32,7 +32,7 @@ export interface Run {
   state: 'pending' | 'starting' | 'running' | 'finished'
   child: ProcessIdentity | null
   startedAtMs: number | null
-  /** Where its code is, while that was just looked up. */
+  /** Where its code is, if that was looked up just now. */
   source: RunSource | null
   /** The Python that it was started with. null: not started, or started by an earlier engine. */
   python: string | null
@@ -77,9 +77,7 @@ const POLL_MS = 250
 const UNSEEN_POLL_MS = 25
 /** For a run whose supervisor reports to us. It may die, or an event may be lost. */
 const SUPERVISED_POLL_MS = 2_000
-/**
- * How long a cancellation waits for the process of a run that has none yet, or for the end of one that may not begin.
- */
+/** How long a cancellation waits for a run's process, or for the end of a run whose spider was prevented. */
 const CHILD_WAIT_MS = 10_000
 
 /**
@@ -176,7 +174,7 @@ export class RunList {
     return run.isPrevented && !isLive(run) ? 'pending' : 'running'
   }
 
-  /** A run without a process gets the signal when it has one. */
+  /** Sends the signal as soon as the run has a process. */
   async signal(run: Run, signal: NodeSignal): Promise<void> {
     await this.#waitWhile(() => run.child === null && isLive(run))
     if (run.child && isLive(run) && (await isAlive(run.child))) await signalGroup(run.child.pid, signal)
@@ -426,7 +424,7 @@ function newRun(directory: string, spec: RunSpec): Run {
   return { spec, directory, state: 'pending', ...empty, checking: null, timer: null }
 }
 
-/** The exit is written after the process has ended. If the process is alive, the spider wrote the exit. */
+/** An exit is written after the process has ended. If the process is still alive, the spider forged the exit. */
 async function isSurelyAlive(child: ProcessIdentity | null): Promise<boolean> {
   return child !== null && child.startTime !== '' && (await isAlive(child))
 }

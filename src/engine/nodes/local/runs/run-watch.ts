@@ -153,7 +153,7 @@ export class RunWatch {
     this.wake()
   }
 
-  /** Limits count the time that spiders could run, not sleep of the machine or changes of the clock. */
+  /** Limits count the time in which spiders could run, without the machine's sleep and changes of the clock. */
   #adjustForJump(): void {
     const apartMs = this.#clock.nowMs() - this.#clock.monotonicMs()
     const jumpMs = apartMs - this.#clocksApartMs
@@ -192,7 +192,7 @@ export class RunWatch {
         this.#newWatched(run, supervisors[index] ?? null, this.#limits.get(run.spec.jobid) ?? null)
       )
     }
-    // The supervisor of several runs does not show which run an orphan belongs to.
+    // A supervisor that several runs share does not show which run an orphan belongs to.
     for (const one of this.#watched.values()) if (shared.has(one.supervisor?.pid ?? 0)) one.supervisor = null
     return news.length > 0
   }
@@ -249,7 +249,7 @@ export class RunWatch {
       const hit = findLimitHit(run.spec.limits, await this.#factsOf(one, usage?.get(one) ?? null), nowMs)
       if (hit === null || this.#isClosed || run.state !== 'running' || one.isCancelled) return
       const limit = { text: encode(hit.hit), atMs: nowMs }
-      // A spider that removes its directory does not escape. Only the next engine will not know why it was stopped.
+      // A spider cannot escape by removing its directory; only the next engine will not know why it was stopped.
       await writeLimit(run.directory, { ...limit, atMs: this.#clock.nowMs() }).catch((error: unknown) => {
         this.#logger.error({ jobid: run.spec.jobid, error: String(error) }, 'an exceeded limit could not be recorded')
       })

@@ -4,7 +4,7 @@ import type { ProcessRow } from '../processes/process-table.ts'
 
 export interface RunProcesses {
   child: ProcessIdentity
-  /** Waits for the child and inherits its orphans; not counted itself. null: shared with other runs. */
+  /** Waits for the child and inherits its orphans. Its own usage does not count. null: shared with other runs. */
   supervisor: ProcessIdentity | null
   /** pid -> start time, as of the last pass. Finds a process that lost its parents and left its group. */
   members: Map<number, string>

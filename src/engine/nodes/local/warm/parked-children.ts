@@ -17,7 +17,7 @@ export const PARKED_BYTES = 32 * MIB
 const RESERVE_BYTES = 256 * MIB
 /** After this time without a start, parked children are not worth their memory. */
 export const PARKED_FOR_MS = 10 * 60_000
-/** Waits for the start that used up a child, so that it does not compete for a CPU. */
+/** Waits for the start that used up a child, so that forking a new child does not compete with it for a CPU. */
 const SETTLE_MS = 150
 const REVIEW_MS = 10_000
 
@@ -57,7 +57,7 @@ interface ParkedChildrenOptions {
 
 /**
  * Decides how many children each warm parent keeps parked: soon after a run starts or ends, and every ten seconds while
- * there may be any, so that they go when memory gets low.
+ * any may be parked, so that they end when memory gets low.
  */
 export class ParkedChildren {
   readonly #options: ParkedChildrenOptions

@@ -32,7 +32,7 @@ export interface WarmStarts {
 export interface WarmPoolOptions extends Partial<WarmStarts> {
   dataDirectory: string
   resourcesDirectory: string
-  /** Starts that could follow now. Default: none, so no children are parked. */
+  /** How many runs could start now. Default: none, so no children are parked. */
   freeSlots?: () => number
   readFreeMemory?: () => Promise<FreeMemory>
   /** What parents, and therefore all spiders, inherit. Default: our environment without Scrapdeck's variables. */
@@ -46,7 +46,7 @@ export interface WarmPoolOptions extends Partial<WarmStarts> {
 export const CAN_FORK = process.platform === 'linux'
 
 const MOST_PARENTS = 4
-/** People and schedules start one at a time. A burst shares the CPUs anyway. */
+/** People and schedules usually start one run at a time, and the starts of a burst share the CPUs anyway. */
 const MOST_PARKED = 1
 const LARGEST_RSS_BYTES = 512 * 1024 * 1024
 const PAGE_BYTES = 4096
@@ -300,7 +300,7 @@ export class WarmPool {
     }
     this.#parents.add(parent)
     process_.unref()
-    // Our end of the pipe breaks when it dies, which 'exit' reports.
+    // When the parent dies, our end of the pipe breaks; 'exit' reports that.
     process_.stdin.on('error', () => {})
     ;(process_.stdin as Writable & { unref?: () => void }).unref?.()
     process_.once('error', (error) => this.#recordEnd(parent, error.message))
@@ -339,7 +339,7 @@ export class WarmPool {
     try {
       event = ParentEvent.parse(JSON.parse(line))
     } catch {
-      // Output of an import.
+      // Output that an import printed.
       return
     }
     if (event.event === 'failed') {

@@ -42,11 +42,11 @@ export interface RealScrapyd {
   version: ScrapydVersion
   probedAs: string
   password: string | null
-  /** Else it only takes, runs and shows jobs. */
+  /** False: it only accepts, runs and lists jobs. */
   isWhole: boolean
 }
 
-/** The client on a real Scrapyd of one version. */
+/** Tests the client against a real Scrapyd of one version. */
 export function describeRealScrapyd({ version, probedAs, password, isWhole }: RealScrapyd): void {
   const problem = scrapydProblem(version)
   const title = `a real Scrapyd ${version}${problem === null ? '' : `, left out because it cannot run here: ${problem}`}`
@@ -128,7 +128,7 @@ export function describeRealScrapyd({ version, probedAs, password, isWhole }: Re
         const withdrawn = await client.cancel({ project: DEMO, jobid: 'job-c', signal: 'INT' })
         expect(withdrawn).toEqual({ wasState: 'pending' })
         expect((await client.listJobs()).pending.map((job) => job.jobid)).not.toContain('job-c')
-        // Scrapy takes the signal only once its reactor runs.
+        // Scrapy handles the signal only once its reactor runs.
         await until('the first tick', async () => (await logOf(slow)).includes('Tick 1'))
         const cancel = { project: DEMO, jobid: 'job-slow', signal: 'INT' } as const
         expect(await client.cancel(cancel)).toEqual({ wasState: 'running' })
@@ -186,7 +186,7 @@ export function describeRealScrapyd({ version, probedAs, password, isWhole }: Re
           'EGG-INFO/entry_points.txt': '[scrapy]\nsettings = gone.settings\n'
         })
         expect(await kindOf(client.addVersion(DEMO, aVersionName('5'), anEggToSend(broken)))).toBe('import_failed')
-        // Scrapyd keeps what it refuses, and runs it as the latest version; ours was taken back. Earlier ones stay.
+        // Scrapyd keeps a refused egg and runs it as the latest version, so ours was removed. Earlier versions stay.
         expect(await client.listVersions(DEMO)).toEqual(['1_0'])
         expect(await kindOf(client.addVersion(DEMO, V1_0, anEggToSend(broken)))).toBe('import_failed')
         expect(await client.listVersions(DEMO)).toEqual(['1_0'])

@@ -23,11 +23,11 @@ export interface SshServer {
   url: string
   /** The path of its private key. */
   hostKey: string
-  /** A new host key, as after the machine was set up again. */
+  /** Replaces the host key, as if the machine had been set up again. */
   changeHostKey(): Promise<void>
   /** Ends every connection, as a restarted firewall does; new ones are accepted. */
   dropConnections(): void
-  /** It and its connections stand still. */
+  /** Freezes the server and its connections. */
   pause(): void
   resume(): void
   /** How many connections it has. */
@@ -53,7 +53,7 @@ export class SshWorld {
     this.#write()
   }
 
-  /** Also of a key with a passphrase. Returns the path of the private key. */
+  /** Creates a key, with or without a passphrase. Returns the path of the private key. */
   makeKey(name: string, passphrase = ''): string {
     const file = join(this.directory, name)
     rmSync(file, { force: true })
@@ -69,7 +69,7 @@ export class SshWorld {
     this.#write()
   }
 
-  /** What a person confirms who connects by hand. */
+  /** Adds the host key, as if a user had connected by hand and confirmed it. */
   trust(server: SshServer, { port = server.port } = {}): void {
     this.#known.set(port, `[127.0.0.1]:${port} ${readFileSync(`${server.hostKey}.pub`, 'utf8')}`)
     this.#write()
@@ -80,7 +80,7 @@ export class SshWorld {
     this.#write()
   }
 
-  /** `accepts`: the public keys of these. */
+  /** `accepts`: private keys whose public keys can log in. */
   async startServer(options: { accepts?: string[]; settings?: string } = {}): Promise<SshServer> {
     const { server: program } = readTestEnvironment().openssh!
     const port = await freePort()
@@ -189,7 +189,7 @@ function environment(): NodeJS.ProcessEnv {
   return libraries === null ? process.env : { ...process.env, LD_LIBRARY_PATH: libraries }
 }
 
-/** A process and all that it started, itself first. */
+/** A process and all its descendants, itself first. */
 function descendants(pid: number): number[] {
   const text = (() => {
     try {
@@ -229,7 +229,7 @@ function accepts(port: number): Promise<boolean> {
   })
 }
 
-/** A network between us and an SSH server: so many bytes a second each way, each piece late by so much. */
+/** Simulates a slow network to an SSH server: limits the bytes per second each way, and delays each piece. */
 export async function startSlowLink(to: number, { bytesPerSecond = Infinity, delayMs = 0 } = {}) {
   const sockets = new Set<Socket>()
   const link = {
