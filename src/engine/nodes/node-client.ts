@@ -37,7 +37,7 @@ export interface NodeClient {
     request: { project: ProjectName; jobid: string; signal: NodeSignal },
     signal?: AbortSignal
   ): Promise<{ wasState: 'pending' | 'running' | null }>
-  /** Imports the project, which may block the node for seconds. */
+  /** Imports the project, which may block the node for several seconds. */
   listSpiders(project: ProjectName, version: VersionName, signal?: AbortSignal): Promise<string[]>
   /**
    * Reads a range of a run's log; a negative `offset` counts from the end. null: no such file. `sizeBytes` is the size
@@ -91,7 +91,7 @@ export interface DaemonStatus {
   clockOffsetMs: number | null
   /** The Date header, and when the request was sent and answered. Wall clock. */
   dateSeen?: { dateMs: number; askedAtMs: number; arrivedAtMs: number } | null
-  /** The slots that it reports, with the source as text. */
+  /** The slots that the node reports, with the source as text. */
   slots?: { count: number; text: string } | null
 }
 
@@ -103,7 +103,7 @@ export interface SeenJob {
   pid: number | null
   startTime: string | null
   endTime: string | null
-  /** Only the local node knows. */
+  /** Only the local node reports this. */
   exit: SeenExit | null
   /** The id of our job if its process has ended, but a process that it started keeps the run listed. */
   heldOf?: JobId | undefined
@@ -218,7 +218,7 @@ export class NodeError extends Error {
   }
 }
 
-/** Repeating the request to a node of this kind would not help. */
+/** Whether it is useless to repeat the request to a node of this kind. */
 export function isFinal(refusal: RefusalKind): boolean {
   return refusal === 'unknown_spider' || refusal === 'unrunnable'
 }

@@ -67,7 +67,7 @@ export function createNodeClients(parts: NodeClientParts) {
     const { name, url, username, caCertificate, clientCertificate } = node
     const clientKey = await openSecret(node, node.sealedClientKey, 'client key')
     const proxyUrl = await proxyUrlOf(node)
-    // Loaded for the first remote node, with its HTTP client.
+    // Loaded with the first remote node, together with its HTTP client.
     const { createScrapydClient } = await import('./scrapyd/scrapyd-client.ts')
     return createScrapydClient({
       name,

@@ -17,7 +17,7 @@ const CODES: Record<NodeErrorKind, ErrorCode> = {
 /** A NodeError as clients see it; other errors unchanged. The message already names node, cause and next step. */
 export function toClientError(error: unknown): unknown {
   if (!(error instanceof NodeError)) return error
-  // What Scrapdeck refused before it contacted the node keeps its code.
+  // If Scrapdeck itself refused before it contacted the node, the code of that error is kept.
   const code = error.cause instanceof ScrapdeckError ? error.cause.code : CODES[error.kind]
   return new ScrapdeckError(code, error.message, { cause: error })
 }

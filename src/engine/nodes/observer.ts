@@ -16,7 +16,7 @@ export interface ObserverOptions {
   logger: Logger
   /** Thousands of observers that start together must not all connect at once. */
   firstLookAfterMs?: number
-  /** Limits how many nodes are asked at once that have not answered, or not lately. Default: none waits. */
+  /** Limits concurrent polls of nodes that have not responded, or not recently. Default: no limit. */
   inTurn?: <T>(ask: () => Promise<T>, failures: number) => Promise<T>
   /** It has jobs of ours, or jobs wait for it: poll every second instead of every five. */
   isBusy: () => boolean

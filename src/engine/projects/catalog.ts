@@ -251,7 +251,7 @@ function listed(names: readonly string[]): string {
   return ` It has ${first.join(', ')}${names.length > LISTED_MAX ? ` and ${names.length - LISTED_MAX} more` : ''}.`
 }
 
-/** `near`: advice. */
+/** `near`: advice that ends the message. */
 export const noProject = (name: string, near = ' Deploy it first.'): ScrapdeckError =>
   new ScrapdeckError('PROJECT_NOT_FOUND', sentence('projects.no_project', { name, near }))
 

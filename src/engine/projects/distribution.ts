@@ -178,7 +178,7 @@ export class Distribution {
     return failed?.sha256 === sha256 ? failed : undefined
   }
 
-  /** The failure whose backoff is not over. */
+  /** The failure whose backoff is not over yet. */
   #awaitedFailure(nodeId: NodeId, egg: EggIdentity): Failure | undefined {
     const failure = this.#failedEgg(egg)?.failures.get(nodeId)
     return failure !== undefined && failure.untilMs > this.#clock.monotonicMs() ? failure : undefined

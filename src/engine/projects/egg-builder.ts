@@ -31,7 +31,7 @@ const MAX_FILES = 10_000
 export interface EggNaming {
   /** Default: `[deploy] project` of scrapy.cfg, else the first part of the settings module. */
   project?: ProjectName
-  /** Only for PKG-INFO; Scrapyd's name for the version is set at upload. */
+  /** Used only for PKG-INFO; Scrapyd's name for the version is set at upload. */
   version?: VersionName
 }
 

@@ -53,7 +53,7 @@ export class EggKeeping {
     return names.filter((name) => isUnused(name.slice('eggs/'.length)))
   }
 
-  /** false: it is in use by now, or too young. */
+  /** False: a version uses it now, or it is too young. */
   async deleteUnused(name: string): Promise<boolean> {
     const needed = await this.#eggsNeeded()
     return !needed.has(name.slice('eggs/'.length)) && (await this.#parts.blobs.deleteUnused(name))
@@ -67,7 +67,7 @@ export class EggKeeping {
 
   async #remove(sha256: string): Promise<void> {
     await this.#parts.files.remove(sha256)
-    // A later removeLeft finds an egg that is too young.
+    // An egg that is too young is left for a later removeLeft.
     await this.#parts.blobs.deleteUnused(`eggs/${sha256}`)
   }
 }

@@ -74,7 +74,7 @@ export interface ProjectsOptions {
   logger: Logger
 }
 
-/** In this thread. Loaded with the first egg. */
+/** Opens eggs in this thread. Loaded with the first egg. */
 const openHere: OpenEgg = async (...egg) => {
   const { openEgg } = await import('./egg-opening.ts')
   return openEgg(...egg)
@@ -143,7 +143,7 @@ export class Projects {
     return this.#keeping.listUnused()
   }
 
-  /** false: it is in use by now, or too young. */
+  /** False: a version uses it now, or it is too young. */
   deleteUnusedEgg(name: string): Promise<boolean> {
     return this.#keeping.deleteUnused(name)
   }

@@ -50,7 +50,7 @@ const CHANGED_AT_ONCE = 1_000
  */
 export class SeenOnNodes {
   readonly #parts: SeenOnNodesParts
-  /** Counted when first needed, and again for each list of projects. */
+  /** Counted when first needed, and again for each list of projects from the node. */
   readonly #room = new Map<NodeId, Room>()
 
   constructor(parts: SeenOnNodesParts) {

@@ -10,7 +10,7 @@ import { KeyedSingleFlight } from '../runtime/single-flight.ts'
 export interface ListingNode {
   id: NodeId
   name: string
-  /** It may be sent eggs. */
+  /** Eggs may be sent to it. */
   isActive: boolean
   client: Pick<EggReceiver, 'listSpiders'>
 }

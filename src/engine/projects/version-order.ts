@@ -88,7 +88,7 @@ export function canDisagree(releases: readonly (string | null)[]): boolean {
 
 type Order = (one: string, other: string) => number
 
-/** null: this Scrapyd fails on these names. */
+/** null: this Scrapyd release fails on these names. */
 function latestOf(versions: string[], orderOf: (stems: string[]) => Order): string | null {
   const stems = versions.map((version) => ({ version, stem: sanitiseVersion(version) }))
   const order = orderOf(stems.map(({ stem }) => stem))

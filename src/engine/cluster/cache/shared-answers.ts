@@ -2,7 +2,7 @@ import type { CacheFigures } from '../../runtime/cache-figures.ts'
 import type { SharedCache } from './shared-cache.ts'
 import type { StorePosition } from './store-position.ts'
 
-/** In memory: answers at the newest position. */
+/** The size limit for the answers at the newest position that are kept in memory. */
 const HELD_MAX_BYTES = 32_000_000
 
 export type FoundAnswer =

@@ -31,7 +31,7 @@ export interface SharedCache {
   dropLinks(): Promise<true | null>
 
   addSession(hash: string, validMs: number): Promise<true | null>
-  /** Which of these are valid. */
+  /** Whether each of these is valid. */
   haveSessions(hashes: readonly string[]): Promise<boolean[] | null>
   endSession(hash: string): Promise<true | null>
   /** Returns how many there were. */

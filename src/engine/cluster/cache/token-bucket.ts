@@ -12,7 +12,7 @@ export interface Bucket {
   atMs: number
 }
 
-/** The result of a request, and what is left. */
+/** The result of a request, and what is left in the bucket. */
 export interface Taken {
   isTaken: boolean
   left: number

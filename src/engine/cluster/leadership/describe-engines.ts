@@ -2,7 +2,7 @@ import type { EngineInfo } from '../../../shared/contract/index.ts'
 import type { EngineRow, EngineSelf } from '../../storage/lease-table.ts'
 import { canReadEachOther, isSamePlace } from '../../storage/blobs/blobs-place.ts'
 
-/** Engines send a heartbeat each second. */
+/** Several missed heartbeats: engines send one each second. */
 export const SILENT_AFTER_MS = 5_000
 
 /** `leader`: the id of the leading engine, if known. */

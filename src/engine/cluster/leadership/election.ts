@@ -44,7 +44,7 @@ export class Election {
   /** The successor, once a handover was requested. */
   #handingTo: { next: string | null } | null = null
   #seen: SeenLease | null = null
-  /** How long the lease is unchanged, by the monotonic clock, since the first response that showed it. */
+  /** Since when, by the monotonic clock, responses have shown this state of the lease. */
   #unchangedSince = { epoch: -1, renewal: '', atMs: 0 }
   /** Why this engine could not lead. */
   #failure: { error: unknown; atMs: number } | null = null

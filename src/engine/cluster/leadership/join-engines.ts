@@ -39,13 +39,13 @@ export interface JoinOptions {
   secretKeyFile?: string | null
   encryption?: EncryptionOptions | null
   scrapdeckVersion: string
-  /** For people. */
+  /** A name for people. */
   name: string
   /** It runs spiders itself, for the leader (openHostedNode). */
   hasLocalNode: boolean
   /** This engine's address for other engines. `seenAs`: this machine's address as the database sees it. */
   addressOf: (seenAs: string | null) => string
-  /** For this engine's address, if it speaks TLS. */
+  /** The certificate for this engine's address, if it speaks TLS. */
   certificate: EngineCertificate | null
   /** Where eggs and logs are: a directory, a bucket, or neither (in the data directory). null: a plugin decides. */
   blobs: BlobsOptions | null

@@ -8,7 +8,7 @@ import { sentence } from '../../../shared/texts/errors/storage.ts'
 export interface EngineCertificate {
   /** PEM: the certificate that it presents, by which others recognise it. */
   readonly own: string
-  /** With its key, for servers that request client certificates. */
+  /** The certificate with its key, for servers that request client certificates. */
   readonly context: Pick<SecureContextOptions, 'cert' | 'key'>
 }
 

@@ -22,7 +22,7 @@ const SEALED_AS = 'scrapdeck-backup'
 const ZSTD_MAGIC = Buffer.from([0x28, 0xb5, 0x2f, 0xfd])
 const JSON_MAX_BYTES = 1_000_000
 const MISSING_LISTED = 1_000
-/** Blobs are compressed already: a higher level would cost time for little. */
+/** Blobs are compressed already: a higher level would take time and save little. */
 const LEVEL = 3
 
 /** Makes invisible characters visible for people who inspect a backup that they do not trust. */

@@ -14,7 +14,7 @@ export interface HeldTree {
 }
 
 export interface HeldFile {
-  /** In the archive. */
+  /** The name in the archive. */
   name: string
   path: string
   sizeBytes: number
@@ -30,7 +30,7 @@ export class HeldFiles {
   readonly #trees: readonly HeldTree[]
   /** Files of spiders that no backup can contain. */
   readonly leftOut = new Set<string>()
-  /** By name; the newest last. */
+  /** Held files by name, the newest last. */
   readonly #held = new Map<string, (HeldFile & { inode: bigint })[]>()
   #turn = 0
 
@@ -80,7 +80,7 @@ export class HeldFiles {
         await secondName()
       })
     } catch (error) {
-      // Deleted meanwhile.
+      // The file was deleted meanwhile.
       if ((error as NodeJS.ErrnoException).code === 'ENOENT') return
       throw error
     }

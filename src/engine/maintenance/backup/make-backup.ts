@@ -26,7 +26,7 @@ export interface BackupSource {
     | { kind: 'files'; directory: string }
     /** Read one by one, such as from S3. */
     | { kind: 'store'; store: Pick<BlobStore, 'list' | 'openRead'> }
-    /** Not in the backup. `place` is for people. */
+    /** Not in the backup. `place` is shown to people. */
     | { kind: 'elsewhere'; place: string }
 }
 

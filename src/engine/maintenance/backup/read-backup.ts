@@ -41,7 +41,7 @@ export async function verifyBackup(reading: Reading): Promise<CheckedBackup> {
       async (name, content) => {
         if (name === DATABASE) return writeFile(join(directory, name), content)
         for await (const _ of content) {
-          // Hashed while it is read.
+          // Reading the file is enough: it is hashed on the way.
         }
       },
       directory

@@ -20,7 +20,7 @@ const SAMPLES_KEPT = 72
 /** A shorter observation says nothing about a rate. */
 const OBSERVED_MIN_MS = 1_800_000
 const FORECAST_MAX_MS = 30 * 86_400_000
-/** One build or upload is no trend: each of these equal spans must use at least this share of the average. */
+/** One build or upload is not a trend: each of these equal spans must use at least this share of the average. */
 const TREND_SPANS = 4
 const TREND_SHARE = 0.25
 

@@ -50,7 +50,7 @@ export class Forgetting {
     this.#parts = parts
   }
 
-  /** While a run is in progress, returns that one. */
+  /** Starts a run, or returns the one in progress. */
   run(): Promise<void> {
     return this.#flight.run(() => this.#work())
   }

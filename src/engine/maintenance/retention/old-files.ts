@@ -46,7 +46,7 @@ export interface RunFiles<File extends RunFile = RunFile> {
   delete(file: File): Promise<void>
 }
 
-/** Combines both. The policy applies to each separately. */
+/** Combines local and archived files. The policy applies to each separately. */
 export function bothOf(local: RunFiles, archived: RunFiles): RunFiles {
   const isArchived = ({ blobOf }: RunFile) => blobOf !== undefined
   return {

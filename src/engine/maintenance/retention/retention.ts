@@ -278,7 +278,7 @@ export class Retention {
   #schedule(afterMs: number): void {
     this.#timer = this.#parts.clock.setTimer(afterMs, () => {
       this.run()
-      // Problems are based on these sizes.
+      // Measures the sizes that problems are based on.
       this.usage().catch((error: unknown) => this.#complain(error))
       this.#schedule(EVERY_MS)
     })

@@ -14,7 +14,7 @@ export async function watchPods(options: {
   api: KubernetesApi
   path: string
   labelSelector: string
-  /** Of the newest list. null: there is none yet. */
+  /** The version of the newest list. null: there is none yet. */
   resourceVersion: () => string | null
   onEvent: () => void
   clock: Clock

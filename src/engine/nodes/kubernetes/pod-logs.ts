@@ -30,11 +30,11 @@ interface Copy {
   lastReadMs: number
   lastByteMs: number
   writing: Promise<void>
-  /** Not written to the file yet. */
+  /** Bytes that are not written to the file yet. */
   queuedBytes: number
 }
 
-/** Open streams. Each needs a connection. */
+/** The most open streams; each needs a connection. */
 const FOLLOWED_MAX = 200
 /** A log that was not read for this long gives up its stream when streams run short. */
 const UNREAD_MS = 30_000

@@ -174,7 +174,7 @@ export function toSeenJobs(run: ClusterRun): { list: 'pending' | 'running' | 'fi
     }))
 }
 
-/** As a Scrapyd in UTC would write it. */
+/** Formats a time as a Scrapyd in UTC would write it. */
 function naive(time: string | null): string | null {
   return time === null ? null : time.replace('T', ' ').replace(/(\.\d+)?Z$/, '')
 }
@@ -221,7 +221,7 @@ const UNITS: Record<string, number> = {
   Ei: 2 ** 60
 }
 
-/** Parses a quantity of Kubernetes. */
+/** Parses a Kubernetes quantity, such as `500m` or `2Gi`. */
 function quantity(text: string | undefined): number | null {
   const [, digits, unit] = /^(\d+(?:\.\d+)?)(m|k|Ki|[MGTPE]i?)?$/.exec(text ?? '') ?? []
   return digits === undefined ? null : Number(digits) * UNITS[unit ?? '']!

@@ -54,7 +54,7 @@ export interface LocalNodeOptions {
   source: (project: ProjectName, version: VersionName) => Promise<RunSource | null>
   /** Where runs write files. Default: in the data directory, without JOBDIR. */
   directories?: Partial<RunDirectories>
-  /** Removes old files at each start; null: never. */
+  /** Removes old files each time a run starts. null: never. */
   oldFiles?: Pick<Pruner, 'prune'> | null
   /** Delays between INT, the second INT, KILL and the second KILL for a run that hit a limit. */
   limitWaitsMs?: CancelWaitsMs
@@ -219,7 +219,7 @@ export class LocalNode implements NodeClient {
     return this.#listSpidersIn(project, { egg }, signal)
   }
 
-  /** Quitting the app must ask about these jobs. */
+  /** The number of jobs that quitting the app must ask about. */
   runningCount(): number {
     return liveRuns(this.#parts.runs).length
   }

@@ -72,7 +72,7 @@ const JOBS_MS = 15_000
 const OTHER_MS = 15_000
 const SCHEDULE_MS = 60_000
 const EGG_MS = 180_000
-/** Longer than the node holds the request. */
+/** Longer than the node keeps the request open. */
 const NEWS_MS = 30_000
 const NEWS_APART_MS = 100
 const NEWS_AFTER_FAILURE_MS = 5_000
@@ -101,7 +101,7 @@ export class EngineNode implements NodeClient {
   #sentTag = ''
   #sent: ReadonlyMap<ProjectName, ProjectPython> = new Map()
   #released = ''
-  /** From the newest snapshot. */
+  /** The jobids of ended runs in the newest snapshot. */
   #ended: readonly string[] = []
 
   constructor(options: EngineNodeOptions) {
@@ -159,7 +159,7 @@ export class EngineNode implements NodeClient {
     const released = jobids.join('\n')
     if (released === this.#released) return
     this.#released = released
-    // If this is lost, the next snapshot sends it again.
+    // If this request is lost, the next snapshot sends it again.
     this.#ask('release', { jobids }, OTHER_MS).catch(() => (this.#released = ''))
   }
 

@@ -41,7 +41,7 @@ export class EngineNodes {
     this.#timers = new Timers(parts.clock)
   }
 
-  /** null: the engine is away, or has no local node any more. */
+  /** null: the engine is away, or no longer has a local node. */
   placeOf(engine: string): EnginePlace | null {
     return this.#places.get(engine) ?? null
   }

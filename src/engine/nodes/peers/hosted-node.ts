@@ -23,7 +23,7 @@ import {
 } from './messages.ts'
 import { isAlive, readStartTime } from '../../runtime/process-identity.ts'
 
-/** As in Scrapyd. The archive has what is needed for longer. */
+/** As in Scrapyd. The archive keeps what is needed for longer. */
 const FILES_KEPT = 5
 /** A request for news is answered after this time even if there are none. */
 const NEWS_LIMIT_MS = 20_000
@@ -43,7 +43,7 @@ export interface HostedNodeOptions
     | 'clock'
     | 'logger'
   > {
-  /** Until the operator sets another number. */
+  /** Used until the operator sets another number. */
   slots: number
   /** Logs and item files kept per spider. null: five, as in Scrapyd. */
   jobsToKeep: number | null

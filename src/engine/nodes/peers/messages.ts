@@ -31,7 +31,7 @@ const SeenExit = z.object({
   signal: z.string().max(50).nullable(),
   finishReason: z.string().max(400).nullish(),
   limit: z.string().max(LIMIT_TEXT_MAX).nullable(),
-  /** Encoded; older engines send and read only the text. */
+  /** Encoded. Older engines send and read only the text. */
   limitMessage: z.string().max(LIMIT_MESSAGE_MAX).optional(),
   peakMemoryBytes: z.number().nullable(),
   cpuSeconds: z.number().nullable()
@@ -63,7 +63,7 @@ export function fromSentJob({ exit, ...job }: SentJob): SeenByNode {
   const { limit: text, limitMessage, ...end } = exit
   if (!text) return { ...job, exit: { ...end, limit: null } }
   const message = limitMessage === undefined ? plain(text) : decode(limitMessage)
-  // A later version may know more codes; its text says the same.
+  // A later version may know more codes; their text says the same.
   return { ...job, exit: { ...end, limit: render(message) === text ? message : plain(text) } }
 }
 
@@ -95,7 +95,7 @@ export const HOSTED_OPERATIONS = {
       nodeName: z.string().max(500).nullable(),
       slots: Count,
       hasPythons: z.boolean(),
-      /** As NodeClient.whyNotReady. `projects`: those with their own Python. */
+      /** As in NodeClient.whyNotReady. `projects`: those with their own Python. */
       notReady: z.object({ others: z.string().max(2_000).nullable(), projects: z.array(z.tuple([Name, z.string()])) })
     })
   },
@@ -148,7 +148,7 @@ export const EggAnswer = z.object({ spiders: Count })
 /** Describes the bytes of a file's range. */
 export const FILE_RANGE_HEADER = 'x-scrapdeck-range'
 export const FileRange = z.object({ offset: Count, sizeBytes: Count, fileId: z.string().max(200).optional() })
-/** The status if there is no such file. */
+/** The status for a file that does not exist. */
 export const NO_FILE = 204
 
 /** A NodeError in transit. The engine that asked adds the name of the node. */

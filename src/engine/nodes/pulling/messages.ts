@@ -45,7 +45,7 @@ export type PulledStatus = z.infer<typeof Status>
 
 export const PollMessage = Stamp.extend({ acked: Count, waitSeconds: z.number().min(0).max(60), status: Status })
 
-/** Claims per request; the package sends no more. */
+/** The most claims per request; the package sends no more. */
 export const ClaimMessage = Stamp.extend({ runs: z.array(RunName).max(500) })
 
 export const RefuseMessage = Stamp.extend(RunName.shape).extend({
@@ -64,7 +64,7 @@ const ListedRun = RunName.extend({
 })
 export type ListedRun = z.infer<typeof ListedRun>
 
-/** The lists after all commands up to `through` were carried out. */
+/** The lists as of the moment when all commands up to `through` were carried out. */
 const Listed = z.array(ListedRun).max(LISTED_MAX.jobs)
 export const ListsMessage = Stamp.extend({
   through: Count,

@@ -88,7 +88,7 @@ export async function probeNode(options: {
     result.health = healthOf(error)
     result.reachable ||= result.health === 'unauthorized' || result.health === 'invalid'
     result.problem = error.message
-    // The node does require a password.
+    // Drops the warning: the node does require a password.
     if (result.health === 'unauthorized') result.warnings = result.warnings.filter((one) => one !== NO_PASSWORD)
   } finally {
     await client.close()

@@ -39,7 +39,7 @@ export function storedNothing(message: string): boolean {
   return message.startsWith('egg is not a ZIP file') || message.startsWith('DirectoryTraversalError')
 }
 
-/** 1.2 lists jobs only of a given project. */
+/** Scrapyd 1.2 lists jobs only for a given project. */
 export function needsProject(message: string): boolean {
   return message === "'project'"
 }

@@ -24,7 +24,7 @@ export interface NodeAddressParts {
   onlyCertificate?: string | null
   /** Our certificate for servers that ask for one, read at each connection. */
   own?: { readonly context: Pick<SecureContextOptions, 'cert' | 'key'> } | null
-  /** The node's own setting. null: from the environment (chooseProxy). */
+  /** The node's own setting. null: the environment decides (chooseProxy). */
   proxyUrl?: string | null
 }
 
@@ -168,7 +168,7 @@ function openTunnel(proxy: URL, base: URL, authorization: Record<string, string>
     socket.destroy()
     reject(proxyError(answer.statusCode))
   })
-  // Some proxies refuse with a page.
+  // Some proxies refuse with an ordinary response.
   asked.once('response', (answer) => {
     answer.destroy()
     reject(proxyError(answer.statusCode))

@@ -90,7 +90,7 @@ export function readMessage(bytes: Frame): ChannelMessage | null {
   try {
     return parse(bytes)
   } catch (error) {
-    // Reading past the end.
+    // A read past the end.
     if (error instanceof RangeError) return null
     throw error
   }
@@ -131,7 +131,7 @@ function stringAt(bytes: Buffer, at: number): Buffer {
   return bytes.subarray(at + 4, at + 4 + length)
 }
 
-/** Cuts the stream into frames, and keeps an incomplete one. */
+/** Splits the stream into frames, and keeps an incomplete one. */
 export class FrameReader {
   #rest: Buffer = Buffer.alloc(0)
 

@@ -15,7 +15,7 @@ export interface SshEnd {
   stderr: string
   /** 127: the shell did not find the program. null: ended by a signal. */
   exitCode: number | null
-  /** We ended it because it did not become ready. */
+  /** We ended ssh because it did not become ready. */
   isLate: boolean
   program: string
 }

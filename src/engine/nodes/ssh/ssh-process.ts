@@ -7,7 +7,7 @@ export interface SshProcess {
   child: ChildProcess
   ended: Promise<{ stderr: string; exitCode: number | null }>
   hasEnded(): boolean
-  /** The end of its stderr so far. */
+  /** The last part of its stderr so far. */
   stderr(): string
   /** Call after the login: earlier warnings do not explain its end. */
   forgetStderr(): void

@@ -252,7 +252,7 @@ class Channel extends Duplex {
     done(error)
   }
 
-  /** As much as the server accepts. The rest follows later. */
+  /** Sends as much as the server accepts. The rest follows later. */
   #sendWaiting(): void {
     const waiting = this.#waiting
     if (waiting === null || this.#peerId === null || this.#closeSent) return

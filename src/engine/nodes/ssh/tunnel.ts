@@ -61,7 +61,7 @@ export class Tunnel {
     return { host: this.#name, state, sinceMs: this.#sinceMs, problem: this.#problem?.text ?? null, retryAtMs }
   }
 
-  /** Calls back when the status changes, until the returned function is called. */
+  /** Calls `listener` when the status changes, until the returned function is called. */
   watch(listener: () => void): () => void {
     this.#listeners.add(listener)
     return () => void this.#listeners.delete(listener)

@@ -10,7 +10,7 @@ import { type ScriptName, SCRIPTS } from './scripts.ts'
 import { promisify } from 'node:util'
 import { deflateRaw, inflateRaw } from 'node:zlib'
 
-/** Identifies the data behind the answers: differs between databases, and before and after a restore. */
+/** Identifies the data behind the answers: it differs between databases, and changes with a restore. */
 export interface AnswersOrigin {
   position(): Promise<number>
   /** The same for all engines on a database. */

@@ -234,7 +234,7 @@ export class RedisLink {
 const LATE = Symbol('late')
 const CLOSED = 'its connection was closed'
 
-/** Some providers do not allow INFO. */
+/** Treats a refused INFO as empty, because some providers do not allow it. */
 function allowHidden(error: unknown): string {
   if (/^NOPERM/.test((error as Error).message)) return ''
   throw error

@@ -248,7 +248,7 @@ class SimulatedEngine {
 
   goOn(): void {
     this.isStalled = false
-    // It may act before it learns anything.
+    // The engine may act before it learns that anything has changed.
     this.#world.check()
     const due = this.#due
     this.#due = []

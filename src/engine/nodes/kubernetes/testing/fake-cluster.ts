@@ -92,7 +92,7 @@ export async function startFakeCluster() {
     requests,
     faults,
     logs,
-    /** A pod of the only Job that has this name. */
+    /** Adds a pod to the only Job that has this name. */
     addPod(jobName: string, podName: string, status: Record<string, unknown>) {
       const { annotations, labels } = objects.get(`jobs/${jobName}`)!.metadata as Required<FakeObject['metadata']>
       const metadata = { name: podName, annotations, labels, finalizers: [FINALIZER] } as never

@@ -10,7 +10,7 @@ import { runCommand } from '../processes/run-command.ts'
 import { isolate, sandboxArguments, type Ways } from './isolation-plan.ts'
 import { findUserOfRange, ProjectUsers } from './project-users.ts'
 
-/** For trying out a means of isolation. */
+/** For testing whether a means of isolation works. */
 const NOTHING = ['/bin/sh', '-c', 'exit 0']
 const TRY_LIMIT_MS = 10_000
 // Containers often cover parts of /proc, so that a new one cannot be mounted. Spiders then have no /proc.

@@ -30,7 +30,7 @@ export async function openProcessTable(platform: NodeJS.Platform = process.platf
   return platform === 'darwin' ? { read: async () => parsePs(await runPs()) } : null
 }
 
-/** Passes between full reads, which find reused pids. */
+/** A full read, which finds reused pids, follows after this many passes. */
 const WHOLE_EVERY = 30
 /** A run is known to us within this many passes after its first process started. */
 const LATELY_PASSES = 5

@@ -49,7 +49,7 @@ export function runCommand(options: {
   stdoutLimitBytes: number
   clock: Clock
   signal?: AbortSignal
-  /** Receives the lines of both outputs. stdout is then not kept. */
+  /** Receives the lines of both outputs. stdout is then not kept in the result. */
   onLine?: (line: string, isError: boolean) => void
 }): Promise<CommandResult> {
   return new Promise((resolve, reject) => {

@@ -36,7 +36,7 @@ export class BuildLog {
     if (this.#sizeBytes > LIMIT_BYTES) void this.#append('… and more than is kept here')
   }
 
-  /** A full disk loses log lines, but does not fail the build. */
+  /** If the disk is full, log lines are lost, but the build does not fail. */
   async end(line: string): Promise<void> {
     await this.#append(line)
     this.#hasEnded = true

@@ -39,7 +39,7 @@ print(json.dumps(found))
 export interface CheckedIsolation {
   isolation: Isolation
   name: string
-  /** What it may write. Default: nothing. */
+  /** The directory that it may write to. Default: none. */
   directory?: string
 }
 

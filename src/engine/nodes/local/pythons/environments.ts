@@ -133,7 +133,7 @@ export class LocalEnvironments implements Environments {
     const { id, check } = this.#interpreters.check(python.path)
     const problem = problemOfInterpreter(python.path, await check)
     if (problem === null) return
-    // If another project names it, keep it with the new result.
+    // If another project names it, the new result is kept.
     if (!this.#projectsById().has(id)) this.#interpreters.forget(id)
     throw new ScrapdeckError('BAD_INPUT', problem, { data: { field: 'python' } })
   }

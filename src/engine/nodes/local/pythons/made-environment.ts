@@ -50,7 +50,7 @@ interface BuildRun {
 
 const LIMIT_MS = 60 * 60_000
 const BUILD_PREFIX = 'build-'
-/** Longer than any listing of spiders takes. Started runs are checked separately. */
+/** How long a replaced build is kept: longer than any listing of spiders takes. Started runs are checked separately. */
 const REPLACED_GRACE_MS = 120_000
 // FORCE_COLOR in the environment would put colour codes before the word ERROR.
 const PIP = ['-m', 'pip', 'install', '--no-input', '--disable-pip-version-check', '--progress-bar', 'off', '--no-color']

@@ -19,7 +19,7 @@ interface MadeEnvironmentsOptions {
   /** `environments/` of the data directory. */
   directory: string
   isolation?: Isolation
-  /** Cleaned up together with the others. */
+  /** The main environment, cleaned up together with the others. */
   main: MadeEnvironment
   /** The interpreters of live runs. null: one is unknown, so nothing that could be in use may be deleted. */
   pythonsInUse: () => string[] | null
@@ -136,7 +136,7 @@ export class MadeEnvironments {
     await Promise.allSettled(work.map(({ done }) => done))
   }
 
-  /** Rejects at once if aborted in the queue. */
+  /** Rejects at once if it is aborted while it is queued. */
   async #buildInTurn(work: () => Promise<void>, signal: AbortSignal): Promise<void> {
     const begun = Promise.withResolvers<void>()
     signal.addEventListener('abort', () => begun.reject(signal.reason), { once: true })

@@ -68,7 +68,7 @@ export class PythonEnvironment {
     return path === null ? this.#state : { ...this.#state, start: this.#options.startOf?.(path) ?? COLD }
   }
 
-  /** The state once no search is running. */
+  /** Resolves with the state once no search is running. */
   settled(): Promise<PythonState> {
     this.#isAwaited.abort()
     return this.#search

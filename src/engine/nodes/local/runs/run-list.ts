@@ -108,7 +108,7 @@ export class RunList {
     this.#runsDirectory = join(options.dataDirectory, 'runs')
   }
 
-  /** Continues what earlier engines left in `runs/`. */
+  /** Opens the list and continues with what earlier engines left in `runs/`. */
   static async open(options: RunListOptions): Promise<RunList> {
     const list = new RunList(options)
     await mkdir(list.#runsDirectory, { recursive: true, mode: 0o700 })

@@ -23,7 +23,7 @@ const REVIEW_MS = 10_000
 
 /**
  * How many children each parent should keep, most recently used parents first. Limited by the setting, free slots and
- * free memory; none for a Python that was not used lately.
+ * free memory; none for a Python that was not used recently.
  */
 export function parkedWanted(
   parents: readonly Pick<ParkingParent, 'lastStartMs' | 'parked'>[],

@@ -72,13 +72,13 @@ interface Parent extends ParkingParent {
   python: string
   process: ChildProcess & { stdin: Writable; stdout: Readable }
   state: 'warming' | 'ready' | 'ended'
-  /** Resolves when it is no longer warming. */
+  /** Resolves once it is no longer warming. */
   warmed: PromiseWithResolvers<void>
   readyAtMs: number
   /** Paths and their modification times when the parent started. */
   watched: [path: string, mtimeNs: string][]
   checked: { atMs: number; problem: Promise<string | null> } | null
-  /** By request number. */
+  /** Unanswered requests by number. */
   waiting: Map<string, { events: RunEvents; timer: Timer; answer: (isClaimed: boolean) => void }>
   running: Map<string, RunEvents>
   timer: Timer
@@ -194,7 +194,7 @@ export class WarmPool {
       this.#replace(parent, problem)
       return false
     }
-    // It may have ended during the check.
+    // The parent may have ended during the check.
     if ((parent.state as Parent['state']) !== 'ready' || this.#isClosed) return false
     // Each try needs a new id: events of an earlier try's supervisor must not be mistaken for this one's.
     const id = String(++this.#requests)

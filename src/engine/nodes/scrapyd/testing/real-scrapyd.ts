@@ -280,7 +280,6 @@ function clientFor(address: { url: string; username: string | null; password: st
   })
 }
 
-/** The demo project as an egg. */
 async function demoEgg(): Promise<Uint8Array> {
   const root = resolve(import.meta.dirname, '../../../../../resources/demo')
   const files: Record<string, string> = {

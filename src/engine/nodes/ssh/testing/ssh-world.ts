@@ -8,7 +8,7 @@ import { systemClock } from '../../../runtime/clock.ts'
 import { freePort } from '../../../testing/server-process.ts'
 import { until } from '../../../testing/until.ts'
 
-/** Why no SSH server can be started here; null: one can. */
+/** The reason why no SSH server can be started here. null: one can. */
 export const whyNoSsh = (): string | null =>
   readTestEnvironment().openssh?.server == null ? 'the test environment has no OpenSSH' : null
 
@@ -63,7 +63,7 @@ export class SshWorld {
     return file
   }
 
-  /** Lines of ~/.ssh/config, which come before those of every host. */
+  /** Sets lines of ~/.ssh/config that precede those for every host. */
   configure(lines: string): void {
     this.#hosts = lines
     this.#write()
@@ -139,7 +139,7 @@ export class SshWorld {
     return server
   }
 
-  /** An ssh-agent that has this key, which asked for a passphrase once. */
+  /** Starts an ssh-agent that holds this key, as if the user had entered its passphrase. */
   startAgent(key: string, passphrase: string): void {
     const { client } = readTestEnvironment().openssh!
     const socket = join(this.directory, 'agent')
