@@ -76,7 +76,7 @@ async function compareSides(
     rates.push(newest)
     progress(`${endpoint} ${round}/${rounds}: ${Math.round(newest.ours)}/s, Scrapyd ${Math.round(newest.theirs)}/s`)
   }
-  // The median round, so that a moment in which the machine slowed one side alone does not decide.
+  // Uses the median round, so that a moment in which the machine slowed only one side does not distort the result.
   const middle = rates.toSorted((one, other) => one.ours / one.theirs - other.ours / other.theirs)[rates.length >> 1]!
   const values = { ours: middle.ours, bound: middle.theirs, unit: 'requests/s', boundIs: 'Scrapyd' }
   return compare(endpoint, { ...values, wanted: { atLeast: WANTED[endpoint] } }, conditions)

@@ -21,7 +21,7 @@ export interface Size {
   /** Run times are distributed uniformly between these two. */
   jobMs: [number, number]
   measureMs: number
-  /** The number of old jobs that are deleted meanwhile. */
+  /** The number of old jobs that are deleted during the measurement. */
   old?: number
 }
 
@@ -34,7 +34,7 @@ export const FULL: Size = {
   measureMs: 30_000
 }
 
-/** `while-deleting [JOBS [SECONDS [NODES]]]`: compares it with a run in which a million old jobs are being deleted. */
+/** `while-deleting [JOBS [SECONDS [NODES]]]`: compares with a run in which a million old jobs are being deleted. */
 export async function run(words: string[] = []): Promise<Figure[]> {
   const [word, old = '1000000', seconds = '30', nodes = '1000'] = words
   if (word !== 'while-deleting') return measure(FULL)
@@ -177,7 +177,7 @@ interface Freed {
   sentAtMs?: number
 }
 
-/** Where the time goes: `p50 / p99` of each stage in ms. */
+/** How the time is spent: `p50 / p99` of each stage in ms. */
 function stagesOf(took: Freed[]): Conditions {
   const stages = { commit: 'committedAtMs', plan: 'plannedAtMs', claim: 'claimedAtMs', send: 'sentAtMs' } as const
   let before: keyof Freed = 'atMs'

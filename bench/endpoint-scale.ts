@@ -26,7 +26,7 @@ const CONNECTIONS = 32
 /** Long enough that the lists contain pending, running and finished jobs. */
 const JOB_MS = 2_000
 const SLOTS = 40
-/** After their start, engines load and index for a moment. */
+/** Engines load and index for a moment after they start. */
 const SETTLE_MS = 5_000
 const SERVERS = ['postgres', 'nginx', 'redis-server']
 
@@ -45,7 +45,7 @@ interface Round {
   /** The number of cores that each process used. */
   cores: Record<string, number>
   loops: Record<string, number>
-  /** The number of busy cores of the machine. */
+  /** The number of the machine's busy cores. */
   busy: number
 }
 
@@ -59,9 +59,10 @@ export const run = ([rounds = '5']: string[] = []) =>
   })
 
 /**
- * All arrangements are up during the whole run, each with a namespace of one PostgreSQL, a node and, if it has a cache,
- * a namespace of one Redis; they get the load in turn. The load is typical of Scrapyd's clients: half of it is
- * daemonstatus, a quarter listjobs, a quarter listprojects, and every hundredth request queues a job, which then runs.
+ * All arrangements are up during the whole run, each with its own namespace in one PostgreSQL, a node and, if it has a
+ * cache, its own namespace in one Redis; they get the load in turn. The load is typical of Scrapyd's clients: half of
+ * it is daemonstatus, a quarter listjobs, a quarter listprojects, and every hundredth request queues a job, which then
+ * runs.
  */
 export async function measure(options: {
   rounds: number
@@ -90,7 +91,7 @@ export async function measure(options: {
     })
   )
   await new Promise((resolve) => setTimeout(resolve, settleMs))
-  // A first round warms up code and connections; it would differ from the others.
+  // A first round warms up code and connections and is discarded, because it would differ from the others.
   for (const one of arrangements) await measureOne(one, durationMs / 2)
   const results = new Map<string, Round[]>(names.map((name) => [name, []]))
   for (let count = 1; count <= rounds; count += 1)
@@ -129,7 +130,7 @@ export async function measure(options: {
       const busy = all.reduce((sum, one) => sum + one.busy, 0) / all.length
       const bound = whatBounds({ loops, used, busy, cores: cpus().length })
       const own = { ...conditions, ...shares, bound }
-      // Says more than the rate while other programs use the machine.
+      // Is more meaningful than the rate while other programs use the machine.
       const servers = used - (cores['generator'] ?? 0) - (cores['others'] ?? 0)
       const rate = all.reduce((sum, one) => sum + one.perSecond, 0) / all.length
       return [

@@ -96,7 +96,8 @@ export async function enqueue(
 }
 
 /**
- * Inserts the same rows in as many transactions, into the same database, with bare statements. Returns jobs per second.
+ * Inserts the same rows in the same number of transactions, into the same database, with bare statements. Returns jobs
+ * per second.
  */
 async function insertBare(directory: string, { calls, jobsPerCall }: Load): Promise<number> {
   const database = await BareDatabase.open(directory)

@@ -26,7 +26,7 @@ const WAYS: Record<Way, Goal> = { killed: { atMost: 1_500 }, stalled: { atMost: 
 
 export const run = ([rounds = '3']: string[] = []) => measure({ rounds: Number(rounds), settleMs: 5_000 })
 
-/** Two engines, each with a network of its own to one PostgreSQL, and a fleet whose slots become free all the time. */
+/** Two engines, each with its own network to one PostgreSQL, and a fleet whose slots become free all the time. */
 export async function measure({ rounds, settleMs }: { rounds: number; settleMs: number }): Promise<Figure[]> {
   await ensureServiceBuilt()
   await using opened = new AsyncDisposableStack()
@@ -78,7 +78,7 @@ export async function measure({ rounds, settleMs }: { rounds: number; settleMs: 
     const conditions = {
       rounds,
       most_ms: Math.max(...took.map(({ dispatchMs }) => dispatchMs)),
-      // The stages: until an engine takes the lease; from there until it answers; from there until the POST.
+      // The stages: until an engine takes the lease, from then until it responds, and from then until the POST.
       detected_ms: of('detectedMs'),
       opened_ms: of('openedMs'),
       ...machine()
@@ -104,7 +104,7 @@ export async function measure({ rounds, settleMs }: { rounds: number; settleMs: 
     if (way === 'killed') lead.engine.signal('SIGKILL')
     else if (way === 'stalled') lead.engine.signal('SIGSTOP')
     else lead.proxy.cut()
-    // Requests under way still arrive.
+    // Requests in progress still arrive.
     const firstAfter = () => posts.find((one) => one > atMs + 500) ?? null
     const postAtMs = (await until(
       'the next POST',
@@ -167,7 +167,7 @@ interface Took {
   firingMs: number
   /** Time until the other engine has the lease. */
   detectedMs: number
-  /** Time from there to its first POST: the engine opens and polls its nodes. */
+  /** Time from then to its first POST: the engine opens and polls its nodes. */
   openedMs: number
 }
 

@@ -4,7 +4,7 @@ export interface Figure {
   figure: string
   value: number
   unit: string
-  /** What it was measured with: sizes, versions, machine. */
+  /** The conditions of the measurement: sizes, versions, machine. */
   conditions: Conditions
   /** Present on a ratio: what was compared with what, and the wanted ratio. */
   comparison?: Comparison
@@ -17,8 +17,8 @@ export type Goal = { atLeast: number } | { atMost: number }
 export type Conditions = Record<string, string | number>
 
 /**
- * Our value beside the bound that was measured in the same run. Absolute values say more about the machine than about
- * us; their ratio holds on any.
+ * Our value beside the bound measured in the same run. Absolute values say more about the machine than about us; their
+ * ratio is valid on any machine.
  */
 export interface Comparison {
   ours: number
@@ -29,7 +29,7 @@ export interface Comparison {
   wanted: Goal
 }
 
-/** The ratio as the main figure, and both values under it. `name` precedes each: `daemonstatus_ratio`. */
+/** The ratio as the main figure, and both values below it. `name` precedes each: `daemonstatus_ratio`. */
 export function compare(name: string, comparison: Comparison, conditions: Conditions): Figure[] {
   const { ours, bound, unit } = comparison
   const prefix = name === '' ? '' : `${name}_`
@@ -46,7 +46,7 @@ export function isMet({ ours, bound, wanted }: Comparison): boolean {
   return 'atLeast' in wanted ? ours / bound >= wanted.atLeast : ours / bound <= wanted.atMost
 }
 
-/** Three significant digits at least, and whole numbers where they are larger. */
+/** At least three significant digits; larger values become whole numbers. */
 export function round(value: number): number {
   return Math.abs(value) >= 100 ? Math.round(value) : Number(value.toPrecision(3))
 }

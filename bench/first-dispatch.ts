@@ -23,7 +23,7 @@ export const run = (): Promise<Figure[]> => measure({ jobs: 300 })
 /**
  * One job at a time, each queued through the contract while slots are free, as the UI does. Measured from the call
  * until the POST to schedule.json reaches the node (in another process): this includes the engine's validation, two
- * durable transactions (job, attempt) and the loopback. In turn with it the bound: two bare transactions with the same
+ * durable transactions (job, attempt) and the loopback. Alternates with the bound: two bare transactions with the same
  * rows, and one bare POST.
  */
 export async function measure({ jobs }: { jobs: number }): Promise<Figure[]> {

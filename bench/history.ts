@@ -45,10 +45,10 @@ const LARGEST = 1_000_000
 export const run = (): AsyncIterable<Figure> => measure({ sizes: [1_000, 100_000, LARGEST], rounds: 100 })
 
 /**
- * Asks with each filter `rounds` times, after as many that are not measured (a service answers for days, and nothing of
- * it is cold). The figures cover all filters, and the slowest one is named. The bound of a page is one bare query that
- * fetches the same rows by their ids; that of the facets one bare count of the jobs of the longer time range, in an
- * index. Each filter is followed by its bound, so that both meet the same machine.
+ * Sends each filter `rounds` times, after as many unmeasured requests (a service runs for days, so nothing in it is
+ * cold). The figures cover all filters, and the slowest one is named. The bound of a page is one bare query that
+ * fetches the same rows by their ids; that of the facets is one bare count, in an index, of the jobs in the longer time
+ * range. Each filter is followed by its bound, so that both meet the same machine.
  */
 export async function* measure({ sizes, rounds }: { sizes: number[]; rounds: number }): AsyncGenerator<Figure> {
   for (const finished of sizes) {
@@ -91,7 +91,7 @@ export async function* measure({ sizes, rounds }: { sizes: number[]; rounds: num
       yield { ...medians, unit: 'times', conditions: { ...conditions, slowest_filter: pages.slowest } }
       const facetsConditions = { ...conditions, slowest_filter: facets.slowest }
       const ours = percentile(facets.ours, 0.95)
-      // Below that, the counters make it cheaper than any count, and the bound says nothing.
+      // With fewer jobs, the counters make it cheaper than any count, so the bound says nothing.
       if (finished < LARGEST)
         yield { figure: 'facets_p95_ms', value: round(ours), unit: 'ms', conditions: facetsConditions }
       else {
@@ -123,7 +123,7 @@ function openBare(directory: string) {
   }
 }
 
-/** How long each answer took, and its bound, which `boundOf` makes from a first answer; in milliseconds. */
+/** How long each response took, and its bound, which `boundOf` makes from a first response; in milliseconds. */
 async function timesOf<Answer>(
   rounds: number,
   ask: (filter: JobFilter) => Promise<Answer>,

@@ -17,7 +17,7 @@ const USAGE = `npm run bench -- http [--url http://localhost:6800] [--username N
     [--sync-username NAME --sync-password PASSWORD --async-username NAME --async-password PASSWORD]
 Only "schedule" changes something: it queues that many jobs. Without --project, the server's first project is used.`
 
-/** The port of each Scrapyd and of its replacement; the server that it is compared with has the next port. */
+/** The port of each Scrapyd and of its replacement; the server to compare with has the next port. */
 const DEFAULT_URL = 'http://localhost:6800'
 const DEFAULT_SYNC_URL = 'http://localhost:6801'
 
@@ -48,7 +48,7 @@ function read(words: string[]) {
   }
 }
 
-/** Sends requests to servers that already run, and prints rates and times. */
+/** Sends requests to servers that are already running, and prints rates and times. */
 export async function run(words: string[]): Promise<Figure[]> {
   const { values } = read(words)
   const reported = rowsOf(values.endpoint)

@@ -57,7 +57,7 @@ export async function measure(options: { spiders: number; rounds: number }): Pro
   ]
 }
 
-/** The memory of everything that runs for the spiders, divided by their number. */
+/** The memory of everything that runs for the spiders, divided by the number of spiders. */
 async function perSpider(start: () => Promise<Side>, spiders: number): Promise<Memory> {
   const side = await start()
   try {

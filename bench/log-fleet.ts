@@ -28,7 +28,7 @@ export async function measure(size: {
   nodes: number
   slots: number
   settleMs: number
-  /** Time until the engine has found all logs: it looks for missing ones every half minute. */
+  /** Time until the engine has found all logs: it searches for missing ones every half minute. */
   lookMs: number
   measureMs: number
 }): Promise<Figure[]> {
@@ -42,7 +42,7 @@ export async function measure(size: {
     logBytesPerSecond: LOG_BYTES_PER_SECOND
   })
   const directory = await mkdtemp(join(tmpdir(), 'scrapdeck-bench-'))
-  // Two runs of each spider: no node runs three of one spider, whose logs would be read more often.
+  // Two runs of each spider, because the logs of three runs of one spider on one node would be read more often.
   const lanes = PROJECTS.length * Math.max(1, Math.round(jobs / PROJECTS.length / 2))
   await seedBusyDatabase(directory, { urls: fleet.urls, slots, queued: jobs, lanes })
   const engine = fork(join(import.meta.dirname, 'support', 'collecting-engine.ts'), [directory], {

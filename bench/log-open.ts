@@ -11,7 +11,7 @@ export const about = 'A log of 1 GB: its first screen, its lines, and searches o
 export const needsSetup = true
 
 /**
- * A run of the local node with a log of 1 GB, asked over HTTP as the UI does. The file is in the cache of the system on
+ * A run on the local node with a log of 1 GB, requested over HTTP as the UI does. The file is in the system's cache on
  * all sides; each line is searched by ours and by grep, and both count all matches.
  */
 export const run = () => measure({ megabytes: 1_000, rounds: 5 })
@@ -42,7 +42,7 @@ export async function measure({ megabytes, rounds }: { megabytes: number; rounds
       return matches
     }
     for (let round = 0; round < rounds; round += 1) {
-      // The index of a growing log continues from where it was, so a new file has none.
+      // The index of a growing log continues from where it was, so each round needs a new file without an index.
       took.index.push(await timeOf(() => service.client.logs.locate({ jobId, line: 1_000 + round })))
       bound.index.push(peer('wc', ['-l', path]).ms)
       let ours = 0
@@ -90,7 +90,7 @@ function write(path: string, megabytes: number): void {
   closeSync(file)
 }
 
-/** The last 256 kB, as the first answer of a tail. */
+/** The last 256 kB, as the first response of a tail. */
 async function firstChunk({ client }: Service, jobId: string): Promise<void> {
   const chunks = await client.logs.tail({ jobId: jobId as never, tailBytes: 262_144 })
   await chunks.next()

@@ -33,7 +33,10 @@ print(json.dumps({'seconds': seconds, 'pages': answer['pages'], 'items': answer[
 
 export const run = () => measure({ bytes: 200_000_000, rounds: 3 })
 
-/** Each parser reads the same file from the page cache in one thread: ours `rounds` times, and the median counts. */
+/**
+ * Each parser reads the same file from the page cache in one thread; ours reads it `rounds` times, and the median
+ * counts.
+ */
 export async function measure({ bytes, rounds }: { bytes: number; rounds: number }): Promise<Figure[]> {
   const python = await ensureLogParser()
   const directory = await mkdtemp(join(tmpdir(), 'scrapdeck-bench-'))

@@ -38,7 +38,7 @@ const BATCH = 1_000
 /** The number archived at the same time, as in finisher.ts. */
 const AT_ONCE = 16
 const FIRST = anAttemptNumber(1)
-/** Each word is in one log; `none` is in no log. */
+/** Each word is in one log only; `none` is in no log. */
 const RARE = {
   id: 'product-8153374621',
   exception: 'psycopg2.OperationalError: terminating connection',
@@ -245,7 +245,7 @@ async function ingest({ directory, store, archive, index }: Target, { gigabytes,
   return { bytes, ingestMs, cpuMs, largest: Math.max(...sizes) }
 }
 
-/** Most logs are small; a few have half of the text. */
+/** Most logs are small; a few contain half of the text. */
 function logSizes(logs: number, total: number): number[] {
   const random = createSeededRandom(11)
   const drawn = Array.from(

@@ -19,8 +19,8 @@ const FLOOD_MB_PER_S = 60
 const LINES = 30
 
 /**
- * A run of the local node, into whose log a separate process writes Scrapy's lines: first one at a time, to see how
- * long each takes to the screen, then 60 MB a second. What the view skips to keep up does not count as shown.
+ * A run on the local node, whose log a separate process fills with Scrapy's lines: first one at a time, to see how long
+ * each takes to reach the screen, then 60 MB a second. What the view skips to keep up does not count as shown.
  */
 export const run = () => measure({ floodSeconds: FLOOD_SECONDS, lines: LINES })
 
@@ -88,7 +88,7 @@ export async function measure({ floodSeconds, lines }: { floodSeconds: number; l
 
 const WRITER = join(import.meta.dirname, 'support', 'write-log.ts')
 
-/** Time from the write to the frame that shows the line, by the clock of this machine. */
+/** Time from the write to the frame that shows the line, by this machine's clock. */
 async function delayOfLine(page: Page, path: string, text: string): Promise<number> {
   // A string, because benches are compiled without the types of the browser.
   const shown = page.evaluate(`(async () => {

@@ -22,8 +22,8 @@ interface Load {
 const TRUE_POLL_MS = 5_000
 
 /**
- * A fifth of realistic times, so that it takes minutes: these stand for short runs of 25 s and long ones of 200 s. Our
- * own polling is not sped up.
+ * A fifth of realistic times, so that the bench takes only minutes: these stand for short runs of 25 s and long ones of
+ * 200 s. Our own polling is not sped up.
  */
 const FULL: Load = {
   slots: [4, 4, 4, 8, 8, 16],
@@ -74,7 +74,7 @@ async function withFleet(load: Load, measureOn: (fleet: SimulatedFleet) => Promi
   }
 }
 
-/** As ScrapydWeb does it: every job is posted immediately to a node's own queue, round robin. */
+/** As ScrapydWeb does: every job is posted immediately to a node's own queue, round robin. */
 async function givenOutAtOnce(fleet: SimulatedFleet, lengths: number[]): Promise<number> {
   const ended = countEnds(fleet)
   const beganAtMs = nowMs()

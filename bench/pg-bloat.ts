@@ -17,9 +17,9 @@ export const about =
 interface Size {
   /** The number of jobs that are queued at any time. */
   live: number
-  /** The numbers of jobs after which the first and the last size are taken. */
+  /** The numbers of jobs after which the first and the last size are measured. */
   lives: [number, number]
-  /** The numbers of jobs that are claimed with a snapshot open, and without. */
+  /** The numbers of jobs that are claimed with and without an open snapshot. */
   claims: number
 }
 
@@ -46,7 +46,7 @@ export async function measure({ live, lives, claims }: Size): Promise<Figure[]> 
       sizes.push((await store.storageSums()).database.bytes)
     }
     const without = await claimsPerSecond(store, claims)
-    // Another transaction holds its snapshot: from now on, no dead row can be vacuumed.
+    // Another transaction holds its snapshot, so no dead row can be vacuumed from now on.
     const other = connectTo({ ...postgres.address, schema: `${postgres.address.schema}_other` })
     const send = (text: string) => other.send({ text, values: [] }).result()
     send('SET idle_in_transaction_session_timeout TO 0')
@@ -82,7 +82,7 @@ async function queue(store: Store, count: number) {
   return jobs
 }
 
-/** Jobs are queued, sent, accepted and end; retention then deletes them with their entries in the change log. */
+/** Jobs are queued, sent, accepted and ended; retention then deletes them with their entries in the change log. */
 async function liveAndForget(store: Store): Promise<void> {
   const jobs = await queue(store, BATCH)
   await store.beginAttempts(jobs.map((job) => anAttemptStart(job)))

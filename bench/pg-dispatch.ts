@@ -9,7 +9,10 @@ const FULL: Size = { nodes: 1_000, slots: 16, queued: 1_000_000, lanes: 2_000 }
 
 export const run = (): Promise<Figure[]> => measure(FULL)
 
-/** The bound: bare batched claims with the same rows, on the same database, of jobs that the engine has left. */
+/**
+ * The bound: bare batched claims, with the same rows in the same database, of jobs that the engine has left in the
+ * queue.
+ */
 export async function measure(size: Size): Promise<Figure[]> {
   const postgres = await startBenchPostgres()
   try {

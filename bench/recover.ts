@@ -28,7 +28,10 @@ interface Size {
   live: number
 }
 
-/** The attempts are as a kill leaves them: sent, with no record of whether they arrived. Each round has fresh data. */
+/**
+ * The attempts are in the state in which a kill leaves them: sent, with no record of whether they arrived. Each round
+ * has fresh data.
+ */
 export async function* measure({ sizes, rounds }: { sizes: Size[]; rounds: number }): AsyncGenerator<Figure> {
   for (const { queued, live } of sizes) {
     const tookS: number[] = []

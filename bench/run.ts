@@ -1,6 +1,6 @@
 /**
  * `npm run bench -- NAME` runs bench/NAME.ts and prints one line of JSON per figure; without a name it lists the
- * benches. `npm run bench -- all` runs every one that compares, and prints one table; `--save` writes it into
+ * benches. `npm run bench -- all` runs every bench that has a bound, and prints one table; `--save` writes it into
  * docs/benchmarks.md. Everything else goes to standard error, so that the figures can be piped.
  */
 import { fork } from 'node:child_process'
@@ -56,7 +56,7 @@ if (wanted === undefined) {
   process.exitCode = 1
 }
 
-/** Prints each figure, and sends it to the process that asked for this one, if any. */
+/** Prints each figure, and sends it to the parent process, if this bench was started by one. */
 async function runBench(name: string, given: string[]): Promise<void> {
   const { run, needsSetup = false } = await load(name)
   if (needsSetup) ensureSetUp()
@@ -68,8 +68,8 @@ async function runBench(name: string, given: string[]): Promise<void> {
 }
 
 /**
- * Runs a bench in a process of its own: with the heap and the compiled code of earlier benches, the busy fleet took
- * half as much CPU again.
+ * Runs a bench in its own process: with the heap and the compiled code of earlier benches, the busy fleet used half as
+ * much CPU again.
  */
 async function runAlone(name: string): Promise<{ figures: Figure[]; isWhole: boolean }> {
   const figures: Figure[] = []

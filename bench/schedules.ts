@@ -72,7 +72,7 @@ export async function* measure(load: Load): AsyncGenerator<Figure> {
   }
 }
 
-/** A mix of cron expressions and time zones; each fires at most once a day. */
+/** A mix of cron expressions and time zones; each schedule fires at most once a day. */
 function settingsOf(index: number): ScheduleSettings {
   const [minute, hour] = [index % 60, Math.floor(index / 60) % 24]
   const days = ['*', '1-5', '1,3,5', '0', '*'][index % 5]
@@ -138,7 +138,9 @@ async function lateness(store: Store, { atOnce, rounds }: Load, settings: Schedu
   return { p50Ms: percentile(lateMs, 0.5), p99Ms: percentile(lateMs, 0.99) }
 }
 
-/** The same rows in one bare transaction per round, into the same database. Returns how long each firing took. */
+/**
+ * Writes the same rows in one bare transaction per round, into the same database. Returns how long each firing took.
+ */
 async function fireBare(directory: string, { atOnce, rounds, schedules }: Load): Promise<number[]> {
   const database = await BareDatabase.open(directory)
   const ids = Array.from({ length: schedules }, (_, index) => stored(index, settingsOf(index)).id)

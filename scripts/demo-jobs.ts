@@ -13,7 +13,7 @@ const JOBS: { spider: string; count: number; args: Record<string, string>; statu
 const LEADER_ATTEMPTS = 30
 const JOB_COUNT = JOBS.reduce((sum, { count }) => sum + count, 0)
 
-/** Deploys the project, runs the jobs and shows their progress. @returns whether each ended as it should */
+/** Deploys the project, runs the jobs and shows their progress. @returns whether each ended as expected */
 export async function runDemoJobs(client: Client): Promise<boolean> {
   await deploy(client)
   const beganAtMs = Date.now()

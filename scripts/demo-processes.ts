@@ -7,7 +7,7 @@ interface DemoProcess extends ProcessIdentity {
   name: string
 }
 
-/** The processes that a demo recorded and that still run. */
+/** The processes that a demo recorded and that are still running. */
 export interface LivingDemo {
   /** The ports of its Scrapdeck and, after it, of its Scrapyds. */
   port: number
@@ -52,7 +52,7 @@ async function identify(pid: number): Promise<ProcessIdentity> {
   return { pid, startTime: (await readStartTime(pid)) ?? '' }
 }
 
-/** The demos with processes that still run; each has its own directory in this one. */
+/** The demos with processes that are still running; each has its own directory in this one. */
 export async function findLivingDemos(directory: string): Promise<LivingDemo[]> {
   const living: LivingDemo[] = []
   for (const name of fs.existsSync(directory) ? fs.readdirSync(directory) : []) {
@@ -70,12 +70,13 @@ function readRecord(file: string): { port: number; demo: ProcessIdentity; server
   try {
     return JSON.parse(fs.readFileSync(file, 'utf8'))
   } catch {
-    // The directory is not a demo's, or the demo was killed while it wrote this: then only the ports can tell.
+    // The directory is not a demo's, or the demo was killed while it wrote this file: then only the ports can show that
+    // it runs.
     return null
   }
 }
 
-/** The message about a demo that still runs: what it is, and how to stop it. */
+/** The message about a demo that is still running: what it is, and how to stop it. */
 export function describeDemo({ port, pid, servers }: LivingDemo): string {
   if (pid !== null) {
     return `A demo is running on port ${port}. To stop it, press Ctrl-C in its terminal, or: ${stopCommand([pid])}`

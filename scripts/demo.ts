@@ -27,7 +27,7 @@ const flags = readDemoArguments(process.argv.slice(2))
 if ('problem' in flags) throw new Error(flags.problem)
 const firstPort = flags.port
 const demosDirectory = path.join(cacheDirectory, 'demo')
-/** One directory per port, because another demo may run. */
+/** One directory per port, because another demo may be running. */
 const demoDirectory = path.join(demosDirectory, String(firstPort))
 const dataDirectory = path.join(demoDirectory, 'scrapdeck')
 const credentials = { username: 'demo', password: randomBytes(12).toString('hex') }
@@ -82,7 +82,7 @@ async function startScrapdeck(): Promise<Client> {
     process.execPath,
     [inRoot('src/cli/bin.ts'), 'serve', `--port=${firstPort}`, `--data=${dataDirectory}`, '--local-slots=0'],
     {
-      // In its own process group: on Ctrl-C the demo stops it itself, in the right order.
+      // Runs in its own process group: on Ctrl-C the demo stops it itself, in the right order.
       detached: true,
       stdio: ['ignore', 'pipe', fs.openSync(logFile, 'w')],
       env: { ...process.env, SCRAPDECK_USERNAME: credentials.username, SCRAPDECK_PASSWORD: credentials.password }

@@ -7,7 +7,7 @@ const WORDS_IN_TEMPLATE = /\b[A-Za-z]{2,}[.,:;]?\s|\s[a-z]{2,}/
 /** Values of `KeyboardEvent.key`, and names of HTTP. */
 const NO_TEXTS =
   /^(?:Enter|Escape|Tab|Home|End|Delete|Backspace|Shift|Control|Meta|Alt|Arrow\w+|Page\w+|Bearer|Basic|Mod|content-type: [\w/]+)$/
-/** Attributes whose values nobody reads. */
+/** Attributes whose values no user reads. */
 const NO_TEXT_ATTRIBUTES =
   /^(?:class\w*|style|styles|fontFamily|width|height|key|queryKey|type|id|role|d|viewBox|transform|aria-keyshortcuts|aria-controls|rel|href|src|to|from|path|gridTemplateColumns|sizes|accept|autoComplete|transition\w*)$/
 /** Selectors, and messages for developers. */
@@ -37,7 +37,7 @@ function isRead(node) {
       return parent.key !== node && !String(parent.key.value).startsWith('--') && !isUnreadAttribute(parent)
     case 'CallExpression':
       return !isForDevelopers(parent.callee)
-    // What only a developer reads.
+    // Only developers read these.
     case 'NewExpression':
       return !/^(?:Type|Range)?Error$/.test(parent.callee.name)
     default:

@@ -1,6 +1,7 @@
 /**
- * Pictures of the messages that alert channels send, to look at after a change: `node scripts/show-messages.ts
- * DIRECTORY`. Shows e-mails in light and dark clients, wide and narrow, and roughly what Slack makes of its blocks.
+ * Creates pictures of the messages that alert channels send, to be checked after a change: `node
+ * scripts/show-messages.ts DIRECTORY`. Shows e-mails in light and dark clients, wide and narrow, and roughly what Slack
+ * makes of its blocks.
  */
 import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'

@@ -15,7 +15,10 @@ import { say, showFailure } from './setup/steps.mjs'
 const USUAL_PORT = 6800
 /** Leaves 6801 to 6809 to other Scrapyds on this machine, including the demo's. */
 const OTHER_PORTS = { from: 6810, to: 6899 }
-/** A window that closes this soon with an error never opened: no sandbox for this user, or a missing library. */
+/**
+ * If the window closes with an error this soon, it never opened: there is no sandbox for this user, or a library is
+ * missing.
+ */
 const FAILED_START_MS = 10_000
 
 const given = process.argv.slice(2)

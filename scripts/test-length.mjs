@@ -13,5 +13,5 @@ const isCore = process.env.TEST_SUITE === 'core'
  */
 export const pickLength = (short, long, core = short) => (isLong ? long : isCore ? core : short)
 
-/** The test files that `npm test` leaves out: only `npm run test:full` runs them, or a call that names them. */
+/** The test files that `npm test` skips: only `npm run test:full` runs them, or a call that names them. */
 export const leftOut = isCore ? ['**/*.full.*'] : []

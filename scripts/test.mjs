@@ -79,7 +79,7 @@ const CHECKS = {
   words: () => ({ title: 'Words', args: ['scripts/words.mjs'] }),
   types: () => ({
     title: 'Types',
-    // One checker: each additional one checks shared imports again, and other checks run at the same time.
+    // One checker: each additional one would check shared imports again, and other checks run at the same time.
     args: [packageFile('typescript-native/bin/tsc'), '-b', '--builders', '1', '--checkers', '1', '--pretty', 'false']
   }),
   lint: () => ({
@@ -88,7 +88,7 @@ const CHECKS = {
   }),
   build: () => ({ title: 'Build', work: ensureBuilt }),
   unit: () => ({ ...vitest('Unit tests', 'unit', ['unit', 'renderer', 'alone']), cores: 2 }),
-  // Runs alone: beside other checks, these tests saw live updates too late.
+  // Runs alone: beside other checks, these tests received live updates too late.
   integration: () => ({
     ...vitest('Integration tests', 'integration', ['integration']),
     cores: 2,
@@ -116,7 +116,8 @@ const CHECKS = {
 
 const commonEnvironment = {
   NO_COLOR: '1',
-  // The tests start services, threads and tools from our sources many hundred times; this compiles each file once.
+  // The tests start services, threads and tools from our sources many hundreds of times; this compiles each file only
+  // once.
   NODE_COMPILE_CACHE: path.join(cacheDirectory, 'compiled'),
   ...(!isFull && { TEST_SUITE: 'core' }),
   ...(given.includes('--long') && { TEST_LENGTH: 'long' })

@@ -183,7 +183,7 @@ function showSummary(summary: Summary, tookMs: number): void {
   if (failed.length > 0) console.log(`Again: npm run simulate -- --seeds 1 --from ${failed[0]!.task.seed}`)
 }
 
-/** Runs the tasks in one process per processor, until all are done or `take` returns that it has enough. */
+/** Runs the tasks in one process per processor, until all are done or `take` returns false because it has enough. */
 async function runAll(tasks: Task[], mutant: string | null, take: (told: Told) => boolean): Promise<void> {
   const waiting = [...tasks]
   const workers = Math.min(Number(values.processes), tasks.length)

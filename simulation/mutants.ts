@@ -42,7 +42,7 @@ function changedElection(change: (options: ElectionOptions) => ElectionOptions):
   })
 }
 
-/** Returns the heads of each lane in another order than the queue's. */
+/** Returns the heads of each lane in an order other than the queue's. */
 function otherOrder(compare: (one: QueueHead, other: QueueHead) => number): Mutation {
   return changedStore((store) => ({
     async readHeads(wanted) {

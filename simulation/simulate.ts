@@ -23,11 +23,11 @@ import { Nemesis } from './work/nemesis.ts'
 import { Operators } from './work/operators.ts'
 import { enginesScenarioOf, type Scenario, scenarioOf } from './work/scenario.ts'
 
-/** By this time after the work and the faults, everything that can run has run. */
+/** By this time after the work and the faults have ended, everything that can run has run. */
 const QUIET_LIMIT_MS = 1_800_000
-/** With only queued jobs left and nothing happening for this long, nothing can run any more. */
+/** If only queued jobs are left and nothing has happened for this long, nothing can run any more. */
 const STILL_MS = 900_000
-/** By this time after the faults, one of several engines must lead and stay leader. */
+/** By this time after the last fault, one of several engines must lead and stay the leader. */
 const SETTLES_MS = 30_000
 const SAMPLE_EVERY_MS = 10_000
 const RESTART_AFTER_MS = [50, 3_000] as const
@@ -82,7 +82,7 @@ export async function simulate(options: StoryOptions): Promise<Story> {
     chance: createChance(seed, 'network'),
     faults,
     wallMs: () => machine.wallMs(),
-    // What a former leader still receives is not what the leader knows.
+    // Responses that a former leader still receives are not part of what the leader knows.
     onAnswer: (host, endpoint, answer, life) => {
       if (machine.leads(life)) beliefs.push(...lists.take(host, endpoint, answer, time.nowMs))
     },
@@ -143,7 +143,7 @@ export async function simulate(options: StoryOptions): Promise<Story> {
     void operators.liftEverything()
     await time.runUntil(time.nowMs + 20_000, () => operators.pending === 0)
     let isQuiet = false
-    // Jobs that wait for a time of day wait longer by the amount that our clock was set back.
+    // Jobs that wait for a time of day wait longer by the amount by which our clock was set back.
     const limitMs = time.nowMs + QUIET_LIMIT_MS + STILL_MS + machine.setBackMs
     while (!isQuiet && time.nowMs < limitMs) {
       await time.runUntil(time.nowMs + 5_000, () => false)
@@ -267,7 +267,7 @@ export async function simulate(options: StoryOptions): Promise<Story> {
   }
 }
 
-/** What a client with an old cursor receives about lanes: those with queued jobs, and no others. */
+/** The lanes that a client with an old cursor receives: those with queued jobs, and no others. */
 async function firstBatch(client: Client): Promise<number> {
   const stopping = new AbortController()
   const stream = await client.events.subscribe({ after: '0.0.0' }, { signal: stopping.signal })
@@ -296,7 +296,7 @@ function buildNodes(scenario: Scenario, time: VirtualTime, faults: Faults): Map<
   return nodes
 }
 
-/** What an operator set up before the story begins: nodes and eggs. */
+/** Sets up what an operator prepared before the story begins: nodes and eggs. */
 async function furnish(machine: World, scenario: Scenario, witness: (...call: [string, unknown[], unknown]) => void) {
   const store = await openSqliteStoreHere({
     path: machine.disk.databasePath,

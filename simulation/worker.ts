@@ -41,7 +41,7 @@ const base = mkdtempSync(join(existsSync('/dev/shm') ? '/dev/shm' : tmpdir(), 's
 const template = join(base, 'template', 'scrapdeck.sqlite')
 await makeTemplate(template)
 process.on('exit', () => rmSync(base, { recursive: true, force: true }))
-// As in cli/serve-together.ts: whatever an engine had in progress when it lost its lease fails.
+// As in cli/serve-together.ts: anything in progress when an engine loses its lease fails.
 let areSeveral = false
 process.on('unhandledRejection', (error) => {
   const { code } = error as { code?: unknown }

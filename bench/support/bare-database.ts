@@ -64,7 +64,7 @@ export class BareDatabase {
       job_ids) VALUES (?, ?, 'tick', ?, 'fired', 'on_time', 'on time', ?)`)
   }
 
-  /** Inserts a job and its first entry each, in one transaction. */
+  /** Inserts each job with its first entry, all in one transaction. */
   enqueue(jobs: readonly BareJob[]): void {
     const nowMs = Date.now()
     this.#transaction(() => {
@@ -80,7 +80,7 @@ export class BareDatabase {
     return queued.all()
   }
 
-  /** Inserts an attempt each, in one transaction. */
+  /** Inserts one attempt for each job, in one transaction. */
   begin(ids: readonly string[], nodeId: string): void {
     const nowMs = Date.now()
     this.#transaction(() => {
@@ -92,7 +92,7 @@ export class BareDatabase {
     })
   }
 
-  /** Records the state of an attempt each, in one transaction. */
+  /** Records the state of each job's attempt, in one transaction. */
   move(ids: readonly string[], state: 'accepted' | 'finishing'): void {
     const nowMs = Date.now()
     this.#transaction(() => {
@@ -103,7 +103,7 @@ export class BareDatabase {
     })
   }
 
-  /** Records the start of a run each, in one transaction. */
+  /** Records the start of each job's run, in one transaction. */
   run(ids: readonly string[]): void {
     const nowMs = Date.now()
     this.#transaction(() => {
@@ -115,7 +115,7 @@ export class BareDatabase {
     })
   }
 
-  /** Records the end of a run each, in one transaction. */
+  /** Records the end of each job's run, in one transaction. */
   end(ids: readonly string[]): void {
     const nowMs = Date.now()
     this.#transaction(() => {
@@ -127,7 +127,7 @@ export class BareDatabase {
     })
   }
 
-  /** Runs several of these in one transaction. */
+  /** Runs several of these writes in one transaction. */
   together(work: () => void): void {
     this.#transaction(work)
   }

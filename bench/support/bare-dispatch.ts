@@ -10,7 +10,7 @@ const GROUP = 64
 const GROUPS_AT_ONCE = 4
 
 /**
- * The least work possible to send queued jobs: an attempt on disk, a POST, its acceptance on disk. Returns jobs per
+ * The least work needed to send queued jobs: an attempt on disk, a POST, its acceptance on disk. Returns jobs per
  * second.
  */
 export async function dispatchBare(urls: readonly string[], jobs: number): Promise<number> {

@@ -1,7 +1,7 @@
 /**
- * The bound of watching a fleet: one process that sends the same requests to the same nodes and parses their JSON, and
- * decides nothing. The first message is the order; each one after it holds a time in ms to measure over, and after that
- * time it replies with the figures.
+ * The bound for watching a fleet: one process that sends the same requests to the same nodes and parses their JSON, and
+ * decides nothing. The first message is the order; each later message is the time in ms to measure, after which it
+ * replies with the figures.
  */
 import { once } from 'node:events'
 import { mkdir, unlink, writeFile } from 'node:fs/promises'
@@ -27,7 +27,7 @@ export interface Polled {
   tookMs: number
 }
 
-/** Like the engine: all that arrives within this time shares its commits. */
+/** Like the engine: everything that arrives within this time shares its commits. */
 const COMMIT_MS = 5
 const LISTS_MAX_AGE_MS = 5_000
 /** Interval for an idle node, whose counters do not change. */

@@ -9,7 +9,7 @@ import type { Store } from '../../src/engine/storage/store.ts'
 import { openStoreInWorker } from '../../src/engine/storage/thread/store-thread.ts'
 import { BenchProblem } from './bench-problem.ts'
 
-/** A namespace on a server of its own with PostgreSQL's default settings, or on the server of DATABASE_URL. */
+/** A namespace on its own server with PostgreSQL's default settings, or on the server of DATABASE_URL. */
 export async function startBenchPostgres() {
   const problem = whyNoPostgres()
   if (problem !== null) throw new BenchProblem(`This needs PostgreSQL: ${problem}. Run npm run setup.`)

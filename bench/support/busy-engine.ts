@@ -15,7 +15,7 @@ import { seedBusyDatabase } from './seed-busy-database.ts'
 import { OWNER } from '../../src/engine/access/principal.ts'
 import type { SimulatedFleet } from './start-simulated-fleet.ts'
 
-/** An engine on a database of seedBusyDatabase. It starts paused. `watch` can wrap the store. */
+/** An engine on a database from seedBusyDatabase. It starts paused. `watch` can wrap the store. */
 export async function startBusyEngine(options: {
   fleet: SimulatedFleet
   slots: number
@@ -65,7 +65,7 @@ export async function startBusyEngine(options: {
 
 export type BusyEngine = Awaited<ReturnType<typeof startBusyEngine>>
 
-/** Calls `hear` for every change that the store has applied. */
+/** Calls `hear` for every change that the store applies. */
 export function watchChanges(
   store: Store,
   hear: (change: Parameters<Store['applyChanges']>[0][number]) => void

@@ -1,8 +1,8 @@
 /**
- * An engine alone in its own process on a database of seedBusyDatabase, whose queue it begins to send at once. What
- * each message asks for is measured, and then replied.
+ * An engine alone in its own process on a database from seedBusyDatabase, whose queue it begins to send at once. It
+ * measures what each message requests, then replies.
  *
- *   fork('collecting-engine.ts', [dataDirectory])
+ * fork('collecting-engine.ts', [dataDirectory])
  */
 import { join } from 'node:path'
 import { createRouterClient } from '@orpc/server'
@@ -15,7 +15,7 @@ import { OWNER } from '../../src/engine/access/principal.ts'
 import type { StoredNode } from '../../src/engine/model/records.ts'
 
 export interface CollectingOrder {
-  /** false: its nodes have no logs, so it reads none. */
+  /** false: the nodes have no logs, so the engine reads none. */
   hasLogs: boolean
   measureMs: number
 }

@@ -74,8 +74,8 @@ const IS_FULL = 0.85
 const IS_LOADED = 0.2
 
 /**
- * In words. `loops`: the share of a core that each event loop used; `used`: cores that all of this used together;
- * `busy`: cores of the machine that were busy. Pure.
+ * Describes the load in words. `loops`: the share of a core that each event loop used; `used`: cores that these
+ * processes used together; `busy`: cores of the machine that were busy. Pure.
  */
 export function whatBounds({
   loops,

@@ -3,7 +3,7 @@ import net, { type AddressInfo, type Socket } from 'node:net'
 
 export interface CuttableProxy {
   port: number
-  /** Until `heal`, nothing passes in either direction, and neither side notices; the same for new connections. */
+  /** Until `heal`, nothing passes in either direction, and neither side notices; this includes new connections. */
   cut(): void
   heal(): void
   stop(): void

@@ -14,7 +14,7 @@ export interface Server {
   spider: string
 }
 
-/** Typical of Scrapyd's clients: mostly polls of states and lists, and a job now and then. */
+/** Typical of Scrapyd's clients: mostly polls of states and lists, with an occasional job. */
 const TYPICAL_READS = ['daemonstatus', 'listjobs', 'daemonstatus', 'listprojects'] as const
 const SCHEDULED_EVERY = 100
 const FORM = 'application/x-www-form-urlencoded'

@@ -9,8 +9,8 @@ const spiders = Array.from({ length: count }, (_, index) => createSpider(index +
 
 parentPort!.on('message', (orders: { number: number; spider: number; bytes: number; extra: string }[]) => {
   const written = orders.map(({ number, spider, bytes, extra }, at) => {
-    // Overwrites earlier files: whenever ext4 creates a file, it skips each one deleted in the last minutes, which took
-    // a millisecond per archive.
+    // Overwrites earlier files: whenever ext4 creates a file, it skips each one deleted in the last minutes, which
+    // added a millisecond per archive.
     const path = join(directory, `${at}.log`)
     const log = spiders[spider]!(bytes, number + 1)
     const middle = log.indexOf(0x0a, log.length >> 1) + 1

@@ -9,7 +9,7 @@ export interface ReportRow {
   title: string
   endpoint: Endpoint
   concurrencyTimes: number
-  /** The rate that the benchmark of the asynchronous Scrapyd promises, in requests/s; null: none. */
+  /** The rate that the asynchronous Scrapyd's benchmark promises, in requests/s; null: none. */
   promised: number | null
 }
 
@@ -39,7 +39,7 @@ export function rowOf(endpoint: Endpoint): ReportRow {
 
 const isAllErrors = ({ requests, errors }: LoadResult): boolean => errors >= requests
 
-/** Without a single good answer, rates and times mean nothing: the row shows only its errors. */
+/** Without a single successful response, rates and times mean nothing: the row shows only its errors. */
 export function figuresOf({ name }: ReportRow, result: Measured, conditions: Figure['conditions']): Figure[] {
   const { requests, seconds, averageMs, p50Ms, p95Ms, p99Ms, memoryMb } = result
   const figure = (what: string, value: number, unit: string): Figure => ({
@@ -75,7 +75,9 @@ function ratingOf({ promised }: ReportRow, result: Measured): string {
   return share >= 1 ? 'excellent' : share >= 0.5 ? 'good' : share >= 0.2 ? 'fair' : 'poor'
 }
 
-/** For people: a line per row and server; for two servers, the second's rate as a multiple of the first's. */
+/**
+ * For people: one line per row and server; with two servers, the second one's rate as a multiple of the first one's.
+ */
 export function tableOf(rows: [ReportRow, Measured[]][]): string {
   const isComparison = rows.some(([, measured]) => measured.length > 1)
   const lines = rows.flatMap(([one, measured]) =>

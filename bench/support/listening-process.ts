@@ -2,7 +2,7 @@ import { readdirSync, readFileSync, readlinkSync } from 'node:fs'
 
 const LISTENING = '0A'
 
-/** Resident memory in MiB of the process of this machine that listens on a port; null: not found. Linux only. */
+/** Resident memory in MiB of the process on this machine that listens on a port; null: not found. Linux only. */
 export function memoryOfListener(port: number): number | null {
   const inode = inodeOfListener(port)
   const pid = inode === null ? null : ownerOf(inode)
@@ -37,7 +37,7 @@ function read(path: string): string {
   try {
     return readFileSync(path, 'utf8')
   } catch {
-    // Not Linux.
+    // This is not Linux.
     return ''
   }
 }

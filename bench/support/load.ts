@@ -14,7 +14,7 @@ export interface LoadOrder {
   posts?: { every: number; url: string; contentType: string; body: string }
   /** Kept alive; each sends one request at a time. */
   connections: number
-  /** Ends after this time, or after so many requests. */
+  /** Ends after this time, or after this many requests. */
   until: { durationMs: number } | { requests: number }
   /** Text that every response must contain; others are errors. */
   expected: string
@@ -108,7 +108,10 @@ async function generate(order: LoadOrder): Promise<LoadResult> {
     return send(client, { path, method: order.method, headers: order.headers, body: order.body })
   }
 
-  /** Resolves to the fault of the response, if any. Makes no object for the body: the server must be the bottleneck. */
+  /**
+   * Resolves to what is wrong with the response, if anything. Creates no object for the body: the server must be the
+   * bottleneck.
+   */
   function send(client: Client, request: Pick<LoadOrder, 'method' | 'headers' | 'body'> & { path: string }) {
     const { method, path } = request
     return new Promise<string | null>((resolve) => {

@@ -1,6 +1,9 @@
 import { readdirSync, readFileSync } from 'node:fs'
 
-/** Set in the environment of every process that one side of a bench starts, including descendants, to find them by. */
+/**
+ * Set in the environment of every process that one side of a bench starts, including descendants, so that they can be
+ * found.
+ */
 export const MARK = 'BENCH_SIDE'
 
 /** Memory of one process in bytes: private, and proportional (including its share of shared memory). */
@@ -18,7 +21,7 @@ export function findMarked(value: string): number[] {
     .map(Number)
 }
 
-/** null if it has ended. From smaps_rollup: Private_Clean + Private_Dirty, and Pss. */
+/** null if the process has ended. From smaps_rollup: Private_Clean + Private_Dirty, and Pss. */
 export function readMemory(pid: number): Memory | null {
   const text = readProcess(pid, 'smaps_rollup')
   if (text === '') return null
@@ -34,7 +37,7 @@ export function endMarked(value: string): void {
     try {
       process.kill(pid, 'SIGKILL')
     } catch (error) {
-      // It ended before the signal was sent.
+      // The process ended before the signal was sent.
       if ((error as NodeJS.ErrnoException).code !== 'ESRCH') throw error
     }
   }

@@ -10,12 +10,12 @@ import type { JobId } from '../../src/shared/contract/index.ts'
 export interface RunningLog {
   service: Service
   jobId: JobId
-  /** The log file of a run of the local node; benches append to it. */
+  /** The log file of a run on the local node; benches append to it. */
   path: string
   stop(): Promise<void>
 }
 
-/** The built service with one run that lasts for ten minutes and writes a few lines a second. */
+/** The built service with one run that lasts ten minutes and writes a few lines a second. */
 export async function startRunningLog(): Promise<RunningLog> {
   await ensureServiceBuilt()
   const dataDirectory = mkdtempSync(join(tmpdir(), 'scrapdeck-bench-log-'))

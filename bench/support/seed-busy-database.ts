@@ -16,8 +16,8 @@ const OLD_DAYS = 10
 export const PROJECTS = ['shop', 'news', 'maps', 'jobs']
 
 /**
- * Paused; nodes that have all eggs, and a long queue in many lanes. All of it is written directly to the store:
- * queueing a million jobs is a bench of its own.
+ * A paused engine's data: nodes that have all eggs, and a long queue in many lanes. Everything is written directly to
+ * the store, because queueing a million jobs would be a bench of its own.
  */
 export async function seedBusyDatabase(
   directory: string,

@@ -21,10 +21,10 @@ const SLOTS_OF_NODE = 400
 const SHA256 = '0'.repeat(64)
 
 /**
- * Writes jobs directly to an engine's database; running a million would take days. They spread over 30 days, 20
- * projects of 10 spiders each, 50 nodes and the outcomes succeeded, failed and lost; the counters are derived from
+ * Writes jobs directly to an engine's database; running a million would take days. They are spread over 30 days, 20
+ * projects with 10 spiders each, 50 nodes and the outcomes succeeded, failed and lost; the counters are derived from
  * them. The nodes of live jobs are in the fleet, with their eggs, at an address where nothing listens. Resolves once
- * everything is on disk, so that what is measured next does not wait for that.
+ * everything is on disk, so that the next measurement does not wait for that.
  */
 export async function seedDatabase(dataDirectory: string, seed: Seed): Promise<void> {
   const path = join(dataDirectory, FILE)

@@ -210,7 +210,7 @@ export async function measureLoad(
   return requests / seconds
 }
 
-/** For the person watching; the figures go to standard output. */
+/** Progress for the person watching; the figures go to standard output. */
 export function progress(text: string): void {
   process.stderr.write(`${text}\n`)
 }

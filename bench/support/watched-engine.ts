@@ -1,8 +1,8 @@
 /**
- * An engine alone in its own process, so that what is measured of the process is the engine's. Each message holds a
- * time in ms to measure over; after that time it replies with the figures.
+ * An engine alone in its own process, so that everything measured of the process belongs to the engine. Each message is
+ * the time in ms to measure, after which it replies with the figures.
  *
- *   fork('watched-engine.ts', [dataDirectory])
+ * fork('watched-engine.ts', [dataDirectory])
  */
 import { join } from 'node:path'
 import { monitorEventLoopDelay } from 'node:perf_hooks'

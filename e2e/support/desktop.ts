@@ -32,7 +32,7 @@ export interface Desktop {
   exited: Promise<number | null>
   /** The output of the main process. */
   output(): string
-  /** SIGTERM, as at a logout; then SIGKILL. */
+  /** Sends SIGTERM, as at a logout; then SIGKILL. */
   close(): Promise<void>
 }
 
@@ -136,7 +136,7 @@ function findWindow(pages: () => Page[], kind: Desktop['kind'], output: () => st
   return untilPrinted('a window with the UI', find, output)
 }
 
-/** On failure, includes what the app has printed. */
+/** On failure, the error includes what the app has printed. */
 async function untilPrinted<Value>(
   what: string,
   find: () => Value | null | undefined,

@@ -34,7 +34,7 @@ export async function startSharedEngines(names: string[], { localSlots = 0 } = {
   }
 }
 
-/** Resolves when one of these leads, as `asked` says; its name. */
+/** Resolves to the name of the engine that leads, out of these, according to `asked`. */
 export async function leaderAmong(names: string[], asked: Service): Promise<string> {
   const list = async () => (await asked.client.engines.list().catch(() => null))?.engines ?? []
   const isLeader = ({ name, state }: { name: string; state: string }) => state === 'leading' && names.includes(name)

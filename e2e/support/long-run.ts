@@ -5,11 +5,11 @@ import { join } from 'node:path'
 /** A run that takes minutes and starts processes. */
 interface LongRun<Result> {
   run(): Promise<Result>
-  /** Ends every process that it started, at any stage. */
+  /** Ends every process that the run started, at any stage. */
   end(): Promise<void>
 }
 
-/** Runs it in `directory`, which stays; absent: in a temporary one named after `prefix`. */
+/** Runs it in `directory`, which is kept; absent: in a temporary one named after `prefix`. */
 export async function runInDirectory<Result>(
   { directory, prefix }: { directory: string | undefined; prefix: string },
   create: (directory: string) => LongRun<Result>
@@ -25,8 +25,8 @@ export async function runInDirectory<Result>(
 }
 
 /**
- * What a command does that runs for minutes: prints the report and, as its last line, the result as JSON; exits with 1
- * on any complaint. The first signal shuts it down in order; a second one ends it at once (the exit handlers kill).
+ * Runs a command that takes minutes: prints the report and, as its last line, the result as JSON; exits with 1 on any
+ * complaint. The first signal shuts it down in order; a second one ends it at once (the exit handlers kill).
  */
 export async function runAsCommand(
   work: (signal: AbortSignal) => Promise<{ report: string; result: { complaints: readonly string[] } }>

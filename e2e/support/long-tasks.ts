@@ -10,7 +10,7 @@ const rendererRoot = resolve(import.meta.dirname, '../../src/renderer')
 
 export const BUSY_NODES = 1_000
 export const BUSY_SLOTS = 16
-/** Starts after loading and drawing the first responses. */
+/** Measuring starts after the first responses are loaded and drawn. */
 const SETTLE_MS = 2_500
 
 export interface LongTasks {
@@ -67,7 +67,9 @@ function close(server: Server): Promise<void> {
   return new Promise((done) => server.close(() => done()))
 }
 
-/** Opens a screen of the busy fleet and waits until it is drawn; returns the element that shows that it changes. */
+/**
+ * Opens a screen of the busy fleet and waits until it is drawn; returns the element whose changes show that it is live.
+ */
 export async function openBusyScreen(
   page: Page,
   address: string,

@@ -19,7 +19,7 @@ export interface OldJob {
   endedAtMs: number
   outcome?: Extract<Outcome, 'succeeded' | 'failed'>
   counts?: { pages: number; items: number; errors: number }
-  /** Archived; its node does not have it any more. */
+  /** The archived log; the node no longer has it. */
   log: string
 }
 
@@ -27,8 +27,8 @@ const FIRST = anAttemptNumber(1)
 const RUN_MS = 90_000
 
 /**
- * Writes ended jobs and their archived logs into the data directory of a service that is not running: nothing that is
- * younger than a day is ever deleted, and no test waits that long. Their node, `eu-9`, no longer responds.
+ * Writes ended jobs and their archived logs into the data directory of a service that is not running: nothing younger
+ * than a day is ever deleted, and no test waits that long. Their node, `eu-9`, no longer responds.
  */
 export async function fillOldJobs(dataDirectory: string, jobs: readonly OldJob[]): Promise<JobId[]> {
   const path = join(dataDirectory, 'scrapdeck.sqlite')

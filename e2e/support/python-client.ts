@@ -8,7 +8,7 @@ import { basicAuthorization } from './basic-authorization.ts'
 
 const LIMIT_MS = 60_000
 
-/** Runs a command of the test environment (scrapyd-deploy, python…) in `cwd`, as a person would. */
+/** Runs a command from the test environment (scrapyd-deploy, python…) in `cwd`, as a person would. */
 export function runClient(
   cwd: string,
   command: string,
@@ -29,8 +29,8 @@ export interface PythonClient {
 }
 
 /**
- * Starts a Python of the test environment that runs `beginning` (with `args` in sys.argv) and then evaluates
- * expressions, so that client libraries are imported once and not for each call.
+ * Starts a Python from the test environment that runs `beginning` (with `args` in sys.argv) and then evaluates
+ * expressions, so that client libraries are imported once instead of on each call.
  */
 export function startPythonClient(cwd: string, beginning: string, ...args: string[]): PythonClient {
   const script = `import json, sys

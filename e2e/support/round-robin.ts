@@ -6,7 +6,7 @@ import net from 'node:net'
 /** A load balancer for several engines: each request goes to the next one, without stickiness. */
 export interface RoundRobin {
   url: string
-  /** Requests passed on, by the address of the engine. */
+  /** The number of requests passed on, by the engine's address. */
   readonly counts: ReadonlyMap<string, number>
   close(): Promise<void>
 }
@@ -15,8 +15,8 @@ export interface RoundRobin {
 const CONNECT_LIMIT_MS = 2_000
 
 /**
- * Like nginx as docs/scaling.md sets it up: an engine that accepts no connection is passed over, and a request that one
- * of them may have begun is never repeated: its client learns that the connection is gone.
+ * Like nginx as docs/scaling.md sets it up: an engine that accepts no connection is skipped, and a request that an
+ * engine may have begun is never repeated: its client sees the connection break.
  */
 export async function startRoundRobin(
   addresses: () => string[],

@@ -11,7 +11,7 @@ import { until } from '../../src/engine/testing/until.ts'
 export type ScrapydVersion = '1.2.1' | '1.3.0' | '1.4.3' | '1.5.0' | '1.6.0'
 
 export interface ScrapydOptions {
-  /** Default 1.6.0. `scrapydProblem` tells whether an older version can run here. */
+  /** Default 1.6.0. `scrapydProblem` says whether an older version can run here. */
   version?: ScrapydVersion
   /** Default: a free one. A restart keeps it. */
   port?: number
@@ -26,12 +26,12 @@ export interface ScrapydOptions {
   configuration?: Record<string, string | number>
   /** Text of further sections of its configuration. */
   otherSections?: string
-  /** Of an environment that has this version; default: that of the tests. */
+  /** The Python of an environment that has this version; default: that of the tests. */
   python?: string
   /** Visible to Scrapyd and its spiders. */
   environment?: Record<string, string>
   /**
-   * What is forked, if that is safe, instead of starting a Python that takes half a second to import Scrapy
+   * What is forked, if that is safe, instead of starting a Python that needs half a second to import Scrapy
    * (forking_runner.py). Default: spiders and lists of spiders.
    */
   forks?: 'spiders and lists' | 'lists' | 'nothing'
@@ -47,7 +47,7 @@ export interface Scrapyd {
   pid(): number | null
   /** The daemon's output since the first start. */
   output(): string
-  /** SIGKILL. Spiders survive as orphans, as when a Scrapyd dies, unless `withSpiders`. */
+  /** Sends SIGKILL. Spiders survive as orphans, as when a Scrapyd dies, unless `withSpiders`. */
   kill(options?: { withSpiders?: boolean }): Promise<void>
   /** Starts again on the same port and folder, after `kill`. */
   restart(): Promise<void>
@@ -163,7 +163,7 @@ export async function startScrapyd(options: ScrapydOptions = {}): Promise<Scrapy
 }
 
 const CAN_FORK = process.platform === 'linux'
-/** By version; they end with this process, which holds their stdin. */
+/** The socket names by version. The parents end with this process, which holds their stdin. */
 const parents = new Map<ScrapydVersion, string>()
 
 /** The socket name of a Python that has imported this version's Scrapy and forks its spiders. */

@@ -33,12 +33,12 @@ export interface Service {
   dataDirectory: string
   /** null while it is not running. */
   pid(): number | null
-  /** Logs in one browser, once; a new one after each start. */
+  /** A link that logs in one browser, once; a new one after each start. */
   loginLink(): string
   /** A client of the contract over HTTP, with Basic auth. */
   client: Client
   output(): string
-  /** kill -9; spiders of the local node survive. */
+  /** Sends SIGKILL; spiders on the local node survive. */
   kill(): Promise<void>
   /** Starts again on the same port and data. */
   start(): Promise<void>
@@ -48,7 +48,7 @@ export interface Service {
 
 /**
  * The file that Node runs as the command line, relative to the root. `npm test` builds the service and tests it as
- * shipped, because it starts in a third of the time; a single test file uses the sources and needs no build.
+ * shipped, because that starts in a third of the time; a single test file uses the sources and needs no build.
  */
 export const SERVICE_ENTRY = process.env['SERVICE_ENTRY'] ?? 'src/cli/bin.ts'
 
@@ -68,7 +68,7 @@ export async function startService(options: ServiceOptions = {}): Promise<Servic
   let child: ChildProcess | null = null
   let output = ''
   let port = '0'
-  // With extra packages, it would learn different modules.
+  // With extra packages, it would learn other modules.
   const learns = options.localSlots !== 0 && !options.environment?.['PYTHONPATH']
   const localDirectory = learns ? join(dataDirectory, 'local') : null
   if (localDirectory !== null) lendLearnedModules(localDirectory)

@@ -1,4 +1,4 @@
-/** The log of a run is too long to be kept in the database: it is a blob. One item. */
+/** A spider with one item whose log is too long for the database, so it is stored as a blob. */
 export const TALKS = `import scrapy
 
 class Talks(scrapy.Spider):

@@ -14,7 +14,7 @@ export interface ComposeService {
   user: string | null
   isReadOnly: boolean
   stopSignal: NodeJS.Signals
-  /** Files on this machine, and where the service sees them. */
+  /** Files on this machine, and the paths at which the service sees them. */
   files: { from: string; to: string }[]
   volumes: { name: string; to: string }[]
   /** Directories that are kept in memory. */

@@ -10,11 +10,11 @@ import { until } from '../../src/engine/testing/until.ts'
 import { overlayOfThisMachine } from './overlay.ts'
 
 export interface Machine {
-  /** Runs a command as its root. */
+  /** Runs a command as the machine's root. */
   run(...command: string[]): { status: number | null; output: string }
-  /** The same, which must succeed. @returns what it printed */
+  /** The same, but the command must succeed. @returns what it printed */
   demand(...command: string[]): string
-  /** A path of the machine, as this one sees it. */
+  /** The path on this machine of a path in the booted machine. */
   at(path: string): string
   stop(): Promise<void>
 }
@@ -27,7 +27,7 @@ const MASKED = [
 ]
 const DEVICES = ['null', 'zero', 'full', 'random', 'urandom', 'tty']
 
-/** `prepare`: shell lines that fill its root, `$root`, before it boots. */
+/** `prepare`: shell lines that fill the machine's root, `$root`, before it boots. */
 export async function bootMachine(directory: string, prepare: readonly string[]): Promise<Machine> {
   const group = `scrapdeck-machine-${process.pid}`
   const groups = path.join(directory, 'groups')

@@ -10,7 +10,7 @@ import { until } from '../../src/engine/testing/until.ts'
 import { runDemoJobs } from '../demo-jobs.ts'
 
 const NODES_LIMIT_MS = 90_000
-/** Long enough that a client sees its first lines well before its end, even on a busy machine. */
+/** Slow enough that a client sees its first lines well before its end, even on a busy machine. */
 const SLOW = { pages: '8', delay: '1.5' }
 
 const [address = '', nodeCount = '1'] = process.argv.slice(2)

@@ -31,7 +31,7 @@ export interface Pods {
   addressOf(service: ComposeService): string
   /** The output so far. */
   output(name: string): string
-  /** Runs a program on the network of an outside client. */
+  /** Runs a program on an outside client's network. */
   runOutside(command: string[], environment: Record<string, string>): Promise<number | null>
   close(): Promise<void>
 }
@@ -53,7 +53,7 @@ export function openPods(
   const outputs = new Map<string, string>()
   const addresses = planAddresses(compose)
   const all = [...compose.services.map(({ name, networks }) => ({ name, networks: Object.keys(networks) }))]
-  // On a machine without internet access the client runs on the machine itself, as with a published port.
+  // On a machine without internet access, the client runs on the machine itself, as with a published port.
   all.push({ name: CLIENT, networks: ['outside' in compose.networks ? 'outside' : 'default'] })
 
   const undo = () => {
@@ -85,7 +85,7 @@ export function openPods(
     try {
       return fs.readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').trim().split(' ')[0] || null
     } catch {
-      // It has ended.
+      // The service has ended.
       return null
     }
   }
@@ -236,7 +236,7 @@ function startScript(options: {
   return [
     'set -e',
     ...overlayOfThisMachine(place),
-    // The Python of a setup may be below a home directory that is closed to other users.
+    // The Python of a checkout's setup may be below a home directory that is closed to other users.
     'chmod a+x "$root/root"',
     `printf '%s' ${quote(hosts)} > "$root/etc/hosts"`,
     // Some programs look up their own user.

@@ -31,7 +31,7 @@ const PROGRAMS = {
   ip: 'iproute2'
 }
 
-/** What the image of PostgreSQL does before its command. */
+/** What PostgreSQL's image does before its command. */
 const POSTGRES_ENTRYPOINT = `set -e
 if [ ! -s "$PGDATA/PG_VERSION" ]; then
   initdb -D "$PGDATA" -U "$POSTGRES_USER" --pwfile="$POSTGRES_PASSWORD_FILE" $POSTGRES_INITDB_ARGS > /dev/null
@@ -166,7 +166,7 @@ function requireKnownOptions({ name, environment }: ComposeService): void {
   if (unknown.length > 0) throw new Error(`${name}: there is no option ${unknown.join(', ')}`)
 }
 
-/** For each image of the files, a stand-in with the same programs from this machine. */
+/** For each image in the files, a stand-in with the same programs from this machine. */
 function imagesOf(directory: string, { s3, postgres, scrapyd }: Tools): (service: ComposeService) => ImageStandIn {
   const programs = path.join(directory, 'bin')
   fs.mkdirSync(programs)

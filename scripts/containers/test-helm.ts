@@ -126,7 +126,7 @@ function checkPods(resources: Resource[]): number {
     const main = pod.containers[0]
     require(main.readinessProbe && main.livenessProbe && main.startupProbe, `${main.name} has no probes`)
     require(main.lifecycle?.preStop, `${main.name} is not stopped in order`)
-    // A spider could read the files.
+    // A spider could read the mounted files.
     const mounted = main.volumeMounts.map((mount) => mount.name)
     if (main.name === 'scrapyd')
       require(!mounted.some((one) => one.includes('secret')), 'spiders see secrets of Scrapdeck')

@@ -32,14 +32,14 @@ const BUILD_LIMIT_MS = 1_800_000
 const SLOW_RUN = { pages: '12', delay: '1.5' }
 
 /**
- * Options that a container engine needs in an environment with limited kernel rights; they give the container no
- * rights.
+ * Options that a container engine needs in an environment with limited kernel rights; they give no rights to the
+ * container.
  */
 const ENGINE = ['--runtime', 'runc']
 const LIMITS = ['--network=host', '--ulimit=nofile=1024:1024', '--ulimit=nproc=1024:1024']
 const HARDENED = ['--read-only', '--cap-drop=all', '--security-opt=no-new-privileges', '--tmpfs=/tmp:rw,mode=1777']
 
-/** The capabilities that root needs to give each project a user of its own (docs/security.md). */
+/** The capabilities that root needs to give each project its own user (docs/security.md). */
 const CAPABILITIES_OF_ROOT = 'SETUID,SETGID,SETPCAP,CHOWN,FOWNER,DAC_OVERRIDE,KILL'
 
 const work = fs.mkdtempSync(path.join(os.tmpdir(), 'scrapdeck-image-'))
@@ -106,7 +106,7 @@ RUN ln -s ../lib/node_modules/npm/bin/npm-cli.js /usr/local/bin/npm
 
 /** @returns the image's id */
 async function build(target: keyof typeof SIZE_LIMIT_MB, more: string[] = []): Promise<string> {
-  // A proxy may have a certificate authority of its own, which the build cannot know otherwise.
+  // A proxy may have its own certificate authority, which the build would otherwise not know.
   const authority = process.env['NODE_EXTRA_CA_CERTS']
   const trust =
     authority === undefined
@@ -240,7 +240,7 @@ async function runBoth(): Promise<void> {
   await stop('scrapdeck')
   await stop('scrapyd')
   fs.mkdirSync(path.join(work, 'as-root'))
-  // The users of projects can read whatever every user may (docs/security.md).
+  // Users of projects can read whatever every user can read (docs/security.md).
   for (const name of fs.readdirSync(secrets)) fs.chmodSync(path.join(secrets, name), 0o600)
   start('scrapdeck', [
     ...['--user', '0:0', `--cap-add=${CAPABILITIES_OF_ROOT}`, ...settings],
@@ -271,7 +271,7 @@ async function checkApart(what: string, client: Client, engine: () => number | n
   return true
 }
 
-/** In the container. */
+/** The pid of the service, as seen in the container. */
 function pidOfService(): number {
   const look = 'grep -l out/service/[s]crapdeck.js /proc/[0-9]*/cmdline | grep -v self | head -n 1'
   const found = podman('exec', nameOf('scrapdeck'), '/bin/sh', '-c', look)

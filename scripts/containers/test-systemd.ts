@@ -94,7 +94,7 @@ function installation(port: number, { username, password }: { username: string; 
     `install -m 600 /dev/null "$root/etc/scrapyd/scrapdeck.env"`,
     `printf 'SCRAPDECK_USERNAME=%s\\nSCRAPDECK_PASSWORD=%s\\n' ${username} ${password} > "$root/etc/scrapyd/scrapdeck.env"`,
     `cp ${inRoot('resources/systemd/scrapdeck.service')} "$root/etc/systemd/system/"`,
-    // Keeps the journals of this machine out of it.
+    // Keeps this machine's journals out of the booted machine.
     'mkdir -p "$root/var/log/journal"; mount -t tmpfs none "$root/var/log/journal"'
   ]
 }
@@ -156,7 +156,7 @@ async function outlive(here: Machine, client: Client): Promise<void> {
   const supervisor = () => here.run('pgrep', '-u', 'scrapdeck', '-f', 'sleep 600').output.trim()
   const before = supervisor()
   const check = async (how: string) => {
-    // The stop closed a connection that was open before.
+    // The stop closed a connection that was already open.
     const answered = await until(
       'an answer',
       () => statusOf(client, id).catch(() => null),

@@ -5,7 +5,7 @@ import path from 'node:path'
 import { isWindows, nodeBinary, packageFile } from './platform.mjs'
 import { StepFailed, runCommand, say, step } from './steps.mjs'
 
-// The headless shell comes first: it runs the browser tests in three quarters of the time of a full browser.
+// The headless shell comes first: it runs the browser tests in three quarters of the time that a full browser takes.
 const NAMES = ['chromium-headless-shell', 'chromium', 'chromium-browser', 'google-chrome', 'google-chrome-stable']
 /** Debian's packages; some derived distributions have only the second. */
 const PACKAGES = ['chromium-headless-shell', 'chromium']

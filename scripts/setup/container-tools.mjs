@@ -113,7 +113,7 @@ async function filesOfModule(name, module, wanted) {
   fs.mkdirSync(directory, { recursive: true })
   for (const [index, file] of files.entries()) {
     fs.copyFileSync(path.join(Dir, wanted[index] ?? ''), file)
-    // The files of a Go module are read-only.
+    // The files of a Go module are read-only, so make the copy writable.
     fs.chmodSync(file, 0o644)
   }
   stamp(name, module)

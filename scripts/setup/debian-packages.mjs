@@ -10,7 +10,7 @@ export function unpackDebianPackages(packages, directory) {
   try {
     run('apt-get', ['download', '-q', ...packages], directory)
   } catch {
-    // A fresh machine has no lists of packages, or old ones.
+    // A fresh machine has no package lists, or outdated ones.
     run('apt-get', ['update', '-q'], directory)
     run('apt-get', ['download', '-q', ...packages], directory)
   }

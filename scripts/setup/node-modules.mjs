@@ -21,7 +21,7 @@ export async function ensureNodeModules() {
   }
   const name = path.basename(nodeBinary)
   const verified = nodePackage && inRoot('node_modules', nodePackage, 'bin', name)
-  // The second is what scripts of package.json and bin/scrapdeck find.
+  // The second path is the one that package.json's scripts and bin/scrapdeck find.
   for (const place of [nodeBinary, inRoot('node_modules', '.bin', name)]) linkNode(verified, place)
 }
 

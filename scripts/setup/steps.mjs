@@ -81,7 +81,7 @@ export function runCommand({ title, command, args, next, cwd = rootDirectory, en
     let tooLong = false
     // npm is a .cmd on Windows, which needs a shell; nothing else we run does.
     const shell = isWindows && command.endsWith('.cmd')
-    // Its own process group, so that a time limit or Ctrl-C also reaches grandchildren.
+    // Runs in its own process group, so that a time limit or Ctrl-C also reaches grandchildren.
     const child = spawn(command, args, {
       cwd,
       shell,
@@ -176,7 +176,7 @@ function endGroup(child, signal) {
     if (isWindows) child.kill(signal)
     else process.kill(-child.pid, signal)
   } catch (error) {
-    // It ended before the signal was sent.
+    // The process ended before the signal was sent.
     if (/** @type {NodeJS.ErrnoException} */ (error).code !== 'ESRCH') throw error
   }
 }
@@ -199,7 +199,7 @@ function drawRunning() {
   process.stdout.write(`… ${runningText()}`.slice(0, (process.stdout.columns || 80) - 1))
 }
 
-/** Elsewhere (CI) an occasional line shows that we are still running. */
+/** Elsewhere (such as in CI), an occasional line shows that the steps are still running. */
 function printRunning() {
   console.log(`… ${runningText()}`)
 }

@@ -48,7 +48,7 @@ export function resultOf(report) {
       file: path.relative(rootDirectory, name),
       tookMs: endTime - startTime
     })),
-    // Passed tests keep the errors of earlier tries.
+    // Passed tests keep the errors from earlier tries.
     triedAgain: report.testResults.flatMap((/** @type {any} */ { assertionResults }) =>
       assertionResults
         .filter((/** @type {any} */ { status, failureMessages }) => status === 'passed' && failureMessages.length > 0)

@@ -60,7 +60,7 @@ export function checkSends(history: History): Violation[] {
         rules = { now: belief.rules, before: rules.now, changedAtMs: belief.atMs }
         return
       case 'over': {
-        // Its slot is free from now on, even if recording that fails (the disk is full).
+        // The job's slot is free from now on, even if recording that fails (because the disk is full).
         const one = live.get(`${belief.jobId}/${belief.number}`)
         if (one !== undefined) one.isFinishing = true
         return
@@ -111,7 +111,7 @@ export function checkSends(history: History): Violation[] {
     const ours = [...live.values()].filter((one) => one.attempt.nodeId === attempt.nodeId && !one.isFinishing)
     const jobids = new Set(ours.map((one) => one.attempt.jobid))
     const strangers = (listed.get(host) ?? []).filter((jobid) => !jobids.has(jobid))
-    // Jobs that ended since the node listed them are no longer ours, but not known to be gone.
+    // Jobs that ended after the node listed them no longer count as ours, but are not known to be gone.
     const surely = strangers.filter((jobid) => !isOurs(jobid))
     if (ours.length + surely.length > most) {
       complain(

@@ -47,7 +47,7 @@ export function checkJobs(history: History): Violation[] {
   return violations
 
   /**
-   * The run was on another node than the attempt's, because both share a queue, and was in no list that we received
+   * The run was on a node other than the attempt's, because both share a queue, and was in no list that we received
    * from that node: the promises exclude this case (docs/promises.md, 7).
    */
   function ranUnseenElsewhere(attempt: Attempt, run: Run): boolean {
@@ -62,7 +62,7 @@ export function checkJobs(history: History): Violation[] {
     )
   }
 
-  /** I2: a job runs once, or is flagged. */
+  /** I2: a job runs only once, or is flagged. */
   function checkRuns(job: StoredJob, attempts: Attempt[], complain: (rule: string, text: string) => void): void {
     if (job.source === 'adopted') return
     const ran = attempts
@@ -158,7 +158,7 @@ export function checkJobs(history: History): Violation[] {
     timeline: Transition[],
     complain: (rule: string, text: string) => void
   ): void {
-    // It was due once; then our clock was set back, or the clock of the new leader is behind that of the previous one.
+    // It was due at one time; then our clock was set back, or the new leader's clock is behind the previous one's.
     const hasHappened = (wanted: FaultKind) => history.faults.some(({ kind }) => kind === wanted)
     const wasSetBack =
       hasHappened('our clock jumped back') || (hasHappened('our clock jumped ahead') && hasHappened('an engine leads'))
@@ -200,7 +200,7 @@ export function checkJobs(history: History): Violation[] {
     }
   }
 
-  /** I4 */
+  /** Checks I4. */
   function checkTimeline(
     job: StoredJob,
     attempts: Attempt[],
@@ -214,7 +214,7 @@ export function checkJobs(history: History): Violation[] {
       if (state === 'ended' && result === null) complain('timeline', `attempt ${number} ended without a result`)
   }
 
-  /** Unflagged jobs only, without attempts that we had to consider lost. */
+  /** Checks only unflagged jobs, without attempts that we had to consider lost. */
   function checkOverlaps(): void {
     const exclusive = history.jobs.filter(({ noOverlap }) => noOverlap)
     const runs = exclusive.flatMap((job) =>

@@ -6,8 +6,9 @@ export function checkOrders(history: History): Violation[] {
 }
 
 /**
- * Two acknowledged commands with one key, the second sent after the first was answered: they are one job within the
- * time to live of the first, and two jobs after it. Time is our wall clock: if it jumped, the checker cannot know it.
+ * If two acknowledged commands have one key, and the second was sent after the first was answered, they must yield one
+ * job within the first one's time to live, and two jobs after it. Time is our wall clock: if it jumped, the checker
+ * cannot know.
  */
 function checkDedupe(history: History): Violation[] {
   const violations: Violation[] = []
@@ -108,7 +109,7 @@ export function orderedJobs({ name, result, input, output }: Operation): Ordered
 
 type AskedJob = Omit<OrderedJob, 'id'>
 
-/** Keys are of a project. */
+/** A key belongs to a project. */
 const keyOf = ({ project, dedupe }: AskedJob): string | undefined =>
   dedupe == null ? undefined : JSON.stringify([project, dedupe.key])
 

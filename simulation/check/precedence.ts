@@ -12,11 +12,11 @@ const GRACE_MS = 100
  */
 const PASSED_OVER_MAX = 3
 
-/** A job that certainly waits unhindered, until its first attempt or the next command that may affect it. */
+/** A job that is certainly waiting unhindered, until its first attempt or the next command that may affect it. */
 interface Waiting {
   job: StoredJob
   priority: number
-  /** Counts acknowledged commands: the lower one was first. */
+  /** Counts acknowledged commands: the lower number came first. */
   place: number
   fromMs: number
   untilMs: number
@@ -39,7 +39,10 @@ export function checkPrecedence(history: History): Violation[] {
   const jobs = new Map(history.jobs.map((job) => [job.id, job]))
   const { waitings, known } = whoWaits(history, jobs)
   const live = new Map<string, Attempt>()
-  /** Lanes that can run on the node: it has accepted their jobs, and their egg was not deleted since. `node lane`. */
+  /**
+   * Lanes that can run on the node: it has accepted their jobs, and their egg has not been deleted since. Key: `node
+   * lane`.
+   */
   const usable = new Set<string>()
   const undecided = history.operations.find(({ name }) => /setLimits|setPaused|configure/.test(name))
   const fairUntilMs = undecided?.invokedAtMs ?? Infinity
@@ -130,7 +133,7 @@ function whoWaits(
       const before = stretches?.at(-1)
       if (stretches === undefined || before === undefined || before.untilMs < operation.invokedAtMs) continue
       const { untilMs } = before
-      // Excludes jobs that begin in the very millisecond of the command, which may be its effect.
+      // Excludes jobs that begin in the same millisecond as the command, because they may be its effect.
       before.untilMs = operation.invokedAtMs - 1
       // A command sent before the previous one about the job was answered may be carried out in either order.
       if (operation.result !== 'ok' || before.fromMs > operation.invokedAtMs) continue

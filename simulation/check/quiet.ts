@@ -1,7 +1,7 @@
 import type { StoredJob, StoredNode } from '../../src/engine/model/records.ts'
 import type { History, Violation } from '../work/history.ts'
 
-/** From an engine that no longer leads, or that lost its database. */
+/** Errors from an engine that no longer leads, or that lost its database. */
 const LOST_LEAD = /another engine leads|connection was lost|Scrapdeck is stopping/i
 
 /** At the end, everything is accounted for, everything that can run has run, and nothing is left over (I1, I5). */

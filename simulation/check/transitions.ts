@@ -1,7 +1,7 @@
 import type { Attempt, AttemptState, Job, Transition, TransitionKind } from '../../src/shared/contract/index.ts'
 import { attemptStatesAfter, jobStatesAfter } from '../../src/engine/model/transitions.ts'
 
-/** May appear only once in each life of an attempt (finding an attempt again begins another life). */
+/** May appear only once in each life of an attempt (an attempt that is found again begins another life). */
 const ONCE_A_LIFE: TransitionKind[] = ['vanished', 'limit_hit']
 
 /**

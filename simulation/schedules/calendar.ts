@@ -69,7 +69,7 @@ function formatter(timeZone: string): Intl.DateTimeFormat {
   return made
 }
 
-/** Ascending, after `afterMs` and up to `untilMs`. */
+/** The times in ascending order, after `afterMs` and up to `untilMs`. */
 export function meantBy(timing: Timing, afterMs: number, untilMs: number): Meant[] {
   const found = new Map<number, boolean>()
   const add = (nominalMs: number, isLeftOut: boolean) => {

@@ -12,7 +12,7 @@ export interface Told {
   /** Counts by state and reason. */
   fates: Record<string, number>
   jobs: number
-  /** Ends that chains reacted to. */
+  /** The number of ends that chains reacted to. */
   answers: number
   pausesByFailures: number
   crashes: number
@@ -103,7 +103,7 @@ function compareRows(
   return `${missing.length} moments have no row, first ${first!.state} ${first!.reason} for ${iso(first!.nominalMs)}`
 }
 
-/** When and how jobs ended shows which jobs started when, and which were cancelled. */
+/** When and how jobs ended shows which of them started when, and which were cancelled. */
 function compareEnds(
   { id }: PlannedSchedule,
   { moments, endOf }: Expectation,

@@ -30,12 +30,12 @@ export interface ExpectedJob {
   cancelledAtMs: number | null
 }
 
-/** A schedule is scanned again this long after its rows could not be written. */
+/** If a schedule's rows could not be written, it is scanned again after this time. */
 const AGAIN_AFTER_MS = 1_000
 const ON_TIME_MS = 60_000
 /** The longest time before an engine notices that the clock was set ahead. */
 const NOTICE_MAX_MS = 30_000
-/** Set-ahead clocks reach nominal times after the story's end. */
+/** If clocks are set ahead, they reach nominal times after the story's end. */
 const LOOKED_AHEAD_MS = 3 * 86_400_000
 
 /**

@@ -31,7 +31,7 @@ export function problemsOfFailures(
     const dueMs = livingSince(journal, causeMs, PAUSED_WITHIN_MS)
     if (dueMs === null || dueMs > durationMs || isPausedAt(journal, id, dueMs)) continue
     if (isOverAt(dueMs)) continue
-    // Ends since then still have time.
+    // Ends within this last period may still be handled.
     const count = Math.min(countAt(dueMs - PAUSED_WITHIN_MS, false), countAt(dueMs, false))
     if (count >= pauseAfterFailures) problems.push(`not paused at ${dueMs}, after ${count} failures`)
   }
@@ -42,7 +42,7 @@ export function problemsOfFailures(
   }
   return problems
 
-  /** Its last nominal time has passed, so nothing pauses it any more. */
+  /** The schedule's last nominal time has passed, so nothing pauses it any more. */
   function isOverAt(atMs: number): boolean {
     const last: Expected | undefined = expectation.moments.at(-1)
     return last === undefined || last.seenMs <= atMs

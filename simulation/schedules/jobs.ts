@@ -13,9 +13,9 @@ export interface JobPlan {
   isFailing: boolean
   project: string
   spider: string
-  /** null: created by a chain. */
+  /** null: a chain created the job. */
   of: { scheduleId: string; nominalMs: number; index: number } | null
-  /** The chains that led to it. */
+  /** The chains that led to this job. */
   line: string[]
 }
 
@@ -45,7 +45,7 @@ export class Jobs {
       if (job.after.length === 0) this.#start(job.id)
       else this.#heldOf(plan).add(job.id)
     }
-    // The jobs that they wait for may have ended during the write.
+    // The jobs that they wait for may have ended while these were written.
     const scheduleId = made.find(({ after }) => after.length > 0)?.scheduleId ?? null
     if (scheduleId !== null) await this.#startReleased(scheduleId)
   }

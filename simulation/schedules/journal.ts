@@ -6,17 +6,17 @@ export interface Journal {
   walls: { fromMs: number; offsetMs: number }[]
   /** When a running engine noticed that the clock was set ahead: at the first row that it wrote. */
   notices: Map<number, number>
-  /** Cancels requested at the moment of a death. */
+  /** Cancels requested at the moment when the engine died. */
   lastCancels: Set<string>
   /**
-   * `id monotonic time`: this schedule's rows alone could not be written. (A failed write of several schedules is
-   * retried for each separately.)
+   * `id monotonic time`: only the rows of this schedule could not be written. (A failed write of several schedules is
+   * retried for each of them separately.)
    */
   refused: Set<string>
   failedWrites: number
   /** By schedule, as recorded. */
   pauses: Map<string, Pause[]>
-  /** By schedule, writes other than rows: failures are counted from the last one. */
+  /** By schedule, writes other than rows: failures are counted from the last such write. */
   changes: Map<string, number[]>
   /** By schedule: rows of a paused schedule are written hourly, up to this time. */
   pausedRows: Map<string, { atMs: number; nominalMs: number }[]>
@@ -26,11 +26,11 @@ export interface Pause {
   fromMs: number
   untilMs: number
   by: 'operator' | 'failures'
-  /** The rows of that very moment were written before. */
+  /** Whether the rows of the same moment were written before. */
   isAfterRows: boolean
 }
 
-/** The wall clock's time. */
+/** The time on the wall clock. */
 export function wallAt(journal: Journal, atMs: number): number {
   return atMs + journal.walls.findLast(({ fromMs }) => fromMs <= atMs)!.offsetMs
 }

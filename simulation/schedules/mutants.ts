@@ -48,8 +48,8 @@ function tickerStore(change: (store: TickerStore, parts: SchedulerParts) => Part
 }
 
 /**
- * Makes the ticker believe another number of runs for each schedule that it reads. It never writes back less than what
- * is stored.
+ * Makes the ticker believe a different number of runs for each schedule that it reads. It never writes back a lower
+ * number than the stored one.
  */
 function runsBelieved(runsOf: (runCount: number) => number): Mutation {
   const believed = (stored: StoredSchedule) => ({ ...stored, runCount: runsOf(stored.runCount) })
@@ -59,7 +59,7 @@ function runsBelieved(runsOf: (runCount: number) => number): Mutation {
   }))
 }
 
-/** Counts failures over other firings than the store's. */
+/** Counts failures over firings other than those in the store. */
 function firingsCounted(change: (store: Pick<TickerStore, 'listFirings'>, of: StoredSchedule) => Partial<TickerStore>) {
   return mutation(failures, {
     readFailures: (read) => (store, stored) => read(overridden(store, change(store, stored)), stored)
@@ -69,7 +69,7 @@ function firingsCounted(change: (store: Pick<TickerStore, 'listFirings'>, of: St
 const isFailure = (status: string) => status === 'failed' || status === 'lost'
 const schedulesOf = (firings: readonly { scheduleId: string }[]) => new Set(firings.map(({ scheduleId }) => scheduleId))
 
-/** When an operator ends a pause, the rows of the pause are not written first. */
+/** When an operator ends a pause, does not write the pause's rows first. */
 function withoutPausedRows(): Mutation {
   return mutation(() => import('../../src/engine/schedules/scheduler.ts'), {
     Scheduler: (Original) =>
@@ -80,8 +80,8 @@ function withoutPausedRows(): Mutation {
 }
 
 /**
- * Like withoutPausedRows, but never writes the rows; `isFromThenOn: false`: counting does not restart at the pause's
- * end either.
+ * Like withoutPausedRows, but never writes the rows; `isFromThenOn: false`: counting does not restart when the pause
+ * ends either.
  */
 function withoutPausedRowsEver({ isFromThenOn }: { isFromThenOn: boolean }): Mutation[] {
   const changing = new Set<string>()
@@ -210,7 +210,7 @@ export const MUTANTS: ScheduleMutant[] = [
             return lateMs > 30_000 && lateMs <= 60_000
           })
           if (!isBetween) return judge(moments, settings, around)
-          // Judges all of them half a minute late, with a window that is longer by the same time.
+          // Judges all moments half a minute late, with a window that is longer by the same time.
           const catchUpWindowSeconds = settings.catchUpWindowSeconds + 30
           return judge(moments, { ...settings, catchUpWindowSeconds }, { ...around, nowMs: around.nowMs + 30_000 })
         }

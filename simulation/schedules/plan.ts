@@ -37,7 +37,7 @@ export interface PlannedSchedule {
   pause: { fromMs: number; untilMs: number; isFatal: boolean } | null
 }
 
-/** Jobs that follow each end of some spider. */
+/** Jobs that follow each end of a certain spider. */
 export interface PlannedChain {
   id: string
   project: string
@@ -46,7 +46,7 @@ export interface PlannedChain {
   runs: { project: string; spiders: string[] }
 }
 
-/** A write during which the engine dies: the n-th after arming. */
+/** A write during which the engine dies: the n-th one after arming. */
 export interface Fatal {
   verbs: string[]
   call: number
@@ -99,7 +99,10 @@ export function planStory(seed: number, { schedules, days }: { schedules: number
   }
 }
 
-/** Some on jobs of schedules, some on jobs of those chains; and two that trigger each other, for one round. */
+/**
+ * Plans chains on jobs of schedules, chains on the jobs of those chains, and two chains that trigger each other, for
+ * one round.
+ */
 function planChains(chance: Chance, schedules: PlannedSchedule[]): PlannedChain[] {
   const chains: PlannedChain[] = []
   const add = (project: string, spider: string, on = chance.pick(['succeeded', 'failed', 'ended'] as const)) => {
@@ -194,7 +197,7 @@ function planRule(chance: Chance, beginsAtMs: number, durationMs: number): Rule 
 }
 
 const SLOT_MS = 3 * HOUR_MS
-/** By then, the event of the slot has no effects any more. */
+/** After this time, the event of the slot no longer has any effect. */
 const QUIET_AFTER_MS = 145 * MINUTE_MS
 export const DISK_FULL_MS = 20 * MINUTE_MS
 
@@ -228,7 +231,7 @@ function planEvents(chance: Chance, durationMs: number): Event[] {
   return events
 }
 
-/** In the quiet last part of some slots. */
+/** Plans full disks in the quiet last part of some slots. */
 function planFullDisks(chance: Chance, durationMs: number): Event[] {
   const events: Event[] = []
   for (let slot = 0; (slot + 4 / 3) * SLOT_MS <= durationMs; slot += 1) {

@@ -56,7 +56,7 @@ interface Life {
   commands: ScheduleCommands
 }
 
-/** An armed death without a write happens on its own after this time. */
+/** If no write occurs, an armed death happens on its own after this time. */
 const FATAL_WITHIN_MS = 20 * 60_000
 const HOUR_MS = 3_600_000
 const DAY_MS = 24 * HOUR_MS
@@ -86,7 +86,7 @@ export async function runStory(plan: Plan, onDay: (day: number) => void = nothin
   const storeClock: Clock = {
     nowMs,
     monotonicMs: () => time.nowMs,
-    // In whole milliseconds, like the wall clock.
+    // Rounds to whole milliseconds, like the wall clock.
     setTimer: (delayMs, callback) => time.after(Math.floor(time.nowMs + delayMs) - time.nowMs, callback)
   }
   await using temporary = await openTemporaryStore({ clock: storeClock, inMemory: true })

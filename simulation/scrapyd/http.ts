@@ -223,7 +223,7 @@ function listed(node: SimulatedScrapyd, run: Run): object {
   return fields
 }
 
-/** Without an offset, in the node's own zone and by its own clock. */
+/** The time without an offset, in the node's own zone and by its own clock. */
 function localTime(node: SimulatedScrapyd, atMs: number): string {
   const ms = 1_800_000_000_000 + atMs + node.clockOffsetMs + node.options.zoneMinutes * 60_000
   return new Date(Math.floor(ms)).toISOString().replace('T', ' ').replace('Z', '123')

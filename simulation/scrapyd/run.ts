@@ -33,7 +33,9 @@ export interface Run {
   acceptedAtMs: number
   isStranger: boolean
   state: 'pending' | 'running' | 'over'
-  /** In its node's lists; a node that restarts forgets what ran, whether or not the process survives. */
+  /**
+   * Whether the run is in its node's lists; a node that restarts forgets what ran, whether or not the process survives.
+   */
   isListed: boolean
   pid: number | null
   startedAtMs: number | null
@@ -47,7 +49,7 @@ export interface Run {
 export interface Log {
   isGone: boolean
   isForbidden: boolean
-  /** Bytes that a fault cut off at the end. */
+  /** How many bytes a fault cut off at the end. */
   cutBytes: number
 }
 

@@ -48,7 +48,7 @@ export class SimulatedScrapyd {
   readonly started: Run[] = []
   isPollerStuck = false
   logsForbidden = false
-  /** When it responds again: while it lists an egg's spiders, it blocks. */
+  /** When the node responds again: while it lists an egg's spiders, it blocks. */
   frozenUntilMs = 0
   clockOffsetMs: number
   mostAtOnce = 0
@@ -149,7 +149,7 @@ export class SimulatedScrapyd {
     this.#noteMost()
   }
 
-  /** Queued jobs of projects with an egg: Scrapyd does not see others until their project is back. */
+  /** Queued jobs of projects with an egg: Scrapyd does not see the others until their project has an egg again. */
   knownPending(): Run[] {
     return this.queue.filter((run) => this.eggs.has(run.project))
   }

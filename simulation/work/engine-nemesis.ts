@@ -33,7 +33,7 @@ export class EngineNemesis {
     this.#stopStriking = keepStriking({ time, chance, acts: scenario.acts, everyMs: scenario.actEveryMs, strike })
   }
 
-  /** From now on no new faults occur, and those that last are repaired. */
+  /** Stops new faults, and repairs those that last. */
   stop(): void {
     const { cluster } = this.#parts
     this.#stopStriking()
@@ -97,7 +97,7 @@ export class EngineNemesis {
           link.lease.lose()
         }
         if (one !== leader || also.happens(0.5)) return drop()
-        // The engine learns only under another leader what it claims now.
+        // What the engine claims now, it learns only once another engine leads.
         const [dropAfterMs, answerAfterMs] = [also.between(0, 50), also.between(200, 900)]
         link.onClaim = () => {
           link.holdAnswers()
@@ -119,7 +119,7 @@ export class EngineNemesis {
       }
       case 'engine drained': {
         const one = this.#someone()
-        // Without a leader, no engine could undo it.
+        // Without a leader, no engine could undo the fault.
         if (one === undefined || followers.length === 0) return
         note(one.id)
         cluster.database.lease.setDrained(one.id, true)
@@ -146,14 +146,14 @@ export class EngineNemesis {
     return chance.happens(0.5) && cluster.leader !== null ? cluster.leader : chance.pick(cluster.processes)
   }
 
-  /** Mostly as long as one or a few leases; at times longer than a new leader waits. */
+  /** Lasts mostly as long as one or a few leases; at times longer than a new leader waits. */
   #stall(process: EngineProcess, kind: EngineFault): void {
     const { chance, also, time, cluster, faults } = this.#parts
     if (process.life.isStalled || process.life.isOver) return
     const forMs = chance.happens(0.15) ? chance.between(60_000, 150_000) : chance.between(2_000, 20_000)
     faults.note(kind, null, `${process.id} for ${forMs} ms`)
     process.stall()
-    // As after a pause of a virtual machine: its wall clock continues from where it was.
+    // As after a virtual machine was paused: its wall clock continues from where it was.
     const isSetBack = also.happens(0.5)
     time.after(forMs, () => {
       if (isSetBack && !process.life.isOver) cluster.setBack(process, forMs)

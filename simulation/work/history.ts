@@ -20,7 +20,7 @@ export type Belief = { atMs: number } & (
   | { kind: 'life' }
   | { kind: 'begun'; attempts: Attempt[] }
   | { kind: 'changed'; jobId: string; number: number; to: Attempt['state'] | null; what: Transition['kind'] }
-  /** Its node showed that it had ended, but recording that failed. */
+  /** Its node showed that the run had ended, but recording that failed. */
   | { kind: 'over'; jobId: string; number: number }
   | { kind: 'node'; id: string; slots: number | null; queueAhead: number; tags: string[]; mode: StoredNode['mode'] }
   | { kind: 'limits'; rules: LimitRule[] }

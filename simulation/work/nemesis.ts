@@ -35,7 +35,7 @@ export class Nemesis {
     this.#stopStriking = keepStriking({ time, chance, acts: scenario.acts, everyMs: scenario.actEveryMs, strike })
   }
 
-  /** From now on no new faults occur, and temporary ones are repaired. */
+  /** Stops new faults, and repairs temporary ones. */
   stop(): void {
     const { network, nodes, machine } = this.#parts
     this.#stopStriking()
@@ -78,7 +78,7 @@ export class Nemesis {
         if (node.finished.length > 0) note(`${node.prune(0)} dropped`)
         return
       case 'node froze while listing spiders': {
-        // An event that triggers a listing: an upload, by us or by someone else.
+        // Triggers a listing: an upload, by us or by someone else.
         node.freezeAtNextListing(chance.pick([10_000, 40_000, 70_000, 150_000]))
         for (const project of node.eggs.keys()) for (const version of ['1', '2']) node.forget(project, version)
         return

@@ -23,7 +23,7 @@ export class Operators {
   readonly #time: VirtualTime
   readonly #machine: World
   readonly #chance: Chance
-  /** Jobs that were acknowledged. */
+  /** The ids of acknowledged jobs. */
   readonly #jobIds: string[] = []
   #pending = 0
 
@@ -112,7 +112,7 @@ export class Operators {
     }
   }
 
-  /** If none of several engines leads, a client learns it at once (NO_LEADER) and tries again. */
+  /** If none of several engines leads, a client is informed at once (NO_LEADER) and tries again. */
   async #doorAgain(): Promise<Door | null> {
     let door: Door | null = null
     for (let left = this.#machine.triesAgain; door === null && left > 0; left -= 1) {
@@ -155,7 +155,7 @@ export class Operators {
 
   #someIds(): string[] {
     const count = this.#chance.pick([1, 1, 2, 5])
-    // Mostly recent ones, because older ones have ended.
+    // Picks mostly recent jobs, because older ones have ended.
     const recent = this.#jobIds.slice(-12)
     return recent.length === 0 ? [] : [...new Set(Array.from({ length: count }, () => this.#chance.pick(recent)))]
   }
@@ -189,7 +189,7 @@ export class Operators {
     if (chance.happens(0.1)) item.expiresAtMs = Math.floor(wallMs) + chance.between(1_000, 60_000)
     if (chance.happens(0.2)) {
       item.noOverlap = true
-      // Few different arguments, so that keys collide.
+      // Uses few different arguments, so that keys collide.
       item.args = { runMs: chance.pick(['4000', '8000']) }
     }
     if (chance.happens(0.15) && this.#jobIds.length > 0) {
@@ -370,5 +370,5 @@ export class Operators {
 
 const awake = (life: Life): Promise<void> => new Promise((resolve) => life.run(resolve))
 
-/** The database may have made the write without confirming it: the command stays unknown. */
+/** The database may have made the write without confirming it, so the command remains unknown. */
 const isUnsure = (error: unknown): boolean => (error as { code?: unknown }).code === 'DATABASE_UNUSABLE'

@@ -7,7 +7,7 @@ export interface NodeScenario {
   name: string
   version: ScrapydVersion
   maxProc: number
-  /** As set by the operator; null: learned from the node. */
+  /** The number set by the operator; null: learned from the node. */
   slots: number | null
   queueAhead: number
   giveUpAfterSeconds: number | null
@@ -17,7 +17,7 @@ export interface NodeScenario {
   zoneMinutes: number
   clockOffsetMs: number
   sharesQueueWith: string | null
-  /** It already has the eggs, like a node that existed before. */
+  /** The node already has the eggs, like one that existed before. */
   hasEggs: boolean
 }
 
@@ -46,7 +46,7 @@ export interface EnginesScenario {
   actEveryMs: number
 }
 
-/** `losesAnswers`: answers to commits are lost, too. */
+/** `losesAnswers`: responses to commits are lost as well. */
 export function enginesScenarioOf(seed: number, engines: number, losesAnswers: boolean): EnginesScenario {
   const chance = createChance(seed, 'scenario of engines')
   const onlyDeaths = chance.happens(0.3)

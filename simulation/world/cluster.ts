@@ -89,7 +89,7 @@ export class Cluster implements World {
     return this.#parts.time.nowMs + (host?.wallOffsetMs ?? START_WALL_MS)
   }
 
-  /** The clock of the nodes: all are the same unless an operator sets one. */
+  /** The nodes' clock: the same for all of them unless an operator sets one. */
   wallMs = (): number => START_WALL_MS + this.#parts.time.nowMs
 
   jumpWall(byMs: number): void {

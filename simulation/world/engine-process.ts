@@ -14,7 +14,7 @@ import type { Network } from './network.ts'
 import type { SharedDatabase } from './shared-database.ts'
 import type { VirtualTime } from './time.ts'
 
-/** As in cli/serve-together.ts: an engine that has not closed by then ends its process. */
+/** As in cli/serve-together.ts: an engine that has not closed within this time ends its process. */
 const CLOSE_LIMIT_MS = 15_000
 
 export interface ProcessParts {
@@ -30,7 +30,7 @@ export interface ProcessParts {
   /** Counts the processes of this name. */
   number: number
   onLead: (process: EngineProcess) => void
-  /** It was killed at this call to the outside. */
+  /** The process was killed at this call to the outside. */
   onKilled: (call: string, when: Death['when']) => void
   /** The process ended, for any reason. */
   onDeath: () => void
@@ -88,7 +88,7 @@ export class EngineProcess {
     this.election.start().catch(() => this.life.die())
   }
 
-  /** Certainly leads, and takes commands. */
+  /** Whether the process certainly leads and takes commands. */
   get isLeading(): boolean {
     return this.term?.client != null && !this.term.life.isOver && !this.life.isStalled && this.election.mayAct()
   }

@@ -60,13 +60,13 @@ export const ENGINE_FAULTS = [
   'engine drained'
 ] as const
 export type EngineFault = (typeof ENGINE_FAULTS)[number]
-/** `an engine leads`: not a fault, but the consequence of most of them. */
+/** `an engine leads` is not a fault, but the consequence of most of them. */
 export type FaultKind = (typeof FAULT_KINDS)[number] | EngineFault | 'an engine leads'
 
 export interface Fault {
   atMs: number
   kind: FaultKind
-  /** The affected node; null: ours. */
+  /** The affected node; null: the fault is on our side. */
   node: string | null
   about: string
 }

@@ -54,7 +54,7 @@ export class Life {
     this.isStalled = true
   }
 
-  /** Whatever was due in the meantime happens now, in order. */
+  /** Everything that was due in the meantime happens now, in order. */
   wake(): void {
     if (!this.isStalled) return
     this.isStalled = false
@@ -110,7 +110,7 @@ export class Life {
       setTimer: (delayMs, callback) => {
         if (this.isOver) return { cancel() {} }
         const timer = this.#time.after(delayMs, () => {
-          // A timer that was due during a stall may be cancelled by another one that was due.
+          // A timer that was due during a stall may have been cancelled by another one that was due.
           this.run(() => void (this.#timers.delete(timer) && callback()))
         })
         this.#timers.add(timer)

@@ -95,12 +95,12 @@ export class Machine {
     this.disk = new Disk({ ...options, time: parts.time })
   }
 
-  /** Of the engine. */
+  /** The time on the engine's wall clock. */
   get ownWallMs(): number {
     return this.wallMs()
   }
 
-  /** Of this machine, which the nodes' clocks follow. */
+  /** The time on this machine's wall clock, which the nodes' clocks follow. */
   wallMs = (): number => this.#wallOffsetMs + this.#parts.time.nowMs
 
   jumpWall(byMs: number): void {
@@ -151,7 +151,7 @@ export class Machine {
       random: createChance(seed, `engine ${number}`),
       store: this.disk.openStore(life, this.#store, witness)
     })
-    // Not createEngine: it loads this module in real time.
+    // Not createEngine, because it would load this module in real time.
     openEngine(options, null).then(
       async (engine) => {
         if (life.isOver) return

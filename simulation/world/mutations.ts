@@ -56,7 +56,7 @@ export function changedExport(url: string, name: string, original: Record<string
   return planted.get(url)![name]!(original[name] as never)
 }
 
-/** Which module would be loaded. */
+/** Finds which module would be loaded. */
 async function findUrl(load: Mutation['load']): Promise<string> {
   let found = ''
   const hooks = registerHooks({

@@ -30,7 +30,7 @@ export class SharedDatabase {
     this.lease = new FakeDatabase(() => parts.time.nowMs)
   }
 
-  /** Without any guards, for the checker. */
+  /** The store without any guards, for the checker. */
   get store(): Store {
     return this.#store!
   }
@@ -93,7 +93,7 @@ export class SharedDatabase {
       const entry = isWrite ? entries.take() : null
       const { promise, resolve, reject } = Promise.withResolvers<unknown>()
       const lost = () => life.run(() => reject(connectionLost()))
-      // The engine knows what it wanted to write, as after a full disk.
+      // The engine knows what it wanted to write, as it does after a full disk.
       const never = () => {
         if (isWrite) witness(`${method} refused`, parameters, null)
         lost()

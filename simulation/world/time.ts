@@ -6,7 +6,7 @@ interface Event {
   callback: (() => void) | null
 }
 
-/** Far more than any legitimate chain of writes takes. */
+/** Far more than any legitimate chain of writes needs. */
 const TURNS_MAX = 20_000
 
 /** The engine stays busy without time passing: a real one would use 100 % CPU and not respond. */
