@@ -16,7 +16,7 @@ export class DatabaseLink {
   /** Awaited by the store. `lost`: the connection ended first. */
   #held: { arrive: () => void; lose: () => void }[] = []
 
-  /** `life`: of the process. */
+  /** `life`: the life of the engine's process. */
   constructor({ life, time, database, chance }: Parts) {
     this.lease = new FakeLeaseClient({
       database,
@@ -53,7 +53,7 @@ export class DatabaseLink {
     else this.through(arrive, lose)
   }
 
-  /** Calls one of the two once the network is up. */
+  /** Calls one of the two functions once the network is up. */
   through(arrive: () => void, lose: () => void): void {
     if (this.isCut) this.#held.push({ arrive, lose })
     else arrive()

@@ -12,8 +12,8 @@ import { type Life, noAnswer } from './life.ts'
 import type { VirtualTime } from './time.ts'
 
 /**
- * Receives the store's calls and results in order, as independent evidence for the checker; a write that the disk
- * refused is named `METHOD refused`.
+ * Receives the store's calls and results in order, as independent evidence for the checker; a write that was refused
+ * because the disk was full is named `METHOD refused`.
  */
 export type StoreWitness = (method: string, parameters: unknown[], answer: unknown) => void
 
@@ -47,8 +47,9 @@ export class Disk {
   }
 
   /**
-   * The store as one life sees it. Writes reach the database at the next turn of the event loop: all those of one turn
-   * or, if the life ends before, none, so a kill leaves the same state as a real one. `close` abandons it after a kill.
+   * The store as one life sees it. Writes reach the database in the next turn of the event loop: all those of one turn
+   * or, if the life ends first, none of them, so a kill leaves the same state as a real one. `close` abandons it after
+   * a kill.
    */
   openStore(life: Life, real: Store, witness: StoreWitness): Store {
     const time = this.#time

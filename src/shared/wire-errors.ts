@@ -98,7 +98,7 @@ function describeIssues(issues: Issue[]): string {
 function describeIssue(issue: Issue): string {
   const path = (issue.path ?? []).map((step) => String(isRecord(step) && 'key' in step ? step.key : step))
   const meant = formsMeant(issue)
-  // The input matches the form of one alternative only: reports its problem.
+  // The input matches the form of only one alternative: reports the problem with that one.
   if (meant.length === 1) {
     return meant[0]!.map((inner) => describeIssue({ ...inner, path: [...path, ...(inner.path ?? [])] })).join('; ')
   }

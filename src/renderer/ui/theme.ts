@@ -79,7 +79,7 @@ export const theme = createTheme({
         overlayProps: { backgroundOpacity: 0.35 },
         closeButtonProps: { size: 26, iconSize: 16, 'aria-label': texts.close },
         styles: { title: { fontSize: 15, fontWeight: 600, color: 'var(--text)' } },
-        // Keys typed after Esc are for the screen, so the closed element must be gone at once.
+        // Keys typed after Esc are meant for the screen, so the closed element must disappear at once.
         transitionProps: { duration: 100, exitDuration: 0 }
       }
     }),

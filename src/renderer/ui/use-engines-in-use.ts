@@ -32,14 +32,14 @@ export function useEnginesInUse(): EnginesInUse | null {
   return { own: own?.engine ?? null, isOwnLeading: own?.leads === true, leader }
 }
 
-/** The engine that serves this page, of several on one database. */
+/** The engine that serves this page, if several share one database. */
 interface EngineInUse {
   engine: string
   leads: boolean
 }
 
 /**
- * Each engine answers this itself, even if it forwards all other calls. null: there is only one, or it does not report
+ * Each engine answers this call itself, even if it forwards all others. null: there is only one, or it does not report
  * its name.
  */
 async function askEngineInUse(): Promise<EngineInUse | null> {

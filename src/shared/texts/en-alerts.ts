@@ -8,11 +8,13 @@ interface OfSpider {
 }
 
 const nameOf = ({ project, spider }: OfSpider): string => `${project}/${spider}`
-/** `engine`: null for the one that says it. */
+/** `engine`: null for the engine whose text this is. */
 const certificateOf = ({ engine }: { engine: string | null }): string =>
   `The certificate of ${engine === null ? 'the service' : `the engine ${engine}`}`
 
-/** What alerts are about, and what is so. None contains an age: a text that changes is stored again. */
+/**
+ * The subjects of alerts, and their condition. No text contains an age, because a text that changes is stored again.
+ */
 export const alerts = {
   'alert_subject.node': ({ node }: AtNode) => node,
   'alert_subject.spider': nameOf,
@@ -32,7 +34,7 @@ export const alerts = {
   'alert.job_waits_long': ({ waiting, ...of }: OfSpider & { waiting: Words }) => `${nameOf(of)} waits: ${waiting}`,
   'alert.job_waited_long': (of: OfSpider) => `${nameOf(of)} waited`,
   'alert.spider_succeeded': (of: OfSpider) => `${nameOf(of)} succeeded`,
-  /** `hasMore`: it failed at least so often. */
+  /** `hasMore`: it failed at least this many times. */
   'alert.spider_fails': (of: OfSpider & { isLost: boolean; times: number; hasMore: boolean; why: Words }) => {
     const times = of.times > 1 ? ` ${of.hasMore ? 'at least ' : ''}${of.times} times in a row` : ''
     return `${nameOf(of)} ${of.isLost ? 'was lost' : 'failed'}${times}: ${of.why}`

@@ -14,7 +14,7 @@ export type Mood = keyof typeof MOODS
 
 const durationOf = (ms: number): string => formatDuration(Math.round(ms / 1_000))
 
-/** Messages about alerts and reports, in mails and in chats. */
+/** Messages about alerts and reports, in e-mails and chats. */
 export const mails = {
   'mail.subject': ({ headline }: { headline: string }) => `[Scrapdeck] ${headline}`,
   'mail.mood': ({ mood }: { mood: Mood }) => MOODS[mood],
@@ -91,7 +91,7 @@ export const mails = {
   'report.cut': () => 'there were too many jobs to look at all of them',
   'report_part.down': () => 'Nodes that are down',
   'report_part.failing': () => 'Failing spiders',
-  /** `unlisted`: whether there are more than are listed. */
+  /** `unlisted`: whether there are more errors than the listed ones. */
   'report_part.errors': ({ errors, unlisted }: { errors: number; unlisted: boolean }) =>
     unlisted ? `New errors (${countOf(errors)})` : 'New errors',
   'report_part.unusual': () => 'Unlike earlier runs',

@@ -42,7 +42,7 @@ const freeOf = ({ freeBytes, totalBytes }: Disk): string =>
 /** Titles and texts of problems: what an operator should fix. */
 export const problems = {
   'problem_title.node_away': nodeIs,
-  /** `jobs`: on this node, in an unknown state. */
+  /** `jobs`: the number of jobs on this node, in an unknown state. */
   'problem.node_away': (of: {
     problem: string
     seenAgoMs: number | null
@@ -58,7 +58,7 @@ export const problems = {
   'problem.node_stuck': ({ forMs }: { forMs: number }) =>
     `it accepts jobs but has started none for ${formatAge(forMs)}. Its queued jobs are withdrawn, and it gets one test job from time to time. Restart Scrapyd there, or cordon the node`,
   'problem_title.node_excess': ({ node }: AtNode) => `${node} lists more than Scrapdeck reads`,
-  /** `external`: how many jobs it lists that Scrapdeck did not start; null: all of them are shown. */
+  /** `external`: how many of the listed jobs Scrapdeck did not start; null: all of them are shown. */
   'problem.node_excess': ({
     excess,
     external,
@@ -175,12 +175,12 @@ export const problems = {
     'No alert channel that is turned on names it. Add a channel of the kind Plugin, and name the channel in a rule',
 
   'problem_title.schedule_refused': ({ schedule }: { schedule: string }) => `${schedule} could not create jobs`,
-  /** `agoMs`: null where the text must not change with time alone. */
+  /** `agoMs`: null if the text must not change merely because time passes. */
   'problem.schedule_refused': ({ firing, agoMs }: { firing: Words; agoMs: number | null }) =>
     `${withoutStop(firing)}${agoMs === null ? '' : `; ${formatAge(agoMs)} ago`}`,
   'problem_title.chain_refused': ({ chain }: { chain: string }) => `The chain ${chain} could not create a job`,
   'problem_title.schedule_paused': ({ schedule }: { schedule: string }) => `${schedule} was paused`,
-  /** `failures`: in a row; 0: not known. */
+  /** `failures`: how many in a row; 0: unknown. */
   'problem.schedule_paused': ({ failures }: { failures: number }) =>
     `${failures > 0 ? `its last ${failures}` : 'too many of its'} runs failed; fix the cause, then resume it`,
   'problem.schedule_invalid': () => 'its rules can no longer be read; correct them, then resume it',

@@ -12,7 +12,7 @@ interface InMegabytes {
   megabytes: number
 }
 
-/** Why attempts and jobs ended. Scrapy's own finish_reasons are words from outside. */
+/** Why attempts and jobs ended. Scrapy's own finish_reasons are external texts. */
 export const reasons = {
   'reason.cancelled': () => 'cancelled',
   'reason.cancelled_while_queued': () => 'cancelled while queued',

@@ -49,7 +49,7 @@ const QUEUED: Record<Job['source'], string> = {
   crawl: 'via the crawl API'
 }
 
-/** How an attempt had ended whose run is seen again. */
+/** How the attempt had ended whose run has been seen again. */
 const RETURNED = {
   given_up: 'it was given up',
   lost: 'it was lost',
@@ -103,17 +103,17 @@ const stopped = (run: string) => [
   `Killed ${run} (KILL)`
 ]
 
-/** A job that may not be named to this reader is null (`withoutJobs`). */
+/** null: a job that this reader may not see (`withoutJobs`). */
 const another = (jobId: JobId | null): string => jobId ?? 'another job'
 
 const aJob = (jobId: JobId | null): string => (jobId === null ? 'another job' : `job ${jobId}`)
 
 /**
- * Every sentence that is stored or sent, by its code. A parameter named `jobId` is the id of a job, which not all
- * readers may see; `chain` and `spider` beside it go with it.
+ * Every sentence that is stored or sent, by its code. A parameter named `jobId` is a job's id, which not all readers
+ * may see; `chain` and `spider` beside it are hidden together with it.
  */
 export const en = {
-  /** Words from outside, and those of rows from before there were codes. */
+  /** External texts, and texts of rows from before there were codes. */
   text: ({ text }: { text: string }) => text,
   ...problems,
   ...alerts,
@@ -140,7 +140,7 @@ export const en = {
     outcome: Outcome | null
   }) =>
     of.jobId === null ? 'Queued by a chain' : `Queued by the chain "${of.chain}": ${of.spider} ended as ${of.outcome}`,
-  /** An entry from before there were codes that names a job which its reader may not see. */
+  /** Shown for an entry from before there were codes, if it names a job that its reader may not see. */
   'timeline.order_changed': (who: By) => `Order changed${by(who)}`,
   'timeline.priority_set': ({ priority, ...who }: By & { priority: number }) => `Priority set to ${priority}${by(who)}`,
   'timeline.moved_to_front': (who: By) => `Moved to the front${by(who)}`,
@@ -286,7 +286,7 @@ export const en = {
   /** `matching`: how many nodes could run the job; `node`: that node, if there is only one. */
   'waiting.nodes_cordoned': ({ node, matching, ...where }: Where & { node: string | null; matching: number }) =>
     `${matching === 1 ? node : `every node${ofNodes(where)} that could run the job`} is cordoned`,
-  /** `down`: how many of them are not cordoned. `node` and `why` are null where the text names no node. */
+  /** `down`: how many of them are not cordoned. `node` and `why` are null if the text names no node. */
   'waiting.nodes_down': (
     of: Where & { matching: number; down: number; node: string | null; why: Unavailable | null }
   ) => {
@@ -299,7 +299,9 @@ export const en = {
     const { node, matching, why, ...where } = of
     return `${node} ${why}${matching === 1 ? '' : `, and no other node${ofNodes(where)} can take it`}`
   },
-  /** `held`: how many slots are taken by what an ended spider left. `version`: only the slots where it is count. */
+  /**
+   * `held`: how many slots are taken by remains of ended spiders. `version`: if set, only slots on nodes with it count.
+   */
   'waiting.all_slots_busy': (of: Where & { slots: number; held: number; version: string | null }) => {
     const { slots, held, version, ...where } = of
     if (version !== null) return `all slots with version ${version} are busy`

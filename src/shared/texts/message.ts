@@ -6,11 +6,11 @@ import type { Words } from './parts.ts'
 export type Catalogue = { [C in Code]: (params: Given<C>) => string }
 export type Code = keyof typeof en
 
-/** What a text is given: its parameters, those that are messages already rendered. */
+/** The parameters of a text, with those that are messages already rendered. */
 type Given<C extends Code> = Parameters<(typeof en)[C]> extends [infer P] ? P : unknown
 type Params<C extends Code> = { [K in keyof Given<C>]: Stored<Given<C>[K]> }
 type Parameterized<C extends Code> = unknown extends Given<C> ? [] : [params: Params<C>]
-/** Words from outside stand for a message as they are. */
+/** Instead of a message, an external text can be passed as it is. */
 type Stored<P> = P extends Words ? Message | string : P
 type Param = string | number | boolean | null | readonly string[] | Message
 
@@ -24,7 +24,7 @@ export function say<C extends Code>(code: C, ...[params]: Parameterized<C>): Mes
   return { code, params: (params ?? {}) as Message['params'] }
 }
 
-/** The text at once, where no code is stored or sent: in mails and chats. */
+/** The text itself, for places where no code is stored or sent: e-mails and chats. */
 export const textOf = <C extends Code>(code: C, ...params: Parameterized<C>): string => render(say(code, ...params))
 
 type WaitingCodes<C extends Code = Code> = C extends `waiting.${infer W}` ? W : never
@@ -38,21 +38,21 @@ export function waitFor<W extends WaitingCodes>(
   return { code, text, params: given }
 }
 
-/** Of a server from before there were parameters: its text. */
+/** For a server from before there were parameters, returns its text. */
 export const waitingMessage = ({ code, text, params }: Waiting): Message =>
   params === undefined ? plain(text) : ({ code: `waiting.${code}`, params } as Message)
 
-/** Of what is sent: a text beside its code and parameters. */
+/** The message of a sent text with its code and parameters. */
 export const messageOf = (sent: { text: string; code?: string | undefined; params?: object | undefined }): Message =>
   isKnown(sent.code) ? ({ code: sent.code, params: sent.params ?? {} } as Message) : plain(sent.text)
 
-/** A later version may have sent others. */
+/** A later version may have sent unknown codes. */
 const isKnown = (code: string | undefined): code is Code => code !== undefined && Object.hasOwn(en, code)
 
-/** Words from outside, such as the answer of a node, or from before there were codes. */
+/** An external text, such as a node's response, or one from before there were codes. */
 export const plain = (text: string): Message => say('text', { text })
 
-/** The code itself for one that a later version wrote, or whose stored parameters do not fit its text. */
+/** Returns the code itself if a later version wrote it, or if the stored parameters do not fit its text. */
 export function render({ code, params }: Message, texts: Catalogue = en): string {
   if (!Object.hasOwn(texts, code)) return code
   try {
@@ -67,7 +67,7 @@ function renderKnown({ code, params }: Message, texts: Catalogue): string {
   return (texts[code] as (params: Record<string, unknown>) => string)(Object.fromEntries(given))
 }
 
-/** As a parameter of another message, where words from outside need no code. */
+/** The message as a parameter of another one, where external texts need no code. */
 export const asParam = (message: Message): Message | string =>
   message.code === 'text' ? (message.params['text'] as string) : message
 
@@ -86,7 +86,7 @@ export function writtenAs<Field extends string>(field: Field, message: Message) 
 
 const ENCODED = /^\["[a-z_.]+"[,\]]/
 
-/** `["timeline.sent",{"node":"eu-1"}]`, and words from outside as they are. */
+/** `["timeline.sent",{"node":"eu-1"}]`; external texts stay as they are. */
 export function encode({ code, params }: Message): string {
   const { text } = params
   if (code === 'text' && typeof text === 'string' && !ENCODED.test(text)) return text
@@ -94,8 +94,8 @@ export function encode({ code, params }: Message): string {
 }
 
 /**
- * Of a stored text. Words from outside may look like an encoded message, and are none. Spiders can write to some of the
- * files that texts are stored in: what is not shaped like a message is such words.
+ * Decodes a stored text. External texts may look like an encoded message without being one, and spiders can write to
+ * some of the files in which texts are stored: whatever does not have a message's form is an external text.
  */
 export function decode(stored: string): Message {
   if (!ENCODED.test(stored)) return plain(stored)
@@ -121,13 +121,13 @@ function isParam(value: unknown, depth: number): boolean {
   return typeof value !== 'object' || value === null || (depth < NESTED_MAX && isShapedLike(value, depth + 1))
 }
 
-/** Of stored texts: whether readers see no difference. */
+/** Whether readers see no difference between two stored texts. */
 export const readsSame = (one: string, other: string): boolean =>
   one === other || render(decode(one)) === render(decode(other))
 
 const JOB_IDS = /(?:\bjob )?\b([0-9a-f]{32})\b/g
 
-/** The jobs that a message names: also in messages and in words from outside among its parameters. */
+/** The jobs that a message names, also in messages and external texts among its parameters. */
 export function jobsIn({ params }: Message): JobId[] {
   return Object.values(params).flatMap((value) => {
     if (typeof value === 'string') return [...value.matchAll(JOB_IDS)].map(([, id]) => id as JobId)
@@ -135,13 +135,15 @@ export function jobsIn({ params }: Message): JobId[] {
   })
 }
 
-/** Named together with the job of the same message, or not at all. `outcome`: with a chain, which watched that job. */
+/**
+ * Named together with the job of the same message, or not at all. `outcome`: only with a chain, which watched that job.
+ */
 const NAMES_OF_JOB = ['jobId', 'chain', 'spider']
 const NAMES_WITH_CHAIN = [...NAMES_OF_JOB, 'outcome']
 
 /**
- * The message without the names of jobs that `isShown` does not accept: these parameters are null, and words from
- * outside say "another job".
+ * The message without the names of jobs that `isShown` rejects: these parameters become null, and external texts say
+ * "another job".
  */
 export function withoutJobs(message: Message, isShown: (id: JobId) => boolean): Message {
   const { jobId, chain } = message.params

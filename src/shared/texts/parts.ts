@@ -1,4 +1,4 @@
-/** A parameter that is a message of its own (`retry.in_time` within `timeline.and_next`), rendered before. */
+/** A parameter that is a message itself (`retry.in_time` within `timeline.and_next`), already rendered. */
 export type Words = string & { readonly isRendered: true }
 
 export interface AtNode {
@@ -10,7 +10,7 @@ export const countOf = (value: number): string => value.toLocaleString('en-US')
 /** `1,201 runs`, `1 run` */
 export const several = (value: number, one: string): string => `${countOf(value)} ${value === 1 ? one : `${one}s`}`
 
-/** Words from outside, before a full stop or a semicolon of ours. */
+/** An external text, to be followed by our own full stop or semicolon. */
 export const withoutStop = (text: string): string => text.replace(/\.$/, '')
 
 const GB = 1_000_000_000

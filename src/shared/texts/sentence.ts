@@ -2,7 +2,7 @@ type Value = string | number | boolean | null | undefined | readonly string[]
 type Params = Readonly<Record<string, Value>>
 type Texts = Record<string, (params: never) => string>
 
-/** The text of an error, with what makes it in another language. */
+/** The text of an error, with the data needed to render it in another language. */
 export interface Sentence {
   text: string
   code: string

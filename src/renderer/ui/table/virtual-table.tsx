@@ -337,7 +337,7 @@ interface ReorderOptions {
   onReorder: ((ids: readonly string[], before: string | null) => void) | undefined
 }
 
-/** Moves rows by dragging or with Alt and the arrow keys: a marked row takes the other marked ones with it. */
+/** Moves rows by dragging or with Alt and the arrow keys: a marked row moves together with the other marked ones. */
 function useReorder({ ids, cursor, marks, onReorder }: ReorderOptions) {
   const [dropIndex, setDropIndex] = useState<number | null>(null)
   const dragged = useRef<readonly string[]>([])
