@@ -312,7 +312,7 @@ const terminal: Terminal = {
 process.stdout.on('error', (error: NodeJS.ErrnoException) => process.exit(error.code === 'EPIPE' ? 0 : 1))
 // Nor is a closed standard error; the exit code still reports the failure.
 process.stderr.on('error', () => {})
-// A start that failed half-way may have left handles open; exit without waiting for them.
+// A start that failed halfway may have left handles open; exit without waiting for them.
 run().catch((error: unknown) => process.exit(report(error)))
 
 /** Loads only what the command needs: the service starts in half the time without the code of its clients. */

@@ -24,7 +24,7 @@ export function makeRequestId({ headers }: Pick<IncomingMessage, 'headers'>): st
     : `${OF_THIS_RUN}${(count += 1).toString(16).padStart(6, '0')}`
 }
 
-/** Hexadecimal digits of a session id: enough to tell sessions apart. */
+/** Hexadecimal digits of a session id: enough to distinguish sessions. */
 export const SESSION_DIGITS = 12
 
 export function originOf(request: FastifyRequest, door: AuditDoor): RequestOrigin {

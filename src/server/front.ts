@@ -136,7 +136,7 @@ async function listenOnOtherAddresses(
 }
 
 /**
- * Its user and group can open the socket (660), as in Scrapyd. A socket that nobody listens on was left by a killed
+ * Its user and group can open the socket (660), as in Scrapyd. A socket without a listener was left by a killed
  * server and is replaced. Anything else at this path is not ours to remove.
  */
 async function listenOnSocket(path: string, handle: RequestListener): Promise<ClosableServer> {

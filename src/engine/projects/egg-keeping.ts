@@ -14,7 +14,7 @@ export interface EggKeepingParts {
 /** Removes eggs that belong to no version any more, once no spider runs from them. */
 export class EggKeeping {
   readonly #parts: EggKeepingParts
-  /** Eggs without a version, with the version they belonged to: spiders may still run from them. */
+  /** Eggs without a version, with the version they belonged to: spiders may still be running from them. */
   readonly #retired = new Map<string, Pick<StoredVersion, 'project' | 'version'>>()
 
   constructor(parts: EggKeepingParts) {

@@ -50,7 +50,7 @@ const FIRINGS_A_PAGE = 1_000
  *                │  └──▶ done                              a job ended (step) ◀───────────┘
  *                └── cancel ──▶ cancelled: running jobs continue unless they are cancelled too
  *
- * Only the order is stored; its firing rows tell which moments are done. A backfill therefore continues after a crash,
+ * Only the order is stored; its firing rows say which moments are done. A backfill therefore continues after a crash,
  * and the store's unique index prevents it from repeating moments fired by the clock or an earlier backfill.
  */
 export class Backfills {

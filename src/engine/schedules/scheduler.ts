@@ -177,7 +177,7 @@ export class Scheduler {
   }
 
   /**
-   * Fires now, also while the schedule is paused. `mayGoFirst`: the caller may put jobs before those of all projects.
+   * Fires now, even while the schedule is paused. `mayGoFirst`: the caller may put jobs before those of all projects.
    * Rejects as prepareJobs does.
    */
   runNow(scheduleId: ScheduleId, { mayGoFirst = false } = {}): Promise<StoredFiring> {

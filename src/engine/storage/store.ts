@@ -256,7 +256,7 @@ export interface AttemptWriter {
 }
 
 export interface AttemptStore extends AttemptReader, AttemptWriter {
-  /** Replaces the previous record: a run that came back is archived again. */
+  /** Replaces the previous record: a lost run that turns up again is archived again. */
   markLogArchived(jobId: JobId, attemptNumber: AttemptNumber, log: ArchivedLog): Promise<void>
 }
 

@@ -8,7 +8,7 @@ export interface SeenRole {
 }
 
 /**
- * The role as which an owner previews the pages; null: their own role. The engine's permissions do not change.
+ * The role that an owner previews the pages as; null: their own role. The engine's permissions do not change.
  */
 export const useSeenAs = create<{ role: SeenRole | null }>(() => ({ role: null }))
 

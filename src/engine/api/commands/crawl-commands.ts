@@ -126,7 +126,7 @@ export class CrawlCommands {
     return { orders: described, next_after: page.nextAfter }
   }
 
-  /** Rejects with SCHEDULE_NOT_FOUND, also for schedules that were not created by an order. */
+  /** Rejects with SCHEDULE_NOT_FOUND, even for schedules that were not created by an order. */
   async get(id: OrderId): Promise<CrawlOrder> {
     const job = await this.#single(id)
     if (job !== null) return this.#describe(job)

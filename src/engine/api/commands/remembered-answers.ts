@@ -57,7 +57,7 @@ export class RememberedAnswers {
   }
 
   /**
-   * Performs a request once per key. Repeated requests get the first answer (`isReplayed`), also while the first is in
+   * Performs a request once per key. Repeated requests get the first answer (`isReplayed`), even while the first is in
    * progress and after a restart. Rejects with IDEMPOTENCY_KEY_REUSED for a different request with the same key, and
    * with IDEMPOTENCY_CUT_OFF if Scrapdeck stopped during the first request and must not perform it twice.
    */

@@ -8,7 +8,7 @@ import { asSealedText, type SecretBox } from '../../runtime/secret-box.ts'
 type TemplateValues = Pick<RunTemplate, 'settings' | 'args' | 'secretNames'> &
   Partial<Pick<RunTemplate, 'argSets' | 'matrix'>> & { env?: Record<string, string> }
 
-/** A copy with masked values replaced by those of `before`. Without an earlier value, the mask stays. */
+/** A copy with masked values replaced with those of `before`. Without an earlier value, the mask stays. */
 export function fillMasked<T extends TemplateValues>(template: T, before: TemplateValues | undefined): T {
   const known = valuesByPlace(before)
   return withSecrets(template, (value, where) => (value === SECRET_MASK ? (known.get(where) ?? value) : value))

@@ -82,7 +82,7 @@ export class ScrapydJobLists {
     const kept = this.#answers.get(project)
     if (kept?.live === live && kept.finished === finished) return kept.jobs
     const jobs = await this.#select(project, live, finished)
-    // Not cached while jobs run on this machine: their log files may appear at any time.
+    // Not cached while jobs are running on this machine: their log files may appear at any time.
     if (jobs.running.length === 0 || jobs.isOfStore) this.#answers.set(project, { live, finished, jobs })
     return jobs
   }

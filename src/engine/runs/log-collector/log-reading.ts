@@ -116,7 +116,7 @@ export class LogReading {
 
   async #skipTo(sizeBytes: number, read: (offset: number) => Promise<LogBytes | null>): Promise<void> {
     if (sizeBytes - this.#parsedBytes <= MOST_AT_END_BYTES) return
-    // The head shows whether the log will tell how the run ends.
+    // The head shows whether the log will contain how the run ends.
     if (this.#parsedBytes === 0) await this.#parse(read, PIECE_BYTES)
     const skipped = sizeBytes - KEPT_AT_END_BYTES - this.#parsedBytes
     this.#parser.skip(skipped)

@@ -36,7 +36,7 @@ export interface HeadLearner {
   find(text: string, from: number, to: number, mayHaveColours: boolean, spans: HeadSpans): FoundHead
   /** Call when a line is in the default format. */
   sawScrapyFormat(): void
-  /** `'LOG_DATEFORMAT': '%d/%m/%Y'` in the settings that Scrapy logs tells days from months. */
+  /** `'LOG_DATEFORMAT': '%d/%m/%Y'` in the settings that Scrapy logs distinguishes days from months. */
   readDateFormat(text: string, from: number, to: number): void
   /** null: not known yet. */
   readonly format: HeadFormat | null

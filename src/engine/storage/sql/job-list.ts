@@ -88,7 +88,7 @@ export const jobListSql = (sql: Fragments) => ({
     (SELECT id, jobid, project, spider, status, node_id, queued_at_ms FROM jobs
       WHERE id < ? AND id >= ? ORDER BY id DESC LIMIT ?) AS newest WHERE ${condition} LIMIT ?`,
   /**
-   * Orders of POST /crawl that wait for their time. CASE keeps any other index than that of the times from serving the
+   * Orders of POST /crawl that are waiting for their time. CASE keeps any index but that of the times from serving the
    * condition.
    */
   later: (condition: string) => `SELECT ${JOB} FROM jobs WHERE state = 'queued' AND hold IN ('not_before', 'retry')

@@ -45,7 +45,7 @@ export function checkSnapshot(path: string): void {
   try {
     using database = opened(path)
     const version = database.pragma('user_version', { simple: true }) as number
-    // An older snapshot is migrated at the start, unless it is too old.
+    // An older snapshot is migrated on startup, unless it is too old.
     missingSteps(path, version, MIGRATIONS)
     const foreign = findForeign(database)
     if (foreign !== null) throw damaged(`it has the ${foreign}`)

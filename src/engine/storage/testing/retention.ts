@@ -134,7 +134,7 @@ export function describeRetention(story: Story): void {
       expect(await story.store.findArchivedLog(jobs[2]!.id, anAttemptNumber(1))).toBeNull()
       const attempt = async () => (await story.store.listAttempts(jobs[2]!.id))[0]
       expect(await attempt()).toMatchObject({ logArchived: false, logDeletedAtMs: NOW_MS })
-      // A run that came back is archived again.
+      // A lost run that turns up again is archived again.
       await story.store.markLogArchived(jobs[2]!.id, anAttemptNumber(1), blobLog(5))
       expect(await attempt()).toMatchObject({ logArchived: true, logDeletedAtMs: null })
     })

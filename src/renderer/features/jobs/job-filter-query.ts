@@ -15,7 +15,7 @@ export type FilterSearch = Pick<
   'status' | 'project' | 'spider' | 'node' | 'schedule' | 'user' | 'text' | 'sinceHours'
 >
 
-/** The word before the colon. Aliases are accepted and replaced by these. */
+/** The word before the colon. Aliases are accepted and replaced with these. */
 export const FILTER_KEYS = ['status', 'project', 'spider', 'node', 'schedule', 'user', 'since'] as const
 export type FilterKey = (typeof FILTER_KEYS)[number]
 

@@ -44,7 +44,7 @@ interface PauseDialogProps {
   onClose: () => void
 }
 
-/** Pauses with a note that tells others why. */
+/** Pauses with a note that says why. */
 export function PauseDialog({ schedule, actions, onClose }: PauseDialogProps) {
   const [note, setNote] = useState('')
   return (

@@ -9,7 +9,7 @@ export interface BelievedAttempt {
   state: Exclude<AttemptState, 'ended'>
   /**
    * Clock.monotonicMs when the POST ended (with any result), or when this engine took over the attempt from an earlier
-   * one. Only a snapshot begun later can prove that the job is not there. null: the POST is still in flight.
+   * one. Only a snapshot that begins later can prove that the job is not there. null: the POST is still in flight.
    */
   sendEndedAtMs: number | null
   /** At takeover it was unknown whether the POST had arrived: a slow network may still deliver it. */

@@ -14,7 +14,7 @@ const NODE_MISSING_MS = 200
 
 interface Watched {
   one: LiveAttempt
-  /** The limits at the start of the run; later changes of the project do not apply. */
+  /** The limits at the start of the run; later changes to the project do not apply. */
   limits: RunLimits
   ranBeforeMs: number
   /** Monotonic: from this time on only the monotonic clock counts, so that setting the wall clock cannot end a run. */

@@ -49,7 +49,7 @@ export class ReturnedRuns {
   readonly #known = new WeakMap<FleetNode, Map<string, string>>()
   /** Monotonic, by jobid: when an attempt ended here. Lists requested before that do not count. */
   readonly #endedAtMs = new Map<string, number>()
-  /** Since when a node's lists are awaited: it was unreachable when attempts on it ended, which may still run. */
+  /** Since when a node's lists are awaited: it was unreachable when its attempts ended, which may still be running. */
   readonly #expecting = new Map<string, number>()
   /** By node, then by attempt. */
   readonly #stopping = new Map<string, Map<string, Stopping>>()

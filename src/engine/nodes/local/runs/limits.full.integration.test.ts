@@ -18,7 +18,7 @@ import { CAN_FORK } from '../warm/warm-pool.ts'
 const WAIT = { timeout: 60_000, interval: 50 }
 const MEGABYTE = 1024 * 1024
 
-/** Spiders that go beyond one limit each; what they do goes on in threads and processes that Scrapy does not mind. */
+/** Spiders that go beyond one limit each; their work continues in threads and processes that Scrapy does not watch. */
 const SPIDERS = `
 import asyncio, os, signal, subprocess, sys, threading, time
 import scrapy
