@@ -74,7 +74,7 @@ export interface FleetOptions {
   proxyUrlOf?: (node: StoredNode) => Promise<string | null>
 }
 
-/** Decides how closely each node is polled, and processes its lists. */
+/** Decides how often each node is polled, and processes its lists. */
 export interface FleetFollower {
   isBusy(nodeId: NodeId): boolean
   slotsUsedOn(nodeId: NodeId): number
@@ -102,8 +102,8 @@ const ARRIVAL_EVERY_MS = 0.5
 
 /**
  * Parallel requests to nodes that have not responded yet: thousands of dead addresses must not use up all descriptors.
- * New nodes do not wait for nodes that failed before. A node that failed only once does not wait at all, because its
- * jobs continue and we would notice their end late.
+ * New nodes do not wait for nodes that failed before. Nodes that failed only once have a queue of their own, because
+ * their jobs continue and we would notice the ends late.
  */
 const ASKED_AT_ONCE = 256
 

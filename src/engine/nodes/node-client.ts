@@ -50,7 +50,7 @@ export interface NodeClient {
   logPath?(run: RunNames): string
   /** What a run that did not fail printed. Absent: the node does not keep it. */
   readPrinted?: NodeClient['readLog']
-  /** The items that the run wrote there. */
+  /** Like readLog, for the items that the run wrote. */
   readItems: NodeClient['readLog']
   /** Requests in flight end with an error. */
   close(): Promise<void>

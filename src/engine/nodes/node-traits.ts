@@ -1,6 +1,6 @@
 /** How kinds of nodes differ. Callers check these traits instead of the kind. */
 export interface NodeTraits {
-  /** It runs in this process: any number of requests, and its lists are always current. */
+  /** It runs in this process: it accepts any number of requests, and its lists are always current. */
   answersAtOnce: boolean
   /** It cannot become unreachable or stuck on its own, so its runs are never given up or withdrawn. */
   isNeverAway: boolean

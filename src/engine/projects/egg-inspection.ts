@@ -7,7 +7,7 @@ import { EGG_LIMITS, openZipArchive, type ZipArchive, type ZipLimits } from './z
 
 /** Metadata of an egg, read without running any of its code. */
 export interface EggFacts {
-  /** From PKG-INFO, of a wheel METADATA; null if it has none (Scrapyd accepts an empty PKG-INFO). */
+  /** From PKG-INFO, or from METADATA of a wheel; null if it has none (Scrapyd accepts an empty PKG-INFO). */
   name: string | null
   version: VersionName | null
   /** The module that `[scrapy] settings` in entry_points.txt names. */

@@ -11,7 +11,7 @@ export interface EggKeepingParts {
   catalog: Catalog
 }
 
-/** Removes eggs that belong to no version any more, once no spider runs from them. */
+/** Removes eggs that no longer belong to a version, once no spider runs from them. */
 export class EggKeeping {
   readonly #parts: EggKeepingParts
   /** Eggs without a version, with the version they belonged to: spiders may still be running from them. */

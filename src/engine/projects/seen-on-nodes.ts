@@ -36,7 +36,7 @@ type Room = Record<KeptNoun, number>
 /** Newest versions recorded per project and node. */
 const VERSIONS_MAX = 10_000
 
-/** Changes in one transaction: uploads and dispatch wait for no more than this. */
+/** The most changes in one transaction, so that uploads and dispatch do not wait long. */
 const CHANGED_AT_ONCE = 1_000
 
 /**

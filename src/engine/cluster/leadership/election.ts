@@ -281,7 +281,7 @@ export class Election {
     return this.#options.clock.monotonicMs() - this.#unchangedSince.atMs
   }
 
-  /** A late response counts as none: TCP would wait for a quarter of an hour. */
+  /** Treats a late response as a failure: TCP would wait for a quarter of an hour. */
   #ask<Answer>(answer: Promise<Answer>): Promise<Answer> {
     return within(this.#options.clock, ANSWER_MS, answer, () => {
       this.#table.reset()

@@ -226,7 +226,7 @@ async function* filesOfStore(
   }
 }
 
-/** Retention may delete blobs during the backup, because blobs cannot be held. */
+/** Blobs of a store cannot be held, so retention may delete them during the backup. */
 function nullIfGone(error: unknown): null {
   if (isScrapdeckError(error, 'NOT_FOUND')) return null
   throw error

@@ -44,7 +44,7 @@ export class LocalFiles implements RunFiles {
     return files
   }
 
-  /** Files of one project over the policy, except of live runs, kept jobs, and flagged jobs before their term. */
+  /** Files of one project over the policy, except those of live runs, kept jobs, and flagged jobs before their term. */
   async listOld(files: readonly RunFile[], policy: KeepPolicy, nowMs: number): Promise<RunFile[]> {
     const { store, isNeeded } = this.#parts
     const old = oldFiles(files, policy, nowMs).filter(({ name }) => !jobidsOf(name).some(isNeeded))

@@ -32,7 +32,7 @@ export class CredentialFiles {
     this.#never = never.map((path) => resolve(path))
   }
 
-  /** A file that is not there yet may come later. Rejects with CREDENTIAL_FILE_NOT_ALLOWED. */
+  /** Accepts a missing file, because it may be created later. Rejects with CREDENTIAL_FILE_NOT_ALLOWED. */
   async check(path: string): Promise<void> {
     const real = await this.#realPath(path).catch(absent)
     if (real !== null) requireFile(path, await stat(real))

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import type { KubernetesSettings, PodSettings } from '../../../shared/contract/index.ts'
 import type { ScheduleRequest } from '../node-client.ts'
 
-/** Marks this node's Jobs and pods. Node ids are unique among all Scrapdecks. */
+/** Marks this node's Jobs and pods. Node ids are unique across all installations of Scrapdeck. */
 export const NODE_LABEL = 'scrapdeck.dev/node'
 /** The project, spider and jobid of a run. Not labels, because they can be any text. */
 export const RUN_ANNOTATION = 'scrapdeck.dev/run'

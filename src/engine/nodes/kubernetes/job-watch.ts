@@ -58,7 +58,7 @@ export class EventLines {
     this.#onEvent = onEvent
   }
 
-  /** False: the watch ended with an error (410), or this is no stream of events. */
+  /** False: the watch ended with an error (410), or this is not a stream of events. */
   add(piece: Buffer): boolean {
     for (let from = 0; from < piece.length; ) {
       const newline = piece.indexOf(10, from)

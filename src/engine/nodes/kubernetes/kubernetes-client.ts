@@ -367,7 +367,7 @@ export class KubernetesClient implements NodeClient {
     await Promise.allSettled(this.#deleting.values())
   }
 
-  /** Returns the newest list if it is young enough. Otherwise callers share the next one. */
+  /** Returns the newest list if it is recent enough. Otherwise callers share the next one. */
   async #list(ageMs: number, signal?: AbortSignal): Promise<Listed> {
     const nowMs = this.#options.clock.monotonicMs()
     if (this.#listed !== null && nowMs - this.#listed.begunAtMs < ageMs) return this.#listed

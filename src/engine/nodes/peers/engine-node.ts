@@ -330,7 +330,7 @@ export class EngineNode implements NodeClient {
     if (failure === undefined) {
       if (head.status === 421) return connection.fail('http', `is another engine's: ${ADVICE}`, 'no')
       const problem = `answered ${what} with status ${head.status}. See the log of that engine.`
-      // An engine that lacks this path, or is starting or stopping, has done nothing.
+      // An engine that lacks this path, or is starting or stopping, has not acted on the request.
       const isUndone = [401, 404, 503].includes(head.status)
       const gateway = kindOfGateway(head.status)
       const error = connection.fail(gateway ?? 'http', problem, isUndone ? 'no' : 'unknown')

@@ -7,7 +7,7 @@ import type { SeenJob } from '../node-client.ts'
 // Our own contract requires this: another number would break every list that includes this node.
 const Count = z.number().int().nonnegative()
 
-/** The fields that we use of each successful response. Whatever differs between versions is optional. */
+/** The fields of each successful response that we use. Fields that differ between versions are optional. */
 export const DaemonStatusAnswer = z.object({
   pending: Count,
   running: Count,

@@ -50,7 +50,7 @@ export function createConnection(options: {
   address: NodeAddressParts
   name: string
   clock: Clock
-  /** The program that listens there, for messages. */
+  /** The name of the program that listens at the address, for messages. */
   program?: string
   /** The source of proxies for nodes without their own setting (chooseProxy). */
   environment?: Environment
@@ -121,7 +121,7 @@ export function createConnection(options: {
         const waiting = tunnel?.whyWaiting()
         if (!begun && waiting) return giveUp(fail('unreachable', `cannot be reached: ${waiting}`, 'no'))
         const late = `did not answer ${endpoint()} within ${request.timeoutMs / 1000} s`
-        // A Scrapyd without TLS takes our handshake for a request, and waits for its end.
+        // A Scrapyd without TLS mistakes our handshake for a request, and waits for the rest of it.
         const hasNoTls = base.protocol === 'https:' && !begun && !hasAnswered
         const check = hasNoTls
           ? 'whether it uses TLS at all (else: http://), or is stuck'

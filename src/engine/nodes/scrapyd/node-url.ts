@@ -4,7 +4,7 @@ import { sentence } from '../../../shared/texts/errors/nodes.ts'
 import { nameOfSshHost, readSshAddress, splitAddress } from '../../../shared/ssh-address.ts'
 import { isMetadataAddress } from '../../runtime/metadata-addresses.ts'
 
-/** Names of clouds' metadata services. Behind an SSH host, only that host could resolve them. */
+/** Host names of cloud metadata services. Behind an SSH host, only that host could resolve them. */
 const METADATA_NAMES: ReadonlySet<string> = new Set([
   ...['metadata', 'metadata.google.internal', 'metadata.goog', 'instance-data', 'instance-data.ec2.internal']
 ])

@@ -30,7 +30,7 @@ export interface NodeAddressParts {
 
 /** Reaches a node directly, through a proxy, or through an SSH host. */
 export interface Transport {
-  /** Starts each path: the base path, or the full base address for a forwarding proxy. */
+  /** The start of each path: the base path, or the full base address for a forwarding proxy. */
   pathPrefix: string
   /** Extra headers for a forwarding proxy. */
   headers: Record<string, string>

@@ -85,7 +85,7 @@ export type ChannelMessage =
 
 const TEXT_BYTES_MAX = 1_000
 
-/** null: not a message of SSH, so nothing after it can be trusted either. */
+/** null: not an SSH message, so nothing after it can be trusted either. */
 export function readMessage(bytes: Frame): ChannelMessage | null {
   try {
     return parse(bytes)

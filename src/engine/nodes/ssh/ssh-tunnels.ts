@@ -12,7 +12,7 @@ export type TunnelUse = Pick<Tunnel, 'open' | 'status' | 'watch' | 'whyWaiting' 
   release(): void
 }
 
-/** Each is a process and a login: 200 nodes behind 20 hosts log in twenty times. */
+/** Each connection is a process and a login: 200 nodes behind 20 hosts log in twenty times. */
 const CONNECTING_AT_ONCE = 16
 const HOSTS_MAX = 500
 /** How long an unused connection is kept, so that a probe and the node that is added after it share one. */

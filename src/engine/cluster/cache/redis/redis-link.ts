@@ -277,7 +277,7 @@ export interface Breaker {
 const FAILURES_TO_OPEN = 5
 const FIRST_HOLD_MS = 500
 const LONGEST_HOLD_MS = 15_000
-/** A cache that fails again within this time serves only probes: the hold keeps growing. */
+/** A cache that fails again within this time can serve only probes, so the hold keeps growing. */
 const STEADY_AFTER_MS = 30_000
 
 export const CLOSED_BREAKER: Breaker = { isOpen: false, failuresInARow: 0, holdMs: FIRST_HOLD_MS, closedAtMs: 0 }

@@ -32,7 +32,7 @@ export interface RunFiles {
 /** The maximum length of a string in JavaScript: arguments may be as large as a request. */
 const LARGEST_SPEC_BYTES = 512 * 1024 ** 2
 const LARGEST_FACTS_BYTES = 64 * 1024
-/** Missing, a dangling link, not a regular file, or not readable for us. */
+/** The file is missing, a dangling link, not a regular file, or not readable for us. */
 const NO_FILE = new Set(['ENOENT', 'ENOTDIR', 'EISDIR', 'ELOOP', 'ENXIO', 'EACCES'])
 
 const RunSpec = z.object({
