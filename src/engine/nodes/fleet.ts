@@ -36,9 +36,9 @@ export interface NodeStatus {
   excess: string | null
   latencyMs: number | null
   lastSeenAtMs: number | null
-  /** Wall clock. The first failed poll since the last good one; a 401 counts as a response. null: it responds. */
+  /** Wall clock. When polls began to fail; a 401 counts as a response. null: it responds. */
   unreachableSinceMs: number | null
-  /** Wall clock. Since when its health is not `up`. null: it is up, or was not polled yet. */
+  /** Wall clock. Since when its health has not been `up`. null: it is up, or has not been polled yet. */
   notUpSinceMs: number | null
   clockOffsetMs: number | null
   /** For trueTime, which converts the node's times to ours. */
@@ -103,7 +103,7 @@ const ARRIVAL_EVERY_MS = 0.5
 /**
  * Parallel requests to nodes that have not responded yet: thousands of dead addresses must not use up all descriptors.
  * New nodes do not wait for nodes that failed before. Nodes that failed only once have a queue of their own, because
- * their jobs continue and we would notice the ends late.
+ * their jobs continue and we must not notice the ends late.
  */
 const ASKED_AT_ONCE = 256
 
@@ -353,7 +353,7 @@ export class Fleet {
     return hasAnswered && failures < FAILURES_UNTIL_DOWN ? this.#failedOnceInTurn : this.#failedInTurn
   }
 
-  /** Polls the first nodes to arrive at once. The more there are, the longer the last ones wait. */
+  /** The first nodes to arrive are polled at once; the more there are, the longer the last ones wait. */
   #firstLookAfterMs(): number {
     const nowMs = this.#options.clock.monotonicMs()
     if (nowMs - this.#arrivals.sinceMs > ARRIVALS_WINDOW_MS) this.#arrivals = { sinceMs: nowMs, count: 0 }

@@ -14,7 +14,7 @@ const CODES: Record<NodeErrorKind, ErrorCode> = {
   refused: 'NODE_REFUSED'
 }
 
-/** A NodeError as clients see it; other errors unchanged. The message already names node, cause and next step. */
+/** A NodeError as clients see it; other errors unchanged. The message already names the node, cause and next step. */
 export function toClientError(error: unknown): unknown {
   if (!(error instanceof NodeError)) return error
   // If Scrapdeck itself refused before it contacted the node, the code of that error is kept.

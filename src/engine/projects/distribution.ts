@@ -245,7 +245,7 @@ export class Distribution {
   /** Backs off after any failure, including one of our own disk: an immediate retry would fail again. */
   #rememberFailure(nodeId: NodeId, egg: EggIdentity, error: unknown): void {
     const { project, version, sha256 } = egg
-    // An egg that was replaced or deleted on its way is no longer needed, nor is one for a removed node.
+    // An egg that was replaced or deleted while it was being sent is no longer needed, nor is one for a removed node.
     const isCurrentEgg = this.#projects.catalog.find(project, version)?.sha256 === sha256
     if (!isCurrentEgg || this.#options.clientOf(nodeId) === null) return
     const failed = this.#failedEgg(egg) ?? { ...egg, failures: new Map(), importErrors: new Map() }

@@ -58,7 +58,7 @@ export interface ZipArchive {
 }
 
 /**
- * Checks an archive, a file or bytes, without unpacking it. Of a file, only the list of entries is in memory. Throws
+ * Checks an archive, a file or bytes, without unpacking it. Only a file's list of entries is kept in memory. Throws
  * EGG_NOT_A_ZIP, EGG_TOO_LARGE, EGG_UNSAFE.
  */
 export async function openZipArchive(source: string | Uint8Array, limits: ZipLimits = EGG_LIMITS): Promise<ZipArchive> {

@@ -68,7 +68,7 @@ export function policyOf({ defaults, projects }: StoragePolicy, project: string)
   return { ...defaults, ...(Object.hasOwn(projects, project) ? projects[project as ProjectName] : undefined) }
 }
 
-/** `jobBytes`: the average size of a job in the database, which turns a bound by size into one by number. */
+/** `jobBytes`: the average size of a job in the database, which converts a bound in bytes into a number of jobs. */
 export function boundsOf(policy: StoragePolicy, nowMs: number, jobBytes: number): RetentionBounds {
   const bounds = ({ jobs, logs }: RetentionPolicy): ProjectBounds => ({
     jobs: {

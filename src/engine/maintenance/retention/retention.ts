@@ -28,7 +28,7 @@ const PREVIEW_ROWS = 2_000
 /** A step deletes as many jobs as fit into about this time, because a claim may have to wait for it. */
 const STEP_MS = 4
 const JOBS_AT_ONCE = { min: 4, start: 20, max: 150 }
-/** After a step, the store is free for others several times as long, and longer if the step had to wait. */
+/** Pauses between steps last several times as long as a step, and longer if the step had to wait. */
 const PAUSE_FACTOR = 5
 const PAUSE_MIN_MS = 20
 /** An upper limit, however busy the store is: jobs must not end faster than they are deleted. */

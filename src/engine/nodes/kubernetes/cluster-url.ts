@@ -17,7 +17,7 @@ export function clusterUrlOf(server: string, namespace: string): string {
 
 /**
  * Parses the address of a namespace. Idempotent for `url`. Throws NODE_URL_INVALID. Plain HTTP is accepted only on this
- * machine: it would show the network a token that can start any code.
+ * machine: elsewhere, it would expose a token that can start any code.
  */
 export function parseClusterUrl(text: string): ClusterUrl & { url: string } {
   const trimmed = text.trim()

@@ -23,7 +23,7 @@ export interface ManifestParts {
 
 /**
  * The name of a run's Job. The same run always gets the same name, so a repeated request cannot start it twice. Job
- * names are shorter than jobids: the hash makes them unique, the rest is for readers.
+ * names are shorter than jobids: the hash makes them unique, the rest makes them readable.
  */
 export function jobNameOf({ project, jobid }: Pick<ScheduleRequest, 'project' | 'jobid'>): string {
   const hash = createHash('sha256').update(`${project}\n${jobid}`).digest('hex').slice(0, 20)

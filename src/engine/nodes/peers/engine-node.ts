@@ -229,7 +229,7 @@ export class EngineNode implements NodeClient {
   }
 
   /**
-   * The projects whose Python is not the default, as far as a message has room; the jobs of other such projects wait.
+   * The projects whose Python is not the default, as many as fit into a message; the jobs of other such projects wait.
    * Cached, because each poll needs this and the texts may be long.
    */
   #pythons(): { pythons: [ProjectName, ProjectPython][]; pythonsTag: string } {

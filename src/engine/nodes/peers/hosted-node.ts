@@ -55,7 +55,7 @@ export interface HostedNodeOptions
 /**
  * The local node of one engine of a cluster. It lives as long as the process. The leading engine uses it like a Scrapyd
  * over HTTP (server/nodes/engine-endpoint.ts), even within the same process. It has its own eggs, like a Scrapyd, and
- * knows nothing of the database.
+ * knows nothing about the database.
  */
 export class HostedNode implements HostedAnswers {
   readonly #node: LocalNode

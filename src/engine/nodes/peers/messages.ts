@@ -51,7 +51,7 @@ type SentJob = z.infer<typeof SeenJob>
 
 export function toSentJob({ exit, heldOf: _, ...job }: SeenByNode): SentJob {
   if (exit?.limit == null) return { ...job, exit: exit && { ...exit, limit: null } }
-  // Spiders can write to the file that a limit is read from. Without its code, the text says the same.
+  // Spiders can write to the file that a limit is read from. Without the code, the text still says the same.
   const limit = render(exit.limit).slice(0, LIMIT_TEXT_MAX)
   const limitMessage = encode(exit.limit)
   if (limitMessage.length > LIMIT_MESSAGE_MAX) return { ...job, exit: { ...exit, limit } }

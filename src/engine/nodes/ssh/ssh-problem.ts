@@ -142,7 +142,7 @@ const RULES: readonly Rule[] = [
   }
 ]
 
-/** What the end of an ssh means. Its output may come from the server, so only single words and one line are quoted. */
+/** Explains how an ssh ended. Its output may come from the server, so only single words and one line are quoted. */
 export function problemOf(host: SshHost, end: SshEnd): SshProblem {
   if (end.exitCode === EXIT_NOT_FOUND || end.exitCode === EXIT_NOT_EXECUTABLE) return cannotStart(end.program)
   const stderr = end.stderr.replaceAll('\r', '')

@@ -3,7 +3,7 @@ const KEPT_BACK = /^(SCRAPDECK_|SCRAPYD_(USERNAME|PASSWORD)$|ELECTRON_|SCRAPY_SE
 
 /**
  * The environment of Python processes: all of ours, as with Scrapyd, except Scrapdeck's variables (which may contain
- * its password, also under Scrapyd's name), Electron's, and those that would select another project than the egg's.
+ * its password, also under Scrapyd's name), Electron's, and those that would select a project other than the egg's.
  */
 export function childEnvironment(own: NodeJS.ProcessEnv): Record<string, string> {
   const kept = Object.entries(own).filter(

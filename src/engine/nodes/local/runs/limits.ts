@@ -21,8 +21,8 @@ interface LimitHit {
 
 const MEGABYTE = 1024 * 1024
 /**
- * How much later the kernel acts on the CPU limit. Our own limit lets the spider close its files. The kernel's ends the
- * process at once, in case no engine is watching.
+ * How much later the kernel acts on the CPU limit. Our own limit lets the spider close its files. The kernel's limit
+ * ends the process at once, in case no engine is watching.
  */
 const KERNEL_CPU_MARGIN_SECONDS = 60
 

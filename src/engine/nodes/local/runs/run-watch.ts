@@ -26,7 +26,7 @@ export interface RunWatchOptions {
   onSample: () => void
 }
 
-/** A larger shift of the wall clock against the monotonic clock means that it was set, or the machine slept. */
+/** If the wall clock shifts against the monotonic clock by more than this, it was set, or the machine slept. */
 const JUMP_MS = 1_000
 /** The longest delay until a limit is noticed. */
 export const SAMPLE_INTERVAL_MS = 2_000
