@@ -36,7 +36,7 @@ export async function runCopyBlobs(
   return counts
 }
 
-/** A plain path is a data directory, unless it is this service's blob directory, which the option also accepts so. */
+/** A plain path is a data directory, unless it equals this service's blob directory, whose option accepts paths too. */
 function placeOf(text: string, blobsDirectory: string | null): string {
   if (isS3Address(text) || isFileUrl(text)) return text
   const path = resolve(text)

@@ -517,7 +517,7 @@ function fakeAlerts(world: FakeWorld, rules: readonly AlertRuleState[], nowMs: n
   ]
 }
 
-/** Evidence from runs that count their items, and from runs that fail. */
+/** Only for alerts about item counts and about failed runs. */
 function evidenceOf({ watch, subject, value, labels: { jobId }, sinceMs }: Alert): AlertEvidence {
   if (watch !== 'spider_items' && watch !== 'spider_fails') return { log: null, history: null }
   const isOfItems = watch === 'spider_items'

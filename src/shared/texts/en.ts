@@ -140,7 +140,6 @@ export const en = {
     outcome: Outcome | null
   }) =>
     of.jobId === null ? 'Queued by a chain' : `Queued by the chain "${of.chain}": ${of.spider} ended as ${of.outcome}`,
-  /** Shown for an entry from before there were codes, if it names a job that its reader may not see. */
   'timeline.order_changed': (who: By) => `Order changed${by(who)}`,
   'timeline.priority_set': ({ priority, ...who }: By & { priority: number }) => `Priority set to ${priority}${by(who)}`,
   'timeline.moved_to_front': (who: By) => `Moved to the front${by(who)}`,

@@ -99,7 +99,7 @@ function withProgress<One extends Job | RunningJob>(job: One, progress: Readonly
 
 const isOnNode = ({ state }: Job) => state === 'starting' || state === 'running'
 
-/** Updates the row after its job changed; the process stays as last seen. */
+/** Updates the row after its job changed, with the process as last seen. Empty if the job is no longer on a node. */
 function stillRunning(row: RunningJob, job: Job | null | undefined): RunningJob[] {
   if (job === undefined) return [row]
   if (job === null || !isOnNode(job)) return []
