@@ -676,7 +676,7 @@ export interface IndexedLogBlocks {
   /** The first block of its whole frames, which have consecutive blocks; null: no whole frames. */
   firstBlock: number | null
   wholeBlocks: number
-  /** The block of the bytes after them; null: no such bytes; `open`: the block is not full yet. */
+  /** The block of the bytes after the whole frames; null: no such bytes; `open`: the block is not full yet. */
   tailBlock: number | 'open' | null
 }
 

@@ -76,7 +76,7 @@ export class ChangeFeed {
       position = asked.position
       counter = asked.runId === runId ? asked.counter : 0
     } else if (after !== undefined) {
-      // Not a cursor, or from another database: the client must start over.
+      // The cursor is invalid or from another database: the client must start over.
       reset = true
       counter = 0
     }

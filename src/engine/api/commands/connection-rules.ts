@@ -8,9 +8,9 @@ import type { StoredNode } from '../../model/records.ts'
 const CLUSTER_FIELDS = ['url', 'proxyUrl', 'kubernetes', 'kubeconfig', 'kubeconfigContext'] as const
 
 /**
- * An address can use more than what the client sends: SSH keys of this machine, credential files, the pod's service
- * account. Throws ROLE_REQUIRED if the actor then lacks the right on all nodes. `before`: the node that has the
- * address.
+ * Using an address can take more than what the client sends: SSH keys of this machine, credential files, the pod's
+ * service account. Throws ROLE_REQUIRED if it does and the actor lacks the right on all nodes. `before`: the node that
+ * has the address.
  */
 export function requireRightsForAddress(
   address: Partial<NodeAddress>,

@@ -17,7 +17,7 @@ const QUOTA = {
 }
 /** Large enough for lists of ten thousand ids. */
 const LONGEST_ANSWER = 8 * 1024 * 1024
-/** A full disk is noticed long before this. */
+/** The most answers to keep in memory; a full disk is noticed long before this. */
 const MAX_UNWRITTEN = 1_000
 
 export interface KeyedRequest {

@@ -104,7 +104,8 @@ export async function readFleet(parts: FleetReads): Promise<CurrentFleet> {
   }
 
   async function opened<T extends RunTemplate | JobDefaults>(template: T) {
-    // Secrets encrypted with another key stay encrypted. They are unreadable, and entering one again changes the value.
+    // Secrets encrypted with another key stay encrypted. They cannot be read, and entering one again counts as a
+    // change.
     const plain = await openTemplate(template, secretBox).catch(() => template)
     return templateOfFile(plain, (nodeId) => nameOf.get(nodeId) ?? nodeId)
   }

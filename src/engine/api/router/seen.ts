@@ -279,7 +279,7 @@ interface ChangeReads {
 }
 
 /**
- * Filters the change feed for one caller, whose visible nodes at the start are among `nodes`. A node that leaves the
+ * Filters the change feed for one caller, whose initially visible nodes are among `nodes`. A node that leaves the
  * caller's view is reported as removed. Ids of removed schedules reveal nothing, so they pass.
  */
 export function seeChanges(

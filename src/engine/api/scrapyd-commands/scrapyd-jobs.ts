@@ -38,12 +38,12 @@ export class ScrapydJobLists {
   readonly #files: Pick<ScrapydFiles, 'hasLocal'>
   readonly #clock: Clock
   readonly #position: StorePosition
-  /** By query; cleared on every change of the store. */
+  /** Results by query; cleared on every change of the store. */
   readonly #kept = new Map<string, Promise<unknown>>()
   readonly #figures = { hits: 0, misses: 0 }
   #keptAt = 0
   #finished: { runs: FinishedRun[]; described: Promise<Finished> } | null = null
-  /** By project; null: all projects. */
+  /** Lists by project; null: all projects. */
   readonly #answers = new Map<string | null, { live: Live; finished: Finished; jobs: ScrapydJobs }>()
 
   constructor(parts: {
@@ -63,7 +63,7 @@ export class ScrapydJobLists {
     return { ...this.#figures, entries: this.#kept.size, bytes: null }
   }
 
-  /** The same object until the store changes. */
+  /** Returns the same object until the store changes. */
   async count(finishedToKeep: number): Promise<{ pending: number; running: number; finished: number }> {
     await this.#followStore()
     return this.#keep(`counts ${finishedToKeep}`, async () => {

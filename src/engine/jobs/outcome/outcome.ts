@@ -31,7 +31,9 @@ export interface Judgement {
   counts: { pages: number | null; items: number | null; errors: number | null }
 }
 
-/** After a second INT, Scrapy does not write them either, so only the signal that ended the process proves a kill. */
+/**
+ * After a second INT, Scrapy writes no closing stats either, so only the signal that ended the process proves a kill.
+ */
 const NO_CLOSING_STATS = say('reason.no_closing_stats')
 const NO_RECORDS: LogFigures['records'] = { DEBUG: 0, INFO: 0, WARNING: 0, ERROR: 0, CRITICAL: 0 }
 

@@ -1,5 +1,5 @@
 import type { ProjectName } from '../../../shared/contract/index.ts'
-/** Passes kept before those of idle projects are dropped. */
+/** The number of passes to keep before those of idle projects are dropped. */
 const REMEMBERED_MAX = 10_000
 
 /**

@@ -97,7 +97,7 @@ export class Notifier {
     for (const { groupId } of Object.values(one.channels)) this.#touched.add(this.#groups.get(groupId)!)
   }
 
-  /** Muting, quiet hours or recipients may have changed for all alerts. */
+  /** Marks all groups to be planned again, because muting, quiet hours or recipients may have changed. */
   touchAll(): void {
     for (const group of this.#groups.values()) this.#touched.add(group)
   }
@@ -137,7 +137,7 @@ export class Notifier {
   /** Sends the reminders that are due. Those missed during a long sleep are sent once, as of now. */
   repeat(nowMs: number): void {
     const send = (group: LiveGroup) => {
-      // Quiet hours may have begun.
+      // Plans again, because quiet hours may have begun.
       this.#plan(group, nowMs)
       if (this.#isCurrent(group) && group.repeatAtMs !== null && group.repeatAtMs <= nowMs)
         this.#look(group, nowMs, 'repeat')

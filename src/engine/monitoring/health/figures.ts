@@ -25,7 +25,7 @@ const HISTORY_EVERY_MS = 10_000
 const HISTORY_LENGTH = 360
 const MANY_ENDS = 10_000
 const MANY_ENDS_EVERY_MS = 15_000
-/** The latest sets of projects whose counts are cached. */
+/** The number of latest sets of projects whose counts are cached. */
 const COUNTED_SETS_MAX = 200
 
 interface EndsOfHour {

@@ -6,11 +6,11 @@ import type { ChainStore, FiringReader, ScheduleReader } from '../../storage/sto
 import { problem } from './problem.ts'
 
 export interface ScheduleTroubles {
-  /** Paused by the ticker although they have not ended. */
+  /** Schedules that the scheduler paused although they have not ended. */
   stopped: readonly StoredSchedule[]
   /** Firings of the last day that created no job, newest first, with their schedules. */
   missed: readonly { schedule: StoredSchedule; firings: readonly StoredFiring[] }[]
-  /** Their newest firing could not create jobs. */
+  /** Schedules whose newest firing could not create jobs. */
   refused: readonly { schedule: StoredSchedule; firing: StoredFiring }[]
   /** Chains that could not create a job after the last run that they should have followed. */
   chains: readonly StoredChain[]

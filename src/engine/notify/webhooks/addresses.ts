@@ -42,7 +42,7 @@ export function createAddressGuard(networks: readonly string[]): AddressGuard {
 
   function isAllowed(address: string): boolean {
     const family = isIP(address)
-    // Whatever the configuration says.
+    // Cloud metadata is refused whatever the configuration says.
     if (family === 0 || isMetadataAddress(address)) return false
     lists ??= {
       allowed: listOf(networks),

@@ -25,7 +25,7 @@ interface WebhooksParts extends Tools {
   networks: readonly string[]
   /** Used instead of real requests. */
   post: Post | undefined
-  /** What e-mails show besides the alerts. */
+  /** Reads what e-mails show besides the alerts. */
   readEvidence: ReadEvidence
   plugins: Plugins
 }

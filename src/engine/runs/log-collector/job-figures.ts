@@ -8,7 +8,7 @@ import { type StoredFigures, timesAheadMs } from '../log-parser/stored-figures.t
 import type { LogCollector } from './log-collector.ts'
 import { BoundedMap } from '../../runtime/bounded.ts'
 
-/** Needed for each chunk of a log that a viewer shows. */
+/** The number of formats to keep: one is needed for each chunk of a log that a viewer shows. */
 const FORMATS_KEPT = 200
 
 /** Figures from the log of a run: current for a live run, recorded for an ended one. */

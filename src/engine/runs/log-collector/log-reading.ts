@@ -14,7 +14,7 @@ export interface RunOfLog extends RunNames {
   readonly number: AttemptNumber
 }
 
-/** Parsed per turn of the event loop: about a millisecond. */
+/** The bytes parsed per turn of the event loop: about a millisecond of work. */
 const PIECE_BYTES = 262_144
 /** Reading the rest delays the end of a run, so of a longer rest only the last part is read. */
 const MOST_AT_END_BYTES = 67_108_864

@@ -145,7 +145,7 @@ export class LogIndex {
     const { store, clock } = this.#parts
     const { signal } = this.#stopping
     const segments = await listSegments(this.#directory)
-    // New blocks may be written to this segment.
+    // Excludes the newest segment, because new blocks may be written to it.
     const newest = Math.max(...segments.map(({ segment }) => segment))
     const older = segments.filter(({ segment }) => segment < newest)
     if (older.length === 0) return 0

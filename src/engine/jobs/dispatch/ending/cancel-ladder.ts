@@ -18,7 +18,7 @@ const AT_ONCE_MAX = 500
 
 interface Climb {
   step: number
-  /** How long the run may take to finish after the first INT, if the request said so. */
+  /** How long the run may take to finish after the first INT, if the request specified it. */
   firstWaitMs: number | null
   timer: Timer | null
   /** The next step waits for its turn at the node; the delay to the step after it starts when it is sent. */

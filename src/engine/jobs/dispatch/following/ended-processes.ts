@@ -6,7 +6,7 @@ import type { LiveAttempt } from '../live-attempts.ts'
 
 /** A process that just ended is still listed while its node reads the rest of its output. */
 const CONFIRMED_AFTER_MS = 2_000
-/** How long a process may outlive its complete log before its node is asked. Doubles each time. */
+/** How long a process may outlive its complete log before its node is asked about it. Doubles each time. */
 const QUIET_FIRST_MS = 30_000
 /** How long a log may stand still before the node is asked, each time. */
 const QUIET_MAX_MS = 600_000

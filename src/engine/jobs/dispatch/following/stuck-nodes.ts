@@ -9,7 +9,9 @@ import type { LiveAttempt } from '../live-attempts.ts'
 import { isOnProbation, judgeLists, type StartWatch } from '../decide/watchdog.ts'
 import { backoffMs } from '../../../runtime/backoff.ts'
 
-/** Removes a pending job and leaves a running one alone: 1.6 only checks that the process exists, others refuse. */
+/**
+ * Removes a pending job, but no running one: Scrapyd 1.6 only checks that the process exists, others refuse the signal.
+ */
 const NO_SIGNAL = 0
 const WITHDRAW_AT_ONCE = 8
 const WITHDRAW_AGAIN_FIRST_MS = 5_000

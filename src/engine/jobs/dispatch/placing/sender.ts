@@ -157,7 +157,7 @@ export class Sender {
     return beforeDispatch({ job: masked, attempt: number, version, node: { id, name, tags } })
   }
 
-  /** Nothing was sent: back to the queue, held as long as the plugin says, or cancelled. */
+  /** Nothing was sent: the job goes back to the queue, held as long as the plugin says, or is cancelled. */
   async #endVetoed(one: LiveAttempt, verdict: Exclude<DispatchVerdict, { kind: 'send' }>): Promise<void> {
     const { live, clock } = this.#context
     const atMs = clock.nowMs()

@@ -50,7 +50,7 @@ export function teamsMessage(news: AlertNews, links: Links): Element {
   }
 }
 
-/** `most`: alerts that are listed. */
+/** `most`: the most alerts to list. */
 function messageOf(news: AlertNews, links: Links, most: number): Element {
   const link = alertsLink(links)
   let room = most

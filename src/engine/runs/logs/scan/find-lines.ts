@@ -5,7 +5,7 @@ import type { LineMatcher } from './line-matcher.ts'
 /** A matching line. Offsets are bytes of the log, except `matchAt`, which counts characters of `text`. */
 export interface FoundLine {
   offset: number
-  /** Newlines before it in the searched part. */
+  /** The number of newlines before it in the searched part. */
   linesBefore: number
   /** At most MAX_TEXT_CHARS of the line, around the match. */
   text: string

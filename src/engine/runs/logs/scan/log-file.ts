@@ -158,7 +158,7 @@ function readExactly(bytes: FileBytes, offset: number, length: number): Buffer {
 }
 
 const NEWLINE = 0x0a
-/** How far to read at a time beyond `to`, to the end of its line. */
+/** How far to read at a time beyond `to`, to reach the end of its line. */
 const STEP_BYTES = 65_536
 
 /**

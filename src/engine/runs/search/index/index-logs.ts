@@ -62,7 +62,7 @@ export async function indexLogs(order: IndexOrder, isStopped: () => boolean): Pr
   }
   return { logs, nextBlock, openBlock: openBytes > 0 ? { filter: open.take(), bytes: openBytes } : null, closedBlock }
 
-  /** What it added rules nothing out, but the next log must not continue it. */
+  /** What the failed log added rules nothing out, but the next log must not continue its last line. */
   function dropLog(): null {
     for (const each of [whole, open]) each.end()
     return null
