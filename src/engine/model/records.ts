@@ -190,7 +190,7 @@ export interface StoredSchedule {
   movedAtMs: number
   /** Every fire time up to this has a row or precedes the schedule. */
   doneUntilMs: number
-  /** Firings that created jobs. */
+  /** The number of firings that created jobs. */
   runCount: number
   failuresInARow: number
   /** Set if a crawl order created it. */

@@ -65,7 +65,7 @@ export interface Shields {
   /** The spider's last job to end with this outcome. */
   isNewest: boolean
   mayHaveRunTwice: boolean
-  /** Among the last firings of an existing schedule. */
+  /** It belongs to one of the last firings of an existing schedule. */
   isOfSchedule: boolean
   /** An unended job depends on it. */
   isAwaited: boolean

@@ -135,7 +135,7 @@ export class JobCommands {
       const { project, version, spider, settings, args, env, userId } = job
       const { secretNames, limits, retry, noOverlap, placement } = job
       const same = { project, version, spider, settings, args, env, userId, secretNames, limits, retry, noOverlap }
-      // The priority may come from a user with more rights than the one who retries the job.
+      // Lowers the priority if a user with more rights may have set it than the one who retries the job.
       const priority = actorMayGoFirst() ? job.priority : Math.min(job.priority, 0)
       const evidence = { retryOf: job.id, ...taken.get(job.id) }
       const entry = this.#entry(say('timeline.queued', { source: 'retry', ...by() }), evidence)

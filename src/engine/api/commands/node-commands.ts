@@ -71,7 +71,7 @@ export interface NodeCommandsParts {
 /** A node with its discovery source and the Scrapyd version from the probe. */
 type NewNode = NodeAddress & NodeSettings & { scrapydVersion: string | null; sourceId?: SourceId | null }
 
-/** Nodes per commit; other work runs between commits. */
+/** The number of nodes per commit; other work runs between commits. */
 const WRITTEN_AT_ONCE = 50
 
 const CONNECTION_FIELDS = [

@@ -171,7 +171,7 @@ export class ProjectCommands {
     return known ?? { name: project, settings: maskDefaults(projects.settingsOf(project)), ...none }
   }
 
-  /** Waiting jobs may be able to run now, and eggs may need sending. */
+  /** Wakes both senders: waiting jobs may be able to run now, and eggs may need sending. */
   #wakeSending(): void {
     this.#parts.wakeDispatcher()
     this.#parts.spreadAtOnce()
@@ -217,7 +217,7 @@ export class ProjectCommands {
     if (options.inUse !== 'allow') await refuseInUse(store, project, null, DELETE)
     const failed = (await Promise.all(versions.map((stored) => this.#deleteOnNodes(stored)))).flat()
     await projects.deleteProject(project)
-    // A later project of this name must not wait for a version of this one.
+    // Removes the pin, because a later project of this name must not wait for a version of this one.
     await this.#exclusively(async () => {
       const settings = projects.settingsOf(project)
       if (settings.pinnedVersion != null) await projects.configure(project, { ...settings, pinnedVersion: null })

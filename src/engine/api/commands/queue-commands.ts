@@ -72,7 +72,7 @@ export class QueueCommands {
     })
   }
 
-  /** Deepest lanes first. */
+  /** Lists lanes, the deepest first. */
   async lanes(limit: number, { onlyProjects }: OnlyProjects = {}): Promise<{ lanes: LaneSummary[]; total: number }> {
     const lanesOfAll = await this.#parts.store.listLanes()
     const all =

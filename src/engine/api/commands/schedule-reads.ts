@@ -33,9 +33,9 @@ const FIRINGS_A_PAGE = 3_000
 const PAGE_MAX_BYTES = 4_000_000
 /** Schedules whose firings are read in one step. */
 const DESCRIBED_AT_ONCE = 25
-/** A month view of full weeks takes a little less. */
+/** The longest span: a month view of full weeks takes a little less. */
 const SPAN_MAX_MS = 45 * 86_400_000
-/** About two seconds of computing. */
+/** The most fire times to count: about two seconds of computing. */
 const LOAD_MOMENTS_MAX = 1_000_000
 /** Schedules per page when reading all: the store's thread returns a page of this size without a noticeable pause. */
 const READ_AT_ONCE = 500

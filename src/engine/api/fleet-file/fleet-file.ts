@@ -6,7 +6,7 @@ import { addToAudit } from '../../access/acting.ts'
 import type { FleetFileParts } from './apply-step.ts'
 import type { Step } from './plan.ts'
 
-/** Files that may wait for the thread that reads them. */
+/** The most files that may wait for the thread that reads them. */
 const WAITING_MAX = 5
 const RETRY_AFTER_SECONDS = 10
 

@@ -76,7 +76,7 @@ export function seenProblems(problems: Problem[], { projects, ownNodes, tagsOf }
 export const seenEngines = (list: EngineList, seen: SeenNodes): EngineList =>
   seen === null ? list : { ...list, engines: [], terms: [] }
 
-/** The path of the key reveals the path of the data directory. */
+/** Hides the path of the key, because it reveals the path of the data directory. */
 export const seenSecrets = (secrets: SystemStatus['secrets'], seen: Seen): SystemStatus['secrets'] =>
   seen === null ? secrets : { ...secrets, text: 'Encrypted' }
 

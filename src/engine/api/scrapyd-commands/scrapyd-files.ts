@@ -32,7 +32,7 @@ const LISTED_OF_OTHER_NODES = 1000
 /** Each takes a request to the node. By default, a Scrapyd keeps five. */
 const LISTED_ITEMS_OF_A_NODE = 100
 const GONE_IN_A_ROW = 3
-/** Errors for a path that cannot be opened. */
+/** Codes of errors for a path that cannot be opened. */
 const NOWHERE = new Set(['ENOENT', 'ENOTDIR', 'ENAMETOOLONG', 'ELOOP', 'EACCES', 'ERR_INVALID_ARG_VALUE'])
 
 /** The fleet's logs and items as two trees PROJECT/SPIDER/JOBID.log and .jl. Local files take precedence. */
@@ -154,7 +154,7 @@ export class ScrapydFiles {
     return attempt === undefined ? null : this.#parts.itemsArchive.sizeBytes(attempt)
   }
 
-  /** Either in the archive, or probably on its node. */
+  /** Whether the log is in the archive or probably on its node. */
   async #hasLog({ id, nodeId }: StoredJob): Promise<boolean> {
     const attempt = (await this.#parts.store.listAttempts(id)).at(-1)
     if (attempt === undefined) return false

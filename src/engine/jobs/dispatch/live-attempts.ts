@@ -419,7 +419,7 @@ type LimitHit = Pick<Attempt, 'limitHit' | 'limitHitCode' | 'limitHitParams'>
 const limitHitOf = ({ limitHit, limitHitCode, limitHitParams }: LimitHit): Message | null =>
   limitHit === null ? null : messageOf({ text: limitHit, code: limitHitCode, params: limitHitParams })
 
-/** The part that the row records. */
+/** The part of the exit that the row records. */
 function exitOf(attempt: Attempt): SeenExit | null {
   const { exitCode: code, signal, peakMemoryBytes, cpuSeconds } = attempt
   if (code === null && signal === null) return null

@@ -2,7 +2,7 @@ import type { LimitRule, NodeId, ProjectName } from '../../../shared/contract/in
 import { matchesGlob } from '../../../shared/glob.ts'
 import { type Message, say } from '../../../shared/texts/message.ts'
 
-/** Cached rules; the cache is cleared when it is full. */
+/** The number of cached rules; the cache is cleared when it is full. */
 const REMEMBERED_MAX = 20_000
 
 export interface CountedRule {

@@ -18,7 +18,7 @@ export interface ChannelTrouble {
 
 /** A receiver that restarts is not yet a problem. */
 const FAILING_AFTER_MS = 600_000
-/** The oldest message is searched among this many. */
+/** The number of waiting messages to read to find the oldest. */
 const WAITING_READ = 100
 
 /** Cheap: skips channels whose last message arrived. `mayFollow`: time alone can turn another one into a problem. */

@@ -81,7 +81,7 @@ export class Deliverer {
     this.wake()
   }
 
-  /** The receiver may have been fixed: try it again at once. */
+  /** Makes the next try happen at once, because the receiver may have been fixed. */
   forgetFailures(id: WebhookId): void {
     const pace = this.#paces.get(id)
     if (pace !== undefined) Object.assign(pace, { failuresInARow: 0, pausedUntilMs: 0 })

@@ -46,7 +46,7 @@ export interface PlacementSummary {
   firstUnavailable: PlaceableNode | null
 }
 
-/** Placements cached; the cache is cleared when it is full. */
+/** The number of cached placements; the cache is cleared when it is full. */
 const SUMMARIES_MAX = 20_000
 
 /** How many jobs a node may be given now (I3). */

@@ -86,11 +86,11 @@ interface Choice {
   version: VersionName
   /** Union of `ready`, `sending` and `absent`, least loaded first; empty if no plugin chooses. */
   able: readonly PlaceableNode[]
-  /** Have room and the egg. */
+  /** Nodes that have room and the egg. */
   ready: Heap<RankedNode>
-  /** The egg is on its way there; each will serve one of the waiting jobs. */
+  /** Nodes that the egg is on its way to; each will serve one of the waiting jobs. */
   sending: PlaceableNode[]
-  /** Have room and may be sent the egg. Best last. */
+  /** Nodes that have room and may be sent the egg; the best is last. */
   absent: PlaceableNode[]
 }
 

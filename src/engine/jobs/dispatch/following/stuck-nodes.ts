@@ -45,7 +45,7 @@ export class StuckNodes {
     this.#context = context
   }
 
-  /** It gets no jobs, because it starts none. */
+  /** Whether it gets no jobs because it starts none. */
   isStuck(nodeId: NodeId): boolean {
     return this.roomFor(nodeId) === 0
   }

@@ -15,7 +15,7 @@ export interface EggUpload {
 
 type Context = Pick<DispatchContext, 'store' | 'fleet' | 'catalog' | 'distribution' | 'clock' | 'logger'>
 
-/** Named in the timeline of a job whose egg no node can import. */
+/** The most nodes named in the timeline of a job whose egg no node can import. */
 const NODES_NAMED_MAX = 20
 
 /**
