@@ -115,7 +115,7 @@ export class QueueView {
         if (known === undefined || known.reading > reading || this.#stale.has(lane)) continue
         this.#put(lane, heads[index]!, limit, reading)
         if (known.jobs.length > 0 || !known.hasMore) continue
-        // All the heads read were taken meanwhile.
+        // All the heads that were read have been taken meanwhile: read again.
         this.#stale.add(lane)
         this.#onChange()
       }
@@ -140,7 +140,7 @@ export class QueueView {
       viewed.isStuck = true
       return true
     }
-    // At most once per refresh, however many jobs are taken in between.
+    // Grows at most once per refresh, however many jobs are taken in between.
     if (!this.#stale.has(lane)) viewed.wanted = Math.min(HEADS_MAX, viewed.wanted * 2)
     this.#stale.add(lane)
     return true
@@ -164,7 +164,7 @@ export class QueueView {
     if (this.#thin.has(lane) || this.#stale.has(lane)) return
     viewed.wanted = Math.min(HEADS_MAX, viewed.wanted * 2)
     this.#thin.add(lane)
-    // One read for all jobs taken in this turn.
+    // Schedules one read for all jobs taken in this turn.
     if (this.#toReadAhead.push(lane) === 1) queueMicrotask(() => void this.#readAhead())
   }
 

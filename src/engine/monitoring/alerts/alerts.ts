@@ -233,7 +233,7 @@ export class Alerts {
   }
 
   #writeSoon(): void {
-    // A failing store is not retried on each signal.
+    // Does not retry a failing store on each signal.
     if (isEmpty(this.#unwritten)) this.#alarm.set(WRITE_AFTER_MS)
   }
 

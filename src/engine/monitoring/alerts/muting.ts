@@ -66,7 +66,7 @@ export function quietUntilMs(quiet: QuietHours | null, nowMs: number): number | 
   const wallMs = nowMs + stretchAt(quiet.zone, nowMs).offsetMs
   const today = Math.floor(wallMs / DAY_MS)
   const [from, until] = [minutesOf(quiet.from), minutesOf(quiet.until)]
-  // Quiet hours that began yesterday may still last.
+  // Quiet hours that began yesterday may still be in effect.
   for (const day of [today - 1, today]) {
     // 1970-01-01 was a Thursday.
     if (!quiet.days.includes((day + 4) % 7)) continue

@@ -68,7 +68,7 @@ export class ExpectationWatch {
     const filter = { status: ['succeeded' as const], sinceMs: clock.nowMs() - CATCH_UP_MS }
     try {
       const known = await store.listFindings()
-      // Judgements made meanwhile are newer.
+      // Keeps the judgements made meanwhile, because they are newer.
       this.#current = new Map([...known.map((one) => [keyOf(one), one] as const), ...this.#current])
       if (known.length > 0) this.events.emit('changed')
       for (const job of await store.listJobs(filter, { before: null, limit: CATCH_UP_JOBS })) this.refresh(job)

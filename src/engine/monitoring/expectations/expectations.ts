@@ -183,7 +183,7 @@ function isUnusual(value: number, { values, median, deviation }: Expected, { fal
   const spread = Math.max(deviation * DEVIATION_SCALE, median * SPREAD_MIN_SHARE)
   if (change < Z_MIN * spread) return false
   const asExtreme = values.filter((other) => (isFall ? other <= value : other >= value)).length
-  // Among few runs, one such value is enough to be usual.
+  // With few runs, one such value is enough to be usual.
   return asExtreme <= Math.max(1, Math.floor(values.length * USUAL_SHARE))
 }
 

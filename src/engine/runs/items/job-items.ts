@@ -108,7 +108,7 @@ export class JobItems {
       copiedBytes: source.sizeBytes,
       mayGrow: attempt.state !== 'ended',
       ...described,
-      // Counts of only a part of the file would be wrong.
+      // Omits the counts of only a part of the file, which would be wrong.
       ...(isWhole ? {} : { items: null, unreadable: null, endsInside: false })
     }
   }

@@ -5,7 +5,7 @@ import type { Assignment } from './place.ts'
 
 /** The questions to a plugin: jobs that several nodes could run. */
 export function nodeQuestions(assignments: readonly Assignment[]): NodeQuestion[] {
-  // Each node once, so that it is copied once for the plugin's thread.
+  // Shows each node only once, so that it is copied once for the plugin's thread.
   const shown = new Map<PlaceableNode, NodeQuestion['candidates'][number]>()
   for (const node of new Set(assignments.flatMap(({ candidates }) => candidates))) {
     const { id, name, tags, slots } = node

@@ -41,7 +41,7 @@ function explainUnavailable(summary: PlacementSummary, where: Where): Waiting {
   if (down === null) {
     return waitFor('nodes_cordoned', { node: matching === 1 ? first!.name : null, matching, ...where })
   }
-  // A node in the parameters that the text does not name would leak to readers who may not see it.
+  // Omits a node that the text does not name: in the parameters, readers who may not see it would learn of it.
   const named = unavailable < matching || matching === 1 ? down : null
   const { name: node = null, unavailable: why = null } = named ?? {}
   return waitFor('nodes_down', { node, why, matching, down: unavailable, ...where })

@@ -66,7 +66,7 @@ export function reconcile(
   options: ReconcileOptions
 ): Reconciliation {
   const seen = new Map<string, { list: 'pending' | 'running' | 'finished'; job: SeenJob }>()
-  // Every snapshot lists the node's last few hundred jobs. Few of them are live attempts of ours.
+  // Considers only live attempts of ours, because every snapshot lists the node's last few hundred jobs.
   const jobids = new Set(believed.map(({ jobid }) => jobid))
   const twice = new Set<string>()
   // Later lists win. The lists show one moment, so a job listed twice was accepted twice.

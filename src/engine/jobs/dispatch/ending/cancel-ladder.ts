@@ -169,7 +169,7 @@ export class CancelLadder {
     if (climb === undefined || climb.isWaitingForTurn) return
     const node = this.#context.fleet.get(one.nodeId)
     if (node === undefined) {
-      // At startup the attempts are loaded before the nodes: try again soon.
+      // On startup the attempts are loaded before the nodes: try again soon.
       climb.timer = this.#context.clock.setTimer(NODE_MISSING_MS, () => void this.#step(one))
       return
     }

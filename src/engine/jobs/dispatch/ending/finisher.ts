@@ -103,7 +103,7 @@ export class Finisher {
     // It has ended in another way: its node was removed or given up.
     if (live.get(one.key) !== one) return void this.#queued.delete(one)
     const node = fleet.get(one.nodeId)
-    // At startup the attempts are loaded before the nodes.
+    // On startup the attempts are loaded before the nodes: try again soon.
     if (node === undefined) return this.#retry(one, RETRY_FIRST_MS, failures)
     try {
       failures.end ??= await this.#prepareEnd(node, one, failures)
@@ -127,7 +127,7 @@ export class Finisher {
     const earlier = one.logArchived && !keepsLogs ? await store.findArchivedLog(one.jobId, one.number) : null
     const archived = keepsLogs ? null : await this.#archive(node, one, { tail, earlier }, failures)
     const keptBytes = (archived ?? earlier)?.sizes?.rawBytes ?? 0
-    // If the earlier archive stays, it was copied from a node that then went away.
+    // An earlier archive that stays is cut: it was copied from a node that then went away.
     const isCut = archived === null ? earlier !== null : tail === null || keptBytes < tail.sizeBytes
     // Most runs end before their log is read, so there is no copy to remove.
     const isCopied = archived !== null && (isCut || archived.packed === null || reading?.isCopied !== false)

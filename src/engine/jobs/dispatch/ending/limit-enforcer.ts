@@ -97,7 +97,7 @@ export class LimitEnforcer {
     const { one, limits, isStopping } = watched
     if (this.#stopped || isStopping || one.limitHit !== null) return
     if (live.get(one.key) !== one || one.state === 'finishing' || one.cancelAskedAtMs !== null) return
-    // At startup the attempts are loaded before the nodes.
+    // On startup the attempts are loaded before the nodes: try again soon.
     if (fleet.get(one.nodeId) === undefined) return this.#judgeIn(watched, NODE_MISSING_MS)
     const held = this.#holdsWall(one) ? { ...limits, wallSeconds: null } : limits
     const limitHit = findHeldLimitHit(held, { ranMs: this.#ranMs(watched), log: collector.progressOf(one.jobId) })

@@ -112,7 +112,7 @@ export class EndedProcesses {
     for (const [one, asking] of this.#asking) {
       if (nowMs < asking.dueAtMs) continue
       const node = fleet.get(one.nodeId)
-      // A local node kills what a spider leaves behind.
+      // A local node kills what a spider leaves behind, so it need not be asked.
       if (node?.client.traits.holdsLimits === true) {
         this.#asking.delete(one)
         continue

@@ -125,7 +125,7 @@ export function historyOfDay(
     const before = signals.findLast(({ atMs }) => atMs <= beginMs)
     const during = signals.filter(({ atMs }) => atMs > beginMs && atMs <= beginMs + BAR_MS)
     const known = [...(before === undefined ? [] : [before]), ...during].map(({ value }) => value)
-    // Before the first one, the value is unknown.
+    // Before the first recorded value, the value is unknown.
     if (known.length > 0) values.push(known.reduce((one, other) => worst(one, other)))
   }
   // The last recorded value may be outdated.

@@ -42,7 +42,7 @@ export class Reports {
     const untilMs = clock.nowMs()
     const fromMs = untilMs - days * DAY_MS
     const only = seen === null ? {} : { onlyProjects: [...seen] }
-    // A job that ended today may have waited since yesterday.
+    // Reads one more day, because a job that ended today may have waited since yesterday.
     const jobs = await readJobs(store, only, { sinceMs: fromMs - DAY_MS, wantedMs: fromMs })
     const errors = await readErrors(store, only, fromMs)
     const [ended, endedWithBefore] = await Promise.all([

@@ -25,7 +25,7 @@ export const signOf = (mood: Mood): string => MOOD_SIGNS[mood]
 
 /** One line for display: without control characters, and ending with `…` if it was longer. */
 export function oneLine(text: string, most: number): string {
-  // The rest is never shown, but could be long.
+  // Cuts the text first: the rest is never shown, but could be long.
   const shown = text
     .slice(0, most * 4)
     .replaceAll(TERMINAL, '')

@@ -43,7 +43,7 @@ export async function inferColumns(source: ItemsSource, head: Head, signal: Abor
 
 async function sampleAt(source: ItemsSource, offset: number): Promise<RawItem[]> {
   const lines = splitLines({ index: 0, offset }).push(await readRange(source.path, offset, LATER_SAMPLE_BYTES))
-  // The sample starts in the middle of the first line.
+  // Drops the first line, because the sample starts in the middle of it.
   return lines.slice(1)
 }
 
