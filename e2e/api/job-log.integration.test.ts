@@ -98,7 +98,7 @@ test('the log of a running spider arrives as events: a client that reconnects af
   const more = sent.find(({ data }) => data.message === 'more of it')
   expect(more?.data).toMatchObject({ continued: true, level: 'INFO', logger: 'lines' })
   expect(sent.at(-1)).toMatchObject({ event: 'end', id: 'end', data: { outcome: 'succeeded', status: 'succeeded' } })
-  // An EventSource that reconnects after the end is told to stop.
+  // An EventSource that reconnects after the end is asked to stop.
   const again = await askRest(service.address, { path: `/jobs/${id}/logs`, headers: { 'last-event-id': 'end' } })
   expect([again.status, again.body]).toEqual([204, null])
 }, 180_000)

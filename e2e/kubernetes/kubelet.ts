@@ -58,7 +58,7 @@ export const MISSING_IMAGE = 'registry.invalid/missing:1'
 export const SCRAPY_IMAGE = 'scrapy:test'
 
 /**
- * Does what a kubelet does, as far as a Job of Scrapdeck can tell, with processes instead of containers: registers a
+ * Does what a kubelet does, as far as Scrapdeck's Jobs need it, with processes instead of containers: registers a
  * node, runs the containers of its pods one after the other, reports their states, ends them with TERM and KILL after
  * the grace time, kills what exceeds its memory limit, and serves logs to the API server over TLS.
  *

@@ -349,7 +349,7 @@ async function fillAlerts(store: Store, nowMs: number): Promise<void> {
   })
 }
 
-/** What was recorded of something that is, that changed and that is gone; and which report a channel was told last. */
+/** What was recorded about something that exists, that changed and that is gone; and the last report to a channel. */
 async function fillFactsAndDigests(store: Store, nowMs: number): Promise<void> {
   const fact: StoredAlertFact = {
     watch: 'disk_free',

@@ -42,7 +42,7 @@ export function expandAddress({ text, isOwn }: WrittenValue, environment: Enviro
 /**
  * The value with its variables, and their names. Unset ones stay as they are, as in scrapyd-client. `NAME_PASSWORD`
  * belongs to the address in `NAME_URL`. A variable without such an address is used if the user wrote it beside this
- * address, or agreed; those of Scrapdeck itself never are. Throws UNAUTHORIZED for all others.
+ * address, or agreed; Scrapdeck's own never are. Throws UNAUTHORIZED for all others.
  */
 export function expandValue(
   { key, text }: WrittenValue,

@@ -147,7 +147,7 @@ export function refuseForeignTags(before: readonly string[] | null, after: reado
 }
 
 /**
- * Throws ROLE_REQUIRED if the actor may change only some nodes. `use` affects the machine of Scrapdeck with its keys
+ * Throws ROLE_REQUIRED if the actor may change only some nodes. `use` affects Scrapdeck's machine with its keys
  * and files, or all projects.
  */
 export function requireAllNodesOfActor(use: string): void {

@@ -97,7 +97,7 @@ it('on a node are those given everywhere and for any of its tags, and none unles
       const seen = seenNodeGroups(of)
       const isSeen = seen === null || tags.some((tag) => seen.has(tag))
       expect(permissionsOnNode(of, tags) !== null).toBe(isSeen)
-      // A user who sees all nodes may read them, and do no more than is given.
+      // A user who sees all nodes may read them, and do only what the roles in their groups allow.
       expect(onNode(of, ...tags)).toBe(isSeen && inGroups === NONE ? READ : inGroups)
       expect(includes(of.anywhere, inGroups)).toBe(true)
     })

@@ -1,5 +1,5 @@
 /**
- * Settings of Scrapy that only change how much and how fast a spider crawls. Any other setting can name code, files or
+ * Scrapy settings that only change how much and how fast a spider crawls. Any other setting can name code, files or
  * ports (EXTENSIONS, TELNETCONSOLE_…, options of plugins): a user who may set it can run other code on the node, which
  * needs the permission `code.choose`. https://docs.scrapy.org/en/latest/topics/settings.html
  */

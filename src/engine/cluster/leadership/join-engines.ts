@@ -148,7 +148,7 @@ async function agreeOnKey(table: LeaseTable, secretBox: FileSecretBox, database:
 
 /**
  * The next leader must find what each engine stores. Each engine publishes its place before it checks the others, so
- * that of two that start at the same moment the later one sees the other. The place can change while no engine runs.
+ * that if two start at the same moment, the later one sees the other. The place can change while no engine runs.
  */
 async function agreeOnBlobs(
   table: LeaseTable,

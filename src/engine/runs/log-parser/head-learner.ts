@@ -82,7 +82,7 @@ export function createHeadLearner(): HeadLearner {
   }
 
   function readJson(text: string, from: number, to: number): JsonRecord | null {
-    // 34: a quote, 32: a space. A dict of Python starts with an apostrophe.
+    // 34: a quote, 32: a space. A Python dict starts with an apostrophe.
     const next = text.charCodeAt(from + 1)
     if (next !== 34 && next !== 32) return null
     const record = parseJsonRecord(decodeRead(text, from, to, to - from))

@@ -110,7 +110,7 @@ describe.skipIf(whyNoPostgres() !== null).each([YOUNG_ROWS, ROWS])('planned on t
 const OF_FEW = ['attempts_live', 'jobs_held', 'jobs_not_before', 'jobs_expiring']
 
 /**
- * Large tables that this plan reads whole: from end to end, by an index that is not told which rows, or by a join that
+ * Large tables that this plan reads whole: from end to end, by an index without a condition, or by a join that
  * reads one side whatever the other has.
  */
 function wholeReads(plan: string[]): string[] {

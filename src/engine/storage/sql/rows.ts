@@ -119,7 +119,7 @@ function coded<Name extends 'reason' | 'limitHit'>(name: Name, stored: string | 
     const { code, params } = message
     return { [name]: render(message), [`${name}Code`]: code, [`${name}Params`]: params } as Coded<Name>
   }
-  // Text of Scrapy from before the encoding may look like a message.
+  // Scrapy's text that was stored before messages were encoded may look like one.
   return { [name]: message?.code === 'text' ? render(message) : stored } as Coded<Name>
 }
 

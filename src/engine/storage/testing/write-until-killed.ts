@@ -7,7 +7,7 @@ import { aNewJob } from '../../testing/builders.ts'
 import { openSqliteStore } from '../sqlite/open-sqlite-store.ts'
 
 // A process for sqlite-store.test.ts: writes jobs, three per call, and prints each id once acknowledged, until it is
-// killed. An error of Scrapdeck's own ends it, with the code as the last line.
+// killed. A ScrapdeckError ends it, with the code as the last line.
 const makeId = createJobIds(systemClock, systemRandom)
 try {
   const store = await openSqliteStore({ path: process.argv[2] ?? '', clock: systemClock, logger: silentLogger })
