@@ -65,7 +65,7 @@ export const User = z.object({
   name: z.string(),
   /** A `service` is a program: it has tokens and no password. */
   kind: z.enum(['person', 'service']),
-  /** In all projects; null: only in those named, and all others are invisible. */
+  /** The role in all projects; null: only in those named, and all others are invisible. */
   role: ShownRole.nullable(),
   projects: ShownProjectRoles,
   nodeGroups: ShownNodeGroupRoles,
@@ -88,7 +88,7 @@ export const AccessToken = z.object({
   /** null: a token for the service's own password. */
   userId: UserId.nullable(),
   name: z.string(),
-  /** A token has only the permissions that both this role and its user have. */
+  /** A token has only the permissions that both this role and its user's roles give. */
   role: ShownRole,
   /** Limits the token to these projects; null: all. */
   projects: z.array(AnyProjectName).nullable(),
@@ -126,7 +126,7 @@ export type Session = z.infer<typeof Session>
 export const NewUser = z.object({
   name: UserName,
   kind: z.enum(['person', 'service']).default('person'),
-  /** In all projects; null: only in those named. */
+  /** The role in all projects; null: only in those named. */
   role: GivenRole.nullable(),
   projects: ProjectRoles.default({}),
   nodeGroups: NodeGroupRoles.default({}),
@@ -155,10 +155,11 @@ export const NewAccessToken = z.object({
   userId: UserId.optional(),
   /** Absent: all permissions that the user has now. */
   role: GivenRole.optional(),
-  /** Limits the token to these; null: all projects in which the user has a role. */
+  /** Limits the token to these projects; null: all projects in which the user has a role. */
   projects: z.array(ProjectName).min(1).max(200).nullable().default(null),
   /**
-   * Limits the token to these; null: all in which the user has a role, unless the token is limited to some projects.
+   * Limits the token to these node groups; null: all in which the user has a role, unless the token is limited to some
+   * projects.
    */
   nodeGroups: z.array(NodeTag).min(1).max(200).nullable().default(null),
   /** null: it does not expire. */
@@ -170,7 +171,7 @@ export const Group = z.object({
   id: GroupId,
   name: z.string(),
   description: z.string(),
-  /** In all projects; null: only in those named. */
+  /** The role in all projects; null: only in those named. */
   role: ShownRole.nullable(),
   projects: ShownProjectRoles,
   nodeGroups: ShownNodeGroupRoles,
@@ -187,7 +188,7 @@ const Members = z.array(UserId).max(1_000, 'A group can have 1,000 members')
 export const NewGroup = z.object({
   name: GroupName,
   description: z.string().max(500).default(''),
-  /** In all projects; null: only in those named. */
+  /** The role in all projects; null: only in those named. */
   role: GivenRole.nullable().default(null),
   projects: ProjectRoles.default({}),
   nodeGroups: NodeGroupRoles.default({}),
@@ -256,7 +257,7 @@ export const usersContract = {
 }
 
 export const tokensContract = {
-  /** The caller's own; for an owner, those of all users. */
+  /** Lists the caller's own tokens; for an owner, those of all users. */
   list: read('read', 'GET /tokens', 'caller').output(z.object({ tokens: z.array(AccessToken) })),
 
   /** Only this response has the token itself. Refused to callers with a token. */
@@ -274,7 +275,7 @@ export const sessionsContract = {
   /** Browser sessions, newest first: the caller's own; for an owner, those of all users. */
   list: read('read', 'GET /sessions', 'caller').output(z.object({ sessions: z.array(Session) })),
 
-  /** Ends immediately; its responses in progress are cut off. */
+  /** The session ends immediately, and its responses in progress are cut off. */
   revoke: write('read', 'DELETE /sessions/{id}', 'caller')
     .input(z.object({ id: z.string().max(100) }))
     .output(z.object({ revoked: z.literal(true) }))

@@ -50,7 +50,7 @@ export const AlertRuleSettings = AlertScope.extend({
   /** The responsible person or team, for the message. */
   owner: z.string().max(200).default(''),
   channels: Channels,
-  /** Which alerts share a message: all of the rule, of a project, of a node, or none. */
+  /** Which alerts share a message: all alerts of the rule, of a project or of a node; or none. */
   groupBy: AlertGrouping.default('rule'),
   /** How long a message waits for others of its group. */
   gatherSeconds: z.number().int().min(0).max(3_600).default(30),
@@ -108,9 +108,9 @@ export const Alert = z.object({
   firedAtMs: z.number().nullable(),
   resolvedAtMs: z.number().nullable(),
   acknowledged: z.object({ by: z.string(), atMs: z.number() }).nullable(),
-  /** Why it is not sent now; null: it is sent. */
+  /** Why no messages are sent about it now; null: they are sent. */
   muted: z.enum(['silenced', 'node_down', 'node_cordoned']).nullable(),
-  /** It started and stopped too often lately, so it stays open until it has been quiet for a while. */
+  /** It started and stopped too often recently, so it stays open until it has been quiet for a while. */
   isFlapping: z.boolean()
 })
 export type Alert = z.infer<typeof Alert>
@@ -128,10 +128,10 @@ export const AlertSilence = AlertScope.extend({
   project: AnyProjectName.nullable(),
   id: AlertSilenceId,
   ruleId: AlertRuleId.nullable(),
-  /** `fromMs` and `untilMs` are those of the first time. */
+  /** `fromMs` and `untilMs` are those of the first occurrence. */
   fromMs: z.number(),
   untilMs: z.number(),
-  /** null: once. */
+  /** null: it happens once. */
   repeats: SilenceRepeat.nullable(),
   comment: z.string(),
   by: z.string()
@@ -204,7 +204,7 @@ export const AlertChannelSettings = z.object({
   /** Messages over the limit are held; critical ones at twice the limit. null: no limit. */
   messagesPerHour: z.number().int().min(1).max(MAX_MESSAGES_PER_HOUR).nullable().default(null),
   digest: AlertDigest.nullable().default(null),
-  /** Only rules and alerts of these projects may use it; empty: all, including those without a project. */
+  /** Only rules and alerts of these projects may use the channel; empty: all, including those without a project. */
   projects: z.array(ProjectName).max(100).default([])
 })
 export type AlertChannelSettings = z.infer<typeof AlertChannelSettings>
@@ -218,7 +218,7 @@ export const AlertChannel = AlertChannelSettings.extend({
   lastDeliveredAtMs: z.number().nullable(),
   waiting: z.number().int(),
   dead: z.number().int(),
-  /** Messages held by its limit; null: none. */
+  /** Messages held by the channel's limit; null: none. */
   held: z.object({ messages: z.number().int(), nextAtMs: z.number() }).nullable(),
   problem: z.string().nullable()
 })
@@ -277,7 +277,7 @@ export const alertsContract = {
       })
     )
     .output(z.object({ alerts: z.array(Alert), nextBefore: z.string().nullable() })),
-  /** Read anew each time: the end of the log of its run, and the history of the figure. */
+  /** Computed on each request: the end of the log of the alert's run, and the history of the figure. */
   evidence: read('read', 'GET /alerts/{id}/evidence', { id: 'alert' }, { answerBytes: () => 250_000 })
     .input(z.object({ id: AlertId }))
     .output(AlertEvidence),
@@ -387,7 +387,7 @@ export interface AlertNews {
   groupId: string
   ruleName: string
   owner: string
-  /** The worst of the firing alerts; if there are none, of the ended ones. */
+  /** The severity of the worst firing alert; if none is firing, of the worst ended one. */
   severity: AlertSeverity
   /** `3 alerts: north is down: connection refused` */
   title: string
@@ -401,7 +401,8 @@ export interface AlertNews {
   /** Reported earlier and still firing. */
   stillFiring: number
   /**
-   * The channel reached its limit with this message: until when non-critical messages (`all`: all messages) are held.
+   * Set if the channel reached its limit with this message: until when non-critical messages (`all`: all messages) are
+   * held.
    */
   limit?: { heldUntilMs: number; all: boolean } | null
 }

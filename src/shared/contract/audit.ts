@@ -60,7 +60,7 @@ export const AuditRecord = z.object({
   result: AuditResult,
   /** The error; null: done. */
   code: z.string().nullable(),
-  /** The number of equal requests: more than one only for refused and failed ones. */
+  /** The number of equal requests: can exceed one only for refused and failed ones. */
   count: z.number().int(),
   /** Some value was too long for the entry. */
   isCut: z.boolean()

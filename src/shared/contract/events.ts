@@ -9,7 +9,7 @@ import { Project } from './projects.ts'
 import { Schedule } from './schedules.ts'
 import { Figures, Problem, PythonState, Environment } from './system.ts'
 
-/** The newest state of something that changed. Several changes of the same thing between two batches are merged. */
+/** The newest state of something that changed. Several changes of one thing between two batches are merged. */
 export const Change = z.discriminatedUnion('kind', [
   z.object({ kind: z.literal('job'), job: Job }),
   z.object({ kind: z.literal('job_removed'), id: JobId }),

@@ -50,8 +50,8 @@ export const JobExpectations = z.object({
   weekday: z.number().int().nullable(),
   metrics: z.array(z.object({ metric: RunMetric, value: z.number().nullable(), usual: UsualRange })),
   /**
-   * The percentage of items that have each field, in this run and in earlier runs whose items were counted. null: its
-   * own items were not counted, because there are fewer than 20, or no readable file.
+   * The percentage of items that have each field, in this run and in earlier runs whose items were counted. null: this
+   * run's items were not counted, because there are fewer than 20, or no readable file.
    */
   fields: z
     .object({

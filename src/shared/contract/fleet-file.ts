@@ -5,7 +5,7 @@ export const FleetFileChange = z.object({
   noun: z.enum(['node', 'discovery', 'project', 'limits', 'schedule', 'chain', 'webhook', 'alert', 'retention']),
   name: z.string(),
   act: z.enum(['add', 'change', 'remove']),
-  /** Fields that differ, with their values as YAML; secrets are never shown. */
+  /** Fields that differ, with both values as YAML; secrets are never shown. */
   fields: z.array(z.object({ name: z.string(), from: z.string().nullable(), to: z.string().nullable() })),
   /** Not an error, but worth knowing, such as a project that is not deployed yet. */
   notes: z.array(z.string()).optional()

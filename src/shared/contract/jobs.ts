@@ -100,7 +100,7 @@ export const Job = z.object({
   args: StringMap,
   /** Environment variables of its runs, on the local node only. */
   env: StringMap,
-  /** Names of settings, arguments and variables with secret values; the fields above have SECRET_MASK instead. */
+  /** Names of settings, arguments and variables with secret values, which the fields above replace with SECRET_MASK. */
   secretNames: z.array(z.string()),
   limits: RunLimits.nullable(),
   retry: RetryPolicy.nullable(),
@@ -118,16 +118,16 @@ export const Job = z.object({
   /** Position among queued jobs of the same priority: lower goes first. */
   rank: z.number(),
   placement: Placement,
-  /** The end user of the order, if it named one. */
+  /** The end user of the order, if the order named one. */
   userId: z.string().nullable(),
   source: z.enum(['ui', 'api', 'scrapyd', 'demo', 'retry', 'adopted', 'schedule', 'chain', 'crawl']),
-  /** The schedule that created it, and the scheduled time of the run (schedules.ts). */
+  /** The schedule that created the job, and the scheduled time of the run (schedules.ts). */
   scheduleId: z.string().brand<'ScheduleId'>().nullable(),
   nominalMs: z.number().nullable(),
   state: JobState,
   outcome: Outcome.nullable(),
   status: JobStatus,
-  /** Why it ended, in a few words (`finished`, `shutdown`, `exit code 1`); null before. */
+  /** Why the job ended, in a few words (`finished`, `shutdown`, `exit code 1`); null before that. */
   reason: z.string().nullable(),
   /** The code of `reason` in shared/texts/en.ts, such as `reason.skipped`, if Scrapdeck wrote it. */
   reasonCode: z.string().optional(),
@@ -141,11 +141,11 @@ export const Job = z.object({
   lane: z.string(),
   nodeId: NodeId.nullable(),
   attemptCount: z.number().int(),
-  /** The version that the newest attempt was sent with; null: none was sent, or only long ago (see its attempts). */
+  /** The version with which the newest attempt was sent; null: none was sent, or only long ago (see its attempts). */
   sentVersion: AnyVersionName.nullable(),
-  /** It may have run more than once (its node lost it or was given up, and it ran again); see its attempts. */
+  /** The job may have run more than once (its node lost it or was given up, and it ran again); see its attempts. */
   mayHaveRunTwice: z.boolean(),
-  /** Since when the node of the live job has not responded, so that its state is unknown; null: it is known. */
+  /** Since when the live job's node has not responded, so that the job's state is unknown; null: it is known. */
   unknownSinceMs: z.number().nullable(),
   /** When a cancel was requested. Until the state is `ended`, the node has not confirmed it. */
   cancelAskedAtMs: z.number().nullable(),
@@ -195,7 +195,7 @@ export const Attempt = z.object({
    * is Python's None.
    */
   stats: z.record(z.string(), z.union([z.string(), z.number(), z.boolean(), z.null()])).nullable(),
-  /** The limit that ended it, as text. */
+  /** The limit that ended the attempt, as text. */
   limitHit: z.string().nullable(),
   /** The code of `limitHit`, with its parameters, as `reasonCode` and `reasonParams` for `reason`. */
   limitHitCode: z.string().optional(),
@@ -236,7 +236,7 @@ export const Transition = z.object({
     'released',
     /** The attempt's node was given up (by policy or by hand): the job is back in the queue. */
     'given_up',
-    /** A run that was given up or lost was seen again on its node. */
+    /** A run that was given up or lost has been seen again on its node. */
     'seen_again',
     /** The run was lost; the copied part of its log is kept. */
     'log_kept',

@@ -96,7 +96,7 @@ export const FleetLogHit = FoundLogLine.extend({
   project: ProjectName,
   spider: z.string(),
   nodeId: NodeId,
-  /** The level of the line's record; null: no record begins near above it. */
+  /** The level of the line's record; null: no record begins shortly above it. */
   level: z.enum(RECORD_LEVELS).nullable(),
   /** The time of the record, as in the log. */
   time: z.string().nullable()

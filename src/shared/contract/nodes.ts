@@ -71,7 +71,9 @@ export const NodeTunnel = z.object({
   host: z.string(),
   state: z.enum(['connecting', 'up', 'down']),
   sinceMs: z.number(),
-  /** Why it is not connected, or was not before this attempt; null while connected and during the first attempt. */
+  /**
+   * Why the tunnel is not connected, or was not before this attempt; null while connected and during the first attempt.
+   */
   problem: z.string().nullable(),
   /** When it reconnects; null: it is not waiting. */
   retryAtMs: z.number().nullable()
@@ -115,9 +117,9 @@ export const Node = z.object({
   finished: z.number().int().nullable(),
   latencyMs: z.number().nullable(),
   lastSeenAtMs: z.number().nullable(),
-  /** Since when it has not responded; null: it responds, or was not polled yet. */
+  /** Since when the node has not responded; null: it responds, or was not polled yet. */
   unreachableSinceMs: z.number().nullable(),
-  /** Since when it has accepted jobs but started none, so it gets no new ones. */
+  /** Since when the node has accepted jobs but started none, so that it gets no new ones. */
   stuckSinceMs: z.number().nullable(),
   /** The node's clock minus ours. */
   clockOffsetMs: z.number().nullable(),

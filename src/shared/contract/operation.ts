@@ -36,9 +36,9 @@ export interface OperationMeta {
    */
   repeatableForMs?: (body: unknown, defaults?: { crawlCacheSeconds: number }) => number
   /**
-   * Its response has a secret that must not be stored. A repeated request with the same key is either performed
-   * `again`, which replaces the first result; or only `once`, and the repeated one rejects with
-   * IDEMPOTENCY_SECRET_NOT_KEPT.
+   * The response has a secret that must not be stored. A repeated request with the same key is either performed
+   * `again`, which replaces the first result; or the operation is performed `once` only, and the repeated request
+   * rejects with IDEMPOTENCY_SECRET_NOT_KEPT.
    */
   tellsSecret?: 'again' | 'once'
   /** Flags of its body that REST clients may also send in the query, as `1`, `true`, `yes` or `on`. */
