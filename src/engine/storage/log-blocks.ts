@@ -1,6 +1,6 @@
 import type { IndexedLogBlocks } from '../model/records.ts'
 
-/** Bit `n` is 0 if block `n` has no match. Blocks beyond the last byte may have one. */
+/** Bit `n` is 0 if block `n` has no match. Blocks beyond the last byte count as candidates. */
 export type Candidates = Uint8Array
 
 export const isCandidate = (candidates: Candidates, block: number): boolean =>

@@ -36,10 +36,10 @@ interface StorageParts extends Tools {
   ownStore: Store | undefined
   ownBlobs: BlobStore | undefined
   pluginBlobs: BlobStore | null
-  /** A running thread for the store. null: the store has none. */
+  /** A running thread for the store; null: the store has no thread. */
   storeThread: Worker | null
   auditTicket: Parameters<typeof auditedStore>[1]
-  /** It is unknown whether the last transaction was committed. */
+  /** Called when it is unknown whether the last transaction was committed. */
   onUnknownCommit: () => void
 }
 
@@ -70,13 +70,13 @@ export async function openStorage(opened: AsyncDisposableStack, options: Storage
   const sealedBlobs = keys.newest === null ? null : await sealBlobs(stored, keys)
   return {
     store,
-    /** The store cannot read or write until another process opens it. */
+    /** Whether the store cannot be read or written until another process opens it. */
     isStoreDead: () => isDead,
     keys,
     blobs: sealedBlobs ?? stored,
     /** null: no encryption. */
     sealedBlobs,
-    /** null: blobs are files in the data directory, or a plugin's. */
+    /** null: blobs are files in the data directory, or a plugin stores them. */
     sharedBlobs,
     incoming: IncomingFiles.open(join(dataDirectory, 'incoming')),
     credentials: readOrCreateCredentials(dataDirectory, random, options.credentials),
@@ -84,7 +84,7 @@ export async function openStorage(opened: AsyncDisposableStack, options: Storage
   }
 }
 
-/** Rejects with ENCRYPTION_KEY_MISSING if a key that was used before is missing. */
+/** Rejects with ENCRYPTION_KEY_MISSING if a key is missing that was used before. */
 async function openKeys({ encryption }: StorageOptions, store: Store): Promise<EncryptionKeys> {
   const keys = await openEncryptionKeys(encryption)
   const before = await store.getSetting('encryption.keys')
@@ -93,13 +93,13 @@ async function openKeys({ encryption }: StorageOptions, store: Store): Promise<E
   return keys
 }
 
-/** Loaded only when needed, because it would slow down the default start. */
+/** Loaded only when needed, because most services do not use it and it would slow down startup. */
 async function sealBlobs(blobs: BlobStore, keys: EncryptionKeys) {
   const { SealedBlobStore } = await import('./blobs/sealed/sealed-blob-store.ts')
   return new SealedBlobStore(blobs, keys)
 }
 
-/** Loaded only when needed, because it would slow down the default start. */
+/** Loaded only when needed, because most services do not use it and it would slow down startup. */
 async function openSharedBlobs(
   options: StorageOptions,
   { pluginBlobs, ...parts }: Tools & { store: Store; pluginBlobs: BlobStore | null }

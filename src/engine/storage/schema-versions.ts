@@ -8,19 +8,19 @@ export interface Migrations {
 }
 
 /**
- * Changes no table. Since this version, reasons, problems and alerts are stored as codes with parameters. An older
- * engine would show them, and write them back, as they are.
+ * Changes no table. As of this version, reasons, problems and alerts are stored as codes with parameters. An older
+ * engine would show the codes, and write them back, as they are.
  */
 export const TEXTS_ARE_CODES = 'SELECT 1'
 
-/** The last commit that migrates data older than both baselines. */
+/** The last commit that can migrate data older than both baselines. */
 const MIGRATES_OLDER = '70d168b8'
 
 export const newestVersion = ({ baseline, steps }: Migrations): number => baseline + steps.length - 1
 
 /**
- * The migrations that a database of version `present` (0: new) lacks. Throws DATA_FROM_NEWER_VERSION or DATA_TOO_OLD.
- * `orElse`: an alternative for operators.
+ * Returns the migrations that a database of version `present` (0: new) lacks. Throws DATA_FROM_NEWER_VERSION or
+ * DATA_TOO_OLD. `orElse`: an alternative for operators.
  */
 export function missingSteps(name: string, present: number, migrations: Migrations, orElse = ''): readonly string[] {
   const { baseline, steps } = migrations
@@ -41,7 +41,7 @@ export function missingSteps(name: string, present: number, migrations: Migratio
   return steps.slice(present - baseline + 1)
 }
 
-/** A copy has exactly the columns of this Scrapdeck: stores of other versions are not read. */
+/** Stores of other versions cannot be copied, because a copy has exactly the columns of this version. */
 export function requireNewestSchema(name: string, version: number, migrations: Migrations): void {
   if (missingSteps(name, version, migrations).length === 0) return
   const text = `${name} has schema version ${version}, an older one than this Scrapdeck (${newestVersion(migrations)}).`

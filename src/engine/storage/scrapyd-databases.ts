@@ -37,7 +37,7 @@ const LONGEST_MESSAGE = 1_000_000
 const LONGEST_NAME = 1_000
 const short = (column: string, as = column) => `iif(length(${column}) > ${LONGEST_NAME}, NULL, ${column}) AS ${as}`
 
-/** Throws for a table that computes its rows, such as a view: it may never end. */
+/** Throws if the table computes its rows, as a view does, because reading it may never end. */
 export function hasTable(database: Database, table: string): boolean {
   const isPlain = database
     .prepare(
@@ -52,7 +52,7 @@ export function hasTable(database: Database, table: string): boolean {
 }
 
 /**
- * Reads a copy of another program's database, because even a reader may write to the original, if a killed writer left
+ * Reads a copy of another program's database, because even reading the original can write to it if a killed writer left
  * a journal.
  */
 export function readCopy<T>(path: string, read: (database: Database) => T): T {
@@ -60,7 +60,7 @@ export function readCopy<T>(path: string, read: (database: Database) => T): T {
   try {
     const copy = join(folder, basename(path))
     for (const suffix of ['', '-journal', '-wal']) {
-      // Reading a pipe would never end.
+      // Accept only files, because reading a pipe would never end.
       if (statSync(path + suffix, { throwIfNoEntry: suffix === '' })?.isFile() === true)
         copyFileSync(path + suffix, copy + suffix)
       else if (suffix === '') throw new Error('it is not a regular file')

@@ -3,15 +3,15 @@ import type { PostgresAddress } from '../runtime/postgres-address.ts'
 import { connectTo } from './postgres/postgres-driver.ts'
 import { explainPostgresError } from './postgres/postgres-error.ts'
 
-/** Columns by name: external input of unknown types. A bytea is text like `\x8004`. */
+/** Columns by name: external input of unknown types. A bytea is a text such as `\x8004`. */
 export type SharedQueueRow = Record<string, unknown>
 
 /** Beyond this limit, the oldest terminated jobs are left out. */
 const ROWS_MAX = 100_000
 
 /**
- * Reads the table `spider_job` of Scrapyds that share a queue, in Scrapyd's order. Throws BAD_INPUT if there is not
- * exactly one such table, or if it belongs to several deployments and none is named.
+ * Reads the table `spider_job` of Scrapyds that share a queue, in Scrapyd's order. Throws BAD_INPUT unless there is
+ * exactly one such table, or if it has the jobs of several deployments and none is named.
  */
 export function readSharedQueueTable(
   address: PostgresAddress,
@@ -22,7 +22,7 @@ export function readSharedQueueTable(
   const refuse = (what: string) => new ScrapdeckError('BAD_INPUT', `${address.name} ${what}`)
   try {
     ask('SET default_transaction_read_only TO on')
-    // A view would run its owner's code with our rights.
+    // Accept only tables: a view would run its owner's code with our rights.
     const tables =
       ask(`SELECT format('%I.spider_job', nspname) FROM pg_class JOIN pg_namespace n ON n.oid = relnamespace
       WHERE relname = 'spider_job' AND relkind IN ('r', 'p')`)

@@ -11,7 +11,7 @@ import { openSqliteSource, openSqliteTarget } from './sqlite-side.ts'
 
 export type StorePlace =
   | { directory: string }
-  /** `whileInUse`: as a source, it is read as of one moment even while in use. Otherwise it must not be in use. */
+  /** `whileInUse`: the source may be in use, and is read as of one moment. Otherwise it must not be in use. */
   | { postgres: PostgresAddress; whileInUse?: boolean }
 
 export interface CopyProgress {
@@ -24,15 +24,15 @@ export interface CopyProgress {
 export interface CopiedTable {
   table: string
   rows: number
-  /** Of all rows in the order of their key, the same on both sides. */
+  /** The hash of all rows in the order of their key, which is the same on both sides. */
   sha256: string
 }
 
 export interface CopyResult {
   tables: CopiedTable[]
-  /** It continued an interrupted copy. */
+  /** Whether this continued an interrupted copy. */
   resumed: boolean
-  /** Texts with a NUL character, which PostgreSQL cannot store: U+FFFD replaces it. */
+  /** The number of texts with a NUL character, which PostgreSQL cannot store: U+FFFD replaces it. */
   replacedTexts: number
 }
 
@@ -40,20 +40,20 @@ export interface CopyOptions {
   from: StorePlace
   to: StorePlace
   logger: Logger
-  /** Deletes what an interrupted copy has left. */
+  /** First deletes what an interrupted copy left behind. */
   restart?: boolean
   limits?: BatchLimits
   report(progress: CopyProgress): void
 }
 
-/** A few MB in memory; larger batches are no faster. */
+/** This takes a few MB of memory; larger batches are no faster. */
 const LIMITS: BatchLimits = { rows: 2_000, bytes: 4_000_000 }
 
 /**
- * Copies a store to the other kind of database and compares every row. The copy gets its name when it is complete; an
- * interrupted one continues after the last batch. Blocks its thread, because each side waits for its disk or server.
- * Throws DATA_DIRECTORY_IN_USE or DATABASE_IN_USE while an engine uses one of them, STORE_NOT_EMPTY, COPY_DIFFERS and
- * what opening them throws.
+ * Copies a store to the other kind of database and compares every row. The copy gets its name once it is complete; an
+ * interrupted copy continues after its last batch. Blocks its thread, because each side waits for its disk or server.
+ * Throws DATA_DIRECTORY_IN_USE or DATABASE_IN_USE while an engine uses either side, STORE_NOT_EMPTY, COPY_DIFFERS, and
+ * the errors of opening a store.
  */
 export function copyStore({ from, to, logger, restart = false, limits = LIMITS, report }: CopyOptions): CopyResult {
   if ('postgres' in from === 'postgres' in to) throw refusalOfSameKind('postgres' in from)
@@ -89,7 +89,7 @@ interface Copying {
   report(progress: CopyProgress): void
 }
 
-/** Existing rows were written in the order of the key, in whole batches. */
+/** The existing rows were written in the order of their key and in whole batches, so continue after the last one. */
 function copyTable(table: Table, { source, target, limits, report }: Copying): void {
   const total = source.count(table)
   let rows = target.count(table)
@@ -105,7 +105,7 @@ function copyTable(table: Table, { source, target, limits, report }: Copying): v
   }
 }
 
-/** Reads both from the start: what was copied before an interruption may have changed since. */
+/** Reads both sides from the start, because what was copied before an interruption may have changed since. */
 function compareTable(table: Table, compared: Copying & { replacedTexts: number }): CopiedTable {
   const { source, target, limits, report } = compared
   const total = source.count(table)
@@ -151,7 +151,7 @@ function isSame(one: Cell[], other: Cell[]): boolean {
   })
 }
 
-/** Each value with its kind and length, so that different rows never have the same bytes. */
+/** Adds each value with its type and length, so that two different rows never have the same bytes. */
 function addRow(hash: Hash, row: Cell[]): void {
   for (const cell of row) {
     if (cell instanceof Uint8Array) hash.update(`b${cell.length}:`).update(cell)
@@ -161,7 +161,7 @@ function addRow(hash: Hash, row: Cell[]): void {
   hash.update('\n')
 }
 
-/** The tables of SQLite, provided that PostgreSQL has the same ones. */
+/** The tables of SQLite, after checking that PostgreSQL has the same ones. */
 function tablesOf(sqlite: Shape, postgres: Shape): Table[] {
   const columns = ({ columns }: Table) =>
     columns

@@ -20,18 +20,18 @@ const OWN_TABLES = ['schema_version', 'last_forgotten_change', COPY_OF, ...ENGIN
 
 const KINDS = new Map<string, ColumnKind>(Object.entries(TYPES).map(([kind, type]) => [type, kind as ColumnKind]))
 
-/** For an engine that does not write: with a lease, this connection does not lock the namespace. */
+/** For reading a namespace that is in use: with a lease, the connection does not lock it. */
 const NO_LEASE = { holder: '', epoch: 0 }
 
 /**
- * Opens a namespace for reading. Throws DATABASE_IN_USE while an engine uses it, unless it is read as it is now, in one
- * transaction.
+ * Opens a namespace for reading. Throws DATABASE_IN_USE while an engine uses it, unless `isInUse`, which reads its
+ * current state in one transaction.
  */
 export function openPostgresSource(address: PostgresAddress, isInUse = false): { source: Source; shape: Shape } {
   return opened(isInUse ? { ...address, lease: NO_LEASE } : address, (session) => {
     const { ask, schema } = session
     if (isInUse) {
-      // The other side may take long.
+      // Reading must not time out while the other side takes long.
       ask('SET idle_in_transaction_session_timeout TO 0')
       ask('SET default_transaction_isolation TO "repeatable read"')
       ask('BEGIN READ ONLY')
@@ -50,7 +50,7 @@ export function openPostgresSource(address: PostgresAddress, isInUse = false): {
           const [last, isCalled] = ask(`SELECT last_value, is_called FROM ${sequence}`)[0]!
           if (isCalled === 1) counters.set(table, last as number)
         }
-        // As in fragments.ts: numbers of transactions that were rolled back do not count.
+        // As in fragments.ts, ignores positions of transactions that were rolled back.
         const newest = `SELECT greatest((SELECT max(position) FROM "${schema}".changes),
           (SELECT position FROM "${schema}".last_forgotten_change))`
         counters.set('changes', ask(newest)[0]![0] as number)
@@ -61,7 +61,7 @@ export function openPostgresSource(address: PostgresAddress, isInUse = false): {
   })
 }
 
-/** Opens a new namespace under a temporary name. Throws STORE_NOT_EMPTY if there is one with tables. */
+/** Opens a new namespace under a temporary name. Throws STORE_NOT_EMPTY if the final one already has tables. */
 export function openPostgresTarget(
   address: PostgresAddress,
   { logger, isRestarted }: { logger: Logger; isRestarted: boolean }
@@ -76,7 +76,7 @@ export function openPostgresTarget(
     }
     if (isRestarted) ask(`DROP SCHEMA IF EXISTS "${draft}" CASCADE`)
     ask(`SET search_path TO "${draft}"`)
-    // This session holds the lock of the namespace, so no other one migrates.
+    // This session holds the lock of the namespace, so nothing else can migrate it.
     migrate(connection, { schema: draft, lockSql: 'SELECT 1', name: address.name })
     const begun = ask(`SELECT to_regclass('"${draft}".${COPY_OF}') IS NOT NULL`)[0]![0] === 1
     const shape = shapeOf(session, draft)
@@ -108,7 +108,7 @@ export function openPostgresTarget(
             values: [counters.get('changes') ?? 0]
           },
           { text: `DROP TABLE "${draft}".${COPY_OF}`, values: [] },
-          // Refused if the schema has got content meanwhile.
+          // This fails if another program has filled the schema meanwhile.
           { text: `DROP SCHEMA IF EXISTS "${schema}"`, values: [] },
           { text: `ALTER SCHEMA "${draft}" RENAME TO "${schema}"`, values: [] }
         ])
@@ -120,14 +120,14 @@ export function openPostgresTarget(
 
 interface Session {
   connection: Connection
-  /** Later queries belong to the transaction, so that none runs on a new connection. */
+  /** Whether queries belong to a transaction. If so, none of them runs on a new connection. */
   isInTransaction: boolean
   ask(text: string, values?: Value[]): unknown[][]
   name: string
   schema: string
 }
 
-/** Explains errors, and ends a session that `work` rejects. */
+/** Returns what `work` opens. Turns errors into messages, and ends the session if `work` throws. */
 function opened<T>(address: PostgresAddress, work: (session: Session) => T): T {
   const connection = connectTo(address)
   const { name, schema } = address
@@ -151,7 +151,7 @@ function together({ connection, name }: Session, queries: { text: string; values
   connection.send({ text: 'BEGIN', values: [] })
   try {
     for (const { text, values } of queries) connection.send({ text, values, isInTransaction: true })
-    // A statement that failed unnoticed would turn a COMMIT into a ROLLBACK.
+    // If an earlier statement failed unnoticed, COMMIT would roll back without an error.
     connection.settle()
     connection.send({ text: 'COMMIT', values: [], isInTransaction: true }).result()
   } catch (error) {
@@ -185,7 +185,7 @@ function sideOf({ connection, ask, name }: Session, schema: string): Side {
 
 const quoted = (name: string): string => `"${name}"`
 
-/** The sizes of the rows before are known without reading values that are stored beside the table. */
+/** The sizes of the earlier rows are known without reading large values, which are stored outside the table. */
 function readSql(
   schema: string,
   { name, columns, key }: Table,
@@ -205,7 +205,7 @@ function readSql(
     WHERE bytes_before < ${limits.bytes} ${order}`
 }
 
-/** The table, sequence and column of numbered rows. */
+/** The table, sequence and column of each table whose rows are numbered. */
 const sequencesOf = ({ ask }: Session, schema: string) =>
   ask(
     `SELECT relname, pg_get_serial_sequence(format('%I.%I', '${schema}', relname), attname), attname

@@ -5,32 +5,32 @@ export type ColumnKind = Columns[string]
 export interface Table {
   name: string
   columns: { name: string; kind: ColumnKind }[]
-  /** The primary key, for reading in batches. Empty: the table has a single row. */
+  /** The primary key, used to read in batches. Empty: the table has a single row. */
   key: string[]
 }
 
-/** The tables of a store, without those of only one kind of database. */
+/** The tables of a store, without those that exist in only one kind of database. */
 export interface Shape {
-  /** From SQLite: with their keys, each after the tables that it refers to. */
+  /** Read from SQLite, with their keys. Each table comes after those that it refers to. */
   tables: Table[]
 }
 
-/** A batch ends with the row that exceeds a limit, so that memory does not depend on the data. */
+/** A batch ends with the row that exceeds a limit, so that memory use does not depend on the amount of data. */
 export interface BatchLimits {
   rows: number
   bytes: number
 }
 
-/** Counters that must not restart: the next position of the change log, the next sequence. */
+/** Counters that must continue: the next position of the change log, and the next sequence numbers. */
 export type Counters = Map<string, number>
 
-/** A store for exclusive use, read or newly written. */
+/** One side of a copy: a store that is read or newly written. */
 export interface Side {
-  /** For messages, without a password. */
+  /** The name in messages, without a password. */
   readonly name: string
   readonly kind: 'sqlite' | 'postgres'
   count(table: Table): number
-  /** Rows after the one with this key, in the order of the key. */
+  /** Reads rows after the one with the key `after`, in the order of the key. */
   read(table: Table, after: Cell[] | null, limits: BatchLimits): Cell[][]
   lastKey(table: Table): Cell[] | null
   close(): void
@@ -40,20 +40,20 @@ export interface Source extends Side {
   counters(): Counters
 }
 
-/** Written under a name that no engine opens, until `finish`. */
+/** The store being written. Until `finish`, its name is one that no engine opens. */
 export interface Target extends Side {
-  /** The source of the interrupted copy. null: it is new. */
+  /** The source of the interrupted copy; null: this copy is new. */
   readonly begunFrom: string | null
-  /** Deletes the rows of every new store, and remembers the source. */
+  /** Deletes the rows that every new store has, and records the source. */
   begin(source: string): void
   write(table: Table, rows: Cell[][]): void
-  /** Makes it the store. */
+  /** Gives the store its final name. */
   finish(counters: Counters): void
 }
 
-/** The name of an unfinished store. No finished namespace or file has it. */
+/** Part of the name of an unfinished store, and never of a finished one. */
 export const COPYING = 'copying'
-/** The table of an unfinished store that names its source. */
+/** The table in an unfinished store that records its source. */
 export const COPY_OF = 'store_copy'
 
 export const keyOf = (table: Table, row: readonly Cell[]): Cell[] =>

@@ -42,7 +42,7 @@ export function openSqliteSource(directory: string): { source: Source; shape: Sh
   }
 }
 
-/** A new store in a file beside the final one. Throws STORE_NOT_EMPTY if the directory has a store. */
+/** Creates a store in a file next to the final one. Throws STORE_NOT_EMPTY if the directory already has a store. */
 export function openSqliteTarget(directory: string, isRestarted: boolean): { target: Target; shape: Shape } {
   const [whole, path] = [join(directory, FILE), join(directory, `${FILE}.${COPYING}`)]
   if (existsSync(whole)) {
@@ -61,11 +61,11 @@ export function openSqliteTarget(directory: string, isRestarted: boolean): { tar
     lock.release()
   }
   try {
-    // Tables are written in the order of their references, and each of those is checked at the end.
+    // Tables are written in the order of their references, so check all references only at the end.
     database.pragma('foreign_keys = OFF')
     const shape = shapeOf(database)
     const begun = database.prepare('SELECT 1 FROM sqlite_schema WHERE name = ?').get(COPY_OF) !== undefined
-    // Opening it has written rows there.
+    // Opening the store has written rows into this table.
     if (begun) database.exec('DELETE FROM settings')
     const inserts = new Map<string, (rows: Cell[][]) => void>()
     return {
@@ -94,7 +94,7 @@ export function openSqliteTarget(directory: string, isRestarted: boolean): { tar
             for (const [name, value] of counters) if (isCounted(database, name)) set.run(name, value)
             database.exec(`DROP TABLE ${COPY_OF}`)
           })()
-          // Closing it moves everything into the one file. The directory stays locked.
+          // Closing moves everything into a single file. The directory remains locked.
           database.pragma('wal_checkpoint(TRUNCATE)')
           closeDatabase()
           syncFile(path)

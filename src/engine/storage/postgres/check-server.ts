@@ -10,21 +10,21 @@ export interface ServerFacts {
   isReadOnly: boolean
   fsync: string
   fullPageWrites: string
-  /** The database's setting. Each of our connections turns it on. */
+  /** The default of the database. Scrapdeck turns it on for each of its connections. */
   synchronousCommit: string
   encoding: string
-  /** Whether two transactions of one connection had the same server process. */
+  /** Whether two consecutive transactions of a connection had the same server process. */
   keepsSession: boolean
 }
 
 export interface ServerVerdict {
-  /** Why it cannot be used. */
+  /** Why the server cannot be used. */
   refusal: string | null
   /** Problems that an operator should solve. */
   warnings: string[]
 }
 
-/** Whether this server can keep the store's promises. Pure. */
+/** Whether this server can guarantee what the store requires. Pure. */
 export function judgeServer(facts: ServerFacts): ServerVerdict {
   const { versionNumber, isReplica, isReadOnly, fsync, fullPageWrites, synchronousCommit, encoding, keepsSession } =
     facts
@@ -59,7 +59,7 @@ export function checkServer(connection: Connection, name: string): string[] {
   const [synchronousCommit] = rows(
     `SELECT coalesce((SELECT reset_val FROM pg_settings WHERE name = 'synchronous_commit'), 'on')`
   )
-  // Behind a transaction pooler, neither a session's settings nor its lock would stay with this connection.
+  // With a transaction pooler, this connection would keep neither its settings nor its lock.
   rows(`SELECT set_config('scrapdeck.session', '1', false)`)
   const [mark] = rows(`SELECT coalesce(current_setting('scrapdeck.session', true), '')`)
   const { refusal, warnings } = judgeServer({

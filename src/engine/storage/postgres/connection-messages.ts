@@ -1,26 +1,26 @@
 import type { MessagePort } from 'node:worker_threads'
 
-/** Messages between the store's thread, which waits, and the thread that talks to PostgreSQL. */
+/** Messages between the store's thread, which blocks, and the thread that talks to PostgreSQL. */
 
 export type Value = string | number | Uint8Array | null
 
 export interface Query {
   text: string
   values: Value[]
-  /** Belongs to a transaction that another query began: meaningless on another connection. */
+  /** Belongs to a transaction that an earlier query began, so it must not run on another connection. */
   isInTransaction?: boolean
-  /** This text is not repeated, so it is not prepared. */
+  /** The text is not repeated, so it is not prepared. */
   isOnce?: boolean
 }
 
 export type ToConnection =
   | { kind: 'queries'; queries: Query[] }
-  /** Asks for the responses to all queries since the last answer, in order. */
+  /** Requests the results of all queries since the last answer, in order. */
   | { kind: 'answer' }
   | { kind: 'end' }
 
 export interface PostgresFailure {
-  /** The SQLSTATE, or the name that the client library or the system uses. */
+  /** The SQLSTATE, or the name that the client library or system uses for the error. */
   code: string
   message: string
   detail: string | null
@@ -31,13 +31,13 @@ export type Outcome = { rows: unknown[][]; columns: string[]; changes: number } 
 
 export interface ConnectionOptions {
   url: string
-  /** Sent after each connect, before anything else. */
+  /** Statements to run on each new connection before anything else. */
   setUp: string[]
   connectSeconds: number
 }
 
 export interface ConnectionData extends ConnectionOptions {
-  /** Incremented and notified with each answer. */
+  /** Incremented and notified with each answer, so that the other thread can wait for it. */
   answered: Int32Array<SharedArrayBuffer>
   port: MessagePort
 }

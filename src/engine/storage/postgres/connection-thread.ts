@@ -2,26 +2,26 @@ import { workerData } from 'node:worker_threads'
 import postgres from 'postgres'
 import type { ConnectionData, Outcome, PostgresFailure, Query, ToConnection } from './connection-messages.ts'
 
-// The thread that talks to PostgreSQL for the store's thread, which waits for it (connection.ts). It has one
-// connection, on which queries without waiting are pipelined. A lost connection is replaced at the next query.
+// The thread that talks to PostgreSQL while the store's thread waits (connection.ts). It has one connection, on which
+// it pipelines queries that nothing waits for. If the connection is lost, the next query opens another one.
 
 const { url, setUp, connectSeconds, answered, port } = workerData as ConnectionData
 
-/** The largest value that is sent. Bounds may be larger than any row. */
+/** The largest value that is sent, because a bound of a query may be larger than any stored value. */
 const LARGEST = 2 ** 62
 const asWhole = (value: number): string => BigInt(Math.ceil(Math.max(-LARGEST, Math.min(LARGEST, value)))).toString()
 const asNumber = (text: string): number => Number(text)
-/** Values as SQLite returns them: numbers for all numbers, 0 and 1 for booleans. */
+/** Returns values as SQLite does: numbers for all numeric types, 0 and 1 for booleans. */
 const TYPES = {
-  // A bound may have fractions of a millisecond. For whole numbers, `<` and `>=` mean the same with the next whole
-  // number.
+  // A bound may have fractions of a millisecond. Compared with whole numbers, `<` and `>=` mean the same for it and for
+  // the next whole number.
   int8: { to: 20, from: [20], serialize: asWhole, parse: asNumber },
   numeric: { to: 1700, from: [1700], serialize: String, parse: asNumber },
   flag: { to: 16, from: [16], serialize: String, parse: (text: string) => (text === 't' ? 1 : 0) },
   json: { to: 114, from: [114, 3802], serialize: String, parse: (text: string) => text }
 }
 
-/** By default, every hundredth query waits for those before it. */
+/** Without this, every hundredth query waits for all queries before it. */
 const MISSING_IN_TYPES = { max_pipeline: 10_000 }
 
 const client = (onclose: () => void) =>
@@ -42,15 +42,15 @@ const client = (onclose: () => void) =>
 type Client = ReturnType<typeof client>
 interface Session {
   sql: Awaited<ReturnType<Client['reserve']>>
-  /** Rejects when the connection is lost: a query on a lost reserved connection would never be answered. */
+  /** Rejects when the connection is lost, because a query on a lost reserved connection never gets a response. */
   lost: Promise<never>
 }
 
 let last: Client | null = null
-/** Call when the newest connection is lost. */
+/** Rejects the pending queries of the newest connection. Call this when the connection is lost. */
 let giveUp: (error: unknown) => void = () => {}
 let session: Promise<Session> | null = null
-/** No transaction is open on this connection: remaining queries of one must not run outside it. */
+/** The connection was lost: the remaining queries of its transaction must not run on another one. */
 let isTransactionLost = true
 let waiting: Promise<Outcome>[] = []
 
@@ -61,11 +61,11 @@ async function connect(): Promise<Session> {
   giveUp = reject
   const sql = client(() => {
     reject(Object.assign(new Error('it was closed'), { code: 'CONNECTION_CLOSED' }))
-    // Lost while idle: the next query opens another one.
+    // The connection was lost while idle, so the next query opens another one.
     if (last === sql) forgetSession()
   })
   last = sql
-  // If types are not fetched, a connection that is not open yet is never reserved.
+  // Without fetching types, `postgres` never reserves a connection that is not open yet, so open it first.
   await Promise.race([sql.unsafe('SELECT 1'), lost])
   const reserved = await Promise.race([sql.reserve(), lost])
   for (const text of setUp) await Promise.race([reserved.unsafe(text), lost])
@@ -74,7 +74,7 @@ async function connect(): Promise<Session> {
 
 async function perform({ text, values, isOnce = false }: Query, { sql, lost }: Session): Promise<Outcome> {
   const rows = await Promise.race([sql.unsafe(text, values as never[], { prepare: !isOnce }).values(), lost])
-  // After a query that failed amid its rows, `postgres` leaves as many places empty before the rows of the next.
+  // If a query fails after some of its rows, `postgres` puts as many empty entries before the next query's rows.
   const isWhole = rows.length === 0 || rows[0] !== undefined
   return {
     rows: isWhole ? [...rows] : [...rows].filter((row) => row !== undefined),
@@ -94,8 +94,8 @@ function failureOf(error: unknown): PostgresFailure {
 }
 
 /**
- * Codes after which the connection is gone: those of Node and `postgres`, and of
- * https://www.postgresql.org/docs/current/errcodes-appendix.html.
+ * Codes after which the connection is gone: those of Node and `postgres`, and PostgreSQL's own
+ * (https://www.postgresql.org/docs/current/errcodes-appendix.html).
  */
 const isLost = (code: string): boolean => /^(08|57P|CONNECT|E[A-Z]+$)/.test(code)
 
@@ -109,7 +109,7 @@ async function outcomeOf(query: Query, opening: Promise<Session>): Promise<Outco
   }
 }
 
-/** Queries are sent in order: the first ones wait for the connection, and so do those behind them. */
+/** Sends queries in order: if the first ones wait for the connection, the later ones wait as well. */
 let turn: Promise<unknown> = Promise.resolve()
 
 async function send(queries: Query[]): Promise<void> {
@@ -123,7 +123,7 @@ async function send(queries: Query[]): Promise<void> {
 async function sendOne(query: Query): Promise<void> {
   if (session === null) {
     const opening = (session = connect())
-    // A failed connect is tried again with the next query.
+    // If connecting failed, the next query tries again.
     await opening.catch(() => session === opening && forgetSession())
     waiting.push(outcomeOf(query, opening))
   } else waiting.push(outcomeOf(query, session))
@@ -153,14 +153,14 @@ port.on('message', (message: ToConnection) => {
   turn = turn.then(async () => {
     if (message.kind === 'queries') return send(message.queries)
     if (message.kind === 'answer') return answer()
-    // Ending a client waits for its reserved connection, so release it first.
+    // Release the reserved connection first, because ending a client waits for it.
     await session?.then(({ sql }) => sql.release()).catch(() => {})
     await last?.end({ timeout: 5 })
     port.close()
   })
 })
 
-// `postgres` writes to a closed socket in a later turn of the event loop, where no caller could catch the error.
+// `postgres` writes to a closed socket in a later turn of the event loop, where no caller can catch the error.
 process.on('uncaughtException', (error) => {
   giveUp(Object.assign(new Error(error.message), { code: 'CONNECTION_CLOSED' }))
   forgetSession()

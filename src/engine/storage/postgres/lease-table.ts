@@ -4,15 +4,15 @@ import { type EngineRow, type LeaseTable, type SeenLease, type Term, ENGINE_LOCK
 
 const CONNECT_SECONDS = 5
 const RECONNECT_SECONDS = 0.1
-/** Shorter than a lease: an engine that waits longer has lost it. */
+/** Shorter than a lease, because an engine that waits longer has lost its lease. */
 const STATEMENT_SECONDS = 4
-/** Rows of engines without a heartbeat for this long are deleted. */
+/** When to delete the row of an engine without a heartbeat. */
 const FORGOTTEN_AFTER = '1 day'
 const TERMS_KEPT = 100
 
 /**
- * The lease of a namespace, on its own connection: the lock that it holds ends with it, however the process ends.
- * Throws what `postgres` throws.
+ * The lease of a namespace, on a separate connection. The connection also holds the lock, which therefore ends with the
+ * process, however that ends. Throws the errors of `postgres`.
  */
 export function openLeaseTable(address: PostgresAddress, options: { onLost: () => void }): LeaseTable {
   const { url, schema } = address
@@ -22,13 +22,13 @@ export function openLeaseTable(address: PostgresAddress, options: { onLost: () =
       idle_timeout: 0,
       max_lifetime: null,
       connect_timeout: CONNECT_SECONDS,
-      // The default grows to 20 s after a few failures, for which a recovered database would have no leader.
+      // The default grows to 20 s after a few failures: a recovered database would have no leader for so long.
       backoff: () => RECONNECT_SECONDS,
       fetch_types: false,
-      // Two statements that wait for each other on one connection would delay the second one.
+      // If two statements waited for each other on one connection, the second one would be late.
       prepare: true,
       onnotice: () => {},
-      // The close of an abandoned connection arrives late, and says nothing about the newest one.
+      // The close event of an abandoned connection arrives late, and says nothing about the newest connection.
       onclose: () => client === sql && options.onLost(),
       connection: {
         application_name: 'scrapdeck lease',
@@ -135,8 +135,8 @@ export function openLeaseTable(address: PostgresAddress, options: { onLost: () =
   }
 
   /**
-   * Ends the connections of a stalled leader, which may be in a transaction that holds the lease's row. Does nothing if
-   * the lease was renewed or taken meanwhile: the writer is then the leader.
+   * Ends the connections of a stalled leader, which may be in a transaction that locks the lease's row. Does nothing if
+   * the lease was renewed or taken meanwhile, because the connections then belong to the leader.
    */
   async function endWriters({ epoch, renewal }: { epoch: number; renewal: string }): Promise<void> {
     const [seen] = await sql`SELECT 1 FROM engine_lease WHERE epoch = ${epoch} AND expires_at::text = ${renewal}`

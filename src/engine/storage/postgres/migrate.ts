@@ -3,7 +3,7 @@ import type { Connection } from './connection.ts'
 import { oneIndexOfFirings } from '../sqlite/migrations/0003-one-index-of-firings.ts'
 import { baseline } from './migrations/0001-baseline.ts'
 
-/** In order. Never change a released one; append a new one. */
+/** In order. Never change a migration that was released; append a new one. */
 export const MIGRATIONS: Migrations = {
   baseline: 20,
   steps: [baseline, 'DROP TABLE told_problems', oneIndexOfFirings, TEXTS_ARE_CODES]
@@ -30,7 +30,7 @@ export function migrate(
     one(lockSql)
     one(`CREATE SCHEMA IF NOT EXISTS ${quoted}`)
     one('CREATE TABLE IF NOT EXISTS schema_version (version bigint NOT NULL)')
-    // Another engine may have been first.
+    // Another engine may have migrated first.
     const now = (one('SELECT max(version) FROM schema_version')![0] as number | null) ?? 0
     for (const sql of missing(now)) for (const statement of statementsOf(sql)) one(statement)
     one('DELETE FROM schema_version')
@@ -44,7 +44,7 @@ export function migrate(
   }
 }
 
-/** A prepared statement is one command. */
+/** Splits the SQL, because a prepared statement can contain only one command. */
 const statementsOf = (sql: string): string[] =>
   sql
     .replace(/--.*$/gm, '')

@@ -7,22 +7,22 @@ import { givenValues, withGivenSql, withoutNul } from './given-rows.ts'
 
 const ROWS_AT_FIRST = 200
 const ROWS_AT_ONCE = 2_000
-/** Written rows after which tables are analyzed first; then ten times as many, and so on. */
+/** After how many written rows the tables are first analyzed. Each further time, it is ten times as many. */
 const COUNTED_FIRST = 1_000
-/** Analyzes tables that the server believes to be smaller, so not those of a large database after each restart. */
+/** Analyzes only tables that the server believes to be smaller: not those of a large database after every restart. */
 const countRows = (written: number) => `DO $$ BEGIN
   EXECUTE (SELECT coalesce('ANALYZE ' || string_agg(quote_ident(relname), ', '), 'SELECT 1') FROM pg_class
     WHERE relkind = 'r' AND relnamespace = current_schema()::regnamespace AND reltuples < ${written}); END $$`
-/** For unique names of cursors: several may be open at once. */
+/** Numbers the cursors, because several may be open at once. */
 let cursors = 0
 
 type Shape = 'object' | 'list' | 'first'
 
 /**
- * PostgreSQL for the store's parts. All engines together write one transaction at a time: each begins with a lock of
- * the namespace (`lockSql`), as SQLite's does. So the parts need not know of others, changes are numbered in commit
- * order, and nothing can deadlock. Group commit compensates: each transaction has all writes that arrived during the
- * one before.
+ * PostgreSQL for the store's parts. All engines together write one transaction at a time, because each transaction
+ * begins by locking the namespace (`lockSql`), as in SQLite. So the parts can ignore other engines, changes are
+ * numbered in commit order, and deadlocks are impossible. Group commit makes up for this: a transaction has all writes
+ * that arrived during the previous one.
  */
 export class PostgresDatabase implements Database {
   readonly fragments = POSTGRES
@@ -30,7 +30,7 @@ export class PostgresDatabase implements Database {
   readonly #connection: Connection
   readonly #lockSql: string
   #inTransaction = false
-  /** A transaction has begun, even if it only reads so far. */
+  /** Whether a transaction has begun, even if it has only read so far. */
   #isOpen = false
   #changes = 0
 
@@ -47,7 +47,7 @@ export class PostgresDatabase implements Database {
   #countAt = COUNTED_FIRST
   #rowsWritten = 0
 
-  /** Statements that may have changed something. */
+  /** The number of statements that may have changed something. */
   get changeCount(): number {
     return this.#changes
   }
@@ -104,14 +104,14 @@ export class PostgresDatabase implements Database {
       this.#send(this.#lockSql)
       this.#inTransaction = true
     },
-    // A statement that failed unnoticed turns a COMMIT into a ROLLBACK, so its failure is thrown first.
+    // If an earlier statement failed unnoticed, COMMIT rolls back without an error, so throw its failure first.
     COMMIT: () => {
       this.#send('COMMIT')
       try {
         this.#connection.settle()
       } catch (error) {
         const explained = explainCommitError(error)
-        // Committed or not, the transaction is over.
+        // The transaction is over, whether it was committed or not.
         if (explained !== error) this.#inTransaction = this.#isOpen = false
         throw explained
       }
@@ -140,15 +140,15 @@ export class PostgresDatabase implements Database {
   }
 
   /**
-   * The server plans a statement when it first arrives, often on empty tables, and keeps the plan until it has counted
-   * the rows. It counts once a minute: by then a young database may have a million rows, all of which each claim would
-   * read.
+   * The server plans a statement when it first arrives, often for empty tables, and keeps the plan until it has counted
+   * the rows, which it does once a minute. By then a young database may have a million rows, and each claim would read
+   * all of them.
    */
   #countIfGrown(): void {
     if (this.#rowsWritten < this.#countAt) return
     while (this.#countAt <= this.#rowsWritten) this.#countAt *= 10
     this.#connection.send({ text: countRows(this.#rowsWritten), values: [], isOnce: true })
-    // The write before it is committed, and the next one does not depend on it.
+    // A failure does not matter: the previous write is committed, and the next one does not depend on this.
     this.#connection.forget()
   }
 
@@ -163,8 +163,8 @@ export class PostgresDatabase implements Database {
 }
 
 /**
- * Numbers the parameters `?` and `:name` as `$1`, `$2` and so on. A repeated name is a separate parameter each time,
- * because each place may have its own type. `::` is a cast.
+ * Numbers the parameters `?` and `:name` as `$1`, `$2` and so on. Each use of a name becomes a separate parameter,
+ * because each may have a different type. `::` is a cast.
  */
 export function numberParameters(sql: string): { text: string; parameters: Parameter[] } {
   const parameters: Parameter[] = []
@@ -175,7 +175,7 @@ export function numberParameters(sql: string): { text: string; parameters: Param
   return { text, parameters }
 }
 
-/** A name, or the position among unnamed values. */
+/** A name, or the index of an unnamed value. */
 type Parameter = string | number
 
 class ControlStatement {
@@ -245,9 +245,9 @@ class PostgresStatement implements Statement {
   }
 
   /**
-   * Reads in batches: memory does not depend on the number of rows, and reading the first row does not fetch a million.
-   * A loop that stops early may leave a cursor behind, which ends with its transaction. Outside a transaction, each
-   * batch is its own query, and rows that another engine adds meanwhile may shift the next batch.
+   * Reads in batches: memory use does not depend on the number of rows, and reading the first row does not fetch a
+   * million. A loop that stops early may leave a cursor open until the end of its transaction. Outside a transaction,
+   * each batch is a separate query, so rows that another engine adds meanwhile may shift the next batch.
    */
   *iterate(...values: unknown[]): IterableIterator<unknown> {
     const { text, parameters, isInTransaction } = this.#prepared
@@ -270,7 +270,7 @@ class PostgresStatement implements Statement {
     if (isCursor) this.#sendOnce(`CLOSE ${name}`, [])
   }
 
-  /** Applies to this statement, as in better-sqlite3. */
+  /** Changes this statement itself, like better-sqlite3. */
   pluck(): this {
     this.#shape = 'first'
     return this
@@ -307,6 +307,6 @@ class PostgresStatement implements Statement {
 
 const toValue = (value: unknown): Value => (typeof value === 'string' ? withoutNul(value) : (value as Value))
 
-/** A Buffer arrives from another thread as a Uint8Array. */
+/** A Buffer from another thread arrives as a Uint8Array. */
 const toCell = (cell: unknown): unknown =>
   cell instanceof Uint8Array ? Buffer.from(cell.buffer, cell.byteOffset, cell.byteLength) : cell

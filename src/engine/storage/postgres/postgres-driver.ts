@@ -8,16 +8,16 @@ import { migrate } from './migrate.ts'
 import { PostgresDatabase } from './postgres-database.ts'
 import { explainPostgresError, IN_USE } from './postgres-error.ts'
 
-/** The server ends a statement that takes longer. On a working server, none of ours does. */
+/** The server cancels statements that take longer. On a working server, none of ours does. */
 const STATEMENT_SECONDS = 60
-/** Without an answer for this long, the network is considered lost. */
+/** If there is no answer for this long, the network is considered lost. */
 const ANSWER_SECONDS = STATEMENT_SECONDS + 15
-/** An engine that stalls in a transaction releases the lock after this time. */
+/** After this time, an engine that stalls in a transaction releases its lock. */
 const IDLE_IN_TRANSACTION_SECONDS = 5
 const CONNECT_SECONDS = 10
 
 export function connectTo({ url, schema, lease }: PostgresAddress): Connection {
-  // Without a lease, one engine per namespace. The server releases the lock when this connection ends.
+  // Without a lease, one engine per namespace holds a lock, which the server releases when this connection ends.
   const useAlone = `DO $$ BEGIN IF NOT pg_try_advisory_lock(${ENGINE_LOCK}, hashtext('${schema}')) THEN
     RAISE EXCEPTION 'another engine' USING ERRCODE = '${IN_USE}'; END IF; END $$`
   return new Connection({
@@ -26,27 +26,27 @@ export function connectTo({ url, schema, lease }: PostgresAddress): Connection {
     answerSeconds: ANSWER_SECONDS,
     setUp: [
       `SET search_path TO "${schema}"`,
-      // Invariant I1, whatever the database's setting.
+      // Required by invariant I1, whatever the setting of the database.
       'SET synchronous_commit TO on',
       `SET statement_timeout TO '${STATEMENT_SECONDS}s'`,
       `SET idle_in_transaction_session_timeout TO '${IDLE_IN_TRANSACTION_SECONDS}s'`,
       ...(lease === undefined ? [useAlone] : []),
-      // Plans must not depend on values, and planning each call again costs more than most calls.
+      // Plans must not depend on values, and planning each call again takes longer than most calls.
       'SET plan_cache_mode TO force_generic_plan',
-      // A plan lasts until the server next counts the rows, and a young database has many more by then. All hot
-      // statements have their indexes, and run on SQLite, which has no other plans.
+      // A plan is kept until the server next counts the rows, and by then a young database has many more. All hot
+      // statements have their indexes and also run on SQLite, which has no other kinds of plans.
       ...['seqscan', 'hashjoin', 'mergejoin'].map((way) => `SET enable_${way} TO off`),
-      // These settings make a full scan seem so expensive that PostgreSQL would compile it.
+      // The settings above make a full scan seem so expensive that PostgreSQL would compile it.
       'SET jit TO off',
-      // Nearly all pages are in memory. With the costs of a disk, PostgreSQL would scan small tables.
+      // Nearly all pages are in memory. With a disk's costs, PostgreSQL would scan small tables without an index.
       'SET random_page_cost TO 1.1'
     ]
   })
 }
 
 /**
- * Checks the server and migrates. Throws DATABASE_UNUSABLE, DATA_FROM_NEWER_VERSION or DATA_TOO_OLD without any change.
- * `connection`: the caller keeps it open; absent: opened here.
+ * Checks the server and migrates. Throws DATABASE_UNUSABLE, DATA_FROM_NEWER_VERSION or DATA_TOO_OLD without changing
+ * anything. `connection`: remains open afterwards; absent: one is opened here.
  */
 export function openPostgresDriver(
   options: PostgresAddress & { logger: Logger; connection?: Connection | undefined }
@@ -77,7 +77,7 @@ export function openPostgresDriver(
     explain,
     settle: () => database.settle(),
     committed: () => {},
-    // PostgreSQL's own vacuum reuses free pages, and gives back those at the end of its files.
+    // PostgreSQL's own vacuum reuses free pages and returns those at the end of its files.
     size: () => ({ bytes: size.get() ?? 0, freeBytes: 0, canShrink: false }),
     shrink: () => 0,
     compact: () => {},
@@ -85,11 +85,11 @@ export function openPostgresDriver(
   }
 }
 
-/** Waits for the writers' lock, and fails if another engine leads by then (migrations/0001-baseline.ts). */
+/** Waits for the writers' lock. Fails if another engine leads by then (migrations/0001-baseline.ts). */
 const beginAsLeader = (schema: string, { holder, epoch }: Lease): string =>
   `SELECT begin_write(${WRITE_LOCK}, hashtext('${schema}'), '${holder}', ${epoch})`
 
-/** Checks the server and migrates, before there is a leader. Throws as openPostgresDriver does. */
+/** Checks the server and migrates before there is a leader. Throws like openPostgresDriver. */
 export function prepareDatabase(address: PostgresAddress, logger: Logger): void {
   const noLease = { holder: '', epoch: 0 }
   openPostgresDriver({ ...address, lease: noLease, logger }).close()

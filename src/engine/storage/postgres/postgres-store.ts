@@ -6,13 +6,13 @@ import type { PostgresAddress } from '../../runtime/postgres-address.ts'
 import type { Connection } from './connection.ts'
 import { openPostgresDriver } from './postgres-driver.ts'
 
-/** The Store in one namespace of a PostgreSQL database, in the caller's thread, which waits for each answer. */
+/** Opens the Store in a namespace of a PostgreSQL database, in the caller's thread, which waits for each answer. */
 export async function openPostgresStoreHere(options: {
   address: PostgresAddress
   clock: Clock
   logger: Logger
   scheduleFlush?: (flush: () => void) => void
-  /** The caller continues to use it. */
+  /** Remains open, because the caller continues to use it. */
   connection?: Connection
 }): Promise<RowStore> {
   const { address, clock, logger, scheduleFlush, connection } = options

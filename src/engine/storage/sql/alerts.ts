@@ -24,10 +24,10 @@ import { requireNextRevision, createTable, replaceRow } from './table.ts'
 
 const ofProjects = (sql: Fragments) => `(CAST(:projects AS TEXT) IS NULL OR project ${among(sql, ':projects')})`
 
-/** Only the first part can use an index. */
+/** Only the first condition can use an index; the second one breaks ties. */
 const AFTER = 'ended_at_ms <= :beforeMs AND (ended_at_ms < :beforeMs OR id > :beforeId)'
 
-/** Firing alerts are few and listed completely, the most severe first; ended ones by when they ended. */
+/** Firing alerts are few, so all are listed, the most severe first. Ended ones follow, by end time. */
 export const alertsSql = (sql: Fragments) => ({
   unsettled: 'SELECT episode FROM alerts WHERE settled = 0 ORDER BY id',
   endedSince: 'SELECT episode FROM alerts WHERE ended_at_ms > ? AND settled = 1 ORDER BY ended_at_ms, id',
@@ -39,7 +39,7 @@ export const alertsSql = (sql: Fragments) => ({
     ORDER BY ended_at_ms DESC, id LIMIT :limit`,
   endedOfRule: `SELECT episode FROM alerts WHERE rule_id = :ruleId AND state = 'resolved' AND ${AFTER}
     AND ${ofProjects(sql)} ORDER BY ended_at_ms DESC, id LIMIT :limit`,
-  // In a single step, SQLite would scan all past alerts of a rule.
+  // In a single step, SQLite would scan all past alerts of every rule.
   figures: `WITH lately AS MATERIALIZED (SELECT rule_id, acknowledged, fired_at_ms FROM alerts WHERE fired_at_ms > ?)
     SELECT rule_id AS "ruleId", count(*) AS fired, sum(acknowledged) AS "actedOn", max(fired_at_ms) AS "lastFiredAtMs"
     FROM lately GROUP BY rule_id`,
@@ -62,7 +62,7 @@ interface Listing {
   limit: number
 }
 
-/** When it is over for certain, whatever clocks do meanwhile. Without an end: the end of time. */
+/** When the silence is certainly over, whatever happens to clocks. If it never ends, this is the end of time. */
 function overMs({ fromMs, untilMs, repeats }: AlertSilence): number {
   if (repeats === null) return untilMs
   return repeats.endsMs === null ? Number.MAX_SAFE_INTEGER : repeats.endsMs + (untilMs - fromMs) + 86_400_000
@@ -137,7 +137,7 @@ export function createAlerts({ database, outbox }: { database: Database; outbox:
 
   return {
     writeAlerts: write,
-    /** A user's request, so it is audited. */
+    /** Answers a user's request, so it is audited. */
     answerAlerts: write,
 
     listAlertRules: (): AlertRule[] => rules.all().map(({ settings, ...row }) => ({ ...settings, ...row })),
@@ -149,7 +149,7 @@ export function createAlerts({ database, outbox }: { database: Database; outbox:
 
     deleteAlertRule: (id: AlertRuleId): boolean => rules.remove(id),
 
-    /** Silences from before there were repeats have none. */
+    /** Silences that were stored before repeats existed have none. */
     listSilences: (): AlertSilence[] =>
       silences.all().map(({ silence }) => ({ ...silence, repeats: silence.repeats ?? null })),
     putSilence: (silence: AlertSilence): void => silences.put({ id: silence.id, silence, untilMs: overMs(silence) }),

@@ -41,26 +41,26 @@ const JOB_COLUMNS: Columns = {
 export const ATTEMPT_UPDATES_MANY = {
   attempts: updateMany('attempts', ATTEMPT_KEY, ATTEMPT_COLUMNS),
   jobs: updateMany('jobs', JOB_KEY, JOB_COLUMNS),
-  /** Touches no index. */
+  /** Columns that are in no index. */
   findings: updateMany('jobs', JOB_KEY, FINDINGS)
 }
 
-/** The columns of a job that follow its attempts. */
+/** The columns of a job that depend on its attempts. */
 export interface JobUpdate {
   id: JobId
-  /** The values of JOB_COLUMNS that change counts or holds, in order. */
+  /** Values of those JOB_COLUMNS that change counts or holds, in order. */
   moving: Cell[]
   /** The values of FINDINGS, in order. */
   findings: Cell[]
   hasMoved: boolean
 }
 
-/** Collects changes of attempts and their jobs. Call `flush` before anything reads them in the same write. */
+/** Collects changes to attempts and their jobs. Call `flush` before anything reads them in the same write. */
 export function createAttemptUpdates(database: Database) {
   const updateAttempts = database.prepareMany(ATTEMPT_UPDATES_MANY.attempts)
   const updateJobs = database.prepareMany(ATTEMPT_UPDATES_MANY.jobs)
   const updateFindings = database.prepareMany(ATTEMPT_UPDATES_MANY.findings)
-  /** By key. The last one counts, because each has all columns. */
+  /** By key. Only the last update counts, because each has all columns. */
   const attempts = new Map<string, Cell[]>()
   const jobs = new Map<JobId, JobUpdate>()
 

@@ -31,10 +31,10 @@ export const attemptsSql = (sql: Fragments) => ({
     FROM attempts LEFT JOIN archived_logs
       ON archived_logs.job_id = attempts.job_id AND archived_logs.attempt_number = attempts.number
     WHERE attempts.job_id ${among(sql, '?')}`,
-  // Start with the few runs, not with all attempts on the node.
+  // Start with the few runs, instead of all attempts on the node.
   onNode: `SELECT attempts.* FROM ${sql.objects(':runs', 'run')} ${sql.thenJoin} attempts ON node_id = :nodeId
     AND project = run.value ->> 'project' AND jobid = run.value ->> 'jobid' ORDER BY run.key`,
-  // An attempt that was found again has several ends. The last one counts.
+  // An attempt that was found again has several ends, of which the last one counts.
   endedBefore: `SELECT EXISTS (
     SELECT 1 FROM ${sql.objects(':runs', 'run')} ${sql.thenJoin} attempts AS ended ON ended.node_id = :nodeId
       AND ended.project = run.value ->> 'project' AND ended.jobid = run.value ->> 'jobid'
@@ -77,13 +77,13 @@ const toJobBefore = (row: JobRowBefore): JobBefore => ({ ...row, mayHaveRunTwice
 
 const NO_BYTES = new Uint8Array(0)
 
-/** `outcome` null: queued again. */
+/** `outcome` null: the job was requeued. */
 interface JobThatLeft extends Pick<JobBefore, 'id' | 'project' | 'spider' | 'overlapKey'> {
   outcome: AfterChange<JobBefore>['outcome']
   atMs: number
 }
 
-/** What a write will read, sent together: each separate read is a round trip to a server. */
+/** What a write will read. It is requested together, because each separate read is a round trip to the server. */
 interface Asked {
   live: { of: Map<JobId, AttemptNumber>; attempts: () => AttemptRow[]; jobs: () => JobRowBefore[] } | null
   waitedFor: { of: Set<JobId>; ids: () => Set<JobId> } | null
@@ -142,18 +142,15 @@ export function createAttempts({
   const keepLogs = database.prepareMany(LOGS_MANY.keep)
   const archive = database.prepareMany(LOGS_MANY.archive)
 
-  /**
-   * Live attempts and their jobs as of now: for changes that are about to be applied, with the results of those that
-   * were applied.
-   */
+  /** Live attempts and their jobs: loaded for the changes to be applied, and updated by those that were applied. */
   const known = new Map<JobId, { attempt: Attempt; job: JobBefore }>()
   let wanted = new Map<JobId, AttemptNumber>()
   let ending = new Set<JobId>()
   let wantedLogs = new Set<JobId>()
   let asked: Asked | null = null
-  /** Jobs that left their run in this write, and have not released others yet. */
+  /** Jobs whose run ended in this write, and whose dependents have not been released yet. */
   let left: JobThatLeft[] = []
-  /** Logs archived in this write. The last one of each attempt counts. */
+  /** Logs archived in this write. Only the last one of each attempt counts. */
   const logs = new Map<string, Cell[]>()
   const updates = createAttemptUpdates(database)
 
@@ -164,7 +161,7 @@ export function createAttempts({
     }
   }
 
-  /** Sends the queries for everything that the changes and logs of a write will read. */
+  /** Requests everything that this write's changes and logs will read. */
   function ask(): void {
     if (wanted.size > 0) outbox.readAhead()
     const ids = JSON.stringify([...wanted.keys()])
@@ -201,8 +198,8 @@ export function createAttempts({
   }
 
   /**
-   * The attempt and its job as of now. For a live attempt, the known state is exact: only its own changes write it and
-   * its job, and any other write ends with `discard`.
+   * Returns the attempt and its job in their current state. For a live attempt, the known state is exact: only its own
+   * changes write to it and its job, and every other write calls `discard`.
    */
   function read(jobId: JobId, number: AttemptNumber): { before: Attempt; job: JobBefore } | undefined {
     readAsked()
@@ -242,7 +239,7 @@ export function createAttempts({
     return true
   }
 
-  /** Writes the changes of attempts and jobs so far. Call before anything reads them in the same write. */
+  /** Writes the changes to attempts and jobs so far. Call this before anything reads them in the same write. */
   function flush(): void {
     updates.flush()
     flushLogs()
@@ -322,7 +319,7 @@ export function createAttempts({
       const { project, bytes, packedBytes } = attempt
       if (packedBytes !== null) {
         logSums.add(project, -1, { count: 1, bytes: bytes!, packedBytes })
-        // Its blocks describe the log that was archived before.
+        // The recorded blocks describe the log that was archived before.
         keptLogs.forgetLogBlocks([{ jobId, number: attemptNumber }])
       }
       const storedBytes = packed === null ? (sizes?.storedBytes ?? null) : null
@@ -330,7 +327,7 @@ export function createAttempts({
       logSums.add(project, 1, { count: 1, ...size })
       logs.set(key, [jobId, attemptNumber, packed ?? NO_BYTES, sizes?.rawBytes ?? null, storedBytes])
       if (attempt.isArchived === 0) changes.job(jobId)
-      // A log that is marked again in the same write is another log.
+      // If this attempt's log is archived again in the same write, the sums must subtract this one.
       logged.set(key, { ...attempt, isArchived: 1, ...size })
     },
 

@@ -10,7 +10,7 @@ const ENTRY = 'seq, at_ms AS "atMs", operation, who, project, result, record, ha
 
 export const auditSql = ({ like }: Fragments) => ({
   after: `SELECT ${ENTRY} FROM audit WHERE seq > ? ORDER BY seq LIMIT ?`,
-  /** Examines all entries between two positions: only the position is in an index. */
+  /** Examines all entries between two positions, because only the position is indexed. */
   between: `SELECT ${ENTRY}, (SELECT earlier.hash FROM audit AS earlier WHERE earlier.seq = audit.seq - 1) AS "previousHash"
     FROM audit WHERE seq < :before AND seq >= :since
     AND (CAST(:who AS TEXT) IS NULL OR who ${like} :who ESCAPE '\\')
@@ -25,12 +25,12 @@ export const auditSql = ({ like }: Fragments) => ({
   prune: 'DELETE FROM audit WHERE seq <= ?'
 })
 
-/** Entries that one page may examine. */
+/** How many entries to examine per page. */
 const LOOKED_AT_MAX = 20_000
 const EVER_MS = Number.MAX_SAFE_INTEGER
 
 /**
- * The audit log: each entry is chained to the one before it by its hash. A write that is rolled back leaves the chain
+ * The audit log. Each entry contains the hash of the previous one. If a write is rolled back, the chain stays
  * unchanged. Writes run inside the caller's transaction, one at a time.
  */
 export function createAudit({ database, outbox }: { database: Database; outbox: Pick<Outbox, 'record'> }) {
@@ -57,12 +57,12 @@ export function createAudit({ database, outbox }: { database: Database; outbox: 
   const timeOf = database.prepare<[number], number>(statements.timeOf).pluck()
   const prune = database.prepare<[number]>(statements.prune)
 
-  /** The chain in this transaction. null: not read yet. There is no other writer. */
+  /** The chain in this transaction; null: not read yet. Nothing else writes it. */
   let known: AuditChain | null = null
   let isRecorded = true
 
   /**
-   * After a partial rollback, entries from before that part are in the table, but not in the chain's row, which is
+   * After a partial rollback, the table has the entries from before that part, but the chain's row does not: it is
    * written with the commit.
    */
   function readChain(): AuditChain {
@@ -80,7 +80,7 @@ export function createAudit({ database, outbox }: { database: Database; outbox: 
     isRecorded = true
   }
 
-  /** The first entry at or after a time. Where a clock was set back, it may be another one nearby. */
+  /** The first entry at or after a time. If a clock was set back, it may be another entry nearby. */
   function firstAt(atMs: number): number {
     const { deleted, newest } = readChain()
     let [low, high] = [deleted.seq + 1, newest.seq + 1]
@@ -95,13 +95,13 @@ export function createAudit({ database, outbox }: { database: Database; outbox: 
   return {
     auditChain: readChain,
 
-    /** Once per transaction, before its commit. */
+    /** Call this once per transaction, before its commit. */
     recordNewest(): void {
       if (isRecorded) return
       record(readChain())
     },
 
-    /** The transaction, or a part of it. */
+    /** Call this when the transaction or a part of it was rolled back. */
     rollBack(): void {
       known = null
     },
@@ -122,7 +122,7 @@ export function createAudit({ database, outbox }: { database: Database; outbox: 
 
     listAuditAfter: (seq: number, limit: number): StoredAuditEntry[] => after.all(seq, limit),
 
-    /** Newest first. `nextBefore` null: that was all. */
+    /** Newest first. `nextBefore` null: there are no more. */
     pageAudit(
       filter: AuditFilter,
       { before, limit }: { before: number | null; limit: number }
@@ -153,7 +153,7 @@ export function createAudit({ database, outbox }: { database: Database; outbox: 
       }
     },
 
-    /** Deletes the oldest entries from before a time, but never the newest one. Returns how many. */
+    /** Deletes the oldest entries from before a time, but never the newest one. Returns their number. */
     forgetAudit(beforeMs: number, limit: number): number {
       const { deleted, newest } = readChain()
       const old: StoredAuditEntry[] = []
@@ -165,7 +165,7 @@ export function createAudit({ database, outbox }: { database: Database; outbox: 
       if (last === undefined) return 0
       prune.run(last.seq)
       known = { deleted: { seq: last.seq, hash: last.hash }, newest }
-      // At once: if a later part of the transaction is rolled back, nothing else records what was deleted.
+      // Record this now: if a later part of the transaction is rolled back, nothing else would record what was deleted.
       record(known)
       return old.length
     }

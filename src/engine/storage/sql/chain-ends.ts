@@ -4,7 +4,7 @@ import type { ChainId, JobId, Outcome, ProjectName } from '../../../shared/contr
 import { chainConditionMetBy } from '../../model/chain-answers.ts'
 import type { Retention } from '../../model/records.ts'
 
-/** Rows of a table by job, oldest first, for jobs that were created and ended before a time. */
+/** Rows of a table, oldest job first, for jobs that were created and ended before a time. */
 const oldOf = (sql: Fragments, table: string, and = '') =>
   `SELECT DISTINCT job_id FROM ${table} ${sql.thenJoin} jobs ON jobs.id = job_id
     WHERE job_id < :beforeId AND state = 'ended' AND jobs.ended_at_ms < :sinceMs ${and} ORDER BY job_id LIMIT :limit`
@@ -12,14 +12,14 @@ const oldOf = (sql: Fragments, table: string, and = '') =>
 /** Whether the job may still end, or end again. */
 const mayEnd = (jobId: string) =>
   `EXISTS (SELECT 1 FROM jobs WHERE id = ${jobId} AND (state <> 'ended' OR cancelled_while_queued <> 0))`
-/** Whether a chain answers the end in `given`. Excludes chains that the job came from. */
+/** Whether a chain must answer the end in `given`. Excludes chains in the job's own line. */
 const IS_ANSWER = `enabled = 1 AND chains.project IN (given.project, '*') AND chains.spider IN (given.spider, '*')
     AND created_at_ms <= given.at_ms AND (condition = 'ended' OR condition = given.outcome)
     AND NOT EXISTS (SELECT 1 FROM chain_lines WHERE job_id = given.ended_id AND chain_id = chains.id)`
 const ENDED: Columns = { ended_id: 'TEXT', project: 'TEXT', spider: 'TEXT', at_ms: 'INTEGER', outcome: 'TEXT' }
 const recordDue = (given: string) => `INSERT INTO chain_ends (chain_id, job_id, ended_at_ms)
   SELECT chains.id, given.ended_id, given.at_ms FROM ${given} JOIN chains ON ${IS_ANSWER} ON CONFLICT DO NOTHING`
-/** Deletes rows of jobs that will not end again. */
+/** Deletes the rows of jobs that cannot end again. */
 const forget = (table: string, and: string) => ({
   sql: `DELETE FROM ${table} USING given WHERE job_id = given.ended_id AND ${and} AND NOT ${mayEnd(`${table}.job_id`)}`,
   each: `DELETE FROM ${table} WHERE job_id = ? AND ${and} AND NOT ${mayEnd(`${table}.job_id`)}`,
@@ -96,7 +96,7 @@ export function createChainEnds(database: Database) {
       ended.push([id, project, spider, atMs, chainConditionMetBy(job.outcome)])
     },
 
-    /** Ends the write, and forgets what its ends have made unneeded. */
+    /** Ends the write, and deletes the records that its ends have made unnecessary. */
     flush(): void {
       recordDue(ended)
       forgetUnneeded(ended.map(([id]) => id as JobId))
@@ -107,19 +107,19 @@ export function createChainEnds(database: Database) {
       ended = []
     },
 
-    /** The cancel was undone, so the job has not ended. Answered ends stay answered. */
+    /** The cancel was undone, so the job has not ended. Ends that were already answered remain so. */
     withdrawEnd(jobId: JobId): void {
       withdraw.run(jobId)
     },
 
-    /** Records that a chain creates a job in answer to an end. Call before the insert: the job may end at once. */
+    /** Records that a chain creates a job in answer to an end. Call before the insert, as the job may end at once. */
     inherit(jobId: JobId, chainId: ChainId, afterJobId: JobId): void {
       inherit.run({ jobId, chainId, afterJobId })
     },
 
     forgetUnneeded,
 
-    /** Jobs cancelled before that time can no longer be restored. Returns the number pruned; less than `limit`: all. */
+    /** Jobs cancelled before this time can no longer be restored. Returns the number pruned; if below `limit`, all. */
     prune({ cancelledSinceMs: sinceMs }: Retention['chains'], limit: number): number {
       const beforeId = Math.max(0, sinceMs).toString(16).padStart(TIME_DIGITS, '0')
       let left = limit

@@ -63,12 +63,12 @@ export function createChains({
 
     answerChains(answers: ChainAnswer[]): boolean[] {
       return answers.map(({ chainId, jobId, atMs, jobs, problem }) => {
-        // Ensures that an end is answered exactly once: a second answer finds it already answered.
+        // This ensures that an end is answered only once: a second answer finds no unanswered end.
         if (answer.run(atMs, chainId, jobId).changes === 0) return false
         if (jobs.length > 0) {
           for (const { id } of jobs) chainEnds.inherit(id, chainId, jobId)
           const ids = enqueue.enqueueJobs(jobs)
-          // A deduplicated job is an earlier job and keeps its own line.
+          // If a job was deduplicated, the existing job keeps its own line.
           jobs.forEach(({ id }, index) => ids[index] !== id && chainEnds.forgetUnneeded([id]))
           fired.run({ id: chainId, atMs })
         }

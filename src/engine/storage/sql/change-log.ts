@@ -4,12 +4,12 @@ import { insertMany } from './table.ts'
 
 export type ChangeLog = ReturnType<typeof createChangeLog>
 
-/** A write that touches more jobs is logged as one entry: no reader handles so many individually. */
+/** If a write touches more jobs, it is logged as one entry, because no reader handles so many individually. */
 const JOBS_LOGGED_ONE_BY_ONE_MAX = 200
 
 /**
- * The change log: positions ascend, and each is written in the transaction of the change itself. Jobs and lanes are
- * collected during a write; `flush` writes them, `discard` drops those of a failed write.
+ * The change log. Positions ascend, and each is written in the transaction of its change. Jobs and lanes are collected
+ * during a write; `flush` writes them, `discard` drops those of a failed write.
  */
 export function createChangeLog(database: Database) {
   const sql = database.fragments
@@ -40,7 +40,7 @@ export function createChangeLog(database: Database) {
     },
 
     job(id: string): void {
-      // One more than the maximum is enough to detect too many.
+      // One more than the maximum is enough to know that there are too many.
       if (jobs.size <= JOBS_LOGGED_ONE_BY_ONE_MAX) jobs.add(id)
     },
 
@@ -52,7 +52,7 @@ export function createChangeLog(database: Database) {
       insert.run('jobs', '')
     },
 
-    /** Announce the lanes once this has taken effect, by calling the returned function. */
+    /** Writes what was collected. Call the returned function once this has taken effect, to announce the lanes. */
     flush(): () => void {
       if (jobs.size > JOBS_LOGGED_ONE_BY_ONE_MAX) insert.run('jobs', '')
       else insertAll([...jobs].map((id) => ['job', id]))
@@ -63,7 +63,7 @@ export function createChangeLog(database: Database) {
       }
     },
 
-    /** Queries the position after this write for `cursorAsked`, without a round trip of its own. */
+    /** Requests the position after this write for `cursorAsked`, without a separate round trip. */
     askCursor(): void {
       askedCursor = newest.ahead()
     },
@@ -74,7 +74,7 @@ export function createChangeLog(database: Database) {
       lanes.clear()
     },
 
-    /** The lanes of all flushed writes since the last call. */
+    /** Returns the lanes of all writes that were flushed since the last call. */
     drainLanes(): string[] {
       const taken = [...lanesToAnnounce]
       lanesToAnnounce = new Set()
@@ -84,14 +84,15 @@ export function createChangeLog(database: Database) {
     listChanges(position: number, limit: number): { changes: ChangedThing[]; cursor: number; reset: boolean } {
       const end = changeCursor()
       const firstKept = oldest.get() ?? end + 1
-      // A position beyond the end comes from other data (a restored backup). Either way the reader has missed changes.
+      // A position beyond the end comes from other data (a restored backup). In both cases, the reader has missed
+      // changes.
       if (position > end || position < firstKept - 1) return { changes: [], cursor: end, reset: true }
       const newestOf = new Map<string, ChangedThing>()
       let reached = position
       for (const change of after.iterate(position)) {
         const key = `${change.noun} ${change.id}`
         if (!newestOf.has(key) && newestOf.size === limit) break
-        // Delete and reinsert, so that the map stays in the order of positions.
+        // Delete and reinsert the entry, so that the map stays in the order of positions.
         newestOf.delete(key)
         newestOf.set(key, change)
         reached = change.cursor
@@ -99,7 +100,7 @@ export function createChangeLog(database: Database) {
       return { changes: [...newestOf.values()], cursor: reached, reset: false }
     },
 
-    /** Prunes the oldest entries, so that the rest has no gap. */
+    /** Prunes only the oldest entries, so that the rest has no gap. */
     prune: (keep: number, limit: number): number => prune.run(changeCursor() - keep, limit).changes
   }
 }

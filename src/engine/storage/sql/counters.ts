@@ -31,15 +31,15 @@ export const countersMany = (sql: Fragments) =>
   }) satisfies Record<string, ManySql>
 
 /**
- * Adds a difference to each row of this key, and deletes rows that reach 0. Often the last job of a kind leaves (a
- * spider on a node has few jobs per state).
+ * Adds a difference to each row with this key, and deletes rows that reach 0. That is frequent: the last job of a kind
+ * often leaves it, because a spider on a node has few jobs per state.
  */
 function addOrDrop(table: string, key: Columns) {
   const names = Object.keys(key).join(', ')
   const conflict = `ON CONFLICT (${names}) DO UPDATE SET count = ${table}.count + excluded.count`
   const isKey = Object.keys(key).map((name) => `${name} = ?`)
   return {
-    // A join with the dropped rows would compare each with each.
+    // A join with the deleted rows would compare every row with every other.
     with: `dropped AS (DELETE FROM ${table} WHERE (${names}, count) IN (SELECT ${names}, -count FROM given)
       RETURNING ${names})`,
     sql: `INSERT INTO ${table} SELECT ${names}, count FROM given
@@ -65,8 +65,8 @@ export interface CountedRow {
 export type Counters = ReturnType<typeof createCounters>
 
 /**
- * Counts jobs by state, by kind and by lane; ended ones also by kind and stretch of time. Every writer of a job passes
- * its counted fields before and after; the differences are accumulated, and `flush` writes them in the transaction. The
+ * Counts jobs by state, kind and lane, and ended ones also by kind and stretch of time. Every writer of a job passes
+ * its counted fields before and after; the differences are added up, and `flush` writes them in the transaction. The
  * conformance suite recounts after every test, which detects a writer that forgets this.
  */
 export function createCounters(database: Database, changes: ChangeLog) {
@@ -113,7 +113,7 @@ export function createCounters(database: Database, changes: ChangeLog) {
   return {
     discard,
 
-    /** `notify: false`: the listeners of the queue already know. */
+    /** `notify: false`: the queue's listeners know about the change already. */
     moved(before: CountedRow | null, after: CountedRow | null, { notify = true } = {}): void {
       if (before !== null) add(before, -1, notify)
       if (after !== null) add(after, 1, notify)
@@ -143,10 +143,10 @@ export function createCounters(database: Database, changes: ChangeLog) {
 /** These values are both states and statuses. */
 export const LIVE_JOB_STATES: ReadonlySet<string> = new Set(['queued', 'starting', 'running'])
 
-/** Ended jobs are counted by stretches of time in their ids, a little longer than a day. */
+/** Ended jobs are counted by stretches of the time in their ids, each a little longer than a day. */
 export const STRETCH_MS = 2 ** 27
 
-/** The lowest id of the job's stretch. Only the first digits of the id matter. */
+/** The lowest id in the job's stretch. Only the first digits of the id matter. */
 export function stretchOf(id: string): string {
   return `${id.slice(0, 5)}${id.charAt(5) < '8' ? '0' : '8'}`
 }

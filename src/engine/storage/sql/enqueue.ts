@@ -12,11 +12,11 @@ import type { Order } from './order.ts'
 import { insertMany, PUT_DEDUPE_KEY } from './table.ts'
 import type { Outbox } from './outbox.ts'
 
-/** Each insert of new dedupe keys deletes at least two expired ones per new one, so that they never accumulate. */
+/** The minimum number of expired keys that an insert deletes; otherwise two per new key, so they never accumulate. */
 const KEYS_FORGOTTEN_AT_ONCE_MIN = 100
 
 export const ENQUEUE_SQL = {
-  /** For most jobs: columns without a value are literals, because each bound parameter takes time. */
+  /** For most jobs. Columns without a value are literals, because each bound parameter takes time. */
   insertPlain: `INSERT INTO jobs (id, jobid, project, version, spider, settings, args, rank, priority, lane, source, queued_at_ms, asked_text,
       schedule_id, nominal_ms, state, secret_names, after, placement_tags)
     VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 'queued', '[]', '[]', '[]')`,
@@ -49,7 +49,7 @@ const PLAIN_COLUMNS: Columns = {
   placement_tags: 'TEXT'
 }
 
-/** Some hundred kB of text: what all jobs of an order have in common is sent once. */
+/** About a hundred kB of text, because what the jobs of an order have in common is sent once. */
 const INSERTED_AT_ONCE_MAX = 2_000
 
 interface Dependencies extends Omit<JobWriting, 'timeline'> {
@@ -76,7 +76,7 @@ export function createEnqueue({ database, changes, counters, holds, order, outbo
       WHERE key ${database.fragments.oneOf('SELECT key FROM dedupe_keys WHERE expires_at_ms <= ? LIMIT ?')}`
   )
 
-  /** Not inserted yet. Insert these before the same write inserts or reads anything else. */
+  /** Rows that are not inserted yet. Insert them before the same write inserts or reads anything else. */
   let plain: Cell[][] = []
 
   function flush(): void {
@@ -98,7 +98,7 @@ export function createEnqueue({ database, changes, counters, holds, order, outbo
       plain.push([...values, entry.atMs, encode(entry.message), scheduleId, nominalMs, 'queued', '[]', '[]', '[]'])
       return
     }
-    // Both calls pass each value as its own argument: a list costs more than plain jobs save (measured).
+    // Both calls pass every value as an argument: a list costs more than plain jobs save (measured).
     if (isPlain(job, hold)) {
       const { source, scheduleId, nominalMs } = job
       insertPlainJob.run(
@@ -183,7 +183,7 @@ export function createEnqueue({ database, changes, counters, holds, order, outbo
           outbox.recordJob('job.queued', job.id, nowMs)
           recordDependencies(job.id, job.after)
           const verdict = holds.judge(job.id)
-          // Nothing can depend on a job that has just been inserted, so its end releases nothing.
+          // Nothing depends on a job that was just inserted, so ending it releases no others.
           if (verdict.kind === 'broken') holds.skip(job.id, verdict.by, nowMs)
           else if (verdict.kind === 'met') holds.holdFurther(job.id, nowMs)
         } else {
@@ -200,7 +200,7 @@ export function createEnqueue({ database, changes, counters, holds, order, outbo
       return ids
     },
 
-    /** Inserts a run that began before we knew of it, without a hold. */
+    /** Inserts a run that began before Scrapdeck knew of it, without a hold. */
     insertUnheld(job: NewJob): void {
       insert(job, order.ranksAtBack(1) + 1, null)
       flush()
@@ -208,7 +208,7 @@ export function createEnqueue({ database, changes, counters, holds, order, outbo
   }
 }
 
-/** Whether insertPlain has columns for all values. */
+/** Whether insertPlain has columns for all of the job's values. */
 function isPlain(
   {
     env,
@@ -247,6 +247,6 @@ function isEmpty(record: object): boolean {
   return true
 }
 
-/** Most jobs have none, and a million may be queued at once, so empty values are not serialized each time. */
+/** Most jobs have no values, and a million may be queued at once, so do not serialize empty maps every time. */
 const textOfMap = (map: Record<string, string>): string => (isEmpty(map) ? '{}' : JSON.stringify(map))
 const textOfList = (list: readonly unknown[]): string => (list.length === 0 ? '[]' : JSON.stringify(list))

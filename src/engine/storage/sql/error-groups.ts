@@ -18,7 +18,7 @@ const OCCURRENCE = `job_id AS "jobId", attempt_number AS "attemptNumber", spider
 
 const seenIn = (kind: string, name: string) => `(CAST(:${name} AS TEXT) IS NULL OR EXISTS (
       SELECT 1 FROM error_spread WHERE group_id = error_groups.id AND kind = '${kind}' AND value = :${name}))`
-/** In the order of an index, skipping rows that do not match the filter. */
+/** Follows the order of an index, and skips rows that do not match the filter. */
 const pageOf = ({ like }: Fragments, project: string) => `SELECT ${COLUMNS} FROM error_groups
     WHERE ${project} (last_seen_ms, id) < (:beforeMs, :beforeId)
       AND (CAST(:state AS TEXT) IS NULL OR state = :state) AND (CAST(:firstVersion AS TEXT) IS NULL OR first_version = :firstVersion)
@@ -26,7 +26,7 @@ const pageOf = ({ like }: Fragments, project: string) => `SELECT ${COLUMNS} FROM
       AND ${seenIn('spider', 'spider')} AND ${seenIn('version', 'version')} AND ${seenIn('node', 'nodeId')}
     ORDER BY last_seen_ms DESC, id DESC LIMIT :limit`
 
-/** A resolved group is logged again. */
+/** The error of a resolved group was logged again. */
 const IS_BACK = `error_groups.state = 'resolved' AND excluded.last_seen_ms > error_groups.state_at_ms`
 
 export const errorGroupsSql = (sql: Fragments) => ({
@@ -52,7 +52,7 @@ export const errorGroupsSql = (sql: Fragments) => ({
   remove: 'DELETE FROM error_groups WHERE id = ?',
   countedBefore: 'SELECT count FROM error_occurrences WHERE group_id = ? AND job_id = ? AND attempt_number = ?',
   jobCountedBefore: 'SELECT 1 FROM error_occurrences WHERE group_id = ? AND job_id = ? LIMIT 1',
-  // A log that is read again from its start, as after a restart, says less than before: nothing is taken back.
+  // When a log is read again from its start, as after a restart, the figures are at first lower: do not take any back.
   occurrence: `INSERT INTO error_occurrences (group_id, job_id, attempt_number, spider, version, node_id, count,
       first_seen_ms, last_seen_ms, line, "offset", message)
     VALUES (:groupId, :jobId, :attemptNumber, :spider, :version, :nodeId, :count, :firstSeenMs, :lastSeenMs, :line,
@@ -60,7 +60,7 @@ export const errorGroupsSql = (sql: Fragments) => ({
     ON CONFLICT (group_id, job_id, attempt_number) DO UPDATE SET
       count = ${sql.greatest}(error_occurrences.count, excluded.count),
       last_seen_ms = ${sql.greatest}(error_occurrences.last_seen_ms, excluded.last_seen_ms)`,
-  // A resolved group that is seen again is open again. An ignored one stays ignored.
+  // A resolved group reopens when its error is seen again. An ignored one stays ignored.
   group: `INSERT INTO error_groups (project, fingerprint, title, culprit, exception_type, because, state,
       first_seen_ms, last_seen_ms, first_version, count, job_count)
     VALUES (:project, :fingerprint, :title, :culprit, :exceptionType, :because, 'open', :firstSeenMs,
@@ -85,7 +85,7 @@ export const errorGroupsSql = (sql: Fragments) => ({
   forgetHours: 'DELETE FROM error_hours WHERE group_id = ? AND hour < ?'
 })
 
-/** A project with more has logs that say something new in each line. The group not seen for longest makes room. */
+/** A project with more has logs that say something new in each line. The group not seen for longest is dropped. */
 export const MOST_GROUPS_OF_PROJECT = 1_000
 const HOUR_MS = 3_600_000
 const HOURS_KEPT = 24 * 60
@@ -102,7 +102,7 @@ interface RunRow {
   nodeId: string
 }
 
-/** Logged errors, grouped across all runs of a project. */
+/** Logged errors, grouped over all runs of a project. */
 export function createErrorGroups({ database }: { database: Database }) {
   const sql = errorGroupsSql(database.fragments)
   const page = database.prepare<Record<string, unknown>, GroupRow>(sql.page)
@@ -134,7 +134,7 @@ export function createErrorGroups({ database }: { database: Database }) {
     if (oldest !== undefined) remove.run(oldest)
   }
 
-  /** Counted once per run, however often it is recorded. */
+  /** Counts a run only once, however often it is recorded. */
   function record(jobId: JobId, attemptNumber: AttemptNumber, of: RunRow, error: RunErrorRow): void {
     const { project, spider, version, nodeId } = of
     const { fingerprint, title, culprit, exceptionType, because, count, firstSeenMs, lastSeenMs } = error

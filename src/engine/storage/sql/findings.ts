@@ -10,13 +10,13 @@ export const findingsSql = (sql: Fragments) => ({
       AS "filledFields"
     FROM jobs WHERE project = ? AND spider = ? AND state = 'ended' AND outcome = 'succeeded' AND id <= ?
     ORDER BY id DESC LIMIT ?`,
-  // The log of the run may have said nothing.
+  // The newest attempt may have no figures.
   lastFigures: `SELECT number, figures FROM attempts LEFT JOIN run_figures
       ON run_figures.job_id = attempts.job_id AND attempt_number = number
     WHERE attempts.job_id = ? ORDER BY number DESC LIMIT 1`,
   all: `SELECT project, spider, job_id AS "jobId", ended_at_ms AS "endedAtMs", findings, dismissed FROM spider_findings
     ORDER BY project, spider`,
-  // The job may have been deleted meanwhile.
+  // The job may have been deleted meanwhile, so select it.
   put: `INSERT INTO spider_findings (project, spider, job_id, ended_at_ms, findings, dismissed)
     SELECT :project, :spider, :jobId, CAST(:endedAtMs AS BIGINT), :findings, CAST(:dismissed AS BIGINT)
       WHERE EXISTS (SELECT 1 FROM jobs WHERE id = :jobId)
@@ -28,7 +28,7 @@ export const findingsSql = (sql: Fragments) => ({
   dismiss: 'UPDATE spider_findings SET dismissed = 1 WHERE project = ? AND spider = ? AND job_id = ?'
 })
 
-/** Job ids are hexadecimal. */
+/** Greater than every job id, because ids are hexadecimal. */
 const AFTER_EVERY_ID = 'g'
 
 interface PastRunRow extends Omit<PastRun, 'filledFields'> {
@@ -40,7 +40,7 @@ interface FindingsRow extends Omit<StoredFindings, 'findings' | 'isDismissed'> {
   dismissed: number
 }
 
-/** Past runs of spiders, and findings about the newest. Writes run inside the caller's transaction. */
+/** Past runs of spiders, and findings about the newest run. Writes run inside the caller's transaction. */
 export function createFindings(database: Database) {
   const statements = findingsSql(database.fragments)
   const successfulRuns = database.prepare<[string, string, string, number], PastRunRow>(statements.successfulRuns)

@@ -49,7 +49,7 @@ export function createFleet({ database, changes }: { database: Database; changes
     order: 'project, version, node_id',
     fields: 'project version nodeId state error changedAtMs sha256'
   })
-  // Deletes first, and thereby the old deployments: a new egg under an old name is on no node yet.
+  // Deletes the version first, and with it its deployments: no node has the new egg yet, even under the same name.
   const deleteVersion = database.prepare<[string, string]>('DELETE FROM versions WHERE project = ? AND version = ?')
   const deleteDeployment = database.prepare<[string, string, string]>(
     'DELETE FROM deployments WHERE project = ? AND version = ? AND node_id = ?'
@@ -136,7 +136,7 @@ export function createFleet({ database, changes }: { database: Database; changes
       return kept ?? value
     }
   }
-  /** False: there was nothing to delete. */
+  /** Returns false if there was nothing to delete. */
   function changeVersion(change: VersionChange): boolean {
     switch (change.kind) {
       case 'put': {

@@ -1,45 +1,45 @@
 /**
- * The SQL that SQLite and PostgreSQL write differently. Parts build their statements from these pieces once, when they
- * are created. All other SQL is understood by both.
+ * SQL that differs between SQLite and PostgreSQL. Parts build their statements from these fragments once, when they are
+ * created. Both databases understand all other SQL.
  */
 export interface Fragments {
   /**
-   * Joins a table with one lookup per earlier row. PostgreSQL finds that order; SQLite needs the keyword
+   * Joins a table by one lookup per earlier row. PostgreSQL finds this order itself; SQLite needs the keyword
    * (https://sqlite.org/optoverview.html).
    */
   readonly thenJoin: string
-  /** A table of the texts in a JSON list: `value`, and `key`, their position. */
+  /** A table of the texts in a JSON list, with the columns `value` and `key` (the index). */
   texts(list: string, name: string): string
   /**
-   * The same for a list of objects; `value ->> 'member'` reads a member. `member`: the list is in this member of an
-   * object.
+   * The same for a list of objects: `value ->> 'member'` reads a member. `member`: the member of an object that has the
+   * list.
    */
   objects(list: string, name: string, member?: string): string
-  /** Sorts by the list that a join starts with. SQLite needs no sorting: the list is its outer loop. */
+  /** Sorts by the list that a join starts with. SQLite needs no sorting, because the list is its outer loop. */
   inOrderOf(name: string): string
-  /** A text column with JSON, before `->>`. */
+  /** Converts a text column with JSON, so that `->>` can follow. */
   json(text: string): string
-  /** Compares with the rows of a SELECT with a LIMIT. PostgreSQL uses the index only for an array. */
+  /** Compares with the rows of a SELECT with a LIMIT. PostgreSQL uses the index only if they are an array. */
   oneOf(select: string): string
-  /** LIKE that ignores the case of ASCII letters. */
+  /** LIKE, ignoring the case of ASCII letters. */
   readonly like: string
-  /** `*` in the pattern matches anything; `[*]`, `[?]` and `[[]` are the characters themselves. */
+  /** `*` in the pattern matches anything; `[*]`, `[?]` and `[[]` match these characters literally. */
   glob(text: string, pattern: string): string
-  /** A text without its case, as in the indexes. */
+  /** The text without case, in the same form as in the indexes. */
   folded(text: string): string
-  /** Outcomes that are equal, or both null. */
+  /** Compares outcomes, which may both be null. */
   sameOutcome(outcome: string, other: string): string
   readonly greatest: string
   readonly least: string
-  /** Equal lanes. A lane is too long for PostgreSQL's indexes, which have its hash (0001-baseline.ts). */
+  /** Compares lanes. PostgreSQL's indexes have the hash of a lane, which itself is too long (0001-baseline.ts). */
   sameLane(lane: string, other: string): string
   /** The unique key of `queue_lanes`. */
   laneKey(lane: string): string
-  /** Ascends with the ids of jobs, in the order of the index on their jobids. */
+  /** Ascends with job ids, in the order of the index on jobids. */
   readonly insertOrder: string
-  /** The last position that was ever assigned, even if its row has been deleted. */
+  /** The last position ever assigned, even if its row was deleted. */
   readonly lastChange: string
-  /** Names the index, where SQLite considers another one as good. */
+  /** Names the index to use, where SQLite considers another one equally good. */
   byIndex(name: string): string
 }
 
@@ -63,7 +63,7 @@ export const SQLITE: Fragments = {
   byIndex: (name) => `INDEXED BY ${name}`
 }
 
-/** Functions `scrapdeck_…` are in postgres/migrations/0001-baseline.ts. */
+/** The functions `scrapdeck_…` are in postgres/migrations/0001-baseline.ts. */
 export const POSTGRES: Fragments = {
   thenJoin: 'JOIN',
   texts: (list, name) => `json_array_elements_text(CAST(${list} AS json)) WITH ORDINALITY AS ${name}(value, key)`,
@@ -76,7 +76,7 @@ export const POSTGRES: Fragments = {
   like: 'ILIKE',
   glob: (text, pattern) => `scrapdeck_glob(${pattern}, ${text})`,
   folded: (text) => `lower(${text})`,
-  // IS NOT DISTINCT FROM would use no index.
+  // PostgreSQL uses no index for IS NOT DISTINCT FROM.
   sameOutcome: (outcome, other) => `coalesce(${outcome}, '') = coalesce(${other}, '')`,
   greatest: 'greatest',
   least: 'least',
@@ -87,6 +87,6 @@ export const POSTGRES: Fragments = {
   byIndex: () => ''
 }
 
-/** Compares with the texts of a JSON list: `id ${among(sql, '?')}`. */
+/** Compares with the texts in a JSON list: `id ${among(sql, '?')}`. */
 export const among = (sql: Fragments, list: string): string =>
   `IN (SELECT listed.value FROM ${sql.texts(list, 'listed')})`

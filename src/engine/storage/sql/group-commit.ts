@@ -12,31 +12,31 @@ interface Operation {
 }
 
 /**
- * One fsync for all writes of one turn of the event loop. Each write has a savepoint: if it fails, it alone is rolled
- * back and rejected. A single write has none, which would keep its pages twice; it is rolled back with its transaction.
- * Adjacent *joined* writes are one write as long as none fails; if one does, each is repeated alone. No write resolves
- * before COMMIT; if COMMIT fails, all are rejected. `onCommit` runs after each COMMIT, before the writes resolve, and
- * must not throw.
+ * Commits all writes of one turn of the event loop with one fsync. Each write has a savepoint, so that a failing one is
+ * rolled back and rejected alone. A single write needs none, which would store its pages twice: it is rolled back with
+ * its transaction. Adjacent *joined* writes count as one write unless one fails; then each is repeated alone. No write
+ * resolves before COMMIT, and if COMMIT fails, all are rejected. `onCommit` runs after each COMMIT, before the writes
+ * resolve, and must not throw.
  */
 export function createGroupCommit(options: {
   database: Database
   clock: Clock
   /**
-   * Called in the transaction after each write or group of joined writes: writes what they have collected. The returned
-   * function is called once that has taken effect.
+   * Called in the transaction after each write or group of joined writes, to write what they have collected. The
+   * returned function is called once that has taken effect.
    */
   record: () => () => void
-  /** Called once for joined writes, after all of them have announced their reads: sends the queries. */
+  /** Called once for joined writes, after all of them announced what they will read, to send the queries. */
   ask?: () => void
-  /** Called instead of `record` if they failed. */
+  /** Called instead of `record` if the writes failed. */
   discard: () => void
-  /** Waits until the statements of a write have taken effect; throws if one of them failed. */
+  /** Waits until the statements of a write have taken effect. Throws if one of them failed. */
   settle?: () => void
-  /** Called before each COMMIT: writes what all writes have in common, and sends the queries for `onCommit`. */
+  /** Called before each COMMIT, to write what all writes have in common and to send the queries for `onCommit`. */
   beforeCommit?: () => void
-  /** Called when one or all writes of a transaction were rolled back. */
+  /** Called when one write or all writes of a transaction were rolled back. */
   onRollback?: () => void
-  /** Runs `flush` once this turn of the event loop has requested all its writes. */
+  /** Runs `flush` once all writes of this turn of the event loop have been requested. */
   scheduleFlush: (flush: () => void) => void
   onCommit: (commit: { writes: number; tookMs: number }) => void
 }) {
@@ -51,9 +51,9 @@ export function createGroupCommit(options: {
   let idle: { promise: Promise<void>; resolve: () => void } | null = null
 
   /**
-   * Runs `work` in the next transaction, and resolves with its value once that is on disk. `isJoined`: it may run
-   * twice, and before what earlier joined writes collected is recorded. `ahead`: sends the queries for what it will
-   * read, together with those of the others.
+   * Runs `work` in the next transaction, and resolves with its value once the transaction is on disk. `isJoined`: it
+   * may run twice, and before the collected rows of earlier joined writes are recorded. `ahead`: sends the queries for
+   * what it will read, together with those of other writes.
    */
   function write<T>(
     work: () => T,
@@ -93,7 +93,7 @@ export function createGroupCommit(options: {
     try {
       return run(operations, commitAll)
     } catch (error) {
-      // A single write is rolled back with its transaction, and so is everything if SQLite gave up.
+      // A single write is rolled back with its transaction. If SQLite gave up, everything is rolled back already.
       if (operations.length === 1 || !database.inTransaction) throw error
       rollback.run()
       onRollback?.()
@@ -119,7 +119,7 @@ export function createGroupCommit(options: {
       release.run()
       return answers
     } catch (error) {
-      // On a full or failing disk, SQLite rolls back the whole transaction itself: then no write took effect.
+      // On a full or failing disk, SQLite itself rolls back the whole transaction, so no write took effect.
       if (!database.inTransaction) throw error
       rollbackOne.run()
       release.run()
@@ -129,7 +129,7 @@ export function createGroupCommit(options: {
     }
   }
 
-  /** `end`: throws if one of their statements failed. A COMMIT also does, without its own round trip. */
+  /** `end`: throws if one of the statements failed. COMMIT does so as well, without a separate round trip. */
   function run(group: Operation[], end: (() => void) | undefined): (() => void)[] {
     try {
       for (const { ahead } of group) ahead?.()
@@ -152,7 +152,7 @@ export function createGroupCommit(options: {
   return { write, drain }
 }
 
-/** Groups adjacent joined writes; all others are alone. */
+/** Groups adjacent joined writes. All other writes form their own group. */
 function joined(operations: Operation[]): Operation[][] {
   const groups: Operation[][] = []
   for (const operation of operations) {

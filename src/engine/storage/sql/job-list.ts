@@ -17,27 +17,27 @@ import { JOB, type JobRow, largeBytesOfRow } from './rows.ts'
 
 type JobFilter = AskedFilter & OnlyProjects & AwayNodes
 
-/** How many of the newest jobs to search per job of the page before merging the kinds. */
+/** How many of the newest jobs to search per requested job, before merging the walks of all kinds. */
 const SCANNED_PER_WANTED = 4
-/** Repeating an index walk costs more than fetching ids that the page does not need. */
+/** Walking an index again costs more than fetching ids that the page does not need. */
 const FETCHED_PER_WANTED = 3
 /** The literals of the index jobs_ended_badly: SQLite uses a partial index only for the same literals. */
 const ENDED_BADLY: ReadonlySet<JobStatus> = new Set(['failed', 'cancelled', 'lost'])
 const LIVE_STATUSES = JOB_STATUSES.filter((status) => LIVE_JOB_STATES.has(status))
 const ENDED_STATUSES = JOB_STATUSES.filter((status) => !LIVE_JOB_STATES.has(status))
-/** Facets are for selection, and users do not select from more values than this. */
+/** Users select from facets, and they do not select from more values than this. */
 const FACET_LIMIT = 500
-/** Upper bound of the time between a job's id and its entry into the queue. */
+/** The longest time between the creation of a job's id and the moment when the job is queued. */
 const ID_TIME_MARGIN_MS = 60_000
-/** Greater than every job id (they are hexadecimal): the page before it is the newest. */
+/** Greater than every job id, because ids are hexadecimal: the page before it is the newest. */
 const AFTER_EVERY_ID = 'g'
-/** Minimum length of an id prefix to search for: shorter ones would match all jobs of minutes or more. */
+/** The shortest id prefix to search for: shorter ones match all jobs of several minutes or more. */
 const ID_PREFIX_MIN = 10
-/** The most jobs to examine whose id begins with the text, and as many whose client jobid does. */
+/** How many jobs to examine whose id begins with the text, and how many whose client jobid does. */
 const NAMED_MAX = 10_000
-/** No index covers the ends of ids: the search covers this many of the newest jobs, in some 30 ms. */
+/** No index covers the ends of ids, so the search scans this many of the newest jobs, which takes about 30 ms. */
 const ENDS_SEARCHED = 250_000
-/** The statuses that are shown as `unknown` while their node does not respond. */
+/** The statuses that are displayed as `unknown` while the node does not respond. */
 const ON_NODE_STATUSES: readonly string[] = ['starting', 'running']
 
 interface Kind {
@@ -52,11 +52,11 @@ interface CountedKind extends Kind {
 }
 
 /**
- * The owner of a job. Live and ended jobs have an index each per owner, so that the end of a job writes to one of them.
+ * Who owns a job. Live and ended jobs have separate indexes per owner, so that the end of a job writes to one of them.
  */
 type OwnerColumn = 'schedule_id' | 'user_id'
 
-/** A schedule can have jobs of several users. */
+/** A schedule's jobs can belong to several users. */
 const OF_OWNER: Record<OwnerColumn, string> = {
   schedule_id: `schedule_id = :owner AND coalesce(user_id, '') = coalesce(:userId, user_id, '')`,
   user_id: 'user_id = :owner'
@@ -72,7 +72,7 @@ function kindsOfOwnerIn(half: string, column: OwnerColumn): string {
     WHERE ${half} AND ${OF_OWNER[column]} AND id >= :from AND queued_at_ms >= :sinceMs GROUP BY 1, 2, 3, 4`
 }
 
-/** Not by status, which changes: live jobs of any status (null) need one walk instead of three. */
+/** Not indexed by status, which changes: this way, live jobs of any status (null) need one walk instead of three. */
 const LIVE = `state <> 'ended' AND status = coalesce(:status, status)`
 const ENDED = `state = 'ended' AND status = :status`
 
@@ -83,14 +83,11 @@ export const jobListSql = (sql: Fragments) => ({
   newest: `SELECT ${JOB} FROM jobs WHERE id < ? AND id >= ? ORDER BY id DESC LIMIT ?`,
   byIds: `SELECT ${JOB} FROM ${sql.texts('?', 'wanted')} ${sql.thenJoin} jobs ON jobs.id = wanted.value
     ${sql.inOrderOf('wanted')}`,
-  /** `condition`: a single filter. */
+  /** `condition`: the only filter. */
   newestThat: (condition: string) => `SELECT id FROM
     (SELECT id, jobid, project, spider, status, node_id, queued_at_ms FROM jobs
       WHERE id < ? AND id >= ? ORDER BY id DESC LIMIT ?) AS newest WHERE ${condition} LIMIT ?`,
-  /**
-   * Orders of POST /crawl that are waiting for their time. CASE keeps any index but that of the times from serving the
-   * condition.
-   */
+  /** Orders of POST /crawl that are waiting for their time. CASE allows only the index on times to be used. */
   later: (condition: string) => `SELECT ${JOB} FROM jobs WHERE state = 'queued' AND hold IN ('not_before', 'retry')
     AND hold = 'not_before' AND source = 'crawl' AND (not_before_ms, id) > (?, ?)
     AND CASE WHEN ${condition} THEN 1 ELSE 0 END = 1
@@ -101,7 +98,7 @@ export const jobListSql = (sql: Fragments) => ({
     AND id < ? AND id >= ? ORDER BY id DESC LIMIT ?`,
   countOfKind: `SELECT count(*) FROM jobs
     WHERE project = ? AND spider = ? AND state = ? AND ${sql.sameOutcome('outcome', '?')} AND id >= ? AND id < ?`,
-  /** One statement for all kinds on nodes: thousands of calls would cost more than the counting itself. */
+  /** One statement for all kinds on nodes, because thousands of calls would take longer than the counting. */
   countKindsOnNodes: `SELECT project, spider, status, node_id AS "nodeId", (SELECT count(*) FROM jobs
       WHERE jobs.node_id = kinds.node_id AND jobs.project = kinds.project AND jobs.spider = kinds.spider
         AND jobs.state = CASE WHEN kinds.status IN (${literalsOf(LIVE_STATUSES)}) THEN kinds.status ELSE 'ended' END
@@ -112,7 +109,7 @@ export const jobListSql = (sql: Fragments) => ({
     WHERE from_id < ? GROUP BY 1, 2, 3, 4`,
   endedFrom: `SELECT project, spider, status, node_id AS "nodeId", sum(count) AS count FROM ended_counts
     WHERE from_id >= ? GROUP BY 1, 2, 3, 4`,
-  /** These few jobs have their own index, because operators look for them. */
+  /** There are few of these jobs, and operators look for them, so they have their own index. */
   endedBadly: `SELECT id FROM jobs WHERE outcome = ? AND outcome IN (${literalsOf(ENDED_BADLY)})
     AND id < ? AND id >= ? ORDER BY id DESC LIMIT ?`,
   liveOfSchedule: ofOwnerIn(LIVE, 'schedule_id'),
@@ -154,9 +151,9 @@ interface NamedRow extends Kind {
 }
 
 /**
- * Pages of jobs and their facets. The counters show which kinds of jobs match a filter (one row per kind, however many
- * jobs); a page is merged from one index walk per kind, newest first. So the cost of a page depends on the number of
- * kinds, never on the number of jobs.
+ * Pages of jobs and their facets. The counters show which kinds of jobs match a filter, with one row per kind, however
+ * many jobs there are. A page merges one index walk per kind, newest first. So the cost of a page depends on the number
+ * of kinds, never on the number of jobs.
  */
 export function createJobList(database: Database) {
   const { fragments } = database
@@ -191,7 +188,7 @@ export function createJobList(database: Database) {
 
   const kept = new Map<string, Statement<unknown[], unknown>>()
 
-  /** One statement per form of a filter: there are a few hundred forms, whatever their values. */
+  /** Keeps one statement per form of a filter. There are a few hundred forms, whatever the values. */
   function prepared<Row>(sql: string): Statement<unknown[], Row> {
     const statement = kept.get(sql) ?? database.prepare(sql)
     kept.set(sql, statement)
@@ -247,7 +244,7 @@ export function createJobList(database: Database) {
   }
 
   /**
-   * The newest matching jobs, found by scanning; null: too few are among the first ones. Most filters match many of the
+   * Finds the newest matching jobs by scanning; null: too few of the first jobs match. Most filters match many of the
    * newest jobs.
    */
   function scanNewest(filter: JobFilter, below: string, from: string, limit: number): string[] | null {
@@ -280,7 +277,7 @@ export function createJobList(database: Database) {
     const kinds = kindsOf(filter, isOfNode ? KIND_ON_NODE : KIND)
     const walks = kinds.map((kind): Walk => {
       const key = [kind.project, kind.spider, ...columnsOf(kind.status)]
-      // No index has only the jobs without a node: their walk also returns jobs with one, and the merge drops repeats.
+      // No index has only jobs without a node. This walk also returns those with one, and the merge drops duplicates.
       return (before, count) =>
         isOfNode && kind.nodeId !== ''
           ? ofKindOnNode.all(kind.nodeId, ...key, before, from, count)
@@ -302,7 +299,7 @@ export function createJobList(database: Database) {
     return [...(isAnyLive ? [null] : live!).map(walk('live')), ...ended!.map(walk('ended'))]
   }
 
-  /** For one schedule or user: one walk per status, restricted by the rest of the filter. */
+  /** For one schedule or user: walks each status, and checks the rest of the filter. */
   function pageIdsOfOwner(owner: Owner, filter: JobFilter, below: string, from: string, limit: number) {
     const { status = [], text } = filter
     const isLeft = fits(filter, conditionsOfName(text))
@@ -311,7 +308,7 @@ export function createJobList(database: Database) {
     const walks = walksOfOwner(owner, statuses, from).map(
       (rowsBefore): Walk =>
         (before, count) => {
-          // Skips rows that do not match, so that a page of them does not look like the end of the walk.
+          // Skips rows that do not match, because a page with too few would look like the end of the walk.
           const ids: string[] = []
           for (const row of rowsBefore(before)) {
             if (isLeft(row)) ids.push(row.id)
@@ -335,11 +332,11 @@ export function createJobList(database: Database) {
         const kinds = ofOwner[column].kinds.flatMap((half) => half.all({ ...values, from, sinceMs: sinceMs ?? 0 }))
         return kinds.filter((kind) => isLeft(kind as unknown as NamedRow))
       }
-      // The text may match single jobs, so each job is checked.
+      // The text may match only some jobs of a kind, so check each job.
       const rows = walksOfOwner(owner, JOB_STATUSES, from).flatMap((walk) => [...walk(AFTER_EVERY_ID)])
       return rows.filter(fits(filter, conditionsOfName(text))).map((row) => ({ ...row, count: 1 }))
     }
-    // Counts the jobs that match by id in addition to the kinds that match by text, but none twice.
+    // Adds the jobs that match by id to the kinds that match by text, without counting any twice.
     const kinds = kindsOf(filter, KIND_ON_NODE)
     const isKind = conditionsOfText(text)
     const named = text === undefined || text === '' ? [] : namedBy(text, filter).filter((row) => !isKind(row))
@@ -347,7 +344,7 @@ export function createJobList(database: Database) {
     return sinceMs === undefined ? [...kinds, ...extra] : [...kindsSince(kinds, filter, sinceMs), ...extra]
   }
 
-  /** The number of jobs of these kinds and statuses with ids in the range, counted in the indexes. */
+  /** Counts jobs of these kinds and statuses whose ids are in the range, using only indexes. */
   function countInRange(kinds: CountedKind[], filter: JobFilter, status: JobStatus[], range: [string, string]) {
     const { sql, values } = conditionsOf(fragments, { ...filter, status }, 'kind')
     const counted = prepared<CountedKind>(`${statements.countKindsOnNodes} AND ${sql}`).all(...range, ...values)
@@ -362,8 +359,8 @@ export function createJobList(database: Database) {
   }
 
   /**
-   * Counts on the side of that time that has fewer jobs. Ended jobs: by whole stretches of time, and in the indexes
-   * between that time and the nearest edge of a stretch. Live jobs: in the indexes.
+   * Counts on the side of the time that has fewer jobs. Ended jobs are counted by whole stretches of time, and with the
+   * indexes between the time and the nearest edge of a stretch. Live jobs are counted with the indexes.
    */
   function kindsSince(kinds: CountedKind[], filter: JobFilter, sinceMs: number): CountedKind[] {
     const low = idAt(sinceMs - ID_TIME_MARGIN_MS)
@@ -374,7 +371,7 @@ export function createJobList(database: Database) {
       for (const kind of more) counts.set(keyOf(kind), (counts.get(keyOf(kind)) ?? 0) + sign * kind.count)
     }
     add((isOlderLess ? endedBefore : endedFrom).all(edge), 1)
-    // The jobs that the stretches omit, or contain in excess.
+    // The jobs that the stretches omit or include too many of.
     const between: [string, string] = low < edge ? [low, edge] : [edge, low]
     add(countInRange(kinds, filter, ENDED_STATUSES, between), low < edge === isOlderLess ? -1 : 1)
     add(countInRange(kinds, filter, LIVE_STATUSES, isOlderLess ? ['', low] : [low, AFTER_EVERY_ID]), 1)
@@ -382,7 +379,7 @@ export function createJobList(database: Database) {
       const count = counts.get(keyOf(kind)) ?? 0
       return { ...kind, count: isOlderLess ? kind.count - count : count }
     })
-    // Subtracts jobs that were queued before the time but whose ids are within the margin.
+    // Subtracts jobs that were queued before the time, although their ids were created within the margin.
     const isKind = fits({ ...filter, sinceMs: undefined }, conditionsOfText(filter.text))
     const early = justBefore.all(low, idAt(Math.ceil(sinceMs)), sinceMs)
     for (const kind of early) if (isKind(kind as NamedRow)) counted.push({ ...kind, count: -1 })
@@ -391,10 +388,7 @@ export function createJobList(database: Database) {
 
   const rowsOf = (ids: string[], maxBytes: number | undefined) => withinBytes(many, [JSON.stringify(ids)], maxBytes)
 
-  /**
-   * Outside of a transaction each statement takes and releases the locks of a read, which costs as much as the read
-   * itself.
-   */
+  /** Without a transaction, each statement takes and releases read locks, which costs as much as the read itself. */
   function inOneRead<Args extends unknown[], Result>(work: (...args: Args) => Result): (...args: Args) => Result {
     return database.transaction(work)
   }
@@ -448,7 +442,7 @@ export function createJobList(database: Database) {
   }
 }
 
-/** Ends after the row at which large settings, arguments and variables reach `maxBytes`. */
+/** Stops after the row at which large settings, arguments and variables reach `maxBytes`. */
 function withinBytes<Values extends unknown[]>(
   statement: Statement<Values, JobRow>,
   values: Values,
@@ -471,9 +465,9 @@ const GROUPS: Record<string, string> = { [KIND]: '1, 2, 3', [KIND_ON_NODE]: '1, 
 
 type Walk = (before: string, count: number) => string[]
 
-/** Merges all walks, newest first; refills a walk by a few ids whenever its own are used up. */
+/** Merges all walks, newest first. A walk fetches a few more ids whenever its own are used up. */
 function mergeNewestFirst(walks: Walk[], below: string, limit: number, isWanted: (id: string) => boolean): string[] {
-  // So large that few walks are read twice. Walks whose newest job is older than `limit` others are read only once.
+  // Large enough that few walks fetch twice. Walks whose newest job is older than `limit` others fetch only once.
   const step = Math.max(1, Math.ceil((FETCHED_PER_WANTED * limit) / Math.max(1, walks.length)))
   const heads = walks
     .map((walk) => ({ walk, ids: walk(below, step), at: 0, step: step * 4 }))
@@ -510,7 +504,7 @@ function countBy(name: 'status' | 'project' | 'nodeId', kinds: CountedKind[]) {
     .slice(0, FACET_LIMIT)
 }
 
-/** The filter as SQL, for a row of job_counts or for a job. A job also has a time, an id and a jobid. */
+/** Converts the filter to SQL for rows of job_counts or for jobs, which also have a time, an id and a jobid. */
 function conditionsOf(fragments: Fragments, filter: JobFilter, of: 'kind' | 'job'): { sql: string; values: unknown[] } {
   const { like, glob } = fragments
   const listed = among(fragments, '?')
@@ -546,7 +540,7 @@ function conditionsOf(fragments: Fragments, filter: JobFilter, of: 'kind' | 'job
     const part = `%${text.replace(/[\\%_]/g, '\\$&')}%`
     const found = `project ${like} ? ESCAPE '\\' OR spider ${like} ? ESCAPE '\\'`
     const jobid = [text, endOfPrefix(text)]
-    // A text that cannot be the start of an id matches no id.
+    // If the text cannot be the start of an id, match no id.
     const id = [idPrefixOf(text) ?? AFTER_EVERY_ID, endOfPrefix(idPrefixOf(text) ?? AFTER_EVERY_ID)]
     if (of === 'kind') add(`(${found})`, part, part)
     else
@@ -558,10 +552,10 @@ function conditionsOf(fragments: Fragments, filter: JobFilter, of: 'kind' | 'job
   return { sql: parts.join(' AND ') || 'true', values }
 }
 
-/** Returns a test for whether the text matches a kind. */
+/** Returns a function that checks whether the text matches a kind. */
 function conditionsOfText(text: string | undefined): (kind: Kind) => boolean {
   if (text === undefined || text === '') return () => true
-  // As SQL's LIKE: case-insensitive for ASCII letters.
+  // Like SQL's LIKE: ignores the case of ASCII letters.
   const wanted = foldCase(text)
   return ({ project, spider }) => foldCase(project).includes(wanted) || foldCase(spider).includes(wanted)
 }
@@ -577,13 +571,13 @@ function conditionsOfName(text: string | undefined): (row: NamedRow) => boolean 
   return (row) => isKind(row) || isNamed(row)
 }
 
-/** The text as an id prefix; null: it cannot be one, or is too short. */
+/** Returns the text as an id prefix; null: it cannot be one, or is too short. */
 function idPrefixOf(text: string): string | null {
   const digits = text.toLowerCase()
   return digits.length >= ID_PREFIX_MIN && /^[0-9a-f]+$/.test(digits) ? digits : null
 }
 
-/** The text as the end of an id (the short form or longer); null: it cannot be one. */
+/** Returns the text as the end of an id (the short form or longer); null: it cannot be one. */
 function idEndOf(text: string): string | null {
   const digits = text.toLowerCase()
   return digits.length >= SHORT_ID_LENGTH && /^[0-9a-f]+$/.test(digits) ? digits : null
@@ -609,7 +603,7 @@ function fits(filter: JobFilter, more: (row: NamedRow) => boolean = () => true):
 
 const isUnknownAsked = ({ status }: JobFilter): boolean => status?.includes(UNKNOWN_STATUS) === true
 
-/** Returns a test for whether a live job is shown as `unknown`. */
+/** Returns a function that checks whether a live job is displayed as `unknown`. */
 function isUnknownOn({ awayNodes }: JobFilter): (kind: Kind) => boolean {
   const away = new Set(awayNodes)
   return ({ status, nodeId }) => away.has(nodeId) && ON_NODE_STATUSES.includes(status)
@@ -626,8 +620,8 @@ function literalsOf(statuses: Iterable<JobStatus>): string {
 }
 
 /**
- * `status` is computed from these columns, and no index with a computed column is covering. countKindsOnNodes does the
- * same in SQL.
+ * `status` is computed from these columns, and an index with a computed column is never a covering one.
+ * countKindsOnNodes does the same in SQL.
  */
 function columnsOf(status: string): [state: string, outcome: string | null] {
   return LIVE_JOB_STATES.has(status) ? [status, null] : ['ended', status]
@@ -638,11 +632,11 @@ const keyOf = (kind: Kind) => `${nameOf(kind)}\0${kind.nodeId}`
 
 const timeOf = (id: string) => Number.parseInt(id.slice(0, 12), 16)
 
-/** The lowest possible id of a job created at this time or later. */
+/** The lowest id that a job created at this time or later can have. */
 function idAt(timeMs: number): string {
   const whole = Math.min(Math.max(0, Math.floor(timeMs)), 2 ** 48 - 1)
   return whole.toString(16).padStart(12, '0')
 }
 
-/** The first id of the stretch whose start is nearest to this id. */
+/** The first id of the stretch that starts nearest to this id. */
 const edgeNear = (id: string) => stretchOf(idAt(timeOf(id) + STRETCH_MS / 2))

@@ -6,7 +6,7 @@ import { createJobList, jobListSql } from './job-list.ts'
 import { among, type Fragments } from './fragments.ts'
 import { JOB, type JobRow, toJob } from './rows.ts'
 
-/** A client may give every run the same jobid; live ones are among the newest. */
+/** A client may give every run the same jobid. The live ones are among the newest. */
 const NAMESAKES_LIMIT = 1000
 
 export const jobsSql = (sql: Fragments) => ({
@@ -23,7 +23,7 @@ export const jobsSql = (sql: Fragments) => ({
       SELECT ${JOB} FROM jobs WHERE id = :jobid AND jobid = :jobid
       UNION ALL SELECT ${JOB} FROM jobs WHERE jobid = :jobid AND jobid <> id
     ) AS named WHERE CAST(:project AS TEXT) IS NULL OR project = :project ORDER BY id DESC LIMIT ${NAMESAKES_LIMIT}`,
-  // Excludes runs without a process: refused, never received, or cancelled before they started.
+  // Excludes jobs without a process: refused, never received, or cancelled before they started.
   finishedRuns: `SELECT jobs.id, jobs.jobid, jobs.project, jobs.spider, jobs.started_at_ms AS "startedAtMs",
       jobs.ended_at_ms AS "endedAtMs", attempts.node_id AS "nodeId", attempts.jobid AS "runJobid",
       attempts.log_archived AS "logArchived",
@@ -37,7 +37,7 @@ export const jobsSql = (sql: Fragments) => ({
     WHERE node_id NOT IN ('', ?) AND status NOT IN ('queued', 'starting')`,
   needingProject: `SELECT coalesce(sum(count), 0) FROM job_counts
     WHERE project = ? AND status IN ('queued', 'starting', 'running')`,
-  // Queued in lanes, held, and live: a live job without a version needs the one with which it was sent.
+  // Jobs in lanes, held jobs and live jobs. A live job without a version needs the version with which it was sent.
   needingVersion: `SELECT
       (SELECT coalesce(sum(depth), 0) FROM queue_lanes 
         WHERE ${sql.json('lane')} ->> 0 = :project AND ${sql.json('lane')} ->> 1 = :version) +

@@ -16,9 +16,9 @@ import type {
 } from '../../model/records.ts'
 import { insertMany, replaceRow } from './table.ts'
 
-/** The value in the table for a block that is not closed yet. */
+/** Stored for a block that is not closed yet. */
 const OPEN = -1
-/** Greater than every job id: they are hexadecimal. */
+/** Greater than every job id, because ids are hexadecimal. */
 const AFTER_EVERY_ID = 'g'
 
 interface BlocksRow {
@@ -53,7 +53,7 @@ function ofBlocks(column: string): string {
 }
 
 export const keptLogsSql = (sql: Fragments) => ({
-  /** The end of a page, from the index with only the keys, so that no packed log is read. */
+  /** Finds the end of a page in the index that has only the keys, so that no packed log is read. */
   pageEnd: `SELECT job_id AS "jobId", attempt_number AS number FROM archived_logs
     WHERE (job_id, attempt_number) < (:jobId, :number) ORDER BY job_id DESC, attempt_number DESC LIMIT 1 OFFSET :offset`,
   page: (joins: string, condition: string) => `SELECT archived_logs.job_id AS "jobId",
@@ -84,7 +84,7 @@ export const keptLogsSql = (sql: Fragments) => ({
       ${sql.thenJoin} jobs ON jobs.id = attempts.job_id
     WHERE attempts.state = 'ended' AND attempts.log_archived = 0
       AND ${condition} ORDER BY attempts.job_id DESC LIMIT :limit`,
-  // Looked up one by one: with outdated statistics, PostgreSQL compares the few new logs with all blocks.
+  // Looked up one by one: with outdated statistics, PostgreSQL would compare the few new logs with all blocks.
   added: `SELECT id, job_id AS "jobId", attempt_number AS number, ${ofBlocks('tail_block')} AS "tailBlock",
       ${ofBlocks('raw_bytes')} AS "rawBytes"
     FROM archived_logs WHERE id > ? ORDER BY id LIMIT ?`
@@ -230,13 +230,13 @@ export function createKeptLogs(database: Database) {
     recordLogBlocks(list: (LogKey & { blocks: IndexedLogBlocks; log: { storedBytes: number | null } })[]): void {
       const rows = sizes.all(JSON.stringify(list.map(({ jobId }) => jobId)))
       const now = new Map(rows.map((row) => [attemptKey(row.jobId, row.number), sizesOf(row)?.storedBytes ?? null]))
-      // The others were archived again or deleted meanwhile.
+      // The other logs were archived again or deleted meanwhile.
       const still = list.filter(({ jobId, number, log }) => now.get(attemptKey(jobId, number)) === log.storedBytes)
       const cells = still.map(({ jobId, number, blocks }) => {
         const { rawBytes, firstBlock, wholeBlocks, tailBlock } = blocks
         return [jobId, number, rawBytes, firstBlock, wholeBlocks, tailBlock === 'open' ? OPEN : tailBlock]
       })
-      // A log may be listed twice, but one statement cannot write a row twice.
+      // A log may be listed twice, but a statement cannot write the same row twice.
       const isOnceEach = new Set(still.map(({ jobId, number }) => attemptKey(jobId, number))).size === cells.length
       if (isOnceEach) record(cells)
       else for (const one of cells) record([one])
@@ -256,7 +256,7 @@ export function toLog({ packed, rawBytes, storedBytes }: Pick<KeptRow, 'packed' 
   return { packed: packed.length > 0 ? packed : null, sizes }
 }
 
-/** A log that is stored as a blob has its size in the row. */
+/** If a log is stored as a blob, its row has the sizes. */
 function sizesOf({ packedBytes, rawBytes, ...row }: Pick<SizesRow, 'packedBytes' | 'rawBytes' | 'storedBytes'>) {
   const storedBytes = packedBytes > 0 ? packedBytes : row.storedBytes
   return rawBytes === null || storedBytes === null ? null : { rawBytes, storedBytes }
@@ -273,7 +273,7 @@ function conditionOf(sql: Fragments, filter: KeptLogFilter): { condition: string
   if (onlyProjects !== undefined) {
     add(`jobs.project ${among(sql, ':onlyProjects')}`, { onlyProjects: JSON.stringify(onlyProjects) })
   }
-  // As in the filter of jobs: `*` matches anything, every other character is literal.
+  // Like in the filter of jobs: `*` matches anything, and every other character is literal.
   for (const [name, pattern] of Object.entries({ project, spider })) {
     if (pattern === undefined) continue
     if (pattern.includes('*')) add(sql.glob(`jobs.${name}`, `:${name}`), { [name]: pattern.replace(/[[?]/g, '[$&]') })
@@ -294,7 +294,7 @@ interface LogSum {
 
 export type LogSums = ReturnType<typeof createLogSums>
 
-/** Number and sizes of archived logs by project. Writers add differences; `flush` writes them once per write. */
+/** The number and sizes of archived logs per project. Writers add differences, which `flush` writes once per write. */
 export function createLogSums(database: Database) {
   const add = database.prepare<[string, number, number, number]>(
     `INSERT INTO log_sums VALUES (?, ?, ?, ?) ON CONFLICT (project) DO UPDATE SET
@@ -343,7 +343,7 @@ export const KEPT_ITEMS_SQL = {
   forgetGone: 'DELETE FROM kept_items WHERE job_id = :jobId AND NOT EXISTS (SELECT 1 FROM jobs WHERE id = :jobId)'
 }
 
-/** The archived items files, or why there is none. Writes run inside the caller's transaction. */
+/** The archived items files, or the reason why there is none. Writes run inside the caller's transaction. */
 export function createKeptItems(database: Database) {
   const one = database.prepare<[string, number], ItemsRow>(KEPT_ITEMS_SQL.one)
   const page = database.prepare<{ jobId: string; number: number; limit: number }, ListedItemsRow>(KEPT_ITEMS_SQL.page)
@@ -370,7 +370,7 @@ export function createKeptItems(database: Database) {
 
     recordItems({ sizes, ...record }: ItemsRecord): void {
       put.run({ ...record, rawBytes: sizes?.rawBytes ?? null, storedBytes: sizes?.storedBytes ?? null })
-      // Once retention has deleted a job, the state of its items can no longer be queried.
+      // When retention has deleted the job, its items can no longer be queried, so the record is not needed.
       if (sizes === null) forgetGone.run(record)
     },
 

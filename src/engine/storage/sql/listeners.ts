@@ -8,7 +8,7 @@ export class Listeners<News> {
     this.#logger = logger
   }
 
-  /** Returns the function that unsubscribes. */
+  /** Returns a function that unsubscribes. */
   add(listener: (news: News) => void): () => void {
     this.#listeners.add(listener)
     return () => void this.#listeners.delete(listener)
@@ -19,7 +19,7 @@ export class Listeners<News> {
       try {
         listener(news)
       } catch (error) {
-        // The data is on disk: a listener's error must not turn it into a failed write.
+        // The data is on disk, so an error in a listener must not make the write fail.
         this.#logger.error({ error }, 'A listener to the store failed')
       }
     }

@@ -20,13 +20,13 @@ import { anAuditRecord } from '../../testing/audit.ts'
 const FIRST = anAttemptNumber(1)
 const RESULTS = ['succeeded', 'failed', 'lost', 'cancelled'] as const
 
-/** What the verbs reach only by long ways. */
+/** Rows that verbs can create only after many steps. */
 export const MORE_ROWS = `
   INSERT INTO chain_lines SELECT id, 'c' FROM jobs WHERE state = 'queued' LIMIT 3;
   INSERT INTO deleted_logs SELECT id, 1 FROM jobs LIMIT 3;
   INSERT INTO spider_findings SELECT 'shop', 'prices', min(id), 5, '[]', 0 FROM jobs;`
 
-/** Something in almost every table, with texts, numbers and bytes that are easily changed on the way. */
+/** Writes to almost every table texts, numbers and bytes that a copy could easily change. */
 export async function fillStore(store: Store): Promise<void> {
   await store.putNode(aStoredNode({ id: 'node-1', tags: ['größer', '日本'] }))
   await store.putVersion(aVersion({ deployments: [] }))

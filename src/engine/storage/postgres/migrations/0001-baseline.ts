@@ -1,11 +1,11 @@
-/** Compared byte by byte, as SQLite does: ids and names are in the same order on both. */
+/** Compared byte by byte like in SQLite, so that ids and names have the same order in both. */
 const TEXT = 'text COLLATE "C"'
 
 const AT_ONCE = 'autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 1000'
 
 /**
- * All tables as of version 20, functions that SQLite has built in, and what several engines of one namespace share.
- * SQLite's baseline says what each table is for. Each TEXT is the one above.
+ * All tables as of version 20, functions that are built into SQLite, and what the engines of a namespace share.
+ * SQLite's baseline explains what each table is for. TEXT is the constant above.
  */
 export const baseline = /* sql */ `
 CREATE FUNCTION scrapdeck_glob(pattern text, value text) RETURNS boolean LANGUAGE sql IMMUTABLE AS $$

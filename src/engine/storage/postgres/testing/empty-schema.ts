@@ -1,7 +1,7 @@
 import type { PostgresAddress } from '../../../runtime/postgres-address.ts'
 import type { Connection } from '../connection.ts'
 
-/** Rows that every store has from the start. */
+/** Tables with rows that every new store has. */
 const NEVER_EMPTY = [
   'schema_version',
   'state_counts',
@@ -11,7 +11,7 @@ const NEVER_EMPTY = [
   'engine_lease'
 ]
 
-/** Empties the tables of this namespace, if there are any: migrating takes longer than most tests. */
+/** Empties the tables of this namespace, if there are any, because migrating takes longer than most tests. */
 export function emptySchema(connection: Connection, { schema }: PostgresAddress): void {
   const ask = (text: string) => connection.send({ text, values: [] }).result().rows
   const tables = ask(
@@ -19,7 +19,7 @@ export function emptySchema(connection: Connection, { schema }: PostgresAddress)
        AND relname NOT IN (${NEVER_EMPTY.map((name) => `'${name}'`).join(', ')})`
   )
   if (tables.length === 0) return
-  // In one commit, without a look at what refers to what: TRUNCATE makes new files for each table.
+  // Deletes everything in one commit without checking references, because TRUNCATE creates new files for each table.
   const send = (text: string) => connection.send({ text, values: [] })
   send('BEGIN')
   send('SET LOCAL session_replication_role TO replica')

@@ -13,7 +13,7 @@ const NOBODY = 65_534
 
 export interface PostgresServer {
   url: string
-  /** Ends without a goodbye (SIGQUIT: immediate shutdown), as if its machine had failed. */
+  /** Kills the server without a clean shutdown (SIGQUIT), as if its machine had failed. */
   crash(): Promise<void>
   start(): Promise<void>
   stop(): Promise<void>
@@ -25,9 +25,9 @@ export const whyNoPostgres = (): string | null =>
     ? 'the test environment has no PostgreSQL'
     : null
 
-/** A real server of its own, with the settings that PostgreSQL has by default. */
+/** Starts a separate, real server with PostgreSQL's default settings. */
 export async function startPostgres(): Promise<PostgresServer> {
-  // Of another version (scripts/test-postgres.mjs).
+  // Set for tests with another version (scripts/test-postgres.mjs).
   const programs = process.env['POSTGRES_PROGRAMS'] ?? readTestEnvironment().postgres!.programs
   const directory = mkdtempSync(join(tmpdir(), 'scrapdeck-postgres-'))
   const user = process.getuid?.() === 0 ? { uid: NOBODY, gid: NOBODY } : {}
