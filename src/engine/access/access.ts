@@ -34,26 +34,26 @@ export interface AccessParts {
 }
 
 /**
- * A user who leaves the provider does not log in again, and no event reports that. So tokens of its users are valid
- * only this long after their last login.
+ * When users leave the provider, they do not log in again, and no event reports that they left. So their tokens are
+ * valid only for this long after their last login.
  */
 const VOUCHED_FOR_MS = 30 * DAY_MS
 
 /** A user for whom an identity provider or a proxy vouches. */
 export interface Vouched {
-  /** The identity there: `oidc ISSUER SUB`, `proxy NAME`. The only key by which the user is found again. */
+  /** The identity there: `oidc ISSUER SUB` or `proxy NAME`. The only key by which the user is recognized later. */
   subject: string
-  /** For a new user. */
+  /** The name if the user is new. */
   name: string
-  /** From the groups there. Replaces the previous role. */
+  /** Comes from the groups there, and replaces the previous role. */
   role: string | null
   projects: StoredUser['projects']
   nodeGroups: StoredUser['nodeGroups']
 }
 
 /**
- * Finds the user of a request and its rights by its credentials. The owner of the data directory is not one of the
- * users (OWNER).
+ * Finds the user of a request, with its rights, by its credentials. The owner of the data directory is not a user
+ * (OWNER).
  */
 export class Access {
   readonly #parts: AccessParts
@@ -95,13 +95,13 @@ export class Access {
     return this.#directory.events
   }
 
-  /** Only the owner can log in: the service then checks no other passwords. */
+  /** Whether only the owner can log in, so that no other passwords need to be checked. */
   get isEmpty(): boolean {
     return this.#directory.userCount === 0
   }
 
   /**
-   * Performs `work` when all earlier changes are done. `check` throws if that is no longer allowed by then. Default:
+   * Performs `work` after all earlier changes. `check` throws if the work is no longer allowed by then. Default:
    * rejects with UNAUTHORIZED if the actor has been logged out or changed meanwhile.
    */
   readonly inTurn: InTurn = (work, check = () => refuseEndedActor((principal) => this.isCurrent(principal))) =>
@@ -117,7 +117,7 @@ export class Access {
   endSessionsOf: UserCommands['endSessions'] = (id, work) => this.#users.endSessions(id, work)
   endOtherSessions: UserCommands['endOtherSessions'] = (id, countsFromMs, keep) =>
     this.#users.endOtherSessions(id, countsFromMs, keep)
-  /** Of all users and the owner, on every engine of the database. */
+  /** Ends the sessions of all users and the owner, on every engine of the database. */
   endAllSessions = (): Promise<void> =>
     this.#directory.inTurn(() => this.#directory.endAllSessions(this.#parts.clock.nowMs()))
   confirmPassword: UserCommands['confirmPassword'] = (by, current, words) =>
@@ -130,17 +130,17 @@ export class Access {
   requireGrantable: TokenCommands['requireGrantable'] = (by, wanted) => this.#tokens.requireGrantable(by, wanted)
   revokeToken = (by: Principal, id: AccessTokenId): Promise<boolean> => this.#tokens.revoke(by, id)
 
-  /** null: there is no such token. */
+  /** Returns null if there is no such token. */
   tokenName(id: AccessTokenId): string | null {
     return this.#directory.token(id)?.name ?? null
   }
 
-  /** Whether it is a token, even an invalid or mistyped one. No password starts like this, so none need be checked. */
+  /** Whether this is a token, even an invalid or mistyped one. No password has this form, so none must be checked. */
   looksLikeToken(text: string): boolean {
     return looksLikeToken(text)
   }
 
-  /** null: no valid token. */
+  /** Returns null if this is not a valid token. */
   findByToken(text: string): Principal | null {
     if (!isTokenText(text)) return null
     const token = this.#directory.tokenByHash(hashTokenText(text))
@@ -151,18 +151,18 @@ export class Access {
     return this.#principalOfToken(owner, token)
   }
 
-  /** For a signed token of another issuer that was verified lately. null: it must be verified. */
+  /** For a signed token of another issuer that was verified recently. null: verify it first. */
   findByBearer(text: string): Principal | null {
     return this.#bearers.find(text)
   }
 
-  /** Call after its signature was verified. */
+  /** Call this after the signature was verified. */
   admitBearer(text: string, bearer: Bearer): Principal {
     if (this.#rights.of(bearer).anywhere === NONE) throw this.#noSuchRole(bearer)
     return this.#bearers.add(text, { ...bearer, name: nameFrom(bearer.name) || 'jwt' })
   }
 
-  /** Like `signIn`, without waiting, for a proxy that vouches with each request. null: something must be written. */
+  /** Like `signIn` without waiting, for a proxy that vouches with each request. null: something must be written. */
   findVouched({ subject, role, projects, nodeGroups }: Vouched): Principal | null {
     const user = this.#directory.userBySubject(subject)
     if (user === undefined) return null
@@ -174,9 +174,9 @@ export class Access {
   }
 
   /**
-   * The user of this subject, created the first time, with this role from now on. Never a user of the same name that
-   * another service vouches for. Rejects with UNAUTHORIZED if an owner disabled the user, ROLE_REQUIRED if no role
-   * exists here or in its groups, and BAD_INPUT.
+   * Returns the user with this subject, who is created the first time, and sets the role. Never returns a user with the
+   * same name for whom another service vouches. Rejects with UNAUTHORIZED if an owner disabled the user, with
+   * ROLE_REQUIRED if neither the role nor the user's groups give any rights here, and with BAD_INPUT.
    */
   async signIn(vouched: Vouched): Promise<Principal> {
     const { subject, name, role, projects, nodeGroups } = vouched
@@ -196,7 +196,7 @@ export class Access {
       const user: StoredUser = { ...before, role, projects, nodeGroups, vouchedAtMs: nowMs }
       const isNews = known === undefined || !areSameRoles(before, { role, projects, nodeGroups })
       if (isNews) addToAudit({ name: user.name, subject, role, projects, nodeGroups })
-      // A repeated login is no change for the audit log.
+      // For the audit log, a repeated login is not a change.
       await (isNews ? this.#directory.putUser(user) : actAs(null, () => this.#directory.putUser(user)))
       this.#lastSeen.mark(user.id, null)
       const principal = this.#principalOf(user.id, this.sessionStart(user.id))
@@ -206,8 +206,8 @@ export class Access {
   }
 
   /**
-   * For a user without a role from outside groups: an empty role if groups of this Scrapdeck give one. null: they do
-   * not.
+   * For a user to whom outside groups give no role: returns an empty role if groups of this Scrapdeck give the user
+   * one; null: they do not.
    */
   noneOfItsOwn(subject: string): Pick<Vouched, 'role' | 'projects' | 'nodeGroups'> | null {
     const user = this.#directory.userBySubject(subject)
@@ -215,36 +215,36 @@ export class Access {
     return { role: null, projects: {}, nodeGroups: {} }
   }
 
-  /** The service that vouches for this subject reports a logout. */
+  /** Call this when the service that vouches for this subject reports a logout. */
   endSessions(subject: string): Promise<void> {
     return this.#changeSubject(subject, (user) => user)
   }
 
-  /** No service vouches for this subject any more: its sessions end, and its tokens until the next login. */
+  /** No service vouches for this subject now. Ends its sessions, and suspends its tokens until the next login. */
   disown(subject: string): Promise<void> {
     return this.#changeSubject(subject, (user) => (user.vouchedAtMs === null ? null : { ...user, vouchedAtMs: null }))
   }
 
-  /** null: no such user, a wrong password, or a disabled user. All take the same time. */
+  /** Returns null for an unknown user, a wrong password or a disabled user. All of these take the same time. */
   async findByPassword(name: string, password: string): Promise<Principal | null> {
     const user = this.#directory.userByName(name)
     const sinceMs = this.sessionStart(user?.id ?? null)
     const isRight = await this.#passwords.isRight(password, user?.passwordHash ?? null)
     if (!isRight || user === undefined) return null
-    // It may have changed meanwhile.
+    // The password may have been changed meanwhile.
     const now = this.#directory.user(user.id)
     if (now?.passwordHash !== user.passwordHash) return null
     this.#lastSeen.mark(user.id, null)
     return this.#principalOf(user.id, sinceMs)
   }
 
-  /** Whether only this service checks passwords of this name: the owner's, and those of users created here. */
+  /** Whether only this service checks the password for this name: the owner's, or that of a user created here. */
   isLocalName(name: string): boolean {
     const user = this.#directory.userByName(name)
     return user === undefined ? foldName(name) === foldName(this.#parts.ownerName) : user.subject === null
   }
 
-  /** null: the session has ended. `userId` null: the owner. `isSeen`: counts as activity. */
+  /** Returns null if the session has ended. `userId` null: the owner. `isSeen`: counts as activity. */
   findBySession(userId: UserId | null, beganAtMs: number, { isSeen = true } = {}): Principal | null {
     const principal = this.#principalOf(userId, beganAtMs)
     if (principal === null || !this.isCurrent(principal) || beganAtMs < this.#directory.sessionsSince(userId))
@@ -253,12 +253,12 @@ export class Access {
     return principal
   }
 
-  /** The start of a new session. Never before the end of earlier ones, which may come from another clock. */
+  /** The start of a new session: never before the end of earlier ones, which may come from another clock. */
   sessionStart(userId: UserId | null): number {
     return Math.max(this.#parts.clock.nowMs(), this.#directory.sessionsSince(userId))
   }
 
-  /** Whether this principal's rights are unchanged: false also after a change of its role or password. */
+  /** Whether this principal still has the same rights. False also after a change of its role or password. */
   isCurrent({ userId, tokenId, rights, sinceMs }: Principal): boolean {
     if (userId === null && tokenId === null) return rights.everywhere === OWNER.rights.everywhere
     const bearer = tokenId === null ? null : this.#bearers.get(tokenId)
@@ -282,7 +282,7 @@ export class Access {
     return { userId, name: user.name, role: this.#rights.shownRoleOf(userId), rights, tokenId: null, sinceMs }
   }
 
-  /** null: its user has no role any more in the token's projects. */
+  /** Returns null if its user no longer has any role in the token's projects. */
   #principalOfToken(owner: Principal, token: StoredAccessToken): Principal | null {
     const rights = this.#rightsOfToken(owner, token)
     if (rights.anywhere === NONE) return null
@@ -318,7 +318,7 @@ export class Access {
     return new ScrapdeckError('ROLE_REQUIRED', sentence('access.role_of_groups_missing', { name, role }))
   }
 
-  /** Whether the last login of a user from an outside service is recent enough for tokens. */
+  /** Whether the user's last login through an outside service is recent enough for tokens. */
   #isVouchedFor(userId: UserId | null): boolean {
     const user = this.#directory.user(userId)
     if (user === undefined || user.subject === null) return true
@@ -342,7 +342,7 @@ export class Access {
   }
 }
 
-/** How often last-seen times are recorded. */
+/** How often to record when users were last seen. */
 const SEEN_EVERY_MS = 60_000
 
 /** When users and tokens were last seen: collected, and recorded once a minute. */

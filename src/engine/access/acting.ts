@@ -16,7 +16,7 @@ import { codeIn, WITHOUT_FILES } from './run-rights.ts'
 interface Acting {
   principal: Principal | null
   ticket: AuditTicket | null
-  /** Whether the actor's session continues. Absent: it has none. */
+  /** Whether the actor's session is still open. Absent: the actor has no session. */
   isOpen?: () => boolean
 }
 
@@ -25,13 +25,13 @@ const CODE = permissionsOf(['code.choose'])
 const acting = new AsyncLocalStorage<Acting>()
 
 /**
- * Runs `work` as this principal. null: without an actor, such as a schedule. Everything that it starts inherits this,
- * timers too: work that starts by itself must pass null.
+ * Runs `work` as this principal; null: without an actor, such as for a schedule. Everything that it starts, including
+ * timers, inherits the actor, so work that starts by itself must pass null.
  */
 export const actAs = <T>(principal: Principal | null, work: () => T, ticket: AuditTicket | null = null): T =>
   acting.run({ principal, ticket }, work)
 
-/** Valid while `isOpen`: queued work checks it again (Access.inTurn). Call within actAs. */
+/** Runs `work`, which is valid while `isOpen`: queued work checks it again (Access.inTurn). Call within actAs. */
 export const actWhile = <T>(isOpen: () => boolean, work: () => T): T =>
   acting.run({ ...acting.getStore()!, isOpen }, work)
 
@@ -53,12 +53,12 @@ export function actorName(): string | null {
   return principal?.userId == null ? null : principal.name
 }
 
-/** Adds to the request in its audit entry before anything is written, such as what a file contained. */
+/** Adds facts to the request in its audit entry, such as a file's content. Call before anything is written. */
 export function addToAudit(facts: Readonly<Record<string, unknown>>): void {
   auditTicket()?.add(facts)
 }
 
-/** The same, with the setting that takes the node's files from the run if the actor may not choose code. */
+/** Adds the setting that keeps the node's files from the run, unless the actor may choose code. */
 export function asActorStores<Given extends { project: ProjectName; settings?: Record<string, string> | undefined }>(
   given: Given
 ): Given {
@@ -93,7 +93,7 @@ export function actorMayEverywhere(needed: Permission): boolean {
   return principal == null || includes(principal.rights.everywhere ?? NONE, permissionsOf([needed]))
 }
 
-/** Whether jobs of the actor may go before those of all projects. */
+/** Whether the actor's jobs may go before those of all projects. */
 export const actorMayGoFirst = (): boolean => actorMayEverywhere('queue.order')
 
 /** Jobs of a priority above 0 go before those of all projects. */
@@ -101,13 +101,13 @@ export function refuseHighPriority(priority: number | null | undefined): void {
   if (priority != null && priority > 0) requireOfActor(null, 'queue.order', 'A priority above 0')
 }
 
-/** Whether the actor may see all of these: lookups by name are checked like those by id. */
+/** Whether the actor may see all of these projects. Lookups by name check this in the same way as those by id. */
 export function actorSees(projects: readonly ProjectName[]): boolean {
   const principal = acting.getStore()?.principal
   return principal == null || areSeen(projects, principal.rights)
 }
 
-/** For projects that the actor may see; `null`: for all. Throws ROLE_REQUIRED. */
+/** Checks a permission in projects that the actor may see; `null`: in all. Throws ROLE_REQUIRED. */
 export function requireOfActor(projects: readonly ProjectName[] | null, needed: Permission, what: string): void {
   const principal = acting.getStore()?.principal
   if (principal == null) return
@@ -125,8 +125,8 @@ export function requireOnNodeOfActor(tags: readonly string[], needed: Permission
 }
 
 /**
- * Throws ROLE_REQUIRED if the actor moves a node into or out of a foreign node group. `before`: its tags; null: a new
- * node. Nothing may change the tags between the check and the write.
+ * Throws ROLE_REQUIRED if the actor would move a node into or out of a node group without having rights in it.
+ * `before`: the node's tags; null: a new node. Nothing may change the tags between this check and the write.
  */
 export function refuseForeignTags(before: readonly string[] | null, after: readonly string[], what: string): void {
   const principal = acting.getStore()?.principal
@@ -161,14 +161,14 @@ export function requireAllNodesOfActor(use: string): void {
 }
 
 /**
- * Throws ROLE_REQUIRED unless an owner acts, for a source of nodes that is a file of this machine: a file of one line,
- * which can be a password, becomes the address of a node that everyone sees.
+ * Throws ROLE_REQUIRED unless the actor is an owner, if the source of nodes is a file on this machine: a file with one
+ * line, which may be a password, would become the address of a node that everyone sees.
  */
 export function requireOwnerForFile({ source }: { source: { kind: string } }): void {
   if (source.kind === 'file') requireOfActor(null, 'users.change', 'Naming a file on the machine of Scrapdeck')
 }
 
-/** Whether the actor may see a node with these tags that was found by its address, not by its id. */
+/** Whether the actor may see a node with these tags. For nodes that were found by address instead of id. */
 export function actorSeesNode(tags: readonly string[]): boolean {
   const principal = acting.getStore()?.principal
   return principal == null || permissionsOnNode(principal.rights, tags) !== null

@@ -7,11 +7,11 @@ import { givenRights, type SetOfRole, shownRole } from './given-roles.ts'
 import type { StoredUser } from '../model/records.ts'
 import { BoundedMap } from '../runtime/bounded.ts'
 
-/** More than an issuer's programs use at once. Beyond that, the oldest are verified again. */
+/** More than an issuer's programs use at once. Beyond that, the oldest tokens must be verified again. */
 const BEARERS_MAX = 2_000
 const ID_LENGTH = 32
 
-/** The sender of a signed token of another issuer, according to its signature. */
+/** The sender of a signed token from another issuer, as stated in the token. */
 export interface Bearer {
   /** `jwt ISSUER SUB`. */
   subject: string
@@ -23,8 +23,8 @@ export interface Bearer {
 }
 
 /**
- * Verified tokens of another issuer, until they expire. Neither they nor their users are stored: a token is its own
- * proof. Their ids are hashes, so that limits count one client per subject.
+ * Verified tokens from another issuer, until they expire. Neither the tokens nor their users are stored, because a
+ * token is its own proof. Their ids are hashes, so that limits count one client per subject.
  */
 export class Bearers {
   readonly #clock: Clock
@@ -49,7 +49,7 @@ export class Bearers {
     for (const [id, kept] of this.#byId) kept.principal = this.#principalOf(id, kept.bearer)
   }
 
-  /** null: it was not verified here, or has expired. */
+  /** Returns null if the token was not verified here, or has expired. */
   find(text: string): Principal | null {
     return this.get(idOf(text) as AccessTokenId)
   }

@@ -18,13 +18,13 @@ const NAME_MAX = 64
 export const foldName = (name: string): string => name.normalize('NFKC').toLowerCase()
 
 /**
- * The only owner of users, groups and tokens. All are in memory, so that requests need no query; each change is on disk
- * before it counts.
+ * The only owner of users, groups and tokens. All of them are in memory, so that requests need no query. Each change is
+ * on disk before it takes effect.
  */
 export class Directory {
   readonly #store: DirectoryStore
   readonly #users = new Map<UserId, StoredUser>()
-  /** By folded name. Anyone may look up a name. */
+  /** By folded name. Lookups can be for names that anyone sends. */
   readonly #idByName = new Map<string, UserId>()
   readonly #idBySubject = new Map<string, UserId>()
   readonly #tokens = new Map<AccessTokenId, StoredAccessToken>()
@@ -58,7 +58,7 @@ export class Directory {
     return new Directory(store, users, tokens, groups, sinceMs ?? 0)
   }
 
-  /** Performs `work` when all earlier changes are done: what it reads stays true until it has written. */
+  /** Performs `work` after all earlier changes, so that what it reads stays valid until it has written. */
   inTurn<T>(work: () => Promise<T>): Promise<T> {
     return this.#mutex.run(work)
   }
@@ -71,7 +71,7 @@ export class Directory {
     return this.#users.size
   }
 
-  /** `undefined` also for null, the owner of this machine. */
+  /** Also returns `undefined` for null, the owner of this machine. */
   user(id: UserId | null): StoredUser | undefined {
     return id === null ? undefined : this.#users.get(id)
   }
@@ -98,14 +98,14 @@ export class Directory {
     this.events.emit('changed')
   }
 
-  /** Sessions of this user that began earlier have ended. null: the owner. */
+  /** When this user's sessions last ended: those that began earlier are invalid. null: the owner. */
   sessionsSince(userId: UserId | null): number {
     return Math.max(this.#allSessionsSinceMs, this.user(userId)?.sessionsSinceMs ?? 0)
   }
 
   /**
-   * Ends all sessions of this user, including those that began in this millisecond. Never decreases: the clock of an
-   * earlier leader may have been ahead, and sessions begin no earlier than the last end.
+   * A time that ends all sessions of this user, including those that began in this millisecond. Never decreases: an
+   * earlier leader's clock may have been ahead, and sessions begin no earlier than the last end.
    */
   nextSessionsSince(userId: UserId | null, nowMs: number): number {
     return Math.max(nowMs, this.sessionsSince(userId)) + 1
@@ -118,7 +118,7 @@ export class Directory {
     this.#allSessionsSinceMs = sinceMs
   }
 
-  /** Also its tokens and memberships. */
+  /** Also deletes its tokens and memberships. */
   async deleteUser({ id, name, subject }: StoredUser): Promise<boolean> {
     const isDeleted = await this.#store.deleteUser(id)
     this.#users.delete(id)
@@ -145,7 +145,7 @@ export class Directory {
     return this.#tokenByHash.get(hash)
   }
 
-  /** null: of the owner of this machine. */
+  /** The user's tokens; null: those of the owner of this machine. */
   tokensOf(userId: UserId | null): StoredAccessToken[] {
     return this.tokens.filter((token) => token.userId === userId)
   }
@@ -189,7 +189,7 @@ export class Directory {
     return isDeleted
   }
 
-  /** Changes no rights. Skips users and tokens that were deleted. */
+  /** Does not change any rights. Skips users and tokens that were deleted. */
   async recordSeen(users: readonly UserId[], tokens: readonly AccessTokenId[], atMs: number): Promise<void> {
     for (const id of users) {
       const user = this.#users.get(id)

@@ -127,7 +127,7 @@ export interface JobReader {
     filter: JobFilter & OnlyProjects & AwayNodes,
     page: { before: JobId | null; limit: number; maxBytes?: number }
   ): Promise<StoredJob[]>
-  /** Jobs of crawl orders that wait for their time and never ran, in that order; ends as `listJobs` does. */
+  /** Jobs of crawl orders that wait for their time and never ran, in the order of that time. Ends like `listJobs`. */
   listLaterOrders(
     filter: OnlyProjects & { userId?: string | undefined; project?: ProjectName | undefined },
     page: { after: { atMs: number; id: string }; limit: number; maxBytes?: number }
@@ -138,11 +138,11 @@ export interface JobReader {
   countStatuses(ids: JobId[]): Promise<Partial<Record<JobStatus, number>>>
   countByState(of?: OnlyProjects): Promise<{ queued: number; starting: number; running: number; ended: number }>
   countEndedSince(sinceMs: number, of?: OnlyProjects): Promise<Record<Outcome, number>>
-  /** The newest live or ended jobs with this client jobid, newest first. */
+  /** The newest jobs with this client jobid, live or ended, newest first. */
   findJobsByJobid(project: ProjectName | null, jobid: string): Promise<StoredJob[]>
   /** The jobs that ended last, newest first, with the node of their newest attempt; excludes jobs that never ran. */
   listFinishedRuns(limit: number): Promise<FinishedRun[]>
-  /** The spiders of jobs that run or ran on a node other than this; includes deleted projects. */
+  /** The spiders of jobs that are running or have run on another node than this. Includes deleted projects. */
   listSpidersElsewhere(nodeId: NodeId): Promise<{ project: ProjectName; spider: string }[]>
   listTimeline(jobId: JobId): Promise<Transition[]>
 }
@@ -163,7 +163,7 @@ export interface JobStore extends JobReader {
 }
 
 export interface LaneReader {
-  /** Every lane with queued jobs that are not held, and their number. Cheap: one row per lane. */
+  /** Every lane with queued jobs that are not held, and the number of these jobs. Cheap: reads one row per lane. */
   listLanes(): Promise<LaneDepth[]>
   /**
    * The first jobs of lanes in queue order (priority descending, then rank, then id), up to `limit` each, without held
@@ -207,20 +207,20 @@ export interface QueueFailureStore {
 }
 
 export interface QueueStore extends LaneReader, HoldStore, ClaimStore, QueueFailureStore {
-  /** Changes queued jobs only, including held ones; returns the ids that were queued. */
+  /** Changes only queued jobs, including held ones. Returns the ids of the queued jobs. */
   setPriority(ids: JobId[], priority: number, entry: TimelineEntry): Promise<JobId[]>
-  /** Moves queued jobs only, in the given order. If `before` is not queued, nothing changes. */
+  /** Moves only queued jobs, in the given order. If `before` is not queued, nothing changes. */
   reorder(ids: JobId[], to: QueuePlace, entry: TimelineEntry): Promise<JobId[]>
-  /** Changes queued jobs only. */
+  /** Changes only queued jobs. */
   placeQueued(ids: JobId[], placement: Placement, entry: TimelineEntry): Promise<JobId[]>
   /**
-   * Gives a queued job that never ran the settings, arguments, variables, time and dedupe key of `job`, which has its
-   * id. Returns the id, or nothing if the job has begun or ended.
+   * Gives a queued job that never ran the settings, arguments, variables, time and dedupe key of `job`, which has the
+   * same id. Returns the id, or an empty list if the job has begun or ended.
    */
   changeQueued(job: NewJob): Promise<JobId[]>
-  /** Ends queued jobs as cancelled. Returns the ids that were queued; others are unchanged. */
+  /** Ends queued jobs as cancelled. Returns the ids that were queued; other jobs are unchanged. */
   cancelQueued(ids: JobId[], entry: TimelineEntry): Promise<JobId[]>
-  /** Undoes cancelQueued: the jobs return to the queue under their old id. Returns the restored ids. */
+  /** Undoes cancelQueued: the jobs return to the queue with their old ids. Returns the restored ids. */
   restoreCancelled(ids: JobId[], entry: TimelineEntry): Promise<JobId[]>
   /** Records a cancel request for live jobs, with a `cancel_asked` entry the first time. Returns the live ids. */
   askCancel(ids: JobId[], entry: TimelineEntry): Promise<JobId[]>
@@ -231,13 +231,13 @@ export interface AttemptReader {
   listAttempts(jobId: JobId): Promise<Attempt[]>
   /** Attempts, including ended ones, that ran on a node under these jobids. */
   findAttemptsOnNode(nodeId: NodeId, runs: RunOnNode[]): Promise<Attempt[]>
-  /** Whether one of these runs is ours and was recorded as succeeded or failed before that attempt began. */
+  /** Whether one of these runs is ours, and was recorded as succeeded or failed before the attempt began. */
   hasEndedBefore(nodeId: NodeId, runs: RunOnNode[], attempt: Pick<Attempt, 'jobId' | 'number'>): Promise<boolean>
   /** null: not archived. */
   findArchivedLog(jobId: JobId, attemptNumber: AttemptNumber): Promise<ArchivedLog | null>
 }
 
-/** The only way to change an attempt, and with it its job. */
+/** The only interface that changes attempts, and with them their jobs. */
 export interface AttemptWriter {
   /**
    * Applies changes to attempts and their jobs, with one timeline entry each. A change names its source states; if the
@@ -264,7 +264,7 @@ export interface ItemsStore {
   /** null: nothing was recorded. */
   findItems(jobId: JobId, number: AttemptNumber): Promise<ItemsRecord | null>
   recordItems(record: ItemsRecord): Promise<void>
-  /** Files with a blob, in the order of their keys. */
+  /** Files that are stored as blobs, in the order of their keys. */
   listKeptItems(after: LogKey | null, limit: number): Promise<KeptItemsFile[]>
 }
 
@@ -289,45 +289,45 @@ export interface ErrorGroupFilter extends OnlyProjects {
   text?: string | undefined
 }
 
-/** `sinceMs`: the start of the counts per hour. */
+/** `sinceMs`: where the counts per hour begin. */
 export interface ErrorGroupPage {
   before: { lastSeenMs: number; id: ErrorGroupId } | null
   limit: number
   sinceMs: number
 }
 
-/** The errors that runs logged, by group; `recordReadings` writes them. */
+/** The errors that runs have logged, in groups. `recordReadings` writes them. */
 export interface ErrorStore {
-  /** Last seen first. */
+  /** The most recently seen first. */
   listErrorGroups(filter: ErrorGroupFilter, page: ErrorGroupPage): Promise<StoredErrorGroup[]>
-  /** With its newest occurrences, and the spiders, versions and nodes that log it most. */
+  /** Includes the newest occurrences, and the spiders, versions and nodes that log it most. */
   getErrorGroup(id: ErrorGroupId, sinceMs: number): Promise<StoredErrorGroupDetail | null>
-  /** Without the ids that do not exist. */
+  /** Omits ids that do not exist. */
   projectsOfErrorGroups(ids: ErrorGroupId[]): Promise<{ id: ErrorGroupId; project: ProjectName }[]>
-  /** Of all attempts, or of the given one. */
+  /** Errors of all attempts, or of the given one. */
   listErrorsOfJob(
     jobId: JobId,
     attemptNumber: AttemptNumber | null,
     sinceMs: number
   ): Promise<{ group: StoredErrorGroup; occurrence: StoredOccurrence }[]>
-  /** Resolves to those that had another state. A resolved group reopens when it is logged after `atMs`. */
+  /** Resolves with the ids that had another state. A resolved group reopens when it is logged after `atMs`. */
   setErrorState(ids: ErrorGroupId[], state: ErrorState, atMs: number): Promise<ErrorGroupId[]>
 }
 
 export interface KeptLogReader {
   /**
-   * The newest jobs first, their last attempts first. Scans `limit` archived logs and lists those that match the
-   * filter; only counts those that `candidates` rules out (log-blocks.ts).
+   * The newest jobs first, and their last attempts first. Scans `limit` archived logs and lists those that match the
+   * filter. Logs that `candidates` rules out are only counted (log-blocks.ts).
    */
   pageKeptLogs(
     filter: KeptLogFilter,
     page: { before: LogKey | null; limit: number; candidates: Uint8Array | null }
   ): Promise<LogPage>
-  /** In the order of the keys, without logs that no longer exist. */
+  /** In the order of the keys. Omits logs that no longer exist. */
   readKeptLogs(keys: LogKey[]): Promise<KeptLog[]>
   /**
-   * Live runs, last runs of jobs that ended since then, and ended runs in `copied`; the newest jobs first, at most
-   * `limit` of each.
+   * Live runs, the last runs of jobs that ended since the given time, and ended runs in `copied`. The newest jobs
+   * first, at most `limit` of each kind.
    */
   listUnarchivedRuns(
     filter: KeptLogFilter,
@@ -336,34 +336,34 @@ export interface KeptLogReader {
 }
 
 export interface LogBlockStore extends KeptLogReader {
-  /** Those of the `limit` newest archived logs before `before` that are not in the index. */
+  /** Of the `limit` newest archived logs before `before`, those that are not in the index. */
   listUnindexedLogs(before: LogKey | null, limit: number): Promise<{ logs: UnindexedLog[]; next: LogKey | null }>
-  /** The same for logs first archived after the call that returned `lastId`; null: from the start. */
+  /** Like listUnindexedLogs, for logs first archived since the call that returned `lastId`; null: from the start. */
   listAddedLogs(sinceId: number | null, limit: number): Promise<{ logs: UnindexedLog[]; lastId: number }>
-  /** Skips logs that were archived again meanwhile and whose `storedBytes` differ. */
+  /** Skips logs that were archived again meanwhile, which have different `storedBytes`. */
   recordLogBlocks(logs: (LogKey & { blocks: IndexedLogBlocks; log: { storedBytes: number | null } })[]): Promise<void>
-  /** Removes these logs, or all (null), from the index. */
+  /** Removes these logs from the index; null: all logs. */
   forgetLogBlocks(logs: LogKey[] | null): Promise<void>
-  /** One more than the last block number in use. */
+  /** The highest block number in use, plus one. */
   endOfLogBlocks(): Promise<number>
 }
 
 export interface NodeStore {
   listNodes(): Promise<StoredNode[]>
   putNode(node: StoredNode): Promise<void>
-  /** Also deletes the node's deployments; its attempts stay in the history. */
+  /** Also deletes the node's deployments. Its attempts remain in the history. */
   deleteNode(id: NodeId): Promise<void>
 }
 
 export interface VersionStore {
   listVersions(): Promise<StoredVersion[]>
-  /** Upserts by (project, version) and clears deployments: no node has the new egg yet, even under an old name. */
+  /** Replaces the version with this name, if any, and its deployments: no node has the new egg yet. */
   putVersion(version: StoredVersion): Promise<void>
   deleteVersion(project: ProjectName, version: VersionName): Promise<void>
   /** Upserts by (project, version, node). Rejects with VERSION_NOT_FOUND if there is no such version. */
   putDeployment(project: ProjectName, version: VersionName, deployment: Deployment): Promise<void>
   deleteDeployment(nodeId: NodeId, project: ProjectName, version: VersionName): Promise<void>
-  /** As the four verbs above, for many changes, all or none. Each project is one entry of the change log. */
+  /** Like the four verbs above, for many changes, all or none. Adds one entry per project to the change log. */
   changeVersions(changes: VersionChange[]): Promise<void>
   /** The number of queued or live jobs that need this version (null: any version of the project). */
   countJobsNeeding(project: ProjectName, version: VersionName | null): Promise<number>
@@ -376,16 +376,16 @@ export interface ProjectSettingsStore {
 }
 
 export interface ChangeNotifier {
-  /** Called after each commit that added to the change log. Returns the function that unsubscribes. */
+  /** Called after each commit that added to the change log. Returns a function that unsubscribes. */
   onChange(listener: (cursor: number) => void): () => void
 }
 
 export interface ChangeLog extends ChangeNotifier {
-  /** The newest position. Positions ascend with each transaction. */
+  /** The newest position. Positions ascend from transaction to transaction. */
   changeCursor(): Promise<number>
   /**
-   * Changes after a position, each thing once, at most `limit`; `cursor` is where to continue. `reset`: changes since
-   * that position are no longer stored, or it belongs to other data (a restored backup).
+   * The changes after a position, each thing once, at most `limit`. `cursor`: where to continue. `reset`: the changes
+   * since that position are no longer stored, or it comes from other data (a restored backup).
    */
   listChanges(after: number, limit: number): Promise<{ changes: ChangedThing[]; cursor: number; reset: boolean }>
 }
@@ -394,7 +394,7 @@ export interface ScheduleReader {
   listSchedules(): Promise<StoredSchedule[]>
   getSchedules(ids: ScheduleId[]): Promise<StoredSchedule[]>
   /**
-   * Sorted by name, those after this name and id, even if that schedule no longer exists; `total` counts all matches.
+   * Sorted by name. Starts after this name and id, even if that schedule no longer exists. `total` counts all matches.
    */
   pageSchedules(
     filter: ScheduleFilter,
@@ -402,7 +402,7 @@ export interface ScheduleReader {
   ): Promise<{ schedules: StoredSchedule[]; total: number; isCut: boolean }>
 }
 
-/** `maxBytes`: the page ends after the schedule at which large ones reach this size (largeBytes); then `isCut`. */
+/** `maxBytes`: the page ends once large schedules reach this size (largeBytes), and `isCut` is then true. */
 export interface SchedulePage {
   after: { name: string; id: string } | null
   limit: number
@@ -431,9 +431,9 @@ export interface ScheduleStore extends ScheduleReader {
    * SCHEDULE_NOT_FOUND if it was deleted). `doneUntilMs` and `runCount` never decrease: `fire` may have run in between.
    */
   putSchedule(schedule: StoredSchedule): Promise<void>
-  /** Also deletes their firings; their jobs stay. Returns the ids that existed. */
+  /** Also deletes their firings, but not their jobs. Returns the ids that existed. */
   deleteSchedules(ids: ScheduleId[]): Promise<ScheduleId[]>
-  /** Keeps the revision, so that it does not conflict with edits. */
+  /** Does not change the revision, so it cannot conflict with edits. */
   setFailuresInARow(scheduleId: ScheduleId, failuresInARow: number): Promise<void>
   /** Jobs of a schedule that have not ended, oldest first. */
   listLiveJobsOf(scheduleId: ScheduleId): Promise<StoredJob[]>
@@ -448,18 +448,18 @@ export interface FiringFilter extends OnlyProjects {
 
 export interface FiringReader {
   /**
-   * Newest first, ids below `before`; of one schedule, one backfill, or all. `sinceChange`: only firings of one
-   * schedule written after its last `putSchedule`, regardless of clock changes.
+   * Newest first, ids below `before`, for a schedule, a backfill, or all. `sinceChange`: only firings of one schedule
+   * that were written after its last `putSchedule`, even if a clock was changed.
    */
   listFirings(
     filter: FiringFilter,
     page: { before: number | null; limit: number; maxBytes?: number }
   ): Promise<StoredFiring[]>
-  /** The newest `limit` of each schedule, in the order of the ids, newest first. */
+  /** The newest `limit` firings of each schedule: schedules in the order of the ids, firings newest first. */
   listRecentFirings(scheduleIds: ScheduleId[], limit: number): Promise<StoredFiring[]>
   /**
-   * `fired`: the given moments that have fired, by the clock or a backfill. `forgotten`: those in the range of pruned
-   * rows, for which that is unknown. Both ascend.
+   * `fired`: those of the given moments that have fired, by the clock or a backfill. `forgotten`: those in the range of
+   * pruned rows, where this is unknown. Both ascend.
    */
   findFired(scheduleId: ScheduleId, nominalMs: number[]): Promise<{ fired: number[]; forgotten: number[] }>
 }
@@ -484,20 +484,20 @@ export interface BackfillStore {
 
 export interface ChainStore {
   listChains(): Promise<StoredChain[]>
-  /** Adds it or replaces its settings; keeps its counts. */
+  /** Adds a chain, or replaces its settings and keeps its counts. */
   putChain(chain: Pick<StoredChain, 'id' | 'settings' | 'createdAtMs'>): Promise<void>
   deleteChain(id: ChainId): Promise<boolean>
 }
 
 export interface ChainEndStore {
-  /** Unanswered ends, oldest first; each is recorded in the transaction that ends the job, once per chain and job. */
+  /** Unanswered ends, oldest first. Each is recorded in the transaction that ends the job, once per chain and job. */
   listDueChains(limit: number): Promise<DueChain[]>
-  /** Writes answers with their jobs, all or none; false: already answered, or the chain no longer exists. */
+  /** Writes answers with their jobs, all or none. false: it was already answered, or the chain no longer exists. */
   answerChains(answers: ChainAnswer[]): Promise<boolean[]>
 }
 
 export interface WebhookReader {
-  /** Sorted by name; includes plugins, which subscribe to events in the same way. */
+  /** Sorted by name. Includes plugins, because they subscribe to events in the same way. */
   listWebhooks(): Promise<StoredWebhook[]>
 }
 
@@ -507,19 +507,19 @@ export interface WebhookStore extends WebhookReader {
    * schedule.paused) are written as deliveries in the transaction in which they happen.
    */
   putWebhook(webhook: NewWebhook): Promise<void>
-  /** Also deletes its deliveries. False: it did not exist. */
+  /** Also deletes its deliveries. Returns false if it did not exist. */
   deleteWebhook(id: WebhookId): Promise<boolean>
 }
 
 export interface EventStore {
-  /** For events outside the store, such as nodes that become unreachable or recover. */
+  /** For events that occur outside the store, such as a node that becomes unreachable or recovers. */
   recordEvents(events: NewEvent[]): Promise<void>
 }
 
 export interface DueDeliveryStore {
   /**
-   * Per enabled webhook, at most `limitEach` due deliveries, earliest first. `nextDueMs`: the earliest that is not yet
-   * due.
+   * At most `limitEach` due deliveries per enabled webhook, earliest first. `nextDueMs`: when the next one after these
+   * becomes due.
    */
   listDueDeliveries(
     nowMs: number,
@@ -529,23 +529,23 @@ export interface DueDeliveryStore {
 }
 
 export interface DeliveryStore extends DueDeliveryStore {
-  /** Newest first, those before the one with id `before`. */
+  /** Newest first, starting before the one with the id `before`. */
   listDeliveries(
     webhookId: WebhookId,
     page: { state?: StoredDelivery['state'] | undefined; before: string | null; limit: number }
   ): Promise<StoredDelivery[]>
-  /** The newest delivery of these webhooks; null: there is none. */
+  /** The id of the newest delivery of these webhooks; null: there is none. */
   findNewestDelivery(webhookIds: readonly WebhookId[]): Promise<string | null>
-  /** Deliveries of these webhooks, oldest first, after this id; null: from the first one. */
+  /** Deliveries of these webhooks after this id, oldest first; null: from the first one. */
   listDeliveriesAfter(webhookIds: readonly WebhookId[], after: string | null, limit: number): Promise<StoredDelivery[]>
-  /** Makes ended deliveries due again, as if never tried; without ids, all dead ones. Returns how many. */
+  /** Makes ended deliveries due again, as if they were new; without ids, all dead ones. Returns their number. */
   replayDeliveries(webhookId: WebhookId, ids: string[], nowMs: number): Promise<number>
 }
 
 export interface AnswerStore {
-  /** Claims the key for a request (null), or returns the unexpired claim that holds it. */
+  /** Claims the key for a request and returns null, or returns the unexpired claim that holds it. */
   claimAnswer(claim: AnswerClaim): Promise<RememberedAnswer | null>
-  /** null: releases the key. */
+  /** `answer` null: releases the key. */
   keepAnswer(scope: string, key: string, answer: SealedText | null): Promise<void>
 }
 
@@ -566,22 +566,22 @@ export interface LimitStore {
   putLimits(limits: StoredLimits): Promise<void>
 }
 
-/** The results of successful runs, and what is unusual about the newest run of each spider. */
+/** The results of successful runs, and what is unusual about each spider's newest run. */
 export interface FindingStore {
-  /** Newest first, from this job on, including it. */
+  /** Newest first, starting with this job. */
   listSuccessfulRuns(
     project: ProjectName,
     spider: string,
     page: { upTo: JobId | null; limit: number }
   ): Promise<PastRun[]>
-  /** For the last attempt of this job; does nothing if the job no longer exists. */
+  /** Records this for the job's last attempt. Does nothing if the job no longer exists. */
   recordFilledFields(jobId: JobId, filled: FilledFields): Promise<void>
   listFindings(): Promise<StoredFindings[]>
   /**
-   * Replaces the findings of the spider; an empty list deletes them. A dismissal lasts while the job stays the same.
+   * Replaces the spider's findings; an empty list deletes them. A dismissal lasts as long as the job stays the same.
    */
   putFindings(findings: StoredFindings): Promise<void>
-  /** False: the findings are now those of another job. */
+  /** Returns false if the findings are now those of another job. */
   dismissFindings(project: ProjectName, spider: string, jobId: JobId): Promise<boolean>
 }
 
@@ -591,33 +591,33 @@ export interface AlertStore {
   listAlertRules(): Promise<AlertRule[]>
   /** Its revision must be one above the stored one (or 1): CHANGED_MEANWHILE. */
   putAlertRule(rule: AlertRule): Promise<void>
-  /** False: it did not exist. Its alerts stay. */
+  /** Returns false if it did not exist. Its alerts remain. */
   deleteAlertRule(id: AlertRuleId): Promise<boolean>
   listSilences(): Promise<AlertSilence[]>
   putSilence(silence: AlertSilence): Promise<void>
   deleteSilence(id: AlertSilenceId): Promise<boolean>
-  /** Includes episodes that ended, and messages sent to channels, after `sinceMs`. */
+  /** Also contains episodes that ended, and messages sent to channels, after `sinceMs`. */
   readAlertMemory(sinceMs: number): Promise<AlertMemory>
   /** Atomic: a message is never stored without the state that records it as sent, nor the state without the message. */
   writeAlerts(write: AlertWrite): Promise<void>
-  /** The same at the request of a user. */
+  /** Like writeAlerts, at a user's request. */
   answerAlerts(write: AlertWrite): Promise<void>
   getAlerts(ids: AlertId[]): Promise<StoredEpisode[]>
   /** The first page begins with firing alerts; then ended ones, newest first; equal times by id. */
   listAlerts(filter: AlertFilter, page: AlertPage): Promise<StoredEpisode[]>
-  /** Per rule, of alerts that fired after `sinceMs`. */
+  /** Per rule, over the alerts that fired after `sinceMs`. */
   sumAlerts(sinceMs: number): Promise<AlertRuleFigures[]>
-  /** Deletes settled alerts and silences that ended earlier; returns how many alerts. */
+  /** Deletes settled alerts and silences that ended earlier. Returns the number of alerts. */
   pruneAlerts(beforeMs: number, limit: number): Promise<number>
 }
 
-/** The history for trying alert rules, where no other table keeps it. */
+/** The history with which users try alert rules, as far as no other table has it. */
 export interface AlertFactStore {
-  /** Records them in this order. */
+  /** Records the facts in this order. */
   recordAlertFacts(facts: StoredAlertFact[]): Promise<void>
-  /** The newest of each key of each watch, without keys that disappeared. */
+  /** The newest fact of each key of each watch, without keys that disappeared. */
   listNewestAlertFacts(): Promise<StoredAlertFact[]>
-  /** Oldest first, from `fromMs` on and after the row `after`. */
+  /** Oldest first, from `fromMs` on, starting after the row `after`. */
   listAlertFacts(
     watch: AlertWatch,
     page: { fromMs: number; after: { atMs: number; id: number } | null; limit: number }
@@ -632,18 +632,18 @@ export interface AlertFactStore {
 export interface DigestStore {
   listDigests(): Promise<StoredDigest[]>
   /**
-   * Records this due time as reported to the channel, with its message (null: only the start of the reports). False:
-   * this or a later due time with the same settings was already reported, and nothing is written.
+   * Records this due time as reported to the channel, together with its message (null: reports only begin). Returns
+   * false and writes nothing if this or a later due time was already reported with the same settings.
    */
   sendDigest(digest: StoredDigest, message: { atMs: number; data: unknown } | null): Promise<boolean>
   deleteDigests(channelIds: AlertChannelId[]): Promise<void>
 }
 
-/** Users, groups, roles and tokens. Few: all are kept in memory (engine/access). */
+/** Users, groups, roles and tokens. There are few, so all are kept in memory (engine/access). */
 export interface AccessStore {
   listUsers(): Promise<StoredUser[]>
   putUser(user: StoredUser): Promise<void>
-  /** Also deletes its tokens and second factors and removes it from its groups. False: it did not exist. */
+  /** Also deletes its tokens and second factors, and its memberships. Returns false if it did not exist. */
   deleteUser(id: UserId): Promise<boolean>
   listGroups(): Promise<StoredGroup[]>
   putGroup(group: StoredGroup): Promise<void>
@@ -653,47 +653,47 @@ export interface AccessStore {
   deleteAccessToken(id: AccessTokenId): Promise<boolean>
   listRoles(): Promise<StoredRole[]>
   putRole(role: StoredRole): Promise<void>
-  /** False: there is none. */
+  /** Returns false if there is no such role. */
   deleteRole(name: string): Promise<boolean>
-  /** Records when they were last seen; skips those that no longer exist. */
+  /** Records when they were last seen. Skips those that no longer exist. */
   recordAccess(users: UserId[], tokens: AccessTokenId[], atMs: number): Promise<void>
 }
 
-/** Second factors and passkeys of users. Few: all are in memory (engine/access/second-factor). */
+/** Second factors and passkeys of users. There are few, so all are kept in memory (engine/access/second-factor). */
 export interface SecondFactorStore {
   listAuthenticators(): Promise<StoredAuthenticator[]>
   /** Replaces the user's authenticator and all recovery codes. */
   putAuthenticator(authenticator: StoredAuthenticator): Promise<void>
   putRecoveryCodes(userId: UserId, hashes: string[]): Promise<void>
-  /** Also deletes its recovery codes. False: it did not exist. */
+  /** Also deletes its recovery codes. Returns false if it did not exist. */
   deleteAuthenticator(userId: UserId): Promise<boolean>
-  /** True once per step; false after this or a later step was used, by any caller. */
+  /** Returns true once per step, and false after any caller has used this or a later step. */
   useAuthenticatorStep(userId: UserId, step: number): Promise<boolean>
-  /** True only once. */
+  /** Returns true only once. */
   useRecoveryCode(userId: UserId, hash: string): Promise<boolean>
   listPasskeys(): Promise<StoredPasskey[]>
   addPasskey(passkey: StoredPasskey): Promise<void>
   /**
-   * False: the passkey is gone, or its counter was already this high. A passkey without a counter (0) can be used any
-   * number of times.
+   * Returns false if the passkey is gone, or its counter was already this high. A passkey without a counter (0) can be
+   * used any number of times.
    */
   usePasskey(id: PasskeyId, signCount: number, atMs: number): Promise<boolean>
   deletePasskey(userId: UserId, id: PasskeyId): Promise<boolean>
-  /** Deletes all of the user's. False: there were none. */
+  /** Deletes all of the user's second factors. Returns false if there were none. */
   deleteSecondFactors(userId: UserId): Promise<boolean>
 }
 
-/** The audit log: who did or tried what (audit/chain.ts explains how entries are chained). */
+/** The audit log: who did or tried what (audit/chain.ts explains the chain of entries). */
 export interface AuditStore {
   /**
    * Adds this entry to the write that `call` begins, in the same transaction: neither exists without the other. `call`
    * must begin a write synchronously, and only its first one gets the entry. The entry includes what the write changed.
    */
   withAudit<T>(entry: NewAuditEntry, call: () => Promise<T>): Promise<T>
-  /** A separate entry, for an operation that changed nothing here. */
+  /** Appends a separate entry, for an operation that wrote nothing to the store. */
   appendAudit(record: NewAuditRecord): Promise<void>
   /**
-   * Newest first, those before `before`. A page scans a limited number of entries: it may be empty and not the last.
+   * Newest first, starting before `before`. A page scans a limited number of entries: it may be empty and not the last.
    */
   pageAudit(
     filter: AuditFilter,
@@ -702,41 +702,41 @@ export interface AuditStore {
   /** Oldest first. */
   listAuditAfter(seq: number, limit: number): Promise<StoredAuditEntry[]>
   auditChain(): Promise<AuditChain>
-  /** Deletes the oldest entries from before that time, at most `limit`, never the newest. Returns how many. */
+  /** Deletes the oldest entries from before that time, at most `limit`, but never the newest. Returns their number. */
   forgetAudit(beforeMs: number, limit: number): Promise<number>
 }
 
 export interface RetentionStore {
   /**
    * Deletes the oldest data beyond its retention, including expired answers, at most `limit` rows, so that other calls
-   * are not delayed. Returns how many; fewer than `limit`: all are done. A job whose chain records are deleted can no
+   * are not delayed. Returns their number; below `limit`, all are done. A job whose chain records are deleted can no
    * longer be restored, because chains would answer its end twice. Firings of future moments are always kept.
    */
   prune(retention: Retention, limit: number): Promise<number>
 }
 
-/** Retention of ended jobs with their attempts, timelines and archived logs. */
+/** Retention of ended jobs, with their attempts, timelines and archived logs. */
 export interface JobRetentionStore {
   /**
-   * One step of a pass over the ended jobs, oldest end first: deletes what is due (model/retention.ts) with all that
-   * belongs to it, at most `limit`. `listDeletedLogs` then lists the blobs of deleted logs.
+   * Performs one step of a pass over the ended jobs, oldest end first: deletes what is due (model/retention.ts) and all
+   * that belongs to it, at most `limit`. Afterwards, `listDeletedLogs` lists the blobs of the deleted logs.
    */
   applyRetention(pass: RetentionPass, bounds: RetentionBounds, limit: RetentionLimit): Promise<RetentionStep>
-  /** The same step without deleting anything. */
+  /** Performs the same step without deleting anything. */
   previewRetention(pass: RetentionPass, bounds: RetentionBounds, rows: number): Promise<RetentionPreviewStep>
   listDeletedLogs(limit: number): Promise<DeletedLog[]>
-  /** Call once their blobs are deleted, too. */
+  /** Call this once the blobs of these logs are deleted as well. */
   forgetDeletedLogs(logs: DeletedLog[]): Promise<void>
-  /** Marks jobs that retention never deletes, or unmarks them; a change is recorded as `entry`. Returns known ids. */
+  /** Sets whether retention must keep these jobs, and records changes as `entry`. Returns the ids that exist. */
   keepJobs(ids: JobId[], isKept: boolean, entry: TimelineEntry): Promise<JobId[]>
-  /** null: never set. */
+  /** null: the policy was never set. */
   getStoragePolicy(): Promise<StoredStoragePolicy | null>
   /** The revision must be one above the stored one (or 1): CHANGED_MEANWHILE. */
   putStoragePolicy(stored: StoredStoragePolicy): Promise<void>
-  /** Cheap: reads sums, not jobs. */
+  /** Cheap, because it reads sums and not jobs. */
   storageSums(): Promise<StorageSums>
   /**
-   * Returns at most this many free pages to the disk. Resolves to how many are left; 0 if the database cannot shrink.
+   * Returns at most this many free pages to the disk. Resolves with how many are left; 0 if the database cannot shrink.
    */
   shrink(pages: number): Promise<number>
   /**
@@ -748,10 +748,10 @@ export interface JobRetentionStore {
 
 /** Single values: see settings.ts for keys and schemas. */
 export interface SettingStore {
-  /** null: never set. */
+  /** null: the setting was never set. */
   getSetting<Key extends SettingKey>(key: Key): Promise<SettingValue<Key> | null>
   putSetting<Key extends SettingKey>(key: Key, value: SettingValue<Key>): Promise<void>
-  /** Records `value` unless the setting has one, in one transaction. Resolves to the recorded value. */
+  /** Records `value` unless the setting already has one, in one transaction. Resolves with the recorded value. */
   keepSetting<Key extends SettingKey>(key: Key, value: SettingValue<Key>): Promise<SettingValue<Key>>
 }
 
@@ -794,6 +794,6 @@ export interface Store
     RetentionStore,
     JobRetentionStore,
     SettingStore {
-  /** Resolves after the last write is on disk. May be called twice. */
+  /** Resolves once the last write is on disk. Can be called twice. */
   close(): Promise<void>
 }

@@ -6,15 +6,15 @@ type Row = Record<string, unknown>
 /** ScrapydWeb's timer tasks, from three databases in one folder. Rows are external input and not validated here. */
 export interface ScrapydWebDatabases {
   tasks: Row[]
-  /** By node number: the address that the node had when a task last ran there. */
+  /** By node number: the address at which a task last ran on the node. */
   nodes: Map<number, string>
-  /** By task id: whether its next run is set (`apscheduler.db`); null if unknown. */
+  /** By task id: whether it has a next run time (`apscheduler.db`); null: unknown. */
   isSet: Map<string, boolean> | null
-  /** Whether all tasks are disabled by the switch above their list (`metadata.db`). */
+  /** Whether the switch above the list of tasks disables all of them (`metadata.db`). */
   areDisabled: boolean
 }
 
-/** APScheduler's value for a paused scheduler. */
+/** APScheduler's state of a paused scheduler. */
 const STATE_PAUSED = 2
 
 /** Reads ScrapydWeb's `timer_tasks.db` in its data/database folder, and those beside it. Throws for other databases. */
@@ -27,7 +27,7 @@ export function readScrapydWebTasks(
     const node = hasTable(database, 'task_job_result')
       ? columnsOf(database, 'task_job_result').find((name) => name === 'node' || name === 'node_name')
       : undefined
-    // A request that failed before it had an address (a server no longer in the settings) has ScrapydWeb's own here.
+    // If a request failed before it had an address (the server is no longer in the settings), this is ScrapydWeb's own.
     const isAsked = "status = 'ok' OR (status = 'error' AND status_code = -1)"
     const seen =
       node === undefined
@@ -53,13 +53,13 @@ export function readScrapydWebTasks(
 function isDisabled(metadata: string): boolean {
   return readCopy(metadata, (database) => {
     if (!hasTable(database, 'metadata') || !columnsOf(database, 'metadata').includes('scheduler_state')) return false
-    // One row per version of ScrapydWeb that was started there: the last one is in use.
+    // There is a row for each version of ScrapydWeb that was started. The last one is in use.
     const state = database.prepare('SELECT scheduler_state FROM metadata ORDER BY id DESC LIMIT 1').pluck().get()
     return state === STATE_PAUSED
   })
 }
 
-/** Data of Gerapy's `dbs/db.sqlite3`. `jobs`: the next run time of each, by Gerapy's name for it. */
+/** Data from Gerapy's `dbs/db.sqlite3`. `jobs`: the next run times, by Gerapy's name for each job. */
 export interface GerapyDatabase {
   tasks: Row[]
   clients: Row[]
@@ -84,7 +84,7 @@ export function readGerapyTasks(path: string): GerapyDatabase {
   })
 }
 
-/** Empty if there is no such table. */
+/** Returns an empty list if there is no such table. */
 function rowsOf(database: Database, table: string, sql: string): Row[] {
   return hasTable(database, table) ? (database.prepare(sql).all() as Row[]) : []
 }

@@ -25,29 +25,29 @@ export interface RequestOrigin {
   door: AuditDoor
   /** null: this machine's own socket or window. */
   address: string | null
-  /** Absent: one is created. */
+  /** Absent: a new id is created. */
   requestId?: string
-  /** Short, and useless for logging in. */
+  /** Short, and cannot be used to log in. */
   session?: string | null
 }
 
 export interface Actor {
   /** null: an unknown caller. */
   principal: Principal | null
-  /** The name that an unknown caller sent. */
+  /** The name that an unknown caller stated. */
   claimedName?: string
   origin: RequestOrigin
 }
 
 export interface AuditedOperation {
   operation: string
-  /** Of any shape. A function is called only when the input is needed. */
+  /** May have any shape. A function is called only if the input is needed. */
   input: unknown
-  /** False: only failures for lack of a right are recorded. */
+  /** False: only failures due to a missing permission are recorded. */
   writes: boolean
-  /** No entry unless it changes something: the caller records failures. */
+  /** Adds an entry only if something changes. The caller records failures. */
   onlyChanges?: boolean
-  /** The answer within the result of the work. Absent: all of it. */
+  /** Returns the operation's answer from the result of the work. Absent: the result is the answer. */
   answerOf?: (result: unknown) => unknown
 }
 
@@ -71,11 +71,11 @@ const REFUSALS: ReadonlySet<string> = new Set([
     'TOO_MANY_REQUESTS'
   ]
 ])
-/** Recorded first: afterwards this engine may not write any more. */
+/** Recorded before the work, because this engine may not be able to write afterwards. */
 const RECORDED_FIRST: ReadonlySet<string> = new Set(['engines.handOver', 'engines.drain'])
 
 /**
- * The audit log: one entry for each operation of people and programs. The entry is written in the transaction of the
+ * The audit log has one entry for each operation of people and programs. The entry is written in the transaction of the
  * operation's first write (storage/audit/audited-store.ts), or at its end if it writes nothing.
  */
 export class Audit {
@@ -93,7 +93,7 @@ export class Audit {
     return this.#repeats.stop()
   }
 
-  /** Performs `work` as this actor. If it fails after it has changed something, a second entry says so. */
+  /** Performs `work` as this actor. If it fails after it has changed something, a second entry records the failure. */
   async perform<T>(actor: Actor, audited: AuditedOperation, work: () => T): Promise<Awaited<T>> {
     const { operation, input, writes, onlyChanges = false, answerOf = (all) => all } = audited
     const { principal } = actor
@@ -123,8 +123,8 @@ export class Audit {
   }
 
   /**
-   * Records a failed attempt. Equal attempts of one sender are counted; `sender`: for whom a stranger's attempts count.
-   * Default: the address.
+   * Records a failed attempt. Equal attempts of one sender are counted. `sender`: whom the attempts of an unknown
+   * caller count for. Default: its address.
    */
   refuse(
     actor: Actor,
@@ -150,12 +150,12 @@ export class Audit {
     return { entries: entries.map((entry) => toEntry(entry, entry.previousHash)), nextBefore }
   }
 
-  /** Oldest first, after this entry. `nextAfter` null: those were the newest. */
+  /** Oldest first, starting after this entry. `nextAfter` null: there are no newer ones. */
   async export(after: number, limit: number): Promise<{ entries: AuditEntry[]; nextAfter: number | null }> {
     const { store } = this.#parts
     const { deleted } = await store.auditChain()
     const from = Math.max(after, deleted.seq)
-    // Includes one more entry before them, for its hash.
+    // Also read the entry before them, for its hash.
     const listed = await store.listAuditAfter(Math.max(from - 1, deleted.seq), limit + 1)
     const entries = listed.flatMap((entry, at) =>
       entry.seq <= from ? [] : [toEntry(entry, at === 0 ? deleted.hash : listed[at - 1]!.hash)]
@@ -171,7 +171,7 @@ export class Audit {
     for (;;) {
       signal?.throwIfAborted()
       const entries = await store.listAuditAfter(check.lastSeq, ENTRIES_AT_ONCE)
-      // Newer entries are checked the next time.
+      // Entries that were added meanwhile are checked the next time.
       const wanted = entries.filter(({ seq }) => seq <= newest.seq)
       const fits = wanted.every((entry) => check.add(entry))
       if (!fits || wanted.length < ENTRIES_AT_ONCE) break
@@ -211,7 +211,7 @@ export class Audit {
     }
   }
 
-  /** Must not fail what was already done, for example while stopping. */
+  /** Never throws, because the operation is already done; writing may fail while the engine is stopping. */
   async #append(record: NewAuditRecord): Promise<void> {
     try {
       await this.#parts.store.appendAudit(record)
@@ -248,7 +248,7 @@ class Ticket implements AuditTicket {
     this.#facts = { ...this.#facts, ...facts }
   }
 
-  /** Work that the operation started may continue: its writes have no actor. */
+  /** Work that the operation started may continue, but its writes have no actor. */
   end(): void {
     this.#hasEnded = true
     this.#isTaken = true
@@ -261,19 +261,19 @@ export const toEntry = ({ record, hash }: StoredAuditEntry, previousHash: string
   hash
 })
 
-/** Repetitions of the same sender are counted together. */
+/** Repetitions by the same sender are counted together. */
 function senderOf({ principal, origin }: Actor, sender = origin.address): string {
   return `${sender}${principal === null ? '' : ` ${principal.userId ?? principal.name} ${principal.tokenId}`}`
 }
 
-/** An answer such as `{ changed: [] }`. Other operations may change something outside the store. */
+/** Whether the answer is like `{ changed: [] }`. Other operations may have changed something outside the store. */
 function saysNothingChanged(result: unknown): boolean {
   if (typeof result !== 'object' || result === null || Object.getPrototypeOf(result) !== Object.prototype) return false
   const values: unknown[] = Object.values(result)
   return values.length > 0 && values.every((value) => value === 0 || (Array.isArray(value) && value.length === 0))
 }
 
-/** Errors of oRPC have no code of ours. */
+/** Errors of oRPC do not have one of our codes. */
 function codeOf(error: unknown): string {
   if (isScrapdeckError(error)) return error.code
   const { code } = error as { code?: unknown }
@@ -281,13 +281,13 @@ function codeOf(error: unknown): string {
 }
 
 const WINDOW_MS = 60_000
-/** Kinds per minute. Beyond that, only operations are counted. */
+/** How many kinds to distinguish per minute. Beyond that, only operations are counted. */
 const KINDS_MAX = 300
 
 /**
- * Equal failures of one sender within a minute, and equal operations that changed nothing, become at most two entries:
- * the first at once, and one that counts the rest. So a client that guesses passwords or repeats useless requests
- * cannot fill the disk.
+ * Reduces equal failures of one sender within a minute, and equal operations that changed nothing, to at most two
+ * entries: the first one, and one that counts the others. This way, a client that guesses passwords or repeats useless
+ * requests cannot fill the disk.
  */
 class Repeats {
   readonly #write: (record: NewAuditRecord) => Promise<void>
@@ -335,7 +335,7 @@ class Repeats {
   }
 }
 
-/** The entry for many senders: what they have in common. */
+/** The entry for several senders, with only what they have in common. */
 const ofMany = (record: NewAuditRecord): NewAuditRecord => ({
   ...record,
   operation: 'many',

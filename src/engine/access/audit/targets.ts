@@ -59,11 +59,11 @@ export interface Targets {
   moreTargets: number
 }
 
-/** Some users paste a token into the wrong field. */
+/** Masks tokens, because some users paste one into the wrong field. */
 const readable = (text: string, lengthMax: number): string =>
   maskTokens(text.slice(0, LOOKED_AT_MAX)).slice(0, lengthMax).toWellFormed()
 
-/** The targets of a request, valid or not. Pure. */
+/** The targets that a request names, whether or not it is valid. Pure. */
 export function targetsOf(operation: string, input: unknown): Targets {
   const found: Targets = { project: null, targets: [], moreTargets: 0 }
   if (typeof input !== 'object' || input === null) return found

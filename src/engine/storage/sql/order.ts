@@ -10,7 +10,7 @@ import type { NewJob } from '../../model/records.ts'
 import { PUT_DEDUPE_KEY } from './table.ts'
 
 export const orderSql = (sql: Fragments) => ({
-  /** The previous rank within the priority: of held jobs by their own index, of others lane by lane. */
+  /** The highest lower rank within the priority. Searches held jobs in their own index, and others lane by lane. */
   before: `SELECT max(rank) FROM (
       SELECT max(rank) AS rank FROM jobs
         WHERE state = 'queued' AND hold IS NOT NULL AND priority = :priority AND rank < :rank
@@ -35,8 +35,8 @@ interface Dependencies extends JobWriting {
 }
 
 /**
- * The order of queued jobs, which operators can change. A rank is a number between two others; ranks at either end
- * continue from the last one issued (`queue_ends`), so that none is issued twice.
+ * The order of queued jobs, which operators can change. There is always room for a rank between two others. At either
+ * end, ranks continue from the last one issued (`queue_ends`), so none is issued twice.
  */
 export function createOrder({ database, changes, timeline, counters, holds }: Dependencies) {
   const queued = database.prepare<[string], QueuedRow>(
@@ -81,13 +81,13 @@ export function createOrder({ database, changes, timeline, counters, holds }: De
     if (row.hold === null) changes.lane(row.lane)
   }
 
-  /** Allocates ranks for `count` jobs at the back; returns the rank before the first of them. */
+  /** Reserves ranks for `count` jobs at the back. Returns the rank before the first of them. */
   function ranksAtBack(count: number): number {
     return (moveBack.get(count) as number) - count
   }
 
   function moveBefore(rows: QueuedRow[], before: QueuedRow): void {
-    // Moves the jobs out of the way first, so that none of them is its own neighbour.
+    // Move the jobs out of the way first, so that none of them becomes its own neighbour.
     let aside = ranksAtBack(rows.length)
     for (const row of rows) {
       aside += 1
@@ -110,7 +110,7 @@ export function createOrder({ database, changes, timeline, counters, holds }: De
     const number = countOf.pluck().get(priority) as number
     renumber.run({ priority, start: ranksAtBack(number) })
     changes.allJobs()
-    // Caches with the heads of these lanes would compare old ranks with new ones.
+    // Otherwise, caches with the heads of these lanes would compare old ranks with new ones.
     for (const lane of lanes.all()) changes.lane(lane)
     return ranksBetween(queued.get(id) as QueuedRow, count)!
   }
@@ -174,7 +174,7 @@ export function createOrder({ database, changes, timeline, counters, holds }: De
         recordChange(row, entry)
         counters.moved(row, { ...row, lane })
       }
-      // Each lane has one released job per key: a move may leave a lane without one, or bring a second one into a lane.
+      // A lane has one released job per key, but a move may leave a lane without one or bring a second one into a lane.
       for (const key of new Set(rows.map(({ overlap_key }) => overlap_key))) {
         if (key !== null) holds.freeOverlap(key, nextAfterPlacement(entry.atMs))
       }

@@ -13,9 +13,9 @@ import { JOB, type JobRow, type NamedRow, toJob } from './rows.ts'
 import { createTable } from './table.ts'
 import type { ProjectName, WebhookId } from '../../../shared/contract/index.ts'
 
-/** Per webhook. Further events are dropped and counted: a dead receiver must not fill the disk. */
+/** The limit per webhook. Beyond it, events are dropped and counted: a dead receiver must not fill the disk. */
 export const WAITING_MAX = 100_000
-/** Most channels have fewer recent messages. */
+/** Most channels have fewer recent messages than this. */
 const TIMES_AT_ONCE = 250
 
 const DELIVERY = `sequence, webhook_id AS "webhookId", event, body, state, tries, made_at_ms AS "madeAtMs",
@@ -140,7 +140,7 @@ export function createOutbox(database: Database) {
     return fresh
   }
 
-  /** `projects`: the affected projects. `data` is called only if there is a subscriber. */
+  /** `projects`: those affected. `data` is only called if there is a subscriber. */
   function record(event: string, projects: readonly string[], atMs: number, data: () => unknown): void {
     const subscribers = isSilent ? undefined : whoWants(event)
     if (subscribers === undefined) return
@@ -158,7 +158,7 @@ export function createOutbox(database: Database) {
     }
   }
 
-  /** Sends the event to one subscriber; if its queue is full, only counts the event as dropped. */
+  /** Queues the event for one subscriber. If its queue is full, only counts the event as dropped. */
   function tell(id: string, event: string, atMs: number, data: unknown): void {
     const subscriber = enabled.all().find((each) => each.id === id)
     if (subscriber === undefined) return
@@ -193,7 +193,7 @@ export function createOutbox(database: Database) {
   return {
     record,
     tell,
-    /** Sends the query for subscriptions together with others. */
+    /** Requests the subscriptions together with other queries. */
     readAhead(): void {
       if (wanting === null) asked ??= enabled.aheadAll()
     },
@@ -212,7 +212,7 @@ export function createOutbox(database: Database) {
       record(event, [found.project], atMs, () => jobEventData(found))
     },
 
-    /** Runs `work` without events: imported history is not news. */
+    /** Runs `work` without recording events, because imported history is not news. */
     silently<T>(work: () => T): T {
       isSilent = true
       try {
@@ -239,7 +239,7 @@ export function createOutbox(database: Database) {
     putWebhook(webhook: NewWebhook): void {
       const { id, name, url, events, project, createdAtMs, sealedSecret, sealedOldSecret } = webhook
       const settings = [name, url, JSON.stringify(events), project, webhook.enabled ? 1 : 0]
-      // The table has two kinds only; a channel is a webhook with a target.
+      // The table has only two kinds: a channel is stored as a webhook with a target.
       const kind = webhook.kind === 'channel' ? 'webhook' : webhook.kind
       put.run(
         id,
@@ -254,7 +254,7 @@ export function createOutbox(database: Database) {
       forgetWanting()
     },
 
-    /** Also deletes its waiting deliveries. */
+    /** Also deletes the webhook's waiting deliveries. */
     deleteWebhook(id: string): boolean {
       forgetWanting()
       return webhooks.remove(id)
@@ -271,7 +271,7 @@ export function createOutbox(database: Database) {
       return { deliveries, nextDueMs }
     },
 
-    /** When such events were sent to channels after `sinceMs`: the newest `most` per channel. */
+    /** When such events were sent to channels after `sinceMs`: the newest `most` times per channel. */
     sentTimes(event: string, sinceMs: number, most: number): { id: WebhookId; atMs: number }[] {
       const channels = webhooks.all().filter(({ channel }) => channel != null)
       return channels.flatMap(({ id }) => {
@@ -361,7 +361,7 @@ function toDelivery({ sequence, ...row }: DeliveryRow): StoredDelivery {
   }
 }
 
-/** Receivers deduplicate by id: the time distinguishes an id from those of data that a restored backup replaced. */
+/** Receivers deduplicate by id: the time makes it differ from those issued before a backup was restored. */
 function idOf(sequence: number, madeAtMs: number): string {
   return `msg_${madeAtMs.toString(36)}_${sequence.toString(36)}`
 }

@@ -51,7 +51,7 @@ export function createPruning({
     statements.recordPruned
   )
 
-  /** Deletes firings and records the range of their moments, which then count as unknown. */
+  /** Deletes firings, and records the range of their moments: whether those have fired is then unknown. */
   function forget(rows: OldFiring[]): number {
     for (const [id, those] of Map.groupBy(rows, (row) => row.schedule_id)) {
       for (const row of those) remove.run(row.id)
@@ -65,7 +65,7 @@ export function createPruning({
 
   function pruneFirings({ nowMs, firings: { newest, sinceMs, except } }: Retention, limit: number): number {
     const isKept = new Set(except)
-    // After the clock was set back, a moment may be in the future again: keeps its row, so that it does not fire twice.
+    // If the clock was set back, a moment may be in the future again. Keep its row, so that it does not fire twice.
     const mayGo = (row: OldFiring) => row.nominal_ms <= nowMs && !isKept.has(row.schedule_id)
     let left = limit - forget(oldest.all(limit).filter((row) => row.at_ms < sinceMs && mayGo(row)))
     for (const { id, excess } of tooMany.all({ newest })) {

@@ -25,7 +25,7 @@ export const queueSql = (sql: Fragments) => ({
         WHERE live.overlap_key = jobs.overlap_key AND live.state IN ('starting', 'running')))
     RETURNING ${JOB}`,
   nodeOf: 'SELECT node_id FROM jobs WHERE id = ?',
-  /** Every move of a job into its lane has a timeline entry. */
+  /** Whether the job came into its lane after a time: every move into a lane has a timeline entry. */
   cameAfter: `SELECT 1 FROM jobs WHERE id = :id AND (queued_at_ms > :atMs
     OR EXISTS (SELECT 1 FROM transitions WHERE job_id = :id AND at_ms > :atMs))`,
   holdOverlapping: `UPDATE jobs SET hold = 'overlap'
@@ -38,8 +38,8 @@ export const queueSql = (sql: Fragments) => ({
 
 export const QUEUE_MANY = {
   /**
-   * Only for jobs without an overlap key: jobs with one see each other only if they are claimed one after another. Also
-   * returns the attempts of jobs whose jobid is free on the node: their last column has the job's id.
+   * Only for jobs without an overlap key: those with one must be claimed one after another to see each other. Also
+   * returns the attempts of jobs whose jobid is free on the node; their last column is the job's id.
    */
   claim: {
     with: `claimed(${JOB_NAMES}) AS (
@@ -111,12 +111,12 @@ export function createQueue({ database, changes, timeline, counters, holds, chai
     'UPDATE jobs SET cancel_asked_at_ms = :atMs WHERE id = :id AND cancel_asked_at_ms IS NULL'
   )
 
-  /** Which starts may begin, in their order; the same on both databases. */
+  /** Returns which starts may begin, in their order. The result is the same on both databases. */
   function claimAll(starts: AttemptStart[]): (Claimed | undefined)[] {
     const wantedOf = ({ entry, ...fields }: AttemptStart): Claim => ({ ...fields, atMs: entry.atMs })
     const alone = (row: JobRow | undefined) => (row === undefined ? undefined : { row, hasAttempt: false })
     if (claimMany === undefined) return starts.map((start) => alone(claim.get(wantedOf(start))))
-    // The first start of each job: a second one finds it claimed.
+    // Only the first start of each job: a second one would find the job claimed.
     const firsts = new Map(starts.toReversed().map((start) => [start.jobId, start]))
     const given = [...firsts.values()].map(({ jobId, number, nodeId, version, entry, jobid }) => {
       return [jobId, nodeId, number, version, entry.atMs, jobid]
@@ -133,7 +133,7 @@ export function createQueue({ database, changes, timeline, counters, holds, chai
     return asked.map((found) => found())
   }
 
-  /** Inserts the missing attempts; returns the jobid of each on its node. */
+  /** Inserts the missing attempts. Returns the jobid of each on its node. */
   function writeAttempts(begun: { start: AttemptStart; job: StoredJob; hasAttempt: boolean }[]): string[] {
     const cellsOf = ({ start, job }: (typeof begun)[number], free: string) =>
       [start.jobId, start.number, free, start.nodeId, job.project, start.version, job.spider, start.entry.atMs] as const
@@ -143,7 +143,7 @@ export function createQueue({ database, changes, timeline, counters, holds, chai
     return begun.map((each, index) => {
       const { jobId, jobid, number } = each.start
       if (inserted[index]!.changes > 0) return jobid
-      // A jobid from a client may already exist on the node; the fallback is the job's id, which is unique.
+      // A client's jobid may already exist on the node. Fall back to the job's id, which is unique.
       let free = `${jobId}-${number}`
       for (let copy = number + 1; insertAttempt.run(...cellsOf(each, free)).changes === 0; copy += 1)
         free = `${jobId}-${copy}`
@@ -151,7 +151,7 @@ export function createQueue({ database, changes, timeline, counters, holds, chai
     })
   }
 
-  /** Requeues the job and recomputes its hold; false if it must stay cancelled. */
+  /** Requeues the job and recomputes its hold. Returns false if it must stay cancelled. */
   function restoreOne(id: JobId, isAsked: boolean, nowMs: number): boolean {
     const row = cancelled.get(id)
     if (row === undefined || row.state !== 'ended') return false
@@ -182,9 +182,9 @@ export function createQueue({ database, changes, timeline, counters, holds, chai
       wanted.map(({ lane, limit }) => heads.aheadAll(lane, limit)).map((found) => found()),
 
     beginAttempts(starts: AttemptStart[]): BegunAttempt[] {
-      // Only a job with earlier attempts has a node, so first attempts need no query.
+      // Only a job with earlier attempts has a node, so skip the query for first attempts.
       const nodesBefore = starts.map(({ jobId, number }) => (number === 1 ? null : nodeOf.ahead(jobId)))
-      // This guard is the whole claim: a second claimer finds the job no longer queued, or at a later attempt.
+      // This check is the whole claim: a second claimer finds the job no longer queued, or at a later attempt.
       const claimed = claimAll(starts)
       const begun: { start: AttemptStart; job: StoredJob; hasAttempt: boolean }[] = []
       for (const [index, start] of starts.entries()) {
@@ -229,7 +229,7 @@ export function createQueue({ database, changes, timeline, counters, holds, chai
       const asked = new Set(ids)
       const restored: JobId[] = []
       const candidates = [...asked]
-      // The array grows during iteration, so that chains of any length need no recursion.
+      // The array grows during the loop, so that chains of any length need no recursion.
       for (const id of candidates) {
         if (!restoreOne(id, asked.has(id), entry.atMs)) continue
         timeline.add(id, null, 'restored', entry)

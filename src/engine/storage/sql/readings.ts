@@ -41,10 +41,10 @@ export function createReadings({
   const run = database.prepare<[string, number], RunRow>(statements.run)
   const runsOf = database.prepare<[string], RunRow & { jobId: JobId; number: AttemptNumber }>(statements.runsOf)
 
-  /** Runs about to be recorded; their rows do not change in this write. */
+  /** Runs that are about to be recorded. Their rows do not change in this write. */
   const wanted = new Set<JobId>()
   let asked: (() => Map<string, RunRow>) | null = null
-  /** The last figures of each attempt are the ones that count. */
+  /** By attempt: only the last figures of each count. */
   const kept = new Map<string, Cell[]>()
 
   function ask(): void {
@@ -66,7 +66,7 @@ export function createReadings({
     readAhead(readings: RunReading[]): void {
       for (const { jobId } of readings) wanted.add(jobId)
     },
-    /** Sends the queries for everything that the writes will read. */
+    /** Requests everything that the writes will read. */
     ask,
     flush(): void {
       keep([...kept.values()])

@@ -9,7 +9,7 @@ export const ANSWERS_SQL = {
   oldest: `SELECT scope, key, octet_length(answer) AS bytes FROM remembered_answers ORDER BY expires_at_ms`
 }
 
-/** Evicting frees this share of a quota, so that not every claim has to search for the oldest. */
+/** The share of a quota that evicting frees, so that not every claim has to search for the oldest answers. */
 const FREED_SHARE = 0.05
 
 interface Row {
@@ -47,7 +47,7 @@ export function createAnswers(database: Database) {
   const oldestOf = database.prepare<[string], Row>(
     `SELECT scope, key, octet_length(answer) AS bytes FROM remembered_answers WHERE scope = ? ORDER BY expires_at_ms`
   )
-  /** What is stored, by scope; null: not counted yet. After a rolled back transaction it is inexact until a restart. */
+  /** What is stored, by scope; null: not counted yet. After a rollback, it is inexact until the next restart. */
   let kept: Map<string, AnswerQuota> | null = null
 
   function counted(): Map<string, AnswerQuota> {
@@ -68,7 +68,7 @@ export function createAnswers(database: Database) {
     return now.count > count * share || now.bytes > bytes * share
   }
 
-  /** Deletes the oldest until there is room again. */
+  /** Deletes the oldest answers until there is enough room. */
   function evict(rows: Iterable<Row>, now: AnswerQuota, quota: AnswerQuota): void {
     const going: Row[] = []
     let { count, bytes } = now
@@ -98,7 +98,7 @@ export function createAnswers(database: Database) {
       const earlier = find.get(scope, key, nowMs)
       if (earlier !== undefined) return earlier
       makeRoom(scope, quota)
-      // An expired answer with the same key.
+      // Remove an expired answer with the same key.
       remove(scope, key)
       put.run(scope, key, fingerprint, begunBy, expiresAtMs)
       add(scope, 1, 0)

@@ -21,9 +21,7 @@ import type { LogSums } from './kept-logs.ts'
 import { requireNextRevision } from './table.ts'
 import type { Timeline } from './timeline.ts'
 
-/**
- * Retention keeps the jobs of this many firings per schedule: for its run bars, and for its overlap and failure rules.
- */
+/** Per schedule, retention keeps the jobs of this many firings, for its run bars and its overlap and failure rules. */
 const FIRINGS_SHOWN = 30
 
 const LOG_BYTES = 'coalesce(stored_bytes, length(packed))'
@@ -49,7 +47,7 @@ export const retentionSql = (sql: Fragments) => ({
     WHERE job_id ${among(sql, '?')} AND stored_bytes IS NOT NULL`
 })
 
-/** In this order: rows that refer to others first. */
+/** In this order: rows that refer to others are deleted first. */
 const deleteJobsSql = (sql: Fragments) => [
   `DELETE FROM job_dependencies WHERE job_id ${among(sql, '?')}`,
   `DELETE FROM job_dependencies WHERE on_job_id ${among(sql, '?')}`,
@@ -57,7 +55,7 @@ const deleteJobsSql = (sql: Fragments) => [
   `DELETE FROM chain_lines WHERE job_id ${among(sql, '?')}`,
   `DELETE FROM transitions WHERE job_id ${among(sql, '?')}`,
   `DELETE FROM archived_logs WHERE job_id ${among(sql, '?')}`,
-  // Rows with a blob stay until the blob is deleted.
+  // Rows with a blob remain until the blob is deleted.
   `DELETE FROM kept_items WHERE job_id ${among(sql, '?')} AND stored_bytes IS NULL`,
   `DELETE FROM attempts WHERE job_id ${among(sql, '?')}`,
   `DELETE FROM jobs WHERE id ${among(sql, '?')}`
@@ -147,7 +145,7 @@ export function createRetention({
     'SELECT project, count AS logs, bytes, packed_bytes AS packed FROM log_sums'
   )
 
-  /** Amounts in this transaction; each is read once per step. */
+  /** The amounts in this transaction. Each is read once per step. */
   function amountsNow() {
     const [spiders, projects, bytes] = [new Map<string, number>(), new Map<string, number>(), new Map<string, number>()]
     return {
@@ -173,7 +171,7 @@ export function createRetention({
   }
 
   /**
-   * Judges the next jobs of a pass and changes nothing. A rank is the current amount less what the pass has covered.
+   * Judges the next jobs of a pass and changes nothing. A rank is the current amount minus what the pass has covered.
    */
   function judgeNext(before: RetentionPass, { nowMs, defaults, projects }: RetentionBounds, limit: RetentionLimit) {
     const horizonMs = horizonOf([defaults, ...projects.values()], nowMs)
@@ -186,7 +184,7 @@ export function createRetention({
     const isEmpty = !Number.isFinite(horizonMs)
     let isDone = true
     let going = 0
-    // Row by row, because most steps end long before the limit.
+    // Read row by row, because most steps end long before the limit.
     for (const row of isEmpty ? [] : walk.iterate({ ...pass.after, limit: limit.rows + 1 })) {
       if (row.endedAtMs >= horizonMs) break
       if (going >= limit.jobs || judged.length >= limit.rows) {
@@ -266,7 +264,7 @@ export function createRetention({
       }
       pass.isUnpublished ||= going.length > 0
       if (pass.isUnpublished && (isDone || limit.publish)) {
-        // One entry for many jobs: clients reload what they show.
+        // One entry for all these jobs: clients then reload what they show.
         changes.allJobs()
         pass.isUnpublished = false
       }

@@ -2,22 +2,22 @@ import type { Attempt, AttemptNumber, JobId, JobStatus, NodeId } from '../../../
 import { decode, render, writtenAs } from '../../../shared/texts/message.ts'
 import { largeBytes, type StoredJob, type StoredSchedule } from '../../model/records.ts'
 
-/** `nodeId` -> `node_id`. */
+/** For example, `nodeId` becomes `node_id`. */
 type SnakeCase<Name> = Name extends `${infer First}${infer Rest}`
   ? `${First extends Lowercase<First> ? First : `_${Lowercase<First>}`}${SnakeCase<Rest>}`
   : Name
-/** A row of `SELECT *`: one column per field; `Json` fields are text, booleans are 1 and 0, null stays null. */
+/** A row of `SELECT *`, with one column per field. `Json` fields are text, booleans are 1 and 0, null stays null. */
 type Row<Thing, Json extends keyof Thing = never> = {
   [Field in keyof Thing as SnakeCase<Field> & string]: Column<Thing[Field], Field extends Json ? true : false>
 }
-/** The same for a query that names each column like its field. */
+/** A row of a query that names each column like its field. */
 export type NamedRow<Thing, Json extends keyof Thing = never> = {
   [Field in keyof Thing]: Column<Thing[Field], Field extends Json ? true : false>
 }
 type Column<Value, IsJson> = IsJson extends true ? AsText<Value> : Value extends boolean ? number : Value
 type AsText<Value> = null extends Value ? string | null : string
 
-/** Usual values of columns, in SQL. Rows have null instead, which costs less to read and to send than a text. */
+/** Frequent values of columns, in SQL. Rows have null instead, which is cheaper to read and to send than a text. */
 const USUAL = {
   jobid: 'jobs.id',
   settings: `'{}'`,
@@ -40,7 +40,7 @@ const JOB_COLUMNS = [
   'queued_at_ms', 'started_at_ms', 'ended_at_ms', 'pages', 'items', 'errors', 'kept'
 ] as const satisfies (keyof JobColumns)[]
 
-/** All columns of a job, for `raw` statements: lists of fifty named fields cost more to send than to read. */
+/** All columns of a job, for `raw` statements: sending objects with fifty named fields costs more than reading them. */
 export const JOB = JOB_COLUMNS.map((column) =>
   column in USUAL ? `nullif(jobs.${column}, ${USUAL[column as keyof typeof USUAL]})` : `jobs.${column}`
 ).join(', ')
@@ -50,7 +50,7 @@ type ValuesOf<Columns extends readonly (keyof JobColumns)[]> = {
   -readonly [Index in keyof Columns]: JobColumns[Columns[Index]]
 }
 
-/** `row`: of a statement that selects `JOB` and is `raw`. */
+/** `row`: from a `raw` statement that selects `JOB`. */
 export function toJob(row: JobRow): StoredJob {
   // biome-ignore format: the order of JOB_COLUMNS
   const [
@@ -88,7 +88,7 @@ export function toJob(row: JobRow): StoredJob {
     nominalMs,
     state,
     outcome,
-    // An ended job has an outcome (a CHECK of its table).
+    // A CHECK of the table ensures that an ended job has an outcome.
     status: outcome ?? (state as JobStatus),
     ...coded('reason', reason),
     killingLine,
@@ -123,14 +123,14 @@ function coded<Name extends 'reason' | 'limitHit'>(name: Name, stored: string | 
   return { [name]: message?.code === 'text' ? render(message) : stored } as Coded<Name>
 }
 
-/** The column has the text of an operator, or an encoded message. */
+/** The column has an operator's text or an encoded message. */
 function noteOf(stored: string | null): Pick<StoredSchedule, 'pauseNote' | 'pauseNoteCode' | 'pauseNoteParams'> {
   if (stored === null) return { pauseNote: null }
   const note = writtenAs('pauseNote', decode(stored))
   return note.pauseNoteCode === 'text' ? { pauseNote: note.pauseNote } : note
 }
 
-/** As largeBytesOf, without parsing the texts. */
+/** Like largeBytesOf, but without parsing the texts. */
 export function largeBytesOfRow([, , , , , settings, args, env]: JobRow): number {
   return largeBytes((settings?.length ?? 0) + (args?.length ?? 0) + (env?.length ?? 0))
 }
@@ -148,7 +148,7 @@ export function toAttempt(row: AttemptRow): Attempt {
   }
 }
 
-/** As stored: `reason` and `limitHit` are encoded. */
+/** `reason` and `limitHit` stay encoded, as they are stored. */
 export function toStoredAttempt(row: AttemptRow): Attempt {
   return {
     jobId: row.job_id,

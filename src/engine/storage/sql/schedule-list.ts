@@ -11,7 +11,7 @@ export const ofOnlyProjects = (
 
 /** A query contains only the conditions in use, so that SQLite picks the matching index. */
 const conditionsOf = (sql: Fragments): Record<keyof ScheduleFilter, string> => ({
-  // The index on names is case-insensitive.
+  // The index on names is case-insensitive, so compare again.
   name: `${sql.folded('name')} = ${sql.folded(':name')} AND name = :name`,
   hasNamesake: 'name IN (SELECT name FROM schedules GROUP BY name HAVING count(*) > 1) AND :hasNamesake',
   pausedBy: `paused = 1 AND paused_by ${among(sql, ':pausedBy')}`,
@@ -24,7 +24,7 @@ const conditionsOf = (sql: Fragments): Record<keyof ScheduleFilter, string> => (
     WHERE value ->> 'project' ${sql.like} :text ESCAPE '\\' OR value ->> 'spiders' ${sql.like} :text ESCAPE '\\'))`
 })
 
-/** SQL of the page after a schedule, or of the first page, and of the total. `asked`: the filters in use. */
+/** Returns SQL for the page after a schedule, or the first page, and for the total. `asked`: the filters in use. */
 export function scheduleListSql(
   sql: Fragments,
   asked: (keyof ScheduleFilter)[],
@@ -33,7 +33,7 @@ export function scheduleListSql(
   const all = conditionsOf(sql)
   const conditions = asked.map((key) => all[key])
   const name = sql.folded('name')
-  // Compares the name twice, because SQLite cannot use the index to compare whole rows.
+  // Compare the name twice, because SQLite cannot use the index to compare whole rows.
   const after = isNext
     ? [`${name} >= ${sql.folded(':afterName')} AND (${name} > ${sql.folded(':afterName')} OR id > :afterId)`]
     : []
@@ -46,7 +46,7 @@ export function scheduleListSql(
   }
 }
 
-/** Pages of schedules by name. A page costs as much as its rows; text and project filters scan every schedule. */
+/** Pages of schedules by name. A page costs as much as its rows, but text and project filters scan every schedule. */
 export function createScheduleList(database: Database) {
   const statements = new Map<string, ReturnType<typeof prepare>>()
 

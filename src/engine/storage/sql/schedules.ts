@@ -35,7 +35,7 @@ export const schedulesSql = (sql: Fragments) => ({
   newest: `SELECT ${FIRING} FROM firings WHERE id < ? ORDER BY id DESC LIMIT ?`,
   newestIn: `SELECT ${FIRING} FROM firings WHERE state = ? AND id < ? ORDER BY id DESC LIMIT ?`,
   ofSchedule: `SELECT ${FIRING} FROM firings WHERE schedule_id = ? AND id < ? ORDER BY id DESC LIMIT ?`,
-  /** Names the index: the one by state contains all schedules, and SQLite considers it as good. */
+  /** Names the index, because SQLite considers the one by state, which has all schedules, equally good. */
   ofScheduleIn: `SELECT ${FIRING} FROM firings ${sql.byIndex('firings_of_schedule')}
     WHERE schedule_id = ? AND state ${among(sql, '?')} AND id < ? ORDER BY id DESC LIMIT ?`,
   changedAfter: 'SELECT changed_after_firing_id FROM schedule_progress WHERE schedule_id = ?',
@@ -46,7 +46,7 @@ export const schedulesSql = (sql: Fragments) => ({
   liveJobs: `SELECT ${JOB} FROM jobs WHERE schedule_id = ? AND state <> 'ended'`
 })
 
-/** One form per choice of states. `of`: further conditions. */
+/** One form per combination of states. `of`: further conditions. */
 const newestOfProjects = (
   sql: Fragments,
   states: readonly Firing['state'][],
@@ -55,7 +55,7 @@ const newestOfProjects = (
   WHERE id < :before AND state IN (${states.map((state) => `'${state}'`).join(', ')}) ${of}
     AND schedule_id IN (SELECT id FROM schedules WHERE ${ofOnlyProjects(sql)}) ORDER BY id DESC LIMIT :limit`
 
-/** A firing's own row, without the fields derived from its jobs. `text`: an encoded message (shared/texts). */
+/** A firing's own row, without the fields that come from its jobs. `text`: an encoded message (shared/texts). */
 type FiringRow = NamedRow<Omit<StoredFiring, 'code' | 'params' | 'statuses' | 'startedAtMs' | 'endedAtMs'>, 'jobIds'>
 type FiredJob = Pick<StoredJob, 'status' | 'startedAtMs' | 'endedAtMs'>
 
@@ -79,7 +79,7 @@ export function createSchedules({ database, changes, enqueue, outbox }: Dependen
      VALUES (:id, :revision, :name, :settings, :paused, :pauseNote, :pausedBy, :createdAtMs, :changedAtMs,
        :movedAtMs, :crawlKey, :crawlOrder)`
   )
-  // An edit never resets the progress that the scheduler made meanwhile: a moment that is done stays done.
+  // An edit never resets progress that the scheduler made meanwhile, so no moment fires twice.
   const putProgress = database.prepare(
     `INSERT INTO schedule_progress (schedule_id, done_until_ms, run_count, failures_in_a_row, firing_count, changed_after_firing_id)
      VALUES (:id, :doneUntilMs, :runCount, :failuresInARow, 0, (SELECT coalesce(max(id), 0) FROM firings))
@@ -144,15 +144,15 @@ export function createSchedules({ database, changes, enqueue, outbox }: Dependen
     outbox.record('schedule.paused', projectsOf(settings), changedAtMs, () => pausedEventData(schedule))
   }
 
-  /** Returns a test for whether a moment is in the range of pruned rows. */
+  /** Returns a function that checks whether a moment is in the range of pruned rows. */
   function askForgotten(scheduleId: ScheduleId): (nominalMs: number) => boolean {
     const { fromMs = null, untilMs = null } = pruned.get(scheduleId) ?? {}
     return (nominalMs) => fromMs !== null && untilMs !== null && nominalMs >= fromMs && nominalMs <= untilMs
   }
 
   /**
-   * A moment that has fired, or fires in this same write, does not fire again; nor does a backfill fire one that may
-   * have fired. Moments fired by the clock are newer than any pruned row.
+   * Whether the moment has already fired, also in this write. For a backfill, also if it may have fired: moments fired
+   * by the clock are newer than any pruned row.
    */
   function hasBeenDone({ scheduleId, nominalMs, origin, state }: NewFiring, taken: Set<string>): boolean {
     if (origin === 'manual' || state !== 'fired') return false
@@ -172,7 +172,7 @@ export function createSchedules({ database, changes, enqueue, outbox }: Dependen
     ...summaryOf(row.jobIds === '[]' ? [] : jobsOf.all(row.jobIds))
   })
 
-  /** New jobs are queued. Reads back only jobs that may be duplicates or may have ended immediately. */
+  /** Assumes that new jobs are queued. Reads back only jobs that may be duplicates or may have ended immediately. */
   function factsOf(made: NewJob[], jobIds: JobId[]): ReturnType<typeof summaryOf> {
     if (made.some(({ dedupe, after }) => dedupe !== null || after.length > 0)) {
       return summaryOf(jobsOf.all(JSON.stringify(jobIds)))
@@ -285,7 +285,7 @@ export function createSchedules({ database, changes, enqueue, outbox }: Dependen
         filter.states === undefined || filter.states.length === 0 ? ALL_STATES : [...new Set(filter.states)]
       const isAnyState = states.length === ALL_STATES.length
       if (backfillId !== undefined) {
-        // Rows of a backfill are limited by its moments, and paging them by state is rare, so this filters in memory.
+        // A backfill has a limited number of rows, and paging them by state is rare, so filter in memory.
         const rows = ofBackfill.all(backfillId, before, isAnyState ? limit : Number.MAX_SAFE_INTEGER)
         const wanted = rows.filter(
           (row) => states.includes(row.state) && (scheduleId === undefined || row.scheduleId === scheduleId)
@@ -328,7 +328,7 @@ export function createSchedules({ database, changes, enqueue, outbox }: Dependen
   }
 }
 
-/** Statuses of a firing's jobs, when the first started and when the last ended; null: not yet. */
+/** The statuses of a firing's jobs, when the first one started and when the last one ended; null: not yet. */
 function summaryOf(jobs: FiredJob[]): Pick<StoredFiring, 'statuses' | 'startedAtMs' | 'endedAtMs'> {
   const started = jobs.map(({ startedAtMs }) => startedAtMs).filter((time) => time !== null)
   const ended = jobs.map(({ endedAtMs }) => endedAtMs).filter((time) => time !== null)
@@ -341,7 +341,7 @@ function summaryOf(jobs: FiredJob[]): Pick<StoredFiring, 'statuses' | 'startedAt
 
 const ascending = (one: number, other: number) => one - other
 
-/** Ends after the row at which job ids reach `maxBytes`. */
+/** Stops after the row at which job ids reach `maxBytes`. */
 function withinBytes(rows: Iterable<FiringRow>, maxBytes: number): FiringRow[] {
   const taken: FiringRow[] = []
   let bytes = 0
@@ -353,7 +353,7 @@ function withinBytes(rows: Iterable<FiringRow>, maxBytes: number): FiringRow[] {
   return taken
 }
 
-/** The newest backfill of each schedule, deleted with its schedule. Writes run inside the caller's transaction. */
+/** The newest backfill of each schedule. Deleted with its schedule. Writes run inside the caller's transaction. */
 export function createBackfills(database: Database) {
   const backfills = createTable<StoredBackfill>(database, {
     name: 'backfills',

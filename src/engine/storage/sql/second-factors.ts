@@ -79,7 +79,7 @@ export function createSecondFactors(database: Database) {
       return deletePasskeys.run(userId).changes > 0 || had
     },
 
-    /** For the audit log: what a user has, without anything usable for a login. */
+    /** For the audit log: what a user has, without anything that could be used to log in. */
     factsOf: (userId: UserId) =>
       facts.all(userId).map(({ hasAuthenticator, codeCount, ...user }) => ({
         ...user,

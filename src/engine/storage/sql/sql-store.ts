@@ -40,7 +40,7 @@ import { sendRows, type RowStore } from '../thread/store-messages.ts'
 import { createSecondFactors } from './second-factors.ts'
 import { createTimeline } from './timeline.ts'
 
-/** A commit that takes longer is logged, because it blocks the thread. */
+/** Commits that take longer are logged, because they block the thread. */
 const SLOW_COMMIT_MS = 250
 
 export interface SqlStoreOptions {
@@ -52,7 +52,7 @@ export interface SqlStoreOptions {
 }
 
 /**
- * The Store over a database, in the caller's thread. Its parts are synchronous and know neither promises nor queues.
+ * The Store over a database, in the caller's thread. Its parts are synchronous and need neither promises nor queues.
  */
 export function createSqlStore({ driver, clock, logger, scheduleFlush = setImmediate }: SqlStoreOptions): RowStore {
   const { database } = driver
@@ -98,7 +98,7 @@ export function createSqlStore({ driver, clock, logger, scheduleFlush = setImmed
   const schedules = createSchedules({ database, changes, enqueue, outbox })
   const prune = createPruning({ database, changes, outbox, answers, chainEnds })
   const retention = createRetention({ database, changes, timeline, counters, logSums, clock })
-  /** Parts that collect rows during a write. Each may add rows to later parts; the change log is last. */
+  /** Parts that collect rows during a write. Flushing one may add rows to later ones, so the change log comes last. */
   const collecting = [attempts, readings, chainEnds, timeline, counters, logSums, outbox]
   const changed = new Listeners<number>(logger)
   const queueChanged = new Listeners<string[]>(logger)
@@ -298,7 +298,7 @@ export function createSqlStore({ driver, clock, logger, scheduleFlush = setImmed
         `The run of ${job.id} cannot be recorded: another run of its overlap key is live, or it has expired`
       )
     }
-    // Imported history causes no events; a run that is still live does.
+    // Imported history records no events, but a run that is still live does.
     const apply = () => {
       attempts.applyChanges(made)
       attempts.flush()
@@ -312,11 +312,11 @@ export function createSqlStore({ driver, clock, logger, scheduleFlush = setImmed
     try {
       const changesBefore = driver.changeCount()
       const result = work()
-      // Changes outside `write` would not be announced until the next write.
+      // Changes outside `write` would be announced only with the next write.
       if (driver.changeCount() !== changesBefore) throw new Error('A verb that only reads has written')
       return await result
     } catch (error) {
-      // The store may have closed during a longer read.
+      // The store may have been closed during a long read.
       refuseWhenClosing()
       throw driver.explain(error)
     }
@@ -347,12 +347,12 @@ export function createSqlStore({ driver, clock, logger, scheduleFlush = setImmed
     return verbsOf(part, names, (work) => read(work))
   }
 
-  /** The writing verbs of a part, without the changed fields in the audit log. */
+  /** The part's writing verbs. The audit log does not get the fields that they change. */
   function writes<Part, Name extends keyof Part>(part: Part, ...names: Name[]) {
     return verbsOf(part, names, (work) => write(work))
   }
 
-  /** The verbs of a part that change things of a noun. Their first argument is a thing, its id or several ids. */
+  /** The part's verbs that change things of a noun. Their first argument is a thing, an id or several ids. */
   function changing<Part, Name extends keyof Part>(noun: Noun, part: Part, ...names: Name[]) {
     return verbsOf(part, names, (work, [first]) => write(work, { watched: watch(noun, first) }))
   }
@@ -377,7 +377,7 @@ export function createSqlStore({ driver, clock, logger, scheduleFlush = setImmed
     return write(work, { isJoined: true, ahead })
   }
 
-  /** Another verb of the same write may read what they wrote. */
+  /** Flushes first, because other verbs in the same write may read what attempts have written. */
   function afterAttempts<T>(work: () => T): T {
     attempts.flush()
     return work()
@@ -388,7 +388,7 @@ export function createSqlStore({ driver, clock, logger, scheduleFlush = setImmed
     readings.ask()
   }
 
-  /** Writes the counters, events and entries of the change log that writes have collected. */
+  /** Writes the counters, events and change log entries that writes have collected. */
   function record(): () => void {
     for (const part of collecting) part.flush()
     return changes.flush()

@@ -3,7 +3,7 @@ import { ScrapdeckError } from '../../../shared/errors.ts'
 import { sentence } from '../../../shared/texts/errors/storage.ts'
 
 /**
- * SQL that inserts or replaces a whole row by its primary key `key`. `values`: the SQL (a parameter) for each column.
+ * SQL that inserts a whole row or replaces the one with the primary key `key`. `values`: SQL (a parameter) per column.
  */
 export function replaceRow(table: string, key: readonly string[], values: Readonly<Record<string, string>>): string {
   const columns = Object.keys(values)
@@ -28,7 +28,7 @@ export function insertMany(table: string, given: Columns, conflict = '') {
 export interface Table<Thing> {
   all(): Thing[]
   put(thing: Thing): void
-  /** For a single-column key. False: there was no such row. */
+  /** For tables with a single-column key. Returns false if there was no such row. */
   remove(key: string): boolean
 }
 
@@ -37,13 +37,13 @@ interface TableOptions {
   /** The key column, or several. Default: `id`. */
   key?: string
   order: string
-  /** Field names in the order of the thing's fields; `:json` and `:flag` mark those stored in that form. */
+  /** Field names in the order of the thing's fields. `:json` and `:flag` mark fields that are stored in this form. */
   fields: string
   /** Columns whose names differ from their fields'. */
   columns?: Readonly<Record<string, string>>
 }
 
-/** A small table that is always read whole: each row is a thing, with `createdAtMs` in the column `created_at_ms`. */
+/** A small table that is always read as a whole. Each row is a thing, with `createdAtMs` in `created_at_ms`. */
 export function createTable<Thing extends object>(database: Database, options: TableOptions): Table<Thing> {
   const { name, key = 'id', order, columns = {} } = options
   const fields = options.fields.split(/\s+/).map((field) => field.split(':') as [name: string, kind?: string])
@@ -77,7 +77,7 @@ export function createTable<Thing extends object>(database: Database, options: T
   }
 }
 
-/** Throws unless the new revision is one above the stored one: otherwise there was a concurrent change. */
+/** Throws unless the new revision follows the stored one: otherwise, there was a concurrent change. */
 export function requireNextRevision(next: number, present: number | undefined, noun: string): void {
   if (next === (present ?? 0) + 1) return
   throw new ScrapdeckError('CHANGED_MEANWHILE', sentence('storage.changed_meanwhile', { noun, next, present }))

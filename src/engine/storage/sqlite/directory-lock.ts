@@ -10,13 +10,13 @@ export interface DirectoryLock {
 }
 
 /**
- * Ensures one engine per data directory. The lock is SQLite's exclusive lock on a separate file: the operating system
- * releases it when the process dies, even by kill -9, so it is never stale, and other programs can still read the data
- * while an engine runs.
+ * Ensures that only one engine uses a data directory. The lock is SQLite's exclusive lock on a separate file. The
+ * operating system releases it when the process dies, even by kill -9, so it is never stale, and other programs can
+ * still read the data while an engine runs.
  */
 export function lockDirectory(directory: string): DirectoryLock {
   const file = join(directory, 'engine.lock')
-  // Owner only: a user who can open the file can lock it, and so keep this engine from starting.
+  // Only for the owner: a user who can open the file can lock it, and so keep this engine from starting.
   closeSync(openSync(file, 'a', 0o600))
   const database = new DatabaseConstructor(file, { timeout: 0 })
   try {

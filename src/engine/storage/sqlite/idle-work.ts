@@ -2,20 +2,20 @@ import type { Database } from 'better-sqlite3'
 import type { Clock, Timer } from '../../runtime/clock.ts'
 import type { Logger } from '../../runtime/logger.ts'
 
-/** After this time without a commit, idle work is unlikely to delay a commit. */
+/** After this long without a commit, idle work is unlikely to delay the next one. */
 const IDLE_MS = 20
-/** After this time without a commit, no more work is expected soon. */
+/** After this long without a commit, no further work is expected soon. */
 const QUIET_MS = 500
 /**
- * Rows changed since the last checkpoint: fewer do not justify its fsyncs. Between two commits the minimum is higher,
- * because the next commits change the same pages again, and each checkpoint copies them.
+ * The number of changed rows that justifies the fsyncs of a checkpoint. Between two commits it is higher, because the
+ * next commits change the same pages again, and each checkpoint copies them.
  */
 const ROWS_MIN = 1_000
 const ROWS_MIN_BETWEEN_COMMITS = 8_000
 
 /**
- * Checkpoints the write-ahead log while the store is idle. SQLite does so within the commit that finds the log too
- * long, which makes that commit several times slower; a store that is never idle still relies on that
+ * Checkpoints the write-ahead log while the store is idle. Otherwise, SQLite does so within the commit that finds the
+ * log too long, which makes that commit several times slower. A store that is never idle still relies on this
  * (wal_autocheckpoint). A failed checkpoint is retried after the next commit.
  */
 export function createIdleWork({ database, clock, logger }: { database: Database; clock: Clock; logger: Logger }): {

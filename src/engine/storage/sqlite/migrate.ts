@@ -6,8 +6,8 @@ import { baseline } from './migrations/0001-baseline.ts'
 import { oneIndexOfFirings } from './migrations/0003-one-index-of-firings.ts'
 
 /**
- * In order. Never change a released one; append a new one. They are modules, not `.sql` files, so that the bundled
- * desktop app includes them without a separate copy step.
+ * In order. Never change a migration that was released; append a new one. They are modules and not `.sql` files, so
+ * that the bundled desktop app contains them without a separate copy step.
  */
 export const MIGRATIONS: Migrations = {
   baseline: 36,
@@ -15,8 +15,8 @@ export const MIGRATIONS: Migrations = {
 }
 
 /**
- * What the database contains that Scrapdeck never creates: it would act, or answer, in place of a table; null: nothing.
- * A database without a version has no tables yet, or belongs to another program.
+ * Finds something in the database that Scrapdeck never creates, and that would act or answer in place of a table; null:
+ * nothing. A database without a version has no tables yet, or belongs to another program.
  */
 export function findForeign(database: Database): string | null {
   const isMade = database.pragma('user_version', { simple: true }) !== 0
@@ -34,8 +34,8 @@ export function requireOwn(database: Database): void {
 }
 
 /**
- * Migrates to the newest schema in one transaction: if it fails, the older Scrapdeck can still open the database.
- * Throws DATA_FROM_NEWER_VERSION, DATA_TOO_OLD or DATA_DIRECTORY_UNUSABLE, having changed nothing.
+ * Migrates to the newest schema in one transaction, so that an older Scrapdeck can still open the database if this
+ * fails. Throws DATA_FROM_NEWER_VERSION, DATA_TOO_OLD or DATA_DIRECTORY_UNUSABLE without changing anything.
  */
 export function migrate(database: Database, migrations = MIGRATIONS): void {
   const present = database.pragma('user_version', { simple: true }) as number

@@ -10,7 +10,7 @@ import { explainSqliteError } from './sqlite-error.ts'
 
 /**
  * Locks the directory, opens the database and migrates it. Throws DATA_DIRECTORY_UNUSABLE, DATA_DIRECTORY_IN_USE,
- * DATA_FROM_NEWER_VERSION or DATA_TOO_OLD; never continues without a disk.
+ * DATA_FROM_NEWER_VERSION or DATA_TOO_OLD. Never continues without a disk.
  */
 export function openDatabase(path: string): { database: Database; lock: DirectoryLock } {
   let lock: DirectoryLock | null = null
@@ -18,8 +18,8 @@ export function openDatabase(path: string): { database: Database; lock: Director
   try {
     makePrivateDirectory(dirname(path))
     lock = lockDirectory(dirname(path))
-    // It contains credentials: no other user may read it, whatever the directory's mode. SQLite's other files inherit
-    // the mode.
+    // The file contains credentials, so no other user may read it, whatever the mode of the directory. SQLite's other
+    // files inherit this mode.
     closeSync(openSync(path, 'a', 0o600))
     database = new DatabaseConstructor(path, { timeout: 5000 })
     configure(database)
@@ -33,14 +33,14 @@ export function openDatabase(path: string): { database: Database; lock: Director
   }
 }
 
-/** Also enables incremental vacuum, which new databases have from the start. */
+/** Also turns on incremental vacuum, which new databases have from the start. */
 export function compactDatabase(database: Database): void {
   database.pragma('auto_vacuum = INCREMENTAL')
   database.exec('VACUUM')
 }
 
 function configure(database: Database): void {
-  // Only affects an empty file, before the first write; compactDatabase converts others.
+  // This only affects an empty file before its first write. compactDatabase converts others.
   database.pragma('auto_vacuum = INCREMENTAL')
   const mode = database.pragma('journal_mode = WAL', { simple: true })
   if (mode !== 'wal') {
@@ -49,18 +49,18 @@ function configure(database: Database): void {
       sentence('storage.no_write_ahead_log', { database: database.name, mode: String(mode) })
     )
   }
-  // FULL: COMMIT returns after the write-ahead log is on the disk (I1). NORMAL would lose jobs in a power failure.
+  // FULL: COMMIT returns once the write-ahead log is on disk (I1). With NORMAL, a power failure would lose jobs.
   database.pragma('synchronous = FULL')
   database.pragma('foreign_keys = ON')
   database.pragma('cache_size = -65536')
   database.pragma('temp_store = MEMORY')
   database.pragma('journal_size_limit = 67108864')
-  // Checkpoints once for many commits, because each rewrites the same pages: saves a third of the waiting for the disk.
+  // One checkpoint for many commits saves a third of the waiting for the disk, because each rewrites the same pages.
   // Mostly done when idle (idle-work.ts); at this many pages (journal_size_limit), SQLite does it in a commit.
   database.pragma('wal_autocheckpoint = 16000')
 }
 
-/** An up-to-date database opens on a full or read-only disk without an error, so this writes once to detect that. */
+/** Writes once, because an up-to-date database opens on a full or read-only disk without an error. */
 function proveWritable(database: Database): void {
   database
     .prepare("INSERT INTO settings VALUES ('store.opened', '1') ON CONFLICT DO UPDATE SET value = value + 1")

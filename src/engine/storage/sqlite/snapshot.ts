@@ -13,12 +13,12 @@ export type FileOfRow =
   | { kind: 'log' | 'items'; jobId: JobId; number: AttemptNumber; sizeBytes: number | null }
 
 /**
- * Writes a consistent copy of a database, even while an engine uses it, to `target`, which must not exist. It blocks
- * its thread, but no writer. Throws DATA_DIRECTORY_UNUSABLE.
+ * Writes a consistent copy of a database to `target`, which must not exist. An engine may be using the database. Blocks
+ * its own thread, but no writer. Throws DATA_DIRECTORY_UNUSABLE.
  */
 export function snapshotSqlite(path: string, target: string): void {
   try {
-    // SQLite fills an existing empty file, which keeps its mode.
+    // SQLite keeps the mode of an existing empty file.
     closeSync(openSync(target, 'wx', 0o600))
     using database = opened(path)
     requireNewestSchema(path, database.pragma('user_version', { simple: true }) as number, MIGRATIONS)
@@ -59,7 +59,7 @@ export function checkSnapshot(path: string): void {
   }
 }
 
-/** Changes the database of a restored backup before any engine opens it. */
+/** Modifies the database of a restored backup before an engine opens it. */
 export function pauseDispatch(path: string): void {
   using database = opened(path)
   database.exec(

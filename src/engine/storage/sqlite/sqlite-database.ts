@@ -3,8 +3,8 @@ import type { Cell, Database, ManySql, Statement } from '../sql/database.ts'
 import { SQLITE } from '../sql/fragments.ts'
 
 /**
- * SQLite for the parts of a store. A statement is compiled on first use: a start needs a few dozen of some three
- * hundred, and compiling all of them took as long as everything else in opening the store.
+ * SQLite for the parts of a store. Compiles statements at first use: a start needs a few dozen of about three hundred,
+ * and compiling all of them took as long as everything else in opening the store.
  */
 export class SqliteDatabase implements Database {
   readonly fragments = SQLITE
@@ -66,7 +66,7 @@ class LazyStatement implements Statement {
     return this.#statement().all(...values)
   }
 
-  /** Runs the query immediately: SQLite has no round trip that several queries could share. */
+  /** Runs the query immediately, because SQLite has no round trips that queries could share. */
   ahead(...values: unknown[]) {
     const row = this.#statement().get(...values)
     return () => row

@@ -12,17 +12,17 @@ export interface SqliteStoreOptions {
   onDeath?: () => void
 }
 
-/** As openSqliteStore (open-sqlite-store.ts), in the caller's thread. */
+/** Opens a store like openSqliteStore (open-sqlite-store.ts), but in the caller's thread. */
 export async function openSqliteStoreHere(
   options: SqliteStoreOptions & { scheduleFlush?: (flush: () => void) => void }
 ): Promise<RowStore> {
   const { path, clock, logger, scheduleFlush } = options
-  // Only tests have another clock than the system's, and there idle time has no meaning.
+  // Only tests use another clock than the system's, and there idle time has no meaning.
   const driver = openSqliteDriver({ path, logger, clock, isIdleUsed: clock === systemClock })
   try {
     return createSqlStore({ driver, clock, logger, scheduleFlush })
   } catch (error) {
-    // The first reads may find damage.
+    // The first reads may detect damage.
     await driver.close()
     throw driver.explain(error)
   }

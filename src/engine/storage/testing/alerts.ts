@@ -97,7 +97,7 @@ function anEpisode(
   })
 }
 
-/** Ended, and everybody knows. */
+/** The alert has ended, and its recipients have been notified. */
 const settled = (id: string, endedAtMs: number, over: Partial<Plain<StoredEpisode>> = {}, project?: string | null) =>
   anEpisode(id, { state: 'resolved', endedAtMs, resolvedAtMs: endedAtMs, channels: {}, ...over }, project)
 
@@ -121,7 +121,7 @@ const aMessage = (channelId = CHANNEL, atMs = 9): AlertWrite['messages'][number]
 
 const idsOf = (episodes: readonly StoredEpisode[]) => episodes.map(({ id }) => id)
 
-/** Something in each of their tables, for tests of copies. */
+/** Adds rows to each of the tables, for tests of copies. */
 export async function fillAlerts(store: AlertStore): Promise<void> {
   for (const id of ['r1', 'r2']) await store.putAlertRule(aRule(id))
   await store.putSilence(aSilence('s', 900))
@@ -130,7 +130,7 @@ export async function fillAlerts(store: AlertStore): Promise<void> {
   )
 }
 
-/** Rules, silences, the lifecycle of alerts, and their recipients. */
+/** Tests of rules, silences, the lifecycle of alerts, and their recipients. */
 export function describeAlerts(story: Story): void {
   const putChannel = (over: Partial<NewWebhook> = {}) =>
     story.store.putWebhook({

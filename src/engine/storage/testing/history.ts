@@ -9,12 +9,12 @@ import type { NewJob, StoredJob, OnlyProjects } from '../../model/records.ts'
 import type { Store } from '../store.ts'
 import { type StoreUnderTest, timeoutOf } from './story.ts'
 
-/** Of jobs that a store may count as one in its own figures: somewhat more than a day. */
+/** Ended jobs in a stretch of this length (somewhat more than a day) may be counted together. */
 const STRETCH_MS = 2 ** 27
 const FIRST_MS = 13_000 * STRETCH_MS
-/** Ids of a few minutes begin with it. */
+/** The first digits of the ids that are created within a few minutes. */
 const ID_TEXT = FIRST_MS.toString(16).padStart(12, '0').slice(0, 10).toUpperCase()
-/** A job is written up to so long after its id was made. */
+/** The longest time between creating a job's id and writing the job. */
 const LAG_MAX_MS = 60_000
 
 const ENDED = ['cancelled', 'succeeded', 'failed'] as const
@@ -31,7 +31,7 @@ interface Past {
   fate: Fate
 }
 
-/** Often at the edge of a stretch, where it is decided how a job is counted. */
+/** Often at the edge of a stretch, where a job is counted in another way. */
 const moment = fc
   .record({ stretch: fc.nat(4), into: fc.oneof(fc.constantFrom(-1, 0, 1), fc.nat(STRETCH_MS)) })
   .map(({ stretch, into }) => FIRST_MS + stretch * STRETCH_MS + into)
@@ -68,7 +68,7 @@ const wish = fc.record({
   limit: fc.integer({ min: 1, max: 30 })
 }) as fc.Arbitrary<Wish>
 
-/** Lists and counts random histories through the store, and by a look at each of their jobs. */
+/** Lists and counts random histories in two ways: with the store, and by examining each job. */
 export function testHistories(openStore: () => Promise<StoreUnderTest>, histories: number): void {
   test('of any history, pages and facets are what a look at each job says', {
     timeout: timeoutOf(histories)

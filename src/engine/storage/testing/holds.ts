@@ -43,7 +43,7 @@ export function describeHolds(story: Story): void {
       for (const job of [first, second]) await begin(job)
       await end(first)
       expect(await get(last)).toMatchObject({ hold: 'dependency', after })
-      // The job is retried, so it has not ended.
+      // The job will be retried, so it has not ended.
       await end(second, { result: 'failed', jobOutcome: null })
       expect((await get(last))?.hold).toBe('dependency')
       await begin(second, { number: anAttemptNumber(2) })
@@ -54,7 +54,7 @@ export function describeHolds(story: Story): void {
     })
 
     test('a chain of any length is skipped where its first job ends otherwise, and comes back with it', async () => {
-      // Deeper than recursive triggers of SQLite go (1,000).
+      // Longer than SQLite's recursive triggers can go (1,000).
       const jobs = Array.from({ length: 1_200 }, () => aNewJob())
       jobs.forEach((job, index) => {
         if (index > 0) job.after = [{ jobId: jobs[index - 1]!.id, on: 'succeeded' }]
@@ -97,7 +97,7 @@ export function describeHolds(story: Story): void {
       expect((await get(await enqueue(same)))?.hold).toBe('overlap')
       await end(first)
       expect([(await get(second))?.hold, (await get(third))?.hold]).toEqual(['overlap', null])
-      // The released job leaves without having run: the key is free for the next.
+      // The released job ends without having run, so the next one can use the key.
       await story.store.cancelQueued([third.id], entry())
       expect((await get(second))?.hold).toBeNull()
     })
@@ -126,7 +126,7 @@ export function describeHolds(story: Story): void {
       await begin(first)
       for (const job of [second, third, fourth]) await expect(begin(job)).rejects.toThrow('not claimed')
       const holds = async () => (await story.store.getJobs([second.id, third.id])).map(({ hold }) => hold)
-      // While one runs, all others wait, whatever their placement.
+      // While one job runs, all others wait, whatever their placement.
       await story.store.placeQueued([third.id], gone, entry())
       expect(await holds()).toEqual(['overlap', 'overlap'])
       await story.store.placeQueued([third.id], { nodeId: null, tags: [] }, entry())

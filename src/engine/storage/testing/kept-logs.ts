@@ -89,7 +89,7 @@ export function describeKeptLogs(story: Story): void {
         expect(ruledOut.logs).toBe(2 - ids.length)
       }
       expect((await page({}, only(5))).ruledOut.bytes).toBe(3_003_000)
-      // A block that is newer than the probe may hold a match.
+      // A block that is newer than the probe may contain a match.
       expect((await page({}, new Uint8Array(1))).logs).toHaveLength(3)
       expect(await story.store.endOfLogBlocks()).toBe(10)
     })
@@ -119,7 +119,7 @@ export function describeKeptLogs(story: Story): void {
       })
       expect(idsOf(await list({}, Number.MAX_SAFE_INTEGER))).toEqual(newestFirst.filter((id) => id !== over.id))
       expect(await list({}, 0, 1)).toHaveLength(2)
-      // A lost run whose node is away: however long ago that was, its copy is there.
+      // This run is lost and its node is away, but its copy remains, however old it is.
       const copied = [over.id, live.id].map((jobId) => ({ jobId, number: anAttemptNumber(1) }))
       expect(idsOf(await list({}, Number.MAX_SAFE_INTEGER, 9, copied))).toEqual(newestFirst)
       expect(idsOf(await list({}, 0, 9, copied))).toEqual(newestFirst)

@@ -220,7 +220,7 @@ export class ModelQueue {
     const waiting = this.#sameKey(known)
       .filter(({ hold }) => hold === 'overlap')
       .sort((one, other) => other.priority - one.priority || one.rank - other.rank)
-    // The first of each lane, as the first overall may have no node to run on.
+    // The first job of each lane, because the first one overall may have no node to run on.
     for (const [next] of Map.groupBy(waiting, ({ nodeWanted }) => nodeWanted).values()) {
       next!.hold = null
       next!.entries += 1

@@ -171,7 +171,7 @@ async function tell(
   next: Exclude<Step, { do: 'reopen' } | { do: 'enqueue' }>
 ): Promise<void> {
   const picked = (index: number) => model.jobs[index % model.jobs.length] as ModelJob
-  // Mostly pick a job that the step affects: stories of only refused steps would test little.
+  // Usually picks a job that the step affects, because stories with only refused steps would test little.
   const fitting = model.jobs.filter(({ state }) => next.job % 4 === 0 || STATES_OF[next.do]?.includes(state) !== false)
   const known = fitting[Math.floor(next.job / 4) % fitting.length] ?? picked(next.job)
   const ids = [known.job.id]
@@ -276,7 +276,7 @@ async function tell(
   }
 }
 
-/** The event that leads to the state; if there is none, an event that the store rejects. */
+/** Returns the event that leads to the state, or one that the store rejects if there is none. */
 function kindOfMove(from: AttemptState | undefined, to: AttemptState): TransitionKind {
   const kinds = ['accepted', 'uncertain', 'running', 'vanished', 'finishing'] as const
   return kinds.find((kind) => attemptStatesAfter(from ?? null, kind).includes(to)) ?? 'running'

@@ -307,7 +307,7 @@ export function describeOperators(story: Story): void {
       expect([await story.store.deleteGroup(crawl.id), await story.store.deleteGroup(crawl.id)]).toEqual([true, false])
       expect(await story.store.listGroups()).toEqual([])
       expect(await story.store.listUsers()).toEqual([anna])
-      // Nothing of it is left behind.
+      // Nothing of the old group is left behind.
       await story.store.putGroup({ ...crawl, members: [] })
       expect(await story.store.listGroups()).toEqual([{ ...crawl, members: [] }])
     })

@@ -51,7 +51,7 @@ export function describeQueue(story: Story): void {
     })
 
     test('a lane may be of any length, and differ from another one at its end', async () => {
-      // Random, so that no index can compress it.
+      // The text is random, so that no index can compress it.
       const longTags = Array.from({ length: 20 }, () => randomBytes(200).toString('base64'))
       const [one, other] = [aNewJob({ placement: { nodeId: null, tags: longTags } }), aNewJob({ spider: 'z' })]
       await story.store.enqueueJobs([one, { ...other, placement: one.placement }])
@@ -62,7 +62,7 @@ export function describeQueue(story: Story): void {
       ])
       await begin(one)
       expect((await story.heads(10)).map(({ jobs }) => jobs[0]!.id)).toEqual([other.id])
-      // Behind a job of such a lane.
+      // Move it behind a job in such a lane.
       const third = await enqueue()
       await story.store.reorder([third.id], { before: other.id }, entry('moved'))
       expect((await story.store.getJob(third.id))!.rank).toBeLessThan((await story.store.getJob(other.id))!.rank)
@@ -113,7 +113,7 @@ export function describeQueue(story: Story): void {
       await story.store.enqueueJobs(jobs)
       const [first, second, third, fourth] = jobs as [NewJob, NewJob, NewJob, NewJob]
       await begin(first, { jobid: 'mine' })
-      // This client chose the jobid that the third job's attempt would get as a fallback.
+      // A client chose the jobid that the third job's attempt would get as a fallback.
       await begin(second, { jobid: `${third.id}-1` })
       const [again] = await story.store.beginAttempts([anAttemptStart(third, { jobid: 'mine' })])
       expect(again?.jobid).toBe(`${third.id}-2`)

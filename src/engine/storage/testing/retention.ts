@@ -23,7 +23,7 @@ const OLDER_THAN_2_DAYS = everywhere(
   boundsOf({ jobs: { endedSinceMs: daysAgo(2) }, logs: { endedSinceMs: daysAgo(2) } })
 )
 
-/** Passes over everything; `between` is called after each step. */
+/** Runs passes over everything. Calls `between` after each step. */
 async function deleteOld(
   store: Store,
   bounds: RetentionBounds,
@@ -144,7 +144,7 @@ export function describeRetention(story: Story): void {
       const unknown = aJobId('f'.repeat(32))
       const kept = entry('kept')
       expect(await story.store.keepJobs([jobs[0]!.id, unknown], true, kept)).toEqual([jobs[0]!.id])
-      // It is already.
+      // The job is kept already.
       expect(await story.store.keepJobs([jobs[0]!.id], true, entry('kept again'))).toEqual([jobs[0]!.id])
       expect((await story.store.listTimeline(jobs[0]!.id)).at(-1)).toMatchObject({ kind: 'changed', ...asRead(kept) })
       expect((await story.store.getJob(jobs[0]!.id))?.kept).toBe(true)
@@ -280,7 +280,7 @@ const sum = (counts: readonly RetentionCounts[]) => {
   return { jobs: of('jobs'), logs: of('logs') }
 }
 
-/** A past job as the model knows it. `awaited`, `keyed`: as in the last two protections. */
+/** A past job in the model. `awaited`, `keyed`: protected from retention by one of the last two rules. */
 interface PastJob {
   project: 'shop' | 'news'
   spider: 'a' | 'b'
@@ -305,12 +305,12 @@ const pastJob: fc.Arbitrary<PastJob> = fc.record({
   hasKey: rarely
 })
 
-/** `bytesShare`: of the bytes that the project's logs take, so that the bound falls among them, whatever they are. */
+/** `bytesShare`: a share of the bytes of the project's logs, so that the bound is always somewhere among them. */
 interface AskedBounds {
   jobs: ProjectBounds['jobs']
   logs: Omit<ProjectBounds['logs'], 'bytesPerProject'> & { bytesShare: number | null }
 }
-/** One that is far away lets the others decide. */
+/** A bound that is far away lets the others decide. */
 const days = fc.oneof(fc.constant(null), fc.nat(12).map(daysAgo))
 const newest = fc.oneof(fc.constant(null), fc.integer({ min: 1, max: 12 }))
 const bounds: fc.Arbitrary<AskedBounds> = fc.record({
@@ -321,7 +321,7 @@ const bounds: fc.Arbitrary<AskedBounds> = fc.record({
     bytesShare: fc.oneof(fc.constant(null), fc.double({ min: 0, max: 1, noNaN: true }))
   })
 })
-/** One bound alone: among several, the strictest hides mistakes of the others. */
+/** Only one bound, because the strictest of several hides mistakes in the others. */
 const oneBound: fc.Arbitrary<AskedBounds> = bounds.chain(({ jobs, logs }) => {
   const none = { endedSinceMs: null, newestPerSpider: null }
   const ofJobs = (over: Partial<AskedBounds['jobs']>): AskedBounds['jobs'] => ({
@@ -338,7 +338,7 @@ const oneBound: fc.Arbitrary<AskedBounds> = bounds.chain(({ jobs, logs }) => {
   )
 })
 
-/** What must be left, from scratch: every job is compared with all that ended after it. */
+/** Computes from scratch what must be left, by comparing every job with all jobs that ended after it. */
 function modelOf(jobs: readonly KnownJob[], all: RetentionBounds) {
   const inOrder = jobs.toSorted((one, other) => other.endedAtMs - one.endedAtMs || (one.id < other.id ? 1 : -1))
   const left = new Map<JobId, { log: boolean }>()
@@ -366,7 +366,7 @@ function modelOf(jobs: readonly KnownJob[], all: RetentionBounds) {
 
 interface RetentionStory {
   past: PastJob[]
-  /** They run when the pass begins, and end while it is under way. */
+  /** Jobs that are running when the pass begins, and end before it does. */
   meanwhile: PastJob[]
   defaults: AskedBounds
   shop: AskedBounds | null
@@ -380,11 +380,11 @@ const retentionStory: fc.Arbitrary<RetentionStory> = fc.record({
   ),
   defaults: fc.oneof(bounds, oneBound),
   shop: fc.option(fc.oneof(bounds, oneBound)),
-  // Few: what one step deletes must be right in the next.
+  // Small, so that each step depends on what earlier ones deleted.
   jobsAtOnce: fc.integer({ min: 1, max: 5 })
 })
 
-/** Also with jobs that start and end between the steps: what retention may delete only grows by that. */
+/** Jobs also start and end between the steps, which must only increase what retention may delete. */
 export function testRetentionAgainstModel(openStore: () => Promise<StoreUnderTest>, stories: number): void {
   test('retention leaves what a model leaves, and nothing over a bound, whatever runs meanwhile', {
     timeout: timeoutOf(stories)
@@ -398,7 +398,7 @@ export function testRetentionAgainstModel(openStore: () => Promise<StoreUnderTes
           await underTest.remove()
         }
       }),
-      // The time also ends the search for a shorter story that fails, so that one is shown.
+      // The time limit also ends the search for a shorter failing story, so that the failure is reported.
       { numRuns: stories, interruptAfterTimeLimit: timeoutOf(stories) - 10_000, markInterruptAsFailure: true }
     )
   })
@@ -471,7 +471,7 @@ async function compare(store: Store, story: RetentionStory): Promise<void> {
     expect(byId(actual)).toEqual(byId(expected))
     return
   }
-  // A bound counts what exists: when a job ends after others were deleted, an older one may be below it and stay.
+  // Bounds count existing jobs: if a job ends after others were deleted, an older one may now be kept.
   for (const [id, { log }] of expected) expect([id, actual.get(id)]).toEqual([id, { log: log || actual.get(id)!.log }])
   const survivors = known.filter(({ id }) => actual.has(id))
   const asLeft = survivors.map((job) => ({ ...job, log: actual.get(job.id)!.log ? job.log : null }))
@@ -484,7 +484,7 @@ function boundsAsked({ jobs, logs }: AskedBounds, past: readonly PastJob[], proj
   return { jobs, logs: { ...others, bytesPerProject: bytesShare === null ? null : Math.floor(bytesShare * bytes) } }
 }
 
-/** What has not ended is none of retention's business. */
+/** Retention must not touch jobs that have not ended. */
 async function expectAllThere(store: Store, ids: readonly JobId[]): Promise<void> {
   const found = await store.getJobs([...ids])
   expect(new Set(found.map(({ id }) => id))).toEqual(new Set(ids))

@@ -15,7 +15,7 @@ export function describeSchedules(story: Story): void {
     return schedule
   }
   const get = async ({ id }: { id: string }) => (await story.store.getSchedules([aScheduleId(id)]))[0]
-  /** A firing with one job, and that job. */
+  /** Returns a firing with one job, and that job. */
   const aFiringOf = ({ id: scheduleId }: { id: string }, over: Partial<NewFiring> = {}) => {
     const firing = aNewFiring({ scheduleId, ...over })
     const job = aNewJob({ source: 'schedule', scheduleId, nominalMs: firing.nominalMs })
@@ -184,7 +184,7 @@ export function describeSchedules(story: Story): void {
       expect(written).not.toContain(null)
       expect((await story.store.findFired(schedule.id, [nominalMs])).fired).toEqual([])
       expect(await story.store.fire([firing])).not.toContain(null)
-      // One was skipped and created no job.
+      // One moment was skipped and created no job.
       expect((await get(schedule))?.runCount).toBe(3)
     })
 

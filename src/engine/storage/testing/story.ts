@@ -7,14 +7,14 @@ import type { AttemptChange } from '../../model/attempt-change.ts'
 import type { AttemptStart, NewJob } from '../../model/records.ts'
 import type { Store } from '../store.ts'
 
-/** A store on its own empty data. `reopen` closes it and opens the same data again. */
+/** A store with its own empty data. `reopen` closes it and opens the same data again. */
 export interface StoreUnderTest {
   store: Store
   reopen(): Promise<Store>
   remove(): Promise<void>
 }
 
-/** Of a test that tells so many stories, each with a store of its own; in ms. */
+/** The timeout in ms of a test with this many stories, each of which has its own store. */
 export const timeoutOf = (stories: number): number => 60_000 + stories * 500
 
 /** A store under test, with the steps that most tests begin with. */
@@ -86,7 +86,7 @@ export function createStory(openStore: () => Promise<StoreUnderTest>) {
   }
 }
 
-/** Every lane, with its parsed text and its first jobs. */
+/** Every lane with its parsed text and its first jobs. */
 export async function readAllHeads(store: Store, limit: number) {
   const lanes = await store.listLanes()
   const heads = await store.readHeads(lanes.map(({ lane }) => ({ lane, limit })))

@@ -325,17 +325,17 @@ export function describeWebhooks(story: Story): void {
         true,
         true
       ])
-      // Bytes count, too, and an answer that was released does not.
+      // Bytes are limited as well, and a released answer does not count.
       await story.store.keepAnswer('ada', 'a3', asSealedText('x'.repeat(90)))
       await story.store.keepAnswer('ada', 'a4', asSealedText('x'.repeat(20)))
       await claim('ada', 'a5')
       expect([await isKept('ada', 'a3'), await isKept('ada', 'a4')]).toEqual([false, true])
-      // In all: the oldest of anybody goes.
+      // The total is limited as well: the oldest answer of any user is deleted.
       await claim('bob', 'b2')
       await claim('cy', 'c1')
       await claim('cy', 'c2')
       expect([await isKept('bob', 'b1'), await isKept('cy', 'c2')]).toEqual([false, true])
-      // Counted again after a restart.
+      // After a restart, the answers are counted again.
       await story.reopen()
       await claim('ada', 'a6')
       await claim('ada', 'a7')

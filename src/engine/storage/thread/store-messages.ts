@@ -6,7 +6,7 @@ import type { Store } from '../store.ts'
 
 /** Messages between the engine's thread and the store's. */
 
-/** Sends lists of jobs as rows that become jobs in the engine's thread, which halves the cost there. */
+/** Sends lists of jobs as rows that are converted to jobs in the engine's thread, which halves its work. */
 export interface RowStore extends Store {
   getJobRows(...args: Parameters<Store['getJobs']>): Promise<SentRows>
   listJobRows(...args: Parameters<Store['listJobs']>): Promise<SentRows>
@@ -16,24 +16,24 @@ export interface RowStore extends Store {
 export type Verb = Exclude<keyof RowStore, 'onChange' | 'onQueueChange' | 'withAudit'>
 
 /**
- * The first message to a thread: the file of the database; or the PostgreSQL address, and the file next to which the
- * lock is.
+ * The first message to a thread: the path of the database, or a PostgreSQL address and the path next to which the lock
+ * is.
  */
 export interface ToOpen {
   path: string
   postgres: PostgresAddress | null
 }
 
-/** All calls of one turn of the event loop. `audit`: the entry written with the call. */
+/** All calls of one turn of the event loop. `audit`: an entry to be written with the call. */
 export type Calls = [id: number, verb: Verb, args: unknown[], audit?: NewAuditEntry][]
 
 export type Answer = { id: number; value: unknown } | { id: number; error: SentError }
 
 export type FromWorker =
-  /** Contains all verbs that can be called. */
+  /** Lists all verbs that can be called. */
   | { kind: 'opened'; verbs: Verb[] }
   | { kind: 'refused'; error: SentError }
-  /** The news of the commit comes before the answers: listeners learn of it before writers. null: nothing new. */
+  /** News of the commit precedes the answers, so that listeners learn of it before writers. null: nothing new. */
   | { kind: 'answers'; answers: Answer[]; lanes: string[]; cursor: number | null }
   | { kind: 'log'; level: keyof Logger; facts: object; text: string }
 
@@ -45,7 +45,7 @@ export interface SentError {
   data: Readonly<Record<string, unknown>>
 }
 
-/** Converts an error for another thread, because the transfer loses its class. */
+/** Converts an error for another thread, because it would lose its class. */
 export function sendError(error: unknown): SentError {
   if (isScrapdeckError(error)) {
     const { code, message, stack, data } = error
@@ -63,21 +63,22 @@ export function receiveError({ isOurs, code, message, stack, data }: SentError):
   return error
 }
 
-/** Rows for another thread: values that are equal in all rows are sent once. */
+/** Rows for another thread. Values that are equal in all rows are sent once. */
 export interface SentRows {
   same: unknown[]
-  /** The columns that differ; `rows` has their values. */
+  /** The indexes of columns whose values differ. `rows` has these values. */
   varying: number[]
   rows: unknown[][]
 }
 
 /**
- * For rows of texts, numbers and nulls, as `raw` statements return. Most columns of a page of jobs have only one value.
+ * For rows of texts, numbers and nulls, as `raw` statements return them. In a page of jobs, most columns have one
+ * value.
  */
 export function sendRows(rows: readonly (readonly unknown[])[]): SentRows {
   const same = [...(rows[0] ?? [])]
   const varying = [...same.keys()].filter((column) => rows.some((row) => row[column] !== same[column]))
-  // Filled from the start: other arrays are sent like objects, each index with its value.
+  // Filled from the start, because arrays with holes are sent like objects, with an index for each value.
   const sent: unknown[][] = []
   for (const row of rows) {
     const values: unknown[] = []

@@ -21,12 +21,12 @@ import {
 } from './store-messages.ts'
 
 /**
- * Verbs that may be delayed: they follow attempts, hundreds per second, their callers do not need the millisecond, and
- * a claim may have to wait for each of their commits. A claim takes waiting ones with it.
+ * Verbs that may be delayed. They follow attempts, hundreds per second, and their callers do not need each millisecond,
+ * but a claim may have to wait for each of their commits. A claim commits them together with itself.
  */
 const PATIENT = new Set<Verb>(['applyChanges', 'markLogArchived', 'recordReadings'])
 const PATIENCE_MS = 5
-/** The delay while messages follow each other: each commit rewrites the same pages (counters, the ends of logs). */
+/** The delay while messages keep coming, because each commit rewrites the same pages (counters, ends of logs). */
 const PATIENCE_WHEN_BUSY_MS = 25
 
 interface PendingCall {
@@ -34,15 +34,15 @@ interface PendingCall {
   reject: (error: unknown) => void
 }
 
-/** A thread that loads SQLite and then waits for the order to open the database. `file`: another one, for tests. */
+/** Starts a thread that loads SQLite and waits for the message to open the database. `file`: another, for tests. */
 export function startStoreThread(file: URL = threadFile(import.meta.url, 'store-worker')): Worker {
   return new Worker(file, { name: 'scrapdeck-store' })
 }
 
 /**
- * The Store in a separate thread, so that no commit and no long read blocks the engine's event loop. The calls of one
- * turn go in one message and are answered in one; patient calls wait briefly for others. If the thread dies, every
- * later call is rejected with DATA_DIRECTORY_UNUSABLE.
+ * Runs the Store in a separate thread, so that neither commits nor long reads block the engine's event loop. The calls
+ * of one turn are sent in one message, and are answered in one. Patient calls wait briefly for others. If the thread
+ * dies, every later call is rejected with DATA_DIRECTORY_UNUSABLE.
  */
 export async function openStoreInWorker(options: {
   path: string
@@ -50,11 +50,11 @@ export async function openStoreInWorker(options: {
   postgres?: PostgresAddress | null | undefined
   clock: Clock
   logger: Logger
-  /** The thread has exited: the store can no longer be read or written. */
+  /** The thread has exited, so the store can no longer be read or written. */
   onDeath?: () => void
-  /** A write was refused that may have taken effect: the caller's state may differ from the database. */
+  /** A write was rejected although it may have taken effect: the caller's state may differ from the database. */
   onUnknownCommit?: () => void
-  /** A started thread; null or absent: starts one. */
+  /** A thread that was started before; null or absent: starts one. */
   thread?: Worker | null
 }): Promise<Store> {
   const { path, clock, logger, onDeath } = options
@@ -83,7 +83,7 @@ export async function openStoreInWorker(options: {
     exited.resolve()
   })
   const verbs = await opened.promise
-  // Only pending calls keep the process alive, as with a store in the caller's thread.
+  // Only pending calls keep the process alive, as they do with a store in the caller's thread.
   if (waiting.size === 0) worker.unref()
 
   const asked = verbs.map((verb) => [verb, (...args: unknown[]) => ask(verb, args)])
@@ -151,7 +151,7 @@ export async function openStoreInWorker(options: {
     try {
       worker.postMessage(calls)
     } catch (error) {
-      // One of the calls cannot be serialized: sends each alone, so that only that one fails.
+      // One of the calls cannot be serialized. Send each alone, so that only that one fails.
       if (calls.length === 1) return answerCaller(calls[0]![0], ({ reject }) => reject(error))
       for (const each of calls) {
         outbox = [each]

@@ -19,7 +19,7 @@ import {
 // arrive during a commit form the next commit: as many commits as the disk can do, without further delay. All answers
 // go back in one message. store-thread.ts is the other end.
 
-/** Limits the messages per batch, so that answers do not wait forever while calls keep coming. */
+/** Limits the messages per batch, so that answers are sent even while calls keep arriving. */
 const MESSAGES_AT_ONCE_MAX = 256
 
 const port = parentPort
@@ -43,7 +43,7 @@ async function serve(port: MessagePort, { path, postgres }: ToOpen): Promise<voi
     const options = { path, clock: systemClock, logger, scheduleFlush }
     const store = postgres === null ? await openSqliteStoreHere(options) : await openPostgres(postgres, options)
     store.onQueueChange((changed) => {
-      // One by one: a hundred thousand arguments are too many for one call.
+      // Push them one by one: a hundred thousand arguments are too many for one call.
       for (const lane of changed) lanes.push(lane)
     })
     store.onChange((newest) => {
@@ -88,7 +88,7 @@ async function serve(port: MessagePort, { path, postgres }: ToOpen): Promise<voi
 
 type Opening = Parameters<typeof openSqliteStoreHere>[0]
 
-/** Also locks the data directory: its other files belong to one engine, whichever database is used. */
+/** Also locks the data directory, whose other files belong to one engine, whichever database is used. */
 async function openPostgres(address: PostgresAddress, { path, ...options }: Opening): Promise<RowStore> {
   const { openPostgresStoreHere } = await import('../postgres/postgres-store.ts')
   const lock = lockDirectory(dirname(path))
