@@ -14,7 +14,7 @@ import { leastRoleWith, roleOf } from '../../shared/roles.ts'
 import type { AccessTokenId, ProjectName, UserId } from '../../shared/contract/index.ts'
 import { permissionsIn, permissionsOnNode, type Rights, rightsOf } from './rights.ts'
 
-/** The sender of a request, as far as rights go. */
+/** The sender of a request and its rights. */
 export interface Principal {
   /**
    * null: the owner of this machine's data directory (the service's own password, its socket, the desktop's window).
@@ -22,12 +22,12 @@ export interface Principal {
   userId: UserId | null
   /** For messages and records. */
   name: string
-  /** The names of its roles, for people. Only its rights decide. */
+  /** The names of its roles, for people. Only `rights` count. */
   role: string
   rights: Rights
-  /** The token that was sent. null: other credentials. */
+  /** The token that was sent; null: the request had other credentials. */
   tokenId: AccessTokenId | null
-  /** When the password was checked or the session began: a later password of the user ends it. */
+  /** When the password was checked or the session began. Invalid once the user's password is changed later. */
   sinceMs: number
 }
 
@@ -41,19 +41,19 @@ export const OWNER: Principal = {
   sinceMs: 0
 }
 
-/** `what`: `jobs.run`, or the requested path. Throws ROLE_REQUIRED unless it holds in some project. */
+/** Throws ROLE_REQUIRED unless the permissions are given in at least one project. `what`: `jobs.run`, or a path. */
 export function requirePermission(principal: Principal, needed: Permissions, what: string): void {
   const held = principal.rights.anywhere
   if (!includes(held, needed)) throw lacking(principal, held, needed, what, '')
 }
 
-/** Throws ROLE_REQUIRED unless it holds in all projects. */
+/** Throws ROLE_REQUIRED unless the permissions are given in all projects. */
 export function requirePermissionEverywhere(principal: Principal, needed: Permissions, what: string): void {
   const held = principal.rights.everywhere ?? NONE
   if (!includes(held, needed)) throw lacking(principal, held, needed, what, ' in all projects')
 }
 
-/** For a visible project. Throws ROLE_REQUIRED. */
+/** For a project that the principal can see. Throws ROLE_REQUIRED. */
 export function requirePermissionIn(
   principal: Principal,
   project: ProjectName,
@@ -64,7 +64,7 @@ export function requirePermissionIn(
   if (!includes(held, needed)) throw lacking(principal, held, needed, what, ` in the project ${project}`)
 }
 
-/** For a visible or new node with these tags. Throws ROLE_REQUIRED. */
+/** For a new node, or one that the principal can see, with these tags. Throws ROLE_REQUIRED. */
 export function requirePermissionOnNode(
   principal: Principal,
   tags: readonly string[],

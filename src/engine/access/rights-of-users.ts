@@ -3,13 +3,13 @@ import type { Directory } from './directory.ts'
 import { givenRights, type GivenRoles, type SetOfRole, shownRole } from './given-roles.ts'
 import { NO_RIGHTS, type Rights, uniteRights } from './rights.ts'
 
-/** The rights of users from their own roles and those of their groups. */
+/** The rights of users, from their own roles and those of their groups. */
 export class RightsOfUsers {
   readonly #directory: Directory
   readonly #setOf: SetOfRole
-  /** Computed once per object of given roles. */
+  /** Computed once per GivenRoles object. */
   #known = new WeakMap<GivenRoles, Rights>()
-  /** The union for each user, until anything changes. */
+  /** The combined rights of each user, until anything changes. */
   readonly #ofUsers = new Map<UserId, Rights>()
 
   constructor(directory: Directory, setOf: SetOfRole) {
@@ -32,7 +32,7 @@ export class RightsOfUsers {
     return rights
   }
 
-  /** NO_RIGHTS for a deleted user. */
+  /** Returns NO_RIGHTS for a deleted user. */
   ofUser(id: UserId): Rights {
     const known = this.#ofUsers.get(id)
     if (known !== undefined) return known

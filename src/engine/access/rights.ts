@@ -13,13 +13,13 @@ import { NODE_GROUP_PERMISSIONS, nodePermissionsIn } from '../../shared/roles.ts
 
 /** Computed once, so that each check is a single bit operation. */
 export interface Rights {
-  /** In all projects, and so for the service as a whole. null: only in those named. */
+  /** In all projects, and therefore for the whole service. null: only in single projects. */
   readonly everywhere: Permissions | null
-  /** All permissions in these projects, including those given everywhere. */
+  /** All permissions in these projects, including those that are given everywhere. */
   readonly inProjects: ReadonlyMap<ProjectName, Permissions>
   /** On nodes with these tags, in addition to what is given everywhere. */
   readonly inNodeGroups: ReadonlyMap<string, Permissions>
-  /** Everywhere, in any project or in any node group. */
+  /** All permissions that are given anywhere: everywhere, in a project or in a node group. */
   readonly anywhere: Permissions
 }
 
@@ -55,7 +55,7 @@ export function rightsOf(
 
 export const NO_RIGHTS = rightsOf(null)
 
-/** The union, for a user and its groups. */
+/** Combines rights, for a user and its groups. */
 export function uniteRights(one: Rights, other: Rights): Rights {
   if (other.anywhere === NONE) return one
   if (one.anywhere === NONE) return other
@@ -64,13 +64,13 @@ export function uniteRights(one: Rights, other: Rights): Rights {
   return rightsOf(everywhere, [...one.inProjects, ...other.inProjects], nodeGroups)
 }
 
-/** The scope of a token. null: everything of its kind, unless the other kind is restricted. */
+/** The scope of a token. null: all projects or nodes, unless the other kind is restricted. */
 export interface TokenScope {
   projects: readonly ProjectName[] | null
   nodeGroups: readonly string[] | null
 }
 
-/** The intersection, for a user and a token with these permissions. */
+/** Reduces rights to those of a token with these permissions. */
 export function narrowRights(rights: Rights, permissions: Permissions, { projects, nodeGroups }: TokenScope): Rights {
   const { everywhere, inProjects, inNodeGroups } = rights
   const ofNodes = nodePermissionsIn(permissions)
@@ -88,31 +88,31 @@ export function narrowRights(rights: Rights, permissions: Permissions, { project
   return rightsOf(null, each, eachGroup)
 }
 
-/** null: none, so the project is treated as absent. */
+/** null: no permissions, so the project must seem absent. */
 export function permissionsIn({ everywhere, inProjects }: Rights, project: ProjectName): Permissions | null {
   return inProjects.get(project) ?? everywhere
 }
 
-/** Things without a project are visible to everyone. */
+/** Whether all of these projects are visible. Things without a project are visible to everyone. */
 export function areSeen(projects: readonly ProjectName[], rights: Rights): boolean {
   return projects.every((project) => permissionsIn(rights, project) !== null)
 }
 
-/** The only visible projects. null: all. */
+/** The visible projects; null: all of them. */
 export function seenProjects({ everywhere, inProjects }: Rights): ReadonlySet<ProjectName> | null {
   return everywhere === null ? new Set(inProjects.keys()) : null
 }
 
-/** null: none, so the node is treated as absent. */
+/** null: no permissions, so the node must seem absent. */
 export function permissionsOnNode(rights: Rights, tags: readonly string[]): Permissions | null {
   const { everywhere, inNodeGroups } = rights
   const inGroups = tags.reduce((set, tag) => unite(set, inNodeGroups.get(tag) ?? NONE), everywhere ?? NONE)
   if (inGroups !== NONE) return inGroups
-  // Where jobs of visible projects run is no secret.
+  // It is no secret where jobs of visible projects run.
   return seenNodeGroups(rights) === null ? READ : null
 }
 
-/** Tags of the only visible nodes. null: all nodes. */
+/** The tags of visible nodes; null: all nodes are visible. */
 export function seenNodeGroups({ everywhere, inProjects, inNodeGroups }: Rights): ReadonlySet<string> | null {
   return everywhere === null && inProjects.size === 0 ? new Set(inNodeGroups.keys()) : null
 }
@@ -136,7 +136,7 @@ export function keyOfRights({ everywhere, inProjects, inNodeGroups }: Rights): s
   return `${everywhere} ${JSON.stringify([sorted(inProjects), sorted(inNodeGroups)])}`
 }
 
-/** Applies to the whole service: its holder can change all rights. */
+/** This permission applies to the whole service: its holder can change all rights. */
 const MANAGES_USERS = permissionsOf(['users.change'])
 export const managesUsers = ({ everywhere }: Rights): boolean =>
   everywhere !== null && includes(everywhere, MANAGES_USERS)

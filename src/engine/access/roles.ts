@@ -25,9 +25,9 @@ import type { InTurn } from './directory.ts'
 export interface RolesParts {
   store: Pick<AccessStore, 'putRole' | 'deleteRole'>
   clock: Pick<Clock, 'nowMs'>
-  /** Serialises changes of roles and of their holders. */
+  /** Serializes changes to roles and to their holders. */
   inTurn: InTurn
-  /** The holders of this role: `the user anna`. `inProjects`: only in single projects. */
+  /** Those who have this role, such as `the user anna`. `inProjects`: only in single projects. */
   holdersOf: (name: string, where?: 'inProjects') => string[]
 }
 
@@ -35,13 +35,13 @@ const ROLES_MAX = 100
 const HOLDERS_NAMED = 5
 
 /**
- * The custom roles, in addition to the built-in ones. All are in memory; each change is on disk before it counts. They
- * never have permissions reserved for owners, whatever is stored.
+ * The custom roles, in addition to the built-in ones. All are in memory, and each change is on disk before it takes
+ * effect. They never have permissions that are reserved for owners, whatever is stored.
  */
 export class Roles {
   readonly #parts: RolesParts
   readonly #custom: Map<string, StoredRole>
-  /** The options that give a role to outside groups, by the name of the role. */
+  /** By role: the options that give it to outside groups. */
   #configured: ReadonlyMap<string, readonly string[]> = new Map()
   readonly events = new EventEmitter<{ changed: [] }>()
 
@@ -50,7 +50,7 @@ export class Roles {
     this.#custom = new Map(roles.map((role) => [role.name, role]))
   }
 
-  /** The permissions of one role, or of several together. NONE: there is no such role. */
+  /** The permissions of one role, or of several together. Returns NONE if there is no such role. */
   readonly setOf = (text: string): Permissions =>
     rolesIn(text).reduce((set, name) => unite(set, this.#setOfOne(name)), NONE)
 
@@ -64,7 +64,7 @@ export class Roles {
     this.events.emit('changed')
   }
 
-  /** Roles that options name but that do not exist: they give nothing. */
+  /** Roles that options name but that do not exist, so they give no permissions. */
   missing(): { name: string; options: readonly string[] }[] {
     return [...this.#configured].flatMap(([name, options]) => (this.setOf(name) === NONE ? [{ name, options }] : []))
   }
@@ -153,7 +153,7 @@ export class Roles {
   }
 }
 
-/** Never permissions reserved for owners: a database can be edited, and a later version may know more of them. */
+/** Removes permissions that are reserved for owners: a database can be edited, and later versions may reserve more. */
 const setOfCustom = ({ permissions }: StoredRole): Permissions =>
   unite(subtract(permissionsOf(permissions), OWNER_PERMISSIONS), READ)
 

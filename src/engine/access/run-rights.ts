@@ -26,8 +26,8 @@ const OF_CRAWLS = new Set(['HTTPCACHE_ENABLED', 'HTTPCACHE_EXPIRATION_SECS'])
 const RUNS_CODE = 'can make a run execute other code'
 
 /**
- * Keeps the node's files from a run: Scrapy then has no handler for `file:`, `s3:` and `ftp:`, however an address is
- * spelled. Scrapy merges the project's own DOWNLOAD_HANDLERS over these, so they remain.
+ * Keeps a run from reading the node's files: Scrapy then has no handler for `file:`, `s3:` and `ftp:`, however an
+ * address is spelled. Scrapy merges the project's own DOWNLOAD_HANDLERS over these, so those still work.
  */
 export const WITHOUT_FILES = {
   DOWNLOAD_HANDLERS_BASE: JSON.stringify({
@@ -37,7 +37,7 @@ export const WITHOUT_FILES = {
   })
 }
 
-/** Whether these settings keep the node's files from the run. */
+/** Whether these settings keep the run from reading the node's files. */
 export const isWithoutFiles = (settings: Readonly<Record<string, string>>): boolean =>
   settings.DOWNLOAD_HANDLERS_BASE === WITHOUT_FILES.DOWNLOAD_HANDLERS_BASE
 
@@ -50,7 +50,7 @@ interface Given {
   matrix?: Record<string, string[]> | undefined
 }
 
-/** Refused early as a courtesy: other spellings find no handler in the run (WITHOUT_FILES). */
+/** Refused early only as a courtesy, because other spellings find no handler in the run anyway (WITHOUT_FILES). */
 const FILE_ADDRESS = /(?:^|[\s"'[(,;=|])file:/i
 const CRAWLED = /^https?:/i
 const SCHEME = /^\s*[a-z][a-z0-9+.-]*:/i
@@ -61,7 +61,7 @@ function isLocalAddress(name: string, value: string): boolean {
   return addressesIn(value).some((address) => SCHEME.test(address) && !CRAWLED.test(address.trim()))
 }
 
-/** The crawl API writes a JSON list; anything else may be one address. */
+/** The crawl API sends a JSON list; any other text may be a single address. */
 function addressesIn(text: string): string[] {
   try {
     const list: unknown = JSON.parse(text)
@@ -71,7 +71,7 @@ function addressesIn(text: string): string[] {
   }
 }
 
-/** An argument with which a run would read files of its node. */
+/** Returns an argument with which a run would read the node's files. */
 function fileIn({ args = {}, argSets = [], matrix = {} }: Given): string | null {
   for (const values of [args, ...argSets, matrix]) {
     for (const [name, value] of Object.entries(values)) {
@@ -83,8 +83,8 @@ function fileIn({ args = {}, argSets = [], matrix = {} }: Given): string | null 
 }
 
 /**
- * How a run, or a template for runs, could run code other than its egg's or read files of its node, as the start of a
- * sentence. null: it cannot.
+ * Says how a run, or a template for runs, could run code from outside its egg or read files of its node, as the start
+ * of a sentence. null: it could not.
  */
 export function codeIn(given: Given, { isCrawl = false } = {}): string | null {
   const { settings = {}, env = {}, secretNames = [] } = given

@@ -9,21 +9,21 @@ import { UserAttemptLimiter } from './passwords.ts'
 import type { Principal } from './principal.ts'
 import { BoundedMap } from '../runtime/bounded.ts'
 
-/** How long the program at the redirect address may take to exchange the code. */
+/** How long the program at the redirect address has to exchange the code. */
 const CODE_MS = 60_000
-/** How long the user may take to type the code that a program shows. */
+/** How long the user has to type the code that a program displays. */
 const DEVICE_MS = 10 * 60_000
-/** A program that polls more often ignores its interval. */
+/** A program that polls more often than this ignores its interval. */
 const TOO_SOON_MS = 1_000
 const CODES_MAX = 1_000
-/** Strangers can begin these: one of them must not displace those of others. */
+/** Strangers can begin these, so one of them must not displace those of others. */
 const DEVICES_MAX = 1_000
 const DEVICES_OF_ADDRESS_MAX = 10
 
-/** A user has allowed a token with these rights. */
+/** A user's permission to create a token with these rights. */
 export interface Grant {
   by: Principal
-  /** Whether the session that allowed it continues: until the token exists, it must not outlive the session. */
+  /** Whether the session in which it was given is still open: no token may be created after that session has ended. */
   isSessionOpen: () => boolean
   token: { name: string; expiresInDays: number } & Pick<SignInApproval, 'role' | 'projects'>
 }
@@ -45,15 +45,15 @@ interface Device extends WaitingSignIn {
 export type Poll = { is: 'pending' } | { is: 'granted'; grant: Grant }
 
 /**
- * Programs that people sign in with their browser, between the first request and the token. In memory: after a restart,
- * or when another engine takes over, a sign-in starts again. Codes are stored as hashes and valid once.
+ * Sign-ins of programs through the user's browser, from the first request to the token. They are in memory: after a
+ * restart, or when another engine takes over, a sign-in starts again. Codes are stored as hashes and valid once.
  */
 export class SignIns {
   readonly #access: Access
   readonly #clock: Clock
   readonly #guesses: UserAttemptLimiter
   readonly #codes = new BoundedMap<string, Code>(CODES_MAX)
-  /** By the hash of the code that only the program knows. */
+  /** Keyed by the hash of the code that only the program knows. */
   readonly #devices = new BoundedMap<string, Device>(DEVICES_MAX)
 
   constructor({ access, clock }: { access: Access; clock: Clock }) {
@@ -62,7 +62,7 @@ export class SignIns {
     this.#guesses = new UserAttemptLimiter(clock, 'codes')
   }
 
-  /** Returns the code for the redirect address. null: the program polls. Throws ROLE_REQUIRED or SIGN_IN_NOT_FOUND. */
+  /** Returns the code for the redirect address; null: the program polls. Throws ROLE_REQUIRED or SIGN_IN_NOT_FOUND. */
   approve(
     by: Principal,
     { to, expiresInDays, role, projects }: SignInApproval,
@@ -82,7 +82,7 @@ export class SignIns {
     return code
   }
 
-  /** A code is valid for one attempt, right or wrong. Throws SIGN_IN_FAILED. */
+  /** A code is valid for a single attempt, right or wrong. Throws SIGN_IN_FAILED. */
   redeem({ code, verifier, redirectUri }: { code: string; verifier: string; redirectUri: string }): Grant {
     const key = hashOf(code)
     const found = this.#codes.get(key)
@@ -98,7 +98,7 @@ export class SignIns {
     return found.grant
   }
 
-  /** For a program that cannot open a browser, and shows this code instead. */
+  /** For a program that cannot open a browser, and displays this code instead. */
   begin(
     requester: SignInRequester,
     address: string
@@ -125,7 +125,7 @@ export class SignIns {
     return { deviceCode, userCode, expiresInSeconds: DEVICE_MS / 1_000 }
   }
 
-  /** Throws SIGN_IN_FAILED when it was denied or has expired, TOO_MANY_REQUESTS for polling too often. */
+  /** Throws SIGN_IN_FAILED if it was denied or has expired, and TOO_MANY_REQUESTS if the program polls too often. */
   poll(deviceCode: string): Poll {
     this.#forgetExpired()
     const key = hashOf(deviceCode)
@@ -146,13 +146,13 @@ export class SignIns {
     return { is: 'granted', grant: device.answer }
   }
 
-  /** Throws SIGN_IN_NOT_FOUND, and TOO_MANY_REQUESTS for a user who tries codes. */
+  /** Throws SIGN_IN_NOT_FOUND, and TOO_MANY_REQUESTS for a user who tries out codes. */
   get(by: Principal, userCode: string): WaitingSignIn {
     const { client, host, user, address, beganAtMs, endsAtMs } = this.#find(by, userCode)
     return { client, host, user, address, beganAtMs, endsAtMs }
   }
 
-  /** Throws as `get` does. */
+  /** Throws like `get`. */
   deny(by: Principal, userCode: string): void {
     this.#find(by, userCode).answer = 'denied'
   }
@@ -163,12 +163,12 @@ export class SignIns {
     this.#guesses.begin(who)
     const code = readUserCode(typed)
     const found = [...this.#devices.values()].find(({ userCode, answer }) => userCode === code && answer === null)
-    // Hits count too: a user who knows one code could try others.
+    // Correct codes count as attempts as well, because a user who knows one could try others.
     if (found !== undefined) return found
     throw new ScrapdeckError('SIGN_IN_NOT_FOUND', sentence('access.no_sign_in_with_code'))
   }
 
-  /** Throws SIGN_IN_FAILED if the user who allowed it has been logged out or disabled since. */
+  /** Throws SIGN_IN_FAILED if the user who allowed it was logged out or disabled afterwards. */
   requireAllowed({ by, isSessionOpen }: Grant): void {
     if (this.#access.isCurrent(by) && isSessionOpen()) return
     throw failed('The user who allowed this sign-in has been logged out or changed since')

@@ -22,7 +22,7 @@ export const DAY_MS = 86_400_000
 /** Fields with defaults are optional. */
 export type GivenToken = Pick<NewAccessToken, 'name' | 'userId' | 'role' | 'expiresInDays'> & Partial<NewAccessToken>
 
-/** The fields that decide whether a user may have such a token. */
+/** The fields that determine whether a user may have such a token. */
 export type GrantedToken = Partial<Pick<NewAccessToken, 'userId' | 'role' | 'projects' | 'nodeGroups'>>
 
 export interface TokenCommandsParts {
@@ -43,12 +43,12 @@ export class TokenCommands {
     this.#parts = parts
   }
 
-  /** The principal's own tokens, or all. */
+  /** Lists the principal's own tokens, or all if it may manage them. */
   list(by: Principal): AccessToken[] {
     return this.#directory.tokens.filter((token) => mayManage(by, token)).map(describeToken)
   }
 
-  /** Rejects with PASSWORD_REQUIRED, ROLE_REQUIRED, USER_NOT_FOUND or BAD_INPUT. `check`: as for Access.inTurn. */
+  /** Rejects with PASSWORD_REQUIRED, ROLE_REQUIRED, USER_NOT_FOUND or BAD_INPUT. `check`: like for Access.inTurn. */
   create(by: Principal, wanted: GivenToken, check?: () => void): Promise<{ secret: string; token: AccessToken }> {
     return this.#parts.inTurn(async () => {
       const { userId, role } = this.requireGrantable(by, wanted)
@@ -76,7 +76,7 @@ export class TokenCommands {
     }, check)
   }
 
-  /** The user and the role of the future token. Throws as `create` rejects for a missing permission. */
+  /** Returns the user and role of the future token. If a permission is missing, throws what `create` rejects with. */
   requireGrantable(by: Principal, wanted: GrantedToken): { userId: UserId | null; role: string } {
     const userId = wanted.userId ?? by.userId
     if (by.tokenId !== null) throw needsPassword('A token cannot create another one')
@@ -99,7 +99,7 @@ export class TokenCommands {
     return { userId, role }
   }
 
-  /** A role for a token that may do everything that its user may. Later rights of the user are included. */
+  /** The role of a token that may do everything that its user may, including what the user may do later. */
   #roleWithAllOf(userId: UserId | null, { anywhere }: Rights): string {
     const { roles, rights } = this.#parts
     const own = userId === null ? 'owner' : rights.shownRoleOf(userId)
@@ -119,15 +119,15 @@ export class TokenCommands {
 }
 
 /**
- * Owners manage all tokens, others their own. A token with less than owner rights manages only itself, or it could end
- * stronger ones.
+ * Owners manage all tokens, other users their own. A token without owner rights manages only itself: otherwise it could
+ * revoke more powerful ones.
  */
 function mayManage({ rights, userId, tokenId }: Principal, token: StoredAccessToken): boolean {
   if (managesUsers(rights)) return true
   return tokenId === null ? token.userId === userId : token.id === tokenId
 }
 
-/** Whether the user has everything that the role allows. With roles for nodes only, what counts on nodes. */
+/** Whether the user has everything that the role allows. With roles only for nodes, permissions on nodes count. */
 function canHave({ anywhere, everywhere, inProjects }: Rights, permissions: Permissions): boolean {
   if (includes(anywhere, permissions)) return true
   return everywhere === null && inProjects.size === 0 && includes(anywhere, nodePermissionsIn(permissions))
@@ -144,13 +144,13 @@ function describeToken({ hash: _, ...token }: StoredAccessToken): AccessToken {
 const SECRET_BYTES = 32
 const FORM = /^sdk_([\w-]{43})([0-9a-f]{8})$/
 
-/** 256 random bits, and a checksum that distinguishes a mistyped token from a revoked one. */
+/** 256 random bits, and a checksum by which a mistyped token can be distinguished from a revoked one. */
 export function makeTokenText(): string {
   const secret = randomBytes(SECRET_BYTES).toString('base64url')
   return `${TOKEN_PREFIX}${secret}${checksum(secret)}`
 }
 
-/** No password starts like this. */
+/** Passwords never start like this. */
 export const looksLikeToken = (text: string): boolean => text.startsWith(TOKEN_PREFIX)
 
 export function isTokenText(text: string): boolean {
@@ -158,10 +158,10 @@ export function isTokenText(text: string): boolean {
   return match !== null && checksum(match[1]!) === match[2]
 }
 
-/** With that many random bits, a fast hash is as good as a slow one. */
+/** With so many random bits, a fast hash is as safe as a slow one. */
 export const hashTokenText = (text: string): string => hash('sha256', text)
 
-/** The ending by which users recognise a token. */
+/** The last characters, by which users recognize a token. */
 const endingOf = (text: string): string => text.slice(-8)
 
 const checksum = (secret: string): string => crc32(secret).toString(16).padStart(8, '0')

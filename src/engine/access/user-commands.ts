@@ -27,11 +27,11 @@ export interface UserCommandsParts {
   random: Random
   /** Reserved for the service's own password. */
   ownerName: string
-  /** Whether a new password is easily guessed. Default: judged in a separate thread. */
+  /** Whether a new password is easy to guess. Default: judged in a separate thread. */
   isGuessable?: (password: JudgedPassword) => Promise<boolean>
 }
 
-/** Without the fields of second-factor/. */
+/** A user without the fields that second-factor/ adds. */
 export type ListedUser = Omit<User, 'hasAuthenticator' | 'passkeyCount'>
 
 /** Fields with defaults are optional. */
@@ -97,8 +97,8 @@ export class UserCommands {
   }
 
   /**
-   * A new password, or disabling the user, ends all sessions. `confirmed`: the hash of the password that allowed this.
-   * Rejects with USER_NOT_FOUND or BAD_INPUT.
+   * A new password, or disabling the user, ends all sessions. `confirmed`: the hash of the password that confirmed this
+   * change. Rejects with USER_NOT_FOUND or BAD_INPUT.
    */
   update(
     id: UserId,
@@ -178,7 +178,7 @@ export class UserCommands {
     return user
   }
 
-  /** Ends all sessions of this user after `work`, in the same turn. Rejects with USER_NOT_FOUND. */
+  /** Runs `work`, then ends all sessions of this user in the same turn. Rejects with USER_NOT_FOUND. */
   endSessions(id: UserId, work: () => Promise<void> = async () => {}): Promise<ListedUser> {
     return this.#parts.inTurn(async () => {
       this.#parts.directory.requireUser(id)
@@ -188,8 +188,8 @@ export class UserCommands {
   }
 
   /**
-   * Ends all sessions of this user except the caller's, which `keep` renews before the others end. `countsFromMs`: the
-   * start of the caller's session, read in turn; null: it has ended. Rejects with UNAUTHORIZED if it has.
+   * Ends all sessions of this user except the caller's, which `keep` renews before. `countsFromMs`: returns the start
+   * of the caller's session, called in turn; null: it has ended. Rejects with UNAUTHORIZED in that case.
    */
   endOtherSessions(
     id: UserId,
@@ -219,7 +219,7 @@ export class UserCommands {
     return inTurn(async () => directory.deleteUser(directory.requireUser(id)))
   }
 
-  /** A user for whom another service vouches, with its subject and name there. Throws BAD_INPUT. */
+  /** Creates a user for whom another service vouches, with the subject and name from there. Throws BAD_INPUT. */
   newFromElsewhere(subject: string, wanted: string): StoredUser {
     this.#refuseTooMany()
     const { clock, random } = this.#parts
@@ -261,7 +261,7 @@ export class UserCommands {
   }
 }
 
-/** Words of this service, which many of its passwords contain. */
+/** Words related to this service, which many passwords for it contain. */
 const OWN_NAMES = ['scrapdeck', 'scrapyd', 'scrapy', 'spider', 'crawler', 'scraper']
 
 const passwordChanged = (): ScrapdeckError =>
@@ -287,8 +287,8 @@ const originOf = ({ subject }: Pick<StoredUser, 'subject'>): User['origin'] =>
 const NAME_MAX = 56
 
 /**
- * The user name for a name at another service: letters, digits and `. _ @ + -`, everything else becomes `-`. Empty: no
- * part of it is usable.
+ * Derives a user name from a name at another service: keeps letters, digits and `. _ @ + -`, and replaces everything
+ * else with `-`. Empty: nothing is usable.
  */
 export function nameFrom(text: string): string {
   const plain = text
@@ -300,7 +300,7 @@ export function nameFrom(text: string): string {
   return short.replaceAll(/^-+|-+$/g, '')
 }
 
-/** The name, or the first free one of `name-2`, `name-3` …: namesakes get separate accounts. */
+/** Returns the name, or the first free one of `name-2`, `name-3` …, because namesakes are separate users. */
 export function freeName(name: string, isTaken: (name: string) => boolean): string {
   if (!isTaken(name)) return name
   let number = 2

@@ -3,26 +3,26 @@ import { adjacencyGraphs, dictionary } from '@zxcvbn-ts/language-common'
 
 export interface JudgedPassword {
   password: string
-  /** What an attacker knows about this user and service. */
+  /** What an attacker knows about this user and this service. */
   names: readonly string[]
 }
 
 /**
- * The guesses, as counted by zxcvbn, that a password must withstand: two or three words of its list of 30,000 leaked
- * passwords need fewer, three uncommon words more.
+ * How many guesses, as counted by zxcvbn, a password must withstand. Two or three words from its list of 30,000 leaked
+ * passwords need fewer, three uncommon words need more.
  */
 const GUESSES_MIN = 1e13
-/** Only the start of a longer password is judged: the time grows with the square of the length. */
+/** Only the start of a longer password is judged, because the time grows with the square of the length. */
 const JUDGED_LENGTH = 100
 
 /**
- * Whether an attacker with the usual lists and rules guesses it soon: leaked passwords, alone or combined, with digits
- * for letters; names; dates; neighbouring keys; repetitions. Takes up to half a second and 50 MB: see
- * password-thread.ts.
+ * Whether an attacker with the usual lists and rules would soon guess the password: leaked passwords, alone or
+ * combined, with digits for letters; names; dates; neighbouring keys; repetitions. Takes up to half a second and 50 MB,
+ * so use password-thread.ts.
  */
 export function isGuessable({ password, names }: JudgedPassword): boolean {
   const judge = new ZxcvbnFactory({ dictionary, graphs: adjacencyGraphs, maxLength: JUDGED_LENGTH })
-  // Also the parts of names: `example` of deck.example.org.
+  // Include the parts of names, such as `example` of deck.example.org.
   const parts = names.flatMap((name) => [name, ...name.split(/[^\p{L}\p{N}]+/u)]).filter((part) => part.length > 2)
   return judge.check(password, [...new Set(parts)]).guesses < GUESSES_MIN
 }

@@ -7,8 +7,8 @@ import type { JudgedPassword } from './judge-password.ts'
 const LIMITS = { memoryMb: 150, timeoutMs: 20_000 }
 
 /**
- * Judges a password in its own thread: the word lists are in memory only while a user sets a password, and the event
- * loop is not blocked.
+ * Judges a password in a separate thread, so that the event loop is not blocked and the word lists are in memory only
+ * while a user sets a password.
  */
 export const judgeInThread =
   (clock: Clock) =>

@@ -45,7 +45,7 @@ export class CodeGuesses {
     this.#byAccount.set(key, { count: count + 1, lastMs: nowMs })
   }
 
-  /** Call after a correct code. */
+  /** Call this after a correct code. */
   forget(account: string, client: string | null): void {
     this.#byAccount.delete(keyOf(account, client))
   }
@@ -54,13 +54,13 @@ export class CodeGuesses {
 const keyOf = (account: string, client: string | null): string => (client === null ? account : `${account} ${client}`)
 
 const COUNT = 10
-/** 80 bits: too many to guess, so a fast hash is enough. */
+/** 80 bits are too many to guess, so a fast hash is enough. */
 const BYTES = 10
-/** Crockford's alphabet: it has no letters that look like digits. */
+/** Crockford's alphabet, which has no letters that look like digits. */
 const ALPHABET = '0123456789abcdefghjkmnpqrstvwxyz'
 const FORM = /^[0-9a-hjkmnp-tv-z]{16}$/
 
-/** Ten, such as `4f7q-9k2m-x0ab-c3de`. */
+/** Creates ten codes, such as `4f7q-9k2m-x0ab-c3de`. */
 export const createRecoveryCodes = (): string[] => Array.from({ length: COUNT }, createCode)
 
 function createCode(): string {
@@ -70,21 +70,21 @@ function createCode(): string {
   return text.replaceAll(/(.{4})(?=.)/g, '$1-')
 }
 
-/** Normalizes what a user typed; null: not a recovery code. */
+/** Normalizes what a user typed; null: it is not a recovery code. */
 export function readRecoveryCode(text: string): string | null {
   const plain = text.toLowerCase().replaceAll(/[\s-]/g, '').replaceAll('o', '0').replaceAll(/[il]/g, '1')
   return FORM.test(plain) ? plain : null
 }
 
-/** The stored hash. It includes the user, so that equal codes of two users have different hashes. */
+/** The hash that is stored. It includes the user, so that equal codes of two users have different hashes. */
 export const hashRecoveryCode = (user: UserId, code: string): string =>
   hash('sha256', `${user} ${readRecoveryCode(code) ?? code}`)
 
-/** The default of authenticator apps (RFC 6238). */
+/** The default in authenticator apps (RFC 6238). */
 const PERIOD_SECONDS = 30
 const DIGITS = 6
 const SECRET_BYTES = 20
-/** One step before and one after, for phones whose clock is off. */
+/** Accepts one step before and one after, because the phone's clock may be inaccurate. */
 const WINDOW = 1
 const ISSUER = 'Scrapdeck'
 
@@ -104,7 +104,7 @@ export async function createSecret(label: string): Promise<SecretForApp> {
   return { secret: secret.base32, uri, qrCode: renderSVG(uri, { pixelSize: 4, border: 3 }) }
 }
 
-/** The time step of a code; null: it matches none near this time. It may have been used already. */
+/** Returns the time step of a code, which may have been used already; null: the code matches no step around now. */
 export async function stepOf(code: string, secret: string, nowMs: number): Promise<number | null> {
   const digits = code.replaceAll(/\s/g, '')
   if (!CODE.test(digits)) return null

@@ -53,14 +53,14 @@ interface Begun<T> {
 
 /**
  * Owns authenticator apps, their recovery codes and passkeys, and keeps all of them in memory. The store decides
- * whether a code or a signature counts, so that each counts once, whichever engine receives it.
+ * whether a code or signature counts, so that each counts only once, whichever engine receives it.
  */
 export class SecondFactors {
   readonly #parts: SecondFactorParts
   readonly #authenticators: Map<UserId, StoredAuthenticator>
   readonly #passkeys: Map<PasskeyId, StoredPasskey>
   readonly #guesses: CodeGuesses
-  /** Unconfirmed secrets and passkeys that are being registered: at most one of each per user. */
+  /** Unconfirmed secrets, and passkeys that are being registered: at most one of each per user. */
   readonly #secrets = new Map<UserId, Begun<string>>()
   readonly #turningOn = new Set<UserId>()
   readonly #challenges = new Map<UserId, Begun<{ challenge: string; site: PasskeySite }>>()
@@ -79,7 +79,7 @@ export class SecondFactors {
     return new SecondFactors(parts, ...(await Promise.all([store.listAuthenticators(), store.listPasskeys()])))
   }
 
-  /** null: the service's own user, who needs no code. */
+  /** `userId` null: the service's own user, who needs no code. */
   hasAuthenticator(userId: UserId | null): boolean {
     return userId !== null && this.#authenticators.has(userId)
   }
@@ -121,14 +121,14 @@ export class SecondFactors {
     }
   }
 
-  /** Rejects as Access.confirmPassword. `host`: Scrapdeck's host, shown in the app's list. */
+  /** Rejects like Access.confirmPassword. `host`: Scrapdeck's host, which the app displays. */
   async beginAuthenticator(by: Principal, current: string, host: string | null): Promise<SecretForApp> {
     const { id } = await this.#confirm(by, current, 'set up an authenticator app')
     this.#refuseSecondAuthenticator(id)
     return this.beginSetUp(id, host)
   }
 
-  /** The caller has checked the user's password. */
+  /** The caller must have checked the user's password. */
   async beginSetUp(userId: UserId, host: string | null): Promise<SecretForApp> {
     const { name } = this.#requireUser(userId)
     const made = await createSecret(host === null ? name : `${name} (${host})`)
@@ -136,13 +136,13 @@ export class SecondFactors {
     return made
   }
 
-  /** Resolves to the recovery codes. Rejects with PASSWORD_REQUIRED for a token, BAD_INPUT, TOO_MANY_REQUESTS. */
+  /** Resolves with the recovery codes. Rejects with PASSWORD_REQUIRED for a token, BAD_INPUT, TOO_MANY_REQUESTS. */
   async confirmAuthenticator(by: Principal, code: string): Promise<string[]> {
     const userId = requirePerson(by, 'set up an authenticator app')
     return this.confirmSetUp(userId, code)
   }
 
-  /** `check`: as for Access.inTurn. */
+  /** `check`: like for Access.inTurn. */
   async confirmSetUp(userId: UserId, code: string, check?: () => void): Promise<string[]> {
     const { access, clock, secretBox, store } = this.#parts
     const secret = this.#find(this.#secrets, userId)
@@ -156,7 +156,7 @@ export class SecondFactors {
       const text = sentence('access.code_wrong')
       throw new ScrapdeckError('BAD_INPUT', text, { data: { field: 'code' } })
     }
-    // Another confirmation may have been faster: then the recovery codes of one of the two would be useless.
+    // Another confirmation may have been first. With both, the recovery codes of one of them would be useless.
     this.#refuseSecondAuthenticator(userId)
     this.#turningOn.add(userId)
     try {
@@ -205,8 +205,8 @@ export class SecondFactors {
   }
 
   /**
-   * Uses up the code and resolves to its kind; null: it is neither kind, or was used before. `client`: a client from
-   * which the user has logged in lately; null: any other. Rejects with TOO_MANY_REQUESTS.
+   * Uses up the code and resolves with its kind; null: it is neither, or was used before. `client`: a client from which
+   * the user logged in recently; null: any other. Rejects with TOO_MANY_REQUESTS.
    */
   async useCode(userId: UserId, code: string, client: string | null): Promise<'authenticator' | 'recoveryCode' | null> {
     const authenticator = this.#authenticators.get(userId)
@@ -221,7 +221,7 @@ export class SecondFactors {
     return 'authenticator'
   }
 
-  /** Recovery codes and passkeys still work after the key file was replaced. */
+  /** If the key file was replaced, this fails, but recovery codes and passkeys still work. */
   async #openSecret({ userId, sealedSecret }: StoredAuthenticator): Promise<string> {
     const { secretBox, logger } = this.#parts
     try {
@@ -242,7 +242,7 @@ export class SecondFactors {
     return true
   }
 
-  /** Options for the browser. Rejects as Access.confirmPassword, and with BAD_INPUT where passkeys are not possible. */
+  /** Options for the browser. Rejects like Access.confirmPassword, and with BAD_INPUT if passkeys cannot be used. */
   async beginPasskey(by: Principal, current: string, site: PasskeySite | NoPasskeySite): Promise<object> {
     const user = await this.#confirm(by, current, 'add a passkey')
     const at = requireSite(site)
@@ -259,7 +259,7 @@ export class SecondFactors {
   async addPasskey(by: Principal, name: string, credential: NewCredential): Promise<Passkey> {
     const userId = requirePerson(by, 'add a passkey')
     const begun = this.#find(this.#challenges, userId)
-    // A challenge accepts one answer, whether or not it is valid.
+    // A challenge accepts only one answer, valid or not.
     this.#challenges.delete(userId)
     if (begun === null) {
       throw new ScrapdeckError('BAD_INPUT', sentence('access.passkey_took_too_long'))
@@ -287,7 +287,7 @@ export class SecondFactors {
     })
   }
 
-  /** False: the caller has no such passkey. */
+  /** Returns false if the caller has no such passkey. */
   async removePasskey(by: Principal, id: PasskeyId, current: string): Promise<boolean> {
     const user = await this.#confirm(by, current, 'remove a passkey')
     const { access, store } = this.#parts

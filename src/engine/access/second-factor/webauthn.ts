@@ -27,17 +27,17 @@ type Library = typeof import('@simplewebauthn/server')
 const load = (): Promise<Library> => withReflection(() => import('@simplewebauthn/server'))
 
 export const PASSKEY_MS = 10 * 60_000
-/** The user has shown a fingerprint, a face or a PIN, which makes a passkey two factors. */
+/** The user must verify themselves by fingerprint, face or PIN, so that a passkey counts as two factors. */
 const VERIFIED = { residentKey: 'required', userVerification: 'required' } as const
 
-/** EdDSA, ES256 and RS256. To find newer ones, the library asks Node, which prints warnings. */
+/** EdDSA, ES256 and RS256. To support newer ones, the library would query Node, which prints warnings. */
 const ALGORITHMS = [-8, -7, -257]
 
 const handleOf = (userId: UserId): Buffer<ArrayBuffer> => Buffer.from(userId, 'hex')
 
 /**
- * Options for `navigator.credentials.create()`. `others`: the user's other passkeys, so that no authenticator stores
- * two.
+ * Options for `navigator.credentials.create()`. `others`: the user's other passkeys, so that no authenticator stores a
+ * second one.
  */
 export async function registrationOptions(
   { host }: PasskeySite,
@@ -58,7 +58,7 @@ export async function registrationOptions(
   })
 }
 
-/** null: not a passkey that a verified user created for this challenge. */
+/** Returns null unless a verified user created the passkey for this challenge. */
 export async function verifyRegistration(
   credential: NewCredential,
   { site, challenge, logger }: { site: PasskeySite; challenge: string; logger: Logger }
@@ -91,7 +91,7 @@ export async function loginOptions({ host }: PasskeySite) {
   })
 }
 
-/** Resolves to the passkey's signature counter; null: the answer is not valid. */
+/** Resolves with the passkey's signature counter; null: the answer is not valid. */
 export async function verifyLogin(
   answer: PasskeyAnswer,
   passkey: StoredPasskey,
