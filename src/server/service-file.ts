@@ -54,7 +54,7 @@ export async function findRunning(
 ): Promise<{ address: string; certificate: string | null } | null> {
   try {
     const path = pathIn(dataDirectory)
-    // The file decides where passwords are sent, so nobody else may be able to write it.
+    // The file decides where passwords are sent, so no other user may be able to write it.
     if (mayBePlanted(statSync(path))) return null
     const record = readRecord(readFileSync(path, 'utf8'))
     const [, socket] = /^unix:(.+)$/.exec(record.address) ?? []

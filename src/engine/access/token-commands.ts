@@ -48,7 +48,7 @@ export class TokenCommands {
     return this.#directory.tokens.filter((token) => mayManage(by, token)).map(describeToken)
   }
 
-  /** Rejects with PASSWORD_REQUIRED, ROLE_REQUIRED, USER_NOT_FOUND or BAD_INPUT. `check`: like for Access.inTurn. */
+  /** Rejects with PASSWORD_REQUIRED, ROLE_REQUIRED, USER_NOT_FOUND or BAD_INPUT. `check`: as for Access.inTurn. */
   create(by: Principal, wanted: GivenToken, check?: () => void): Promise<{ secret: string; token: AccessToken }> {
     return this.#parts.inTurn(async () => {
       const { userId, role } = this.requireGrantable(by, wanted)

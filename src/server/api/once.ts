@@ -3,7 +3,7 @@ import type { Engine } from '../../engine/index.ts'
 import { ScrapdeckError } from '../../shared/errors.ts'
 import { sentence } from '../../shared/texts/errors/server.ts'
 
-/** The response to a request with an Idempotency-Key. `headers`: only those that not every response has. */
+/** The response to a request with an Idempotency-Key. `headers`: those that are not on every response. */
 export interface KeyedResponse {
   status: number
   headers: Record<string, string>

@@ -120,7 +120,7 @@ ${problemText(problem)}${codeForm(step, 'Turn on and log in')}
 }
 
 /**
- * Shown once, after the app is set up and the user is logged in. Like on the login page, the form keeps the fragment.
+ * Shown once, after the app is set up and the user is logged in. As on the login page, the form keeps the fragment.
  */
 export function recoveryCodesPage(codes: readonly string[]): string {
   const body = `<h1>Save your recovery codes</h1>

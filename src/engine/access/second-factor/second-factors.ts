@@ -142,7 +142,7 @@ export class SecondFactors {
     return this.confirmSetUp(userId, code)
   }
 
-  /** `check`: like for Access.inTurn. */
+  /** `check`: as for Access.inTurn. */
   async confirmSetUp(userId: UserId, code: string, check?: () => void): Promise<string[]> {
     const { access, clock, secretBox, store } = this.#parts
     const secret = this.#find(this.#secrets, userId)

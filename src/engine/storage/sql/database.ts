@@ -34,7 +34,7 @@ export interface ManySql {
   sql: string
   /** Writes one row, whose cells are the parameters. Several statements are tried in order until one changes a row. */
   each?: string | readonly string[]
-  /** Another table that `sql` reads, written like in WITH. */
+  /** Another table that `sql` reads, as in WITH. */
   with?: string
   given: Columns
   /** The rows are alike in most columns: such values are sent only once. */

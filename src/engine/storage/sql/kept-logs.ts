@@ -273,7 +273,7 @@ function conditionOf(sql: Fragments, filter: KeptLogFilter): { condition: string
   if (onlyProjects !== undefined) {
     add(`jobs.project ${among(sql, ':onlyProjects')}`, { onlyProjects: JSON.stringify(onlyProjects) })
   }
-  // Like in the filter of jobs: `*` matches anything, and every other character is literal.
+  // As in the filter of jobs: `*` matches anything, and every other character is literal.
   for (const [name, pattern] of Object.entries({ project, spider })) {
     if (pattern === undefined) continue
     if (pattern.includes('*')) add(sql.glob(`jobs.${name}`, `:${name}`), { [name]: pattern.replace(/[[?]/g, '[$&]') })

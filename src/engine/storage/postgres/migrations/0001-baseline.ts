@@ -1,4 +1,4 @@
-/** Compared byte by byte like in SQLite, so that ids and names have the same order in both. */
+/** Compared byte by byte as in SQLite, so that ids and names have the same order in both. */
 const TEXT = 'text COLLATE "C"'
 
 const AT_ONCE = 'autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 1000'
