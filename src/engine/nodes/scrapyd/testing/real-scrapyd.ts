@@ -13,6 +13,7 @@ import {
 } from '../../../../../e2e/support/scrapyd-fleet.ts'
 import { CLOSING_TAIL_BYTES } from '../../../runs/log-parser/closing-stats.ts'
 import { judgeOutcome } from '../../../jobs/outcome/outcome.ts'
+import { plain } from '../../../../shared/texts/message.ts'
 import { systemClock } from '../../../runtime/clock.ts'
 import { silentLogger } from '../../../runtime/logger.ts'
 import { asWheel } from '../../../testing/archives.ts'
@@ -90,7 +91,7 @@ export function describeRealScrapyd({ version, probedAs, password, isWhole }: Re
       expect(tail).toContain('x; y=z & ü')
       expect(judgeOutcome({ tail, exit: null, cancelAsked: false })).toMatchObject({
         outcome: 'succeeded',
-        reason: 'finished',
+        reason: plain('finished'),
         counts: { pages: 2, errors: 0 }
       })
       expect(await client.daemonStatus()).toMatchObject({ pending: 0, running: 0, finished: 1 })
@@ -135,7 +136,7 @@ export function describeRealScrapyd({ version, probedAs, password, isWhole }: Re
         await untilFinished('job-slow')
         expect(judgeOutcome({ tail: await logOf(slow), exit: null, cancelAsked: true })).toMatchObject({
           outcome: 'cancelled',
-          reason: 'shutdown'
+          reason: plain('shutdown')
         })
         expect(await client.cancel(cancel)).toEqual({ wasState: null })
         await until('the last to be killed', async () => {
