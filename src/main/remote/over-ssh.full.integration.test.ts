@@ -82,7 +82,7 @@ describe.skipIf(whyNoSsh() !== null)('a remote engine behind an SSH host', () =>
     const desktop = await openDesktop({ sshProgram: world.program, onBrowser })
     expect(await failureOf(desktop.engines.signIn(settings(`${host.url}/${service.address}`)))).toMatchObject({
       code: 'SIGN_IN_FAILED',
-      message: expect.stringContaining('Another program or browser on this computer opened the address')
+      message: expect.stringContaining('Another program or browser on this computer also opened the address')
     })
     expect(await Promise.all(answers)).toEqual([403])
     await expect(fetch(desktop.opened[0]!)).rejects.toThrow('fetch failed')
