@@ -49,7 +49,7 @@ const vitest = (title, name, projects) => ({
 const BUILT_SERVICE = { SERVICE_ENTRY: 'out/service/scrapdeck.js' }
 
 /**
- * `cores`: how many cores it is given; `after`: checks that must end first, and are run with it.
+ * `cores`: how many cores it gets; `after`: checks that must end before it starts; choosing it runs them too.
  * @typedef {{
  *   title: string, cores?: number, after?: string[], args?: string[], env?: Record<string, string>,
  *   work?: () => Promise<unknown>, next?: string

@@ -3,7 +3,10 @@ import { join } from 'node:path'
 import { parentPort, workerData } from 'node:worker_threads'
 import { createSpider } from './fleet-logs.ts'
 
-/** A thread that writes logs into files a few ahead of the archiving, so that generating does not count. */
+/**
+ * A thread that writes log files, always a few ahead of the archiver, so that generating them is not part of the
+ * measured time.
+ */
 const { directory, spiders: count } = workerData as { directory: string; spiders: number }
 const spiders = Array.from({ length: count }, (_, index) => createSpider(index + 1))
 

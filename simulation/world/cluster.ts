@@ -139,7 +139,7 @@ export class Cluster implements World {
     await leader?.stop()
   }
 
-  /** One engine, which leads if one does. */
+  /** Stops one engine: the leader, if there is one. */
   async stopOne(): Promise<(delayMs: number) => void> {
     const host = this.#hosts.find(({ process }) => process !== null && process === (this.leader ?? this.processes[0]))
     if (host === undefined) return () => {}

@@ -129,7 +129,9 @@ function readGroupsSeparator(options: OptionReader): ProxyOptions['groupsSeparat
   return separator ?? ','
 }
 
-/** A header that HTTP itself defines may come from clients. */
+/**
+ * Refuses headers with a meaning in HTTP: clients send those themselves, so they cannot come from the proxy alone.
+ */
 const isHeaderName = (name: string): boolean =>
   /^[a-z0-9][a-z0-9-]{1,60}$/.test(name) && !/^(?:authorization|cookie|host|origin|x-forwarded-.*|sec-.*)$/.test(name)
 

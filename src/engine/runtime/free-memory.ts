@@ -9,8 +9,9 @@ export interface FreeMemory {
 }
 
 /**
- * Of the machine or, if less, of a control group that limits this process (a container, a systemd slice). Files that
- * the kernel can drop from its cache count as free in both. `root`: of the file system, for tests.
+ * Free memory of the machine, or of the control group that limits this process (a container, a systemd slice), if that
+ * is less. Files that the kernel can drop from its cache count as free in both. `root`: the root of the file system,
+ * for tests.
  */
 export async function readFreeMemory(root = '/'): Promise<FreeMemory> {
   const machine = { freeBytes: freemem(), totalBytes: totalmem() }

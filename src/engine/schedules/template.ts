@@ -39,7 +39,7 @@ export function weightOf({ jobs, bytes }: { jobs: number; bytes: number }): numb
 }
 
 /**
- * Once firings of this total weight are made, they are written before others are made: all are in memory until then.
+ * The total weight of firings to hold in memory: once it is exceeded, they are written before any more are made.
  */
 export const WEIGHT_AT_ONCE = MAX_ORDER_BYTES
 

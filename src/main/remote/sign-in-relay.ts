@@ -62,7 +62,7 @@ const CONNECTIONS_MAX = 32
 const BODY_MAX_BYTES = 100_000
 const REQUEST_MS = 10_000
 const LOGOUT_MS = 5_000
-/** A sign-in takes no longer. */
+/** The maximum duration of a sign-in. */
 const PASS_SECONDS = 600
 
 /** Headers about this connection and address, cookies, and credentials. */

@@ -65,7 +65,7 @@ export class LogWindow {
     return this.#firstNumber
   }
 
-  /** Sets the number in the file of the line that begins at this offset. */
+  /** Sets the line number, within the file, of the line that begins at this offset. */
   setNumber(offset: number, number: number): void {
     const index = this.indexOf(offset)
     if (index >= 0 && this.#lines[index]!.offset === offset) this.#firstNumber = number - index

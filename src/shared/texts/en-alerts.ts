@@ -8,7 +8,7 @@ interface OfSpider {
 }
 
 const nameOf = ({ project, spider }: OfSpider): string => `${project}/${spider}`
-/** `engine`: null for the engine whose text this is. */
+/** `engine`: null if it is the engine that writes this text. */
 const certificateOf = ({ engine }: { engine: string | null }): string =>
   `The certificate of ${engine === null ? 'the service' : `the engine ${engine}`}`
 

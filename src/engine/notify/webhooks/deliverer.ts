@@ -29,7 +29,7 @@ const STOP_GRACE_MS = 2_000
 /** A hook that throws is more likely broken than temporarily down: retry soon, and give up soon. */
 const PLUGIN_BACK_OFF_MS = [1_000, 30_000, 300_000]
 
-/** `waiting`: it failed and is tried again; `dead`: it was given up. */
+/** `waiting`: it failed and will be retried; `dead`: no further attempts. */
 export interface Tried {
   webhook: StoredWebhook
   state: DeliveryTry['state']

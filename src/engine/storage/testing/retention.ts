@@ -384,7 +384,7 @@ const retentionStory: fc.Arbitrary<RetentionStory> = fc.record({
   jobsAtOnce: fc.integer({ min: 1, max: 5 })
 })
 
-/** Jobs also start and end between the steps, which must only increase what retention may delete. */
+/** Jobs also start and end between the steps. That may add to what retention may delete, but must never reduce it. */
 export function testRetentionAgainstModel(openStore: () => Promise<StoreUnderTest>, stories: number): void {
   test('retention leaves what a model leaves, and nothing over a bound, whatever runs meanwhile', {
     timeout: timeoutOf(stories)

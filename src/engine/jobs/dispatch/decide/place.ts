@@ -26,7 +26,10 @@ export interface PlaceInput {
   hasLimits: boolean
   /** The limits that apply to a spider, with their current live counts. `place` does not change them. */
   rulesFor: (project: ProjectName, spider: string) => readonly CountedRule[]
-  /** How many logs of the spider may be newer there than the quietest live one (logs-at-risk.ts). */
+  /**
+   * How many of the spider's logs on this node may be newer than the log of its quietest live run; null: none is live
+   * (logs-at-risk.ts).
+   */
   newerLogs: (nodeId: NodeId, project: ProjectName, spider: string) => number | null
   assignmentsMax: number
   /**

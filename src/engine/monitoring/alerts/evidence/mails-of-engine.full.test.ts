@@ -6,7 +6,7 @@ import type { AlertRuleSettings } from '../../../../shared/contract/index.ts'
 import { type EngineWithFakeNode, openEngineWithFakeNode } from '../../../testing/engine-with-fake-node.ts'
 import { until } from '../../../testing/until.ts'
 
-/** A whole engine and a real mail server: what mails and the app show of logs and figures. */
+/** A whole engine and a real mail server: which logs and figures appear in mails and in the app. */
 let t: EngineWithFakeNode
 let mail: Receiver
 

@@ -9,7 +9,9 @@ import type { PastJob } from '../past/events-of-jobs.ts'
 export interface DigestInput {
   fromMs: number
   untilMs: number
-  /** Jobs that ended since `fromMs`; `endedWithBefore` also counts those of the equally long time before it. */
+  /**
+   * Jobs that ended since `fromMs`; `endedWithBefore` also counts those of the preceding period of the same length.
+   */
   ended: Record<Outcome, number>
   endedWithBefore: Record<Outcome, number>
   jobs: readonly PastJob[]

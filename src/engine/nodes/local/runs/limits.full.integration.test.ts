@@ -97,7 +97,7 @@ async function closeAll(open: (() => Promise<void>)[]): Promise<void> {
   for (const close of open.splice(0).reverse()) await close()
 }
 
-/** `after`: its closing, in reverse order. */
+/** `after`: collects the functions that close the node; run them in reverse order. */
 async function aNode(after = closings) {
   const directory = await makeTemporaryDirectory()
   after.push(directory.remove)

@@ -105,7 +105,7 @@ afterEach(async () => {
     await Promise.all(lists.map((list) => list.close()))
     const runs = join(directory.path, 'data', 'runs')
     for (const jobid of await readdir(runs).catch(() => [])) {
-      // Whatever was launched comes to its end first: a supervisor still writes when its child is gone.
+      // Wait until everything that was launched has ended: a supervisor still writes after its child has exited.
       await vi.waitFor(async () => {
         if (!existsSync(join(runs, jobid, 'launch.json'))) return
         const { supervisor, child, exit } = await readRunFiles(join(runs, jobid))

@@ -66,7 +66,7 @@ function partsOf(text: string): string[] {
   return [text, pathname + search, pathname, search, ...parts]
 }
 
-/** Allows only public addresses, which are reached through other people's networks. */
+/** Allows only public addresses: requests to them cross networks that others control. */
 const ofEverybody = createAddressGuard([])
 
 /** Without TLS, networks in between could read the secret. Only this machine and private networks may omit it. */
