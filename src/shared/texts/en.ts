@@ -8,16 +8,6 @@ import { mails } from './en-mails.ts'
 import { problems } from './en-problems.ts'
 import { reasons } from './en-reasons.ts'
 import { firings } from './en-schedules.ts'
-import { accessErrors } from './errors/access.ts'
-import { apiErrors } from './errors/api.ts'
-import { cliErrors } from './errors/cli.ts'
-import { desktopErrors } from './errors/desktop.ts'
-import { nodesErrors } from './errors/nodes.ts'
-import { notifyErrors } from './errors/notify.ts'
-import { projectsErrors } from './errors/projects.ts'
-import { runsErrors } from './errors/runs.ts'
-import { serverErrors } from './errors/server.ts'
-import { storageErrors } from './errors/storage.ts'
 import type { AtNode, Words } from './parts.ts'
 
 /** In which list of its node a run was seen. */
@@ -121,16 +111,6 @@ export const en = {
   ...mails,
   ...firings,
   ...reasons,
-  ...accessErrors,
-  ...apiErrors,
-  ...cliErrors,
-  ...desktopErrors,
-  ...nodesErrors,
-  ...notifyErrors,
-  ...projectsErrors,
-  ...runsErrors,
-  ...serverErrors,
-  ...storageErrors,
 
   'timeline.queued': ({ source, ...who }: By & { source: Job['source'] }) => `Queued ${QUEUED[source]}${by(who)}`,
   'timeline.queued_by_chain': (of: {

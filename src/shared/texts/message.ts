@@ -1,9 +1,11 @@
 import type { JobId, Waiting } from '../contract/index.ts'
 import { en } from './en.ts'
+import type { errorTexts } from './error-texts.ts'
 import type { Words } from './parts.ts'
 
 /** The texts of one language. A second language is a file with `const de: Catalogue = { … }`. */
-export type Catalogue = { [C in Code]: (params: Given<C>) => string }
+export type Catalogue = typeof en & typeof errorTexts
+type Texts = Readonly<Record<string, (params: never) => string>>
 export type Code = keyof typeof en
 
 /** The parameters of a text, with those that are messages already rendered. */
@@ -53,7 +55,7 @@ const isKnown = (code: string | undefined): code is Code => code !== undefined &
 export const plain = (text: string): Message => say('text', { text })
 
 /** Returns the code itself if a later version wrote it, or if the stored parameters do not fit its text. */
-export function render({ code, params }: Message, texts: Catalogue = en): string {
+export function render({ code, params }: Message, texts: Texts = en): string {
   if (!Object.hasOwn(texts, code)) return code
   try {
     return renderKnown({ code, params }, texts)
@@ -62,7 +64,7 @@ export function render({ code, params }: Message, texts: Catalogue = en): string
   }
 }
 
-function renderKnown({ code, params }: Message, texts: Catalogue): string {
+function renderKnown({ code, params }: Message, texts: Texts): string {
   const given = Object.entries(params).map(([name, value]) => [name, isMessage(value) ? render(value, texts) : value])
   return (texts[code] as (params: Record<string, unknown>) => string)(Object.fromEntries(given))
 }

@@ -3,15 +3,20 @@ import { expect, it } from 'vitest'
 import { ScrapdeckError } from '../errors.ts'
 import { fromWireError, toWireError } from '../wire-errors.ts'
 import { en } from './en.ts'
+import { errorTexts } from './error-texts.ts'
 import { sentence } from './errors/nodes.ts'
-import { type Message, render } from './message.ts'
+import { type Catalogue, type Message, render } from './message.ts'
 
 it('an error brings the code and parameters of its sentence to the client, which can render another language', () => {
   const error = new ScrapdeckError('NODE_NOT_FOUND', sentence('nodes.no_node', { id: 'n1' }), { data: { index: 2 } })
   const { message, data } = fromWireError(toWireError(error))
   expect(message).toBe('There is no node n1; it may have been removed')
   expect(data).toEqual({ index: 2, text: { code: 'nodes.no_node', params: { id: 'n1' } } })
-  const de = { ...en, 'nodes.no_node': ({ id }: { id: string }) => `Es gibt keinen Knoten ${id}` }
+  const de: Catalogue = {
+    ...en,
+    ...errorTexts,
+    'nodes.no_node': ({ id }: { id: string }) => `Es gibt keinen Knoten ${id}`
+  }
   expect(render(data['text'] as Message, de)).toBe('Es gibt keinen Knoten n1')
 })
 

@@ -1,0 +1,24 @@
+import { accessErrors } from './errors/access.ts'
+import { apiErrors } from './errors/api.ts'
+import { cliErrors } from './errors/cli.ts'
+import { desktopErrors } from './errors/desktop.ts'
+import { nodesErrors } from './errors/nodes.ts'
+import { notifyErrors } from './errors/notify.ts'
+import { projectsErrors } from './errors/projects.ts'
+import { runsErrors } from './errors/runs.ts'
+import { serverErrors } from './errors/server.ts'
+import { storageErrors } from './errors/storage.ts'
+
+/** The sentences of all errors: what a second language translates. A process loads those of the areas that it needs. */
+export const errorTexts = {
+  ...accessErrors,
+  ...apiErrors,
+  ...cliErrors,
+  ...desktopErrors,
+  ...nodesErrors,
+  ...notifyErrors,
+  ...projectsErrors,
+  ...runsErrors,
+  ...serverErrors,
+  ...storageErrors
+}
