@@ -24,7 +24,7 @@ export default {
   ],
   categories: { correctness: 'off' },
   rules: {
-    // A rejection that nobody waits for ends the process, or hides.
+    // An unhandled rejection ends the process or goes unnoticed.
     'typescript/no-floating-promises': 'error',
     'typescript/no-misused-promises': ['error', { checksVoidReturn: { attributes: false } }],
     'typescript/no-misused-spread': 'error',

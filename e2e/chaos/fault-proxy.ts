@@ -199,7 +199,7 @@ class Link {
     }
     if (to.connecting) to.destroy()
     else to.end()
-    // Nobody is left to read a response.
+    // No client is left to read the response.
     if (direction === 'down') this.#node.destroy()
   }
 

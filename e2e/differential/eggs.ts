@@ -33,7 +33,7 @@ export async function oddEggs(): Promise<Record<string, Buffer>> {
   }
 }
 
-/** An egg of which the sum of one file is wrong. */
+/** An egg with one file whose checksum is wrong. */
 export async function damagedEgg(name: string): Promise<Buffer> {
   const egg = await reporterEgg()
   const inList = egg.lastIndexOf(name)

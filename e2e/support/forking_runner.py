@@ -82,14 +82,14 @@ def serve(address):
     import select
 
     listener = socket.socket(socket.AF_UNIX)
-    # Whoever comes while Scrapy is imported waits for it.
+    # Clients that connect during the import of Scrapy wait for it.
     listener.bind(address)
     listener.listen(64)
     gc.disable()
     import_scrapy()
     gc.collect()
     gc.freeze()
-    # Nobody waits for keepers.
+    # Nothing waits for keepers.
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)
     while True:
         readable, _, _ = select.select([listener, 0], [], [])
@@ -148,7 +148,7 @@ def keep(connection):
     ended = os.pidfd_open(pid)
     readable, _, _ = select.select([ended, connection], [], [])
     if ended not in readable:
-        # Whoever stands for it among Scrapyd's processes was killed.
+        # The process that represents it to Scrapyd was killed.
         os.kill(pid, signal.SIGKILL)
     _, status = os.waitpid(pid, 0)
     try:

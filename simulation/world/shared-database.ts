@@ -159,4 +159,4 @@ export class SharedDatabase {
 
 /** The error of a store on PostgreSQL (postgres-error.ts). */
 const anotherLeads = (): ScrapdeckError =>
-  new ScrapdeckError('NOT_LEADER', 'Another engine leads now. Nothing was changed; ask again.')
+  new ScrapdeckError('NOT_LEADER', 'Another engine leads now. Nothing was changed; repeat the request.')

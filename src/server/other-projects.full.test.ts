@@ -94,7 +94,7 @@ it('an owner sees the data that the tests above hide', async () => {
       `${name}: ${text}`
     ).toBe(true)
   }
-  // Of the log of the run, which nobody else may read.
+  // From the log of the run, which no other user may read.
   const { log } = await client.alerts.evidence({ id: other.alert })
   expect(log?.lines).toContain(`ValueError: ${SECRET}`)
 })

@@ -140,7 +140,7 @@ describe.skipIf(whyNoRedis() !== null)('two services on a real Redis', () => {
       await own.kill()
       await until('the loss', first.isUp, (isUp) => !isUp)
       expect(await first.ask('/listjobs.json')).toBe(answer)
-      const problems = async () => (await first.ask('/api/v1/system')).includes('The shared cache is away')
+      const problems = async () => (await first.ask('/api/v1/system')).includes('The shared cache is unavailable')
       expect(await problems()).toBe(true)
       await own.start()
       await until('the return', first.isUp, Boolean)

@@ -56,7 +56,7 @@ export function describeReport(report: AlertReport): string {
     `Report of ${localTime(fromMs)} to ${localTime(untilMs)}`,
     table(['', 'runs', ...OUTCOMES], [countsOf('now', runs), countsOf('before', runsBefore)], ''),
     ...lists,
-    ...(isComplete ? [] : ['There were too many jobs to look at all of them: the lists of spiders are not complete.']),
+    ...(isComplete ? [] : ['There were too many jobs to scan all of them: the lists of spiders are not complete.']),
     ...(service === null ? [] : [describeService(service)])
   ].join('\n\n')
 }

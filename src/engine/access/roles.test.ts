@@ -45,7 +45,7 @@ const inShop = (principal: Principal | null) =>
   namesOf(principal === null ? NONE : (permissionsIn(principal.rights, 'shop' as never) ?? NONE))
 
 describe('a custom role', () => {
-  it('allows its permissions, and reading, in all projects or in single ones, also after a restart', async () => {
+  it('allows its permissions, and reading, in all projects or in individual ones, also after a restart', async () => {
     const { access, roles, reopen, programWith } = await openAccess()
     await roles.create(KEEPER)
     await roles.create(AUDITOR)

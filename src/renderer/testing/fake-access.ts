@@ -174,7 +174,7 @@ export function createFakeAccess(
       get: os.signIns.get.handler(({ input }) => {
         requireBrowser(isInBrowser)
         if (readUserCode(input.userCode) === FAKE_USER_CODE) return fakeSignIn()
-        throw new ScrapdeckError('SIGN_IN_NOT_FOUND', 'No sign-in waits with this code.')
+        throw new ScrapdeckError('SIGN_IN_NOT_FOUND', 'No pending sign-in has this code.')
       }),
       approve: os.signIns.approve.handler(({ input }) => {
         requireBrowser(isInBrowser)

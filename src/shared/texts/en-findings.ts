@@ -98,12 +98,12 @@ export const findings = {
     `At the end: ${valueOf(now, range.unit)}. Before: ${rangeOf(range)}. Each bar is the ${FIGURES[figure].worst} value of 30 minutes.`,
 
   'preview.and': ({ one, other }: { one: Words; other: Words }) => `${one}. ${other}`,
-  'preview.cut': () => 'There is too much to look at all of it: the oldest is left out',
-  'preview.last_runs': () => 'Of a job that ran several times, only its last run is known',
+  'preview.cut': () => 'There is too much data to scan: the oldest is left out',
+  'preview.last_runs': () => 'For a job that ran several times, only the last run is known',
   'preview.some_waits': () => 'Jobs that waited for other jobs, or ran several times, are left out',
-  'preview.never_succeeded': () => 'It has never succeeded yet',
-  'preview.errors_resolved': () => 'When errors were resolved is not considered',
-  'preview.pauses': () => 'Pauses of schedules and chains that failed are not known any more',
+  'preview.never_succeeded': () => 'It has not succeeded yet',
+  'preview.errors_resolved': () => 'The times at which errors were resolved are not considered',
+  'preview.pauses': () => 'Schedule pauses and chain failures are no longer known',
   'preview.not_recorded': () => 'Nothing was recorded yet',
   'preview.recorded_since': ({ sinceMs }: { sinceMs: number }) => `Recorded since ${utcMinute(sinceMs)}`
 }

@@ -88,7 +88,7 @@ export const mails = {
     const free = of.freePercent === null ? '' : `, ${of.freePercent} % of the disk free`
     return `database ${formatBytes(of.databaseBytes)}, logs ${formatBytes(of.logBytes)}${free}`
   },
-  'report.cut': () => 'there were too many jobs to look at all of them',
+  'report.cut': () => 'there were too many jobs to scan all of them',
   'report_part.down': () => 'Nodes that are down',
   'report_part.failing': () => 'Failing spiders',
   /** `unlisted`: whether there are more errors than the listed ones. */

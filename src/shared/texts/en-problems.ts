@@ -15,11 +15,11 @@ export const nodeIs = ({ node, health }: AtNode & { health: NodeHealth }): strin
 
 const CHANNEL_IS = {
   failing: 'cannot deliver its messages',
-  given_up: 'has given up messages',
+  given_up: 'gave up on messages',
   gone: 'was turned off by its receiver'
 }
 const CHANNEL_ADVICE = {
-  failing: 'Its messages wait and are tried again for three days. Correct the channel or its receiver, then test it',
+  failing: 'Its messages are retried for three days. Correct the channel or its receiver, then test it',
   given_up: 'They will not be sent again. Correct the channel or its receiver, then test it',
   gone: 'It gets no more messages. Enter its new address and turn it on, or take it out of the rules'
 }
@@ -85,7 +85,7 @@ export const problems = {
   'problem.python_not_built': () => 'The build failed',
   'problem_title.not_apart': () => 'Spiders are not kept apart',
   'problem.not_apart': ({ why }: { why: string }) =>
-    `Spiders of the local node run with all rights of Scrapdeck (keep_spiders_apart = if-possible): ${why}. Run no code here that you do not trust, or set keep_spiders_apart = off if this is intended`,
+    `Spiders of the local node run with all of Scrapdeck’s rights (keep_spiders_apart = if-possible): ${why}. Run no code here that you do not trust, or set keep_spiders_apart = off if this is intended`,
 
   'problem_title.queue_paused': () => 'The queue is paused',
   'problem.queue_paused': ({ jobs }: { jobs: number }) =>
@@ -114,20 +114,20 @@ export const problems = {
   'problem_title.engine_names': ({ engines, name }: { engines: number; name: string }) =>
     `${engines} engines are named ${name}`,
   'problem.engine_names': ({ addresses }: { addresses: readonly string[] }) =>
-    `They run at ${addresses.join(', ')}, and only the one started last has a local node in the fleet. Set engine_name to a name of its own on each`,
+    `They run at ${addresses.join(', ')}, and only the one started last has a local node in the fleet. Set a different engine_name on each`,
   'problem_title.plain_http': () => 'The service is reachable over plain HTTP',
   'problem.plain_http': ({ address }: { address: string }) =>
     `It listens on ${address} without TLS, so passwords and sessions can be intercepted. Set tls_certificate and tls_key, or put a proxy with TLS in front and set behind_proxy`,
   'problem_title.role_missing': ({ role }: { role: string }) => `The role ${role} does not exist`,
   'problem.role_missing': ({ options }: { options: readonly string[] }) =>
-    `${options.join(' and ')} gives it to groups, whose members get nothing by it. Create it under Users & access, or correct the option`,
+    `${options.join(' and ')} assigns it to groups, so their members get no permissions. Create it under Users & access, or correct the option`,
   'problem_title.syslog_away': () => 'The audit log cannot be sent to the syslog server',
   'problem.syslog_away': ({ address, reason }: { address: string; reason: string }) =>
-    `${address}: ${withoutStop(reason)}. Entries are kept here and sent when the server is back. Check that it runs, and audit_syslog`,
-  'problem_title.cache_away': () => 'The shared cache is away',
+    `${address}: ${withoutStop(reason)}. Entries are kept here and sent when the server is back. Check that it is running, and check audit_syslog`,
+  'problem_title.cache_away': () => 'The shared cache is unavailable',
   'problem.cache_away': ({ name, reason }: { name: string; reason: string }) =>
-    `${name}: ${reason}. Until it serves again, this engine counts rate limits alone, accepts the sessions that it knows, and answers without the cache`,
-  'problem_title.heartbeat': () => 'The heartbeat does not arrive',
+    `${name}: ${reason}. Until it is back, this engine counts rate limits on its own, accepts the sessions that it knows, and responds without the cache`,
+  'problem_title.heartbeat': () => 'The heartbeat is not delivered',
   'problem.heartbeat': ({ reason }: { reason: string }) =>
     `${reason}. Correct life_url, or the receiver will report that Scrapdeck is down`,
 
@@ -140,7 +140,7 @@ export const problems = {
   'problem_title.blobs_differ': () => 'Engines keep eggs and logs in different places',
   /** `places`: `north: /srv/blobs` */
   'problem.blobs_differ': ({ places }: { places: readonly string[] }) =>
-    `${places.join('; ')}. What one of them stored is missing while another leads. Give all engines the same blobs`,
+    `${places.join('; ')}. Files that one engine stored are missing while another leads. Set the same blobs option on all engines`,
 
   'problem_title.disk_full': () => 'The disk is almost full',
   'problem.disk_full': (of: Disk & { isPolicySet: boolean }) =>

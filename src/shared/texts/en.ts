@@ -213,12 +213,12 @@ export const en = {
   'timeline.given_up_address_changed': ({ node }: AtNode) =>
     `Given up: the address of ${node} was changed while it was being sent there`,
   'timeline.log_kept': ({ bytes, because }: { bytes: number; because: Words }) =>
-    `The log is kept as far as it was copied (${formatBytes(bytes)}): ${because}`,
+    `Only the copied part of the log is kept (${formatBytes(bytes)}): ${because}`,
   'log_cut.node_removed': () => 'its node was removed',
   'log_cut.node_silent': ({ node }: AtNode) => `${node} does not respond`,
   'log_cut.deleted': ({ node }: AtNode) => `${node} no longer has it`,
   'log_cut.shortened': ({ node }: AtNode) => `${node} lost part of it`,
-  'log_cut.too_large': () => 'no more is kept of one log',
+  'log_cut.too_large': () => 'it reached the size limit for one log',
 
   'timeline.stop_step': ({ step }: { step: number }) => stopped('the run')[step] ?? '',
   'timeline.stop_step_of_returned': ({ step }: { step: number }) => stopped('the returned run')[step] ?? '',
@@ -332,7 +332,7 @@ export const en = {
     return `waits until ${aJob(of.jobId)} has ${of.on}${more}`
   },
   'waiting.not_before': ({ untilMs }: { untilMs: number | null }) =>
-    untilMs === null ? 'not later' : `not before ${inUtc(untilMs)}`,
+    untilMs === null ? 'not before its start time' : `not before ${inUtc(untilMs)}`,
   'waiting.retry_wait': ({ untilMs }: { untilMs: number | null }) =>
     untilMs === null ? 'retry later' : `retry at ${inUtc(untilMs)}`
 }

@@ -333,7 +333,7 @@ export class SecondFactors {
   }
 
   #confirm(by: Principal, current: string, what: string): Promise<{ id: UserId; name: string }> {
-    const ofService = 'The service itself has only its password. Log in as a user of your own'
+    const ofService = 'The service login has only its password. Log in as your own user'
     return this.#parts.access.confirmPassword(by, current, { what, ofService })
   }
 

@@ -103,8 +103,8 @@ describe('the copied part of a log', () => {
     here.hasNode = false
     expect([await sweep(), keptOf('b')]).toEqual([1, 'removed\n'])
     expect(noted).toEqual([
-      'The log is kept as far as it was copied (6 B): eu-1 does not respond',
-      'The log is kept as far as it was copied (8 B): its node was removed'
+      'Only the copied part of the log is kept (6 B): eu-1 does not respond',
+      'Only the copied part of the log is kept (8 B): its node was removed'
     ])
   })
 

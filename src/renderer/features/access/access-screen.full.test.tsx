@@ -224,7 +224,7 @@ it('an owner creates a role with permissions, sees its scope, and gives it to a 
   fireEvent.click(check(/^Read the audit log/))
   expect(form.getByText('This role can only be given in all projects, because of: read the audit log.')).toBeTruthy()
   fireEvent.click(check(/^Read the audit log/))
-  expect(form.getByText('This role can be given in all projects or in single ones.')).toBeTruthy()
+  expect(form.getByText('This role can be given in all projects or in individual ones.')).toBeTruthy()
   fireEvent.click(form.getByRole('button', { name: 'Add role' }))
   expect(await form.findByText('Write the name in plain small letters')).toBeTruthy()
   enter(form.getByLabelText('Name'), 'night shift')

@@ -11,13 +11,13 @@ const at = (text: string) => new Date(`2026-11-22T${text}`).getTime()
 it('describes a signal in sentences, with times to the second', () => {
   const evidence = { signal: 'INT', nodeSaid: 'running', next: 'INT', nextAtMs: at('19:41:43.601') }
   expect(lineOf({ kind: 'cancel_sent', evidence })).toBe(
-    'The node said that the run was running. Next: stop immediately (INT) at 19:41:43.'
+    'The node reported the run as running. Next: stop immediately (INT) at 19:41:43.'
   )
   expect(lineOf({ kind: 'cancel_sent', evidence: { ...evidence, killAtMs: at('19:41:58.601') } })).toMatch(
     /Next: stop immediately \(INT\) at 19:41:43, then kill \(KILL\) at 19:41:58\.$/
   )
   expect(lineOf({ kind: 'cancel_sent', evidence: { signal: 'KILL', nodeSaid: null } })).toBe(
-    'The node said that it had no such run.'
+    'The node reported no such run.'
   )
 })
 

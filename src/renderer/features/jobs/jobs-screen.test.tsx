@@ -185,7 +185,7 @@ it('distinguishes a requested cancel from a confirmed one, shows all its steps w
   const pane = within(await screen.findByRole('complementary', { name: 'Job' }))
   fireEvent.click(await pane.findByRole('button', { name: 'Cancel' }))
   sendPendingCancels()
-  const steps = within(await pane.findByRole('list', { name: 'Steps of the cancel' })).getAllByRole('listitem')
+  const steps = within(await pane.findByRole('list', { name: 'Cancellation steps' })).getAllByRole('listitem')
   expect(steps.map(({ textContent }) => textContent)).toEqual([
     expect.stringMatching(/^Asked the run to stop \(INT\)\d\d:\d\d:\d\d$/),
     expect.stringMatching(/^Stop immediately \(INT\)in (10:00|9:5\d)\d\d:\d\d:\d\d$/),

@@ -10,9 +10,9 @@ export const accessErrors = {
   'access.session_ended': () =>
     'The session or the token of this request has ended, or its rights have changed, while the request waited.',
   'access.code_needs_permission': ({ code, project, name }: { code: string; project: string; name: string }) =>
-    `${code}, so it needs the permission "choose code in runs" in ${project}, which the role deployer has and ${name} has not: ask a deployer to make it a default of the project.`,
+    `${code}, so it needs the permission "choose code in runs" in ${project}, which the role deployer has but ${name} does not: ask a deployer to make it a default of the project.`,
   'access.foreign_node_group': ({ what, foreign, user }: { what: string; foreign: string; user: string }) =>
-    `${what}: the tag ${foreign} is a node group in which ${user} may not change nodes, so it can be neither added nor taken away.`,
+    `${what}: the tag ${foreign} is a node group in which ${user} may not change nodes, so it can be neither added nor removed.`,
   'access.needs_admin_of_all_nodes': ({ use, user }: { use: string; user: string }) =>
     `${use}, so only an admin of all nodes may set it; ${user} may change the nodes of some groups.`,
   'access.no_user': ({ id }: { id: string }) => `There is no user ${id}; it may have been removed`,
@@ -23,7 +23,7 @@ export const accessErrors = {
   'access.too_many_members': ({ most, wanted }: { most: number; wanted: number }) =>
     `A group can have ${formatCount(most)} members, and this would be ${formatCount(wanted)}`,
   'access.password_not_judged': ({ what }: { what: string }) =>
-    `Judging this password ${what}. Choose another one, or try again`,
+    `Checking this password ${what}. Choose another one, or try again`,
   'access.too_many_passwords_checked': ({ retryAfterSeconds }: { retryAfterSeconds: number }) =>
     `Too many passwords are being checked. Wait ${retryAfterSeconds} s and try again, or use a token.`,
   'access.too_many_wrong': ({ what, retryAfterSeconds }: { what: string; retryAfterSeconds: number }) =>
@@ -57,22 +57,22 @@ export const accessErrors = {
   'access.authenticator_took_too_long': () =>
     'Setting up the authenticator app took more than ten minutes. Start again',
   'access.code_wrong': () =>
-    'This code is not right. Enter the newest one that the app shows; the clock of the phone must be right',
+    'This code is wrong. Enter the newest code in the app, and check that the clock of the phone is correct',
   'access.recovery_codes_need_authenticator': () => 'Recovery codes replace an authenticator app: set up one first',
   'access.codes_not_checkable': () =>
-    'Codes of this app cannot be checked any more. Use a recovery code, or ask an owner to reset your sign-in',
+    'Codes from this app can no longer be checked. Use a recovery code, or ask an owner to reset your sign-in',
   'access.too_many_passkeys': ({ passkeysMax }: { passkeysMax: number }) =>
     `A user can have ${passkeysMax} passkeys. Remove some first`,
   'access.passkey_took_too_long': () => 'Adding the passkey took more than ten minutes. Start again',
-  'access.passkey_not_new': () => 'The answer of the browser is not a new passkey for this host. Start again',
+  'access.passkey_not_new': () => 'The browser’s response is not a new passkey for this host. Start again',
   'access.authenticator_set_up': () => 'There is an authenticator app already. Turn it off first',
   'access.not_with_token': ({ what }: { what: string }) =>
     `A token cannot ${what} of its user: log in with a password.`,
-  'access.service_has_only_password': () => 'The service itself has only its password. Log in as a user of your own',
+  'access.service_has_only_password': () => 'The service login has only its password. Log in as your own user',
   'access.asked_too_often': ({ pollSeconds }: { pollSeconds: number }) =>
-    `Ask for this sign-in every ${pollSeconds} s, not more often.`,
+    `Poll this sign-in at most every ${pollSeconds} s.`,
   'access.no_sign_in_with_code': () =>
-    'No sign-in waits with this code. Compare it with the one on the other screen; it is valid for ten minutes.',
+    'No pending sign-in has this code. Compare it with the one on the other screen; it is valid for ten minutes.',
   'access.sign_in_failed': ({ text }: { text: string }) => `${text}. Start again.`,
   'access.too_many_tokens': ({ tokensEachMax }: { tokensEachMax: number }) =>
     `A user can have ${tokensEachMax} tokens. Revoke some first`,

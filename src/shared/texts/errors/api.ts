@@ -1,7 +1,7 @@
 import { sentencesOf } from '../sentence.ts'
 
 export const apiErrors = {
-  'api.rules_being_tried': () => 'Other rules are being tried on the past: try again in a moment.',
+  'api.rules_being_tried': () => 'Other rule previews are running. Try again in a moment.',
   'api.channel_keeps_kind': ({ name, kind }: { name: string; kind: string }) =>
     `${name} keeps its kind (${kind}): add another channel.`,
   'api.channel_of_other_projects': ({ name, seen }: { name: string; seen: readonly string[] }) =>
@@ -19,7 +19,7 @@ export const apiErrors = {
   'api.no_chain': ({ id }: { id: string }) => `There is no chain ${id}; it may have been removed. Reload the list`,
   'api.name_invalid': ({ name, problem }: { name: string; problem: string }) => `The name "${name}" ${problem}`,
   'api.single_crawl_not_repeated': () =>
-    'A single crawl cannot be paused or repeated. Cancel it, and order it with an interval',
+    'A single crawl cannot be paused or repeated. Cancel it, and request it again with an interval',
   'api.no_project_spider': ({ spider }: { spider: string }) =>
     `No project has a spider "${spider}". Deploy it, or specify its project`,
   'api.spider_in_several_projects': ({ count, spider, some }: { count: number; spider: string; some: string }) =>
@@ -52,7 +52,7 @@ export const apiErrors = {
     `${url} is already in the fleet as ${other}; edit that one`,
   'api.node_not_cluster': ({ node }: { node: string }) => `${node} is not a cluster; add one as a new node.`,
   'api.arrival_unknown': ({ unresolved, name }: { unresolved: number; name: string }) =>
-    `It is not known yet whether ${unresolved === 1 ? 'a job' : `${unresolved} jobs`} arrived at ${name}, and at another address this cannot be found out. Try again in a few seconds; if it does not answer, first run ${unresolved === 1 ? 'it' : 'them'} elsewhere`,
+    `It is not known yet whether ${unresolved === 1 ? 'a job' : `${unresolved} jobs`} arrived at ${name}, and this cannot be checked at a new address. Try again in a few seconds. If the node does not respond, first run ${unresolved === 1 ? 'it' : 'them'} elsewhere`,
   'api.no_such_default': ({ name, near, have }: { name: string; near: string; have: string }) =>
     `"withoutDefaults": no argument, setting or variable ${name} is a default of these jobs.${near} ${have}.`,
   'api.order_too_large': ({ items, limit }: { items: number; limit: string }) =>
@@ -126,13 +126,14 @@ export const apiErrors = {
     made: readonly string[]
     more: string
   }) =>
-    `${noun} ${name}: ${message} ${done} of ${count} changes were made before it (${made.join(', ')}${more}), the others were not. Apply the file again when this is mended: what is as it should be is left alone`,
+    `${noun} ${name}: ${message} ${done} of ${count} changes were made before this one (${made.join(', ')}${more}); the others were not. Fix the problem and apply the file again: entries that already match are left unchanged`,
   'api.fleet_files_being_read': () => 'Other fleet files are being read. Try again in a moment',
   'api.fleet_file_not_read': ({ what }: { what: string }) =>
     `The fleet file cannot be applied: reading it ${what}. Nothing was changed`,
   'api.fleet_file_not_valid': ({ shown, more }: { shown: readonly string[]; more: string }) =>
     `The fleet file cannot be applied: ${shown.join('; ')}${more}. Nothing was changed`,
-  'api.places_are_one': ({ from }: { from: string }) => `Both places are ${from}. Name two different ones.`,
+  'api.places_are_one': ({ from }: { from: string }) =>
+    `Source and destination are both ${from}. Name two different places.`,
   'api.copy_differs': ({ name }: { name: string }) =>
     `The copy of ${name} does not have the content of the original. Repeat the command, with no engine running`,
   'api.not_data_directory': ({ directory }: { directory: string }) =>
@@ -147,7 +148,7 @@ export const apiErrors = {
     `${path} contains neither ${places}. Specify the file itself`,
   'api.no_session': ({ id }: { id: string }) => `There is no session ${id}; it may have ended`,
   'api.sign_in_on_page': () =>
-    'A program is signed in on a page of the UI, by a user who is logged in there. Open the address that it shows in a browser.',
+    'Programs are signed in by a user who is logged in to the UI. Open the address that the program shows in a browser.',
   'api.project_missing_in': ({ name }: { name: string }) => `Name the project ("${name}")`,
   'api.project_missing': () => 'Name the project ("project")',
   'api.version_added_spiders_unknown': ({ version, project }: { version: string; project: string }) =>

@@ -5,7 +5,7 @@ export const cliErrors = {
     'No encryption key is configured. Make one (scrapdeck make-key FILE) and set encryption_key_file, or write an unencrypted backup with --not-encrypted.',
   'cli.backup_not_terminal': () => 'A backup is not for a terminal. Name a file, or redirect standard output.',
   'cli.no_file': ({ file }: { file: string }) => `There is no file ${file}.`,
-  'cli.file_exists': ({ path }: { path: string }) => `${path} is there already. Name another file.`,
+  'cli.file_exists': ({ path }: { path: string }) => `${path} already exists. Name another file.`,
   'cli.backup_not_written': ({ what, problem }: { what: string; problem: string }) =>
     `The backup could not be written to ${what}: ${problem}. Nothing is left there.`,
   'cli.login_refused': ({ url, username }: { url: string; username: string }) =>
@@ -38,7 +38,7 @@ export const cliErrors = {
     `${url} refused the user name "${username}" or its password (from ${passwordFrom}). ${isOfService ? restart : setOthers}`,
   'cli.log_of_queued_job': ({ error, why }: { error: string; why: string | null }) => `${error}: it is queued (${why})`,
   'cli.blobs_in_use': ({ dataDirectory, used }: { dataDirectory: string; used: string }) =>
-    `The Scrapdeck that runs with ${dataDirectory} uses ${used}. Stop it first: what it writes meanwhile might be missing in the copy. To copy all the same, use --even-if-running.`,
+    `The Scrapdeck that runs with ${dataDirectory} uses ${used}. Stop it first: what it writes meanwhile might be missing in the copy. To copy anyway, use --even-if-running.`,
   'cli.no_credentials_yet': ({ dataDirectory }: { dataDirectory: string }) =>
     `There are no credentials in ${dataDirectory} yet. Start the service once: npm run serve -- --data ${dataDirectory}`,
   'cli.no_certificate_authority': ({ path, code }: { path: string; code: string }) =>
@@ -69,7 +69,7 @@ export const cliErrors = {
   'cli.address_not_in_scrapy_cfg': ({ text, known }: { text: string; known: string | undefined }) =>
     `${text} in scrapy.cfg is not an address: set ${known} to http://HOST:PORT.`,
   'cli.plain_http_refused': ({ address }: { address: string }) =>
-    `Scrapdeck would speak plain HTTP on ${address}, which other machines can reach, so passwords could be intercepted. Set tls_certificate and tls_key (or tls_self_made = on, for a certificate that it makes itself), put a proxy with TLS in front and set behind_proxy = on, or accept the risk with allow_plain_http = on (--allow-plain-http).`,
+    `Scrapdeck would serve plain HTTP on ${address}, which other machines can reach, so passwords could be intercepted. Set tls_certificate and tls_key (or tls_self_made = on, for a certificate that it makes itself), put a proxy with TLS in front and set behind_proxy = on, or accept the risk with allow_plain_http = on (--allow-plain-http).`,
   'cli.database_password_unreadable': ({ path, code }: { path: string; code: string }) =>
     `The password file ${path} of the database cannot be read (${code})`,
   'cli.no_configuration': ({ path }: { path: string }) => `There is no file ${path}. Correct --config.`,
@@ -78,7 +78,7 @@ export const cliErrors = {
   'cli.configuration_unreadable': ({ path, code }: { path: string; code: string }) =>
     `${path} cannot be read (${code}). Correct its permissions, or specify another file with --config.`,
   'cli.sign_in_denied': () => 'The sign-in was denied in the browser. Start again.',
-  'cli.sign_in_answer_strange': () => 'The answer to the sign-in is not one of Scrapdeck. Start again.',
+  'cli.sign_in_answer_strange': () => 'The response to the sign-in is not from Scrapdeck. Start again.',
   'cli.sign_in_failed': ({ text }: { text: string }) => `${text}. Start again.`,
   'cli.no_program_sign_in': ({ address }: { address: string }) =>
     `${address} cannot sign in programs: it is an older Scrapdeck, or something else. Check the address, or use a token.`

@@ -1,17 +1,16 @@
 import { sentencesOf } from '../sentence.ts'
 
 export const desktopErrors = {
-  'desktop.sign_in_of_another_engine': ({ url }: { url: string }) =>
-    `This sign-in is not one to ${url}. Sign in again.`,
+  'desktop.sign_in_of_another_engine': ({ url }: { url: string }) => `This sign-in is not for ${url}. Sign in again.`,
   'desktop.sign_in_opened_twice': () =>
     'Another program or browser on this computer also opened the address of this sign-in, so Scrapdeck stopped it. Sign in again; if this happens again, use a code in another browser.',
   'desktop.sign_in_cancelled': () => 'The sign-in was cancelled.',
   'desktop.problem_with_proxy': ({ label, problem }: { label: string; problem: string }) =>
-    `${label} ${problem}. Check the proxy before it.`,
+    `${label} ${problem}. Check the proxy in front of it.`,
   'desktop.credentials_refused': ({ label, what }: { label: string; what: string }) =>
     `${label} refused ${what}. It may have been revoked or changed: edit the engine and sign in or enter it again.`,
   'desktop.answer_strange': ({ label, what }: { label: string; what: string }) =>
-    `${label} answered with ${what}, which is not a response of Scrapdeck. Check the address, and the proxy before it.`,
+    `${label} responded with ${what}, which is not a Scrapdeck response. Check the address, and any proxy in front of it.`,
   'desktop.certificate_untrusted': ({ label }: { label: string }) =>
     `The certificate of ${label} was not issued by an authority that this computer trusts. Compare its fingerprint with the one on that machine, then trust it, or use a certificate of an authority.`,
   'desktop.certificate_changed': ({
@@ -23,8 +22,8 @@ export const desktopErrors = {
     fingerprint: string
     trusted: string
   }) =>
-    `${label} shows another certificate than the one that you trusted (now ${fingerprint}, trusted ${trusted}). Nothing was sent. If it was replaced on purpose, edit the engine and trust the new one; otherwise the connection may be intercepted.`,
-  'desktop.answer_too_large': () => 'The answer of the engine is too large.',
+    `${label} presents a different certificate from the one that you trusted (now ${fingerprint}, trusted ${trusted}). Nothing was sent. If it was replaced on purpose, edit the engine and trust the new one; otherwise the connection may be intercepted.`,
+  'desktop.answer_too_large': () => 'The engine’s response is too large.',
   'desktop.engine_read_only': ({ to }: { to: string }) =>
     `${to} is open read-only on this computer, so nothing is changed there. Turn read-only off in the engine menu.`,
   'desktop.engine_too_old': ({ to, name }: { to: string; name: string }) =>
@@ -37,7 +36,7 @@ export const desktopErrors = {
   'desktop.credentials_for_another_address': ({ url, newUrl }: { url: string; newUrl: string }) =>
     `The credentials were given for ${url} and are not sent to ${newUrl}. Enter them again for the new address.`,
   'desktop.engine_behind_ssh': ({ name }: { name: string }) =>
-    `A browser does not get to ${name}, which is behind an SSH host.`
+    `A browser cannot reach ${name}, which is behind an SSH host.`
 }
 
 export const sentence = sentencesOf(desktopErrors)

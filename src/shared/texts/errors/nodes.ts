@@ -34,7 +34,7 @@ export const nodesErrors = {
     `${hostname} is connected as ${node}. Two Scrapyds cannot be one node: add another node, or stop the other Scrapyd.`,
   'nodes.too_many_jobs_listed': ({ most }: { most: number }) => `A node may list at most ${most} jobs.`,
   'nodes.egg_not_needed': () => 'No job that is offered to this node needs this egg.',
-  'nodes.session_superseded': () => 'Another Scrapyd, or a later start of it, took over.',
+  'nodes.session_superseded': () => 'Another Scrapyd, or this one after a restart, took over the session.',
   'nodes.session_unknown': () => 'Scrapdeck was restarted. Open a new session.',
   'nodes.scrapdeck_stopping': () => 'Scrapdeck is stopping.',
   'nodes.address_invalid': ({ problem }: { problem: string }) => `${problem}. An address looks like http://eu-1:6800.`,

@@ -39,14 +39,14 @@ export const runsErrors = {
     `Row ${index + 1} of the file is no CSV (${error}).`,
   'runs.disk_full': () => 'The disk of the data directory is full: free some space and repeat.',
   'runs.items_too_large_to_copy': ({ gigabytes, limit }: { gigabytes: string; limit: string }) =>
-    `The items have ${gigabytes} GB; at most ${limit} GB are copied from a node. Read them on the node.`,
+    `The items take up ${gigabytes} GB; at most ${limit} GB are copied from a node. Read them on the node.`,
   'runs.too_many_item_copies': () => 'The items of several other runs are being copied. Try again soon.',
   'runs.items_being_copied': ({ copied, total }: { copied: string; total: string }) =>
     `${copied} of ${total} GB of the items are copied from their node so far. Repeat the request in a few seconds.`,
   'runs.items_changed': () => 'The items changed on their node while they were copied. Reload.',
   'runs.no_error_group': ({ id }: { id: number }) => `There is no error group ${id}. Reload the list`,
   'runs.items_too_large_to_keep': ({ gigabytes, limit }: { gigabytes: string; limit: string }) =>
-    `The items have ${gigabytes} GB; at most ${limit} GB of a run are kept`,
+    `The items take up ${gigabytes} GB; at most ${limit} GB of a run are kept`,
   'runs.archived_items_damaged': ({ jobId }: { jobId: string }) =>
     `The archived items of job ${jobId} are damaged and cannot be repaired.`,
   'runs.items_deleted': ({ jobId, day }: { jobId: string; day: string }) =>
@@ -61,7 +61,7 @@ export const runsErrors = {
   'runs.log_deleted_before_copy': ({ jobId }: { jobId: string }) =>
     `The log of job ${jobId} was deleted before it could be copied`,
   'runs.log_differs_each_time': ({ jobId }: { jobId: string }) =>
-    `The node of job ${jobId} says something else about its log with each answer, so it could not be copied`,
+    `The node of job ${jobId} describes its log differently in each response, so the log could not be copied`,
   'runs.no_readable_log': ({ jobId }: { jobId: string }) => `Job ${jobId} has no readable log`,
   'runs.log_deleted': ({ jobId, day }: { jobId: string; day: string }) =>
     `Retention deleted the log of job ${jobId} on ${day}`,

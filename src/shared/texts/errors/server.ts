@@ -85,7 +85,7 @@ export const serverErrors = {
   'server.sign_in_code_missing': () => 'Send a code or a deviceCode.',
   'server.certificate_unusable': ({ what, problem }: { what: string; problem: string }) =>
     `${what} ${problem}. Correct tls_certificate, tls_key or tls_client_ca.`,
-  'server.path_with_dots': () => 'A path of the API cannot have a part that is "." or "..".',
+  'server.path_with_dots': () => 'An API path cannot have a segment that is "." or "..".',
   'server.no_operation': ({ method, url }: { method: string; url: string | undefined }) =>
     `The API has no ${method} ${url}.`,
   'server.docs_not_installed': () => 'The documentation is not installed here; it is in docs/ of the source.',
@@ -101,7 +101,7 @@ export const serverErrors = {
   'server.body_not_form': () => 'The body of the request is not a form.',
   'server.field_name_too_long': ({ maxNameBytes }: { maxNameBytes: number }) =>
     `A name in the form is longer than the limit of ${maxNameBytes / 1024} kB. Send name=value, and files as multipart/form-data.`,
-  'server.no_leader': () => 'No engine leads at the moment. Ask again in a second.',
+  'server.no_leader': () => 'No engine leads at the moment. Try again in a second.',
   'server.login_took_too_long': () => 'This login took more than ten minutes, or began in another browser.',
   'server.password_changed_meanwhile': () => 'The password, or how you log in, was changed meanwhile.',
   'server.egg_missing': () => 'Send the bytes of the egg.',

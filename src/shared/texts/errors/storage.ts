@@ -7,12 +7,12 @@ export const storageErrors = {
   'storage.blobs_differ': ({ database, where, next }: { database: string; where: string; next: string }) =>
     `The engines on ${database} need the same blobs: ${where}. ${next}.`,
   'storage.no_other_engine_to_lead': () =>
-    'No other engine could lead: there must be one that lives and is not drained. Start one first.',
+    'No other engine can lead: at least one more must be running and not drained. Start one first.',
   'storage.no_engine': ({ id }: { id: string }) => `There is no engine ${id}. It may have restarted.`,
   'storage.no_follower_to_lead': () =>
-    'No other engine can lead now: there must be one that follows, and is not drained. Start one first.',
+    'No other engine can lead now: there must be a follower that is not drained. Start one first.',
   'storage.engine_alone': () =>
-    'This engine is alone on its database. Several need `store = postgres://…` (docs/scaling.md).',
+    'This is the only engine on its database. Running several needs `store = postgres://…` (docs/scaling.md).',
   'storage.not_a_backup': () => 'This is not a backup of Scrapdeck. Name a file that scrapdeck backup wrote.',
   'storage.backup_key_missing': ({ keyId }: { keyId: string }) =>
     `The backup is encrypted with the key ${keyId}, which is not here. Name a file that has it with --key-file, or configure encryption_key_file.`,
@@ -94,7 +94,7 @@ export const storageErrors = {
   'storage.upload_directory_unusable': ({ directory, error }: { directory: string; error: string }) =>
     `The directory for uploads ${directory} cannot be used (${error}). Correct its permissions`,
   'storage.disk_full': ({ path }: { path: string }) => `${path} cannot be written: the disk is full. Free some space.`,
-  'storage.too_many_uploads': () => 'Too many uploads arrive at the same time. Send it again when others have ended.',
+  'storage.too_many_uploads': () => 'Too many uploads at the same time. Try again when others have finished.',
   'storage.directory_unusable': ({ directory, error }: { directory: string; error: string }) =>
     `The directory ${directory} cannot be used (${error}). Correct its permissions`,
   'storage.blob_damaged': ({ name, what }: { name: string; what: string }) =>
@@ -102,7 +102,7 @@ export const storageErrors = {
   'storage.bucket_unusable': ({ address, what }: { address: string; what: string }) =>
     `The blobs at ${address} cannot be used: ${what}`,
   'storage.bucket_being_taken': ({ address, object }: { address: string; object: string }) =>
-    `Another Scrapdeck takes the blobs at ${address} at this moment. Start again. If there is none, delete the object ${object} under the prefix.`,
+    `Another Scrapdeck is claiming the blobs at ${address} right now. Start again. If there is none, delete the object ${object} under the prefix.`,
   'storage.blob_replaced': ({ name, what }: { name: string; what: string }) =>
     `The blob ${name} was replaced several times while it was ${what}. Repeat the request.`,
   'storage.bucket_failed': ({ address, failure }: { address: string; failure: string }) =>
@@ -116,7 +116,7 @@ export const storageErrors = {
   'storage.stores_of_same_kind': ({ instead }: { instead: string }) =>
     `Both stores are of the same kind. ${instead} (docs/scaling.md).`,
   'storage.copy_begun_elsewhere': ({ text }: { text: string }) =>
-    `${text} Copy from there, or begin anew with --restart.`,
+    `${text} Copy from there, or start over with --restart.`,
   'storage.copy_differs': ({ text, next }: { text: string; next: string }) =>
     `${text} It was not put in place. ${next}`,
   'storage.namespace_without_store': ({ address }: { address: string }) =>
@@ -127,14 +127,14 @@ export const storageErrors = {
   'storage.database_exists': ({ what }: { what: string }) =>
     `${what} Move that file away, or copy to another data directory.`,
   'storage.blobs_twice': () =>
-    'A plugin keeps blobs, and so does the option blobs: only one of them can. Remove one of them.',
+    'Both a plugin and the option blobs set where blobs are stored; only one of them can. Remove one of them.',
   'storage.server_unusable': ({ name, refusal }: { name: string; refusal: string }) =>
     `${name} cannot serve: ${refusal}.`,
   'storage.namespace_taken': ({ name }: { name: string }) =>
     `Another Scrapdeck is using ${name}. Stop it, or choose another namespace for this one.`,
-  'storage.not_leader': () => 'Another engine leads now. Nothing was changed; ask again.',
+  'storage.not_leader': () => 'Another engine leads now. Nothing was changed; repeat the request.',
   'storage.change_unknown': ({ name, error }: { name: string; error: string }) =>
-    `${name}: the connection was lost (${error}) before it said whether the change was made. Look, and ask again.`,
+    `${name}: the connection was lost (${error}) before it said whether the change was made. Check, then repeat the request.`,
   'storage.no_job': ({ id }: { id: string }) => `There is no job ${id}; it may have been deleted`,
   'storage.data_from_newer_version': ({
     holder,
@@ -163,7 +163,7 @@ export const storageErrors = {
   'storage.no_write_ahead_log': ({ database, mode }: { database: string; mode: string }) =>
     `${database} is on a file system without write-ahead logging (it gave ${mode}). Choose a local disk.`,
   'storage.backup_database_damaged': ({ what }: { what: string | undefined }) =>
-    `The database in the backup is damaged (${what ?? 'its check gave no answer'}). Use another backup.`,
+    `The database in the backup is damaged (${what ?? 'its check returned nothing'}). Use another backup.`,
   'storage.database_thread_exited': ({ path, reason }: { path: string; reason: string }) =>
     `${path}: its database thread has exited (${reason}). Restart Scrapdeck; everything acknowledged is on disk.`
 }

@@ -139,8 +139,7 @@ export const texts = area('alerts', {
   state: 'State',
   allRules: 'All rules',
   theAlerts: 'the alerts',
-  noAlertsHint:
-    'Nothing that the rules watch is or was wrong. Alerts appear here as they fire, and stay after they have ended.',
+  noAlertsHint: 'No rule has fired. Alerts appear here as they fire, and stay after they have ended.',
   noAlerts: 'No alerts',
   showRules: 'Show rules',
   noneFiring: 'none firing',
@@ -374,7 +373,8 @@ export const texts = area('alerts', {
   commentExample: 'Why, for others: maintenance, a known problem',
   silenceNow: 'Silence',
   silencesEverything: 'Without any choice, all alerts are silenced.',
-  silenceDialogHint: 'The alerts stay in the list. If a message was sent that an alert fires, its end is sent too.',
+  silenceDialogHint:
+    'The alerts stay in the list. If a message about a firing alert was already sent, its end is announced too.',
   silenceFor: 'For',
   startHint: 'Empty: from now on',
   yourTimeZone: 'In your time zone',

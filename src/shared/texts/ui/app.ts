@@ -65,7 +65,7 @@ export const texts = area('app', {
   certificateChanged: 'The certificate has changed',
   certificateUntrusted: 'The certificate is not trusted yet',
   certificateUntrustedHint: (command: ReactNode) =>
-    rich`No authority that this computer trusts issued it. Compare its fingerprint with the one on that machine: ${command}`,
+    rich`It was not issued by an authority that this computer trusts. Compare its fingerprint with the one on that machine: ${command}`,
   certificateChangedHint:
     'Trust the new one only if you know that it was replaced. Otherwise the connection may be intercepted.',
   certificateFacts: (subject: string, issuer: string, until: string) =>

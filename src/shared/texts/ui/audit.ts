@@ -22,7 +22,7 @@ export const texts = area('audit', {
   session: 'Session',
   requestId: 'Request ID',
   request: 'Request',
-  entryIsCut: 'This entry is cut: it was too long to be kept as a whole.',
+  entryIsCut: 'This entry was truncated because it was too long.',
   hashOfEntry: (seq: number) => `Hash of entry ${formatCount(seq)}`,
   theHash: 'the hash',
   added: 'added',
@@ -54,8 +54,7 @@ export const texts = area('audit', {
   theAuditLog: 'the audit log',
   noMatchHint: 'Entries are kept for as many days as the configuration says.',
   noMatch: 'No entry matches the filter',
-  noEntriesHint:
-    'Each change and each refused attempt gets an entry here: who, from where, and what was different before.',
+  noEntriesHint: 'Each change and each refused attempt gets an entry here: who, from where, and what changed.',
   noEntriesYet: 'No entries yet',
   couldNotVerify: 'Could not verify the audit log',
   allHashesFit: (checked: number) => `${formatCount(checked)} entries, all hashes fit`,

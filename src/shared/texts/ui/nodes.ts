@@ -191,7 +191,7 @@ export const texts = area('nodes', {
   pulls: 'pulls',
   viaSshHost: (address: string, sshHost: string) => `${address} via ${sshHost}`,
   encryptedTls: 'Encrypted (TLS)',
-  encryptedToSshHost: 'Encrypted as far as the SSH host',
+  encryptedToSshHost: 'Encrypted up to the SSH host',
   notEncrypted: 'Not encrypted',
   clusterNamespaceHint: 'namespace of a cluster',
   noAuthentication: 'no authentication',
@@ -289,7 +289,8 @@ export const texts = area('nodes', {
   giveUpAfterPlaceholder: 'never',
   giveUpAfterExample: 'Example: 15 min',
   logsKept: 'Logs kept per spider',
-  logsKeptHint: 'The node’s jobs_to_keep. If set, a run waits if the node would delete the log of a running job for it',
+  logsKeptHint:
+    'The node’s jobs_to_keep. If set, a job waits while its start would make the node delete the log of a running job',
   addressHint: 'Behind a bastion: ssh://user@bastion/http://10.0.0.5:6800, with your keys and ~/.ssh/config',
   proxyHint: 'Enter direct to ignore HTTP_PROXY',
   proxyPlaceholder: 'from HTTP_PROXY and NO_PROXY',

@@ -155,7 +155,7 @@ export const texts = area('projects', {
   requirementsExample: 'scrapy==2.13.3\nscrapy-playwright\nlxml>=5',
   finishReasonsExample: 'finished, catalogue_done',
   outcomeRulesHint:
-    'The rules apply when a run ends, including runs that are already running. A figure that is missing from the log breaks no rule.',
+    'The rules apply when a run ends, including runs that are already running. A rule is skipped if the log does not show its figure.',
   compareRuns: 'Compare with earlier runs',
   compareRunsHint:
     'A run with far fewer items or pages, far more errors or a far longer runtime than the last 30 runs of its spider is reported as a problem, even if it succeeded.',
@@ -207,7 +207,7 @@ export const texts = area('projects', {
   onTheNode: 'the node',
   onAllNodes: (count: number) => `all ${count} nodes`,
   failedCount: (count: number) => `${count} failed`,
-  driftedCount: (count: number) => `${count} lost it or hold different code under this name`,
+  driftedCount: (count: number) => `${count} no longer have it, or have different code under this name`,
   onDemandFact: 'It is deployed to a node before its first job there',
   noNodesYet: 'no nodes yet',
   onSomeNodes: (count: number, total: number) => `${count} of ${plural(total, 'node')}`,

@@ -59,7 +59,7 @@ export const texts = area('run', {
   jobChoice: (project: string, spider: string, status: string, age: string) =>
     `${project}/${spider} · ${status} · ${age} ago`,
   afterOtherJobs: 'After other jobs',
-  afterOtherJobsHint: 'Waits for all of these jobs. Cancelled if one ends with another outcome than required',
+  afterOtherJobsHint: 'Waits for all of these jobs. Cancelled if one ends with a different outcome than required',
   noMatchingJob: 'No matching job',
   requiredOutcome: (job: string) => `Required outcome of ${job}`,
   everyNight: 'every night',

@@ -50,7 +50,8 @@ export const texts = area('schedules', {
   noChainsHint:
     'A chain runs spiders when a job of another spider succeeds, fails or ends. Stats of the first job can be arguments of the next.',
   noChainsYet: 'No chains yet',
-  circularChain: (label: ReactNode, spiders: string) => rich`${label} ${spiders}. Each job runs the circle only once.`,
+  circularChain: (label: ReactNode, spiders: string) =>
+    rich`${label} ${spiders}. Each job goes through the circle only once.`,
   graph: 'Graph',
   editNamed: (name: string) => `Edit ${name}`,
   chainTrigger: 'When a job of',

@@ -225,7 +225,8 @@ export class RedisLink {
       return
     }
     this.#state = { name, isUp: isUpNow, reason, sinceMs: clock.nowMs() }
-    if (!isUpNow) logger.warn({ cache: name, reason }, 'The shared cache is away: this engine continues without it')
+    if (!isUpNow)
+      logger.warn({ cache: name, reason }, 'The shared cache is unavailable: this engine continues without it')
     else logger.info({ cache: name }, 'The shared cache is in use')
     this.events.emit('changed')
   }

@@ -135,7 +135,7 @@ it('finds that a spider was overdue', async () => {
   expect([fired, alerts[0]!.resolvedAtMs]).toEqual([1, expect.any(Number)])
   expect(await previewOf('spider_overdue', { ...of, spider: 'other' })).toMatchObject({
     fired: 0,
-    note: 'It has never succeeded yet'
+    note: 'It has not succeeded yet'
   })
 })
 

@@ -46,7 +46,7 @@ class Busy(Waits):
     def begin(self):
         def spin():
             while True:
-                # Half of a core: the rest is for whoever watches it.
+                # Half of a core: the rest is for the watching process.
                 until = time.thread_time() + 0.02
                 while time.thread_time() < until: pass
                 time.sleep(0.02)
@@ -83,7 +83,7 @@ class Stubborn(Waits):
         code = "import signal, time; signal.signal(signal.SIGINT, signal.SIG_IGN); print('ready', flush=True); time.sleep(600)"
         child = subprocess.Popen([sys.executable, "-c", code], start_new_session=True, stdout=subprocess.PIPE)
         child.stdout.readline()
-        # One more, whose parent is gone at once: nobody's child and in nobody's session.
+        # One more, whose parent is gone at once: an orphan in a session of its own.
         both = "import os, subprocess, sys; print(subprocess.Popen([sys.executable, '-c', sys.argv[1]], start_new_session=True, stdout=subprocess.DEVNULL).pid)"
         orphan = int(subprocess.run([sys.executable, "-c", both, code], stdout=subprocess.PIPE).stdout)
         self.logger.info("grandchildren %d %d" % (child.pid, orphan))
