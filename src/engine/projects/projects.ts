@@ -247,7 +247,7 @@ export class Projects {
   /**
    * Records the versions that a node lists for a project, in the node's spelling and order; `spiders` are those of the
    * newest version. For the effect on versions with an egg of ours see seen-on-nodes.ts. `askedAtMs`: time of the
-   * request; default now. Returns the nouns of which the node lists more than may be kept.
+   * request; default now. Returns the nouns that the node lists more of than Scrapdeck keeps.
    */
   async recordSeenOnNode(
     nodeId: NodeId,

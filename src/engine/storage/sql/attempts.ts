@@ -34,7 +34,7 @@ export const attemptsSql = (sql: Fragments) => ({
   // Start with the few runs, instead of all attempts on the node.
   onNode: `SELECT attempts.* FROM ${sql.objects(':runs', 'run')} ${sql.thenJoin} attempts ON node_id = :nodeId
     AND project = run.value ->> 'project' AND jobid = run.value ->> 'jobid' ORDER BY run.key`,
-  // An attempt that was found again has several ends, of which the last one counts.
+  // An attempt that was found again has several ends; the last one counts.
   endedBefore: `SELECT EXISTS (
     SELECT 1 FROM ${sql.objects(':runs', 'run')} ${sql.thenJoin} attempts AS ended ON ended.node_id = :nodeId
       AND ended.project = run.value ->> 'project' AND ended.jobid = run.value ->> 'jobid'

@@ -14,7 +14,7 @@ export interface StoreUnderTest {
   remove(): Promise<void>
 }
 
-/** The timeout in ms of a test with this many stories, each of which has its own store. */
+/** The timeout in ms of a test with this many stories, each with its own store. */
 export const timeoutOf = (stories: number): number => 60_000 + stories * 500
 
 /** A store under test, with the steps that most tests begin with. */

@@ -262,7 +262,7 @@ function Value({
   return <span className={!isBad ? undefined : value > 0 ? 'tone-bad' : 'faint'}>{format(value)}</span>
 }
 
-/** A job started outside Scrapdeck: the columns of our jobs, of which its node reports only a few. */
+/** A job started outside Scrapdeck, in the columns of our jobs; its node reports only a few of them. */
 interface ExternalRow extends Omit<RunningJob, 'id' | 'nodeId' | 'attemptCount' | 'sentAtMs'> {
   id: string
   jobid: string
