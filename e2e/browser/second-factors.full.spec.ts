@@ -81,7 +81,7 @@ test('if everyone needs a second factor, the requested page opens after the app 
   const secret = (await page.locator('code').textContent())!
   await page.getByLabel('Code').fill('000000')
   await page.getByRole('button', { name: 'Turn on and log in' }).click()
-  await expect(page.getByRole('alert')).toContainText('This code is not right')
+  await expect(page.getByRole('alert')).toContainText('This code is wrong')
   await page.getByLabel('Code').fill(new TOTP({ secret: Secret.fromBase32(secret) }).generate())
   await page.getByRole('button', { name: 'Turn on and log in' }).click()
   await expect(page.getByRole('heading', { name: 'Save your recovery codes' })).toBeVisible()

@@ -47,7 +47,7 @@ describe('engines', () => {
     const { run } = await openEngine()
     expect((await run('engines')).out).toBe('One engine, on SQLite. Several need PostgreSQL: docs/scaling.md.\n')
     const { code, error } = await run('engines', 'hand-over')
-    expect([code, error]).toEqual([EXIT_CODES.usage, expect.stringContaining('alone on its database')])
+    expect([code, error]).toEqual([EXIT_CODES.usage, expect.stringContaining('the only engine on its database')])
   })
 })
 

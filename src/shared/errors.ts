@@ -10,7 +10,7 @@ export const ERROR_CODES = {
   UNAUTHORIZED: { status: 401, title: 'Credentials are missing or wrong' },
   FORBIDDEN_ORIGIN: { status: 403, title: 'The request came from a web page that is not Scrapdeck' },
   SIGN_IN_FAILED: { status: 403, title: 'The sign-in failed' },
-  SIGN_IN_NOT_FOUND: { status: 404, title: 'No sign-in waits with this code' },
+  SIGN_IN_NOT_FOUND: { status: 404, title: 'No pending sign-in has this code' },
   BROWSER_REQUIRED: { status: 403, title: 'Only a browser that is logged in may do this' },
   SIGN_IN_UNAVAILABLE: { status: 503, title: 'The identity provider does not respond' },
   ROLE_REQUIRED: { status: 403, title: 'Your role does not allow this' },

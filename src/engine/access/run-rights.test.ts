@@ -47,7 +47,7 @@ describe('an operator', () => {
     ...['PLAYWRIGHT_LAUNCH_OPTIONS', 'download_delay', 'DOWNLOAD_DELAY ']
   ])('may not set %s, which could make a run execute other code', (name) => {
     expect(attempt('operator', { settings: { DOWNLOAD_DELAY: '1', [name]: 'x' } })).toBe(
-      `The setting ${name} can make a run execute other code, so it needs the permission "choose code in runs" in shop, which the role deployer has and anna has not: ask a deployer to make it a default of the project.`
+      `The setting ${name} can make a run execute other code, so it needs the permission "choose code in runs" in shop, which the role deployer has but anna does not: ask a deployer to make it a default of the project.`
     )
     expect(attempt('deployer', { settings: { [name]: 'x' } })).toBeNull()
   })

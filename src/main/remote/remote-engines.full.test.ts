@@ -101,7 +101,7 @@ it('distinguishes a program that is not Scrapdeck from an address where nothing 
   const first = await add()
   expect([first.code, first.message]).toEqual([
     'ENGINE_UNREACHABLE',
-    expect.stringContaining('not a response of Scrapdeck')
+    expect.stringContaining('not a Scrapdeck response')
   ])
   other.closeAllConnections()
   other.close()

@@ -7,7 +7,7 @@ export function createFakeEngines({ hasSeveralEngines = false }: { hasSeveralEng
   const os = implement(contract)
   const nowMs = Date.now()
   const requireSeveral = () => {
-    if (!hasSeveralEngines) throw new ScrapdeckError('BAD_INPUT', 'This engine is alone on its database.')
+    if (!hasSeveralEngines) throw new ScrapdeckError('BAD_INPUT', 'This is the only engine on its database.')
   }
   const engine = (id: string, name: string, state: EngineInfo['state'], silentMs: number): EngineInfo => ({
     id,

@@ -24,7 +24,7 @@ export function createFakeSecondFactors({
   let authenticator: LoginMethods['authenticator'] = null
   const passkeys = new Map<Passkey['id'], Passkey>()
   const check = (current = FAKE_CURRENT) => {
-    if (me() === null) throw new ScrapdeckError('BAD_INPUT', 'The service itself has only its password')
+    if (me() === null) throw new ScrapdeckError('BAD_INPUT', 'The service login has only its password')
     if (current === FAKE_CURRENT) return
     throw new ScrapdeckError('BAD_INPUT', 'The current password is wrong', { data: { field: 'current' } })
   }
@@ -42,7 +42,7 @@ export function createFakeSecondFactors({
     confirmAuthenticator: os.confirmAuthenticator.handler(({ input }) => {
       check()
       if (input.code !== FAKE_CODE) {
-        throw new ScrapdeckError('BAD_INPUT', 'This code is not right', { data: { field: 'code' } })
+        throw new ScrapdeckError('BAD_INPUT', 'This code is wrong', { data: { field: 'code' } })
       }
       authenticator = { createdAtMs: nowMs, recoveryCodesLeft: RECOVERY_CODES.length }
       return { recoveryCodes: RECOVERY_CODES }

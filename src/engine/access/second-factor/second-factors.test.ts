@@ -144,7 +144,7 @@ describe('an authenticator app', () => {
       throw new Error('Encrypted with /data/secret.key')
     }
     await expect(factors.useCode(anna.id, codeNow(secret), null)).rejects.toThrow(
-      /^Codes of this app cannot be checked/
+      /^Codes from this app can no longer be/
     )
     expect(await factors.useCode(anna.id, recoveryCodes[0]!, null)).toBe('recoveryCode')
   })

@@ -56,7 +56,7 @@ test.each([
     await expect(files.apply(YAML, false)).rejects.toMatchObject({
       code,
       message: expect.stringContaining(
-        `chain then: ${words} 1 of 3 changes were made before it (add limits limit 1 for project p), the others were not`
+        `chain then: ${words} 1 of 3 changes were made before this one (add limits limit 1 for project p); the others were not`
       ),
       data: { done: [{ noun: 'limits', act: 'add' }] }
     })

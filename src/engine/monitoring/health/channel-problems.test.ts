@@ -41,7 +41,7 @@ test('the problem says what to do, and whether it is reported elsewhere', () => 
   const [problem] = channelProblems([trouble])
   expect(problem).toMatchObject({ id: 'channel:c1', severity: 'error', sinceMs: ago(12) })
   expect(problem!.title).toBe('The alert channel Ops cannot deliver its messages')
-  expect(problem!.text).toMatch(/^nothing listens on mail:25\. Its messages wait .+ then test it$/)
+  expect(problem!.text).toMatch(/^nothing listens on mail:25\. Its messages are retried .+ then test it$/)
   const [alone] = channelProblems([{ ...trouble, isReportedElsewhere: false }])
   expect(alone!.text).toMatch(/No other channel reports this: add a rule that watches the service itself/)
 })

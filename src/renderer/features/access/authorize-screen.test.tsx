@@ -39,7 +39,7 @@ it('a typed code shows which computer at which address asks; Deny tells the prog
   const code = await screen.findByRole('textbox', { name: 'Code' })
   fireEvent.change(code, { target: { value: 'BBBB-BBBB' } })
   fireEvent.click(screen.getByRole('button', { name: 'Continue' }))
-  expect(await screen.findByText(/No sign-in waits with this code/)).toBeTruthy()
+  expect(await screen.findByText(/No pending sign-in has this code/)).toBeTruthy()
   fireEvent.change(code, { target: { value: 'wdjb mjht' } })
   fireEvent.click(screen.getByRole('button', { name: 'Continue' }))
   expect(await screen.findByText('Allow the command line on build-7 to act as you?')).toBeTruthy()

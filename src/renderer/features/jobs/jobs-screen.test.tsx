@@ -191,7 +191,7 @@ it('distinguishes a requested cancel from a confirmed one, shows all its steps w
     expect.stringMatching(/^Stop immediately \(INT\)in (10:00|9:5\d)\d\d:\d\d:\d\d$/),
     expect.stringMatching(/^Kill \(KILL\)\d\d:\d\d:\d\d$/)
   ])
-  expect(pane.getByText(/^The node said that the run was running\. Next: stop immediately \(INT\) at/)).toBeTruthy()
+  expect(pane.getByText(/^The node reported the run as running\. Next: stop immediately \(INT\) at/)).toBeTruthy()
   expect(await pane.findByText('cancelling…')).toBeTruthy()
   fireEvent.click(pane.getByRole('button', { name: 'Stop now' }))
   await waitFor(() => expect(engine.calls.filter((call) => call === 'jobs.cancel')).toHaveLength(2))

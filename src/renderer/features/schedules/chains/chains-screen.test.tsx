@@ -52,7 +52,7 @@ it('warns about a circle', async () => {
     on: 'succeeded',
     run: { project: 'prices', spiders: ['otto'] }
   })
-  expect((await screen.findByText(/Each job runs the circle only once/)).textContent).toMatch(
+  expect((await screen.findByText(/Each job goes through the circle only once/)).textContent).toMatch(
     /otto.*indeed|indeed.*otto/
   )
 })
