@@ -6,7 +6,7 @@ import { leftOut } from './scripts/test-length.mjs'
 
 const INTEGRATION = '{src,e2e,scripts,bench,simulation}/**/*.integration.test.ts'
 /** These replace a module, which a worker that has loaded it for other files cannot do. */
-const MOCKS_A_MODULE = ['src/main/engine-host.test.ts', 'src/renderer/features/logs/logs-screen.test.tsx']
+const MOCKS_A_MODULE = ['src/main/engine-host.full.test.ts', 'src/renderer/features/logs/logs-screen.test.tsx']
 const IGNORED = ['**/node_modules/**', 'out/**', '.cache/**', ...leftOut]
 
 /**

@@ -40,11 +40,11 @@ async function anEmptyDatabase(): Promise<Uint8Array> {
 let empty: Uint8Array | null = null
 
 for (const [name, openStore, stories] of [
-  ['SqliteStore', openSqliteStore, { any: pickLength(5, 20), retention: 50 }],
+  ['SqliteStore', openSqliteStore, { any: pickLength(5, 20, 2), retention: pickLength(50, 50, 15) }],
   [
     "SqliteStore in its caller's thread",
     openSqliteStoreHere,
-    { any: pickLength(25, 200), retention: pickLength(100, 3_000) }
+    { any: pickLength(25, 200, 10), retention: pickLength(100, 3_000, 40) }
   ]
 ] as const) {
   const openOne = async () => {

@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import { afterAll, afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { execFileSync } from 'node:child_process'
 import { readdir, readFile, rm, truncate, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -8,7 +8,6 @@ import { openFilesystemBlobStore } from '../../../storage/blobs/filesystem/files
 import type { BlobStore } from '../../../storage/blobs/blob-store.ts'
 import { systemClock } from '../../../runtime/clock.ts'
 import { systemRandom } from '../../../runtime/random.ts'
-import type { ThreadPool } from '../../../runtime/thread-pool.ts'
 import type { ArchivedLog } from '../../../model/records.ts'
 import { makeTemporaryDirectory, type TemporaryDirectory } from '../../../testing/temporary-directory.ts'
 import { cutBytes, type LogBytes, type WantedBytes } from '../../../runtime/byte-window.ts'
@@ -22,19 +21,19 @@ import { packSmallLog } from './small-log.ts'
 const JOB = aJobId('018f'.padEnd(32, '0'))
 const FIRST = anAttemptNumber(1)
 const NAME = archiveName(JOB, FIRST)
+/** For all tests: starting a thread takes longer than most of them. */
+const threads = openLogThreads(systemClock, 1)
+afterAll(() => threads.close())
 let directory: TemporaryDirectory
 let blobs: BlobStore
-let threads: ThreadPool
 let archive: LogArchive
 
 beforeEach(async () => {
   directory = await makeTemporaryDirectory({ inMemory: true })
   blobs = await openFilesystemBlobStore(join(directory.path, 'blobs'))
-  threads = openLogThreads(systemClock, 1)
   archive = openArchive()
 })
 afterEach(async () => {
-  await threads.close()
   await directory.remove()
 })
 
