@@ -12,7 +12,6 @@ import { OWNER, type Principal } from './principal.ts'
 import { builtInRights } from '../testing/built-in-rights.ts'
 import { isTokenText, makeTokenText } from './token-commands.ts'
 
-/** Not in a thread: another test covers the thread. */
 const judge = async (password: JudgedPassword) => isGuessable(password)
 const PASSWORD = 'kestrel amber drawbridge'
 

@@ -29,31 +29,31 @@ export interface AccessParts {
   logger: Logger
   /** Reserved for the service's own password. */
   ownerName: string
-  /** Whether a new password is easily guessed. Default: judged in a separate thread. */
+  /** Tells whether a new password is easy to guess. By default, a separate thread judges it. */
   isGuessable?: (password: JudgedPassword) => Promise<boolean>
 }
 
 /**
- * When users leave the provider, they do not log in again, and no event reports that they left. So their tokens are
- * valid only for this long after their last login.
+ * Users who leave the identity provider stop logging in, and no event reports that they left. Their tokens are
+ * therefore valid only for this long after their last login.
  */
 const VOUCHED_FOR_MS = 30 * DAY_MS
 
 /** A user for whom an identity provider or a proxy vouches. */
 export interface Vouched {
-  /** The identity there: `oidc ISSUER SUB` or `proxy NAME`. The only key by which the user is recognized later. */
+  /** The user's identity there: `oidc ISSUER SUB` or `proxy NAME`. Later logins are recognized by this key only. */
   subject: string
-  /** The name if the user is new. */
+  /** The name to use if the user is new. */
   name: string
-  /** Comes from the groups there, and replaces the previous role. */
+  /** Comes from the user's groups there and replaces the previous role. */
   role: string | null
   projects: StoredUser['projects']
   nodeGroups: StoredUser['nodeGroups']
 }
 
 /**
- * Finds the user of a request, with its rights, by its credentials. The owner of the data directory is not a user
- * (OWNER).
+ * Finds the user of a request and the user's rights from the credentials. The owner of the data directory (OWNER) is
+ * not a user.
  */
 export class Access {
   readonly #parts: AccessParts
@@ -90,19 +90,19 @@ export class Access {
     return this.#lastSeen.stop()
   }
 
-  /** `changed`: rights of users have changed. */
+  /** `changed` is emitted when the rights of users change. */
   get events(): EventEmitter<{ changed: [] }> {
     return this.#directory.events
   }
 
-  /** Whether only the owner can log in, so that no other passwords need to be checked. */
+  /** Whether only the owner can log in. If so, no other passwords need to be checked. */
   get isEmpty(): boolean {
     return this.#directory.userCount === 0
   }
 
   /**
-   * Performs `work` after all earlier changes. `check` throws if the work is no longer allowed by then. Default:
-   * rejects with UNAUTHORIZED if the actor has been logged out or changed meanwhile.
+   * Performs `work` after all earlier changes. `check` throws if the work is no longer allowed by then. By default,
+   * it throws UNAUTHORIZED if the actor has been logged out or changed meanwhile.
    */
   readonly inTurn: InTurn = (work, check = () => refuseEndedActor((principal) => this.isCurrent(principal))) =>
     this.#directory.inTurn(async () => {
@@ -130,17 +130,18 @@ export class Access {
   requireGrantable: TokenCommands['requireGrantable'] = (by, wanted) => this.#tokens.requireGrantable(by, wanted)
   revokeToken = (by: Principal, id: AccessTokenId): Promise<boolean> => this.#tokens.revoke(by, id)
 
-  /** Returns null if there is no such token. */
   tokenName(id: AccessTokenId): string | null {
     return this.#directory.token(id)?.name ?? null
   }
 
-  /** Whether this is a token, even an invalid or mistyped one. No password has this form, so none must be checked. */
+  /**
+   * Whether the text has the form of a token, even of an invalid or mistyped one. Passwords never have this form, so
+   * the caller can skip the password check.
+   */
   looksLikeToken(text: string): boolean {
     return looksLikeToken(text)
   }
 
-  /** Returns null if this is not a valid token. */
   findByToken(text: string): Principal | null {
     if (!isTokenText(text)) return null
     const token = this.#directory.tokenByHash(hashTokenText(text))
@@ -151,18 +152,23 @@ export class Access {
     return this.#principalOfToken(owner, token)
   }
 
-  /** For a signed token of another issuer that was verified recently. null: verify it first. */
+  /**
+   * Finds the sender of a recently verified token from another issuer. null: the caller must verify the token first.
+   */
   findByBearer(text: string): Principal | null {
     return this.#bearers.find(text)
   }
 
-  /** Call this after the signature was verified. */
+  /** Call this only after verifying the signature. */
   admitBearer(text: string, bearer: Bearer): Principal {
     if (this.#rights.of(bearer).anywhere === NONE) throw this.#noSuchRole(bearer)
     return this.#bearers.add(text, { ...bearer, name: nameFrom(bearer.name) || 'jwt' })
   }
 
-  /** Like `signIn` without waiting, for a proxy that vouches with each request. null: something must be written. */
+  /**
+   * Like `signIn`, but synchronous, for a proxy that vouches with each request. null: call `signIn`, because
+   * something must be written.
+   */
   findVouched({ subject, role, projects, nodeGroups }: Vouched): Principal | null {
     const user = this.#directory.userBySubject(subject)
     if (user === undefined) return null
@@ -174,9 +180,9 @@ export class Access {
   }
 
   /**
-   * Returns the user with this subject, who is created the first time, and sets the role. Never returns a user with the
-   * same name for whom another service vouches. Rejects with UNAUTHORIZED if an owner disabled the user, with
-   * ROLE_REQUIRED if neither the role nor the user's groups give any rights here, and with BAD_INPUT.
+   * Returns the user with this subject and sets the role. Creates the user at the first login. Never returns a user
+   * with the same name for whom another service vouches. Rejects with UNAUTHORIZED if an owner disabled the user,
+   * with ROLE_REQUIRED if neither the role nor the user's groups give any rights here, and with BAD_INPUT.
    */
   async signIn(vouched: Vouched): Promise<Principal> {
     const { subject, name, role, projects, nodeGroups } = vouched
@@ -196,7 +202,7 @@ export class Access {
       const user: StoredUser = { ...before, role, projects, nodeGroups, vouchedAtMs: nowMs }
       const isNews = known === undefined || !areSameRoles(before, { role, projects, nodeGroups })
       if (isNews) addToAudit({ name: user.name, subject, role, projects, nodeGroups })
-      // For the audit log, a repeated login is not a change.
+      // A repeated login is not a change, so the audit log omits it.
       await (isNews ? this.#directory.putUser(user) : actAs(null, () => this.#directory.putUser(user)))
       this.#lastSeen.mark(user.id, null)
       const principal = this.#principalOf(user.id, this.sessionStart(user.id))
@@ -206,8 +212,8 @@ export class Access {
   }
 
   /**
-   * For a user to whom outside groups give no role: returns an empty role if groups of this Scrapdeck give the user
-   * one; null: they do not.
+   * For a user whose outside groups give no role. Returns an empty role if groups in Scrapdeck give the user a role,
+   * otherwise null.
    */
   noneOfItsOwn(subject: string): Pick<Vouched, 'role' | 'projects' | 'nodeGroups'> | null {
     const user = this.#directory.userBySubject(subject)
@@ -220,31 +226,37 @@ export class Access {
     return this.#changeSubject(subject, (user) => user)
   }
 
-  /** No service vouches for this subject now. Ends its sessions, and suspends its tokens until the next login. */
+  /**
+   * Call this when no service vouches for this subject any more. Ends its sessions, and suspends its tokens until
+   * the next login.
+   */
   disown(subject: string): Promise<void> {
     return this.#changeSubject(subject, (user) => (user.vouchedAtMs === null ? null : { ...user, vouchedAtMs: null }))
   }
 
-  /** Returns null for an unknown user, a wrong password or a disabled user. All of these take the same time. */
+  /** Returns null for an unknown user, a wrong password or a disabled user. All three take the same time. */
   async findByPassword(name: string, password: string): Promise<Principal | null> {
     const user = this.#directory.userByName(name)
     const sinceMs = this.sessionStart(user?.id ?? null)
     const isRight = await this.#passwords.isRight(password, user?.passwordHash ?? null)
     if (!isRight || user === undefined) return null
-    // The password may have been changed meanwhile.
+    // The password can have changed meanwhile.
     const now = this.#directory.user(user.id)
     if (now?.passwordHash !== user.passwordHash) return null
     this.#lastSeen.mark(user.id, null)
     return this.#principalOf(user.id, sinceMs)
   }
 
-  /** Whether only this service checks the password for this name: the owner's, or that of a user created here. */
+  /** Whether only this service checks the password for this name, as for the owner and for users created here. */
   isLocalName(name: string): boolean {
     const user = this.#directory.userByName(name)
     return user === undefined ? foldName(name) === foldName(this.#parts.ownerName) : user.subject === null
   }
 
-  /** Returns null if the session has ended. `userId` null: the owner. `isSeen`: counts as activity. */
+  /**
+   * Returns null if the session has ended. `userId` null: the owner. `isSeen`: whether the request counts as
+   * activity.
+   */
   findBySession(userId: UserId | null, beganAtMs: number, { isSeen = true } = {}): Principal | null {
     const principal = this.#principalOf(userId, beganAtMs)
     if (principal === null || !this.isCurrent(principal) || beganAtMs < this.#directory.sessionsSince(userId))
@@ -253,12 +265,15 @@ export class Access {
     return principal
   }
 
-  /** The start of a new session: never before the end of earlier ones, which may come from another clock. */
+  /**
+   * The start time of a new session. Never before the end of earlier sessions, which another engine's clock may have
+   * set.
+   */
   sessionStart(userId: UserId | null): number {
     return Math.max(this.#parts.clock.nowMs(), this.#directory.sessionsSince(userId))
   }
 
-  /** Whether this principal still has the same rights. False also after a change of its role or password. */
+  /** Whether this principal still has the same rights. False after a change of its role or password. */
   isCurrent({ userId, tokenId, rights, sinceMs }: Principal): boolean {
     if (userId === null && tokenId === null) return rights.everywhere === OWNER.rights.everywhere
     const bearer = tokenId === null ? null : this.#bearers.get(tokenId)
@@ -282,7 +297,7 @@ export class Access {
     return { userId, name: user.name, role: this.#rights.shownRoleOf(userId), rights, tokenId: null, sinceMs }
   }
 
-  /** Returns null if its user no longer has any role in the token's projects. */
+  /** Returns null if the user no longer has any role in the token's projects. */
   #principalOfToken(owner: Principal, token: StoredAccessToken): Principal | null {
     const rights = this.#rightsOfToken(owner, token)
     if (rights.anywhere === NONE) return null
@@ -342,10 +357,9 @@ export class Access {
   }
 }
 
-/** How often to record when users were last seen. */
 const SEEN_EVERY_MS = 60_000
 
-/** When users and tokens were last seen: collected, and recorded once a minute. */
+/** Collects when users and tokens were last seen, and writes it to the store once a minute. */
 class LastSeen {
   readonly #parts: { directory: Directory; clock: Clock; logger: Logger }
   readonly #timers: Timers
@@ -362,7 +376,6 @@ class LastSeen {
     await this.#record()
   }
 
-  /** null: the owner of this machine, or no token. */
   mark(userId: UserId | null, tokenId: AccessTokenId | null): void {
     if (userId === null && tokenId === null) return
     if (this.#users.size + this.#tokens.size === 0) this.#timers.set(SEEN_EVERY_MS, () => void this.#record())

@@ -16,7 +16,7 @@ import { codeIn, WITHOUT_FILES } from './run-rights.ts'
 interface Acting {
   principal: Principal | null
   ticket: AuditTicket | null
-  /** Whether the actor's session is still open. Absent: the actor has no session. */
+  /** Whether the actor's session is still open. Absent if the actor has no session. */
   isOpen?: () => boolean
 }
 
@@ -25,17 +25,20 @@ const CODE = permissionsOf(['code.choose'])
 const acting = new AsyncLocalStorage<Acting>()
 
 /**
- * Runs `work` as this principal; null: without an actor, such as for a schedule. Everything that it starts, including
- * timers, inherits the actor, so work that starts by itself must pass null.
+ * Runs `work` as this principal, or without an actor (null), as for a schedule. Everything that `work` starts,
+ * including timers, inherits the actor. Work that no user requested must therefore pass null.
  */
 export const actAs = <T>(principal: Principal | null, work: () => T, ticket: AuditTicket | null = null): T =>
   acting.run({ principal, ticket }, work)
 
-/** Runs `work`, which is valid while `isOpen`: queued work checks it again (Access.inTurn). Call within actAs. */
+/**
+ * Runs `work`, which is allowed only while `isOpen` returns true. Queued work checks this again (Access.inTurn).
+ * Call this within actAs.
+ */
 export const actWhile = <T>(isOpen: () => boolean, work: () => T): T =>
   acting.run({ ...acting.getStore()!, isOpen }, work)
 
-/** Throws UNAUTHORIZED if the actor has been logged out or changed since its request began. */
+/** Throws UNAUTHORIZED if the actor has been logged out or changed since the request started. */
 export function refuseEndedActor(isCurrent: (principal: Principal) => boolean): void {
   const { principal = null, isOpen = () => true } = acting.getStore() ?? {}
   if (principal !== null && !(isCurrent(principal) && isOpen())) throw endedMeanwhile()
@@ -44,21 +47,20 @@ export function refuseEndedActor(isCurrent: (principal: Principal) => boolean): 
 export const endedMeanwhile = (): ScrapdeckError =>
   new ScrapdeckError('UNAUTHORIZED', sentence('access.session_ended'), { data: { credentials: 'wrong' } })
 
-/** The audit entry of the current operation. */
 export const auditTicket = (): AuditTicket | null => acting.getStore()?.ticket ?? null
 
-/** null: the owner of this machine, or no actor, such as a schedule. */
+/** Returns null for the owner of this machine, and if there is no actor. */
 export function actorName(): string | null {
   const principal = acting.getStore()?.principal
   return principal?.userId == null ? null : principal.name
 }
 
-/** Adds facts to the request in its audit entry, such as a file's content. Call before anything is written. */
+/** Adds facts, such as a file's content, to the audit entry of the request. Call this before anything is written. */
 export function addToAudit(facts: Readonly<Record<string, unknown>>): void {
   auditTicket()?.add(facts)
 }
 
-/** Adds the setting that keeps the node's files from the run, unless the actor may choose code. */
+/** Adds the setting that keeps the run from reading the node's files, unless the actor may choose code. */
 export function asActorStores<Given extends { project: ProjectName; settings?: Record<string, string> | undefined }>(
   given: Given
 ): Given {
@@ -68,10 +70,10 @@ export function asActorStores<Given extends { project: ProjectName; settings?: R
 }
 
 /**
- * Returns the order, or the template of orders, as the actor may give it. Without the permission to choose code, it
- * gets the setting that keeps the node's files from the run (run-rights.ts). The setting is stored, so schedules,
- * chains, retries and backfills keep it. Throws ROLE_REQUIRED if it names code. Defaults of a project need their own
- * permission, so this does not check them.
+ * Returns the order, or the template of orders, as the actor may give it. If the actor may not choose code, adds the
+ * setting that keeps the run from reading the node's files (run-rights.ts). The setting is stored, so schedules,
+ * chains, retries and backfills keep it. Throws ROLE_REQUIRED if the order names code. Does not check the defaults
+ * of a project, because they need their own permission.
  */
 export function asActorMayRun<Given extends Parameters<typeof codeIn>[0] & { project: ProjectName }>(
   given: Given,
@@ -93,21 +95,23 @@ export function actorMayEverywhere(needed: Permission): boolean {
   return principal == null || includes(principal.rights.everywhere ?? NONE, permissionsOf([needed]))
 }
 
-/** Whether the actor's jobs may go before those of all projects. */
 export const actorMayGoFirst = (): boolean => actorMayEverywhere('queue.order')
 
-/** Jobs of a priority above 0 go before those of all projects. */
+/** Jobs with a priority above 0 run before the jobs of all projects. */
 export function refuseHighPriority(priority: number | null | undefined): void {
   if (priority != null && priority > 0) requireOfActor(null, 'queue.order', 'A priority above 0')
 }
 
-/** Whether the actor may see all of these projects. Lookups by name check this in the same way as those by id. */
+/** Whether the actor may see all of these projects. Lookups by name and by id both use this check. */
 export function actorSees(projects: readonly ProjectName[]): boolean {
   const principal = acting.getStore()?.principal
   return principal == null || areSeen(projects, principal.rights)
 }
 
-/** Checks a permission in projects that the actor may see; `null`: in all. Throws ROLE_REQUIRED. */
+/**
+ * Throws ROLE_REQUIRED unless the actor has the permission in these projects, which the actor may see. `null`: in
+ * all projects.
+ */
 export function requireOfActor(projects: readonly ProjectName[] | null, needed: Permission, what: string): void {
   const principal = acting.getStore()?.principal
   if (principal == null) return
@@ -118,7 +122,6 @@ export function requireOfActor(projects: readonly ProjectName[] | null, needed: 
 
 const CHANGES_NODES = permissionsOf(['nodes.change'])
 
-/** Throws ROLE_REQUIRED unless the actor has this permission for a node with these tags. */
 export function requireOnNodeOfActor(tags: readonly string[], needed: Permission, what: string): void {
   const principal = acting.getStore()?.principal
   if (principal != null) requirePermissionOnNode(principal, tags, permissionsOf([needed]), what)
@@ -126,7 +129,7 @@ export function requireOnNodeOfActor(tags: readonly string[], needed: Permission
 
 /**
  * Throws ROLE_REQUIRED if the actor would move a node into or out of a node group without having rights in it.
- * `before`: the node's tags; null: a new node. Nothing may change the tags between this check and the write.
+ * `before` is null for a new node. Nothing may change the tags between this check and the write.
  */
 export function refuseForeignTags(before: readonly string[] | null, after: readonly string[], what: string): void {
   const principal = acting.getStore()?.principal
@@ -147,8 +150,8 @@ export function refuseForeignTags(before: readonly string[] | null, after: reado
 }
 
 /**
- * Throws ROLE_REQUIRED if the actor may change only some nodes. `use` affects Scrapdeck's machine with its keys
- * and files, or all projects.
+ * Throws ROLE_REQUIRED if the actor may change only some nodes. For a `use` that affects all projects, or the keys
+ * and files of Scrapdeck's machine.
  */
 export function requireAllNodesOfActor(use: string): void {
   const principal = acting.getStore()?.principal
@@ -161,14 +164,16 @@ export function requireAllNodesOfActor(use: string): void {
 }
 
 /**
- * Throws ROLE_REQUIRED unless the actor is an owner, if the source of nodes is a file on this machine: a file with one
- * line, which may be a password, would become the address of a node that everyone sees.
+ * Throws ROLE_REQUIRED if the source of nodes is a file on this machine, unless the actor is an owner. If the file
+ * had a single line, such as a password, this line would become the address of a node, which everyone can see.
  */
 export function requireOwnerForFile({ source }: { source: { kind: string } }): void {
   if (source.kind === 'file') requireOfActor(null, 'users.change', 'Naming a file on the machine of Scrapdeck')
 }
 
-/** Whether the actor may see a node with these tags. For nodes that were found by address instead of id. */
+/**
+ * Whether the actor may see a node with these tags. Use this for nodes that were found by address instead of by id.
+ */
 export function actorSeesNode(tags: readonly string[]): boolean {
   const principal = acting.getStore()?.principal
   return principal == null || permissionsOnNode(principal.rights, tags) !== null

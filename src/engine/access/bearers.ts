@@ -7,7 +7,10 @@ import { givenRights, type SetOfRole, shownRole } from './given-roles.ts'
 import type { StoredUser } from '../model/records.ts'
 import { BoundedMap } from '../runtime/bounded.ts'
 
-/** More than an issuer's programs use at once. Beyond that, the oldest tokens must be verified again. */
+/**
+ * More tokens than the programs of an issuer use at the same time. Beyond that, the oldest tokens must be verified
+ * again.
+ */
 const BEARERS_MAX = 2_000
 const ID_LENGTH = 32
 
@@ -24,7 +27,7 @@ export interface Bearer {
 
 /**
  * Verified tokens from another issuer, until they expire. Neither the tokens nor their users are stored, because a
- * token is its own proof. Their ids are hashes, so that limits count one client per subject.
+ * token is its own proof. The ids are hashes of the subjects, so that limits count one client per subject.
  */
 export class Bearers {
   readonly #clock: Clock
@@ -44,12 +47,12 @@ export class Bearers {
     return principal
   }
 
-  /** Call when the permissions of roles change. */
+  /** Call this when the permissions of roles change. */
   recompute(): void {
     for (const [id, kept] of this.#byId) kept.principal = this.#principalOf(id, kept.bearer)
   }
 
-  /** Returns null if the token was not verified here, or has expired. */
+  /** Returns null if the token was not verified here or has expired. */
   find(text: string): Principal | null {
     return this.get(idOf(text) as AccessTokenId)
   }

@@ -11,20 +11,19 @@ export type InTurn = <T>(work: () => Promise<T>, check?: () => void) => Promise<
 
 export type DirectoryStore = AccessStore & Pick<SettingStore, 'getSetting' | 'putSetting'>
 
-/** The longest possible name. */
 const NAME_MAX = 64
 
-/** Names that differ only in case or in the encoding of a character are the same. */
+/** Names that differ only in case or in Unicode encoding are the same name. */
 export const foldName = (name: string): string => name.normalize('NFKC').toLowerCase()
 
 /**
- * The only owner of users, groups and tokens. All of them are in memory, so that requests need no query. Each change is
- * on disk before it takes effect.
+ * The only code that writes users, groups and tokens. It keeps all of them in memory, so that requests need no
+ * query. Each change is on disk before it takes effect.
  */
 export class Directory {
   readonly #store: DirectoryStore
   readonly #users = new Map<UserId, StoredUser>()
-  /** By folded name. Lookups can be for names that anyone sends. */
+  /** Keyed by folded name. A Map, because anyone can send any name to look up. */
   readonly #idByName = new Map<string, UserId>()
   readonly #idBySubject = new Map<string, UserId>()
   readonly #tokens = new Map<AccessTokenId, StoredAccessToken>()
@@ -58,7 +57,7 @@ export class Directory {
     return new Directory(store, users, tokens, groups, sinceMs ?? 0)
   }
 
-  /** Performs `work` after all earlier changes, so that what it reads stays valid until it has written. */
+  /** Performs `work` after all earlier changes. What `work` reads stays valid until it has written. */
   inTurn<T>(work: () => Promise<T>): Promise<T> {
     return this.#mutex.run(work)
   }
@@ -71,7 +70,7 @@ export class Directory {
     return this.#users.size
   }
 
-  /** Also returns `undefined` for null, the owner of this machine. */
+  /** Returns `undefined` for null, the owner of this machine. */
   user(id: UserId | null): StoredUser | undefined {
     return id === null ? undefined : this.#users.get(id)
   }
@@ -85,7 +84,6 @@ export class Directory {
     return this.user(this.#idBySubject.get(subject) ?? null)
   }
 
-  /** Throws USER_NOT_FOUND. */
   requireUser(id: UserId): StoredUser {
     const user = this.#users.get(id)
     if (user !== undefined) return user
@@ -98,14 +96,14 @@ export class Directory {
     this.events.emit('changed')
   }
 
-  /** When this user's sessions last ended: those that began earlier are invalid. null: the owner. */
+  /** When this user's sessions last ended. Sessions that started earlier are invalid. null: the owner. */
   sessionsSince(userId: UserId | null): number {
     return Math.max(this.#allSessionsSinceMs, this.user(userId)?.sessionsSinceMs ?? 0)
   }
 
   /**
-   * A time that ends all sessions of this user, including those that began in this millisecond. Never decreases: an
-   * earlier leader's clock may have been ahead, and sessions begin no earlier than the last end.
+   * Returns a time that ends all sessions of this user, including those that started in this millisecond. The time
+   * never decreases: an earlier leader's clock may have been ahead, and no session starts before the last end.
    */
   nextSessionsSince(userId: UserId | null, nowMs: number): number {
     return Math.max(nowMs, this.sessionsSince(userId)) + 1
@@ -118,7 +116,7 @@ export class Directory {
     this.#allSessionsSinceMs = sinceMs
   }
 
-  /** Also deletes its tokens and memberships. */
+  /** Also deletes the user's tokens and memberships. */
   async deleteUser({ id, name, subject }: StoredUser): Promise<boolean> {
     const isDeleted = await this.#store.deleteUser(id)
     this.#users.delete(id)
@@ -145,7 +143,7 @@ export class Directory {
     return this.#tokenByHash.get(hash)
   }
 
-  /** The user's tokens; null: those of the owner of this machine. */
+  /** null: the tokens of the owner of this machine. */
   tokensOf(userId: UserId | null): StoredAccessToken[] {
     return this.tokens.filter((token) => token.userId === userId)
   }
@@ -189,7 +187,7 @@ export class Directory {
     return isDeleted
   }
 
-  /** Does not change any rights. Skips users and tokens that were deleted. */
+  /** Changes no rights. Skips users and tokens that have been deleted. */
   async recordSeen(users: readonly UserId[], tokens: readonly AccessTokenId[], atMs: number): Promise<void> {
     for (const id of users) {
       const user = this.#users.get(id)

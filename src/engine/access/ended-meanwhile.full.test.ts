@@ -17,7 +17,6 @@ const THEIRS = 'gravel mandolin eclipse'
 const SITE = { origin: 'https://deck.example.org', host: 'deck.example.org' }
 const ROLE = { name: 'keeper', description: '', permissions: ['jobs.run' as const] }
 
-/** The owner anna with everything that can be changed, and her session. */
 async function openWithAnna() {
   const temporary = await openTemporaryStore()
   onTestFinished(() => temporary.remove())
@@ -33,7 +32,7 @@ async function openWithAnna() {
   const anna = await access.createUser({ name: 'anna', kind: 'person', role: 'owner', password: OLD })
   const ben = await access.createUser({ name: 'ben', kind: 'person', role: 'viewer', password: OLD })
   const session = access.findBySession(anna.id, access.sessionStart(anna.id))!
-  /** A new password is in progress, and waits until `finish`. */
+  /** Starts to set a new password, which waits until `finish` is called. */
   const beginNewPassword = () => {
     const { promise, resolve } = Promise.withResolvers<boolean>()
     judged = promise
@@ -98,8 +97,9 @@ describe('a user logged out by a new password while one of their requests waits'
       factors.reset(ben.id)
     ])
     const results = Promise.allSettled(late)
-    // Passwords that come after theirs have been compared, so they are all waiting. Two are compared at once: one of
-    // theirs could still be under way beside the first of ours, if its thread gets no time.
+    // These passwords are compared after those of the late changes, so all late changes are now waiting. Two passwords
+    // are compared in parallel: one of theirs could still be running beside the first of ours if its thread gets no
+    // CPU time.
     for (let count = 0; count < 8; count += 1) await confirm(OLD)
     await finish()
     for (const result of await results) expect(result).toMatchObject({ reason: { code: 'UNAUTHORIZED' } })
@@ -140,7 +140,7 @@ describe('a password that is changed while another change is being confirmed', (
     const { access, anna, confirm } = await openWithAnna()
     for (let guesses = 0; guesses < 9; guesses += 1) await confirm('wrong').catch(() => {})
     const stored = access.updateUser(anna.id, { password: NEW })
-    // The new one is hashed by now; two are hashed at once, and these come before the last.
+    // Two passwords are hashed in parallel. The new one was queued before these, so it is hashed by now.
     await new Promise((resolve) => setImmediate(resolve))
     const others = [1, 2, 3, 4].map(() => access.findByPassword('ben', OLD))
     await expect(confirm(OLD)).rejects.toThrow(/was changed meanwhile/)

@@ -5,14 +5,13 @@ import { NODE_GROUP_PERMISSIONS, NODE_GROUP_ROLES, type NodeGroupRole, rolesIn }
 import { type Rights, rightsOf } from './rights.ts'
 
 export interface GivenRoles {
-  /** The role in all projects; null: roles only in single projects. */
+  /** The role in all projects. null: there are only roles in single projects. */
   role: string | null
   projects: Readonly<Record<ProjectName, string>>
   /** Roles by node tag. */
   nodeGroups?: Readonly<Record<string, NodeGroupRole>>
 }
 
-/** Returns NONE if there is no such role. */
 export type SetOfRole = (role: string) => Permissions
 
 /** Compares the roles, not the rights that they currently give. */
@@ -21,7 +20,6 @@ export const areSameRoles = (one: GivenRoles, other: GivenRoles): boolean =>
   isDeepStrictEqual({ ...one.projects }, { ...other.projects }) &&
   isDeepStrictEqual({ ...one.nodeGroups }, { ...other.nodeGroups })
 
-/** Returns what these roles allow. Pure, like everything here. */
 export function givenRights({ role, projects, nodeGroups = {} }: GivenRoles, setOf: SetOfRole): Rights {
   const each = Object.entries(projects).map(([name, one]) => [name as ProjectName, setOf(one)] as const)
   const ofNodes = Object.entries(nodeGroups).map(([tag, one]) => [tag, NODE_GROUP_PERMISSIONS[one]] as const)
@@ -31,7 +29,7 @@ export function givenRights({ role, projects, nodeGroups = {} }: GivenRoles, set
 export const hasRole = ({ role, projects, nodeGroups = {} }: GivenRoles): boolean =>
   role !== null || Object.keys(projects).length + Object.keys(nodeGroups).length > 0
 
-/** The names of these roles, for people. Omits roles that another one includes. */
+/** The names of these roles, for people. Omits roles that another role includes. */
 export function shownRole(given: readonly GivenRoles[], setOf: SetOfRole): string {
   const texts = given.flatMap(({ role, projects }) => [...(role === null ? [] : [role]), ...Object.values(projects)])
   const names = [...new Set(texts.flatMap(rolesIn))]

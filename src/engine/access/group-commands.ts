@@ -10,7 +10,6 @@ import type { Roles } from './roles.ts'
 const GROUPS_MAX = 200
 const MEMBERS_MAX = 1_000
 
-/** Fields with defaults are optional. */
 type GivenGroup = Pick<NewGroup, 'name'> & Partial<NewGroup>
 
 export interface GroupCommandsParts {
@@ -75,7 +74,6 @@ export class GroupCommands {
     })
   }
 
-  /** Rejects with GROUP_NOT_FOUND. */
   remove(id: GroupId): Promise<boolean> {
     return this.#parts.inTurn(async () => {
       requireGroup(this.#directory, id)
@@ -102,14 +100,12 @@ export class GroupCommands {
   }
 }
 
-/** Throws GROUP_NOT_FOUND. */
 export function requireGroup(directory: Directory, id: GroupId): StoredGroup {
   const group = directory.group(id)
   if (group !== undefined) return group
   throw new ScrapdeckError('GROUP_NOT_FOUND', sentence('access.no_group', { id }))
 }
 
-/** Throws BAD_INPUT. */
 export function refuseTooManyMembers(count: number): void {
   if (count <= MEMBERS_MAX) return
   throw new ScrapdeckError('BAD_INPUT', sentence('access.too_many_members', { most: MEMBERS_MAX, wanted: count }))

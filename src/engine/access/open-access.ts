@@ -10,7 +10,7 @@ import { SecondFactors } from './second-factor/second-factors.ts'
 import { SignIns } from './sign-ins.ts'
 
 export interface AccessOptions {
-  /** How many days the audit log is kept (0: forever; default: 400), and the syslog server that receives it. */
+  /** `days`: how long to keep the audit log (0: forever; default: 400). `syslog`: the server that receives it. */
   audit?: { days: number; syslog: SyslogAddress | null }
 }
 

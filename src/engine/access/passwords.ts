@@ -4,15 +4,14 @@ import { ScrapdeckError } from '../../shared/errors.ts'
 import { sentence } from '../../shared/texts/errors/access.ts'
 import type { Clock } from '../runtime/clock.ts'
 
-/** As advised by RFC 9106 and OWASP's password storage cheat sheet: 19 MiB, two passes. */
+/** RFC 9106 and OWASP's password storage cheat sheet recommend 19 MiB and two passes. */
 const ARGON2ID = { memory: 19_456, passes: 2, parallelism: 1 }
-/** For runtimes without argon2 (Electron): OWASP's advice for scrypt. */
+/** For runtimes without argon2 (Electron). OWASP recommends these values for scrypt. */
 const SCRYPT = { N: 2 ** 17, r: 8, p: 1 }
 const SALT_BYTES = 16
 const HASH_BYTES = 32
-/** Each check takes a core and up to 128 MB for a moment, so guesses must not run in parallel without a limit. */
+/** Each check uses a core and up to 128 MB for a moment, so the number of parallel checks must be limited. */
 const AT_ONCE = 2
-/** More than people and their programs need. */
 const WAITING_MAX = 50
 const RETRY_AFTER_SECONDS = 2
 
@@ -25,16 +24,16 @@ interface Parsed {
 }
 
 /**
- * Password hashes, which are slow on purpose. They are computed outside the event loop, at most two at once. If this
- * runtime lacks the kind of a hash (argon2id in Electron), the hash never matches.
+ * Computes password hashes outside the event loop, at most two in parallel. If this runtime does not support the
+ * kind of a hash (argon2id in Electron), the hash never matches.
  */
 export class Passwords {
   #running = 0
   readonly #waiting: (() => void)[] = []
-  /** A hash to check for unknown users, so that both kinds of refusal take the same time. */
+  /** A hash to check for unknown users, so that refusing them takes the same time as refusing a wrong password. */
   #decoy: Promise<string> | null = null
 
-  /** The hash contains its parameters, so that later versions may use others: `argon2id 19456,2,1 SALT HASH`. */
+  /** The hash contains its parameters, so that later versions can use others: `argon2id 19456,2,1 SALT HASH`. */
   async hash(password: string): Promise<string> {
     const kind = typeof crypto.argon2 === 'function' ? 'argon2id' : 'scrypt'
     const { memory, passes, parallelism } = ARGON2ID
@@ -44,7 +43,10 @@ export class Passwords {
     return `${kind} ${cost.join(',')} ${salt.toString('base64url')} ${hash.toString('base64url')}`
   }
 
-  /** `stored` null: takes as long, but never matches. Rejects with TOO_MANY_REQUESTS without checking the password. */
+  /**
+   * If `stored` is null, takes the same time but never matches. Rejects with TOO_MANY_REQUESTS without checking the
+   * password.
+   */
   async isRight(password: string, stored: string | null): Promise<boolean> {
     if (this.#waiting.length >= WAITING_MAX) {
       const text = sentence('access.too_many_passwords_checked', { retryAfterSeconds: RETRY_AFTER_SECONDS })
@@ -107,7 +109,7 @@ function deriveScrypt(password: string, salt: Buffer, [N, r, p]: Parsed['cost'])
 const WINDOW_MS = 60_000
 const PER_WINDOW = 10
 
-/** Limits how often logged-in users may try their own password, or other `what`. */
+/** Limits how often logged-in users can try their own password, or `what`. */
 export class UserAttemptLimiter {
   readonly #clock: Clock
   readonly #what: string
@@ -118,7 +120,7 @@ export class UserAttemptLimiter {
     this.#what = what
   }
 
-  /** Counts an attempt before it is made, so that parallel attempts count as well. Throws TOO_MANY_REQUESTS. */
+  /** Call this before each attempt, so that parallel attempts count as well. Throws TOO_MANY_REQUESTS. */
   begin(user: string): void {
     const nowMs = this.#clock.monotonicMs()
     const before = this.#windows.get(user)

@@ -25,9 +25,11 @@ export interface Principal {
   /** The names of its roles, for people. Only `rights` count. */
   role: string
   rights: Rights
-  /** The token that was sent; null: the request had other credentials. */
+  /** The token that was sent. null: the request had other credentials. */
   tokenId: AccessTokenId | null
-  /** When the password was checked or the session began. Invalid once the user's password is changed later. */
+  /**
+   * When the password was checked or the session started. A later change of the user's password makes this invalid.
+   */
   sinceMs: number
 }
 
@@ -41,13 +43,16 @@ export const OWNER: Principal = {
   sinceMs: 0
 }
 
-/** Throws ROLE_REQUIRED unless the permissions are given in at least one project. `what`: `jobs.run`, or a path. */
+/**
+ * Throws ROLE_REQUIRED unless the principal has the permissions in at least one project. `what`: `jobs.run`, or a
+ * path.
+ */
 export function requirePermission(principal: Principal, needed: Permissions, what: string): void {
   const held = principal.rights.anywhere
   if (!includes(held, needed)) throw lacking(principal, held, needed, what, '')
 }
 
-/** Throws ROLE_REQUIRED unless the permissions are given in all projects. */
+/** Throws ROLE_REQUIRED unless the principal has the permissions in all projects. */
 export function requirePermissionEverywhere(principal: Principal, needed: Permissions, what: string): void {
   const held = principal.rights.everywhere ?? NONE
   if (!includes(held, needed)) throw lacking(principal, held, needed, what, ' in all projects')
@@ -64,7 +69,7 @@ export function requirePermissionIn(
   if (!includes(held, needed)) throw lacking(principal, held, needed, what, ` in the project ${project}`)
 }
 
-/** For a new node, or one that the principal can see, with these tags. Throws ROLE_REQUIRED. */
+/** For a new node with these tags, or for one that the principal can see. Throws ROLE_REQUIRED. */
 export function requirePermissionOnNode(
   principal: Principal,
   tags: readonly string[],
@@ -107,7 +112,7 @@ const quoted = (names: readonly Permission[]): string =>
 
 const NAMED_MAX = 6
 
-/** Follows "has": the equivalent built-in role, or the permissions. */
+/** Returns text to follow "has": the equivalent built-in role, or the permissions. */
 function describeHeld(held: Permissions): string {
   if (held === NONE) return 'none'
   const same = roleOf(held)

@@ -3,13 +3,12 @@ import type { Directory } from './directory.ts'
 import { givenRights, type GivenRoles, type SetOfRole, shownRole } from './given-roles.ts'
 import { NO_RIGHTS, type Rights, uniteRights } from './rights.ts'
 
-/** The rights of users, from their own roles and those of their groups. */
+/** Computes the rights of users from their own roles and those of their groups. */
 export class RightsOfUsers {
   readonly #directory: Directory
   readonly #setOf: SetOfRole
-  /** Computed once per GivenRoles object. */
   #known = new WeakMap<GivenRoles, Rights>()
-  /** The combined rights of each user, until anything changes. */
+  /** The combined rights of each user, kept until anything changes. */
   readonly #ofUsers = new Map<UserId, Rights>()
 
   constructor(directory: Directory, setOf: SetOfRole) {
@@ -18,7 +17,7 @@ export class RightsOfUsers {
     directory.events.on('changed', () => this.#ofUsers.clear())
   }
 
-  /** Call when the permissions of roles change. */
+  /** Call this when the permissions of roles change. */
   forget(): void {
     this.#known = new WeakMap()
     this.#ofUsers.clear()
@@ -41,7 +40,6 @@ export class RightsOfUsers {
     return rights
   }
 
-  /** The names of the user's roles, for people. */
   shownRoleOf(id: UserId): string {
     return shownRole(this.#givenTo(id), this.#setOf)
   }

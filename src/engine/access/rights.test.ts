@@ -28,7 +28,6 @@ import {
 } from './rights.ts'
 
 const NAMES = ['shop', 'news', 'stock', '__proto__', 'constructor'].map((name) => branded<ProjectName>(name))
-/** All given rights include reading. */
 const set = fc.subarray([...PERMISSIONS]).map((names) => unite(permissionsOf(names), READ))
 const TAGS = ['eu', 'us', '__proto__']
 const nodeSet = fc.constantFrom(...Object.values(NODE_GROUP_PERMISSIONS))
@@ -78,7 +77,7 @@ it('of a user and of groups are united: in each place the user has all rights th
     fc.property(rights, rights, rights, (one, other, third) => {
       const both = uniteRights(one, other)
       for (const name of NAMES) {
-        // Rights given everywhere apply in all projects, even in those that only the other one names.
+        // Rights given everywhere apply in all projects, including those that only the other rights name.
         expect(heldIn(both, name)).toBe(unite(heldIn(one, name), heldIn(other, name)))
       }
       expect(both.everywhere ?? NONE).toBe(unite(one.everywhere ?? NONE, other.everywhere ?? NONE))
@@ -97,7 +96,8 @@ it('on a node are those given everywhere and for any of its tags, and none unles
       const seen = seenNodeGroups(of)
       const isSeen = seen === null || tags.some((tag) => seen.has(tag))
       expect(permissionsOnNode(of, tags) !== null).toBe(isSeen)
-      // A user who sees all nodes may read them, and do only what the roles in their groups allow.
+      // A user who can see all nodes has the right to read them. For anything else, the roles in the node groups
+      // decide.
       expect(onNode(of, ...tags)).toBe(isSeen && inGroups === NONE ? READ : inGroups)
       expect(includes(of.anywhere, inGroups)).toBe(true)
     })
@@ -112,7 +112,6 @@ it('of groups never take anything away, and rights from a group end with the mem
       const [whole, without] = [unitedOf(all), unitedOf(all.toSpliced(at, 1))]
       for (const name of NAMES) {
         expect(includes(heldIn(whole, name), heldIn(without, name))).toBe(true)
-        // Exactly the rights that no other group gives.
         expect(heldIn(whole, name)).toBe(unite(heldIn(without, name), heldIn(all[at]!, name)))
       }
       for (const tag of TAGS) expect(includes(onNode(whole, tag), onNode(without, tag))).toBe(true)

@@ -11,21 +11,20 @@ import {
 } from '../../shared/permissions.ts'
 import { NODE_GROUP_PERMISSIONS, nodePermissionsIn } from '../../shared/roles.ts'
 
-/** Computed once, so that each check is a single bit operation. */
+/** The rights are computed in advance, so that each check is a single bit operation. */
 export interface Rights {
-  /** In all projects, and therefore for the whole service. null: only in single projects. */
+  /** In all projects, and therefore for the whole service. null: there are only rights in single projects. */
   readonly everywhere: Permissions | null
   /** All permissions in these projects, including those that are given everywhere. */
   readonly inProjects: ReadonlyMap<ProjectName, Permissions>
-  /** On nodes with these tags, in addition to what is given everywhere. */
+  /** On nodes with these tags, in addition to the permissions given everywhere. */
   readonly inNodeGroups: ReadonlyMap<string, Permissions>
-  /** All permissions that are given anywhere: everywhere, in a project or in a node group. */
+  /** All permissions that are given everywhere, in any project or in any node group. */
   readonly anywhere: Permissions
 }
 
 const NO_NODE_GROUPS: ReadonlyMap<string, Permissions> = new Map()
 
-/** Pure, like everything here. */
 export function rightsOf(
   everywhere: Permissions | null,
   given: Iterable<readonly [ProjectName, Permissions]> = [],
@@ -55,7 +54,6 @@ export function rightsOf(
 
 export const NO_RIGHTS = rightsOf(null)
 
-/** Combines rights, for a user and its groups. */
 export function uniteRights(one: Rights, other: Rights): Rights {
   if (other.anywhere === NONE) return one
   if (one.anywhere === NONE) return other
@@ -64,7 +62,7 @@ export function uniteRights(one: Rights, other: Rights): Rights {
   return rightsOf(everywhere, [...one.inProjects, ...other.inProjects], nodeGroups)
 }
 
-/** The scope of a token. null: all projects or nodes, unless the other kind is restricted. */
+/** The scope of a token. null means all projects or all nodes, unless the other kind is restricted. */
 export interface TokenScope {
   projects: readonly ProjectName[] | null
   nodeGroups: readonly string[] | null
@@ -88,31 +86,31 @@ export function narrowRights(rights: Rights, permissions: Permissions, { project
   return rightsOf(null, each, eachGroup)
 }
 
-/** null: no permissions, so the project must seem absent. */
+/** null: no permissions, so the project must appear not to exist. */
 export function permissionsIn({ everywhere, inProjects }: Rights, project: ProjectName): Permissions | null {
   return inProjects.get(project) ?? everywhere
 }
 
-/** Whether all of these projects are visible. Things without a project are visible to everyone. */
+/** Whether all of these projects are visible. Everyone can see things without a project. */
 export function areSeen(projects: readonly ProjectName[], rights: Rights): boolean {
   return projects.every((project) => permissionsIn(rights, project) !== null)
 }
 
-/** The visible projects; null: all of them. */
+/** Returns the visible projects. null: all projects are visible. */
 export function seenProjects({ everywhere, inProjects }: Rights): ReadonlySet<ProjectName> | null {
   return everywhere === null ? new Set(inProjects.keys()) : null
 }
 
-/** null: no permissions, so the node must seem absent. */
+/** null: no permissions, so the node must appear not to exist. */
 export function permissionsOnNode(rights: Rights, tags: readonly string[]): Permissions | null {
   const { everywhere, inNodeGroups } = rights
   const inGroups = tags.reduce((set, tag) => unite(set, inNodeGroups.get(tag) ?? NONE), everywhere ?? NONE)
   if (inGroups !== NONE) return inGroups
-  // It is no secret where jobs of visible projects run.
+  // Users may know where the jobs of their visible projects run.
   return seenNodeGroups(rights) === null ? READ : null
 }
 
-/** The tags of visible nodes; null: all nodes are visible. */
+/** Returns the tags of visible nodes. null: all nodes are visible. */
 export function seenNodeGroups({ everywhere, inProjects, inNodeGroups }: Rights): ReadonlySet<string> | null {
   return everywhere === null && inProjects.size === 0 ? new Set(inNodeGroups.keys()) : null
 }
@@ -129,14 +127,13 @@ export function areSameRights(one: Rights, other: Rights): boolean {
 const isSameMap = (one: ReadonlyMap<string, Permissions>, other: ReadonlyMap<string, Permissions>): boolean =>
   one === other || (one.size === other.size && [...one].every(([name, held]) => other.get(name) === held))
 
-/** Equal for equal rights in the same places. */
 export function keyOfRights({ everywhere, inProjects, inNodeGroups }: Rights): string {
   if (inProjects.size + inNodeGroups.size === 0) return `${everywhere}`
   const sorted = (map: ReadonlyMap<string, Permissions>) => [...map].sort(([one], [other]) => (one < other ? -1 : 1))
   return `${everywhere} ${JSON.stringify([sorted(inProjects), sorted(inNodeGroups)])}`
 }
 
-/** This permission applies to the whole service: its holder can change all rights. */
+/** This permission applies to the whole service, because its holder can change all rights. */
 const MANAGES_USERS = permissionsOf(['users.change'])
 export const managesUsers = ({ everywhere }: Rights): boolean =>
   everywhere !== null && includes(everywhere, MANAGES_USERS)

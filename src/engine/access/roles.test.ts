@@ -31,7 +31,7 @@ async function openAccess() {
   const parts = { store, clock, random: systemRandom, logger: silentLogger, ownerName: 'scrapdeck' }
   const access = await Access.open(parts)
   const { roles } = access
-  /** A program with these roles, and the token that it sends. */
+  /** Creates a service user with these roles, and returns its token. */
   const programWith = async (role: string | null, projects: Record<string, string> = {}, name = 'ci') => {
     const user = await access.createUser({ name, kind: 'service', role, projects: projects as never })
     const { secret, token } = await access.createToken(OWNER, { name: 'a', userId: user.id, expiresInDays: null })
@@ -161,7 +161,7 @@ describe('a permission that only owners have', () => {
       }),
       { numRuns: 30 }
     )
-    // Nor can it replace a built-in role, or several together.
+    // A stored role must not replace a built-in role, or a combination of several.
     for (const name of ['viewer', 'viewer + operator']) {
       await store.putRole({ name, description: '', permissions: PERMISSIONS, createdAtMs: 0 })
     }
@@ -201,7 +201,7 @@ describe('a permission that only owners have', () => {
     const vouched = { subject: 'oidc i 1', name: 'anna', projects: { shop: 'all' } as never, nodeGroups: {} }
     expect(namesAnywhere(await access.signIn({ ...vouched, role: 'admin + all' }))).not.toContain('users.change')
     expect(namesAnywhere(await access.signIn({ ...vouched, role: 'owner + all' }))).toContain('users.change')
-    // Rights in a project are only those that can be given there.
+    // In a project, a role gives only the permissions that can be given there.
     const principal = await access.signIn({ ...vouched, role: null })
     expect(namesAnywhere(principal)).toEqual(namesOf(PROJECT_PERMISSIONS))
   })
@@ -226,7 +226,7 @@ describe('a role of external groups', () => {
     expect([access.findVouched(vouched), access.listUsers()]).toEqual([null, []])
     const bearer = { ...vouched, subject: 'jwt i 1', expiresAtMs: Number.MAX_SAFE_INTEGER }
     expect(() => access.admitBearer('t', bearer)).toThrow('does not exist')
-    // Beside another role, it has no effect.
+    // A role that does not exist has no effect beside another role.
     expect(namesAnywhere(await access.signIn({ ...vouched, role: 'viewer + shop keeper' }))).toEqual(['read'])
 
     await roles.create(KEEPER)

@@ -27,7 +27,10 @@ export interface RolesParts {
   clock: Pick<Clock, 'nowMs'>
   /** Serializes changes to roles and to their holders. */
   inTurn: InTurn
-  /** Those who have this role, such as `the user anna`. `inProjects`: only in single projects. */
+  /**
+   * Lists the holders of this role, such as `the user anna`. `inProjects`: those who have it in single projects
+   * only.
+   */
   holdersOf: (name: string, where?: 'inProjects') => string[]
 }
 
@@ -36,12 +39,12 @@ const HOLDERS_NAMED = 5
 
 /**
  * The custom roles, in addition to the built-in ones. All are in memory, and each change is on disk before it takes
- * effect. They never have permissions that are reserved for owners, whatever is stored.
+ * effect. Permissions that are reserved for owners are ignored, even if the store contains them.
  */
 export class Roles {
   readonly #parts: RolesParts
   readonly #custom: Map<string, StoredRole>
-  /** By role: the options that give it to outside groups. */
+  /** The options that give a role to outside groups, by role. */
   #configured: ReadonlyMap<string, readonly string[]> = new Map()
   readonly events = new EventEmitter<{ changed: [] }>()
 
@@ -50,7 +53,7 @@ export class Roles {
     this.#custom = new Map(roles.map((role) => [role.name, role]))
   }
 
-  /** The permissions of one role, or of several together. Returns NONE if there is no such role. */
+  /** Returns the permissions of one role or of several combined. Returns NONE if there is no such role. */
   readonly setOf = (text: string): Permissions =>
     rolesIn(text).reduce((set, name) => unite(set, this.#setOfOne(name)), NONE)
 
@@ -64,7 +67,7 @@ export class Roles {
     this.events.emit('changed')
   }
 
-  /** Roles that options name but that do not exist, so they give no permissions. */
+  /** Roles that options name but that do not exist. They give no permissions. */
   missing(): { name: string; options: readonly string[] }[] {
     return [...this.#configured].flatMap(([name, options]) => (this.setOf(name) === NONE ? [{ name, options }] : []))
   }
@@ -118,7 +121,6 @@ export class Roles {
     }
   }
 
-  /** Throws BAD_INPUT. */
   requireRole(name: string, field: string): void {
     if (this.#setOfOne(name) !== NONE) return
     const names = this.list().map((role) => role.name)

@@ -9,21 +9,20 @@ import { UserAttemptLimiter } from './passwords.ts'
 import type { Principal } from './principal.ts'
 import { BoundedMap } from '../runtime/bounded.ts'
 
-/** How long the program at the redirect address has to exchange the code. */
+/** How long the program at the redirect address can take to exchange the code. */
 const CODE_MS = 60_000
-/** How long the user has to type the code that a program displays. */
+/** How long the user can take to type the code that a program displays. */
 const DEVICE_MS = 10 * 60_000
 /** A program that polls more often than this ignores its interval. */
 const TOO_SOON_MS = 1_000
 const CODES_MAX = 1_000
-/** Strangers can begin these, so one of them must not displace those of others. */
+/** Strangers can start these, so one of them must not displace those of others. */
 const DEVICES_MAX = 1_000
 const DEVICES_OF_ADDRESS_MAX = 10
 
-/** A user's permission to create a token with these rights. */
 export interface Grant {
   by: Principal
-  /** Whether the session in which it was given is still open: no token may be created after that session has ended. */
+  /** Whether the session in which the user approved is still open. After it has ended, no token may be created. */
   isSessionOpen: () => boolean
   token: { name: string; expiresInDays: number } & Pick<SignInApproval, 'role' | 'projects'>
 }
@@ -45,8 +44,9 @@ interface Device extends WaitingSignIn {
 export type Poll = { is: 'pending' } | { is: 'granted'; grant: Grant }
 
 /**
- * Sign-ins of programs through the user's browser, from the first request to the token. They are in memory: after a
- * restart, or when another engine takes over, a sign-in starts again. Codes are stored as hashes and valid once.
+ * Sign-ins of programs through the user's browser, from the first request to the token. They are in memory. After a
+ * restart or a change of the leader, the user must start a sign-in again. Codes are stored as hashes and are valid
+ * once.
  */
 export class SignIns {
   readonly #access: Access
@@ -62,7 +62,7 @@ export class SignIns {
     this.#guesses = new UserAttemptLimiter(clock, 'codes')
   }
 
-  /** Returns the code for the redirect address; null: the program polls. Throws ROLE_REQUIRED or SIGN_IN_NOT_FOUND. */
+  /** Returns the code for the redirect address. null: the program polls. Throws ROLE_REQUIRED or SIGN_IN_NOT_FOUND. */
   approve(
     by: Principal,
     { to, expiresInDays, role, projects }: SignInApproval,
@@ -98,7 +98,7 @@ export class SignIns {
     return found.grant
   }
 
-  /** For a program that cannot open a browser, and displays this code instead. */
+  /** For a program that cannot open a browser and displays this code instead. */
   begin(
     requester: SignInRequester,
     address: string
@@ -125,7 +125,10 @@ export class SignIns {
     return { deviceCode, userCode, expiresInSeconds: DEVICE_MS / 1_000 }
   }
 
-  /** Throws SIGN_IN_FAILED if it was denied or has expired, and TOO_MANY_REQUESTS if the program polls too often. */
+  /**
+   * Throws SIGN_IN_FAILED if the sign-in was denied or has expired, and TOO_MANY_REQUESTS if the program polls too
+   * often.
+   */
   poll(deviceCode: string): Poll {
     this.#forgetExpired()
     const key = hashOf(deviceCode)
@@ -152,7 +155,6 @@ export class SignIns {
     return { client, host, user, address, beganAtMs, endsAtMs }
   }
 
-  /** Throws like `get`. */
   deny(by: Principal, userCode: string): void {
     this.#find(by, userCode).answer = 'denied'
   }

@@ -19,7 +19,6 @@ import { TOKEN_PREFIX } from '../../shared/secret-values.ts'
 const TOKENS_EACH_MAX = 200
 export const DAY_MS = 86_400_000
 
-/** Fields with defaults are optional. */
 export type GivenToken = Pick<NewAccessToken, 'name' | 'userId' | 'role' | 'expiresInDays'> & Partial<NewAccessToken>
 
 /** The fields that determine whether a user may have such a token. */
@@ -43,12 +42,12 @@ export class TokenCommands {
     this.#parts = parts
   }
 
-  /** Lists the principal's own tokens, or all if it may manage them. */
+  /** Lists the principal's own tokens, or all tokens if it may manage them. */
   list(by: Principal): AccessToken[] {
     return this.#directory.tokens.filter((token) => mayManage(by, token)).map(describeToken)
   }
 
-  /** Rejects with PASSWORD_REQUIRED, ROLE_REQUIRED, USER_NOT_FOUND or BAD_INPUT. `check`: as for Access.inTurn. */
+  /** Rejects with PASSWORD_REQUIRED, ROLE_REQUIRED, USER_NOT_FOUND or BAD_INPUT. `check`: see Access.inTurn. */
   create(by: Principal, wanted: GivenToken, check?: () => void): Promise<{ secret: string; token: AccessToken }> {
     return this.#parts.inTurn(async () => {
       const { userId, role } = this.requireGrantable(by, wanted)
@@ -76,7 +75,7 @@ export class TokenCommands {
     }, check)
   }
 
-  /** Returns the user and role of the future token. If a permission is missing, throws what `create` rejects with. */
+  /** Returns the user and role of the future token. Throws the same errors as `create` if a permission is missing. */
   requireGrantable(by: Principal, wanted: GrantedToken): { userId: UserId | null; role: string } {
     const userId = wanted.userId ?? by.userId
     if (by.tokenId !== null) throw needsPassword('A token cannot create another one')
@@ -99,7 +98,7 @@ export class TokenCommands {
     return { userId, role }
   }
 
-  /** The role of a token that may do everything that its user may, including what the user may do later. */
+  /** The role of a token that may do everything that its user may do, now and later. */
   #roleWithAllOf(userId: UserId | null, { anywhere }: Rights): string {
     const { roles, rights } = this.#parts
     const own = userId === null ? 'owner' : rights.shownRoleOf(userId)
@@ -119,15 +118,15 @@ export class TokenCommands {
 }
 
 /**
- * Owners manage all tokens, other users their own. A token without owner rights manages only itself: otherwise it could
- * revoke more powerful ones.
+ * Owners manage all tokens, other users their own. A token without owner rights manages only itself, because
+ * otherwise it could revoke more powerful tokens.
  */
 function mayManage({ rights, userId, tokenId }: Principal, token: StoredAccessToken): boolean {
   if (managesUsers(rights)) return true
   return tokenId === null ? token.userId === userId : token.id === tokenId
 }
 
-/** Whether the user has everything that the role allows. With roles only for nodes, permissions on nodes count. */
+/** Whether the user has everything that the role allows. If the user has only roles for nodes, these count. */
 function canHave({ anywhere, everywhere, inProjects }: Rights, permissions: Permissions): boolean {
   if (includes(anywhere, permissions)) return true
   return everywhere === null && inProjects.size === 0 && includes(anywhere, nodePermissionsIn(permissions))
@@ -144,13 +143,12 @@ function describeToken({ hash: _, ...token }: StoredAccessToken): AccessToken {
 const SECRET_BYTES = 32
 const FORM = /^sdk_([\w-]{43})([0-9a-f]{8})$/
 
-/** 256 random bits, and a checksum by which a mistyped token can be distinguished from a revoked one. */
+/** 256 random bits and a checksum. The checksum distinguishes a mistyped token from a revoked one. */
 export function makeTokenText(): string {
   const secret = randomBytes(SECRET_BYTES).toString('base64url')
   return `${TOKEN_PREFIX}${secret}${checksum(secret)}`
 }
 
-/** Passwords never start like this. */
 export const looksLikeToken = (text: string): boolean => text.startsWith(TOKEN_PREFIX)
 
 export function isTokenText(text: string): boolean {
@@ -158,7 +156,7 @@ export function isTokenText(text: string): boolean {
   return match !== null && checksum(match[1]!) === match[2]
 }
 
-/** With so many random bits, a fast hash is as safe as a slow one. */
+/** A token has so many random bits that a fast hash is as safe as a slow one. */
 export const hashTokenText = (text: string): string => hash('sha256', text)
 
 /** The last characters, by which users recognize a token. */

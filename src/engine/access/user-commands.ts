@@ -25,16 +25,12 @@ export interface UserCommandsParts {
   passwords: Passwords
   clock: Clock
   random: Random
-  /** Reserved for the service's own password. */
   ownerName: string
-  /** Whether a new password is easy to guess. Default: judged in a separate thread. */
   isGuessable?: (password: JudgedPassword) => Promise<boolean>
 }
 
-/** A user without the fields that second-factor/ adds. */
 export type ListedUser = Omit<User, 'hasAuthenticator' | 'passkeyCount'>
 
-/** Fields with defaults are optional. */
 export type GivenUser = Pick<NewUser, 'name' | 'kind' | 'role'> & Partial<NewUser>
 
 export class UserCommands {
@@ -97,8 +93,8 @@ export class UserCommands {
   }
 
   /**
-   * A new password, or disabling the user, ends all sessions. `confirmed`: the hash of the password that confirmed this
-   * change. Rejects with USER_NOT_FOUND or BAD_INPUT.
+   * A new password, or disabling the user, ends all sessions. `confirmed` is the hash of the password that confirmed
+   * this change. Rejects with USER_NOT_FOUND or BAD_INPUT.
    */
   update(
     id: UserId,
@@ -158,7 +154,7 @@ export class UserCommands {
 
   /**
    * Protects actions in a browser that was left unattended. Rejects with PASSWORD_REQUIRED for a token, BAD_INPUT if
-   * the password is wrong or the user has none, and TOO_MANY_REQUESTS after several wrong ones.
+   * the password is wrong or the user has none, and TOO_MANY_REQUESTS after several wrong passwords.
    */
   async confirmPassword(
     { userId, tokenId }: Principal,
@@ -178,7 +174,7 @@ export class UserCommands {
     return user
   }
 
-  /** Runs `work`, then ends all sessions of this user in the same turn. Rejects with USER_NOT_FOUND. */
+  /** Runs `work`, then ends all sessions of this user before any other change. Rejects with USER_NOT_FOUND. */
   endSessions(id: UserId, work: () => Promise<void> = async () => {}): Promise<ListedUser> {
     return this.#parts.inTurn(async () => {
       this.#parts.directory.requireUser(id)
@@ -188,8 +184,8 @@ export class UserCommands {
   }
 
   /**
-   * Ends all sessions of this user except the caller's, which `keep` renews before. `countsFromMs`: returns the start
-   * of the caller's session, called in turn; null: it has ended. Rejects with UNAUTHORIZED in that case.
+   * Ends all sessions of this user except the caller's, which `keep` renews first. `countsFromMs` returns the start
+   * of the caller's session, or null if it has ended. In that case, rejects with UNAUTHORIZED.
    */
   endOtherSessions(
     id: UserId,
@@ -213,7 +209,6 @@ export class UserCommands {
     return user
   }
 
-  /** Rejects with USER_NOT_FOUND. */
   remove(id: UserId): Promise<boolean> {
     const { directory, inTurn } = this.#parts
     return inTurn(async () => directory.deleteUser(directory.requireUser(id)))
@@ -261,7 +256,7 @@ export class UserCommands {
   }
 }
 
-/** Words related to this service, which many passwords for it contain. */
+/** Words that many passwords for this service contain. */
 const OWN_NAMES = ['scrapdeck', 'scrapyd', 'scrapy', 'spider', 'crawler', 'scraper']
 
 const passwordChanged = (): ScrapdeckError =>
@@ -269,7 +264,6 @@ const passwordChanged = (): ScrapdeckError =>
     data: { field: 'current' }
   })
 
-/** A user without any rights could not log in. */
 function refuseNoRole(all: readonly GivenRoles[]): void {
   if (all.some(hasRole)) return
   throw new ScrapdeckError('BAD_INPUT', sentence('access.user_needs_role'), {
@@ -287,15 +281,14 @@ const originOf = ({ subject }: Pick<StoredUser, 'subject'>): User['origin'] =>
 const NAME_MAX = 56
 
 /**
- * Derives a user name from a name at another service: keeps letters, digits and `. _ @ + -`, and replaces everything
- * else with `-`. Empty: nothing is usable.
+ * Derives a user name from a name at another service. Keeps letters, digits and `. _ @ + -`, and replaces everything
+ * else with `-`. Returns an empty text if nothing is usable.
  */
 export function nameFrom(text: string): string {
   const plain = text
     .slice(0, 1_000)
     .normalize('NFKC')
     .replaceAll(/[^\p{L}\p{N}._@+-]+/gu, '-')
-  // Do not cut a surrogate pair in half.
   const short = plain.slice(0, NAME_MAX).replace(/\p{Cs}$/u, '')
   return short.replaceAll(/^-+|-+$/g, '')
 }

@@ -23,16 +23,16 @@ import { targetsOf } from './targets.ts'
 
 export interface RequestOrigin {
   door: AuditDoor
-  /** null: this machine's own socket or window. */
+  /** null for this machine's own socket or window. */
   address: string | null
-  /** Absent: a new id is created. */
+  /** By default, a new id is created. */
   requestId?: string
-  /** Short, and cannot be used to log in. */
+  /** A short id that cannot be used to log in. */
   session?: string | null
 }
 
 export interface Actor {
-  /** null: an unknown caller. */
+  /** null for an unknown caller. */
   principal: Principal | null
   /** The name that an unknown caller stated. */
   claimedName?: string
@@ -41,13 +41,13 @@ export interface Actor {
 
 export interface AuditedOperation {
   operation: string
-  /** May have any shape. A function is called only if the input is needed. */
+  /** Can have any shape. A function is called only if the input is needed. */
   input: unknown
-  /** False: only failures due to a missing permission are recorded. */
+  /** If false, only failures due to a missing permission are recorded. */
   writes: boolean
   /** Adds an entry only if something changes. The caller records failures. */
   onlyChanges?: boolean
-  /** Returns the operation's answer from the result of the work. Absent: the result is the answer. */
+  /** Returns the operation's response, given the result of the work. By default, the result is the response. */
   answerOf?: (result: unknown) => unknown
 }
 
@@ -71,17 +71,18 @@ const REFUSALS: ReadonlySet<string> = new Set([
     'TOO_MANY_REQUESTS'
   ]
 ])
-/** Recorded before the work, because this engine may not be able to write afterwards. */
+/** These are recorded before the work, because this engine may be unable to write afterwards. */
 const RECORDED_FIRST: ReadonlySet<string> = new Set(['engines.handOver', 'engines.drain'])
 
 /**
- * The audit log has one entry for each operation of people and programs. The entry is written in the transaction of the
- * operation's first write (storage/audit/audited-store.ts), or at its end if it writes nothing.
+ * The audit log has one entry for each operation of people and programs. The entry is written in the transaction of
+ * the operation's first write (storage/audit/audited-store.ts). If the operation writes nothing, it is written at
+ * the end.
  */
 export class Audit {
   readonly #parts: AuditParts
   readonly #repeats: Repeats
-  /** `recorded`: there may be new entries. */
+  /** `recorded` is emitted when there may be new entries. */
   readonly events = new EventEmitter<{ recorded: [] }>()
 
   constructor(parts: AuditParts) {
@@ -93,7 +94,7 @@ export class Audit {
     return this.#repeats.stop()
   }
 
-  /** Performs `work` as this actor. If it fails after it has changed something, a second entry records the failure. */
+  /** Performs `work` as this actor. If it fails after changing something, a second entry records the failure. */
   async perform<T>(actor: Actor, audited: AuditedOperation, work: () => T): Promise<Awaited<T>> {
     const { operation, input, writes, onlyChanges = false, answerOf = (all) => all } = audited
     const { principal } = actor
@@ -123,8 +124,8 @@ export class Audit {
   }
 
   /**
-   * Records a failed attempt. Equal attempts of one sender are counted. `sender`: whom the attempts of an unknown
-   * caller count for. Default: its address.
+   * Records a failed attempt. Equal attempts of one sender are counted together. By default, the `sender` of an
+   * unknown caller is its address.
    */
   refuse(
     actor: Actor,
@@ -133,7 +134,7 @@ export class Audit {
     return this.#repeats.add(senderOf(actor, sender), this.#recordOf(actor, operation, input, code))
   }
 
-  /** Records something that happened without an operation, such as a login. */
+  /** Records an event that is not an operation, such as a login. */
   record(actor: Actor, { operation, input }: { operation: string; input: unknown }): Promise<void> {
     return this.#append(this.#recordOf(actor, operation, input, null))
   }
@@ -150,12 +151,12 @@ export class Audit {
     return { entries: entries.map((entry) => toEntry(entry, entry.previousHash)), nextBefore }
   }
 
-  /** Oldest first, starting after this entry. `nextAfter` null: there are no newer ones. */
+  /** Returns entries after this one, oldest first. `nextAfter` is null if there are no newer entries. */
   async export(after: number, limit: number): Promise<{ entries: AuditEntry[]; nextAfter: number | null }> {
     const { store } = this.#parts
     const { deleted } = await store.auditChain()
     const from = Math.max(after, deleted.seq)
-    // Also read the entry before them, for its hash.
+    // The previous entry is needed for its hash.
     const listed = await store.listAuditAfter(Math.max(from - 1, deleted.seq), limit + 1)
     const entries = listed.flatMap((entry, at) =>
       entry.seq <= from ? [] : [toEntry(entry, at === 0 ? deleted.hash : listed[at - 1]!.hash)]
@@ -163,7 +164,7 @@ export class Audit {
     return { entries: entries.slice(0, limit), nextAfter: entries.length < limit ? null : entries[limit - 1]!.seq }
   }
 
-  /** Recomputes all hashes in small steps. `expect`: a hash that was kept elsewhere. */
+  /** Recomputes all hashes in small steps. `expect` is a hash that was stored elsewhere. */
   async verify(expect: string | null, signal?: AbortSignal): Promise<AuditCheck> {
     const { store } = this.#parts
     const { deleted, newest } = await store.auditChain()
@@ -171,7 +172,7 @@ export class Audit {
     for (;;) {
       signal?.throwIfAborted()
       const entries = await store.listAuditAfter(check.lastSeq, ENTRIES_AT_ONCE)
-      // Entries that were added meanwhile are checked the next time.
+      // The next check covers entries that were added meanwhile.
       const wanted = entries.filter(({ seq }) => seq <= newest.seq)
       const fits = wanted.every((entry) => check.add(entry))
       if (!fits || wanted.length < ENTRIES_AT_ONCE) break
@@ -211,7 +212,7 @@ export class Audit {
     }
   }
 
-  /** Never throws, because the operation is already done; writing may fail while the engine is stopping. */
+  /** Never throws, because the operation is already complete. Writing can fail while the engine is stopping. */
   async #append(record: NewAuditRecord): Promise<void> {
     try {
       await this.#parts.store.appendAudit(record)
@@ -248,7 +249,7 @@ class Ticket implements AuditTicket {
     this.#facts = { ...this.#facts, ...facts }
   }
 
-  /** Work that the operation started may continue, but its writes have no actor. */
+  /** Work that the operation started can continue, but its writes have no actor. */
   end(): void {
     this.#hasEnded = true
     this.#isTaken = true
@@ -261,19 +262,18 @@ export const toEntry = ({ record, hash }: StoredAuditEntry, previousHash: string
   hash
 })
 
-/** Repetitions by the same sender are counted together. */
 function senderOf({ principal, origin }: Actor, sender = origin.address): string {
   return `${sender}${principal === null ? '' : ` ${principal.userId ?? principal.name} ${principal.tokenId}`}`
 }
 
-/** Whether the answer is like `{ changed: [] }`. Other operations may have changed something outside the store. */
+/** Whether the response is like `{ changed: [] }`. Other operations may have changed something outside the store. */
 function saysNothingChanged(result: unknown): boolean {
   if (typeof result !== 'object' || result === null || Object.getPrototypeOf(result) !== Object.prototype) return false
   const values: unknown[] = Object.values(result)
   return values.length > 0 && values.every((value) => value === 0 || (Array.isArray(value) && value.length === 0))
 }
 
-/** Errors of oRPC do not have one of our codes. */
+/** Errors of oRPC do not have Scrapdeck's error codes. */
 function codeOf(error: unknown): string {
   if (isScrapdeckError(error)) return error.code
   const { code } = error as { code?: unknown }
@@ -281,13 +281,13 @@ function codeOf(error: unknown): string {
 }
 
 const WINDOW_MS = 60_000
-/** How many kinds to distinguish per minute. Beyond that, only operations are counted. */
+/** How many kinds of failures to distinguish per minute. Beyond that, failures are counted by operation only. */
 const KINDS_MAX = 300
 
 /**
- * Reduces equal failures of one sender within a minute, and equal operations that changed nothing, to at most two
- * entries: the first one, and one that counts the others. This way, a client that guesses passwords or repeats useless
- * requests cannot fill the disk.
+ * Limits equal failures of one sender within a minute, and equal operations that changed nothing, to two entries:
+ * the first one, and one that counts the others. A client that guesses passwords or repeats useless requests
+ * therefore cannot fill the disk.
  */
 class Repeats {
   readonly #write: (record: NewAuditRecord) => Promise<void>
@@ -300,7 +300,7 @@ class Repeats {
     this.#timers = new Timers(clock)
   }
 
-  /** `sender`: whose failures are counted together. `make` is called only if the entry is needed. */
+  /** Failures of one `sender` are counted together. `make` is called only if the entry is needed. */
   async add(sender: string, record: NewAuditRecord): Promise<void> {
     const { operation, code } = record
     const exact = `${sender} ${operation} ${code}`
@@ -335,7 +335,7 @@ class Repeats {
   }
 }
 
-/** The entry for several senders, with only what they have in common. */
+/** The entry for several senders. It contains only what they have in common. */
 const ofMany = (record: NewAuditRecord): NewAuditRecord => ({
   ...record,
   operation: 'many',

@@ -6,12 +6,12 @@ import type { Clock } from '../../runtime/clock.ts'
 import type { SyslogAddress } from '../../runtime/syslog-address.ts'
 import type { AuditEntry } from '../../../shared/contract/index.ts'
 
-/** For connecting and for sending. */
+/** The timeout for connecting and for sending. */
 const TIMEOUT_MS = 10_000
 const KEEP_ALIVE_MS = 30_000
 
 export interface SyslogConnection {
-  /** Resolves when the network has accepted everything. Rejects if the connection is broken and so unusable. */
+  /** Resolves when the network has accepted everything. Rejects if the connection is broken. */
   send(messages: readonly string[]): Promise<void>
   readonly isOpen: boolean
   close(): void
@@ -28,7 +28,7 @@ async function openUdp({ host, port }: SyslogAddress): Promise<SyslogConnection>
     if (isOpen) socket.close()
     isOpen = false
   }
-  // The failure of a datagram may be reported when nothing can be done about it any more.
+  // A datagram's failure can be reported after the send has finished, when nothing can handle it.
   socket.on('error', close).unref()
   const sendOne = (message: string) =>
     new Promise<void>((resolve, reject) => {
@@ -58,7 +58,7 @@ async function openStream({ transport, host, port, caFile }: SyslogAddress, cloc
     socket.destroy()
   }
   socket.on('error', fail).on('close', () => fail(new Error('The server closed the connection')))
-  // The server sends nothing, but only reading shows that it has closed the connection.
+  // The server sends nothing, but the socket must be read to detect that the server closed the connection.
   socket.on('end', () => fail(new Error('The server closed the connection'))).resume()
   socket.setKeepAlive(true, KEEP_ALIVE_MS).unref()
   const within = async <T>(what: string, done: Promise<T>): Promise<T> => {
@@ -99,8 +99,8 @@ const HOST_MAX = 255
 const MESSAGE_ID_MAX = 32
 
 /**
- * Formats an entry as a message of RFC 5424: `<110>1 2026-01-02T03:04:05.678Z host scrapdeck - nodes.update - {…}`. The
- * entry is JSON in ASCII, so it needs no byte order mark and receivers need not guess its encoding.
+ * Formats an entry as an RFC 5424 message: `<110>1 2026-01-02T03:04:05.678Z host scrapdeck - nodes.update - {…}`.
+ * The entry is ASCII JSON, so it needs no byte order mark and receivers need not guess its encoding.
  */
 export function formatSyslog(entry: AuditEntry, host: string): string {
   const priority = FACILITY * 8 + SEVERITY[entry.result]
@@ -108,10 +108,10 @@ export function formatSyslog(entry: AuditEntry, host: string): string {
   return `<${priority}>1 ${time} ${plain(host, HOST_MAX)} scrapdeck - ${plain(entry.operation, MESSAGE_ID_MAX)} - ${inAscii(entry)}`
 }
 
-/** Adds the number of bytes that follow (RFC 6587, 3.4.1, and RFC 5425). */
+/** Prepends the message's length in bytes (RFC 6587, 3.4.1, and RFC 5425). */
 const frame = (message: string): string => `${message.length} ${message}`
 
-/** Only PRINTUSASCII of the RFC, so that a name cannot start another field. */
+/** Keeps only PRINTUSASCII (RFC 5424), so that a name cannot start another field. */
 const plain = (text: string, maxLength: number): string => text.replaceAll(/[^!-~]/g, '_').slice(0, maxLength) || '-'
 
 const inAscii = (entry: AuditEntry): string =>

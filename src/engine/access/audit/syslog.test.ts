@@ -16,7 +16,6 @@ import { auditProblems } from '../../monitoring/health/engine-problems.ts'
 import { SyslogStream } from './syslog.ts'
 import { formatSyslog } from './syslog-connection.ts'
 
-/** Reads framed messages, as a syslog server does. */
 class Receiver {
   readonly messages: string[] = []
   readonly sockets = new Set<Socket>()
@@ -113,7 +112,6 @@ it('loses nothing while the server is away, and sends again what a broken connec
   await append('a')
   await until(() => first.messages.length === 1)
   expect(problems()).toEqual([])
-  // Before the server has received it.
   await first.close()
   await append('b')
   await append('c')

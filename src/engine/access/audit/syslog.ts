@@ -12,11 +12,12 @@ export interface SyslogParts {
   clock: Clock
   logger: Logger
   address: SyslogAddress
-  /** The host name in messages. */
   hostName: string
 }
 
-/** The server does not accept entries, which stay in the log until it does or until they expire. */
+/**
+ * The syslog server does not accept entries. They stay in the audit log until it accepts them or until they expire.
+ */
 export interface SyslogAway {
   address: string
   reason: string
@@ -28,28 +29,29 @@ const ENTRIES_AT_ONCE = 200
 const SEND_AFTER_MS = 100
 const LOOK_EVERY_MS = 30_000
 /**
- * A syslog server acknowledges nothing. If the connection is still open after this time, entries count as received;
- * otherwise they are sent again.
+ * A syslog server acknowledges nothing. Entries count as received if the connection is still open after this time.
+ * Otherwise they are sent again.
  */
 const SETTLED_AFTER_MS = 1_000
 const RETRY_FIRST_MS = 1_000
 const RETRY_MAX_MS = 60_000
 
 /**
- * Sends the audit log to a syslog server in order, and continues after a restart, so the server may be away for as long
- * as entries are kept. Sends each entry at least once: what may have been lost with a connection is sent again.
+ * Sends the audit log to a syslog server, in order. Continues after a restart, so the server can be unavailable for
+ * as long as entries are kept. Delivers each entry at least once, because entries that a broken connection may have
+ * lost are sent again.
  */
 export class SyslogStream {
   readonly #parts: SyslogParts
   readonly #timers: Timers
   #connection: SyslogConnection | null = null
-  /** The last entry that was received. The next start continues after it. null: not read yet. */
+  /** The last entry that counts as received, after which the next start continues. null: not read yet. */
   #settledSeq: number | null = null
   #sentSeq = 0
   #unsettled: { seq: number; sentAtMs: number }[] = []
   #retryMs = RETRY_FIRST_MS
   #away: SyslogAway | null = null
-  /** `changed`: the server became unavailable or available. */
+  /** `changed` is emitted when the server becomes unavailable or available. */
   readonly events = new EventEmitter<{ changed: [] }>()
   #isDue = false
   readonly #sending = new SingleFlight()
@@ -65,7 +67,7 @@ export class SyslogStream {
     this.#timers.set(LOOK_EVERY_MS, () => this.start())
   }
 
-  /** Returns null if the server accepts entries or was not contacted yet. */
+  /** Returns null if the server accepts entries or has not been contacted yet. */
   away(): SyslogAway | null {
     return this.#away
   }
@@ -83,7 +85,6 @@ export class SyslogStream {
   async stop(): Promise<void> {
     this.#isStopped = true
     this.#timers.stop()
-    // Aborts pending network calls.
     this.#connection?.close()
     await this.#sending.running
     this.#connection?.close()
@@ -120,7 +121,6 @@ export class SyslogStream {
     this.events.emit('changed')
   }
 
-  /** Returns false if there is nothing more to send now. */
   async #sendSome(): Promise<boolean> {
     const { store, clock, address, hostName } = this.#parts
     if (this.#connection?.isOpen !== true) {
@@ -129,7 +129,7 @@ export class SyslogStream {
     }
     const { deleted } = await store.auditChain()
     const after = Math.max(this.#sentSeq, deleted.seq)
-    // Also read the entry before them, for its hash.
+    // The previous entry is needed for its hash.
     const listed = await store.listAuditAfter(Math.max(after - 1, deleted.seq), ENTRIES_AT_ONCE)
     const messages = listed.flatMap((entry, at) => {
       if (entry.seq <= after) return []
@@ -144,7 +144,7 @@ export class SyslogStream {
     return listed.length === ENTRIES_AT_ONCE
   }
 
-  /** Throws if the connection is broken, so that unconfirmed entries are sent again. */
+  /** Throws if the connection is broken. The caller then sends unconfirmed entries again. */
   async #settle(): Promise<void> {
     if (this.#unsettled.length === 0) return
     if (this.#connection?.isOpen !== true) throw new Error('The server closed the connection')
@@ -157,7 +157,7 @@ export class SyslogStream {
     await this.#parts.store.putSetting(CURSOR, last.seq)
   }
 
-  /** If the database was restored from a backup, it has fewer entries than were sent. */
+  /** A database that was restored from a backup has fewer entries than were sent. */
   async #readCursor(): Promise<number> {
     const { store } = this.#parts
     const [seq, { newest, deleted }] = await Promise.all([store.getSetting(CURSOR), store.auditChain()])

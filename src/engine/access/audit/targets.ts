@@ -1,6 +1,6 @@
 import { maskTokens } from '../../../shared/secret-values.ts'
 
-/** Input fields that name targets, and their nouns. */
+/** Maps input fields that name targets to their nouns. */
 const NOUNS = Object.entries({
   project: 'project',
   version: 'version',
@@ -20,7 +20,7 @@ const NOUNS = Object.entries({
   to: 'engine',
   path: 'path'
 })
-/** What `id` and `name` mean in these groups of operations, or in a single one. */
+/** What `id` and `name` mean in a group of operations or in a single operation. */
 const NOUN_OF_GROUP: Readonly<Record<string, string>> = {
   jobs: 'job',
   nodes: 'node',
@@ -59,11 +59,11 @@ export interface Targets {
   moreTargets: number
 }
 
-/** Masks tokens, because some users paste one into the wrong field. */
+/** Masks tokens, because users sometimes paste one into the wrong field. */
 const readable = (text: string, lengthMax: number): string =>
   maskTokens(text.slice(0, LOOKED_AT_MAX)).slice(0, lengthMax).toWellFormed()
 
-/** The targets that a request names, whether or not it is valid. Pure. */
+/** Returns the targets that a request names, even if the request is invalid. */
 export function targetsOf(operation: string, input: unknown): Targets {
   const found: Targets = { project: null, targets: [], moreTargets: 0 }
   if (typeof input !== 'object' || input === null) return found

@@ -7,7 +7,7 @@ import type { JudgedPassword } from './judge-password.ts'
 const LIMITS = { memoryMb: 150, timeoutMs: 20_000 }
 
 /**
- * Judges a password in a separate thread, so that the event loop is not blocked and the word lists are in memory only
+ * Judges a password in a separate thread. This keeps the event loop free, and the word lists are in memory only
  * while a user sets a password.
  */
 export const judgeInThread =

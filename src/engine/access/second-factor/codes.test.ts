@@ -6,7 +6,7 @@ import { CodeGuesses, createRecoveryCodes, hashRecoveryCode, readRecoveryCode, s
 
 const ANNA = 'a'.repeat(32) as UserId
 
-// RFC 6238, appendix B: our codes are the last six of its digits.
+// RFC 6238, appendix B. Our codes are the last six of its digits.
 it.each([
   [59, '287082'],
   [1_111_111_109, '081804'],
@@ -52,7 +52,7 @@ it('an attacker who guesses continuously gets only a hundred tries a day after t
   }
   expect(tries).toBeGreaterThan(90)
   expect(tries).toBeLessThan(115)
-  // Other clients and other accounts have counts of their own.
+  // Other clients and other accounts are counted separately.
   guesses.begin('anna', '10.0.0.7')
   guesses.begin('ben', null)
 })

@@ -13,12 +13,12 @@ const FORGOTTEN_AFTER_MS = 24 * 3_600_000
 const MAX_ACCOUNTS = 10_000
 
 /**
- * Limits guesses at six-digit codes by a client that knows the password: after five wrong codes, each further one
- * doubles the wait, up to a quarter of an hour. A guess is right three times in a million, so a day of guessing
+ * Limits guesses at six-digit codes by a client that knows the password. After five wrong codes, each further one
+ * doubles the wait, up to a quarter of an hour. A guess is right three times in a million, so guessing for a day
  * achieves nothing.
  *
- * Only strangers are slowed down: a client from which the owner has logged in lately has a count of its own (`client`).
- * Recovery codes and passkeys are not counted here.
+ * Clients from which the owner has logged in recently are counted separately (`client`), so only strangers are
+ * slowed down. Recovery codes and passkeys are not counted here.
  */
 export class CodeGuesses {
   readonly #clock: Clock
@@ -28,7 +28,7 @@ export class CodeGuesses {
     this.#clock = clock
   }
 
-  /** Counts an attempt before it is checked. Throws TOO_MANY_REQUESTS. */
+  /** Call this before checking a code. Throws TOO_MANY_REQUESTS. */
   begin(account: string, client: string | null): void {
     const key = keyOf(account, client)
     const nowMs = this.#clock.monotonicMs()
@@ -56,7 +56,7 @@ const keyOf = (account: string, client: string | null): string => (client === nu
 const COUNT = 10
 /** 80 bits are too many to guess, so a fast hash is enough. */
 const BYTES = 10
-/** Crockford's alphabet, which has no letters that look like digits. */
+/** Crockford's alphabet has no letters that look like digits. */
 const ALPHABET = '0123456789abcdefghjkmnpqrstvwxyz'
 const FORM = /^[0-9a-hjkmnp-tv-z]{16}$/
 
@@ -70,13 +70,13 @@ function createCode(): string {
   return text.replaceAll(/(.{4})(?=.)/g, '$1-')
 }
 
-/** Normalizes what a user typed; null: it is not a recovery code. */
+/** Normalizes what a user typed. Returns null if it is not a recovery code. */
 export function readRecoveryCode(text: string): string | null {
   const plain = text.toLowerCase().replaceAll(/[\s-]/g, '').replaceAll('o', '0').replaceAll(/[il]/g, '1')
   return FORM.test(plain) ? plain : null
 }
 
-/** The hash that is stored. It includes the user, so that equal codes of two users have different hashes. */
+/** The hash to store. It includes the user, so that equal codes of two users have different hashes. */
 export const hashRecoveryCode = (user: UserId, code: string): string =>
   hash('sha256', `${user} ${readRecoveryCode(code) ?? code}`)
 
@@ -84,7 +84,7 @@ export const hashRecoveryCode = (user: UserId, code: string): string =>
 const PERIOD_SECONDS = 30
 const DIGITS = 6
 const SECRET_BYTES = 20
-/** Accepts one step before and one after, because the phone's clock may be inaccurate. */
+/** Accept one step before and one step after, because the phone's clock can be inaccurate. */
 const WINDOW = 1
 const ISSUER = 'Scrapdeck'
 
@@ -96,7 +96,7 @@ export interface SecretForApp {
   qrCode: string
 }
 
-/** `label`: what the app shows beside its codes, such as `anna (deck.example.org)`. */
+/** `label` is what the app displays beside its codes, such as `anna (deck.example.org)`. */
 export async function createSecret(label: string): Promise<SecretForApp> {
   const [{ Secret, TOTP }, { renderSVG }] = await Promise.all([import('otpauth'), import('uqr')])
   const secret = new Secret({ size: SECRET_BYTES })
@@ -104,7 +104,7 @@ export async function createSecret(label: string): Promise<SecretForApp> {
   return { secret: secret.base32, uri, qrCode: renderSVG(uri, { pixelSize: 4, border: 3 }) }
 }
 
-/** Returns the time step of a code, which may have been used already; null: the code matches no step around now. */
+/** Returns the time step of a code, even of a used one. null: the code matches no current step. */
 export async function stepOf(code: string, secret: string, nowMs: number): Promise<number | null> {
   const digits = code.replaceAll(/\s/g, '')
   if (!CODE.test(digits)) return null

@@ -36,7 +36,7 @@ async function openFactors() {
   const clock = createFakeClock()
   const common = { store, clock, random: systemRandom, logger: silentLogger }
   const access = await Access.open({ ...common, ownerName: 'scrapdeck', isGuessable: async () => false })
-  // Reversed, to check that the store has nothing else.
+  // Reverses the text, to check that the store contains nothing else.
   const turned = (text: string) => text.split('').toReversed().join('')
   const secretBox = {
     seal: async (text: string) => asSealedText(turned(text)),
@@ -47,7 +47,7 @@ async function openFactors() {
   const anna = await access.createUser({ name: 'anna', role: 'viewer', kind: 'person', password: PASSWORD })
   const by = principalOf(anna)
   const codeNow = (secret: string) => codeAt(secret, clock.nowMs())
-  /** Enables the app; this uses up the code of the current step. */
+  /** Enables the app. This uses the code of the current step. */
   const turnOn = async () => {
     const { secret } = await factors.beginAuthenticator(by, PASSWORD, SITE.host)
     const recoveryCodes = await factors.confirmAuthenticator(by, codeNow(secret))
@@ -83,7 +83,7 @@ describe('an authenticator app', () => {
     const { factors, by, anna, codeNow, open } = await openFactors()
     const { secret } = await factors.beginAuthenticator(by, PASSWORD, SITE.host)
     const first = factors.confirmAuthenticator(by, codeNow(secret))
-    // A login that sets up an app has another secret, which the first confirmation does not know.
+    // A login that sets up an app has a different secret, unknown to the first confirmation.
     const other = await factors.beginSetUp(anna.id, SITE.host)
     const results = await Promise.allSettled([
       first,

@@ -53,14 +53,14 @@ interface Begun<T> {
 
 /**
  * Owns authenticator apps, their recovery codes and passkeys, and keeps all of them in memory. The store decides
- * whether a code or signature counts, so that each counts only once, whichever engine receives it.
+ * whether a code or signature is valid, so that each is valid only once, regardless of which engine receives it.
  */
 export class SecondFactors {
   readonly #parts: SecondFactorParts
   readonly #authenticators: Map<UserId, StoredAuthenticator>
   readonly #passkeys: Map<PasskeyId, StoredPasskey>
   readonly #guesses: CodeGuesses
-  /** Unconfirmed secrets, and passkeys that are being registered: at most one of each per user. */
+  /** Unconfirmed secrets, and passkeys that are being registered. A user has at most one of each. */
   readonly #secrets = new Map<UserId, Begun<string>>()
   readonly #turningOn = new Set<UserId>()
   readonly #challenges = new Map<UserId, Begun<{ challenge: string; site: PasskeySite }>>()
@@ -121,7 +121,7 @@ export class SecondFactors {
     }
   }
 
-  /** Rejects like Access.confirmPassword. `host`: Scrapdeck's host, which the app displays. */
+  /** Rejects like Access.confirmPassword. `host` is Scrapdeck's host, which the app displays. */
   async beginAuthenticator(by: Principal, current: string, host: string | null): Promise<SecretForApp> {
     const { id } = await this.#confirm(by, current, 'set up an authenticator app')
     this.#refuseSecondAuthenticator(id)
@@ -136,13 +136,13 @@ export class SecondFactors {
     return made
   }
 
-  /** Resolves with the recovery codes. Rejects with PASSWORD_REQUIRED for a token, BAD_INPUT, TOO_MANY_REQUESTS. */
+  /** Resolves with the recovery codes. Rejects with PASSWORD_REQUIRED for a token, BAD_INPUT or TOO_MANY_REQUESTS. */
   async confirmAuthenticator(by: Principal, code: string): Promise<string[]> {
     const userId = requirePerson(by, 'set up an authenticator app')
     return this.confirmSetUp(userId, code)
   }
 
-  /** `check`: as for Access.inTurn. */
+  /** `check`: see Access.inTurn. */
   async confirmSetUp(userId: UserId, code: string, check?: () => void): Promise<string[]> {
     const { access, clock, secretBox, store } = this.#parts
     const secret = this.#find(this.#secrets, userId)
@@ -156,7 +156,7 @@ export class SecondFactors {
       const text = sentence('access.code_wrong')
       throw new ScrapdeckError('BAD_INPUT', text, { data: { field: 'code' } })
     }
-    // Another confirmation may have been first. With both, the recovery codes of one of them would be useless.
+    // A parallel confirmation may have come first. If both succeeded, the recovery codes of one would be useless.
     this.#refuseSecondAuthenticator(userId)
     this.#turningOn.add(userId)
     try {
@@ -205,8 +205,8 @@ export class SecondFactors {
   }
 
   /**
-   * Uses up the code and resolves with its kind; null: it is neither, or was used before. `client`: a client from which
-   * the user logged in recently; null: any other. Rejects with TOO_MANY_REQUESTS.
+   * Marks the code as used and resolves with its kind. null: it is neither, or was used before. `client` is a client
+   * from which the user logged in recently, or null for any other client. Rejects with TOO_MANY_REQUESTS.
    */
   async useCode(userId: UserId, code: string, client: string | null): Promise<'authenticator' | 'recoveryCode' | null> {
     const authenticator = this.#authenticators.get(userId)
@@ -242,7 +242,10 @@ export class SecondFactors {
     return true
   }
 
-  /** Options for the browser. Rejects like Access.confirmPassword, and with BAD_INPUT if passkeys cannot be used. */
+  /**
+   * Returns options for the browser. Rejects like Access.confirmPassword, and with BAD_INPUT if passkeys cannot be
+   * used.
+   */
   async beginPasskey(by: Principal, current: string, site: PasskeySite | NoPasskeySite): Promise<object> {
     const user = await this.#confirm(by, current, 'add a passkey')
     const at = requireSite(site)
@@ -255,11 +258,11 @@ export class SecondFactors {
     return options
   }
 
-  /** Rejects with PASSWORD_REQUIRED for a token, and BAD_INPUT. */
+  /** Rejects with PASSWORD_REQUIRED for a token, and with BAD_INPUT. */
   async addPasskey(by: Principal, name: string, credential: NewCredential): Promise<Passkey> {
     const userId = requirePerson(by, 'add a passkey')
     const begun = this.#find(this.#challenges, userId)
-    // A challenge accepts only one answer, valid or not.
+    // A challenge accepts only one response, valid or not.
     this.#challenges.delete(userId)
     if (begun === null) {
       throw new ScrapdeckError('BAD_INPUT', sentence('access.passkey_took_too_long'))
@@ -287,7 +290,6 @@ export class SecondFactors {
     })
   }
 
-  /** Returns false if the caller has no such passkey. */
   async removePasskey(by: Principal, id: PasskeyId, current: string): Promise<boolean> {
     const user = await this.#confirm(by, current, 'remove a passkey')
     const { access, store } = this.#parts
@@ -299,12 +301,11 @@ export class SecondFactors {
     })
   }
 
-  /** Options for the browser. Its answer must match this `challenge`. */
+  /** Returns options for the browser. Its response must match this `challenge`. */
   async beginLogin(site: PasskeySite): Promise<{ challenge: string }> {
     return loginOptions(site)
   }
 
-  /** Rejects with UNAUTHORIZED. */
   async finishLogin(
     answer: PasskeyAnswer,
     { site, challenge }: { site: PasskeySite; challenge: string }
@@ -381,7 +382,6 @@ export class SecondFactors {
 const hashAll = (userId: UserId, codes: readonly string[]): string[] =>
   codes.map((code) => hashRecoveryCode(userId, code))
 
-/** Throws PASSWORD_REQUIRED for a token, BAD_INPUT for the service's own password. */
 function requirePerson({ userId, tokenId }: Principal, what: string): UserId {
   if (tokenId !== null) {
     throw new ScrapdeckError('PASSWORD_REQUIRED', sentence('access.not_with_token', { what }))

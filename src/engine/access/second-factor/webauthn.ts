@@ -3,7 +3,7 @@ import type { Logger } from '../../runtime/logger.ts'
 import { withReflection } from '../../runtime/with-reflection.ts'
 import type { StoredPasskey } from '../../model/records.ts'
 
-/** The origin, such as `https://deck.example.org`, and its host, to which passkeys are bound. */
+/** `origin` is like `https://deck.example.org`. Passkeys are bound to `host`. */
 export interface PasskeySite {
   origin: string
   host: string
@@ -23,21 +23,21 @@ export interface PasskeyAnswer {
 }
 
 type Library = typeof import('@simplewebauthn/server')
-/** Loaded with the first passkey: it takes half a second and 20 MB. */
+/** Loaded with the first passkey, because loading takes half a second and 20 MB. */
 const load = (): Promise<Library> => withReflection(() => import('@simplewebauthn/server'))
 
 export const PASSKEY_MS = 10 * 60_000
-/** The user must verify themselves by fingerprint, face or PIN, so that a passkey counts as two factors. */
+/** The user must be verified by fingerprint, face or PIN, so that a passkey counts as two factors. */
 const VERIFIED = { residentKey: 'required', userVerification: 'required' } as const
 
-/** EdDSA, ES256 and RS256. To support newer ones, the library would query Node, which prints warnings. */
+/** EdDSA, ES256 and RS256. To support newer algorithms, the library would query Node, which prints warnings. */
 const ALGORITHMS = [-8, -7, -257]
 
 const handleOf = (userId: UserId): Buffer<ArrayBuffer> => Buffer.from(userId, 'hex')
 
 /**
- * Options for `navigator.credentials.create()`. `others`: the user's other passkeys, so that no authenticator stores a
- * second one.
+ * Options for `navigator.credentials.create()`. `others` are the user's other passkeys, so that no authenticator
+ * stores a second one.
  */
 export async function registrationOptions(
   { host }: PasskeySite,
@@ -91,7 +91,7 @@ export async function loginOptions({ host }: PasskeySite) {
   })
 }
 
-/** Resolves with the passkey's signature counter; null: the answer is not valid. */
+/** Resolves with the passkey's signature counter. null: the response is not valid. */
 export async function verifyLogin(
   answer: PasskeyAnswer,
   passkey: StoredPasskey,
