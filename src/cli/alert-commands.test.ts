@@ -6,7 +6,7 @@ import { EXIT_CODES } from './client/exit-codes.ts'
 import { describeReport } from './commands/alerts.ts'
 import { call, openEngine, startServer } from './testing/call.ts'
 
-/** An engine whose one node is down, and a rule that says so. */
+/** Opens an engine whose only node is down, with a rule that fires an alert for it. */
 async function openWithAlert() {
   const opened = await openEngine()
   const { engine } = opened
@@ -53,7 +53,6 @@ it('alerts lists firing alerts, acknowledges one by its short id, and shows who 
 it('alerts silence says what is silent and for how long; unsilence ends it', async () => {
   const { engine, run } = await openWithAlert()
   expect((await run('alerts', 'silence')).code).toBe(EXIT_CODES.usage)
-  // The command line has a clock of its own, of this test's.
   const nowMs = engine.clock.nowMs()
   const words = ['--node', 'berlin', '--rule', 'Nodes', '--comment', 'moving']
   const made = await run('alerts', 'silence', '--for', `${Math.ceil(nowMs / 1_000 / 86_400) + 2}d`, ...words)
@@ -143,7 +142,7 @@ it('alerts --follow prints alerts that fire and then end, even those of a time w
       response.writeHead(200, { 'content-type': 'text/event-stream' })
       const batch = { cursor: `${streams}.a.1`, reset: false, changes: streams === 1 ? [] : [{ kind: 'alerts' }] }
       response.write(`event: message\ndata: ${JSON.stringify(batch)}\n\n`)
-      // The first connection breaks; the alert ends meanwhile.
+      // The first connection breaks, and the alert ends while the client is disconnected.
       if (streams < 3) setTimeout(() => response.destroy(), 50)
       return
     }

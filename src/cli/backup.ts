@@ -36,7 +36,7 @@ interface Progress {
 const STANDARD = '-'
 const REPORTED_EVERY_MS = 2_000
 
-/** `scrapdeck backup FILE|-`. Throws BACKUP_FAILED and the errors of makeBackup, and in that case leaves no file. */
+/** `scrapdeck backup FILE|-`. Throws BACKUP_FAILED and the errors of makeBackup. Leaves no file if it throws. */
 export async function runBackup(
   file: string,
   { notEncrypted = false, withSecrets = false, withBlobs = false }: BackupFlags,
@@ -159,7 +159,7 @@ function openSource(file: string) {
   return file === STANDARD ? process.stdin : createReadStream(file, { highWaterMark: 262_144 })
 }
 
-/** Writes under another name until the last byte is on the disk. */
+/** Writes to a temporary name and renames the file after all bytes are on the disk. */
 async function writeFile(path: string, bytes: AsyncIterable<Uint8Array>): Promise<void> {
   if (existsSync(path)) throw new ScrapdeckError('BAD_INPUT', sentence('cli.file_exists', { path }))
   const draft = await draftBeside(path)
@@ -182,7 +182,7 @@ async function writeFile(path: string, bytes: AsyncIterable<Uint8Array>): Promis
 
 async function writeStandard(bytes: AsyncIterable<Uint8Array>): Promise<void> {
   const { stdout } = process
-  // Other early ends of the reader are no failure.
+  // Ignores other errors of a reader that closed the pipe early.
   stdout.removeAllListeners('error').on('error', () => {})
   for await (const piece of bytes)
     await new Promise<void>((done, fail) => {
@@ -190,7 +190,7 @@ async function writeStandard(bytes: AsyncIterable<Uint8Array>): Promise<void> {
     })
 }
 
-/** Explains write errors. The engine has already explained errors of what it reads. */
+/** Explains write errors. The engine has already explained its read errors. */
 function explain(error: unknown, what: string, folder: string): unknown {
   const { code = '', syscall } = error as NodeJS.ErrnoException
   if (error instanceof ScrapdeckError || !['write', 'open', 'fsync', 'rename'].includes(syscall ?? '')) return error

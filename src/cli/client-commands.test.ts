@@ -15,7 +15,7 @@ it('queues runs with arguments and settings, and prints their ids', async () => 
     ['run', 'shop', 'prices', 'quotes', '-a', 'day=2026=11', '-a', 'x=', '-s', 'LOG_LEVEL=INFO'],
     { url }
   )
-  // The text after the colon is the example's reason for waiting.
+  // The text after the colon is this engine's reason for waiting.
   const lines = out.split('\n').map((line) => line.replace(/: .*/, ''))
   expect([code, lines]).toEqual([0, [`${JOB_ID}  queued`, `${JOB_ID}  queued`, '']])
 })
@@ -330,7 +330,7 @@ it('completion for bash suggests commands, subcommands and options', async () =>
   expect(complete('jobs', '--w')).toBe('--watch')
   expect(complete('schedules', 'create', 'x', '--sp')).toBe('--spider')
   expect(complete('run', 'shop', 'prices', '--no')).toBe('--node --no-overlap')
-  // File names, which bash completes where we have nothing to suggest.
+  // bash completes file names where we have no suggestions.
   expect(complete('apply', '')).toBe('')
 })
 

@@ -11,7 +11,7 @@ import type { ClientCommands, Session } from './client/session.ts'
 import { printLine } from './client/output.ts'
 import { safeJson, type Terminal } from './client/terminal.ts'
 
-/** Which file adds which commands, in the order of the help. Each command loads only its own file. */
+/** The commands of each file, in the order of the help. A command loads only its own file. */
 const FILES: { names: readonly string[]; load: () => Promise<(commands: ClientCommands) => void> }[] = [
   { names: ['deploy'], load: async () => (await import('./commands/deploy.ts')).addDeployCommand },
   { names: ['run'], load: async () => (await import('./commands/run.ts')).addRunCommand },
@@ -41,7 +41,7 @@ const FILES: { names: readonly string[]; load: () => Promise<(commands: ClientCo
   }
 ]
 
-/** Resolves the address on the first request: some commands send none, and `deploy` has addresses of its own. */
+/** Resolves the address on the first request, because some commands send none and `deploy` has its own addresses. */
 function openSession(flags: ConnectionFlags, terminal: Terminal): Session {
   let client: Client | null = null
   return {
@@ -59,8 +59,8 @@ function openSession(flags: ConnectionFlags, terminal: Terminal): Session {
 }
 
 /**
- * Adds the commands that talk to a local or remote engine over /api/v1 (docs/cli.md): those from the file that contains
- * `name`; all commands for the help, the completion and an unknown name.
+ * Adds the commands that talk to an engine over /api/v1 (docs/cli.md). Loads only the file that contains `name`.
+ * Loads all files for the help, the completion and an unknown name.
  */
 export async function addClientCommands(program: Command, terminal: Terminal, name: string | undefined): Promise<void> {
   const addTo =

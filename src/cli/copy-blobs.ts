@@ -11,7 +11,7 @@ import { formatBytes } from '../shared/format-bytes.ts'
 
 const PROGRESS_EVERY_MS = 2_000
 
-/** `scrapdeck copy-blobs`: `print` gets lines for people. `options`: of this machine's service. */
+/** `scrapdeck copy-blobs`. `print` receives lines for people. `options` belong to the service on this machine. */
 export async function runCopyBlobs(
   { from, to, evenIfRunning }: { from: string; to: string; evenIfRunning: boolean },
   options: Pick<ServeOptions, 'dataDirectory' | 's3' | 'blobsDirectory'>,
@@ -36,7 +36,10 @@ export async function runCopyBlobs(
   return counts
 }
 
-/** A plain path is a data directory, unless it equals this service's blob directory, whose option accepts paths too. */
+/**
+ * Treats a plain path as a data directory, unless it is this service's blob directory, whose option accepts paths
+ * too.
+ */
 function placeOf(text: string, blobsDirectory: string | null): string {
   if (isS3Address(text) || isFileUrl(text)) return text
   const path = resolve(text)
@@ -44,8 +47,8 @@ function placeOf(text: string, blobsDirectory: string | null): string {
 }
 
 /**
- * Refuses places in use. An engine locks its data directory; of other places, only those of this machine's service are
- * known.
+ * Refuses places in use. An engine locks its data directory, but other places are known only for this machine's
+ * service.
  */
 async function refuseRunning(
   places: string[],

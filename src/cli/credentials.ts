@@ -6,7 +6,6 @@ import { sentence } from '../shared/texts/errors/cli.ts'
 import { X509Certificate } from 'node:crypto'
 import { authorityFile } from '../server/self-made-certificate.ts'
 
-/** What `scrapdeck credentials` prints. */
 export function describeCredentials(dataDirectory: string, address: string): string {
   const { username, password } = requireCredentials(dataDirectory)
   return `User name: ${username}
@@ -22,8 +21,9 @@ password = ${escapeConfig(password)}
 }
 
 /**
- * Throws UNAUTHORIZED if they are another user's, NOT_FOUND if there are none, DATA_DIRECTORY_UNUSABLE if they are
- * damaged. `look`: reads the file's owner; undefined if it does not exist.
+ * Throws UNAUTHORIZED if the credentials belong to another user, NOT_FOUND if there are none,
+ * DATA_DIRECTORY_UNUSABLE if they are damaged. `look` returns the owner of the file, or undefined if the file does
+ * not exist.
  */
 export function requireCredentials(
   dataDirectory: string,
@@ -50,7 +50,6 @@ function notThisUsers(what: string, cause?: unknown): ScrapdeckError {
   return new ScrapdeckError('UNAUTHORIZED', `${what} ${next}`, { cause })
 }
 
-/** Whether the system denied access to this file or a directory above it. */
 function isDenied(error: unknown): boolean {
   const { code, cause } = Object(error) as { code?: unknown; cause?: unknown }
   return code === 'EACCES' || code === 'EPERM' || (cause !== undefined && isDenied(cause))
@@ -63,14 +62,14 @@ function escapeConfig(value: string): string {
 
 export interface Authority {
   path: string
-  /** PEM. */
+  /** In PEM format. */
   certificate: string
-  /** SHA-256, as browsers show it. */
+  /** SHA-256, in the format that browsers show. */
   fingerprint: string
   validTo: string
 }
 
-/** Throws NOT_FOUND if the service of this data directory has made none. */
+/** Throws NOT_FOUND if the service of this data directory has not made a certificate authority. */
 export function requireAuthority(dataDirectory: string): Authority {
   const path = authorityFile(dataDirectory)
   try {
@@ -83,7 +82,7 @@ export function requireAuthority(dataDirectory: string): Authority {
   }
 }
 
-/** How programs and people can be made to trust the certificate. */
+/** Explains how to make programs and browsers trust the certificate. */
 export function describeAuthority({ path, fingerprint, validTo }: Authority): string {
   return `The certificate authority of this Scrapdeck, valid until ${validTo}
 SHA-256 ${fingerprint}

@@ -1,6 +1,5 @@
 import { posix, win32 } from 'node:path'
 
-/** Each system's usual places. Only this file knows them. */
 interface Machine {
   platform: NodeJS.Platform
   environment: Record<string, string | undefined>

@@ -14,7 +14,7 @@ import { readSettingsFile } from '../engine/runtime/regular-file.ts'
 import type { ServeOptions } from '../config/serve-options.ts'
 
 export interface ImportFlags {
-  /** Scrapyd's own configuration file; default: those it reads when started in that directory. */
+  /** Scrapyd's own configuration file. The default is the files that Scrapyd reads when started in that directory. */
   config?: string
   /** Configuration file of the Scrapdeck service that takes over. */
   serviceConfig?: string
@@ -26,7 +26,7 @@ export interface ImportFlags {
   executionRef?: string
 }
 
-/** Where a Scrapyd started in a given directory keeps its data, and its address. */
+/** The address and the data directories of a Scrapyd that was started in a given directory. */
 interface StoppedScrapyd {
   eggs: string
   logs: string | null
@@ -37,7 +37,7 @@ interface StoppedScrapyd {
 }
 
 /**
- * `scrapdeck import-scrapyd`: `print` gets lines for people. Throws BAD_INPUT if nothing is found or Scrapyd is
+ * `scrapdeck import-scrapyd`. `print` receives lines for people. Throws BAD_INPUT if nothing is found or Scrapyd is
  * running.
  */
 export async function runImport(
@@ -88,7 +88,7 @@ export async function runImport(
   return counts
 }
 
-/** Locates the old data. Another user's Scrapyd can be imported if its directory or file is named. */
+/** Locates the old data. To import another user's Scrapyd, its directory or file must be named. */
 function findScrapyd(root: string, configFile: string | undefined): StoppedScrapyd {
   const configuration =
     configFile === undefined
@@ -113,7 +113,7 @@ function findScrapyd(root: string, configFile: string | undefined): StoppedScrap
   }
 }
 
-/** A running Scrapyd would change the data during the import, and would start the same pending jobs as we do. */
+/** A running Scrapyd would change the data during the import and would also start the imported pending jobs. */
 async function refuseRunning(root: string, address: string | null): Promise<void> {
   const pidFile = join(root, 'twistd.pid')
   const pid = Number(readSettingsFile(pidFile)?.trim() ?? 0)
@@ -141,7 +141,7 @@ function isAlive(pid: number): boolean {
   }
 }
 
-/** Drops an items storage that is not on this machine, because the import does not write there. */
+/** Drops an items storage that is not on this machine, because the import cannot write there. */
 function localOnly(directories: ServeOptions['directories']): ServeOptions['directories'] {
   const { items } = directories
   return items !== undefined && items !== null && isUrl(items) ? { ...directories, items: null } : directories

@@ -8,7 +8,7 @@ import { call, makeDirectory, startEngine } from './testing/call.ts'
 
 const PASSWORD = 'kestrel amber drawbridge'
 
-/** A service with the user anna, and her steps in the browser. */
+/** Opens a service with the user anna and simulates her steps in the browser. */
 async function open() {
   const { url, engine } = await startEngine()
   const home = makeDirectory()
@@ -26,7 +26,7 @@ async function open() {
     const answer = await fetch(`${url}/api/v1/sign-ins`, { method: 'POST', headers, body })
     return ((await answer.json()) as { code: string | null }).code
   }
-  /** The response of the page when she allows it; `change` modifies it. */
+  /** Simulates the page's response after she allows the login. `change` modifies that response. */
   const browser = async (page: string, change: (query: URLSearchParams) => void = () => {}) => {
     const asked = new URLSearchParams(page.split('?')[1])
     const names = { client: asked.get('client'), host: asked.get('host'), user: asked.get('user') }
@@ -59,7 +59,7 @@ it('signs in with the browser, and commands then use that login for that address
   expect(await run(['jobs'], { url })).toMatchObject({ code: 0 })
   const who = await run(['whoami'], { url })
   expect(who.out).toMatch(/^anna \(operator\) at .+, by the password from "scrapdeck login", until /)
-  // Without any Scrapdeck on this machine, no address is needed.
+  // With no Scrapdeck on this machine, the command needs no address.
   expect((await run(['whoami'])).out).toBe(who.out)
   const status = await run(['login', 'status'])
   expect(status.out).toMatch(/anna +valid, operator/)

@@ -5,14 +5,14 @@ import { idOfKey, KEY_BYTES, parseEncryptionKeys } from '../engine/runtime/encry
 import { ScrapdeckError } from '../shared/errors.ts'
 
 /**
- * Where the new key goes: the `first` one encrypts from now on; the `last` one only decrypts, until all engines have
- * it.
+ * The place of the new key. The `first` key encrypts from now on. The `last` key only decrypts until all engines
+ * have it.
  */
 export type KeyPlace = 'first' | 'last'
 
 /**
- * Creates a key file with one new key, or adds a key to one (`place`; null: the file must not exist). Returns the id of
- * the key, never the key. Rejects with BAD_INPUT or ENCRYPTION_KEYS_UNUSABLE.
+ * Adds a key to a key file. If `place` is null, creates the file, which must not exist yet. Returns the id of the
+ * key, never the key. Rejects with BAD_INPUT or ENCRYPTION_KEYS_UNUSABLE.
  */
 export async function makeKey(path: string, place: KeyPlace | null, nowMs: number): Promise<string> {
   const key = randomBytes(KEY_BYTES)
@@ -38,7 +38,7 @@ export async function makeKey(path: string, place: KeyPlace | null, nowMs: numbe
   return id
 }
 
-/** Syncs the file and its folder: if a power cut loses a key, everything encrypted with it is lost too. */
+/** Syncs the file and its directory, because losing a key in a power cut would lose everything encrypted with it. */
 async function writeNew(path: string, text: string): Promise<void> {
   try {
     await using file = await open(path, 'wx', 0o600)

@@ -22,7 +22,7 @@ function write(text: string, mode = 0o600): string {
 const find = (host: string, environment: Record<string, string> = {}) =>
   findInNetrc(host, { homeDirectory: directory, environment })
 
-/** Python defines what these mean: scrapyd-deploy uses its netrc module. */
+/** Python's netrc module defines the meaning of these files, because scrapyd-deploy uses it. */
 const FILES = [
   'machine a.example login me password secret\n',
   'machine a.example\n\tlogin me\n\tpassword "two words"\n\taccount x\ndefault login any password other\n',

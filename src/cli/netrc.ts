@@ -9,15 +9,16 @@ export interface NetrcEntry {
   password: string
 }
 
-/** Where `.netrc` is: the variable `NETRC` as in requests and curl, else the home directory. */
+/** Where `.netrc` is: in the variable `NETRC`, as for requests and curl, otherwise in the home directory. */
 export interface NetrcPlace {
   homeDirectory: string
   environment: Record<string, string | undefined>
 }
 
 /**
- * The entry of `~/.netrc` for a host, as scrapyd-deploy finds it: the port is ignored, and `default` matches other
- * hosts. null: none. Throws if others can read the file or it cannot be parsed, instead of ignoring it.
+ * The entry of `~/.netrc` for a host, as scrapyd-deploy finds it: ignores the port and uses `default` for other
+ * hosts. Returns null if there is none. Throws, instead of ignoring the file, if others can read it or it cannot be
+ * parsed.
  */
 export function findInNetrc(hostname: string, { homeDirectory, environment }: NetrcPlace): NetrcEntry | null {
   const path = environment['NETRC'] || join(homeDirectory, '.netrc')
@@ -50,9 +51,11 @@ function refuseIfShared(path: string): void {
   }
 }
 
-/** By host; the `default` entry under ''. Python's rules: handles quotes, `\` and comments, skips macros. */
+/**
+ * Maps hosts to entries, with the `default` entry under ''. Follows Python's rules: handles quotes, `\` and
+ * comments, skips macros.
+ */
 export function parseNetrc(text: string, path = '.netrc'): Map<string, NetrcEntry> {
-  // A macro ends at an empty line.
   const withoutMacros = `${text}\n\n`.replaceAll(/(^|\s)macdef[ \t]+\S+[^\n]*\n(?:[^\n]+\n)*\n/g, '$1')
   const withoutComments = withoutMacros.replaceAll(/^[ \t]*#.*$/gm, '')
   const words = [...withoutComments.matchAll(/"((?:\\.|[^"\\])*)"|((?:\\.|[^\s\\])+)/gs)].map(([, quoted, plain]) => ({
@@ -77,7 +80,7 @@ export function parseNetrc(text: string, path = '.netrc'): Map<string, NetrcEntr
   return entries
 }
 
-/** Does not show the word: it may be a misplaced password. */
+/** Does not show the word, because it may be a misplaced password. */
 function notUnderstood(path: string, word: string): ScrapdeckError {
   const shown = /^(machine|login|user|password|account|macdef)$/.test(word)
     ? `"${word}" has nothing behind it`

@@ -6,7 +6,7 @@ import { EXIT_CODES } from './client/exit-codes.ts'
 import { EXAMPLES } from '../shared/examples/operations.ts'
 import { call, makeDirectory, openEngine, startServer } from './testing/call.ts'
 
-/** Answers daemonstatus.json and the lists like an idle Scrapyd 1.6. */
+/** Responds to daemonstatus.json and the lists like an idle Scrapyd 1.6. */
 async function startScrapyd(): Promise<string> {
   return startServer((request, response) => {
     const lists = { jobs: [], pending: [], running: [], finished: [], projects: ['shop'] }
@@ -116,7 +116,6 @@ it('projects, versions and deploy --list show what is deployed where', async () 
   expect((await run('versions', 'elsewhere')).code).toBe(EXIT_CODES.notFound)
 })
 
-/** Responds only to requests with the password. */
 async function startLockedScrapyd(): Promise<string> {
   return startServer((_request, response) => response.writeHead(401).end())
 }
@@ -247,7 +246,7 @@ it('nodes edit refuses an address or proxy that drops the client key, unless a n
   expect(await hasKey()).toBe(false)
 })
 
-/** A certificate of its own authority, and its key, in PEM. */
+/** Makes a certificate with its own authority, and its key, in PEM. */
 function makePapers(): Record<string, string> {
   const directory = makeDirectory()
   const [key, cert] = [join(directory, 'client.key'), join(directory, 'client.crt')]

@@ -2,16 +2,16 @@ import { readFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 
-/** Only this file knows where the package's files are in relation to it; out/service/ is as deep as src/cli/. */
+/** Only this file knows the paths of the package's files relative to itself. out/service/ is as deep as src/cli/. */
 const root = join(dirname(fileURLToPath(import.meta.url)), '..', '..')
 
 export const packagePaths = {
-  /** Python files and the demo project. */
+  /** Contains Python files and the demo project. */
   resourcesDirectory: join(root, 'resources'),
-  /** The built UI, created by `npm run build`. */
+  /** The UI built by `npm run build`. */
   uiDirectory: join(root, 'out', 'renderer'),
   docsDirectory: join(root, 'docs'),
-  /** Code compiled on the last start. Not in the system's temporary directory, where others can write. */
+  /** Code compiled on the last start. Not in the system's temporary directory, where other users can write. */
   compileCacheDirectory: join(root, '.cache', 'compiled')
 }
 

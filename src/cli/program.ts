@@ -57,12 +57,11 @@ interface Flags extends ServeFlags {
 const program = new Command('scrapdeck')
   .description('One queue for a fleet of Scrapyd nodes.')
   .version(readPackageVersion())
-  // After a subcommand, --version names the version of a project.
+  // After a subcommand, --version is the version of a project.
   .enablePositionalOptions()
   .exitOverride()
 sayUsageErrors(program, process.argv.includes('--json'))
 
-/** The options that determine how the service runs; `config` shows their result. */
 function serviceCommand(name: string, description: string): Command {
   return program
     .command(name)
@@ -103,7 +102,8 @@ serviceCommand('serve', 'Run the headless service: the queue, the API, the Scrap
   .option('--readable-log', 'log lines for people, also where standard error is no terminal')
   .action(async (flags: Flags & { readableLog?: boolean }) => {
     const { startStoreThread } = await import('../engine/index.ts')
-    // Loading the store takes as long as everything else before it is needed. Invalid options still end the process.
+    // Loading the store takes as long as everything before its first use, so start now. Invalid options still end
+    // the process.
     const storeThread = startStoreThread()
     storeThread.unref()
     const { serve } = await import('./serve.ts')
@@ -243,7 +243,7 @@ program
     writeAnswer(flags, restored, describeRestored(options.dataDirectory, flags.paused === true, restored))
   })
 
-/** For a slow command: prints lines on standard error, and aborts at the first signal. */
+/** For a slow command. Prints lines on standard error and aborts on the first signal. */
 function progressOf(): { print: (line: string) => void; signal: AbortSignal } {
   process.once('SIGTERM', () => interruption.abort())
   return { print: (line) => terminal.error(`${line}\n`), signal: terminal.interrupted }
@@ -310,19 +310,19 @@ const terminal: Terminal = {
 }
 // A reader that closes the pipe early (`| head`) is not a failure.
 process.stdout.on('error', (error: NodeJS.ErrnoException) => process.exit(error.code === 'EPIPE' ? 0 : 1))
-// Nor is a closed standard error; the exit code still reports the failure.
+// Ignore a closed standard error. The exit code still reports the failure.
 process.stderr.on('error', () => {})
-// A start that failed halfway may have left handles open; exit without waiting for them.
+// A failed start can leave handles open, so exit without waiting for them.
 run().catch((error: unknown) => process.exit(report(error)))
 
-/** Loads only what the command needs: the service starts in half the time without the code of its clients. */
+/** Loads only what the command needs. Without the code of the clients, the service starts in half the time. */
 async function run(): Promise<void> {
   const name = process.argv[2]
   if (!program.commands.some((command) => command.name() === name)) {
     const { addClientCommands } = await import('./client-commands.ts')
     await addClientCommands(program, terminal, name)
   }
-  // Our timers do not keep the process alive: a command that waits before a retry would end as if it had succeeded.
+  // Our timers do not keep the process alive. A command that waits before a retry would end as if it had succeeded.
   const holding = setInterval(() => {}, 2 ** 30)
   try {
     await program.parseAsync()
@@ -364,7 +364,7 @@ async function resolve(flags: Flags): Promise<ResolvedOptions> {
   return resolveServeOptions(contextOf(flags, configurationOf(flags)))
 }
 
-/** For programs that talk to the service; ignores files in the working directory. */
+/** For programs that talk to the service. Ignores files in the working directory. */
 function localServiceOf({ data, port, config }: LocalFlags): LocalService {
   const files = config === undefined ? listInstalledFiles({ homeDirectory: homedir() }) : [namedFile(config)]
   return resolveLocalService(contextOf({ data, port }, readConfiguration(files, { skipUnreadable: true })))

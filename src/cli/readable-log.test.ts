@@ -14,6 +14,6 @@ test('text that an error or a log entry quotes cannot control the terminal of th
   await until('it is written', () => shown.includes('stack'))
   expect(shown).toContain('WARN')
   expect(shown.match(/said .* end/g)?.length).toBeGreaterThan(2)
-  // Line ends are its own; a line with a colour ends it.
+  // Ignore the line ends and the colour resets that the log itself writes.
   expect(shown.replaceAll('\n', '').replaceAll(/\x1b\[\d*m/g, '')).not.toMatch(/[\p{Cc}\u202e\u2066]/u)
 })

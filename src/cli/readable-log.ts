@@ -4,9 +4,9 @@ import pretty from 'pino-pretty'
 import { withoutSteering } from './client/terminal.ts'
 
 /**
- * One line per entry: time, level, message, fields. Written in this thread, because pino starts a transport thread by
- * file name, and the built service has no such file. Errors may quote a node, a spider or a client, so control
- * characters are removed.
+ * Formats each entry as one line: time, level, message, fields. Writes in this thread, because pino starts a
+ * transport thread by file name and the built service has no such file. Removes control characters, because errors
+ * can quote a node, a spider or a client.
  */
 export function openReadableLog(sink: { write(text: string): unknown } = pino.destination(2)) {
   const destination = new Writable({

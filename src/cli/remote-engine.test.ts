@@ -8,11 +8,11 @@ import { expect, it, onTestFinished } from 'vitest'
 import { EXIT_CODES } from './client/exit-codes.ts'
 import { call, makeDirectory, startEngine, startServer } from './testing/call.ts'
 
-/** Problems with a remote engine: unreachable, wrong password, certificates, another version. */
+/** Covers problems with a remote engine: unreachable, wrong password, certificates, another version. */
 
 const JOB_ID = '019b0000000000000000000000000001'
 
-/** Each command with its minimum arguments; the first test fails if a command is missing here. */
+/** Each command with its minimum arguments. The first test fails if a command is missing here. */
 const COMMANDS: Record<string, string[]> = {
   deploy: ['.'],
   run: ['shop', 'prices'],
@@ -94,7 +94,7 @@ const FILES = {
   crontab: '0 3 * * * curl http://localhost:6800/schedule.json -d project=shop -d spider=prices\n'
 }
 
-/** They take an address, and need no password before the login (login.test.ts). */
+/** These commands take an address and need no password before the login (login.test.ts). */
 const LOGINS = ['login to', 'login status', 'logout']
 
 const leaves = (command: Command, path: string[] = []): { name: string; command: Command }[] =>
@@ -230,7 +230,7 @@ it('deploy and other commands read user and password from ~/.netrc, like scrapyd
   ).toMatchObject({ code: 0 })
   const open = await call(['deploy', '-t', 'prod'], { ...elsewhere, home: netrc(OF_OURS, '644') })
   expect([open.code, open.error]).toEqual([EXIT_CODES.unauthorized, expect.stringContaining('chmod 600')])
-  // Credentials in the target come first.
+  // Credentials in the target take precedence.
   const named = makeDirectory({
     ...FILES,
     'scrapy.cfg': `[settings]\ndefault = shop.settings\n${target}`.replace(

@@ -2,10 +2,9 @@ import type { Worker } from 'node:worker_threads'
 import type { Logger } from '../engine/runtime/logger.ts'
 import type { CertificateFiles } from '../server/certificate-files.ts'
 
-/** What a started service offers to the process that runs it. */
 export interface RunningService {
   address: string
-  /** null: another engine leads. */
+  /** Returns null if another engine leads. */
   createLoginLink(): string | null
   /** Rejects if the request handlers cannot be loaded. */
   loaded: Promise<void>

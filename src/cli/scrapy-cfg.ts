@@ -17,12 +17,12 @@ export interface DeployTarget {
   password: WrittenValue | null
   project: WrittenValue | null
   version: WrittenValue | null
-  /** Whether the user's own files also name this address. */
+  /** Whether the user's own files also contain this address. */
   isOwnAddress: boolean
 }
 
 export interface ScrapyConfiguration {
-  /** Directory of the closest scrapy.cfg; null: none up to the root. */
+  /** Directory of the closest scrapy.cfg, or null if no directory up to the root has one. */
   projectDirectory: string | null
   targets: DeployTarget[]
 }
@@ -34,8 +34,8 @@ interface Place {
 }
 
 /**
- * Reads the files that Scrapy reads, in its order; later ones take precedence (scrapy.utils.conf). Throws BAD_INPUT for
- * a file that others could have changed, because its address would receive the credentials.
+ * Reads the files that Scrapy reads, in its order. Later ones take precedence (scrapy.utils.conf). Throws BAD_INPUT
+ * for a file that others could have changed, because its address would receive the credentials.
  */
 export function readScrapyConfiguration(place: Place): ScrapyConfiguration {
   const projectDirectory = closestProject(place.directory)
@@ -87,8 +87,8 @@ function isSameAddress(one: string, other: string): boolean {
 }
 
 /**
- * Like scrapyd-deploy: [deploy] has the defaults of all targets. An empty user name overrides the default, so that
- * ~/.netrc applies.
+ * Like scrapyd-deploy, uses [deploy] as the defaults of all targets. An empty user name overrides the default, so
+ * that ~/.netrc applies.
  */
 function textOf(sections: IniSections, section: string, key: string): string | null {
   const value = valueOf(sections, section, key) ?? valueOf(sections, 'deploy', key)

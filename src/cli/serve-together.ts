@@ -23,11 +23,12 @@ import { recordService } from '../server/service-file.ts'
 import { packagePaths, readPackageVersion } from './package-paths.ts'
 import type { RunningService, ServiceParts } from './running-service.ts'
 
-/** If an engine cannot be closed within this time, only ending its process frees what it holds. */
+/** If an engine cannot be closed within this time, its process must end to free its resources. */
 const CLOSE_LIMIT_MS = 15_000
 
 /**
- * Serves on PostgreSQL, possibly with other engines: leads, or forwards to the leader. Resolves once one of them leads.
+ * Serves on PostgreSQL, possibly with other engines. Leads or forwards requests to the leader. Resolves after one
+ * of the engines leads.
  */
 export async function serveTogether(
   options: ServeOptions & { postgres: NonNullable<ServeOptions['postgres']> },
@@ -160,8 +161,8 @@ export async function serveTogether(
 }
 
 /**
- * When this engine loses its lease, work in progress fails, as it should. A failure that nothing handles must not end
- * the process, which continues as a follower. Every other uncaught error still does.
+ * When this engine loses its lease, work in progress fails as intended. An unhandled failure must not end the
+ * process, which continues as a follower. Every other uncaught error still ends it.
  */
 function surviveTheEndOfLeading(error: unknown, logger: Logger): void {
   const { code } = error as { code?: unknown }
@@ -169,18 +170,18 @@ function surviveTheEndOfLeading(error: unknown, logger: Logger): void {
   logger.warn({ error }, 'work was refused because this engine no longer leads')
 }
 
-/** Handles requests that arrive before the leader is known. */
+/** Handles requests until the leader is known. */
 const refuse: RequestHandler['handle'] = (_request, response) => {
   response.writeHead(503, { 'content-type': 'text/plain; charset=utf-8', 'retry-after': '1' })
   response.end('Scrapdeck is starting.\n')
 }
 
-/** null: whether a plugin stores the blobs is known only after it is loaded. */
+/** Returns null if only a plugin, which is not loaded yet, can say where the blobs are. */
 function blobsOf({ s3, blobsDirectory, plugins }: ServeOptions) {
   return s3 === null && blobsDirectory === null && plugins.length > 0 ? null : { s3, directory: blobsDirectory }
 }
 
-/** Where other engines reach this one: at the address it listens on, or at the one that the database sees. */
+/** The host where other engines reach this one: the address it listens on, or the address that the database sees. */
 function reachableFrom(bindAddress: string, seenAs: string | null): string {
   const isAny = ['', '0.0.0.0', '::'].includes(bindAddress)
   const address = isAny ? (seenAs ?? '127.0.0.1') : bindAddress

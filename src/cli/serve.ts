@@ -20,10 +20,10 @@ interface ServeOutput {
 }
 
 /**
- * Runs until a signal. Prints two lines on standard output, for people and start scripts: that the service is ready,
- * and the login link; for people also where the data is. The log goes to standard error: as lines for people if that is
- * a terminal or `forPeople`, otherwise as JSON lines. `asJson`: prints one object instead of these lines, and the log
- * as JSON lines. `storeThread`: see startStoreThread; it is already loading.
+ * Runs until a signal. Prints on standard output, for people and start scripts, that the service is ready and the
+ * login link; for people, also prints where the data is. Logs to standard error: as lines for people if that is a
+ * terminal or `forPeople` is true, otherwise as JSON lines. With `asJson`, prints one object instead and logs as
+ * JSON lines. `storeThread` is already loading (see startStoreThread).
  */
 export async function serve(
   options: ServeOptions,
@@ -47,7 +47,6 @@ export async function serve(
     await service.stop()
     throw error
   })
-  // A signal arrived first.
   if (service.isStopped()) return
   await tellSystemd(logger)
 
@@ -85,7 +84,7 @@ async function serveAlone(
   options: ServeOptions,
   { logger, storeThread, certificate }: ServiceParts
 ): Promise<RunningService> {
-  // A failed start closes what was opened; the engine is stopped even if the HTTP server does not close.
+  // If the start fails, closes what was opened. Stops the engine even if the HTTP server does not close.
   await using starting = new AsyncDisposableStack()
   starting.defer(() => certificate?.stop())
   const opening = createEngine({
@@ -118,7 +117,7 @@ async function serveAlone(
   }
 }
 
-/** The first signal stops the service cleanly, the second at once. */
+/** The first signal stops the service cleanly, the second immediately. */
 function stopOnSignal(stop: () => Promise<void>, logger: Logger): void {
   let isStopping = false
   const onSignal = (signal: NodeJS.Signals) => {
@@ -138,6 +137,6 @@ function stopOnSignal(stop: () => Promise<void>, logger: Logger): void {
 }
 
 function createLogger(level: string, destination: DestinationStream): Logger {
-  // Without this serializer, an Error would be logged as {}.
+  // Without this serializer, pino would log an Error as {}.
   return pino({ level, serializers: { error: pino.stdSerializers.err } }, destination)
 }

@@ -6,7 +6,8 @@ import { parseIni } from '../shared/ini.ts'
 
 const root = fileURLToPath(new URL('../../', import.meta.url))
 
-// systemd repeats keys to build lists; our unit does not, so the INI parser can read it and reports duplicate lines.
+// systemd repeats keys to build lists. Our unit does not, so the INI parser can read it and reports duplicate
+// lines.
 const { sections, problems } = parseIni(readFileSync(join(root, 'resources/systemd/scrapdeck.service'), 'utf8'))
 const service = Object.fromEntries([...(sections.get('Service') ?? [])].map(([key, { text }]) => [key, text]))
 
@@ -14,7 +15,7 @@ it('stopping the unit leaves spiders running, and removes nothing that they use'
   expect(problems).toEqual([])
   expect(service).toMatchObject({
     type: 'notify',
-    // A migration of a large database is not cut off.
+    // systemd must not cut off a migration of a large database.
     timeoutstartsec: 'infinity',
     killmode: 'process',
     oompolicy: 'continue',
@@ -36,13 +37,13 @@ it('the unit runs as a user of its own without further privileges', () => {
     protecthome: 'yes',
     privatetmp: 'yes',
     privatedevices: 'yes',
-    // Only the directories that bubblewrap creates for a spider.
+    // Only the namespaces that bubblewrap creates for a spider.
     restrictnamespaces: 'user mnt pid ipc',
     systemcallfilter: '@system-service @pkey mount umount2 pivot_root'
   })
   // V8 would not start.
   expect(service).not.toHaveProperty('memorydenywriteexecute')
-  // A new /proc could not be mounted.
+  // bubblewrap could not mount a new /proc.
   expect(service).not.toHaveProperty('protectkerneltunables')
   expect(service).not.toHaveProperty('protectkernellogs')
 })

@@ -3,8 +3,8 @@ import { sentence } from '../shared/texts/errors/cli.ts'
 import { maskCredentials } from '../shared/secret-values.ts'
 
 /**
- * Environment variables in the values of a scrapy.cfg. scrapyd-client replaces all of them, so a foreign project can
- * have any secret sent to its own address. Here, a value goes only to an address that belongs to the user.
+ * Environment variables in the values of a scrapy.cfg. scrapyd-client replaces all of them, so a project from
+ * others can send any secret to its own address. Here, a value is sent only to an address that belongs to the user.
  */
 type Environment = Record<string, string | undefined>
 
@@ -16,14 +16,15 @@ export interface WrittenValue {
   isOwn: boolean
 }
 
-/** `$NAME` and `${NAME}` as in Python's os.path.expandvars. */
+/** `$NAME` and `${NAME}`, as in Python's os.path.expandvars. */
 const VARIABLE = /\$(?:(\w+)|\{([^}]*)\})/g
-/** A whole address, or one followed by a path, so that a value cannot become part of a host name. */
+/** A whole address, optionally with a path, so that a value cannot become part of a host name. */
 const WHOLE_ADDRESS = /^\$(?:(\w+)|\{([^}]*)\})((?:\/[^$]*)?)$/
 
 /**
- * The address of a target. In a project's file, it is a single variable (with a path behind it) or contains none: a
- * host or path built from a value would reveal that value. Throws BAD_INPUT, without any value.
+ * Replaces the variable in a target's address. In a project's file, an address must be a single variable
+ * (optionally with a path) or contain no variable, because a host or path built from a value would reveal that
+ * value. Throws BAD_INPUT without quoting values.
  */
 export function expandAddress({ text, isOwn }: WrittenValue, environment: Environment): string {
   const known = namesIn(text, environment)
@@ -40,9 +41,10 @@ export function expandAddress({ text, isOwn }: WrittenValue, environment: Enviro
 }
 
 /**
- * The value with its variables, and their names. Unset ones stay as they are, as in scrapyd-client. `NAME_PASSWORD`
- * belongs to the address in `NAME_URL`. A variable without such an address is used if the user wrote it beside this
- * address, or agreed; Scrapdeck's own never are. Throws UNAUTHORIZED for all others.
+ * Returns the value with its variables replaced, and their names. Unset variables stay unchanged, as in
+ * scrapyd-client. `NAME_PASSWORD` belongs to the address in `NAME_URL`. A variable without such an address is used
+ * only if the user wrote it beside this address or agreed to it. Scrapdeck's own variables are never used. Throws
+ * UNAUTHORIZED otherwise.
  */
 export function expandValue(
   { key, text }: WrittenValue,

@@ -5,9 +5,9 @@ import type { Logger } from '../engine/runtime/logger.ts'
 const LIMIT_MS = 10_000
 
 /**
- * Removes the socket on which systemd waits (Type=notify) from the environment, so that no spider finds it. The
- * returned function reports to systemd that the service is ready; without systemd, it does nothing. Node cannot open
- * this kind of socket, so systemd's own program sends the message.
+ * Removes the variable with systemd's notify socket (Type=notify) from the environment, so that spiders do not
+ * inherit it. The returned function tells systemd that the service is ready. It does nothing without systemd. Node
+ * cannot open this kind of socket, so it runs systemd's own program.
  */
 export function takeSystemdSocket(environment: NodeJS.ProcessEnv): (logger: Logger) => Promise<void> {
   const { NOTIFY_SOCKET: socket } = environment

@@ -5,8 +5,6 @@ import { createFakeEngine } from '../server/testing/fake-engine.ts'
 import { EXIT_CODES } from './client/exit-codes.ts'
 import { call, makeDirectory, openServer, startEngine, startServer } from './testing/call.ts'
 
-/** Which files the command line trusts, and where it sends which password. */
-
 const PASSWORD = 'correct horse: battery'
 const CREDENTIALS = JSON.stringify({ username: 'scrapdeck', password: PASSWORD })
 
@@ -69,7 +67,7 @@ describe('the password of the service on this machine', () => {
     expect(await call(['nodes', 'list'], { ...withoutVariables, service })).toMatchObject({ code: 0 })
     const isRoot = process.geteuid!() === 0
     if (isRoot) for (const name of ['credentials.json', 'service.json']) chownSync(join(dataDirectory, name), 54_321, 1)
-    // Root chooses among the services of all users.
+    // Root can use the services of all users.
     if (isRoot) expect(await call(['nodes', 'list'], { ...withoutVariables, service })).toMatchObject({ code: 0 })
     const user = vi.spyOn(process, 'geteuid').mockReturnValue(54_322)
     onTestFinished(() => user.mockRestore())

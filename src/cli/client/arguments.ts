@@ -19,7 +19,7 @@ export function wholeNumber(text: string): number {
   return Number(text)
 }
 
-/** For commands that first show what they would do. `--dry-run` means the same as leaving out `--yes`, for scripts. */
+/** For commands that first show what they would do. `--dry-run` is for scripts: it equals leaving out `--yes`. */
 export function withConsent(command: Command): Command {
   return command
     .option('--yes', 'apply the changes')

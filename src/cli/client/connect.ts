@@ -34,15 +34,16 @@ export interface Address {
   url: string
   username: string
   password: string
-  /** Where the password was found, for messages. */
   passwordFrom: string
-  /** The certificate of a service on this machine, valid for any name. Absent: the system's authorities apply. */
+  /**
+   * The certificate of a service on this machine, valid for any host name. If absent, the system's authorities
+   * apply.
+   */
   certificate?: string | null
-  /** The password is the service's own, from its data directory. */
+  /** The password is the service's own, read from its data directory. */
   isOfService?: true
 }
 
-/** The options of every command that talks to an engine. */
 export function addConnectionOptions(command: Command): Command {
   return command
     .option(
@@ -61,9 +62,9 @@ export function addConnectionOptions(command: Command): Command {
 }
 
 /**
- * Uses flags, then variables, then the service on this machine. Credentials go only to the address they were made for:
- * those of variables to SCRAPDECK_URL, those of a data directory to the service that runs with it. Rejects with an
- * explanation if something is missing.
+ * Tries the flags, then the variables, then the service on this machine. Sends credentials only to the address they
+ * were made for: those of variables to SCRAPDECK_URL, those of a data directory to its running service. Rejects
+ * with an explanation if something is missing.
  */
 export function findAddress(
   flags: ConnectionFlags,
@@ -147,7 +148,7 @@ async function findNamedAddress(
     const { dataDirectory } = terminal.localService(flags)
     const found = await findRunning(dataDirectory)
     const running = found?.address ?? null
-    // Another name of this machine may reach another program on the same port, so use the recorded address.
+    // Another name of this machine may lead to another program on the same port, so use the recorded address.
     if (running !== null && URL.parse(running)?.port === url.port) {
       return { url: running, ...localCredentials(dataDirectory), certificate: found!.certificate }
     }
@@ -157,7 +158,6 @@ async function findNamedAddress(
   throw noPassword(address, [passwordFact, ...userFact(username)])
 }
 
-/** Where the password of a login was found, for messages. */
 export const LOGIN = '"scrapdeck login"'
 
 const addressOfLogin = ({ url, userName, token }: Login & { token: string }): Address => ({
@@ -203,7 +203,7 @@ function passwordOf(flags: ConnectionFlags, terminal: Terminal): string | undefi
   }
 }
 
-/** The URL without a trailing slash and without credentials. */
+/** Without a trailing slash and without credentials. */
 export const baseOf = (url: URL): string => `${url.origin}${url.pathname.replace(/\/+$/, '')}`
 
 export function readUrl(text: string): URL {
@@ -219,8 +219,8 @@ const REDOES = 2
 const REDO_AFTER_MS = 1_000
 
 /**
- * A typed client of the REST API, which calls `find` with the first request. Every write has its own key, so it can be
- * sent again after a dropped connection.
+ * A typed client of the REST API that calls `find` on the first request. Every write has its own idempotency key,
+ * so the client can repeat it after a dropped connection.
  */
 export function connect(find: () => Promise<Address>, terminal: Terminal): Client {
   let found: Promise<Address> | null = null
@@ -238,7 +238,9 @@ async function withKey(call: RestCall): Promise<RestCall> {
   return { ...call, headers: { ...call.headers, 'idempotency-key': crypto.randomUUID() } }
 }
 
-/** Sends with the credentials of the address, and again after a dropped connection. Rejects with what to do next. */
+/**
+ * Sends the request with the address's credentials and repeats it after a dropped connection. Rejects with advice.
+ */
 export async function sendTo(there: Address, call: RestCall, terminal: Terminal): Promise<Answer> {
   const credentials = Buffer.from(`${there.username}:${there.password}`).toString('base64')
   const headers = { ...call.headers, authorization: `Basic ${credentials}` }
@@ -258,7 +260,7 @@ export async function sendTo(there: Address, call: RestCall, terminal: Terminal)
   }
 }
 
-/** Posts a form without credentials. Without a response, rejects with what to do next. */
+/** Posts a form without credentials. If there is no response, rejects with advice. */
 export async function sendForm(
   there: Pick<Address, 'url' | 'certificate'>,
   path: string,
@@ -276,7 +278,6 @@ export async function sendForm(
   }
 }
 
-/** Reports a broken stream like any other request without a response. */
 async function* explainBreaks(events: AsyncIterable<unknown>, there: Address): AsyncGenerator<unknown> {
   try {
     yield* events
@@ -285,12 +286,11 @@ async function* explainBreaks(events: AsyncIterable<unknown>, there: Address): A
   }
 }
 
-/** The server may not be Scrapdeck: a Scrapyd, a login page or a proxy may respond instead. */
+/** Throws if another server responded, such as a Scrapyd, a login page or a proxy. */
 function checkAnswer({ status, type, text }: Answer, address: Address): void {
   const { url } = address
   if (status >= 200 && status < 300 && !type.includes('html')) return
   const body: unknown = type.includes('json') ? JSON.parse(text) : null
-  // Scrapdeck's errors have codes.
   if (typeof body === 'object' && body !== null && 'code' in body) {
     if (body.code === 'UNAUTHORIZED') throw unauthorized(address, body as { data?: unknown })
     return
@@ -336,7 +336,7 @@ function unreachable({ url }: Pick<Address, 'url'>, error: unknown): CommandEnd 
   )
 }
 
-/** The flags for fields that the API's messages name. */
+/** The flags for the fields named in the API's messages. */
 const FLAGS: [RegExp, string][] = [
   [/\bgiveUpAfterSeconds\b/g, '--give-up-after (in seconds)'],
   [/\b(timing\.)?rules\.\d+\.everySeconds\b/g, '--every (in seconds)'],
@@ -350,7 +350,6 @@ const FLAGS: [RegExp, string][] = [
   [/\b(?:jobs\.\d+\.)?spiders\.\d+(?=:)/g, 'spider']
 ]
 
-/** The same error with flags instead of field names. */
 function inFlags(error: ScrapdeckError): ScrapdeckError {
   const said = FLAGS.reduce((text, [name, flag]) => text.replace(name, flag), error.message)
   const message = said.replace(/^The request is not valid for this operation\. /, '')
@@ -359,13 +358,13 @@ function inFlags(error: ScrapdeckError): ScrapdeckError {
   return new ScrapdeckError(error.code, message, { data, cause: error })
 }
 
-/** Converts an error of a call to one with a message and exit code for the command line. */
+/** Converts an error to one with a message and exit code for the command line. */
 export function toCommandError(error: unknown): unknown {
   if (error instanceof CommandEnd || error instanceof ScrapdeckError) return error
   if (error instanceof ORPCError) {
     const ours = fromWireError(error)
     if (ours.code === 'BAD_INPUT') return inFlags(ours)
-    // An engine of this version has all our operations, so it must be a different version.
+    // An engine of our version has all our operations, so this one has a different version.
     if (ours.code !== 'NOT_FOUND' || !ours.message.startsWith('The API has no ')) return ours
     return new CommandEnd(
       EXIT_CODES.failed,

@@ -10,9 +10,10 @@ import { CommandEnd, EXIT_CODES } from './exit-codes.ts'
 import type { Session } from './session.ts'
 
 /**
- * Acts on jobs that are named by their id, 8 or more of its last digits (the short form), 10 or more of its first, or
- * the jobid that a client chose. 32 digits are taken as an id; if no job has it, as a jobid, because some clients
- * choose such jobids. If `act` fails with JOB_NOT_FOUND, it must have done nothing, because it is then repeated.
+ * Acts on jobs that the user names by id, by the last 8 or more digits of the id (the short form), by its first 10
+ * or more digits, or by the jobid that a client chose. Treats 32 digits as an id first, then as a jobid, because
+ * some clients choose such jobids. Calls `act` again after JOB_NOT_FOUND, so `act` must not have changed anything
+ * when it throws that.
  */
 export async function withJobs<Result>(
   client: Client,
@@ -48,8 +49,8 @@ async function findJobId(client: Client, text: string): Promise<JobId> {
 }
 
 /**
- * Finds a thing by its id or a short form of it; null: there is none. If several match, ends the command and lists
- * them.
+ * Finds a thing by its id or a short form of it. Returns null if none matches. If several match, lists them and
+ * ends the command.
  */
 export function pickById<Thing extends { id: string }>(
   things: readonly Thing[],
@@ -66,7 +67,6 @@ export function pickById<Thing extends { id: string }>(
   throw new CommandEnd(EXIT_CODES.usage, `${matches}${found.length > 5 ? ', …' : ''}. Give more of the id.`)
 }
 
-/** null: no job has this jobid. */
 async function findByJobid(client: Client, jobid: string): Promise<JobId | null> {
   if (jobid.length > 200) return null
   const { jobs } = await client.jobs.list({ jobid, limit: 6 })
@@ -82,7 +82,7 @@ export async function findNodeId(client: Client, text: string): Promise<NodeId> 
   return (await findNode(client, text)).id
 }
 
-/** By its id, a short form of it, or its name. */
+/** Finds a node by its id, a short form of it, or its name. */
 export async function findNode(client: Client, text: string): Promise<Node> {
   const { nodes } = await client.nodes.list()
   const isId = nodes.some(({ id }) => id === text)
@@ -99,7 +99,7 @@ export async function nodeNames(client: Client): Promise<Map<string, string>> {
   return new Map(nodes.map(({ id, name }) => [id, name]))
 }
 
-/** By its id, a short form of it, or a name that only one schedule has. */
+/** Finds a schedule by its id, a short form of it, or a unique name. */
 export async function findSchedule(client: Client, text: string): Promise<Schedule> {
   if (/^[0-9a-f]{32}$/.test(text)) return client.schedules.get({ id: text })
   const { schedules } = await client.schedules.list({ text, limit: 500, recent: 0 })
@@ -115,10 +115,10 @@ export async function findSchedule(client: Client, text: string): Promise<Schedu
   throw new CommandEnd(named.length === 0 ? EXIT_CODES.notFound : EXIT_CODES.usage, what)
 }
 
-/** With more, one list is faster than single requests. */
+/** For more schedules, one list is faster than single requests. */
 const SINGLE_MAX = 20
 
-/** The names of these schedules, without removed ones. */
+/** Skips removed schedules. */
 export async function scheduleNames(client: Client, ids: ReadonlySet<string>): Promise<Map<string, string>> {
   if (ids.size <= SINGLE_MAX) {
     const found = await Promise.all([...ids].map((id) => client.schedules.get({ id }).catch(() => null)))
@@ -127,7 +127,6 @@ export async function scheduleNames(client: Client, ids: ReadonlySet<string>): P
   return new Map((await listSchedules(client, {})).flatMap(({ id, name }) => (ids.has(id) ? [[id, name]] : [])))
 }
 
-/** All that match, page by page. */
 export async function listSchedules(
   client: Client,
   { recent = 0, ...filter }: { project?: ProjectName | undefined; text?: string | undefined; recent?: number }
@@ -142,7 +141,10 @@ export async function listSchedules(
   return all
 }
 
-/** An empty list may be due to a mistyped name: ends with `notFound` if no project has it, or matches its `*`. */
+/**
+ * Ends with `notFound` if no project has this name or matches its `*`, because an empty list can mean a mistyped
+ * name.
+ */
 export async function requireProject(client: Client, name: string | undefined): Promise<void> {
   if (name === undefined) return
   const names = (await client.projects.list()).projects.map((project) => project.name)
@@ -152,7 +154,7 @@ export async function requireProject(client: Client, name: string | undefined): 
   throw new CommandEnd(EXIT_CODES.notFound, `${what}${near}`)
 }
 
-/** Warns about terms that no node meets: a job with one of them waits until a node does. */
+/** Warns about terms that no node meets. A job with such a term waits until a node meets it. */
 export async function tellUnmetTags({ client, terminal, flags }: Session, terms: readonly string[]): Promise<void> {
   if (terms.length === 0 || flags.json === true) return
   const { nodes } = await client.nodes.list()

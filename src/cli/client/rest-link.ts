@@ -14,7 +14,7 @@ import { routes } from './routes.ts'
 
 type StandardRequest = Parameters<StandardLinkClient<ClientContext>['call']>[0]
 
-/** A request in a form that can be sent more than once. */
+/** A request that can be sent more than once. */
 export interface RestCall {
   method: string
   url: URL
@@ -25,7 +25,7 @@ export interface RestCall {
 
 export interface Answer {
   status: number
-  /** The content type; empty: none. */
+  /** The content type, or empty. */
   type: string
   /** Empty for a stream of events. */
   text: string
@@ -34,15 +34,15 @@ export interface Answer {
 
 const SOCKET = 'unix:'
 const EVENTS = 'text/event-stream'
-/** Event streams send a comment every few seconds, and all other responses begin sooner than this. */
+/** Event streams send a comment every few seconds, and all other responses start sooner than this. */
 const SILENT_MS = 300_000
 
-/** The URL under which a service is addressed. On a Unix socket, the host has no meaning. */
+/** The URL for requests to a service. The host has no meaning on a Unix socket. */
 export const httpUrlOf = (address: string): string => (address.startsWith(SOCKET) ? 'http://localhost' : address)
 
 /**
  * The REST API over Node's own HTTP client. `fetch` would take longer to load than everything else that a command
- * needs; so would the globals FormData, Request and Response, which only uploads use.
+ * needs. So would the globals FormData, Request and Response, so only uploads use them.
  */
 export function createRestLink(options: {
   baseUrl: () => Promise<string>
@@ -59,7 +59,7 @@ export function createRestLink(options: {
 }
 
 class PlainSerializer extends StandardOpenAPISerializer {
-  /** Returns JSON as it is: the check for a form would load `FormData`. */
+  /** Returns JSON unchanged, because the check for a form would load `FormData`. */
   override deserialize(data: unknown): unknown {
     const isStream = typeof data === 'object' && data !== null && Symbol.asyncIterator in data
     return isStream ? super.deserialize(data) : data
@@ -82,13 +82,13 @@ async function callOf({ method, url, headers, body, signal }: StandardRequest): 
   }
 }
 
-/** `certificate` null: the system's authorities apply. */
+/** If `certificate` is null, the system's authorities apply. */
 interface Target {
   url: string
   certificate?: string | null
 }
 
-/** Sends to an `http:`, `https:` or `unix:PATH` address; never follows a redirect. Rejects with Node's own errors. */
+/** Sends to an `http:`, `https:` or `unix:PATH` address. Never follows a redirect. Rejects with Node's own errors. */
 export async function sendOverHttp(target: Target, call: RestCall): Promise<Answer> {
   const message = await open(target, call)
   requirePlainBody({ headers: message.headers, body: message }, 'The server')

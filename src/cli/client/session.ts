@@ -6,7 +6,7 @@ export interface Session {
   client: Client
   terminal: Terminal
   flags: ConnectionFlags
-  /** Prints the response as JSON, or as text made by `describe`. */
+  /** Prints the response as JSON, or as the text that `describe` returns. */
   print<Answer>(answer: Answer, describe: (answer: Answer) => string): void
 }
 
@@ -18,10 +18,10 @@ export interface ClientCommands {
     usage: string,
     description: string,
     configure?: (command: Command) => Command,
-    /** `isDefault`: the group's name alone means this command. */
+    /** If true, the group's name alone runs this command. */
     options?: { isDefault?: boolean }
   ): <Options>(act: Act<Options & ConnectionFlags>) => Command
-  /** Adds a command with subcommands. The returned function adds those. */
+  /** Adds a command with subcommands. The returned function adds a subcommand. */
   group(name: string, description: string): ClientCommands['add']
   terminal: Terminal
 }

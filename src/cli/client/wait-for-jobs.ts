@@ -9,12 +9,12 @@ import { whyOf } from './why.ts'
 const WAIT_MS = 1_000
 /** Consecutive polls without a response. */
 const MOST_MISSED = 120
-/** An unchanged reason is repeated at this interval, so that a log of the command shows that it is still waiting. */
+/** The interval for repeating an unchanged reason, so that a log of the command shows that it is still waiting. */
 const REPEAT_MS = 60_000
 
 /**
- * Waits until the jobs have ended and prints each; on standard error, prints why the others wait. Ends with badOutcome
- * unless all succeeded, with timedOut if some have not ended after `timeoutMs`.
+ * Waits until the jobs have ended and prints each one. Prints on standard error why the others wait. Ends with
+ * badOutcome unless all jobs succeeded, or with timedOut if some have not ended after `timeoutMs`.
  */
 export async function waitForJobs(
   session: Session,
@@ -52,16 +52,15 @@ function inBrackets({ reason, killingLine }: JobProgress): string {
   return words.length === 0 ? '' : ` (${words.join(': ')})`
 }
 
-/** A job that was just queued has no reason to wait before this time. */
+/** A newly queued job has no reason to wait before this time. */
 const SETTLED_AFTER_MS = 2_000
 
-/** How long the job has run or waited. When it was sent is not known here. */
 function ageOf({ status, queuedAtMs, startedAtMs }: JobProgress, nowMs: number): string {
   if (status === 'starting') return ` (queued ${formatAge(nowMs - queuedAtMs)} ago)`
   return ` for ${formatAge(nowMs - (startedAtMs ?? queuedAtMs))}`
 }
 
-/** The engine may be restarting; its jobs continue without it. */
+/** The engine may be restarting. Its jobs continue meanwhile. */
 async function readProgress({ client, terminal }: Session, id: string): Promise<JobProgress> {
   for (let missed = 0; ; missed += 1) {
     try {
@@ -74,7 +73,6 @@ async function readProgress({ client, terminal }: Session, id: string): Promise<
   }
 }
 
-/** The last printed reason of one job. */
 class Reasons {
   readonly id: string
   readonly session: Session
@@ -86,14 +84,14 @@ class Reasons {
     this.session = session
   }
 
-  /** Prints why the job waits if that has changed, or was not printed for a while. */
+  /** Prints why the job waits if the reason has changed or has not been printed for REPEAT_MS. */
   tell(progress: JobProgress): void {
     const { terminal, flags } = this.session
     if (flags.json === true || progress.state === 'ended') return
     const nowMs = terminal.nowMs()
     const isNew = progress.state === 'queued' && progress.waiting === null
     if (isNew && nowMs - progress.queuedAtMs < SETTLED_AFTER_MS) return
-    // Compared without the remaining time, which changes with every poll.
+    // Omits the remaining time, which changes with every poll.
     const said = JSON.stringify([
       progress.status,
       progress.waiting?.text,

@@ -6,8 +6,8 @@ type Explained = Pick<Job, 'state' | 'waiting' | 'reason' | 'killingLine' | 'can
   Partial<Pick<Job, 'mayHaveRunTwice' | 'expiresAtMs' | 'attemptCount' | 'retry'>>
 
 /**
- * Why a job is waiting, may not be running, or ended as it did, in the words of its page in the UI. null: nothing to
- * say.
+ * Says why a job waits, may not be running, or ended as it did, in the words of its page in the UI. Returns null if
+ * there is nothing to say.
  */
 export function whyOf(job: Explained | JobProgress, nowMs: number): string | null {
   const { expiresAtMs = null, mayHaveRunTwice = false } = job as Explained
@@ -38,6 +38,6 @@ function untilWhen({ code, text, untilMs }: Waiting, nowMs: number): string {
   if (untilMs === undefined) return ''
   if (untilMs <= nowMs) return ' (due now)'
   if (code !== 'not_before') return ` (in ${formatWait(untilMs - nowMs)})`
-  // If the machine's zone is UTC, the text already contains it.
+  // If the machine's zone is UTC, the text already contains the time.
   return text.includes(localTime(untilMs)) ? '' : ` (${localTime(untilMs)})`
 }

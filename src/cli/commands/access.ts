@@ -94,7 +94,7 @@ function addUsers(add: ClientCommands['add'], nowMs: () => number): void {
       const reset = secondFactor ? null : await client.secondFactors.reset({ id })
       const changes = { ...rights, enabled, ...(password !== null && { password }) }
       const answer = isUnchanged ? (reset ?? { user: before }) : await client.users.update({ id, ...changes })
-      // Last, because an open session could have created another token meanwhile.
+      // Revoke last, because an open session could have created another token meanwhile.
       const tokens = revokeTokens || password !== null ? await tokensOf(client, id) : []
       if (revokeTokens) for (const token of tokens) await client.tokens.revoke({ id: token.id })
       print(answer, ({ user }) => {
@@ -155,7 +155,7 @@ function addTokens(add: ClientCommands['add'], nowMs: () => number): void {
   })
 }
 
-/** Also lists the permissions of a custom or limited role, because its name alone says little. */
+/** Also lists the permissions of a custom or limited role, because its name alone does not explain them. */
 function describeMe({ role, everywhere, projects, nodeGroups = {}, permissions }: Me): string {
   const each = Object.keys(projects).map(
     (name) =>
@@ -166,7 +166,6 @@ function describeMe({ role, everywhere, projects, nodeGroups = {}, permissions }
   return [...all, ...each, ...(ofNodes === '' ? [] : [ofNodes])].join(', ')
 }
 
-/** The built-in role with the same permissions, otherwise the name of the role, otherwise its permissions. */
 const placeWords = (role: string, builtIn: Role, names: readonly string[]): string =>
   permissionsOfRole(builtIn) === permissionsOf(names) ? builtIn : isBuiltInRole(role) ? names.join(' + ') : role
 
@@ -198,7 +197,7 @@ function addSessions(add: ClientCommands['add'], nowMs: () => number): void {
   })
 }
 
-/** How many digits of an id are shown: a whole id is too long to type. */
+/** Number of digits shown of an id. A whole id is too long to type. */
 const SHOWN_OF_ID = 12
 
 function listedSessions(sessions: Session[], nowMs: number): string {
@@ -216,8 +215,8 @@ const tokensOf = async (client: Client, id: User['id']): Promise<AccessToken[]> 
   (await client.tokens.list()).tokens.filter(({ userId }) => userId === id)
 
 /**
- * Tokens and passkeys that remain valid after a password change: someone who knew the old password may have created
- * them.
+ * Mentions the tokens and passkeys that remain valid after a password change, because someone who knew the old
+ * password may have created them.
  */
 function whatStillWorks(tokens: number, passkeys: number): string {
   const line = (count: number, noun: string, act: string) =>
@@ -251,7 +250,7 @@ function pickToken(tokens: AccessToken[], text: string): AccessToken {
   throw new CommandEnd(EXIT_CODES.notFound, `${problem}; "scrapdeck tokens" lists them.`)
 }
 
-/** Only an owner may read the names of all users; others see only their own tokens. */
+/** Only an owner can read the names of all users. Other users see only their own tokens. */
 async function namesOf(client: Client, tokens: AccessToken[]): Promise<Map<string | null, string>> {
   const me = await client.users.me()
   const users =

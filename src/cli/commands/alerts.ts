@@ -104,7 +104,7 @@ interface SilenceFlags {
 
 const ID_LENGTH = 32
 const ID_START_MIN = 6
-/** The most that the engine lists at once. */
+/** The engine's limit for one list. */
 const LISTED_MAX = 500
 
 export function addAlertCommands({ group }: ClientCommands): void {
@@ -206,7 +206,7 @@ export function addAlertCommands({ group }: ClientCommands): void {
   )(async ({ client, print }, texts) => {
     const isWhole = texts.every((text) => text.length === ID_LENGTH)
     const silences = isWhole ? [] : (await client.alertSilences.list()).silences
-    // An unknown silence may already have ended; the engine reports that.
+    // An unknown silence may already have ended. The engine reports that.
     const ids = texts.map((text) => pickById(silences, text, ID_START_MIN)?.id ?? text)
     const [id] = ids
     if (ids.length === 1) print(await client.alertSilences.remove({ id: id as never }), () => 'The silence has ended.')
@@ -286,7 +286,7 @@ async function findRule(client: Client, text: string): Promise<AlertRuleState> {
   return findIn((await client.alertRules.list()).rules, text, 'alert rule')
 }
 
-/** Finds each by its id, the short form of it, or six or more of its first digits. */
+/** Finds each alert by its id, its short form, or its first six or more digits. */
 async function findAlerts(client: Client, texts: readonly string[]): Promise<AlertId[]> {
   if (texts.every((text) => text.length === ID_LENGTH)) return texts as AlertId[]
   const { alerts } = await client.alerts.list({ state: 'firing', limit: LISTED_MAX })
@@ -341,12 +341,12 @@ const READ_MAX = 500
 const REOPEN_AFTER_MS = 1_000
 /** Consecutive attempts without receiving anything. */
 const REOPENS_MAX = 120
-/** The oldest ended alerts are forgotten. */
+/** The command forgets the oldest ended alerts beyond this number. */
 const REMEMBERED_MAX = 5_000
 
 /**
- * Prints firing alerts, then each alert as it fires and ends, when the change feed announces changes. Prints what
- * happened while the engine was away once it is back. Ends only when interrupted.
+ * Prints the firing alerts, then each alert that fires or ends. After a lost connection, prints what it missed.
+ * Ends only when interrupted.
  */
 async function followAlerts(session: Session, filter: { ruleId: AlertRuleId | undefined }): Promise<void> {
   const { client, terminal } = session
@@ -355,7 +355,7 @@ async function followAlerts(session: Session, filter: { ruleId: AlertRuleId | un
   const printNews = async () => {
     const { alerts } = await client.alerts.list({ ...filter, limit: READ_MAX })
     const news = alerts.filter(({ id, state }) => printed.get(id) !== state)
-    // Alerts that ended before are history; --all lists them.
+    // Alerts that ended earlier are history, which --all lists.
     const shown = isFirst ? news.filter(({ state }) => state === 'firing') : news
     for (const alert of shown.toSorted((one, other) => momentOf(one) - momentOf(other))) tellAlert(session, alert)
     for (const { id, state } of news) printed.set(id, state)

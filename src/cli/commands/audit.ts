@@ -157,11 +157,11 @@ function targetsOf({ targets, moreTargets, changes }: AuditEntry): string {
   return [...shown, ...(more > 0 ? [`${more} more`] : [])].join(', ')
 }
 
-/** Without a head: a file with a missing end cannot be distinguished from one that was exported earlier. */
+/** Returns no head, because a truncated file looks the same as one that was exported earlier. */
 async function verifyFile(path: string, expect: string | null): Promise<Omit<AuditCheck, 'head'>> {
   const check = new ChainCheck(null, expect)
   let line = 0
-  /** The hashes of the last entries: a syslog server may have received some of them twice. */
+  /** The hashes of recent entries, because a syslog server can receive an entry twice. */
   const hashes = new Map<number, string>()
   const lines = createInterface({ input: createReadStream(path, 'utf8'), crlfDelay: Number.POSITIVE_INFINITY })
   for await (const text of lines) {

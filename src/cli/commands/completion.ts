@@ -25,9 +25,8 @@ interface Suggestion {
   description: string
 }
 
-/** The command typed so far, and what can follow it. */
 interface Place {
-  /** `nodes add`; empty: only the program's name. */
+  /** `nodes add`, or empty for the program's name alone. */
   path: string
   commands: Suggestion[]
   options: Suggestion[]
@@ -45,7 +44,7 @@ function placesOf(command: Command, path: string[] = []): Place[] {
   ]
 }
 
-/** Our own command names contain no spaces or quotes. */
+/** Command names contain no spaces or quotes, so they need no escaping. */
 function pathCases(places: Place[], indent: string): string {
   const paths = places.map(({ path }) => path).filter((path) => path !== '')
   return paths.map((path) => `${indent}'${path}') place='${path}' ;;`).join('\n')

@@ -111,7 +111,7 @@ async function listDeployed(client: Client, { flags, print }: Session, name: str
   print({ projects }, () => table(['project', 'version', 'nodes'], rows, 'Nothing is deployed.'))
 }
 
-/** Chooses a target like scrapyd-deploy: `[deploy]` without a name, unless another address was given. */
+/** Chooses a target like scrapyd-deploy: `[deploy]` if no name is given, unless the user gave another address. */
 function chooseTarget(targets: DeployTarget[], flags: DeployFlags, terminal: Terminal): DeployTarget | null {
   const isAddressed = flags.url !== undefined || Boolean(terminal.environment['SCRAPDECK_URL'])
   const name = flags.target ?? 'default'
@@ -135,7 +135,7 @@ function nameOf(
   return target === null || written == null ? undefined : expand(target, [written], terminal, flags)[0]
 }
 
-/** Replaces variables, and prints which ones are sent where. */
+/** Replaces variables and prints which ones are sent to which address. */
 function expand(target: DeployTarget, written: WrittenValue[], terminal: Terminal, flags: DeployFlags): string[] {
   const { environment } = terminal
   const address = addressOf(target, terminal, flags)
@@ -155,8 +155,8 @@ function addressOf({ url }: DeployTarget, { environment }: Terminal, flags: Depl
 }
 
 /**
- * Credentials come from the flags, otherwise from scrapy.cfg, otherwise from ~/.netrc, as in scrapyd-deploy. A target's
- * own are sent only to that target, those of variables only to the address they belong to.
+ * Takes credentials from the flags, then scrapy.cfg, then ~/.netrc, like scrapyd-deploy. Sends the credentials of a
+ * target only to that target, and those of variables only to the address they belong to.
  */
 function connectToTarget(target: DeployTarget, flags: DeployFlags, terminal: Terminal): Client {
   const { username, password, isOwnAddress } = target
@@ -177,7 +177,7 @@ function connectToTarget(target: DeployTarget, flags: DeployFlags, terminal: Ter
   )
 }
 
-/** A password in the user's own files is meant for the address in them, not for one that a project names. */
+/** A password in the user's own files is meant for the address there, not for one in a project's file. */
 function passwordIsForAnother({ name, url }: DeployTarget): CommandEnd {
   const section = name === 'default' ? 'deploy' : `deploy:${name}`
   const address = withoutCredentials(url?.text ?? '')
@@ -187,13 +187,13 @@ function passwordIsForAnother({ name, url }: DeployTarget): CommandEnd {
   )
 }
 
-/** The address as it may be written into a file. A variable remains a variable. */
+/** The address for writing into a file. Variables are not replaced. */
 function withoutCredentials(text: string): string {
   const url = URL.parse(text)
   return url === null || `${url.username}${url.password}` === '' ? maskCredentials(text) : baseOf(url)
 }
 
-/** `GIT` and `HG` as in scrapyd-deploy: a description of the commit, and the branch. */
+/** Resolves `GIT` and `HG` like scrapyd-deploy to a description of the commit and the branch. */
 async function resolveVersion(wanted: string, directory: string): Promise<string> {
   const ask = async (program: string, words: string[]) => (await run(program, words, { cwd: directory })).stdout.trim()
   try {
@@ -265,7 +265,7 @@ async function sendToNodes(client: Client, { project, version }: Version, { term
   if (failed > 0) throw new CommandEnd(EXIT_CODES.failed, `${plural(failed, 'node')} did not accept it.`)
 }
 
-/** For lists: variables stay variables, and passwords are left out. */
+/** For lists. Keeps variables and leaves out passwords. */
 function asWritten({ name, url, username, project, version }: DeployTarget) {
   const textOf = (value: WrittenValue | null) => value?.text ?? null
   return {

@@ -66,8 +66,8 @@ function describe({ shared, engines, terms }: EngineList, nowMs: number): string
 }
 
 /**
- * Finds an engine by its id or name. A restarted engine has a new id, and its killed process stays in the list for a
- * while, so a name means the running one. Throws if there is none, or several.
+ * Finds an engine by its id or name. After a restart, an engine has a new id and its killed process remains listed
+ * for a while, so a name means the running one. Throws if no engine or several match.
  */
 export function pickEngine({ engines }: Pick<EngineList, 'engines'>, text: string): EngineInfo {
   const named = engines.filter(({ name }) => name === text)

@@ -28,7 +28,6 @@ interface ImportFlags {
 const IMPORT_SOURCES: readonly ImportSource[] = ['scrapydweb', 'gerapy', 'crontab']
 const NOTHING_DONE = 'No changes made. Add --yes to apply.'
 
-/** `export`, `apply`, and `import-schedules`, which converts schedules of other programs. */
 export function addFleetFileCommands({ add, terminal }: ClientCommands): void {
   add(
     'export',
@@ -90,7 +89,7 @@ async function runImport(
   flags: ImportFlags
 ): Promise<void> {
   const { terminal } = session
-  // Loaded only when needed, so that other commands do not wait for readers of databases and files.
+  // Loaded only when needed, because the readers of databases and files load slowly.
   const { importSchedules } = await import('../../engine/api/import/import-schedules.ts')
   const isInput = path === undefined || path === '-'
   const options = {
@@ -169,8 +168,9 @@ function describeField(name: string, from: string | null, to: string | null): st
 }
 
 /**
- * `password: ${NODE_PASSWORD}`: secrets come from environment variables, so that the file can be kept in a repository.
- * Replaces only whole values and keeps all lines in place, because messages refer to lines.
+ * Replaces `password: ${NODE_PASSWORD}` with an environment variable, so that users can keep the file in a
+ * repository without its secrets. Replaces only whole values and moves no lines, because messages contain line
+ * numbers.
  */
 async function withVariables(yaml: string, environment: Record<string, string | undefined>): Promise<string> {
   const { isScalar, parseDocument, visit } = await import('yaml')

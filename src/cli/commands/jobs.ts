@@ -59,14 +59,14 @@ export function addJobCommands({ add }: ClientCommands): void {
   })
 }
 
-/** With more jobs, the outcome of each is not read. */
+/** For more jobs, the command does not read the outcome of each. */
 const STOPS_READ_MAX = 20
 const STOP_READS_MAX = 5
 const STOP_READ_EVERY_MS = 200
 
 /**
- * The result of a cancel, on one line for all jobs with the same result: `2 jobs asked to stop (INT); next INT in 10
- * min.`
+ * Describes the result of a cancel, with one line for all jobs with the same result: `2 jobs asked to stop (INT);
+ * next INT in 10 min.`
  */
 async function readStops({ client, terminal }: Session, ids: JobId[]): Promise<string[]> {
   if (ids.length > STOPS_READ_MAX) return [`${plural(ids.length, 'job')} cancelled or asked to stop.`]
@@ -85,13 +85,12 @@ async function readStops({ client, terminal }: Session, ids: JobId[]): Promise<s
   return [...counts].map(([words, count]) => `${plural(count, 'job')} ${words}.`)
 }
 
-/** null also if reading fails, because the cancel itself succeeded. */
+/** Also returns null if reading fails, because the cancel itself succeeded. */
 async function readStop(client: Client, id: JobId, nowMs: number): Promise<string | null> {
   const detail = await client.jobs.get({ id }).catch(() => null)
   return detail === null ? 'asked to stop' : describeCancel(detail, nowMs)
 }
 
-/** null: nothing was sent yet. */
 function describeCancel({ job, attempts, timeline }: JobDetail, nowMs: number): string | null {
   if (job.state === 'ended') return attempts.length === 0 ? 'cancelled before a run started' : (job.outcome ?? 'ended')
   const { sent, next } = stopsOf(timeline)
@@ -129,15 +128,13 @@ async function listJobs(session: Session, options: ListFlags): Promise<void> {
 }
 
 /**
- * On a terminal, the list is redrawn in place. Elsewhere it is printed again when something other than an age has
- * changed.
+ * Redraws the list in place on a terminal. Elsewhere, prints it again when something other than an age has changed.
  */
 async function watchJobs(session: Session, filter: JobFilter, most: number): Promise<void> {
   const { terminal, flags } = session
   const printed = new Map<JobId, string>()
   for (let shown = ''; ; await terminal.sleep(WATCH_EVERY_MS)) {
     const list = await readList(session, filter, most).catch((error: unknown) => {
-      // The engine may be restarting.
       const isAway = error instanceof CommandEnd && error.exitCode === EXIT_CODES.unreachable
       if (shown === '' || !isAway || terminal.interrupted.aborted) throw error
       terminal.error(`${error.message}\n`)
@@ -148,7 +145,7 @@ async function watchJobs(session: Session, filter: JobFilter, most: number): Pro
     const text = describeList(list, nowMs)
     const withoutAges = JSON.stringify(list.jobs)
     if (flags.json === true) {
-      // Only changed jobs, and the ids of jobs that left the list, so that the output stays readable.
+      // For readability, print only the changed jobs and the ids of jobs that left the list.
       const jobs = list.jobs.filter((job) => printed.get(job.id) !== JSON.stringify(job))
       const listed = new Set(list.jobs.map(({ id }) => id))
       const left = [...printed.keys()].filter((id) => !listed.has(id))
@@ -171,7 +168,10 @@ interface JobList {
   schedules: Map<string, string>
 }
 
-/** Reads the names in parallel, and skips them for --json: one request takes as long as the rest of the command. */
+/**
+ * Reads the names in parallel, and skips them for --json, because one request takes as long as the rest of the
+ * command.
+ */
 async function readList({ client, flags }: Session, filter: JobFilter, most: number): Promise<JobList> {
   const nameless = new Map<string, string>()
   if (flags.json === true) return { ...(await readNewest(client, filter, most)), nodes: nameless, schedules: nameless }
@@ -231,10 +231,10 @@ async function showJob(session: Session, name: string): Promise<void> {
   print(detail, (answer) => describeJob(answer, { nodes, schedules }, terminal.nowMs()))
 }
 
-/** Notes about a node that cannot take variables or secret values (dispatch/placing/sender.ts). */
+/** Notes about a node that cannot receive variables or secret values (dispatch/placing/sender.ts). */
 const NOTES_OF_NODE = ['env', 'secrets']
 
-/** Entries named by a phrase instead of a field name: what plugins did. */
+/** Entries of plugins have a phrase as their name instead of a field name. */
 function notesOf(evidence: Record<string, unknown>): string[] {
   const isNote = (name: string) => name.includes(' ') || NOTES_OF_NODE.includes(name)
   const inWords = Object.entries(evidence).filter(([name]) => isNote(name))
@@ -255,7 +255,7 @@ function describeJob(
       ? formatDuration(Math.round((job.endedAtMs - job.startedAtMs) / 1000))
       : ''
   const newest = attempts.at(-1)
-  // The run has ended; its job ends when the log has been read.
+  // The run has ended. Its job ends after the engine has read the log.
   const isEnding = job.state !== 'ended' && newest?.state === 'finishing'
   // A job without a version was sent with a specific one.
   const version = job.version ?? newest?.version ?? null

@@ -41,7 +41,7 @@ export function addItemsCommand({ add, terminal }: ClientCommands): void {
     if (format === 'parquet' && output === undefined)
       throw new CommandEnd(EXIT_CODES.usage, 'Parquet is not text: name a file with --output.')
     await withJobs(client, [id], async ([jobId]) => {
-      // The number as typed; the API checks it.
+      // The API validates the number.
       const wanted = { jobId: jobId!, attemptNumber: attempt as AttemptNumber | undefined, format }
       const file = await writtenFile(await client.items.export(wanted, { signal: terminal.interrupted }))
       if (output === undefined) {
@@ -141,7 +141,10 @@ async function printLogThatIs(session: Session, jobId: JobId, { attempt, lines }
   }
 }
 
-/** Prints until the run has ended. Resumes at the same position after a dropped connection or an engine restart. */
+/**
+ * Prints the log until the run has ended. After a dropped connection or an engine restart, resumes at the same
+ * position.
+ */
 export async function followLog(session: Session, jobId: JobId, { attempt, lines }: LogFlags): Promise<void> {
   const { client, terminal } = session
   const of = { jobId, attemptNumber: attempt }
@@ -159,7 +162,7 @@ export async function followLog(session: Session, jobId: JobId, { attempt, lines
         reopened = 0
         if (piece.complete) return
       }
-      // The stream ended cleanly before the log was complete: the server is stopping.
+      // The stream ended cleanly before the log was complete, so the server is stopping.
       if (reopened >= MOST_REOPENS)
         throw new CommandEnd(EXIT_CODES.unreachable, 'The connection to the log kept dropping.')
     } catch (error) {
@@ -172,7 +175,7 @@ export async function followLog(session: Session, jobId: JobId, { attempt, lines
   }
 }
 
-/** Text for people; with --json, one object per chunk. */
+/** Prints text for people, or one object per chunk with --json. */
 function writerOf({ terminal, flags }: Session): (text: string, offset: number) => void {
   if (flags.json) return (text, offset) => text !== '' && terminal.out(`${safeJson({ offset, text })}\n`)
   return (text) => terminal.out(terminal.isTerminal ? withoutSteering(text) : text)

@@ -231,7 +231,7 @@ function withAddress(command: Command): Command {
     .option('--proxy <address>', 'HTTP proxy to reach it; direct: none (default: from HTTP_PROXY)')
 }
 
-/** Uses this command's address, without credentials; the node may need a different one. */
+/** Uses this command's address without credentials. The node may need a different one. */
 function setUp({ token }: NewToken, { url = '' }: Session['flags']): string {
   const given = /^https?:/.test(url) ? URL.parse(url) : null
   const address = given === null ? 'https://SCRAPDECK-ADDRESS' : `${given.origin}${given.pathname}`
@@ -296,7 +296,7 @@ async function tryNewAddress(
     const isNotSent = `${lost.length > 1 ? 'are' : 'is'} not sent to a new address or through a new proxy.`
     throw new CommandEnd(EXIT_CODES.usage, `The ${lost.join(' and ')} of ${name} ${isNotSent} ${advice.join(' ')}`)
   }
-  // The probe has no stored password, so a node that keeps its password refuses the probe.
+  // The probe has no stored password, so a node that keeps its password rejects the probe.
   const isUsable = found.health === 'up' || (needsPassword && found.health === 'unauthorized')
   const isAnothers = found.duplicateOf !== null && found.duplicateOf !== id
   const isRefused = !isUsable && !isAnothers && !force
@@ -304,7 +304,6 @@ async function tryNewAddress(
   if (isRefused) throw unusable(found, what, options)
 }
 
-/** Why an address is not used, and what to do. */
 function unusable(found: ProbeResult, what: string, options: AddressFlags): CommandEnd {
   const why = problemOf(found, options)
   return new CommandEnd(EXIT_CODES.failed, `${found.url} ${what}: ${why} To use it anyway: --force.`)
@@ -335,7 +334,7 @@ async function addNode(
 ): Promise<void> {
   const address = { url, ...connectionOf(options, terminal) }
   const found = await client.nodes.probe(address)
-  // `add` itself refuses a known address, and names the node.
+  // `add` itself rejects a known address and names the node.
   if (found.health !== 'up' && found.duplicateOf === null && !options.force) {
     throw unusable(found, 'was not added', options)
   }
@@ -423,7 +422,7 @@ function addressOf({ kind, url }: Node): string {
 
 const BOUND_READ_MAX = 500
 
-/** The queued jobs that may run on no other node; null: there are none among the newest. */
+/** Describes the queued jobs that can run on no other node. Returns null if the newest jobs contain none. */
 async function describeBound(client: Client, { id, name }: Node): Promise<string | null> {
   const { jobs, nextBefore } = await client.jobs.list({ status: ['queued'], limit: BOUND_READ_MAX })
   const ids = jobs.filter(({ placement }) => placement.nodeId === id).map((job) => job.id)
@@ -433,7 +432,7 @@ async function describeBound(client: Client, { id, name }: Node): Promise<string
   return `${most}${plural(ids.length, 'queued job')} may run only on ${name} and will wait until placed elsewhere: ${shown}.`
 }
 
-/** Says what is lost. Ends the command if the operator does not agree, or cannot be asked. */
+/** Says what is lost. Ends the command if the operator does not agree or cannot be asked. */
 async function confirmRemoval(
   terminal: Terminal,
   node: Node,

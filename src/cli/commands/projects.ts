@@ -61,11 +61,11 @@ function spidersOf(version: Version | undefined): string | null {
   if (version === undefined) return null
   if (version.spiders !== null) return version.spiders.join(', ')
   const error = version.deployments.find((one) => one.state === 'failed')?.error
-  // The last line of a traceback says what is wrong.
+  // The last line of a traceback contains the error.
   return error == null ? 'not listed yet' : `not listed: ${error.trimEnd().split('\n').at(-1)}`
 }
 
-/** `eu-1, eu-2 (failed)`; a version that is present has no note. */
+/** `eu-1, eu-2 (failed)`. A version that is present has no note. */
 export function describeDeployments({ deployments }: Version, nodes: Map<string, string>): string {
   return deployments
     .map(({ nodeId, state, error }) => {

@@ -4,14 +4,13 @@ import { NODE_GROUP_ROLES, type NodeGroupRole } from '../../shared/roles.ts'
 import { CommandEnd, EXIT_CODES } from '../client/exit-codes.ts'
 import { pickById } from '../client/find.ts'
 
-/** Rights of users and groups, as options. */
 export interface RightsFlags {
   role?: string
   project?: [string, string][]
   nodeGroup?: [string, NodeGroupRole][]
 }
 
-/** `isChange`: rights that are not given stay unchanged. */
+/** If `isChange` is true, rights that are not given stay unchanged. */
 export function withRights(
   command: Command,
   { whose, isChange = false }: { whose: string; isChange?: boolean }
@@ -29,9 +28,7 @@ export const rightsIn = ({ role, project, nodeGroup }: RightsFlags) => ({
   ...(nodeGroup !== undefined && { nodeGroups: Object.fromEntries(nodeGroup) })
 })
 
-/** Collects `shop=deployer`. */
 const readProjectRole = pairsOf('Write it as PROJECT=ROLE, with a role of "scrapdeck roles".', (role) => role)
-/** Collects `eu=admin`. */
 const readNodeGroupRole = pairsOf(`Write it as TAG=ROLE, with one of ${NODE_GROUP_ROLES.join(', ')}.`, (role) =>
   NODE_GROUP_ROLES.find((one) => one === role)
 )
@@ -48,14 +45,14 @@ function pairsOf<One extends string>(help: string, read: (role: string) => One |
 
 export const several = (text: string, before: string[] = []): string[] => [...before, text]
 
-/** `operator, deployer in shop, admin of nodes eu`; empty: nothing. */
+/** `operator, deployer in shop, admin of nodes eu`, or empty if there are none. */
 export function describeRights({ role, projects, nodeGroups }: Pick<User, 'role' | 'projects' | 'nodeGroups'>): string {
   const inProjects = Object.entries(projects).map(([project, one]) => `${one} in ${project}`)
   const ofNodes = Object.entries(nodeGroups).map(([tag, one]) => `${one} of nodes ${tag}`)
   return [...(role === null ? [] : [role]), ...inProjects, ...ofNodes].join(', ')
 }
 
-/** Finds a thing by id, by name in any case, or by a short form of the id. */
+/** Finds a thing by its id, its name (ignoring case) or a short form of the id. */
 export function findIn<Thing extends { id: string; name: string }>(
   things: readonly Thing[],
   text: string,

@@ -20,7 +20,7 @@ interface RunFlags {
   priority?: string
   at?: number
   after?: string[]
-  /** false: `--no-overlap` was given. */
+  /** false for `--no-overlap`. */
   overlap?: boolean
   wait?: boolean
   timeout?: number

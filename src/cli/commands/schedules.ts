@@ -229,7 +229,7 @@ function spidersOf(jobs: readonly RunTemplate[]): string {
   return jobs.flatMap(({ project, spiders }) => spiders.map((spider) => `${project}/${spider}`)).join(', ')
 }
 
-/** `shop / prices (1.2) day={nominal}`; the engine masks secret values. */
+/** `shop / prices (1.2) day={nominal}`. The engine masks secret values. */
 function describeTemplate({ project, spiders, version, args, settings }: RunTemplate): string {
   const values = Object.entries({ ...args, ...settings }).map(([name, value]) => `${name}=${value}`)
   return [`${project} / ${spiders.join(', ')}`, version === null ? '' : `(${version})`, ...values]
@@ -243,7 +243,6 @@ function describeNext(schedule: Schedule): string {
   return next === null ? 'It never fires again.' : `Next: ${next}`
 }
 
-/** In the schedule's own zone, which its times use. */
 const nextOf = ({ nextAtMs, zone }: Pick<Schedule, 'nextAtMs' | 'zone'>): string | null =>
   nextAtMs === null ? null : `${localTime(nextAtMs, zone)} ${zone}`
 
@@ -288,7 +287,7 @@ function timingOf({ zone, rules, excludedDates, excludedCrons, gap, doubled, sta
   return { zone, rules, excludedDates, excludedCrons, gap, doubled, startMs, endMs }
 }
 
-/** A schedule can be created before its project is deployed, but a mistyped name should be noticed at once. */
+/** A schedule can be created before its project is deployed, but users should notice a mistyped name immediately. */
 async function whatIsNotDeployed(
   client: Client,
   { project: name, version, spider }: CreateFlags

@@ -15,11 +15,11 @@ const isInPath = (program: string): boolean =>
     }
   })
 
-/** A Secret Service needs a desktop session; the setup scripts install none. */
+/** A Secret Service needs a desktop session, so the setup scripts install none. */
 const NEEDED = ['dbus-run-session', 'gnome-keyring-daemon']
 const missing = process.platform === 'linux' ? NEEDED.filter((program) => !isInPath(program)) : ['Linux']
 
-/** Runs statements with `keychain` in a process of its own, in this environment; returns their result. */
+/** Runs statements with `keychain` in a separate process with this environment and returns their result. */
 async function inProcess(statements: string, command: string[], environment: Record<string, string>): Promise<unknown> {
   const module = join(import.meta.dirname, 'keychain.ts')
   const script = `const { openKeychain } = await import(${JSON.stringify(module)})

@@ -1,19 +1,22 @@
 import { ScrapdeckError } from '../../shared/errors.ts'
 import { sentence } from '../../shared/texts/errors/cli.ts'
 
-/** The system's store of a user's secrets: macOS Keychain, Windows Credential Manager, a Secret Service on Linux. */
+/**
+ * The system's store for a user's secrets: Keychain on macOS, Credential Manager on Windows, a Secret Service on
+ * Linux.
+ */
 export interface Keychain {
-  /** The token for this address; null: there is none. */
+  /** Returns the token for this address, or null if there is none. */
   read(address: string): Promise<string | null>
   write(address: string, token: string): Promise<void>
   remove(address: string): Promise<void>
 }
 
 const SERVICE = 'scrapdeck'
-/** Long enough for the user to unlock it. */
+/** Leaves the user enough time to unlock the keychain. */
 const UNLOCK_MS = 60_000
 
-/** Loads the keychain library; null: there is no keychain here, or it must not be used. */
+/** Loads the keychain library. Returns null if there is no keychain here or it must not be used. */
 export async function openKeychain(environment: Record<string, string | undefined>): Promise<Keychain | null> {
   if (environment['SCRAPDECK_KEYCHAIN'] === 'off') return null
   const library = await import('@napi-rs/keyring').catch(() => null)

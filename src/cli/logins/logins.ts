@@ -11,16 +11,16 @@ export interface Login {
   /** Without a trailing slash. */
   url: string
   userName: string
-  /** null: it does not expire. */
+  /** null if it does not expire. */
   expiresAtMs: number | null
   madeAtMs: number
-  /** Absent: the token is in the keychain. */
+  /** Absent if the token is in the keychain. */
   token?: string
 }
 
 const MAX = 200
 
-/** The newest login first. Throws UNAUTHORIZED if others can read the file, BAD_INPUT if it is damaged. */
+/** Lists the newest login first. Throws UNAUTHORIZED if others can read the file, BAD_INPUT if it is damaged. */
 export function listLogins(terminal: Terminal): Login[] {
   const path = fileOf(terminal)
   const info = statSync(path, { throwIfNoEntry: false })
@@ -39,7 +39,7 @@ export function listLogins(terminal: Terminal): Login[] {
   throw damaged(path)
 }
 
-/** The login and its token; null: there is none for this address. Rejects like `listLogins`. */
+/** Returns the login and its token, or null if there is none for this address. Rejects like `listLogins`. */
 export async function findLogin(url: string, terminal: Terminal): Promise<(Login & { token: string }) | null> {
   const login = listLogins(terminal).find((one) => one.url === url)
   if (login === undefined) return null
@@ -50,7 +50,7 @@ export async function findLogin(url: string, terminal: Terminal): Promise<(Login
   throw new ScrapdeckError('UNAUTHORIZED', sentence('cli.token_in_keychain', { url }))
 }
 
-/** Replaces an earlier login for this address. Returns where the token is. */
+/** Replaces an earlier login for this address. Returns where it stored the token. */
 export async function saveLogin(login: Login & { token: string }, terminal: Terminal): Promise<'keychain' | string> {
   const keychain = await openKeychain(terminal.environment)
   const { token, ...shown } = login
@@ -73,7 +73,7 @@ const YES_OR_NO = [() => true, () => false] as const
 const fileOf = ({ environment, homeDirectory }: Terminal): string =>
   join(defaultConfigDirectory({ platform: process.platform, environment, homeDirectory }), 'logins.json')
 
-/** Replaces the file as a whole; only this user can read it. */
+/** Replaces the whole file. Only this user can read it. */
 function write(logins: Login[], terminal: Terminal): void {
   const path = fileOf(terminal)
   mkdirSync(dirname(path), { recursive: true, mode: 0o700 })

@@ -24,13 +24,13 @@ export function makeDirectory(files: Record<string, string> = {}): string {
   return directory
 }
 
-/** Starts the HTTP server over an engine in memory; returns its address. */
+/** Starts the HTTP server over an in-memory engine. */
 export async function startEngine(): Promise<{ url: string; engine: ReturnType<typeof createFakeEngine> }> {
   const engine = createFakeEngine()
   return { url: await openServer(engine), engine }
 }
 
-/** Starts the HTTP server over any engine, with TCP or on a socket; returns its address. */
+/** Starts the HTTP server over any engine, on TCP or a socket. Returns its address. */
 export async function openServer(
   engine: Parameters<typeof listen>[0]['engine'],
   { dataDirectory = makeDirectory(), ...options }: { dataDirectory?: string; socket?: string } = {}
@@ -60,7 +60,10 @@ export async function startServer(answer: RequestListener): Promise<string> {
   return `http://127.0.0.1:${(server.address() as AddressInfo).port}`
 }
 
-/** A whole engine with a fake node behind the HTTP server; `run` is a command in a directory with these files. */
+/**
+ * Starts the HTTP server over a whole engine with a fake node. `run` runs a command in a directory with these
+ * files.
+ */
 export async function openEngine(files: Record<string, string> = {}) {
   const engine = await openEngineWithFakeNode()
   onTestFinished(() => engine.remove())
@@ -69,7 +72,7 @@ export async function openEngine(files: Record<string, string> = {}) {
   const directory = makeDirectory(files)
   const run = (...words: string[]) =>
     call(words, { url, password, directory, environment: { SCRAPDECK_USERNAME: username } })
-  /** What a Scrapyd client posts to one of its endpoints. */
+  /** Posts a form to a Scrapyd endpoint. */
   const post = async (endpoint: string, form: Record<string, string>) => {
     const authorization = `Basic ${Buffer.from(`${username}:${password}`).toString('base64')}`
     const body = new URLSearchParams(form)
@@ -85,18 +88,17 @@ interface Call {
   home?: string
   environment?: Record<string, string>
   isTerminal?: boolean
-  /** The service on this machine; default: none has ever run. */
+  /** The service on this machine. By default, none has ever run. */
   service?: LocalService
-  /** What the user types when asked; default: the terminal is not interactive. */
+  /** What the user types at a prompt. By default, the terminal is not interactive. */
   typed?: string
   openBrowser?: Terminal['openBrowser']
-  /** Receives standard error while the command runs. */
   onError?: (text: string) => void
   nowMs?: () => number
   sleep?: (ms: number) => Promise<void>
 }
 
-/** Runs one command in this process; returns what it printed and its exit code. */
+/** Runs one command in this process. Returns its output and exit code. */
 export async function call(words: string[], { url, password = 'correct horse: battery', ...options }: Call = {}) {
   let out = ''
   let error = ''
