@@ -14,7 +14,7 @@ import { Projects } from './projects.ts'
 
 const V1 = aVersionName('1')
 
-/** A fleet of names: `up` are those that respond and take jobs, `refusing` those that take no egg. */
+/** Node names: `up` nodes respond and take jobs, `refusing` nodes reject eggs. */
 async function openRoom() {
   const temporary = await openTemporaryStore()
   const clock = createFakeClock()
@@ -61,7 +61,7 @@ async function openRoom() {
     spread.scanSoon()
   })
   const spread = new AtOnce({ projects, distribution, nodeIds: () => branded(room.up), clock, logger: silentLogger })
-  /** Checks, and waits until so many were sent and recorded, since the disk takes real time. */
+  /** Scans, then waits until `count` uploads are sent and recorded, because disk writes take real time. */
   async function untilSent(count: number) {
     spread.scanSoon()
     await clock.advanceBy(1_000)

@@ -14,10 +14,10 @@ export interface AtOnceOptions {
   logger: Logger
 }
 
-/** Debounce: a starting fleet causes one change per node, and one scan handles many. */
+/** Debounces: a starting fleet causes one change per node, and one scan handles many changes. */
 const SCAN_AFTER_MS = 200
 
-/** Concurrent uploads, which share one uplink. */
+/** Limit of concurrent uploads, which share one uplink. */
 const SENT_AT_ONCE = 8
 
 interface Target {
@@ -41,7 +41,9 @@ export class AtOnce {
     })
   }
 
-  /** Call after a new version, a node that joined or recovered, an expired backoff or a changed setting. Cheap. */
+  /**
+   * Call this after a new version, a changed setting, the end of a backoff, or when a node joins or recovers. Cheap.
+   */
   scanSoon(): void {
     if (!this.#alarm.isSet && this.#projects().length > 0) this.#alarm.set(SCAN_AFTER_MS)
   }
@@ -57,7 +59,7 @@ export class AtOnce {
     return projects.catalog.names().filter((project) => projects.settingsOf(project).distribution === 'at_once')
   }
 
-  /** Omits uploads in backoff; `stateOf` reports when it is over. */
+  /** Omits uploads in backoff; `stateOf` reports when the backoff is over. */
   #findAbsent(): Target[] {
     const nodeIds = this.#options.nodeIds()
     return this.#projects().flatMap((project) => {
@@ -67,7 +69,7 @@ export class AtOnce {
     })
   }
 
-  /** Errors are only logged: the next scan finds what is still absent. */
+  /** Only logs errors, because the next scan retries what is still missing. */
   async #send(target: Target): Promise<void> {
     if (!this.#isAbsent(target)) return
     try {

@@ -7,31 +7,30 @@ import type { StoredVersion, VersionChange } from '../model/records.ts'
 import { versionOrder } from './version-order.ts'
 import type { VersionStore } from '../storage/store.ts'
 
-/** Version name of a project that runs without an egg. Never visible to Scrapyd clients. */
+/** The version name of a project that runs without an egg. Scrapyd clients never see it. */
 export const WITHOUT_EGG = '(settings)' as VersionName
 
 /**
- * All projects and versions, in memory, so that reads need no I/O. Changes are written to the store first, then here.
- * Versions are found by either spelling, as uploaded or as Scrapyd stores them (`1.0` and `1_0`).
+ * Holds all projects and versions in memory, so reads need no I/O. Changes are written to the store first, then
+ * here. Finds a version by either spelling, as uploaded or as Scrapyd stores it (`1.0` and `1_0`).
  */
 export class Catalog {
   readonly #known = new Map<ProjectName, Map<VersionName, StoredVersion>>()
-  /** Version names by project and spelling: a node may list ten thousand names, and each is looked up. */
+  /** Version names by project and spelling. A node can list ten thousand names, and each is looked up. */
   readonly #spellings = new Map<ProjectName, Map<string, VersionName[]>>()
-  /** Versions of projects that run without an egg, by project. */
   readonly #withoutEgg = new Map<ProjectName, StoredVersion>()
   #names: readonly ProjectName[] | null = null
-  /** Caches for placement, which needs the latest version and its deployments for each lane. */
+  /** Caches for placement, which looks up the latest version and its deployments for each lane. */
   readonly #ascending = new Map<ProjectName, readonly StoredVersion[]>()
   readonly #deployments = new WeakMap<readonly Deployment[], Map<string, Deployment>>()
   readonly #pinnedVersionOf: (project: ProjectName) => VersionName | null
 
-  /** `pinnedVersionOf`: the version that an operator pinned, which need not exist. */
+  /** `pinnedVersionOf` returns the version that an operator pinned. That version does not have to exist. */
   constructor(pinnedVersionOf: (project: ProjectName) => VersionName | null = () => null) {
     this.#pinnedVersionOf = pinnedVersionOf
   }
 
-  /** Ascending. The same list until projects are added or removed. */
+  /** Sorted. Returns the same list until a project is added or removed. */
   names(): readonly ProjectName[] {
     return (this.#names ??= [...new Set([...this.#known.keys(), ...this.#withoutEgg.keys()])].sort())
   }
@@ -112,7 +111,7 @@ export class Catalog {
     return byNode.get(nodeId)
   }
 
-  /** Versions of one project, latest last. Versions seen only on nodes come before ours, in their node's order. */
+  /** Versions of one project, latest last. Versions known only from nodes come first, in their node's order. */
   ascending(project: ProjectName): readonly StoredVersion[] {
     const known = this.#ascending.get(project)
     if (known !== undefined) return known
@@ -127,28 +126,27 @@ export class Catalog {
     return this.ascending(project).flatMap(({ version }) => (version === WITHOUT_EGG ? [] : [version]))
   }
 
-  /** Our highest (version-order.ts; newest if unordered by name), else a node's latest. */
+  /** Our highest version (version-order.ts; the newest one if names cannot be ordered), else the latest on a node. */
   latestVersion(project: ProjectName): VersionName | null {
     return this.ascending(project).at(-1)?.version ?? null
   }
 
-  /** For jobs without a version: the pinned one, else the latest; null if there is none. */
+  /** The version for jobs that name none: the pinned one, else the latest; null if there is none. */
   activeVersion(project: ProjectName): VersionName | null {
     return this.versionToRun(project, null)
   }
 
-  /** The version that a job would run now, in our spelling; null if there is none. */
+  /** The version that a job would run now, as we spell it; null if there is none. */
   versionToRun(project: ProjectName, version: VersionName | null): VersionName | null {
     const named = version ?? this.#pinnedVersionOf(project)
     return named === null ? this.latestVersion(project) : (this.find(project, named)?.version ?? null)
   }
 
-  /** Empty if the spiders are not known. Version null: the active one. */
+  /** Empty if the spiders are unknown. `version` null: the active version. */
   spidersOf(project: ProjectName, version: VersionName | null): string[] {
     return this.requireVersion(project, version).spiders ?? []
   }
 
-  /** Whether a job of this spider that names no version could run. */
   hasActiveSpider(project: ProjectName, spider: string): boolean {
     const version = this.activeVersion(project)
     return version !== null && this.spidersOf(project, version).includes(spider)
@@ -171,7 +169,7 @@ export class Catalog {
     return this.ascending(project)
   }
 
-  /** Version null: the active one. Throws PROJECT_NOT_FOUND or VERSION_NOT_FOUND, with similar names. */
+  /** `version` null: the active version. Throws PROJECT_NOT_FOUND or VERSION_NOT_FOUND and suggests similar names. */
   requireVersion(project: ProjectName, version: VersionName | null): StoredVersion {
     const versions = this.requireProject(project)
     const named = version ?? this.#pinnedVersionOf(project)
@@ -183,7 +181,7 @@ export class Catalog {
     throw new ScrapdeckError('VERSION_NOT_FOUND', sentence('projects.no_version', { project, version, near }))
   }
 
-  /** Like requireVersion; also throws VERSION_NOT_FOUND if we have no egg of it. */
+  /** Like requireVersion; also throws VERSION_NOT_FOUND if we do not have the egg. */
   requireEgg(project: ProjectName, version: VersionName): StoredVersion {
     const stored = this.requireVersion(project, version)
     if (stored.sha256 === null) {
@@ -195,7 +193,7 @@ export class Catalog {
     return stored
   }
 
-  /** Like requireVersion; also throws SPIDER_NOT_FOUND. Accepts any spider if the spiders are not known. */
+  /** Like requireVersion; also throws SPIDER_NOT_FOUND. Accepts any spider if the spiders are unknown. */
   resolve(project: ProjectName, version: VersionName | null, spider: string): StoredVersion {
     const stored = this.requireVersion(project, version)
     if (stored.spiders !== null && !stored.spiders.includes(spider)) {
@@ -221,7 +219,7 @@ export class Catalog {
     const own = (stored: StoredVersion) => (stored.sha256 === null && stored.version !== WITHOUT_EGG ? 0 : 1)
     const settingsVersion = this.#versionWithoutEgg(project)
     const versions = [...(this.#known.get(project)?.values() ?? []), ...(settingsVersion ? [settingsVersion] : [])]
-    // Versions seen only on nodes keep the node's order, which decides what its Scrapyd treats as the latest.
+    // Versions known only from nodes keep the node's order, because Scrapyd picks the latest by that order.
     const byName = versionOrder(versions.filter(own).map(({ version }) => version))
     return versions.sort(
       (one, other) =>
@@ -232,7 +230,7 @@ export class Catalog {
     )
   }
 
-  /** null if the project has an egg, since the egg then runs. */
+  /** Returns null if the project has an egg, because then the egg runs. */
   #versionWithoutEgg(project: ProjectName): StoredVersion | null {
     const hasEgg = [...(this.#known.get(project)?.values() ?? [])].some(({ sha256 }) => sha256 !== null)
     return hasEgg ? null : (this.#withoutEgg.get(project) ?? null)
@@ -244,23 +242,21 @@ const missingPinText = (project: string, version: string): string =>
 
 const LISTED_MAX = 5
 
-/** ` It has "a", "b" and 3 more.` */
 function listed(names: readonly string[]): string {
   if (names.length === 0) return ''
   const first = names.slice(0, LISTED_MAX).map((name) => `"${name}"`)
   return ` It has ${first.join(', ')}${names.length > LISTED_MAX ? ` and ${names.length - LISTED_MAX} more` : ''}.`
 }
 
-/** `near`: advice that ends the message. */
 export const noProject = (name: string, near = ' Deploy it first.'): ScrapdeckError =>
   new ScrapdeckError('PROJECT_NOT_FOUND', sentence('projects.no_project', { name, near }))
 
-/** For users who may not see all projects: without the similar names of others. */
+/** Hides similar names from users who cannot see all projects. */
 export function withoutSimilarNames(project: ProjectName, error: unknown): unknown {
   return isScrapdeckError(error) && error.code === 'PROJECT_NOT_FOUND' ? noProject(project) : error
 }
 
-/** Rejects with VERSION_IN_USE while jobs need this version (null: any version). `advice` completes the message. */
+/** Rejects with VERSION_IN_USE while jobs need this version (null: any version). `advice` ends the message. */
 export async function refuseInUse(
   store: Pick<VersionStore, 'countJobsNeeding'>,
   project: ProjectName,

@@ -20,7 +20,7 @@ const SHOP = aProjectName('shop')
 const V1 = aVersionName('1')
 const V3 = aVersionName('3')
 
-/** Two nodes that record what arrives; `answer` decides the result. */
+/** Two nodes that record what they receive; `answer` sets the result. */
 async function openRoom({ hasPython = true } = {}) {
   const temporary = await openTemporaryStore()
   const clock = createFakeClock()
@@ -99,7 +99,6 @@ test('spiders that a node lists for an egg replaced meanwhile are not assigned t
   const first = t.distribution.ensure(N1, SHOP, V1)
   await vi.waitFor(() => expect(t.listed).toHaveBeenCalled())
   await t.projects.upload(await anEgg([{ name: 'content.txt', content: '2' }]), { version: V1 })
-  // The node is still busy with the first egg.
   const second = t.distribution.ensure(N1, SHOP, V1)
   t.listed = async () => ['new']
   late.resolve(['old'])
@@ -256,7 +255,6 @@ test('import errors are deleted with the egg or the node, and only the end of a 
   t.gone.add(N1)
   await t.distribution.forgetNode(N1)
   expect(told()).toEqual([N2])
-  // Its egg was still on its way.
   await expect(t.distribution.ensure(N1, SHOP, V1)).rejects.toThrow()
   expect(told()).toEqual([N2])
 
@@ -309,7 +307,6 @@ test('nodes disagree on the latest version only if Scrapyd releases with differe
   expect(t.projects.describe()[0]!.versions.map(({ orderWarning }) => orderWarning)).toContainEqual(
     expect.stringContaining('jobs without one get 1.10')
   )
-  // A pin says what jobs without a version get.
   await t.projects.configure(SHOP, { ...t.projects.settingsOf(SHOP), pinnedVersion: older })
   expect(warnings()).toEqual([])
   expect(t.projects.describe()[0]!.versions.map(({ orderWarning }) => orderWarning)).toEqual([null, null, null])

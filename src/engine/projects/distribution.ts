@@ -8,9 +8,8 @@ import type { StoredVersion } from '../model/records.ts'
 import { WITHOUT_EGG } from './catalog.ts'
 import type { EggToSend, Projects } from './projects.ts'
 
-/** The part of a node that distribution needs; EggTarget implements it. */
 export interface EggReceiver {
-  /** Called once after an egg arrived, if its spiders are not known yet. */
+  /** Called once after an egg arrived whose spiders are unknown. */
   listSpiders(project: ProjectName, version: VersionName): Promise<string[]>
   addVersion(project: ProjectName, version: VersionName, egg: EggToSend): Promise<unknown>
 }
@@ -19,9 +18,9 @@ export interface DistributionOptions {
   projects: Projects
   /** null: the node no longer exists. */
   clientOf: (nodeId: NodeId) => EggReceiver | null
-  /** The node fetches each run's egg from us, so it needs none in advance. Default: no node does. */
+  /** Whether the node fetches each run's egg from us and therefore needs none in advance. Default: no node does. */
   fetchesEggs?: (nodeId: NodeId) => boolean
-  /** The node's message if it could not import an egg. null: another failure. */
+  /** The node's message if it could not import an egg; null for other errors. */
   importErrorOf: (error: unknown) => string | null
   clock: Clock
 }
@@ -29,10 +28,9 @@ export interface DistributionOptions {
 const FIRST_BACKOFF_MS = 30_000
 const LONGEST_BACKOFF_MS = 10 * 60_000
 
-/** Concurrent uploads of one deployment, which share one uplink. */
 const SENT_AT_ONCE = 8
 
-/** The end of a node's output has the cause. */
+/** Keeps the end of a node's output, which contains the cause. */
 const OUTPUT_KEPT = 2_000
 
 interface Failure {
@@ -41,7 +39,6 @@ interface Failure {
   untilMs: number
 }
 
-/** The output of a node that cannot import an egg, and when (wall clock). */
 export interface ImportError {
   output: string
   atMs: number
@@ -49,25 +46,24 @@ export interface ImportError {
 
 type EggIdentity = Pick<StoredVersion, 'project' | 'version' | 'sha256'>
 
-/** A different egg under the same name is tried at once, without backoff. */
+/** A different egg under the same name is tried immediately, without backoff. */
 interface FailedEgg extends EggIdentity {
   failures: Map<NodeId, Failure>
-  /** For nodes whose last failure was an import error. */
   importErrors: Map<NodeId, ImportError>
 }
 
 /**
- * Tracks which node has which egg, and sends missing ones: on demand before the first job that needs it, or to many
- * nodes at once.
+ * Tracks which node has which egg, and sends missing ones, either before the first job that needs an egg or to many
+ * nodes together.
  *
  *   absent ──ensure──> sending ──accepted──> present ──node no longer lists it──> missing ──ensure──> sending
  *                         └──refused or no response──> failed ──after backoff──> absent
  *
- * Callers see `absent` for anything but the current egg: missing, foreign (seen-on-nodes.ts), or replaced since it was
- * sent.
+ * Callers see `absent` unless the node has the current egg: the egg can be missing, foreign (seen-on-nodes.ts) or
+ * replaced since it was sent.
  */
 export class Distribution {
-  /** `changed`: an egg arrived, or a failed upload may be retried. */
+  /** `changed`: an egg arrived, or the backoff of a failed upload ended. */
   readonly events = new EventEmitter<{ changed: [] }>()
   readonly #options: DistributionOptions
   readonly #projects: Projects
@@ -98,7 +94,7 @@ export class Distribution {
     return (stored === null ? undefined : this.#failedEgg(stored)?.importErrors) ?? NO_ERRORS
   }
 
-  /** Projects with an egg that a node cannot import. Also forgets failures of eggs that are gone or were replaced. */
+  /** Projects with an egg that a node cannot import. Also forgets failures of deleted and replaced eggs. */
   projectsWithImportErrors(): ReadonlySet<ProjectName> {
     if (this.#failed.size === 0) return NO_PROJECTS
     const projects = new Set<ProjectName>()
@@ -119,8 +115,8 @@ export class Distribution {
   }
 
   /**
-   * Resolves once the node has the egg; sends it if missing, at most one upload at a time. Rejects with the node's
-   * error. During the backoff, rejects at once with the previous error, without sending.
+   * Resolves when the node has the egg, and sends it if it is missing, with at most one upload at a time. Rejects
+   * with the node's error. During the backoff, rejects immediately with the previous error, without sending.
    */
   async ensure(nodeId: NodeId, project: ProjectName, version: VersionName): Promise<void> {
     if (this.isPresent(nodeId, project, version)) return
@@ -130,7 +126,10 @@ export class Distribution {
     return this.#send(nodeId, project, stored.version)
   }
 
-  /** Sends to these nodes now, ignoring backoffs. Yields each step; a failed node is a step, not an error. */
+  /**
+   * Sends to these nodes now, ignoring backoffs. Yields each change of state; a node's failure is one of them and
+   * does not throw.
+   */
   async *deployToAll(project: ProjectName, version: VersionName, nodeIds: NodeId[]): AsyncGenerator<Deployment, void> {
     const stored = this.#projects.catalog.requireEgg(project, version)
     const current = (nodeId: NodeId): Deployment => {
@@ -154,31 +153,27 @@ export class Distribution {
     )
   }
 
-  /** Call when the node does not know the version: it must be sent again. */
+  /** Call this when the node does not know the version, which must then be sent again. */
   async forget(nodeId: NodeId, project: ProjectName, version: VersionName): Promise<void> {
     await this.#projects.recordMissing(nodeId, project, version)
     this.events.emit('changed')
   }
 
-  /** Call once the node has left the fleet. */
   async forgetNode(nodeId: NodeId): Promise<void> {
     for (const [key, failed] of this.#failed) this.#forgetFailure(key, failed, nodeId)
     await this.#projects.forgetNode(nodeId)
   }
 
-  /** Cancels all retries. */
   stop(): void {
     this.#timers.stop()
   }
 
-  /** The failures of this egg, not of another one under its name. */
   #failedEgg({ project, version, sha256 }: EggIdentity): FailedEgg | undefined {
     if (this.#failed.size === 0) return undefined
     const failed = this.#failed.get(versionKey(project, version))
     return failed?.sha256 === sha256 ? failed : undefined
   }
 
-  /** The failure whose backoff is not over yet. */
   #awaitedFailure(nodeId: NodeId, egg: EggIdentity): Failure | undefined {
     const failure = this.#failedEgg(egg)?.failures.get(nodeId)
     return failure !== undefined && failure.untilMs > this.#clock.monotonicMs() ? failure : undefined
@@ -190,7 +185,7 @@ export class Distribution {
     const running = this.#sending.get(key)
     if (running?.sha256 === egg.sha256) return running.done
     if (running !== undefined) {
-      // The egg was replaced meanwhile. If both were sent at once, either could arrive last.
+      // The egg was replaced meanwhile. If both were sent concurrently, either could arrive last.
       await running.done.catch(() => {})
       if (!this.isPresent(nodeId, project, version)) await this.#send(nodeId, project, version, onStart)
       return
@@ -229,7 +224,7 @@ export class Distribution {
       if (client === null) throw new Error('The node was removed.')
       await client.addVersion(project, version, egg)
       current = this.#projects.catalog.find(project, version)
-      // If the egg was replaced while it was being sent, this records that the node has the older one.
+      // If the egg was replaced during the upload, this records that the node has the older one.
       if (current?.sha256) await record('present', null)
     } catch (error) {
       this.#rememberFailure(nodeId, { project, version, sha256 }, error)
@@ -242,10 +237,10 @@ export class Distribution {
       await this.#askForSpiders(client, current)
   }
 
-  /** Backs off after any failure, including one of our own disk: an immediate retry would fail again. */
+  /** Backs off after any failure, even one of our own disk, because an immediate retry would fail again. */
   #rememberFailure(nodeId: NodeId, egg: EggIdentity, error: unknown): void {
     const { project, version, sha256 } = egg
-    // An egg that was replaced or deleted while it was being sent is no longer needed, nor is one for a removed node.
+    // Ignore the failure if the egg was replaced or deleted during the upload, or the node was removed.
     const isCurrentEgg = this.#projects.catalog.find(project, version)?.sha256 === sha256
     if (!isCurrentEgg || this.#options.clientOf(nodeId) === null) return
     const failed = this.#failedEgg(egg) ?? { ...egg, failures: new Map(), importErrors: new Map() }
@@ -265,13 +260,12 @@ export class Distribution {
     if (failures.size === 0) this.#failed.delete(key)
   }
 
-  /** We may have no Python here, so the first node that imported the egg lists its spiders. */
+  /** We may have no Python here, so the first node that imports the egg lists its spiders. */
   async #askForSpiders(client: EggReceiver, asked: StoredVersion): Promise<void> {
     let spiders: string[]
     try {
       spiders = await client.listSpiders(asked.project, asked.version)
     } catch {
-      // The upload itself succeeded. The spiders stay unknown until the next node gets the egg.
       return
     }
     await this.#projects.recordSpiders(asked, spiders)

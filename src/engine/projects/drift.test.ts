@@ -15,7 +15,6 @@ const SHOP = aProjectName('shop')
 const V1_0 = aVersionName('1.0')
 const VERSION_V1_0 = aVersionName('1_0')
 
-/** One node that lists the versions sent to it, until a test changes that. */
 async function openRoom() {
   const temporary = await openTemporaryStore()
   const clock = createFakeClock()

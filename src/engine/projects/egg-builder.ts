@@ -12,39 +12,39 @@ import { readIniValue } from '../../shared/ini.ts'
 import { isModuleName, problemOfEntryName, problemOfPathPart } from './names.ts'
 import { EGG_LIMITS, type ZipArchive } from './zip-archive.ts'
 
-/** A file of a Scrapy project; its path is relative to the folder of scrapy.cfg, with slashes. */
+/** `path` is relative to the folder of scrapy.cfg and uses slashes. */
 export interface ProjectFile {
   path: string
   bytes: Uint8Array
 }
 
-/** A file on disk, opened when it is packed, so that a project of any size needs little memory. */
+/** A file is opened only when it is packed, so a project of any size needs little memory. */
 interface FileToPack {
   path: string
   open(): Readable | Promise<Readable>
 }
 
 const CONFIGURATION_MAX_BYTES = 1024 * 1024
-/** Packing takes a millisecond or two per file, however small. */
+/** Packing takes one to two milliseconds per file, however small the file is. */
 const MAX_FILES = 10_000
 
 export interface EggNaming {
   /** Default: `[deploy] project` of scrapy.cfg, else the first part of the settings module. */
   project?: ProjectName
-  /** Used only for PKG-INFO; Scrapyd's name for the version is set at upload. */
+  /** Only for PKG-INFO. The upload sets the version name that Scrapyd uses. */
   version?: VersionName
 }
 
 /**
- * Builds an egg from a project's files, which must include scrapy.cfg, with all that Scrapyd and its runner need
- * (scrapyd-protocol.md, 4.3) but without setuptools. Deterministic. Throws EGG_NO_SETTINGS if scrapy.cfg names no
- * existing settings module, BAD_INPUT for an invalid name.
+ * Builds an egg from a project's files, which must include scrapy.cfg, with everything that Scrapyd and its runner
+ * need (scrapyd-protocol.md, 4.3), without setuptools. Deterministic. Throws EGG_NO_SETTINGS if scrapy.cfg names no
+ * existing settings module, and BAD_INPUT for an invalid name.
  */
 export async function buildEgg(files: ProjectFile[], naming: EggNaming = {}): Promise<Uint8Array> {
   return buffer(await packEgg(files.map(inMemory), naming))
 }
 
-/** Builds an egg from a folder with scrapy.cfg, ignoring links. Throws as buildEgg does, and EGG_TOO_LARGE. */
+/** Builds an egg from a folder with scrapy.cfg and ignores links. Throws like buildEgg, and EGG_TOO_LARGE. */
 export async function buildEggFromFolder(directory: string, naming: EggNaming = {}): Promise<Uint8Array> {
   const files: FileToPack[] = []
   let totalBytes = 0
@@ -72,8 +72,9 @@ export async function buildEggFromFolder(directory: string, naming: EggNaming = 
 }
 
 /**
- * Builds an egg from a zip of a project's folder, with scrapy.cfg at the top or inside one top-level folder; null if it
- * is in neither. The egg is made as it is read. Throws as buildEgg does; the stream fails with EGG_NOT_A_ZIP.
+ * Builds an egg from a zip of a project's folder, with scrapy.cfg at the top or inside one top-level folder; returns
+ * null if it is in neither. Builds the egg while the stream is read. Throws like buildEgg; the stream fails with
+ * EGG_NOT_A_ZIP.
  */
 export async function buildEggFromArchive(archive: ZipArchive, naming: EggNaming = {}): Promise<Readable | null> {
   const configuration = archive.names
@@ -145,8 +146,8 @@ function settingsModuleOf(configuration: string, files: { path: string }[]): str
 }
 
 /**
- * Never in an egg: caches, environments, build output, and everything hidden, which may contain secrets (.env, .netrc).
- * scrapy.cfg may contain node passwords.
+ * Excludes caches, environments, build output and hidden files, which can contain secrets (.env, .netrc), and
+ * scrapy.cfg, which can contain node passwords.
  */
 function isLeftOut(path: string): boolean {
   const parts = path.split('/')
@@ -163,7 +164,10 @@ function topModuleOf(path: string): string {
   return path.split('/')[0]!.replace(/\.py$/, '')
 }
 
-/** Sorted, with a fixed time and no zone, so that the same files give the same egg and need no second upload. */
+/**
+ * Sorts entries and uses a fixed time without a zone. The same files give the same egg, which needs no second
+ * upload.
+ */
 function zip(files: FileToPack[]): Readable {
   const sorted = [...files].sort((one, other) => (one.path < other.path ? -1 : 1))
   for (const { path } of sorted) {
@@ -193,7 +197,7 @@ async function* zipPieces(files: FileToPack[]): AsyncGenerator<Uint8Array> {
   yield* ready
 }
 
-/** zlib deflates five times as fast as fflate. Records what the archive says about the content. */
+/** Uses zlib, which deflates five times as fast as fflate. Records the size and checksum of the content in `entry`. */
 function pack(content: Readable, entry: ZipInputFile): AsyncIterable<Buffer<ArrayBuffer>> {
   async function* recorded(pieces: AsyncIterable<Buffer>) {
     for await (const piece of pieces) {
@@ -202,12 +206,11 @@ function pack(content: Readable, entry: ZipInputFile): AsyncIterable<Buffer<Arra
       yield piece
     }
   }
-  // An error reaches the reader of the last stream.
+  // The reader of the last stream gets the error.
   return pipeline(content, recorded, createDeflateRaw(), () => {})
 }
 
 const DEFLATE = 8
-/** A regular file; 3 means Unix attributes. */
 const ATTRIBUTES = { mtime: new Date(2020, 0, 1), os: 3, attrs: 0o100644 << 16 }
 
 function byName(one: Dirent, other: Dirent): number {

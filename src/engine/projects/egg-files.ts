@@ -14,8 +14,8 @@ export interface EggIdentity {
 }
 
 /**
- * Eggs as local files for Python to import. They are copies that can be restored from the blobs. Each is in a folder
- * named by its hash, so replacing an egg never changes it under a running spider.
+ * Eggs as local files for Python to import: copies that can be restored from the blobs. Each egg's folder is named
+ * by its hash, so replacing an egg never changes it under a running spider.
  */
 export class EggFiles {
   readonly #directory: string
@@ -27,14 +27,13 @@ export class EggFiles {
     this.#blobs = options.blobs
   }
 
-  /** The file's path; restores the file from the blob if missing. Rejects with NOT_FOUND without a blob. */
+  /** Returns the file's path and restores a missing file from its blob. Rejects with NOT_FOUND if there is no blob. */
   async pathOf(egg: EggIdentity): Promise<string> {
     const path = this.#place(egg)
     if (await isThere(path)) return path
     return this.#writeOnce(path, () => this.#blobs.openRead(`eggs/${egg.sha256}`))
   }
 
-  /** Copies the file from `source`, before there is a blob. */
   write(egg: EggIdentity, source: string): Promise<string> {
     return this.#writeOnce(this.#place(egg), async () => createReadStream(source))
   }
@@ -53,8 +52,8 @@ export class EggFiles {
 }
 
 /**
- * In a folder named by its hash. pkg_resources and importlib.metadata derive the distribution's name from the file's:
- * NAME-VERSION.egg. Pure.
+ * The folder is named by the hash. The file must be called NAME-VERSION.egg, because pkg_resources and
+ * importlib.metadata derive the distribution's name from it. Pure.
  */
 export function placeOfEgg(directory: string, { sha256, project, version }: EggIdentity): string {
   const safe = (text: string) => text.replace(/[^A-Za-z0-9_.]/g, '_').slice(0, 100)

@@ -41,7 +41,7 @@ test.each([
   expect(await inspectEgg(archive)).toEqual(FACTS)
 })
 
-// The responses of Scrapyd 1.6 to each: e2e/differential.
+// What Scrapyd 1.6 does with each: e2e/differential.
 test.each([
   [ENTRY_POINTS.replace('.settings', '.settings [redis]'), true],
   [ENTRY_POINTS.replace('.settings', '.settings : a.b [redis, s3]'), true],
@@ -87,7 +87,7 @@ test('an end record more than 64 KiB before the end is ignored, as in Scrapyd', 
 
 test('the directory that Python would read counts, wherever the end record points', async () => {
   const hidden = Buffer.from(await anEgg([{ name: '../evil.py' }]))
-  // An end record that points to the first archive for a reader that ignores preceding bytes.
+  // Readers that ignore preceding bytes follow this end record to the first archive.
   const egg = Buffer.concat([Buffer.from(await anEgg()), hidden])
   await expect(inspectEgg(egg)).rejects.toEqual(refusal('EGG_UNSAFE', /points outside/))
 })

@@ -5,27 +5,26 @@ import { showUnseen } from '../../shared/unseen.ts'
 import { isModuleName } from './names.ts'
 import { EGG_LIMITS, openZipArchive, type ZipArchive, type ZipLimits } from './zip-archive.ts'
 
-/** Metadata of an egg, read without running any of its code. */
+/** An egg's metadata, read without running any of its code. */
 export interface EggFacts {
-  /** From PKG-INFO, or from METADATA of a wheel; null if it has none (Scrapyd accepts an empty PKG-INFO). */
+  /** From PKG-INFO, or METADATA in a wheel; null if it has no name (Scrapyd accepts an empty PKG-INFO). */
   name: string | null
   version: VersionName | null
-  /** The module that `[scrapy] settings` in entry_points.txt names. */
   settingsModule: string
 }
 
 const METADATA_LIMIT_BYTES = 1024 * 1024
 
 /**
- * Checks that a file is an egg that Scrapyd can run (scrapyd-protocol.md, 4.3) and that is safe to pass on. Throws
- * EGG_NOT_A_ZIP, EGG_TOO_LARGE, EGG_UNSAFE, EGG_NO_METADATA, EGG_NO_SETTINGS.
+ * Checks that a file is an egg that Scrapyd can run (scrapyd-protocol.md, 4.3) and that is safe to send to nodes.
+ * Throws EGG_NOT_A_ZIP, EGG_TOO_LARGE, EGG_UNSAFE, EGG_NO_METADATA or EGG_NO_SETTINGS.
  */
 export async function inspectEgg(bytes: Uint8Array, limits: ZipLimits = EGG_LIMITS): Promise<EggFacts> {
   return inspectArchive(await openZipArchive(bytes, limits))
 }
 
 /**
- * The metadata file that pkg_resources, and so every Scrapyd, uses: the egg's own, or else that of the first top-level
+ * The metadata file that pkg_resources, and so every Scrapyd, uses: the egg's own, else that of the first top-level
  * distribution, as in a wheel.
  */
 function metadataFileOf(names: readonly string[]): string | null {
@@ -34,7 +33,6 @@ function metadataFileOf(names: readonly string[]): string | null {
   return folder === undefined ? null : `${folder}/${/\.dist-info$/i.test(folder) ? 'METADATA' : 'PKG-INFO'}`
 }
 
-/** Like inspectEgg, for an archive that is already open. */
 export async function inspectArchive(archive: ZipArchive): Promise<EggFacts> {
   const file = metadataFileOf(archive.names)
   const packageInfo = file === null ? null : await archive.read(file, METADATA_LIMIT_BYTES)
@@ -48,10 +46,10 @@ export async function inspectArchive(archive: ZipArchive): Promise<EggFacts> {
 }
 
 const ENTRY_POINT = /^([^=]+?)\s*=\s*([\p{L}\p{N}_.]+)\s*(?::\s*[\p{L}\p{N}_.]+)?\s*(?:\[[^[\]]*\])?$/u
-/** The pattern would be slow on the spaces of a longer line. */
+/** The pattern would be slow on longer lines with many spaces. */
 const LONGEST_LINE = 1_000
 
-/** Reads entry_points.txt as pkg_resources does, which ignores a file with a line that it cannot read. */
+/** Reads entry_points.txt like pkg_resources, which ignores the file if it cannot read one of its lines. */
 function settingsModuleOf(entryPoints: string): string {
   const seen = new Map<string, string>()
   let group = ''
@@ -76,7 +74,6 @@ function refuse(why: string): never {
   throw new ScrapdeckError('EGG_NO_SETTINGS', sentence('projects.no_settings_entry', { why }))
 }
 
-/** A mail header, which ends at the first empty line; free text follows. */
 function headerOf(packageInfo: string, name: string): string | null {
   for (const line of packageInfo.split(/\r\n|\n|\r/)) {
     if (line === '') return null

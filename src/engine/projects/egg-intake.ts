@@ -21,7 +21,7 @@ import type { OpenEgg, OpenedEgg } from './egg-opening.ts'
 import type { EggTree } from './egg-tree.ts'
 import { problemOfFolderName, problemOfPathPart, problemOfSpiderName, problemOfVersionName } from './names.ts'
 
-/** Default egg names of build tools. */
+/** Names that build tools use by default. */
 const GENERIC_NAMES = new Set(['project', 'unknown', 'scrapy-project'])
 
 export interface EggIntakeParts {
@@ -34,15 +34,14 @@ export interface EggIntakeParts {
   catalog: Catalog
   keeping: EggKeeping
   listSpidersOfEgg: ((eggPath: string, project: ProjectName) => Promise<string[]>) | null
-  /** Lists and records spiders on nodes, if no local Python can. Throws EGG_IMPORT_FAILED or SPIDERS_UNKNOWN. */
+  /** Lists and records spiders through nodes if no local Python can. Throws EGG_IMPORT_FAILED or SPIDERS_UNKNOWN. */
   listSpidersOnNodes?: (project: ProjectName, version: VersionName) => Promise<string[]>
-  /** Serializes changes of versions. */
   exclusively: <T>(change: () => Promise<T>) => Promise<T>
   clock: Clock
   logger: Logger
 }
 
-/** An upload, a file that is only read, or bytes in memory. */
+/** An upload, the path of a file that must not be changed, or bytes. */
 export type Archive = IncomingFile | string | Uint8Array
 
 export interface VersionNames {
@@ -50,7 +49,7 @@ export interface VersionNames {
   version?: VersionName
 }
 
-/** Imports eggs: checks and names them, lists their spiders, stores them. One upload at a time. */
+/** Imports eggs: checks and names them, lists their spiders and stores them. Handles one upload at a time. */
 export class EggIntake {
   readonly #parts: EggIntakeParts
   readonly #uploads = pLimit(1)
@@ -66,7 +65,7 @@ export class EggIntake {
       return await this.upload(file.path, names, mayReplaceInUse)
     }
     if (typeof archive === 'string') return this.#uploads(() => this.#open(archive, names, mayReplaceInUse))
-    // The client may disconnect while its upload waits for others.
+    // Hold the file, because the client can disconnect while its upload waits for others.
     await using _ = archive.hold()
     return await this.upload(archive.path, names, mayReplaceInUse)
   }
@@ -119,7 +118,7 @@ export class EggIntake {
     }
   }
 
-  /** Null without Python: the version is stored anyway and its spiders are listed later. */
+  /** Returns null without Python. The version is stored anyway, and its spiders are listed later. */
   async #listSpiders(path: string, project: ProjectName): Promise<string[] | null> {
     if (this.#parts.listSpidersOfEgg === null) return null
     try {
@@ -142,7 +141,7 @@ export class EggIntake {
     return listed.spiders === null ? this.#listOnNodes(listed, listed) : listed
   }
 
-  /** Withdraws the egg if the nodes cannot import it. `before`: the version's previous state. */
+  /** Removes the egg if the nodes cannot import it. `before`: the version's previous state. */
   async #listOnNodes(stored: StoredVersion, before: StoredVersion | null): Promise<StoredVersion> {
     const { project, version } = stored
     try {
@@ -164,7 +163,7 @@ export class EggIntake {
         catalog.forget(current)
         return
       }
-      // A node that refused the new egg may have lost the previous one with it: it is sent again.
+      // A node that refused the new egg may have lost the previous one, so that one is sent again.
       const deployments = before.deployments.filter(({ nodeId }) =>
         current.deployments.some((one) => one.nodeId === nodeId && one.state !== 'failed')
       )
@@ -173,7 +172,7 @@ export class EggIntake {
     })
   }
 
-  /** Lists the spiders of a stored egg; an egg that cannot be imported is left unchanged. */
+  /** Lists the spiders of a stored egg. If the import fails, the egg stays unchanged. */
   async listAgain(stored: StoredVersion): Promise<StoredVersion> {
     const { sha256 } = stored
     const path = sha256 === null ? null : await this.#parts.files.pathOf({ ...stored, sha256 })
@@ -198,7 +197,7 @@ export class EggIntake {
     })
   }
 
-  /** A failure is only logged: the egg is stored, and the next start repairs the tree. */
+  /** Only logs failures: the egg is stored, and the next start repairs the tree. */
   async #copyToTree(egg: StoredVersion, path: string): Promise<void> {
     try {
       await this.#parts.tree?.put(egg, path)
@@ -218,7 +217,7 @@ export class EggIntake {
   }
 }
 
-/** Deployments under the name of a new egg, whether we sent them or not. None of them is the new egg. */
+/** Deployments that exist under the name of a new egg, ours or not. None of them is the new egg. */
 function stillThere(before: StoredVersion | null): Deployment[] {
   return (before?.deployments ?? []).flatMap((deployment) => {
     if (deployment.nodeId === LOCAL_NODE_ID || deployment.state === 'failed') return []
@@ -239,7 +238,6 @@ function projectNameFor(asked: string | undefined, facts: EggFacts): ProjectName
   return name as ProjectName
 }
 
-/** Throws BAD_INPUT for an invalid project name. */
 export function checkProjectName(name: string): void {
   const problem = problemOfPathPart(name)
   if (problem)
@@ -250,6 +248,6 @@ function checkVersion(version: VersionName): VersionName {
   if (problemOfVersionName(version) !== null) {
     throw new ScrapdeckError('BAD_INPUT', sentence('projects.version_name_invalid', { version }))
   }
-  // In an address, this name would mean the parent folder. Scrapyd lists the version under the sanitised name.
+  // In a URL, this name would mean the parent folder. Scrapyd lists the version under the sanitized name.
   return problemOfFolderName(version) === 'is a folder reference' ? (sanitiseVersion(version) as VersionName) : version
 }

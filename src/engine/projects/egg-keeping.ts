@@ -11,17 +11,17 @@ export interface EggKeepingParts {
   catalog: Catalog
 }
 
-/** Removes eggs that no longer belong to a version, once no spider runs from them. */
+/** Removes eggs that no version needs, after the last spider that runs from them has ended. */
 export class EggKeeping {
   readonly #parts: EggKeepingParts
-  /** Eggs without a version, with the version they belonged to: spiders may still be running from them. */
+  /** Eggs without a version that spiders may still run from, with the version they belonged to. */
   readonly #retired = new Map<string, Pick<StoredVersion, 'project' | 'version'>>()
 
   constructor(parts: EggKeepingParts) {
     this.#parts = parts
   }
 
-  /** Keeps an egg that another version or a running spider uses; in the latter case a later call removes it. */
+  /** Keeps an egg that another version or a running spider uses. For a running spider, a later call removes the egg. */
   async removeUnused(sha256: string, was: Pick<StoredVersion, 'project' | 'version'>): Promise<void> {
     this.#retired.set(sha256, was)
     const live = await this.#parts.store.listLiveAttempts()
@@ -44,16 +44,15 @@ export class EggKeeping {
     }
   }
 
-  /** Names of blobs to which no version refers. */
   async listUnused(): Promise<string[]> {
     const names = (await this.#parts.blobs.list('eggs/')).map(({ name }) => name)
-    // Read after the list: a version that is written in between has its blob already.
+    // Read the versions after the list: a version that is written in between already has its blob.
     const needed = await this.#eggsNeeded()
     const isUnused = (sha256: string) => !needed.has(sha256) && !this.#retired.has(sha256)
     return names.filter((name) => isUnused(name.slice('eggs/'.length)))
   }
 
-  /** False: a version uses it now, or it is too young. */
+  /** Returns false if a version uses it now, or if it is too young. */
   async deleteUnused(name: string): Promise<boolean> {
     const needed = await this.#eggsNeeded()
     return !needed.has(name.slice('eggs/'.length)) && (await this.#parts.blobs.deleteUnused(name))
@@ -67,7 +66,7 @@ export class EggKeeping {
 
   async #remove(sha256: string): Promise<void> {
     await this.#parts.files.remove(sha256)
-    // An egg that is too young is left for a later removeLeft.
+    // If the egg is too young, a later removeLeft deletes it.
     await this.#parts.blobs.deleteUnused(`eggs/${sha256}`)
   }
 }

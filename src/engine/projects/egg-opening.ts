@@ -9,7 +9,6 @@ import { openZipArchive, type ZipArchive } from './zip-archive.ts'
 const HASHED_AT_ONCE_BYTES = 1_048_576
 
 export interface OpenedEgg {
-  /** The uploaded file, or the egg that was built from it. */
   path: string
   sizeBytes: number
   sha256: string
@@ -19,13 +18,13 @@ export interface OpenedEgg {
 export type OpenEgg = typeof openEgg
 
 /**
- * Checks an uploaded archive. Builds an egg at `builtPath` if it is the zip of a project. Reads and writes in pieces,
- * whatever the size. Throws an EGG_ code and then leaves nothing at `builtPath`.
+ * Checks an uploaded archive. If it is the zip of a project, builds an egg at `builtPath`. Memory use does not
+ * depend on the size. Throws EGG_ errors and then leaves nothing at `builtPath`.
  */
 export async function openEgg(path: string, naming: EggNaming, builtPath: string): Promise<OpenedEgg> {
   try {
     return await withArchive(path, async (archive) => {
-      // A project's folder may contain metadata that setuptools left there.
+      // A project's folder can contain metadata that setuptools left there.
       const isEgg = archive.names.includes('EGG-INFO/PKG-INFO')
       const built = isEgg ? null : await buildEggFromArchive(archive, naming)
       if (built === null) return describe(path, archive)
@@ -52,7 +51,7 @@ async function describe(path: string, archive: ZipArchive): Promise<OpenedEgg> {
   return { path, sizeBytes: (await stat(path)).size, sha256: await hashFile(path), facts }
 }
 
-/** Reads into one buffer: streaming a large egg produced 60 MB of garbage. */
+/** Reuses one buffer: streaming a large egg produced 60 MB of garbage. */
 async function hashFile(path: string): Promise<string> {
   const hash = createHash('sha256')
   const piece = Buffer.alloc(HASHED_AT_ONCE_BYTES)

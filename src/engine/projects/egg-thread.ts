@@ -11,12 +11,15 @@ export interface EggTask {
   builtPath: string
 }
 
-/** A gigabyte of code and data is unpacked and packed again within a minute. The list of 50,000 files takes 40 MB. */
+/**
+ * Unpacking and repacking a gigabyte of code and data takes less than a minute. The list of 50,000 files takes 40
+ * MB.
+ */
 const LIMITS = { memoryMb: 100, timeoutMs: 180_000 }
 
 /**
- * openEgg in its own thread: an archive may use a CPU for a minute, and a malicious one may use unlimited memory or
- * time. In that case, only the thread ends. Rejects with EGG_UNSAFE.
+ * Runs openEgg in its own thread. An archive can use a CPU for a minute, and a malicious one can use unlimited
+ * memory or time. At a limit, only the thread ends, and this rejects with EGG_UNSAFE.
  */
 export function createEggThreads(clock: Clock, limits: typeof LIMITS = LIMITS): OpenEgg {
   return (path, naming, builtPath) => {

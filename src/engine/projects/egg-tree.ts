@@ -16,9 +16,10 @@ export interface EggName {
 }
 
 /**
- * A copy of our eggs in Scrapyd's layout (scrapyd-protocol.md, 4.1), `PROJECT/VERSION.egg`, so that a Scrapyd started
- * on this directory has the same projects. The tree follows the store: an egg is added to the store first, and removed
- * here first. Copies, not links: a manual change in the tree must not affect the eggs that spiders run from.
+ * A copy of our eggs in Scrapyd's layout (scrapyd-protocol.md, 4.1), `PROJECT/VERSION.egg`. A Scrapyd started on
+ * this directory has the same projects. The tree follows the store: eggs are added to the store first and removed
+ * from the tree first. Files are copies, not links, because manual changes in the tree must not affect the eggs that
+ * spiders run from.
  */
 export class EggTree {
   readonly #directory: string
@@ -29,7 +30,7 @@ export class EggTree {
     this.#logger = logger
   }
 
-  /** Opens the tree and creates it if needed. Rejects with DATA_DIRECTORY_UNUSABLE. */
+  /** Creates the tree if needed. Rejects with DATA_DIRECTORY_UNUSABLE. */
   static async open(directory: string, logger: Logger): Promise<EggTree> {
     try {
       makePrivateDirectory(directory)
@@ -40,14 +41,14 @@ export class EggTree {
     return new EggTree(directory, logger)
   }
 
-  /** Copies `file` into place atomically. Does nothing if the same bytes are already there. */
+  /** Copies `file` into place atomically. Does nothing if the tree already has the same bytes. */
   async put(egg: EggName, file: string): Promise<void> {
     const path = this.#pathOf(egg)
     if (await hasSameBytes(path, file)) return
     makeDirectoryLikeAbove(join(this.#directory, egg.project))
     // Scrapyd and Scrapdeck ignore names that start with a dot.
     const draft = join(this.#directory, egg.project, `.${sanitiseVersion(egg.version)}.egg.part`)
-    // Remove an existing draft instead of writing into it: a spider may have left a pipe there.
+    // Remove an existing draft instead of writing to it: a spider may have left a pipe there.
     await rm(draft, { recursive: true, force: true })
     await copyFile(file, draft, constants.COPYFILE_FICLONE)
     const handle = await open(draft, 'r+')
@@ -63,8 +64,8 @@ export class EggTree {
   }
 
   /**
-   * Restores the tree from the store: adds missing eggs, and sets aside different ones under our names. Returns all
-   * others, which an operator copied here as with Scrapyd, sorted by project.
+   * Restores the tree from the store: adds missing eggs and sets aside different files under our names. Returns all
+   * other eggs, which operators copied here as they would with Scrapyd, sorted by project.
    */
   async repair(eggs: (EggName & { file(): Promise<string | null> })[]): Promise<(EggName & { path: string })[]> {
     const ours = new Set(eggs.map((egg) => this.#pathOf(egg)))
@@ -102,7 +103,7 @@ export class EggTree {
 async function listDirectories(directory: string): Promise<string[]> {
   const names: string[] = []
   for (const name of (await readdir(directory)).sort()) {
-    // Skip the eggs that an earlier Scrapdeck stored here by hash.
+    // Skip eggs that an earlier Scrapdeck stored here by hash.
     if (problemOfPathPart(name) !== null || /^[0-9a-f]{64}$/.test(name)) continue
     if ((await stat(join(directory, name)).catch(() => null))?.isDirectory()) names.push(name)
   }
@@ -117,7 +118,7 @@ async function isFile(path: string): Promise<boolean> {
   return (await stat(path).catch(() => null))?.isFile() ?? false
 }
 
-/** Reads into two buffers: streaming a large egg produced 100 MB of garbage on each startup. */
+/** Reuses two buffers: streaming a large egg produced 100 MB of garbage on each start. */
 async function hasSameBytes(path: string, other: string): Promise<boolean> {
   const [one, two] = await Promise.all([stat(path).catch(() => null), stat(other)])
   if (one === null || !one.isFile() || one.size !== two.size) return false

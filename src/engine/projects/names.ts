@@ -5,9 +5,9 @@ const LONGEST_VERSION = 200
 const LONGEST_SPIDER = 200
 
 /**
- * Why a name cannot be a path component, as text that follows the name ("is empty"); null if it can. Projects and
- * spiders name folders of logs and items, here and on nodes, so all of their names are checked here. Scrapyd itself
- * accepts "" and "." as a project, which then means its whole eggs folder (scrapyd-protocol.md, 3.9).
+ * Why a name cannot be a path component, as text that follows the name ("is empty"); null if it can. Names of
+ * projects and spiders become folders of logs and items, here and on nodes, so all are checked here. Scrapyd accepts
+ * "" and "." as a project, which means its whole eggs folder (scrapyd-protocol.md, 3.9).
  */
 export function problemOfPathPart(name: string): string | null {
   const problem = problemOfFolderName(name)
@@ -20,7 +20,7 @@ export function problemOfPathPart(name: string): string | null {
   return null
 }
 
-/** Checks only what no system accepts as a name. */
+/** Checks only for names that every system rejects. */
 export function problemOfFolderName(name: string): string | null {
   if (name === '') return 'is empty'
   if (name === '.' || name === '..') return 'is a folder reference'
@@ -29,7 +29,7 @@ export function problemOfFolderName(name: string): string | null {
   return name.isWellFormed() ? null : 'contains half a character'
 }
 
-/** Names that Windows reads differently: a stream, a device (even with an extension), or a trailing dot or space. */
+/** Names with a special meaning in Windows: a stream, a device (even with an extension), or a trailing dot or space. */
 export function problemOfWindowsName(name: string): string | null {
   if (/[<>:"|?*]/.test(name)) return 'contains a character that Windows forbids in names'
   if (/[. ]$/.test(name)) return 'ends in a dot or a space, which Windows drops'
@@ -37,7 +37,7 @@ export function problemOfWindowsName(name: string): string | null {
   return null
 }
 
-/** Why a text cannot name a spider that people see and run, phrased like the above. */
+/** Why a text cannot name a spider, as text that follows the name. */
 export function problemOfSpiderName(name: string): string | null {
   if (name === '') return 'is empty'
   return (
@@ -45,7 +45,7 @@ export function problemOfSpiderName(name: string): string | null {
   )
 }
 
-/** Why a text cannot name a version, phrased like the above. Nodes store other names sanitised. */
+/** Why a text cannot name a version, as text that follows the name. Nodes store other names sanitized. */
 export function problemOfVersionName(version: string): string | null {
   if (version === '') return 'is empty'
   const shown = problemOfShownName(version)
@@ -54,8 +54,8 @@ export function problemOfVersionName(version: string): string | null {
 }
 
 /**
- * Why the name of a zip entry is invalid in an egg, as text that follows the name; null if it is valid. We never
- * extract archives, but nodes and Python may trust what we pass on.
+ * Why a zip entry's name is invalid in an egg, as text that follows the name; null if it is valid. We never extract
+ * archives, but nodes and Python may trust the eggs that we send.
  */
 export function problemOfEntryName(name: string): string | null {
   if (name === '') return 'is empty'
@@ -68,7 +68,7 @@ export function problemOfEntryName(name: string): string | null {
   return null
 }
 
-/** NUL and other control characters: they truncate or hide names in paths, logs and headers. */
+/** These characters truncate or hide names in paths, logs and headers. */
 function hasControlCharacters(text: string): boolean {
   for (let index = 0; index < text.length; index++) {
     const code = text.charCodeAt(index)

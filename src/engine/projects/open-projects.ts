@@ -25,7 +25,6 @@ export type EggNodes = Pick<DistributionOptions, 'clientOf' | 'fetchesEggs' | 'i
 
 export type Distributing = ReturnType<typeof openDistribution>
 
-/** Opens the parts that send eggs, once there are nodes. */
 export function openDistribution(
   opened: AsyncDisposableStack,
   parts: Tools & { projects: Projects; eggNodes: EggNodes }

@@ -31,8 +31,8 @@ import { SettingsProjects, type SettingsSource } from './settings-projects.ts'
 import { canDisagree, orderWarnings } from './version-order.ts'
 
 /**
- * Whether a version that unfinished jobs need may be replaced. `refuse` (default): VERSION_IN_USE. `allow`, as in
- * Scrapyd: running jobs keep the egg they started with; queued jobs run the new one, or wait if there is none.
+ * Whether a version that unfinished jobs need can be replaced. `refuse` (default): rejects with VERSION_IN_USE.
+ * `allow`, as in Scrapyd: running jobs keep their egg; queued jobs run the new one, or wait if there is none.
  */
 export interface InUse {
   inUse?: 'refuse' | 'allow'
@@ -44,50 +44,48 @@ export interface EggToSend {
   open(): Promise<Readable>
 }
 
-/** A settings module runs without an egg or, if there is also one, with the egg on the path, as in Scrapyd. */
+/** A settings module runs without an egg. If there is an egg too, the egg is on Python's path, as in Scrapyd. */
 export type ProjectSource = { egg: string } | SettingsSource
 
 export interface ProjectsOptions {
   store: VersionStore & ProjectSettingsStore & AttemptReader
   blobs: BlobStore
-  /** For archives while they are opened. */
   incoming: IncomingFiles
-  /** Default: in this thread. */
+  /** Default: opens eggs in this thread. */
   openEgg?: OpenEgg
-  /** Directory for local copies of eggs. */
   eggDirectory: string
-  /** The same eggs in Scrapyd's layout. */
+  /** Keeps the same eggs in Scrapyd's layout. */
   tree?: Pick<EggTree, keyof EggTree>
   /** Projects that run without an egg, by name (`[settings]` of scrapyd.conf). */
   settingsProjects?: Record<string, SettingsSource>
-  /** Like listSpidersOfEgg, for a project without an egg. */
+  /** Like listSpidersOfEgg, for projects without an egg. */
   listSpidersOfSettings?: ((project: ProjectName) => Promise<string[]>) | null
-  /** Imports the egg in a separate process; throws EGG_IMPORT_FAILED, PYTHON_MISSING. Null: no local node. */
+  /**
+   * Imports the egg in a separate process; throws EGG_IMPORT_FAILED or PYTHON_MISSING. null: there is no local node.
+   */
   listSpidersOfEgg: ((eggPath: string, project: ProjectName) => Promise<string[]>) | null
-  /** See egg-intake.ts. */
   listSpidersOnNodes?: (project: ProjectName, version: VersionName) => Promise<string[]>
-  /** From the probe of a node (nodes/scrapyd/scrapyd-client.ts). null: unknown. */
+  /** The release that the node's probe found (nodes/scrapyd/scrapyd-client.ts); null: unknown. */
   scrapydVersionOf?: (nodeId: NodeId) => string | null
-  /** Nothing is recorded for a removed node. Default: no node was removed. */
+  /** Nothing is recorded for removed nodes. Default: no node was removed. */
   hasNode?: (nodeId: NodeId) => boolean
   clock: Clock
   logger: Logger
 }
 
-/** Opens eggs in this thread. Loaded with the first egg. */
+/** Imports egg-opening.ts only for the first egg. */
 const openHere: OpenEgg = async (...egg) => {
   const { openEgg } = await import('./egg-opening.ts')
   return openEgg(...egg)
 }
 
 /**
- * Projects with their versions, spiders and eggs. Includes versions that were only seen on nodes, without an egg to
- * send (`sha256` null). All of it is in memory, so reads need no I/O; every change is in the store before it is visible
+ * Projects with their versions, spiders and eggs. Includes versions known only from nodes, without an egg to send
+ * (`sha256` null). Everything is in memory, so reads need no I/O. Every change is in the store before it is visible
  * here. Versions are found by either spelling, as uploaded or as Scrapyd stores them (`1.0` and `1_0`).
  */
 export class Projects {
   readonly #options: ProjectsOptions
-  /** Only this class and its parts change it. */
   readonly catalog = new Catalog((project) => this.settingsOf(project).pinnedVersion ?? null)
   readonly #files: EggFiles
   readonly #keeping: EggKeeping
@@ -96,7 +94,7 @@ export class Projects {
   readonly #withoutEgg: SettingsProjects
   readonly #settings: Map<string, ProjectSettings>
   readonly #hasNode: (nodeId: NodeId) => boolean
-  /** Serializes changes of versions: a node's listing must not overwrite an upload in progress. */
+  /** Serializes changes of versions: recording a node's listing must not overwrite an upload in progress. */
   readonly #exclusively = pLimit(1)
   readonly #warnings = new WeakMap<readonly StoredVersion[], ReadonlyMap<string, string>>()
 
@@ -122,7 +120,7 @@ export class Projects {
     this.#withoutEgg = new SettingsProjects(parts)
   }
 
-  /** Reads the store, and removes unused eggs. Throws BAD_INPUT for invalid `settingsProjects`. */
+  /** Reads the store and removes unused eggs. Throws BAD_INPUT for invalid `settingsProjects`. */
   static async open(options: ProjectsOptions): Promise<Projects> {
     const { store } = options
     const projects = new Projects(options, await readSettings(store))
@@ -138,19 +136,18 @@ export class Projects {
     return projects
   }
 
-  /** Names of blobs with eggs to which no version refers. */
   listUnusedEggs(): Promise<string[]> {
     return this.#keeping.listUnused()
   }
 
-  /** False: a version uses it now, or it is too young. */
+  /** Returns false if a version uses the egg now, or if the egg is too young. */
   deleteUnusedEgg(name: string): Promise<boolean> {
     return this.#keeping.deleteUnused(name)
   }
 
   /**
-   * Accepts an egg, or a zip of a project's folder. Throws an EGG_ code for an invalid archive, BAD_INPUT for names,
-   * VERSION_IN_USE if jobs need another egg of this version. Stores nothing of a rejected upload.
+   * Accepts an egg or a zip of a project's folder. Throws EGG_ errors for an invalid archive, BAD_INPUT for invalid
+   * names, and VERSION_IN_USE if jobs need another egg of this version. Stores nothing of a rejected upload.
    */
   upload(archive: Archive, names: VersionNames, { inUse }: InUse = {}): Promise<StoredVersion> {
     return this.#intake.upload(archive, names, inUse === 'allow')
@@ -168,7 +165,7 @@ export class Projects {
     })
   }
 
-  /** Projects whose versions on nodes Scrapyd releases order differently, and why (version-order.ts). */
+  /** Projects for which the Scrapyd releases on nodes disagree about the latest version, and why (version-order.ts). */
   orderWarnings(): { project: ProjectName; text: string }[] {
     return this.catalog.names().flatMap((project) => {
       const text = [...this.#warningsOf(project).values()][0]
@@ -176,12 +173,12 @@ export class Projects {
     })
   }
 
-  /** The settings of a project, known or not; secret values of its defaults are sealed. */
+  /** Also returns settings for unknown projects. Secret values in the defaults are sealed. */
   settingsOf(project: ProjectName): ProjectSettings {
     return this.#settings.get(project) ?? DEFAULT_PROJECT_SETTINGS
   }
 
-  /** Also accepts a project that is not known yet, so that its Python can be prepared. BAD_INPUT: invalid name. */
+  /** Also accepts an unknown project, so that its Python can be prepared. Throws BAD_INPUT for an invalid name. */
   async configure(project: ProjectName, settings: ProjectSettings): Promise<void> {
     if (!this.catalog.isKnown(project)) checkProjectName(project)
     const { pinnedVersion = this.settingsOf(project).pinnedVersion ?? null } = settings
@@ -190,7 +187,6 @@ export class Projects {
     this.#settings.set(project, next)
   }
 
-  /** Accepts either spelling. */
   isPinned({ project, version }: Pick<StoredVersion, 'project' | 'version'>): boolean {
     const { pinnedVersion = null } = this.settingsOf(project)
     return pinnedVersion !== null && this.catalog.find(project, pinnedVersion)?.version === version
@@ -202,7 +198,7 @@ export class Projects {
     return stored?.sha256 ? this.#files.pathOf({ ...stored, sha256: stored.sha256 }) : null
   }
 
-  /** What Python imports to run this version here; null if we have neither an egg nor a settings module for it. */
+  /** What Python imports to run this version locally; null if there is neither an egg nor a settings module. */
   async source(project: ProjectName, version: VersionName): Promise<ProjectSource | null> {
     const egg = await this.eggFile(project, version)
     const configured = this.#withoutEgg.sourceOf(project)
@@ -211,7 +207,7 @@ export class Projects {
     return { ...configured, path: [egg, ...configured.path] }
   }
 
-  /** Restores the tree of eggs (egg-tree.ts) from the store, and uploads eggs that were copied into it by hand. */
+  /** Restores the egg tree (egg-tree.ts) from the store and imports the eggs that operators copied into it. */
   async followTree(): Promise<void> {
     const { tree, logger } = this.#options
     if (tree === undefined) return
@@ -230,13 +226,12 @@ export class Projects {
     }
   }
 
-  /** The egg of a version, for sending. Throws as requireEgg does. */
   eggToSend(project: ProjectName, version: VersionName): EggToSend {
     const { sha256, sizeBytes } = this.catalog.requireEgg(project, version)
     return { sha256: sha256!, sizeBytes: sizeBytes!, open: () => this.#options.blobs.openRead(`eggs/${sha256}`) }
   }
 
-  /** Lists the spiders of eggs that were uploaded while there was no Python. */
+  /** Lists the spiders of eggs that were uploaded without Python. */
   async listMissingSpiders(): Promise<void> {
     await this.#withoutEgg.listSpiders()
     for (const stored of this.catalog.all()) {
@@ -245,9 +240,9 @@ export class Projects {
   }
 
   /**
-   * Records the versions that a node lists for a project, in the node's spelling and order; `spiders` are those of the
-   * newest version. For the effect on versions with an egg of ours see seen-on-nodes.ts. `askedAtMs`: time of the
-   * request; default now. Returns the nouns that the node lists more of than Scrapdeck keeps.
+   * Records the versions that a node lists for a project, in the node's spelling and order; `spiders` belong to the
+   * newest version. seen-on-nodes.ts describes the effect on versions whose egg we have. `askedAtMs`: time of the
+   * request (default: now). Returns what the node lists more of than Scrapdeck keeps.
    */
   async recordSeenOnNode(
     nodeId: NodeId,
@@ -260,12 +255,12 @@ export class Projects {
     return this.#seen.recordSeen({ nodeId, project, versions, spiders, askedAtMs })
   }
 
-  /** Records the complete list of projects on a node: it has no version of any other project. */
+  /** Records the complete list of projects on a node, which has no versions of any other project. */
   async recordProjectsOnNode(nodeId: NodeId, listed: string[], askedAtMs = this.#options.clock.nowMs()): Promise<void> {
     if (nodeId !== LOCAL_NODE_ID) await this.#seen.recordProjects(nodeId, listed, askedAtMs)
   }
 
-  /** Stores the spiders that a node listed for this egg, if the version still has it and no list yet. */
+  /** Stores the spiders that a node listed for this egg, unless the egg was replaced or already has a list. */
   recordSpiders(
     { project, version, sha256 }: Pick<StoredVersion, 'project' | 'version' | 'sha256'>,
     spiders: string[]
@@ -287,17 +282,16 @@ export class Projects {
     })
   }
 
-  /** Call when the node reports that it does not have this version. */
   recordMissing(nodeId: NodeId, project: ProjectName, version: VersionName): Promise<void> {
     return this.#seen.recordMissing(nodeId, project, version)
   }
 
-  /** Call once the node has left the fleet: removes what only it had. */
+  /** Call this after the node has left the fleet. Removes what only that node had. */
   forgetNode(nodeId: NodeId): Promise<void> {
     return this.#seen.forgetNode(nodeId)
   }
 
-  /** Does not check nodes or jobs that need it: see ProjectCommands. */
+  /** Does not check for nodes or jobs that need the version: see ProjectCommands. */
   async deleteVersion(project: ProjectName, version: VersionName): Promise<void> {
     const stored = this.catalog.requireVersion(project, version)
     if (stored.version === WITHOUT_EGG) {
@@ -314,7 +308,7 @@ export class Projects {
     for (const { version } of versions) await this.deleteVersion(project, version)
   }
 
-  /** Warnings by version. None if the project is pinned, because its jobs then use that version. */
+  /** Warnings by version. None if the project is pinned, because jobs then use the pinned version. */
   #warningsOf(project: ProjectName): ReadonlyMap<string, string> {
     const versions = this.catalog.ascending(project)
     const warnings = this.#possibleWarnings(project, versions)
@@ -326,7 +320,7 @@ export class Projects {
     return canDisagree(releases) ? warnings : NO_WARNINGS
   }
 
-  /** The warnings if nodes of all releases had these versions. Read often, so cached until the versions change. */
+  /** The warnings if nodes of all releases had these versions. Cached until the versions change. */
   #possibleWarnings(project: ProjectName, versions: readonly StoredVersion[]): ReadonlyMap<string, string> {
     const known = this.#warnings.get(versions)
     if (known !== undefined) return known
@@ -341,7 +335,7 @@ export class Projects {
 
   async #forget(stored: StoredVersion): Promise<void> {
     const { store, tree } = this.#options
-    // Remove it from the tree first: an egg that is only in the tree would be added again.
+    // Remove it from the tree first: an egg that is only in the tree would be imported again.
     if (stored.sha256) await tree?.remove(stored)
     await store.deleteVersion(stored.project, stored.version)
     this.catalog.forget(stored)
@@ -351,11 +345,11 @@ export class Projects {
 
 const NO_WARNINGS: ReadonlyMap<string, string> = new Map()
 
-/** A node can only choose among the versions that it has; the local node never chooses. */
+/** Whether Scrapyd on the node can choose this version. The local node never chooses. */
 const isOnNode = ({ nodeId, state }: Deployment): boolean =>
   nodeId !== LOCAL_NODE_ID && (state === 'present' || state === 'foreign')
 
-/** Settings written by an earlier Scrapdeck lack newer fields, which get their defaults. */
+/** Fields that an earlier Scrapdeck did not have get their defaults. */
 async function readSettings(
   store: VersionStore & ProjectSettingsStore & AttemptReader
 ): Promise<Map<string, ProjectSettings>> {

@@ -9,7 +9,7 @@ import { KEPT_MAX, SeenOnNodes } from './seen-on-nodes.ts'
 
 const N1 = aNodeId('n1')
 
-/** `written`: the transactions so far. `write`: what the store does. */
+/** `written`: all transactions. `write`: what the store does on each. */
 function openSeen({ write = async () => {} }: { write?: () => Promise<void> } = {}) {
   const catalog = new Catalog()
   const written: VersionChange[][] = []
@@ -89,7 +89,7 @@ test('what a node no longer lists is removed, even if it was recorded after the 
 test('the number of versions kept for one node is limited, whatever it lists in whatever order; the newest are kept', async () => {
   const t = openSeen()
   for (let round = 0; round < 4; round += 1) {
-    // It lists all its projects each time, and fails after the first, which is another one each time.
+    // The node lists all projects each time. After the first round, a different project exceeds the limit each time.
     await t.seen.recordProjects(N1, ['p0', 'p1', 'p2', 'p3'], 0)
     const exceeded = await t.look(names(9_000), { project: `p${round}` })
     expect(exceeded).toEqual(round < 2 ? [] : ['versions'])

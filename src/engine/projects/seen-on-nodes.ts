@@ -10,14 +10,15 @@ import { problemOfVersionName } from './names.ts'
 export interface SeenOnNodesParts {
   store: Pick<VersionStore, 'changeVersions'>
   catalog: Catalog
-  /** Serializes changes of versions. */
   exclusively: <T>(change: () => Promise<T>) => Promise<T>
-  /** Nothing is recorded for a removed node. */
+  /** Nothing is recorded for removed nodes. */
   hasNode: (nodeId: NodeId) => boolean
   clock: Clock
 }
 
-/** The names that a node listed for a project. An egg sent after `askedAtMs` may be missing and is not affected. */
+/**
+ * The names that a node listed for a project. Eggs sent after `askedAtMs` may be missing from it and are unaffected.
+ */
 interface Seen {
   nodeId: NodeId
   project: ProjectName
@@ -26,22 +27,19 @@ interface Seen {
   askedAtMs: number
 }
 
-/** The most names, known only from nodes, that may be recorded per node at any time. */
+/** Limits per node for names that only nodes know. */
 export const KEPT_MAX = { versions: 20_000, spiders: 50_000 } as const
 export type KeptNoun = keyof typeof KEPT_MAX
 
-/** How many more names may be recorded for a node. */
 type Room = Record<KeptNoun, number>
 
-/** Newest versions recorded per project and node. */
 const VERSIONS_MAX = 10_000
 
-/** The most changes in one transaction, so that uploads and dispatch do not wait long. */
+/** Limits a transaction, so that uploads and dispatch do not wait long. */
 const CHANGED_AT_ONCE = 1_000
 
 /**
- * Records what nodes list. If we have an egg of a version, a node's listing is only a name, which proves no more than
- * this:
+ * Records what nodes list. If we have an egg of a version, a node's listing is only a name and proves no more than this:
  *
  *   present ──not listed──> missing ──listed again, not by us──> foreign ──not listed──> (nothing)
  *   (nothing) ──listed──> foreign
@@ -50,18 +48,19 @@ const CHANGED_AT_ONCE = 1_000
  */
 export class SeenOnNodes {
   readonly #parts: SeenOnNodesParts
-  /** Counted when first needed, and again for each list of projects from the node. */
+  /** Counted when first needed, and again whenever the node lists its projects. */
   readonly #room = new Map<NodeId, Room>()
 
   constructor(parts: SeenOnNodesParts) {
     this.#parts = parts
   }
 
-  /** Returns which nouns exceeded the limit. Listings of one node must be recorded in order. */
+  /** Returns what exceeded its limit. Record the listings of one node in order. */
   async recordSeen(seen: Seen): Promise<KeptNoun[]> {
     const { catalog, clock } = this.#parts
     const { nodeId, project, versions } = seen
-    // The newest first, so that the oldest are left out. All were discovered now; distinct times keep the node's order.
+    // Newest first, so that the limit drops the oldest. All were discovered now; distinct times keep the node's
+    // order.
     const nowMs = clock.nowMs()
     const bySpelling = new Map<string, { version: VersionName; createdAtMs: number }>()
     for (const [index, version] of versions.toReversed().entries()) {
@@ -82,16 +81,14 @@ export class SeenOnNodes {
     return [...exceeded]
   }
 
-  /** The complete list of projects on a node: it has no version of any other project. */
   async recordProjects(nodeId: NodeId, listed: readonly string[], askedAtMs: number): Promise<void> {
     const there = new Set(listed)
-    // Other changes may have affected the room since it was last counted.
+    // Recount: other changes may have used or freed room.
     this.#room.delete(nodeId)
     const gone = this.#versionsOn(nodeId, ({ project }) => !there.has(project))
     await this.#changeAll(nodeId, gone, (stored, room) => this.#planStored(stored, { nodeId, askedAtMs }, false, room))
   }
 
-  /** Call when the node does not have this version. */
   async recordMissing(nodeId: NodeId, project: ProjectName, version: VersionName): Promise<void> {
     await this.#changeAll(nodeId, [{ project, version }], (one, room) => {
       const stored = this.#parts.catalog.find(one.project, one.version)
@@ -99,9 +96,9 @@ export class SeenOnNodes {
     })
   }
 
-  /** Call once the node has left the fleet. Removes versions that have neither an egg nor another node. */
+  /** Call this after the node has left the fleet. Removes versions that have neither an egg nor another node. */
   async forgetNode(nodeId: NodeId): Promise<void> {
-    // Waits for a piece that was being written when the node left.
+    // Waits for a transaction that was already being written when the node left.
     await this.#parts.exclusively(async () => {})
     const planDropOf = (one: StoredVersion) => {
       const stored = this.#current(one)
@@ -112,8 +109,8 @@ export class SeenOnNodes {
   }
 
   /**
-   * Plans and writes changes in pieces, each in one transaction; uploads run between them. `room`: how much more may be
-   * kept, as `plan` leaves it.
+   * Plans and writes changes in several transactions; uploads can run in between. `plan` updates `room`, the number
+   * of names that can still be recorded.
    */
   async #changeAll<Item>(
     nodeId: NodeId,
@@ -137,7 +134,6 @@ export class SeenOnNodes {
     }
   }
 
-  /** The effect of a listing on a version that is known. */
   #planStored(
     known: StoredVersion,
     { nodeId, askedAtMs }: Pick<Seen, 'nodeId' | 'askedAtMs'>,
@@ -148,11 +144,11 @@ export class SeenOnNodes {
     if (stored === null) return null
     const { project, version } = stored
     const deployment = this.#deploymentOn(nodeId, stored)
-    // Deployments that are not ours change only through listings, and a node's listings arrive in order.
+    // A deployment that is not ours changes only through listings, and a node's listings arrive in order.
     const isOurs = stored.sha256 !== null && deployment?.state !== 'foreign'
     if (isOurs && deployment !== undefined && deployment.changedAtMs >= askedAtMs) return null
     if (!isListed) return this.#planMissing(stored, nodeId, room)
-    // The node lists a version of this name, but only our own upload proves that it is our egg.
+    // The node lists a version of this name, but only our own upload proves that it has our egg.
     const isNews = stored.sha256 !== null && (deployment === undefined || deployment.state === 'missing')
     return isNews ? { kind: 'deploy', project, version, deployment: this.#listedOn(nodeId, 'foreign') } : null
   }
@@ -170,7 +166,7 @@ export class SeenOnNodes {
     return { kind: 'deploy', project, version, deployment: missing }
   }
 
-  /** Plans a version that only nodes have, or the spiders of a version without a list. Deducts them from `room`. */
+  /** Plans a version that only nodes have, or the missing spiders of a version, and deducts them from `room`. */
   #planListed(
     { nodeId, askedAtMs }: Pick<Seen, 'nodeId' | 'askedAtMs'>,
     seen: { project: ProjectName; version: VersionName; createdAtMs: number; spiders: string[] | null },
@@ -202,20 +198,20 @@ export class SeenOnNodes {
     return { kind: 'put', stored: { ...stored, spiders: spiders ?? stored.spiders, deployments } }
   }
 
-  /** The current state: other changes run between the pieces of a long one. */
+  /** Reads the current state, because other changes run between the transactions. */
   #current({ project, version }: Pick<StoredVersion, 'project' | 'version'>): StoredVersion | null {
     const stored = this.#parts.catalog.find(project, version)
     return stored?.version === version ? stored : null
   }
 
-  /** Each node of a large fleet asks for this when the engine starts. */
+  /** Must be fast: it runs for each node of a large fleet when the engine starts. */
   #versionsOn(nodeId: NodeId, isWanted: (stored: StoredVersion) => boolean = () => true): StoredVersion[] {
     return this.#parts.catalog
       .all()
       .filter((stored) => isWanted(stored) && this.#deploymentOn(nodeId, stored) !== undefined)
   }
 
-  /** Whether our current egg was sent to the node before this time, so that its responses are about that egg. */
+  /** Whether the node already had our current egg at this time, so that its response is about that egg. */
   #hadEgg(nodeId: NodeId, stored: StoredVersion, atMs: number): boolean {
     const deployment = this.#deploymentOn(nodeId, stored)
     return deployment?.state === 'present' && deployment.sha256 === stored.sha256 && deployment.changedAtMs < atMs
@@ -245,7 +241,7 @@ function freeRoom(room: Room, stored: StoredVersion, sign: 1 | -1): void {
   room.spiders += sign * (stored.spiders?.length ?? 0)
 }
 
-/** Removes a deployment, and its version if it was only known from nodes and this was the last one. */
+/** Removes a deployment. If only nodes had the version and this was the last of them, removes the version. */
 function planDrop({ project, version, sha256, deployments }: StoredVersion, nodeId: NodeId): VersionChange {
   const isLast = sha256 === null && deployments.every((one) => one.nodeId === nodeId)
   return isLast ? { kind: 'delete', project, version } : { kind: 'undeploy', project, version, nodeId }

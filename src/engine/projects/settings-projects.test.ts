@@ -17,7 +17,6 @@ const PROJECT_SHOP = aProjectName('shop')
 const SHOP: SettingsSource = { settingsModule: 'shop.settings', path: ['/srv/shop'] }
 
 async function openRoom(settingsProjects: Record<string, SettingsSource> = { shop: SHOP }) {
-  // It is removed with the room, or at once if there is none.
   await using cleanup = new AsyncDisposableStack()
   const temporary = cleanup.use(await openTemporaryStore())
   const asked: string[] = []

@@ -9,7 +9,7 @@ import { isModuleName, problemOfPathPart } from './names.ts'
 
 export interface SettingsSource {
   settingsModule: string
-  /** Folders and eggs that come first on Python's path. */
+  /** Folders and eggs at the start of Python's path. */
   path: string[]
 }
 
@@ -21,7 +21,9 @@ export interface SettingsProjectsParts {
   logger: Logger
 }
 
-/** Projects that run without an egg, from `[settings]` of scrapyd.conf: in the catalog, never in the store. */
+/**
+ * Projects from `[settings]` of scrapyd.conf, which run without an egg. They are in the catalog, never in the store.
+ */
 export class SettingsProjects {
   readonly #parts: SettingsProjectsParts
   readonly #sources: Map<ProjectName, SettingsSource>

@@ -19,21 +19,21 @@ export interface SpiderLookupOptions {
   projects: Pick<Projects, 'catalog' | 'recordSpiders'>
   distribution: Pick<Distribution, 'isPresent' | 'ensure'>
   nodes: () => ListingNode[]
-  /** The node's message if it cannot import the code. null: another failure. */
+  /** The node's message if it could not import the code; null for other errors. */
   importErrorOf: (error: unknown) => string | null
-  /** A Scrapyd that imports code does not respond to polls, which must not count as failed. */
+  /** Scrapyd does not respond to polls while it imports code. These polls must not count as failed. */
   duringLongCall: <T>(nodeId: NodeId, call: Promise<T>) => Promise<T>
   clock: Clock
 }
 
-/** Nodes tried one after the other. Those that already have a version of the project come first. */
+/** How many nodes are tried, one after the other. Nodes with a version of the project come first. */
 const NODES_MAX = 10
-/** How long a client waits. The search continues, so a repeated request finds its result. */
+/** How long a client waits. The search continues, and a repeated request finds its result. */
 const WAIT_MS = 60_000
 
 /**
- * Finds the spiders of versions that no Python of ours has listed, by asking the nodes that have them, or sending the
- * egg to one node after the other until one can import it. Concurrent requests for a version share one search.
+ * Finds the spiders of versions that no local Python has listed. Queries the nodes that have the version, or sends
+ * the egg to one node after the other until one can import it. Concurrent requests for a version share one search.
  */
 export class SpiderLookup {
   readonly #options: SpiderLookupOptions
@@ -44,7 +44,7 @@ export class SpiderLookup {
   }
 
   /**
-   * Rejects with EGG_IMPORT_FAILED if no node that was asked can import the code (`data.stderr`: the first one's
+   * Rejects with EGG_IMPORT_FAILED if none of the queried nodes can import the code (`data.stderr`: the first node's
    * output), and with SPIDERS_UNKNOWN for other reasons.
    */
   async find(project: ProjectName, version: VersionName): Promise<string[]> {
@@ -72,7 +72,7 @@ export class SpiderLookup {
         else refused ??= { name: node.name, output }
         continue
       }
-      // The egg was replaced meanwhile: look for the spiders of its successor.
+      // The egg was replaced meanwhile, so list the spiders of the new one.
       return this.find(project, version)
     }
     if (refused === null || other !== null) {
@@ -87,7 +87,7 @@ export class SpiderLookup {
     })
   }
 
-  /** First nodes that have the version, then those that have another one, and so probably its dependencies. */
+  /** Nodes with this version first, then nodes with another version, which probably have its dependencies. */
   #nodesFor(stored: StoredVersion): ListingNode[] {
     const { projects, distribution, nodes } = this.#options
     const versions = projects.catalog.ascending(stored.project)
@@ -104,7 +104,7 @@ export class SpiderLookup {
 
   async #listOn({ id, client }: ListingNode, { project, version }: StoredVersion): Promise<string[]> {
     await this.#options.distribution.ensure(id, project, version)
-    // The upload has probably listed them already.
+    // The upload has usually listed them already.
     return this.#options.projects.catalog.find(project, version)?.spiders ?? client.listSpiders(project, version)
   }
 }

@@ -2,7 +2,7 @@ import { expect, it } from 'vitest'
 import { canDisagree, orderWarnings } from './version-order.ts'
 
 it.each([
-  // As listversions.json of real Scrapyds orders them (scrapyd-protocol.md, 4.2).
+  // The orders in listversions.json of real Scrapyds (scrapyd-protocol.md, 4.2).
   [
     ['1.9', '1.10'],
     '1.10',
@@ -45,7 +45,7 @@ it.each([
   [['1.2', '1.4', null], true],
   [['1.3 or 1.4', '1.5+'], true],
   [['1.3 or 1.4', '1.3 or 1.4'], true],
-  // One node has one order, whichever it is.
+  // A single node cannot disagree with itself.
   [['1.3 or 1.4'], false],
   [['1.5+', '1.4'], false],
   [['1.2', '1.3'], false],

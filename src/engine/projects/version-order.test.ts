@@ -5,7 +5,7 @@ import { versionOrder } from './version-order.ts'
 const sorted = (versions: string[]) => versions.toSorted(versionOrder(versions)!)
 
 describe('versions by name', () => {
-  // Each list is what `sorted(key=packaging.version.Version)` gives, with the dots that Scrapyd takes away.
+  // The order of `sorted(key=packaging.version.Version)`, with the dots that Scrapyd replaces.
   it.each([
     [['2', '10', '9']],
     [['1700000000', '1700000001', '1699999999']],

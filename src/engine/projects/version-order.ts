@@ -9,9 +9,9 @@ const RELEASE_NUMBERS_MAX = 20
 const PRE_RELEASES: Record<string, number> = { alpha: 0, a: 0, beta: 1, b: 1, preview: 2, pre: 2, c: 2, rc: 2 }
 
 /**
- * Compares the versions of a project by name, if all are PEP 440 versions (timestamps, `1.9`, `1.10rc1`, also in
- * Scrapyd's spelling, `1_10`); null if one is not (a git hash): then only the upload time counts. Scrapyd 1.6 agrees if
- * every version is a single number, and otherwise compares as text (scrapyd-protocol.md, 4.2).
+ * Compares the versions of a project by name if all are PEP 440 versions (timestamps, `1.9`, `1.10rc1`, also in
+ * Scrapyd's spelling, `1_10`). Returns null if one is not (a git hash); then only the upload time counts. Scrapyd
+ * 1.6 orders versions in the same way if each is a single number, and otherwise as text (scrapyd-protocol.md, 4.2).
  */
 export function versionOrder(versions: string[]): ((one: string, other: string) => number) | null {
   const keys = new Map<string, bigint[]>()
@@ -54,11 +54,11 @@ function compare(one: bigint[], other: bigint[]): number {
 }
 
 /**
- * Why nodes may disagree on the latest version of a project, keyed by the version that some of them would choose; empty
- * if all agree. Scrapyd 1.2 and 1.3 compare the runs of digits and letters of a stored name (distutils' LooseVersion)
- * and fail if a number meets letters; 1.4 and later compare by PEP 440 if every stored name is valid, else as text
- * (scrapyd-protocol.md, 4.2). Stored names have no dots: `1.10` is `1_10`. Scrapdeck always names the version, so this
- * only matters to clients that call a node directly.
+ * Why nodes can disagree about the latest version of a project, by the version that some of them would choose; empty
+ * if all agree. Scrapyd 1.2 and 1.3 compare the runs of digits and letters in a stored name (distutils'
+ * LooseVersion) and fail if a number is compared with letters. Scrapyd 1.4 and later compare by PEP 440 if every
+ * stored name is valid, else as text (scrapyd-protocol.md, 4.2). Stored names have no dots: `1.10` is `1_10`.
+ * Scrapdeck always names the version, so this only affects clients that call a node directly.
  */
 export function orderWarnings(versions: string[], latest: string | null): Map<string, string> {
   const warnings = new Map<string, string>()
@@ -77,18 +77,16 @@ export function orderWarnings(versions: string[], latest: string | null): Map<st
   return warnings
 }
 
-/** Whether one of these nodes may be older than Scrapyd 1.4 and another one newer. null: unknown. */
+/** Whether one of these nodes can be older than Scrapyd 1.4 and another one newer. null: unknown release. */
 export function canDisagree(releases: readonly (string | null)[]): boolean {
   const older = releases.filter((one) => one !== null && /^1\.[23]\b/.test(one))
   const newer = releases.filter((one) => one !== null && /^1\.[4-9]|1\.4$/.test(one))
-  // A node that may be either counts once.
   const either = older.filter((one) => newer.includes(one)).length
   return older.length > 0 && newer.length > 0 && older.length + newer.length - either > 1
 }
 
 type Order = (one: string, other: string) => number
 
-/** null: this Scrapyd release fails on these names. */
 function latestOf(versions: string[], orderOf: (stems: string[]) => Order): string | null {
   const stems = versions.map((version) => ({ version, stem: sanitiseVersion(version) }))
   const order = orderOf(stems.map(({ stem }) => stem))
@@ -104,7 +102,7 @@ class NotComparable extends Error {}
 
 const byLetters: Order = (one, other) => (one < other ? -1 : one > other ? 1 : 0)
 
-/** Stored names have no dots, so one with several numbers (`1_10`) is not a PEP 440 version. */
+/** Stored names have no dots, so a name with several numbers (`1_10`) is not a PEP 440 version. */
 function storedOrder(stems: string[]): Order {
   const isSingle = stems.every((stem) => !/^v?\d+_\d/i.test(stem))
   return (isSingle ? versionOrder(stems) : null) ?? byLetters
@@ -124,7 +122,10 @@ function looseOrder(): Order {
   }
 }
 
-/** Like LooseVersion: runs of digits are numbers, runs of lower-case letters and the rest are text, dots separate. */
+/**
+ * Like LooseVersion: runs of digits are numbers, runs of lower-case letters and the rest are text, and dots
+ * separate.
+ */
 function looseParts(stem: string): (bigint | string)[] {
   return stem
     .split(/(\d+|[a-z]+|\.)/)

@@ -12,17 +12,17 @@ import { closeSync, fstatSync, openSync, readFileSync, readSync } from 'node:fs'
 export interface ZipLimits {
   archiveBytes: number
   entries: number
-  /** Names, comments and extra fields of all entries, which stay in memory while the archive is open. */
+  /** Total size of all entries' names, comments and extra fields, which stay in memory while the archive is open. */
   listBytes: number
-  /** Total unpacked size of all entries, as declared by the archive. */
+  /** Total unpacked size of all entries, as the archive declares it. */
   totalBytes: number
-  /** Highest ratio of unpacked to packed size for the whole archive; code compresses far less than this. */
+  /** Highest ratio of unpacked to packed size of the whole archive. Code stays far below the limit. */
   ratio: number
 }
 
 const MEBIBYTE = 1024 * 1024
 
-/** Scrapyd has no limits. Eggs are a few hundred kilobytes; with bundled dependencies, some tens of megabytes. */
+/** Scrapyd has no limits. Most eggs have several hundred kilobytes; with bundled dependencies, tens of megabytes. */
 export const EGG_LIMITS: ZipLimits = {
   archiveBytes: 200 * MEBIBYTE,
   entries: 50_000,
@@ -31,10 +31,10 @@ export const EGG_LIMITS: ZipLimits = {
   ratio: 100
 }
 
-/** Below this size the ratio is not checked: a few files of zeros are harmless. */
+/** Smaller archives are harmless at any ratio: several files of zeros can exceed it. */
 const RATIO_COUNTS_FROM_BYTES = 16 * MEBIBYTE
 
-/** Parts of an entry that are not needed to read its content, but take three quarters of its memory. */
+/** Parts of an entry that reading its content does not need, but that take three quarters of its memory. */
 const UNREAD = {
   fileName: '',
   fileNameRaw: Buffer.alloc(0),
@@ -42,24 +42,23 @@ const UNREAD = {
   extraFields: [],
   fileComment: '',
   fileCommentRaw: Buffer.alloc(0),
-  // The same bytes under their old name.
   comment: ''
 }
 
-/** An archive with every entry checked and none unpacked. */
+/** An archive whose entries are all checked and not yet unpacked. */
 export interface ZipArchive {
   /** Files only, in the archive's order. */
   names: string[]
-  /** Null if there is no such file. Rejects with EGG_TOO_LARGE if it unpacks to more than `limitBytes`. */
+  /** Returns null if there is no such file. Rejects with EGG_TOO_LARGE if it unpacks to more than `limitBytes`. */
   read(name: string, limitBytes: number): Promise<Buffer | null>
-  /** Unpacks a file of `names` as it is read. Its errors are EGG_NOT_A_ZIP. */
+  /** Unpacks a file of `names` while the stream is read. The stream fails with EGG_NOT_A_ZIP. */
   openRead(name: string): Promise<Readable>
   close(): void
 }
 
 /**
- * Checks an archive, a file or bytes, without unpacking it. Only a file's list of entries is kept in memory. Throws
- * EGG_NOT_A_ZIP, EGG_TOO_LARGE, EGG_UNSAFE.
+ * Checks an archive (the path of a file, or bytes) without unpacking it. Of a file, only the list of entries stays
+ * in memory. Throws EGG_NOT_A_ZIP, EGG_TOO_LARGE or EGG_UNSAFE.
  */
 export async function openZipArchive(source: string | Uint8Array, limits: ZipLimits = EGG_LIMITS): Promise<ZipArchive> {
   const sizeBytes = typeof source === 'string' ? (await stat(source)).size : source.byteLength
@@ -71,7 +70,7 @@ export async function openZipArchive(source: string | Uint8Array, limits: ZipLim
   let listBytes = 0
   let archive: yauzl.ZipFile | null = null
   try {
-    // Names are checked from their raw bytes: yauzl would turn backslashes into slashes first.
+    // Check names as raw bytes, because yauzl would replace backslashes with slashes first.
     archive = await openZipIn(source, { lazyEntries: true, decodeStrings: false, autoClose: false })
     if (archive.entryCount > limits.entries) {
       refuse('EGG_UNSAFE', `The archive has ${archive.entryCount} entries; the limit is ${limits.entries}.`)
@@ -132,7 +131,7 @@ function checkEntry(entry: yauzl.Entry, name: string): void {
   if (entry.isEncrypted()) refuse('EGG_UNSAFE', `The entry ${JSON.stringify(name)} of the archive is encrypted.`)
 }
 
-/** UTF-8, as Python writes it; older archivers use other code pages, but only the ASCII part matters here. */
+/** Python writes UTF-8. Older archivers use other code pages, but only the ASCII part matters here. */
 function decodeName(name: Buffer): string {
   try {
     return new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(name)
@@ -142,7 +141,7 @@ function decodeName(name: Buffer): string {
   }
 }
 
-/** yauzl fails the stream if an entry unpacks to more than declared. Only the checksum shows whether it is intact. */
+/** yauzl fails the stream if an entry unpacks to more than declared. Only the checksum proves that it is intact. */
 async function openEntry(archive: yauzl.ZipFile, entry: yauzl.Entry, name: string): Promise<Readable> {
   const damaged = (cause: Error) =>
     new ScrapdeckError('EGG_NOT_A_ZIP', sentence('projects.zip_entry_damaged', { name, error: cause.message }), {
@@ -171,12 +170,12 @@ function megabytes(sizeBytes: number): string {
 }
 
 const END_RECORD_BYTES = 22
-/** The end record, the longest comment after it, and the records before it that mark an archive of 4 GB or more. */
+/** The end record, its longest comment, and the preceding records that mark an archive of 4 GB or more. */
 const TAIL_BYTES = 20 + END_RECORD_BYTES + 0xffff
 
 /**
- * Finds the archive in a file that ends with `tail`, as Python does: other bytes may precede it (such as a script's
- * first line) and up to 64 KiB may follow. Scrapyd accepts such eggs. Returns the whole file if there is no archive.
+ * Finds the archive in a file that ends with `tail`. Like Python, accepts other bytes before it (such as a script's
+ * first line) and up to 64 KiB after it; Scrapyd accepts these eggs. Returns the whole file if there is no archive.
  */
 function placeOfZip(tail: Buffer, sizeBytes: number): { start: number; end: number } {
   const searched = tail.subarray(20 - TAIL_BYTES)
@@ -190,7 +189,6 @@ function placeOfZip(tail: Buffer, sizeBytes: number): { start: number; end: numb
   return { start: Math.max(0, start), end }
 }
 
-/** Opens the archive in a file or in bytes. A file is read into memory only if it contains other bytes too. */
 function openZipIn(source: string | Uint8Array, options: yauzl.Options): Promise<yauzl.ZipFile> {
   let bytes = typeof source === 'string' ? null : Buffer.from(source.buffer, source.byteOffset, source.byteLength)
   let place = bytes && placeOfZip(bytes.subarray(-TAIL_BYTES), bytes.length)
