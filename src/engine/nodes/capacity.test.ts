@@ -71,7 +71,10 @@ describe('the slots of a node', () => {
   })
 })
 
-/** A Scrapyd with so many slots, which we never set, and always enough long jobs of ours; polled each second. */
+/**
+ * Polls a Scrapyd with `capacity` slots every second. We never set the number and always have enough long jobs for
+ * it.
+ */
 function fill(capacity: number, forMs: number, before: { belief: SlotsBelief; ours: number; atMs: number }) {
   let { belief, ours, atMs } = before
   let mostWaiting = 0
@@ -104,7 +107,7 @@ describe('a node that always gets as many jobs as its believed slots', () => {
   test('that was underestimated grows again, within a quarter of an hour', () => {
     const small = fill(1, 20_000, fresh)
     expect(small.belief.limit).toBe(1)
-    // The jobs that waited there have ended; from now on it runs up to eight.
+    // The waiting jobs have ended. From now on the node runs up to eight.
     const { belief } = fill(8, 1_200_000, { ...small, ours: 1 })
     expect(belief.limit).toBe(8)
   })
@@ -113,7 +116,7 @@ describe('a node that always gets as many jobs as its believed slots', () => {
     let node: { belief: SlotsBelief; ours: number; atMs: number } = fill(4, 60_000, fresh)
     let tries = 0
     for (let minute = 0; minute < 24 * 60; minute += 1) {
-      // What waited has ended without ever running.
+      // The waiting job has ended without ever running.
       node = fill(4, 60_000, { ...node, ours: 4 })
       if (node.ours > 4) tries += 1
     }

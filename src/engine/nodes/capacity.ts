@@ -1,7 +1,6 @@
 import type { DaemonStatus } from './node-client.ts'
 import { backoffMs } from '../runtime/backoff.ts'
 
-/** What daemonstatus.json returned at one moment. */
 export interface CountersSeen {
   /** Monotonic. */
   atMs: number
@@ -10,14 +9,14 @@ export interface CountersSeen {
   finished: number
 }
 
-/** What polling a node has shown about its slots. */
+/** What the polls of a node have revealed about its slots. */
 export interface SlotsBelief {
   mostRan: number
-  /** How many jobs ran while others waited and nothing changed. null: the node was never seen full. */
+  /** How many jobs were running while others waited and nothing changed. null: the node was never seen full. */
   limit: number | null
   /** The newest proof of the limit; `times` counts proofs of the same limit in a row. */
   proof: { atMs: number; waited: number; forMs: number; times: number } | null
-  /** Nothing has moved since then, while jobs waited or the node was at its limit. */
+  /** Since when nothing has changed while jobs waited or the node was at its limit. */
   still: { sinceMs: number; looks: number; running: number; finished: number; isWaiting: boolean } | null
 }
 
@@ -28,29 +27,30 @@ export interface Capacity {
   /** Send one more job to find out whether the node has another slot. */
   isTrying: boolean
   source: 'set' | 'learned' | 'default'
-  /** The evidence, as a sentence. */
+  /** The evidence, as a sentence for operators. */
   text: string
 }
 
 const MIN_LOOKS = 3
-/** Two of Scrapyd's 5 s poll intervals: a free slot would have been filled by then. */
+/** Two of Scrapyd's 5 s poll intervals. Scrapyd would have filled a free slot by then. */
 const MIN_SPAN_MS = 10_000
-// A node that used to run more is more likely stuck than smaller, so a lower limit takes longer to prove.
+// A node that used to run more jobs is more likely to be stuck than to have fewer slots, so a lower limit takes
+// longer to prove.
 const SHRUNK_SPAN_MS = 10 * 60_000
-// A proven limit is tested again after this time, which doubles with each new proof.
+// After this time, we test a proven limit again. The time doubles with each new proof.
 const FIRST_DOUBT_MS = 15 * 60_000
 const LONGEST_DOUBT_MS = 24 * 60 * 60_000
 
 /**
- * Learns from one poll. Scrapyd does not report how many jobs it can run at once, so the number is inferred:
+ * Updates the belief with one poll. Scrapyd does not report how many jobs it can run in parallel, so we infer it:
  *
  *   nothing has run yet                                  ->  one slot
- *   N ran at once                                        ->  N slots, and one more job is offered (planCapacity)
+ *   N jobs ran in parallel                               ->  N slots, and planCapacity offers one more job
  *   jobs wait and nothing changes for more than 10 s     ->  N is the limit
- *   the limit is in use and no job waits, for 10 s       ->  one more is offered again, because limits can be raised:
+ *   the limit is in use and no job waits, for 10 s       ->  we offer one more job, because limits can be raised:
  *                                                            15 min after the proof, then 30, … up to a day
  *
- * A number that is too low always grows. The cost is one job that waits in the node's own queue.
+ * An estimate that is too low always grows. The cost is one job that waits in the node's own queue.
  */
 export function learnFromCounters(before: SlotsBelief, seen: CountersSeen): SlotsBelief {
   const { atMs, running, pending, finished } = seen
@@ -59,7 +59,7 @@ export function learnFromCounters(before: SlotsBelief, seen: CountersSeen): Slot
   const mostRan = Math.max(before.mostRan, running, Math.min(finished, 1))
   const limit = isOverLimit ? null : before.limit
   const proof = isOverLimit ? null : before.proof
-  // A node that runs nothing while jobs wait is stuck, not small.
+  // A node that runs nothing while jobs wait is stuck. This says nothing about its slots.
   const isFull = running > 0 && (isWaiting || (limit !== null && running >= limit))
   if (!isFull) {
     const isSame = before.still === null && mostRan === before.mostRan && limit === before.limit
@@ -76,7 +76,7 @@ export function learnFromCounters(before: SlotsBelief, seen: CountersSeen): Slot
     : { sinceMs: atMs, looks: 1, running, finished, isWaiting }
   const spanMs = running < mostRan ? SHRUNK_SPAN_MS : MIN_SPAN_MS
   if (!isWaiting || !isLongEnough(next, atMs, spanMs)) return { mostRan, limit, proof, still: next }
-  // The same situation, still going on, is not a new proof.
+  // The same situation still lasts, so this is not a new proof.
   const isNews = limit !== running || proof === null || proof.atMs < next.sinceMs
   if (!isNews) return { mostRan, limit, proof, still: next }
   const times = limit === running && proof !== null ? proof.times + 1 : 1
@@ -84,10 +84,10 @@ export function learnFromCounters(before: SlotsBelief, seen: CountersSeen): Slot
   return { mostRan: running, limit: running, proof: found, still: next }
 }
 
-/** The configured number of slots, else the reported one, else the number that was observed. */
+/** Uses the configured number of slots, or else the number that the node reports, or else the learned number. */
 export function planCapacity(evidence: {
   setSlots: number | null
-  /** From the node itself, with the source as text. */
+  /** Reported by the node, with the source as text. */
   reported?: DaemonStatus['slots']
   belief: SlotsBelief
   nowMs: number

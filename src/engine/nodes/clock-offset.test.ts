@@ -13,7 +13,10 @@ import {
 const START_MS = 1_800_000_000_000
 const offsetMs = fc.integer({ min: -86_400_000, max: 86_400_000 })
 const zones = fc.integer({ min: -56, max: 56 }).map((quarter) => quarter * 15)
-/** Polls of a node: how long after the last it is asked, how long it takes, and when within that it is stamped. */
+/**
+ * Polls of a node: the time since the previous poll, the duration, and the moment of the Date header within it (0
+ * to 1).
+ */
 const polls = fc.array(
   fc.record({
     afterMs: fc.integer({ min: 900, max: 15_000 }),
@@ -23,7 +26,7 @@ const polls = fc.array(
   { minLength: 1, maxLength: 60 }
 )
 
-/** What a node whose clock is `offset` away from ours answers, drifting by `drift`. */
+/** Feeds in the responses of a node whose clock is `offset` ahead of ours and drifts by `drift`. */
 function watch(from: ClockEstimate, startMs: number, offset: number, seen: Poll[], drift = 0) {
   let estimate = from
   let nowMs = startMs
@@ -43,12 +46,12 @@ interface Poll {
   stampedAt: number
 }
 
-/** As a Scrapyd in this zone writes it. */
+/** The time as a Scrapyd in this zone writes it. */
 function nodeText(trueMs: number, offset: number, zoneMinutes: number): string {
   return new Date(trueMs + offset + zoneMinutes * 60_000).toISOString().replace('T', ' ').replace('Z', '000')
 }
 
-// Idle nodes are polled like this: the jitter of half a second lets each poll hit another part of the second.
+// The intervals of an idle node. The jitter makes each poll fall on a different part of the second.
 const quickPolls = Array.from({ length: 40 }, (_, index) => ({
   afterMs: 4_500 + ((index * 137) % 1_000),
   tookMs: 4,

@@ -1,19 +1,20 @@
 /**
- * The clock of a node relative to ours, which we take as true. Both values narrow by intersection: the offset from
- * HTTP's Date header, the time zone from jobs that started between two polls (Scrapyd writes naive local times). Pure.
+ * A node's clock relative to ours, which we assume to be correct. Each observation narrows a range: the Date
+ * header of HTTP narrows the offset, and jobs that started between two polls narrow the time zone, because Scrapyd
+ * writes local times without a zone. Pure.
  */
 export interface ClockEstimate {
-  /** Bounds of the node's clock minus ours. null: the node sent no Date header. */
+  /** Bounds of the node's clock minus ours. null: the node has not sent a Date header. */
   offset: { lowMs: number; highMs: number; atMs: number } | null
-  /** The displayed offset. It changes only when the difference is noticeable. */
+  /** The offset that users see. It changes only when the difference is noticeable. */
   shownMs: number | null
-  /** The node's local time minus UTC. null: no job start was seen yet. */
+  /** The node's local time minus UTC. null: we have not seen a job start yet. */
   zoneMinutes: number | null
 }
 
 export const UNKNOWN_CLOCK: ClockEstimate = { offset: null, shownMs: null, zoneMinutes: null }
 
-/** The clock of programs on this machine that write local time. Zones shift with daylight saving, hence `nowMs`. */
+/** The clock of programs on this machine that write local time. Depends on `nowMs` because of daylight saving time. */
 export function ownClock(nowMs: number): ClockEstimate {
   return {
     offset: { lowMs: 0, highMs: 0, atMs: nowMs },
@@ -22,20 +23,20 @@ export function ownClock(nowMs: number): ClockEstimate {
   }
 }
 
-// Date has a resolution of one second, and servers cache it for some milliseconds more.
+// The Date header has a resolution of one second, and servers cache it for some milliseconds more.
 const DATE_RESOLUTION_MS = 1_020
-// Twice the drift of a bad quartz. The range widens by it, so that it follows a drifting clock.
+// Twice the drift of a bad quartz. The range widens at this rate so that it can follow a drifting clock.
 const DRIFT_PER_MS = 0.000_2
 const SHOWN_STEP_MS = 50
 // All time zones since 1972 are multiples of this.
 const ZONE_STEP_MINUTES = 15
 const ZONE_MAX_MINUTES = 14 * 60
-// Job times differ slightly from when we see the job (Scrapyd's poller, the network).
+// The time that Scrapyd records differs slightly from the time at which we see the job (poll interval, network).
 const ZONE_SLACK_MS = 60_000
 
 /**
- * Applies the Date of one response. If it contradicts the range so far, one of the clocks was set, and only the new
- * response counts from then on.
+ * Applies the Date header of one response. If it contradicts the current range, one of the clocks was set. The
+ * range then starts again from this response.
  */
 export function refineByDate(
   before: ClockEstimate,
@@ -53,7 +54,7 @@ export function refineByDate(
   return withOffset(before, lowMs <= highMs ? { lowMs, highMs, atMs: arrivedAtMs } : now)
 }
 
-/** Applies a job's start time as the node wrote it. The job started between two moments of our clock. */
+/** Applies a job's start time as the node wrote it. The job started between `afterMs` and `beforeMs` of our clock. */
 export function refineByStart(
   before: ClockEstimate,
   seen: { nodeText: string | null; afterMs: number; beforeMs: number }
@@ -73,7 +74,10 @@ export function refineByStart(
   return before.zoneMinutes === zoneMinutes ? before : { ...before, zoneMinutes }
 }
 
-/** Converts a time that the node wrote to our clock. null: not a time, or the node's clock is not known well enough. */
+/**
+ * Converts a time that the node wrote to our clock. null: not a time, or not enough is known about the node's
+ * clock.
+ */
 export function trueTime(nodeText: string | null, estimate: ClockEstimate): number | null {
   const localMs = parseLocalTime(nodeText)
   if (localMs === null || estimate.offset === null || estimate.zoneMinutes === null) return null
@@ -81,8 +85,8 @@ export function trueTime(nodeText: string | null, estimate: ClockEstimate): numb
 }
 
 /**
- * When an event between two moments of our clock happened: the node's own time if it is plausible, otherwise the later
- * moment, at which we saw the event.
+ * Returns when an event between two moments of our clock happened: the node's own time if it is plausible,
+ * otherwise the later moment, when we saw the event.
  */
 export function trueTimeBetween(
   nodeText: string | null,
@@ -105,7 +109,7 @@ function middle({ lowMs, highMs }: { lowMs: number; highMs: number }): number {
   return (lowMs + highMs) / 2
 }
 
-/** `2026-01-31 23:59:59.123456`, as Python writes a datetime (no fraction if it is zero), read as if it were UTC. */
+/** Reads `2026-01-31 23:59:59.123456` as UTC. Python writes datetimes like this and omits a zero fraction. */
 function parseLocalTime(text: string | null): number | null {
   const parts = /^(\d{4}-\d\d-\d\d)[ T](\d\d:\d\d:\d\d)(?:\.(\d{1,6}))?$/.exec(text ?? '')
   if (parts === null) return null

@@ -9,7 +9,7 @@ import { NodeError } from './node-client.ts'
 
 type DaemonStatus = FakeNode['daemonStatus']
 
-/** `ask` answers for the node of that name, or has the node `answer` itself. */
+/** `ask` responds for the named node. It can call `answer` to return the node's normal response. */
 function openFleet(clock: FakeClock, ask: (name: string, answer: DaemonStatus) => ReturnType<DaemonStatus>): Fleet {
   return new Fleet({
     clock,
@@ -42,14 +42,17 @@ test('among nodes that accept connections but never respond, some hundred are po
   expect(asked).toBeGreaterThan(100)
   expect(asked).toBeLessThanOrEqual(256)
   expect(answered).toBeGreaterThan(3)
-  // Removing one does not wait for its answer, nor for its turn.
+  // Removing a node waits neither for its response nor for its turn.
   for (const { stored } of fleet.list()) if (stored.id !== 'good') await fleet.remove(stored.id)
   await fleet.stop()
 })
 
 const TIME_LIMIT_MS = 5_000
 
-/** Nodes that fail after a time limit while `isSilent` says so. `asked`: at once, of those that failed before. */
+/**
+ * Starts nodes that time out while `isSilent` is true. `asked` counts the concurrent polls of nodes that failed
+ * before.
+ */
 async function startFleet(names: string[], isSilent: (name: string) => boolean) {
   const clock = createFakeClock()
   const room = { answers: new Map<string, number>(), failed: new Set<string>(), asked: 0, mostAsked: 0 }
@@ -159,7 +162,7 @@ test('a Scrapyd that has restarted, perhaps with another max_proc, is learned ag
   expect(await slotsAfter({ running: 0, finished: 8 })).toMatchObject({ slots: 3 })
   isAway = false
   expect(await slotsAfter({})).toMatchObject({ slots: 3, isTrying: true })
-  // It keeps its queue, and lists only what it has run since.
+  // The node keeps its queue after a restart, but lists only the runs since then.
   expect(await slotsAfter({ pending: 1, finished: 0 })).toMatchObject({ slots: 1, isTrying: false, source: 'default' })
   expect(await slotsAfter({ running: 1, pending: 0 })).toMatchObject({ slots: 1, isTrying: true })
   await fleet.stop()

@@ -21,7 +21,7 @@ import {
 import { type Observation, Observer } from './observer.ts'
 import { withoutCredentials } from './scrapyd/proxy.ts'
 
-/** What polling a node has shown. Kept only in memory, because it goes out of date quickly. */
+/** What the polls of a node have revealed. Kept only in memory, because it becomes outdated quickly. */
 export interface NodeStatus {
   health: NodeHealth
   problem: string | null
@@ -29,22 +29,21 @@ export interface NodeStatus {
   running: number | null
   pending: number | null
   finished: number | null
-  /** Slots that our attempts held when these counters arrived. The node's other jobs are external. */
+  /** How many slots our attempts held when these counters arrived. All other jobs on the node are external. */
   oursWhenCounted: number
   external: { pending: SeenJob[]; running: SeenJob[] }
-  /** What the newest inventory lists beyond the limits (list-limits.ts), phrased to follow "it lists". */
+  /** What the latest inventory lists beyond the limits (list-limits.ts), phrased to follow "it lists". */
   excess: string | null
   latencyMs: number | null
   lastSeenAtMs: number | null
-  /** Wall clock. When polls began to fail; a 401 counts as a response. null: it responds. */
+  /** Wall clock. When polls started to fail. A 401 counts as a response. null: the node responds. */
   unreachableSinceMs: number | null
   /** Wall clock. Since when its health has not been `up`. null: it is up, or has not been polled yet. */
   notUpSinceMs: number | null
   clockOffsetMs: number | null
-  /** For trueTime, which converts the node's times to ours. */
   clockEstimate: ClockEstimate
   capacity: Capacity
-  /** The slots that it reports. null: it reports none. */
+  /** The slots that the node reports. null: none. */
   slotsTold: NonNullable<DaemonStatus['slots']> | null
   slotsBelief: SlotsBelief
 }
@@ -54,13 +53,15 @@ export interface FleetNode {
   client: NodeClient
   observer: Observer
   status: NodeStatus
-  /** Without credentials, or `direct`. null: the proxy of the environment. */
+  /** Without credentials, or `direct`. null: the proxy from the environment. */
   proxyUrl: string | null
-  /** Stops watching its SSH tunnel. */
   unwatchTunnel?: () => void
-  /** Monotonic. When clients last received its status. */
+  /** Monotonic. When clients last received the node's status. */
   publishedAtMs: number
-  /** Wall clock. When the newest lists arrived, and which jobids were running. null: no lists yet. */
+  /**
+   * Wall clock. When the latest lists arrived. null: no lists yet. `runsSeen` holds the jobids that were running
+   * then.
+   */
   snapshotAtMs: number | null
   runsSeen: ReadonlySet<string>
 }
@@ -70,11 +71,11 @@ export interface FleetOptions {
   random: Random
   logger: Logger
   createClient: (node: StoredNode) => Promise<NodeClient>
-  /** The decrypted proxy of the node itself. */
+  /** The decrypted proxy that is configured for the node. */
   proxyUrlOf?: (node: StoredNode) => Promise<string | null>
 }
 
-/** Decides how often each node is polled, and processes its lists. */
+/** Decides how often to poll each node, and processes the job lists. */
 export interface FleetFollower {
   isBusy(nodeId: NodeId): boolean
   slotsUsedOn(nodeId: NodeId): number
@@ -84,26 +85,26 @@ export interface FleetFollower {
 }
 
 export interface FleetEvents {
-  /** Something changed that clients can see. `healthWas`: the previous health, if it changed. */
+  /** Something that clients see has changed. `healthWas`: the previous health, if the health changed. */
   changed: [node: FleetNode, healthWas: NodeHealth | undefined]
-  /** It responded or was reconfigured, even if clients see no difference. */
+  /** The node responded or was reconfigured, even if clients see no difference. */
   observed: [node: FleetNode]
 }
 
-// One failed poll can be a lost packet.
+// A single failed poll can be a lost packet.
 const FAILURES_UNTIL_DOWN = 2
-// If nothing else changed, clients get the time of the last response only this often.
+// If nothing else changes, clients receive the time of the last response only at this interval.
 const PUBLISH_ANYWAY_MS = 60_000
 
-// At startup all nodes are added at once. With these figures, 5,000 nodes are polled within three seconds.
+// At startup, all nodes are added together. With these values, 5,000 nodes are polled within three seconds.
 const ARRIVALS_WINDOW_MS = 5_000
 const ARRIVALS_AT_ONCE = 100
 const ARRIVAL_EVERY_MS = 0.5
 
 /**
- * Parallel requests to nodes that have not responded yet: thousands of dead addresses must not use up all descriptors.
- * New nodes do not wait for nodes that failed before. Nodes that failed only once have a queue of their own, because
- * their jobs continue and we must not notice the ends late.
+ * The number of parallel requests to nodes that have not responded yet. Thousands of dead addresses must not use
+ * up all file descriptors. New nodes do not wait behind nodes that failed before. Nodes that have failed only once
+ * have a separate queue, because their jobs continue and we must see them end in time.
  */
 const ASKED_AT_ONCE = 256
 
@@ -134,13 +135,12 @@ export class Fleet {
     return this.#nodes.get(id)
   }
 
-  /** Nodes that respond and accept jobs. */
   activeIds(): NodeId[] {
     const active = this.list().filter(({ stored, status }) => stored.mode === 'active' && status.health === 'up')
     return active.map(({ stored }) => stored.id)
   }
 
-  /** Adds a node and starts polling it, or replaces the node with this id. */
+  /** Adds a node, or replaces the node with the same id, and starts to poll it. */
   async add(stored: StoredNode): Promise<FleetNode> {
     const { clock, random, logger } = this.#options
     const client = await this.#options.createClient(stored)
@@ -149,7 +149,7 @@ export class Fleet {
     await previous?.observer.stop()
     previous?.unwatchTunnel?.()
     if (previous !== undefined && previous.client !== client) await previous.client.close()
-    // A new address may be another machine: forget what the old one showed.
+    // A new address may be a different machine, so we forget everything about the old one.
     const before = previous?.stored.url === stored.url ? previous.status : null
     const slotsBelief = before?.slotsBelief ?? NOTHING_LEARNED
     const node: FleetNode = {
@@ -214,7 +214,7 @@ export class Fleet {
     if (node.status.excess !== excess) this.#update(node, { excess })
   }
 
-  /** A request of the dispatcher failed: the node gets no more jobs until it responds to a poll. */
+  /** Records that a request of the dispatcher failed. The node receives no more jobs until it responds to a poll. */
   reportUnreachable(id: NodeId, error: NodeError): void {
     const node = this.#nodes.get(id)
     if (node === undefined) return
@@ -228,8 +228,8 @@ export class Fleet {
   }
 
   /**
-   * Runs thousands of times per second in a large fleet, so clients are notified only of visible changes. Latency and
-   * response time are published with other changes, or after PUBLISH_ANYWAY_MS.
+   * Runs thousands of times per second in a large fleet, so it notifies clients only of visible changes. Latency
+   * and response time are published with other changes, or after PUBLISH_ANYWAY_MS.
    */
   #recordAnswer(node: FleetNode, { status: seen, latencyMs }: Observation): void {
     const { clock } = this.#options
@@ -241,7 +241,7 @@ export class Fleet {
     if (seen.dateSeen != null) status.clockEstimate = refineByDate(status.clockEstimate, seen.dateSeen)
     const { running, pending, finished, nodeName } = seen
     status.slotsTold = seen.slots ?? null
-    // A lower count means a restart, perhaps with another max_proc.
+    // A lower count means that the node restarted, perhaps with a different max_proc.
     const known = finished < (status.finished ?? 0) ? NOTHING_LEARNED : status.slotsBelief
     status.slotsBelief = learnFromCounters(known, { atMs, running, pending, finished })
     const hasNewSlots = this.#planSlots(node)
@@ -291,11 +291,14 @@ export class Fleet {
     node.snapshotAtMs = clock.nowMs()
   }
 
-  /** New runs started since the last poll, so their start times show the node's time zone. */
+  /**
+   * Runs that are new in the lists started after the previous poll, so their start times reveal the node's time
+   * zone.
+   */
   #learnClock(node: FleetNode, snapshot: Snapshot): void {
     const { status, snapshotAtMs, runsSeen } = node
     node.runsSeen = new Set(snapshot.running.map(({ jobid }) => jobid))
-    // A local run may end before it was ever seen running, so its own times are used.
+    // A local run may end before we ever see it running, so we use the machine's own clock.
     if (node.client.traits.runsHere) status.clockEstimate = ownClock(this.#options.clock.nowMs())
     if (snapshotAtMs === null || node.client.traits.runsHere) return
     const beforeMs = this.#options.clock.nowMs()
@@ -328,7 +331,7 @@ export class Fleet {
     this.#update(node, { health, problem: error.message, unreachableSinceMs, notUpSinceMs })
   }
 
-  /** Polls all nodes behind an SSH host as soon as it is connected. */
+  /** Polls all nodes behind an SSH host as soon as its connection is up. */
   #followTunnel(node: FleetNode): void {
     if (node.client.tunnel?.status().state === 'up') node.observer.poke()
     this.#publish(node)
@@ -353,7 +356,7 @@ export class Fleet {
     return hasAnswered && failures < FAILURES_UNTIL_DOWN ? this.#failedOnceInTurn : this.#failedInTurn
   }
 
-  /** The first nodes to arrive are polled at once; the more there are, the longer the last ones wait. */
+  /** The first nodes are polled immediately. Each additional node waits longer. */
   #firstLookAfterMs(): number {
     const nowMs = this.#options.clock.monotonicMs()
     if (nowMs - this.#arrivals.sinceMs > ARRIVALS_WINDOW_MS) this.#arrivals = { sinceMs: nowMs, count: 0 }
@@ -401,7 +404,7 @@ function capacityOf(
     const reported = count === null ? slotsTold : { count, text: 'reported by the node (max_proc)' }
     return planCapacity({ setSlots: stored.slots, reported, belief, nowMs })
   }
-  // The slots of this computer need not be learned.
+  // Polls need not reveal the slots of this computer.
   return {
     slots: availableParallelism(),
     isTrying: false,

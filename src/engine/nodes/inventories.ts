@@ -20,17 +20,17 @@ export interface InventoriesParts {
 
 const READ_AT_ONCE = 32
 
-/** Reads the projects, versions and spiders of nodes when they become available again, and on request. */
+/** Reads the projects, versions and spiders of nodes on request and when a node becomes available again. */
 export class Inventories {
-  /** `recorded`: an inventory was stored. `available`: a node may newly accept eggs. */
+  /** `recorded`: an inventory was stored. `available`: another node may now accept eggs. */
   readonly events = new EventEmitter<{ recorded: []; available: [] }>()
   readonly #parts: InventoriesParts
   readonly #modes = new Map<string, NodeMode>()
-  /** Finished jobs per node. A lower count means a restart, perhaps of another installation. */
+  /** Finished jobs per node. A lower count means that the node restarted, perhaps as a different installation. */
   readonly #finished = new Map<string, number>()
-  // At startup all nodes come up at once: their responses would fill the memory and delay jobs.
+  // At startup, all nodes come up together. Reading them all in parallel would fill the memory and delay jobs.
   readonly #inTurn = pLimit(READ_AT_ONCE)
-  /** By node: the read in progress, and the one that follows it. */
+  /** The read in progress and the next one, by node. */
   readonly #reading = new Map<NodeId, Promise<void>>()
   readonly #waiting = new Map<NodeId, Promise<void>>()
   #isStopped = false
@@ -51,7 +51,7 @@ export class Inventories {
     else if (isOtherMode || cameUp) this.events.emit('available')
   }
 
-  /** Never rejects. Reads of one node run one after the other; callers that wait share the next one. */
+  /** Never rejects. Each node has at most one read in progress. Callers that wait share the next read. */
   read({ stored: { id } }: FleetNode): Promise<void> {
     const waiting = this.#waiting.get(id)
     if (waiting !== undefined) return waiting
@@ -60,7 +60,7 @@ export class Inventories {
       this.#inTurn(async () => {
         this.#waiting.delete(id)
         this.#reading.set(id, turn)
-        // The node may have been replaced meanwhile.
+        // The node may have been replaced while we waited.
         const node = this.#parts.fleet.get(id)
         if (node !== undefined) await this.#readNow(node)
         if (this.#reading.get(id) === turn) this.#reading.delete(id)
@@ -85,23 +85,26 @@ export class Inventories {
       if (error instanceof NodeError) {
         const text = 'the inventory of a node could not be read; retrying when it is back'
         logger.warn({ node: node.stored.name, error: error.message }, text)
-        // The part that arrived before the failure is recorded.
+        // Everything that arrived before the failure is recorded.
         this.events.emit('recorded')
       } else logger.error({ error, node: node.stored.name }, 'recording the inventory of a node failed')
     }
   }
 
-  /** Reads projects, versions, and the spiders of the newest versions. That blocks Scrapyd until it has cached them. */
+  /**
+   * Reads projects, versions, and the spiders of each newest version. Scrapyd blocks while it lists spiders that
+   * it has not cached.
+   */
   async #readFrom(node: FleetNode, eggTarget: EggTarget): Promise<void> {
     const { stored, client, observer } = node
     const { fleet, projects, recordScrapydVersion, clock, logger } = this.#parts
     const quota = new InventoryQuota()
     const askedAtMs = clock.nowMs()
     const names = quota.take('projects', await eggTarget.listProjects(), (name) => problemOfPathPart(name) === null)
-    // Recorded first, so that removed names make room for new ones even if the node fails halfway.
+    // Recorded first, so that removed names make room for new ones even if a later request fails.
     await projects.recordProjectsOnNode(stored.id, names, askedAtMs)
     for (const project of names) {
-      // Removing a node waits for its open requests, not for its whole inventory.
+      // Removing a node waits for its open requests but not for its whole inventory.
       if (this.#isStopped || fleet.get(stored.id) !== node) return
       if (quota.isFull('versions')) break
       const versions = quota.take(
@@ -116,7 +119,7 @@ export class Inventories {
           const listed = await observer.duringLongCall(client.listSpiders(project, newest))
           spiders = quota.take('spiders', listed, (name) => problemOfSpiderName(name) === null)
         } catch (error) {
-          // Scrapyd cannot import this version, which is not a failure of the inventory.
+          // Scrapyd cannot import this version. The rest of the inventory is still valid.
           if (!(error instanceof NodeError) || error.kind !== 'refused') throw error
           const facts = { node: stored.name, project, version: newest, error: error.message }
           logger.info(facts, 'a version on a node does not list its spiders')
@@ -125,7 +128,7 @@ export class Inventories {
       quota.exceed(await projects.recordSeenOnNode(stored.id, project, versions, spiders, askedAtMs))
     }
     fleet.setExcess(node, quota.problem())
-    // Nodes that were discovered, or unreachable when they were added, have not been probed yet.
+    // Nodes that were discovered, or were unreachable when added, have not been probed yet.
     const version = stored.scrapydVersion === null ? await eggTarget.probeVersion?.() : undefined
     if (version !== undefined) await recordScrapydVersion(stored, version)
   }

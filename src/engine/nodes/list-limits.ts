@@ -2,14 +2,17 @@ import { showUnseen } from '../../shared/unseen.ts'
 import { KEPT_MAX } from '../projects/seen-on-nodes.ts'
 import type { SeenJob } from './node-client.ts'
 
-/** How much one node may list: far more than any real node has, but little enough to cope with many broken ones. */
+/**
+ * How much one node can list. The limits far exceed any real node, but are small enough to cope with many broken
+ * ones.
+ */
 export const LISTED_MAX = {
   projects: 2_000,
-  /** Versions and spiders of all its projects together. */
+  /** Total for all projects of the node. */
   ...KEPT_MAX,
-  /** The three lists of listjobs.json together. */
+  /** Total of the three lists in listjobs.json. */
   jobs: 50_000,
-  /** External jobs that clients see. */
+  /** How many external jobs clients see. */
   externalShown: 1_000,
   nameCharacters: 1_000
 } as const
@@ -27,7 +30,7 @@ export class InventoryQuota {
     this.#left = { ...limits }
   }
 
-  /** The usable names that fit within the limit. */
+  /** Returns the usable names that fit within the limit. */
   take<Name extends string>(noun: Noun, names: readonly Name[], isUsable: (name: Name) => boolean): Name[] {
     const usable = names.filter(isUsable)
     this.#unusable += names.length - usable.length
@@ -35,11 +38,11 @@ export class InventoryQuota {
     if (usable.length > room) this.#exceeded.add(noun)
     this.#left[noun] = Math.max(0, room - usable.length)
     if (usable.length <= room) return usable
-    // Nodes list versions in ascending order, and the newest are needed.
+    // Nodes list versions in ascending order, and we need the newest.
     return noun === 'versions' ? usable.slice(usable.length - room) : usable.slice(0, room)
   }
 
-  /** Records that the stored inventory had no room for all of these. */
+  /** Records that storage had no room for all of these. */
   exceed(nouns: readonly Noun[]): void {
     for (const noun of nouns) this.#exceeded.add(noun)
   }
@@ -48,7 +51,7 @@ export class InventoryQuota {
     return this.#left[noun] === 0 && this.#exceeded.has(noun)
   }
 
-  /** What was left out, phrased to follow "it lists". */
+  /** Describes what was left out, phrased to follow "it lists". */
   problem(): string | null {
     const parts = [...this.#exceeded].map((noun) => `more than ${this.#limits[noun].toLocaleString('en-US')} ${noun}`)
     if (this.#unusable > 0) {
@@ -61,8 +64,8 @@ export class InventoryQuota {
 }
 
 /**
- * The external jobs for clients, with invisible characters in names written out; `isShownAs` finds jobs by these names.
- * The node's counters stay complete.
+ * Returns the external jobs for clients, and makes invisible characters in names visible. `isShownAs` finds a job
+ * by such a name. The node's counters remain complete.
  */
 export function shownExternal({ running, pending }: { running: SeenJob[]; pending: SeenJob[] }): {
   running: SeenJob[]
@@ -80,7 +83,7 @@ function withoutUnseen(job: SeenJob): SeenJob {
   return { ...job, project, spider: showUnseen(job.spider), jobid: showUnseen(job.jobid) }
 }
 
-/** Whether a client that names this run means this job, by its real name or by the one that was shown. */
+/** Whether a client means this job, by its real name or by the name that was shown. */
 export function isShownAs(job: SeenJob, run: Pick<SeenJob, 'project' | 'jobid'>): boolean {
   const isSame = (name: string, named: string) => name === named || showUnseen(name) === named
   return isSame(job.jobid, run.jobid) && isSame(job.project, run.project)

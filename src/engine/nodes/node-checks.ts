@@ -4,7 +4,10 @@ import { problemOfFolderName } from '../projects/names.ts'
 import type { ScheduleRequest } from './node-client.ts'
 import type { NodeTraits } from './node-traits.ts'
 
-/** Linux starts no process with an argument or variable of 128 KiB or more, or with some megabytes in total. */
+/**
+ * Linux does not start a process with an argument or variable of 128 KiB or more, or with several megabytes in
+ * total.
+ */
 export const ONE_MAX_BYTES = 131_000
 const ALL_MAX_BYTES = 1_000_000
 
@@ -12,13 +15,13 @@ type Run = Pick<ScheduleRequest, 'project' | 'spider'> &
   Partial<Pick<ScheduleRequest, 'version' | 'jobid' | 'settings' | 'args' | 'env'>>
 
 /**
- * Why no node of this kind can ever start such a run, as a sentence. The only place that defines what nodes accept.
- * `traits` null: why no node of any kind accepts it.
+ * Explains in a sentence why no node of this kind can ever start the run. Only this function defines what nodes
+ * accept. `traits` null: checks whether any kind of node accepts the run.
  */
 export function problemOfRun(run: Run, traits: Pick<NodeTraits, 'startsByCommand'> | null): string | null {
   for (const noun of ['project', 'spider', 'jobid'] as const) {
     const problem = run[noun] === undefined ? null : problemOfFolderName(run[noun])
-    // A name that is not a valid file name costs Scrapyd a slot forever (scrapyd-protocol.md, 6.4).
+    // A name that is not a valid file name blocks a Scrapyd slot forever (scrapyd-protocol.md, 6.4).
     if (problem !== null) return `The ${noun} ${quote(run[noun]!)} ${problem}, and it names a folder or a file of logs.`
   }
   if (run.version !== undefined && !isVersion(run.version)) return `${quote(run.version)} is not a valid version name.`
@@ -39,7 +42,7 @@ export function problemOfRun(run: Run, traits: Pick<NodeTraits, 'startsByCommand
   return reserved === undefined ? null : `Scrapyd uses the argument name ${reserved} itself. Rename the argument.`
 }
 
-/** Nodes store versions under a sanitised name (shared/ids.ts), so a version may be the name of a branch. */
+/** Nodes store versions under a sanitized name (shared/ids.ts), so a version can be the name of a branch. */
 export function isVersion(version: string): boolean {
   return version !== '' && !version.includes('\0') && version.isWellFormed()
 }

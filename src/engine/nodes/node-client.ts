@@ -5,25 +5,25 @@ import type { NodeTraits } from './node-traits.ts'
 import type { TunnelUse } from './ssh/ssh-tunnels.ts'
 
 /**
- * A place that runs spiders: scrapyd/ speaks HTTP to a remote Scrapyd, local/ runs spiders on this machine, pulling/
- * waits for the node's requests. Every method has its own time limit and rejects with NodeError.
+ * A place that runs spiders: scrapyd/ sends HTTP requests to a remote Scrapyd, local/ runs spiders on this
+ * machine, pulling/ waits for the node's requests. Every method has its own time limit and rejects with NodeError.
  */
 export interface NodeClient {
   readonly traits: NodeTraits
-  /** null: it runs our own eggs. */
+  /** null: the node runs our own eggs. */
   readonly eggTarget: EggTarget | null
-  /** Why a run of this project cannot start there now, phrased to follow the node's name. null or absent: it can. */
+  /** Why the node cannot start a run of this project now, phrased to follow the node's name. null or absent: it can. */
   whyNotReady?(project: ProjectName): string | null
-  /** How many jobs it runs at once. null: not known yet. Absent: it never reports that. */
+  /** How many jobs the node runs in parallel. null: not known yet. Absent: it never reports that. */
   reportedSlots?(): number | null
   /** Why an accepted job has not started, phrased to follow the node's name. null or absent: not known. */
   whyPending?(jobid: string): string | null
   readonly tunnel?: Pick<TunnelUse, 'status' | 'watch'> | undefined
-  /** Optional early notice of changes; polls find them anyway. Ends with `close`. */
+  /** Optional early notification of changes, which polls find anyway. Stops with `close`. */
   watchJobs?(onChange: () => void): void
   /**
-   * The last lists are recorded: the node may delete ended runs for which `isNeeded` is false. Absent: it keeps nothing
-   * for us.
+   * Called after the latest lists were recorded. The node can then delete ended runs for which `isNeeded` returns
+   * false. Absent: the node keeps nothing for us.
    */
   release?(isNeeded: (jobid: string) => boolean): void
   /** Cheap enough to call once a second. */
@@ -32,40 +32,40 @@ export interface NodeClient {
   listJobs(signal?: AbortSignal): Promise<Snapshot>
   /** Only `delivered: 'no'` proves that the node did not accept the run. */
   schedule(request: ScheduleRequest, signal?: AbortSignal): Promise<{ jobid: string }>
-  /** Signals a running job or removes a pending one. `wasState` null: the node has no such live job. */
+  /** Signals a running job or removes a pending job. `wasState` null: the node has no such live job. */
   cancel(
     request: { project: ProjectName; jobid: string; signal: NodeSignal },
     signal?: AbortSignal
   ): Promise<{ wasState: 'pending' | 'running' | null }>
-  /** Imports the project, which may block the node for several seconds. */
+  /** The node imports the project, which can block it for several seconds. */
   listSpiders(project: ProjectName, version: VersionName, signal?: AbortSignal): Promise<string[]>
   /**
-   * Reads a range of a run's log; a negative `offset` counts from the end. null: no such file. `sizeBytes` is the size
-   * at that moment; `bytes` is empty if `offset` is at or past the end.
+   * Reads a range of a run's log. A negative `offset` counts from the end. null: no such file. `sizeBytes` is the
+   * size at that moment. `bytes` is empty if `offset` is at or past the end.
    */
   readLog(run: RunNames, range: { offset: number; limitBytes: number }, signal?: AbortSignal): Promise<LogRange | null>
   /** Calls `onChange` when the log grows, until the returned function is called. Absent: poll the log. */
   watchLog?(run: RunNames, onChange: () => void): () => void
-  /** The file on this machine. Absent: the log is elsewhere. */
+  /** The log file on this machine. Absent: the log is elsewhere. */
   logPath?(run: RunNames): string
-  /** What a run that did not fail printed. Absent: the node does not keep it. */
+  /** What a run printed if it did not fail. Absent: the node does not keep the output. */
   readPrinted?: NodeClient['readLog']
-  /** Like readLog, for the items that the run wrote. */
+  /** Like readLog, but for the items that the run wrote. */
   readItems: NodeClient['readLog']
-  /** Requests in flight end with an error. */
+  /** Requests in flight reject. */
   close(): Promise<void>
 }
 
-/** The eggs of a Scrapyd. Fails as NodeClient does. */
+/** The eggs of a Scrapyd. Methods reject with NodeError. */
 export interface EggTarget extends Pick<NodeClient, 'listSpiders'> {
-  /** `1.5+`, `1.3 or 1.4`…, inferred from its behaviour. */
+  /** `1.5+`, `1.3 or 1.4` …, inferred from the node's behavior. */
   probeVersion?(signal?: AbortSignal): Promise<string>
   listProjects(signal?: AbortSignal): Promise<ProjectName[]>
-  /** As the node spells them (sanitised), latest last. */
+  /** The versions as the node spells them (sanitized), latest last. */
   listVersions(project: ProjectName, signal?: AbortSignal): Promise<VersionName[]>
   /**
-   * Stores an egg. A refused egg is removed again (delversion) before the error is thrown, unless a version of that
-   * name existed before.
+   * Stores an egg. If the node refuses the egg, we delete it again (delversion) before throwing the error, unless
+   * a version with this name existed before.
    */
   addVersion(
     project: ProjectName,
@@ -76,10 +76,10 @@ export interface EggTarget extends Pick<NodeClient, 'listSpiders'> {
   deleteVersion(project: ProjectName, version: VersionName, signal?: AbortSignal): Promise<void>
 }
 
-/** Scrapyd accepts these names, and numbers from 1.6 on. */
+/** Scrapyd accepts these names and, since 1.6, numbers. */
 export type NodeSignal = 'HUP' | 'INT' | 'KILL' | 'STOP' | 'TERM' | number
 
-/** Signals that end a spider: HUP, INT, QUIT, KILL, TERM. After others it continues. */
+/** The signals that end a spider: HUP, INT, QUIT, KILL, TERM. A spider continues after any other signal. */
 export const ENDING_SIGNALS: ReadonlySet<NodeSignal> = new Set(['HUP', 'INT', 'KILL', 'TERM', 1, 2, 3, 9, 15])
 
 export interface DaemonStatus {
@@ -89,13 +89,13 @@ export interface DaemonStatus {
   nodeName: string | null
   /** The node's clock minus ours, from the Date header, accurate to half a second. null: no header. */
   clockOffsetMs: number | null
-  /** The Date header, and when the request was sent and answered. Wall clock. */
+  /** The Date header, and when the request was sent and the response arrived. Wall clock. */
   dateSeen?: { dateMs: number; askedAtMs: number; arrivedAtMs: number } | null
   /** The slots that the node reports, with the source as text. */
   slots?: { count: number; text: string } | null
 }
 
-/** A job as a node lists it. Its times are naive local text: never compare them with ours. */
+/** A job as a node lists it. Its times are local text without a zone. Never compare them with ours. */
 export interface SeenJob {
   project: ProjectName
   spider: string
@@ -105,23 +105,23 @@ export interface SeenJob {
   endTime: string | null
   /** Only the local node reports this. */
   exit: SeenExit | null
-  /** The id of our job if its process has ended, but a process that it started keeps the run listed. */
+  /** Our job, if its process has ended but a process that it started keeps the run listed. */
   heldOf?: JobId | undefined
 }
 
 export interface SeenExit {
   code: number | null
   signal: string | null
-  /** Why the spider closed, whatever its log says. null: it did not close. Absent: unknown. */
+  /** Why the spider closed, regardless of its log. null: it did not close. Absent: unknown. */
   finishReason?: string | null | undefined
-  /** The limit that ended it (`memory limit of 512 MB`). */
+  /** The limit that ended the run (`memory limit of 512 MB`). */
   limit: Message | null
   peakMemoryBytes: number | null
   cpuSeconds: number | null
 }
 
 export interface Snapshot {
-  /** Monotonic. When the first request was sent: the lists include everything that happened before. */
+  /** Monotonic. When the first request was sent. The lists include everything that happened before. */
   begunAtMs: number
   pending: SeenJob[]
   running: SeenJob[]
@@ -140,7 +140,7 @@ export interface ScheduleRequest {
   priority: number
   /** The client named the version. Otherwise the spider does not receive it, as with Scrapyd. */
   isVersionAsked: boolean
-  /** Settings and arguments whose values must be hidden. */
+  /** Settings and arguments with values that must be hidden. */
   secretNames: string[]
   /** The job's limits merged over those of its project. Only the local node enforces them. */
   limits: RunLimits | null
@@ -150,7 +150,7 @@ export interface LogRange {
   offset: number
   sizeBytes: number
   bytes: Uint8Array
-  /** Distinguishes a file from its successor of the same name. */
+  /** Distinguishes a file from a later file with the same name. */
   fileId?: string | undefined
 }
 
@@ -165,7 +165,7 @@ export type NodeErrorKind =
   | 'timeout' // no complete response in time
   | 'reset' // the connection broke during the exchange
   | 'unauthorized' // 401
-  | 'forbidden' // 403 of a Kubernetes API: a right is missing
+  | 'forbidden' // 403 from a Kubernetes API: a permission is missing
   | 'http' // a status other than 200
   | 'not_scrapyd' // 200 but not JSON, or JSON of another shape
   | 'too_large' // the response exceeded the size limit
@@ -173,9 +173,9 @@ export type NodeErrorKind =
   | 'aborted' // aborted by our own signal
 
 /**
- * Why a node refused, as far as its message shows. `bad_egg`: no node will ever run it. `import_failed`: this node's
- * Python cannot import the project. `process_ended`: the node lists the run, but its process is gone. `unrunnable`: no
- * node of this kind can start such a run (node-checks.ts).
+ * Why a node refused, according to its message. `bad_egg`: no node will ever run the egg. `import_failed`: this
+ * node's Python cannot import the project. `process_ended`: the node lists the run, but its process no longer
+ * exists. `unrunnable`: no node of this kind can start the run (node-checks.ts).
  */
 export type RefusalKind =
   | 'unknown_project'
@@ -187,17 +187,17 @@ export type RefusalKind =
   | 'unrunnable'
   | 'other'
 
-/** A failed request to a node. `message` is a sentence for operators that names the node. */
+/** A failed request to a node. `message` is a sentence for operators and names the node. */
 export class NodeError extends Error {
   override readonly name = 'NodeError'
   readonly kind: NodeErrorKind
   /** `no`: the node certainly did not act on the request (connection refused, 401, its own "error"). */
   readonly delivered: 'no' | 'unknown'
-  /** For `refused`: the node's own message. */
+  /** The node's own message if `kind` is `refused`. */
   readonly nodeMessage: string | null
-  /** For `refused`: the meaning of the message. */
+  /** The meaning of the message if `kind` is `refused`. */
   readonly refusal: RefusalKind
-  /** A proxy responded instead of the node. It may do so for one path only. */
+  /** A proxy responded instead of the node. It might do so for one path only. */
   isFromProxy = false
 
   constructor(
@@ -212,25 +212,28 @@ export class NodeError extends Error {
     this.refusal = details.refusal ?? 'other'
   }
 
-  /** For a deletion, this counts as success. */
+  /** A deletion that fails for this reason counts as successful. */
   get isUnknownThere(): boolean {
     return this.refusal === 'unknown_project' || this.refusal === 'unknown_version'
   }
 }
 
-/** Whether it is useless to repeat the request to a node of this kind. */
+/** Whether repeating the request to a node of this kind is useless. */
 export function isFinal(refusal: RefusalKind): boolean {
   return refusal === 'unknown_spider' || refusal === 'unrunnable'
 }
 
-/** The node's message if it could not import an egg (often a traceback). null: another failure. */
+/** The node's message if it could not import an egg (often a traceback). null: a different failure. */
 export function importErrorOf(error: unknown): string | null {
   if (!(error instanceof NodeError) || !['import_failed', 'bad_egg', 'unrunnable'].includes(error.refusal)) return null
   const words = (error.nodeMessage ?? error.message).replace(/^RunnerError: ?/, '').trim()
   return words || 'The process that imported it ended without output: by a signal, or by an exit of its own'
 }
 
-/** The kind for a gateway status (520 and above: Cloudflare). null: not a proxy that cannot reach its target. */
+/**
+ * The error kind for a gateway status (520 and above: Cloudflare). null: the status does not come from a gateway
+ * that cannot reach its target.
+ */
 export function kindOfGateway(status: number): 'unreachable' | 'timeout' | null {
   if ([504, 522, 524].includes(status)) return 'timeout'
   return [502, 503, 520, 521, 523, 525, 526, 530].includes(status) ? 'unreachable' : null

@@ -11,7 +11,7 @@ import { createSeededRandom } from '../testing/seeded-random.ts'
 import { makeTemporaryDirectory } from '../testing/temporary-directory.ts'
 import { createNodeClients } from './node-clients.ts'
 
-/** A cluster that the engine reaches with a token, and whose certificate is to be signed by the CA in `caFile`. */
+/** Starts a fake cluster and a client for it that uses a token and the CA certificate in `caFile`. */
 async function openCluster(caFile: (root: string) => string) {
   const root = await makeTemporaryDirectory()
   const cluster = await startFakeCluster()

@@ -19,7 +19,7 @@ import type { createConnection } from './scrapyd/connection.ts'
 import { DIRECT } from './scrapyd/proxy.ts'
 import type { SshTunnels } from './ssh/ssh-tunnels.ts'
 
-/** What the engine believes about an attempt that is live on a node. */
+/** An attempt that the engine believes to be live on a node. */
 interface LiveRun {
   readonly jobid: string
   readonly project: ProjectName
@@ -32,7 +32,7 @@ export interface NodeClientParts extends Tools {
   localNode: LocalNode | null
   /** null: this is the only engine. */
   engines: { nodes: Pick<EngineNodes, 'placeOf'>; secret: string; certificate: EngineCertificate | null } | null
-  /** The engine that had the local node before there was a cluster. */
+  /** The engine that had the local node before it joined a cluster. */
   formerLocalEngine: string | null
   slotsOf: (id: NodeId) => number | null
   pulling: PullingNodes
@@ -43,11 +43,11 @@ export interface NodeClientParts extends Tools {
   tunnels: SshTunnels
   credentialFiles: CredentialFiles
   connect: typeof createConnection | undefined
-  /** Replaces the clients of remote nodes. */
+  /** Tests replace the clients of remote nodes with this function. */
   createOwn: ((node: StoredNode, password: string | null) => NodeClient) | undefined
 }
 
-/** Creates the client of each node; for a Scrapyd, with its secrets decrypted. */
+/** Creates the client of each node. Decrypts the secrets of a Scrapyd. */
 export function createNodeClients(parts: NodeClientParts) {
   const { localNode, pulling, engines, liveOn, projects, secretBox, clock, logger, connect } = parts
   const sha256Of = (project: ProjectName, version: VersionName) =>
@@ -67,7 +67,7 @@ export function createNodeClients(parts: NodeClientParts) {
     const { name, url, username, caCertificate, clientCertificate } = node
     const clientKey = await openSecret(node, node.sealedClientKey, 'client key')
     const proxyUrl = await proxyUrlOf(node)
-    // Loaded with the first remote node, together with its HTTP client.
+    // Loaded with the first remote node, because it also loads an HTTP client.
     const { createScrapydClient } = await import('./scrapyd/scrapyd-client.ts')
     return createScrapydClient({
       name,
@@ -155,7 +155,7 @@ export function createNodeClients(parts: NodeClientParts) {
     })
   }
 
-  /** Empties the directory: logs that an earlier engine copied are fetched again. */
+  /** Empties the directory. Logs that an earlier engine copied are fetched again. */
   async function emptyCopies(): Promise<string> {
     const directory = join(parts.dataDirectory, 'kubernetes')
     await rm(directory, { recursive: true, force: true })
@@ -167,7 +167,7 @@ export function createNodeClients(parts: NodeClientParts) {
     return sealedProxyUrl === DIRECT ? DIRECT : openSecret(node, sealedProxyUrl, 'proxy')
   }
 
-  /** null if the secret was sealed with another key (another machine's keychain): the engine must start anyway. */
+  /** null if the secret was sealed with a different key (another machine's keychain). The engine must start anyway. */
   async function openSecret(node: StoredNode, sealed: SealedText | null, noun: string): Promise<string | null> {
     if (sealed === null) return null
     try {

@@ -14,10 +14,13 @@ const CODES: Record<NodeErrorKind, ErrorCode> = {
   refused: 'NODE_REFUSED'
 }
 
-/** A NodeError as clients see it; other errors unchanged. The message already names the node, cause and next step. */
+/**
+ * Converts a NodeError for clients. Other errors pass unchanged. The message already names the node, the cause and
+ * the next step.
+ */
 export function toClientError(error: unknown): unknown {
   if (!(error instanceof NodeError)) return error
-  // If Scrapdeck itself refused before it contacted the node, the code of that error is kept.
+  // Scrapdeck itself refused before it contacted the node, so we keep the code of its error.
   const code = error.cause instanceof ScrapdeckError ? error.cause.code : CODES[error.kind]
   return new ScrapdeckError(code, error.message, { cause: error })
 }

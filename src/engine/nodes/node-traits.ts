@@ -1,14 +1,14 @@
 /** How kinds of nodes differ. Callers check these traits instead of the kind. */
 export interface NodeTraits {
-  /** It runs in this process: it accepts any number of requests, and its lists are always current. */
+  /** The node runs in this process. It accepts any number of requests, and its lists are always current. */
   answersAtOnce: boolean
-  /** It cannot become unreachable or stuck on its own, so its runs are never given up or withdrawn. */
+  /** The node cannot become unreachable or stuck on its own, so we never give up or withdraw its runs. */
   isNeverAway: boolean
-  /** It remembers every job it received: a job that it does not know never arrived. */
+  /** The node remembers every job that it received. If it does not know a job, the job never arrived. */
   remembersAll: boolean
-  /** It enforces run limits itself. Otherwise limit-enforcer.ts enforces the wall time. */
+  /** The node enforces run limits itself. Otherwise limit-enforcer.ts enforces the wall time. */
   holdsLimits: boolean
-  /** Logs stay on the node, so the archive needs no copy. */
+  /** Logs remain on the node, so the archive needs no copy. */
   keepsLogs: boolean
   /** Other users cannot see the secret values of a run. */
   hidesSecrets: boolean
@@ -17,9 +17,9 @@ export interface NodeTraits {
   startsByCommand: boolean
   /** Its runs fetch their eggs from us. */
   fetchesEggs: boolean
-  /** The likely reason if it lists a job twice. */
+  /** The likely reason if the node lists a job twice. */
   listedTwiceBecause: string
-  /** It is this computer, with our clock and CPUs. */
+  /** The node is this computer, with our clock and CPUs. */
   runsHere: boolean
 }
 
@@ -37,7 +37,7 @@ export const SCRAPYD_TRAITS: NodeTraits = {
   runsHere: false
 }
 
-/** Its journal remembers all jobs, unless it is younger than the run (pulling-node.ts). */
+/** Its journal remembers all jobs, unless the journal is newer than the run (pulling-node.ts). */
 export const PULLING_TRAITS: NodeTraits = { ...SCRAPYD_TRAITS, setsEnvironment: true }
 
 export const LOCAL_TRAITS: NodeTraits = {
@@ -54,7 +54,7 @@ export const LOCAL_TRAITS: NodeTraits = {
   runsHere: true
 }
 
-/** The name of a Kubernetes Job derives from the jobid: a Job that is missing never arrived, or was deleted. */
+/** The name of a Kubernetes Job derives from the jobid. A missing Job never arrived or was deleted. */
 export const KUBERNETES_TRAITS: NodeTraits = {
   ...SCRAPYD_TRAITS,
   remembersAll: true,
@@ -64,7 +64,7 @@ export const KUBERNETES_TRAITS: NodeTraits = {
   listedTwiceBecause: 'Kubernetes started two pods for its Job'
 }
 
-/** A local node on another machine, whose process may be away. Its logs are copied. */
+/** A local node on another machine. That machine can be unreachable. Its logs are copied. */
 export const ENGINE_TRAITS: NodeTraits = {
   ...LOCAL_TRAITS,
   answersAtOnce: false,

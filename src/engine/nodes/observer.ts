@@ -14,16 +14,16 @@ export interface ObserverOptions {
   clock: Clock
   random: Random
   logger: Logger
-  /** Thousands of observers that start together must not all connect at once. */
+  /** Delays the first poll. Thousands of observers that start together must not all connect together. */
   firstLookAfterMs?: number
   /** Limits concurrent polls of nodes that have not responded, or not recently. Default: no limit. */
   inTurn?: <T>(ask: () => Promise<T>, failures: number) => Promise<T>
-  /** It has jobs of ours, or jobs wait for it: poll every second instead of every five. */
+  /** The node has jobs of ours, or jobs wait for it. Polls it every second instead of every five. */
   isBusy: () => boolean
   /** An attempt is unresolved, and only the job lists can resolve it. */
   wantsSnapshot: () => boolean
   onStatus: (observation: Observation) => void
-  /** The next poll begins only after this has resolved, so that snapshots are reconciled in order. */
+  /** The next poll starts only after this has resolved, so that snapshots are reconciled in order. */
   onSnapshot: (snapshot: Snapshot) => Promise<void>
   /** `failures`: failed polls in a row. */
   onFailure: (error: NodeError, failures: number) => void
@@ -32,16 +32,16 @@ export interface ObserverOptions {
 export const BUSY_INTERVAL_MS = 1_000
 export const IDLE_INTERVAL_MS = 5_000
 const DOWN_INTERVAL_MAX_MS = 15_000
-// Counters can stay the same while jobs change (one ends as another starts; `finished` is capped).
+// Counters can remain the same while jobs change: one ends as another starts, and `finished` is capped.
 const SNAPSHOT_MAX_AGE_BUSY_MS = 5_000
 const SNAPSHOT_MAX_AGE_IDLE_MS = 60_000
 
-// Node.js keeps one list of timers per duration: a few durations are cheap, thousands are not.
+// Node.js keeps one list of timers per duration. Rounding to this step avoids thousands of lists.
 const TIMER_STEP_MS = 20
 
 /**
- * Polls one node: `daemonstatus.json` at each interval, the job lists only if the counters changed, something is
- * unresolved or the last lists are old. Intervals vary by 10 %, so that a thousand observers do not poll together.
+ * Polls one node: `daemonstatus.json` at each interval, and the job lists if the counters changed, an attempt is
+ * unresolved or the last lists are old. Intervals vary by 10 % so that a thousand observers do not poll together.
  */
 export class Observer {
   readonly #options: ObserverOptions
@@ -53,23 +53,22 @@ export class Observer {
   #hasAnswered = false
   #longCalls = 0
   #lastCounters = ''
-  /** When the last response arrived or failed. The interval starts here, not when the response has been written. */
+  /** When the last response arrived or failed. The interval starts here, and not after the response was stored. */
   #heardAtMs = 0
   #lastSnapshotAtMs = Number.NEGATIVE_INFINITY
 
-  /** Starts polling immediately. */
   constructor(options: ObserverOptions) {
     this.#options = options
     this.#finished = this.#run()
   }
 
-  /** Polls now. Several pokes before that poll count as one. */
+  /** Polls now. Several calls before that poll count as one. */
   poke(): void {
     this.#poked = true
     this.#wakeUp?.()
   }
 
-  /** While a long call blocks the node, a poll that times out says nothing about its health. */
+  /** While a long call blocks the node, a poll that times out says nothing about the node's health. */
   async duringLongCall<T>(call: Promise<T>): Promise<T> {
     this.#longCalls += 1
     try {
@@ -135,7 +134,7 @@ export class Observer {
     return { status, latencyMs: clock.monotonicMs() - askedAtMs }
   }
 
-  /** A node that does not respond may hold its connection for seconds. `stop` does not wait for it. */
+  /** A node that does not respond can hold its connection for seconds. `stop` does not wait for it. */
   #askInTurn(): Promise<Observation> {
     const { inTurn = (ask) => ask() } = this.#options
     const { signal } = this.#stopping

@@ -27,7 +27,7 @@ export interface NodesOptions extends LocalNodeSettings {
   sshProgram?: string
   /** Node sources from the configuration file. */
   discovery?: readonly ConfiguredSource[]
-  /** Directories with credential files that addresses of clusters may name. */
+  /** Directories with credential files that cluster URLs are allowed to name. */
   clusterCredentialDirectories?: readonly string[]
 }
 
@@ -41,9 +41,9 @@ interface NodesParts extends Tools, Pick<NodeClientParts, 'liveOn' | 'connect' |
   cancelWaitsMs: CancelWaitsMs
   /** null: this is the only engine. */
   leadership: Leadership | null
-  /** null: the engine has none. undefined: opened here. */
+  /** null: the engine has none. undefined: openNodes opens it. */
   localNode: LocalNode | null | undefined
-  /** Files and directories with the secrets of all users. No address may name them as a credential. */
+  /** Files and directories with the secrets of all users. No node URL is allowed to name them as a credential. */
   secretFiles: readonly string[]
 }
 
@@ -116,15 +116,15 @@ export async function openNodes(opened: AsyncDisposableStack, options: NodesOpti
       const resolved = await resolveClusterAddress({ ...address, kubernetes: address.kubernetes }, credentialFiles)
       return probeCluster({ address: resolved, files: credentialFiles, connect, clock, logger })
     },
-    /** Where a run of the local node writes its items. null: not to files. */
+    /** The items file of a run on the local node. null: it does not write items to files. */
     localItemsOf: (run: Pick<Attempt, 'project' | 'spider' | 'jobid'>) =>
       itemsFileOf(layout.written.itemsDirectory, run)
   }
 }
 
 /**
- * In a cluster: the engine whose data directory has the local node's runs and logs from before the store was shared
- * (copy-store). That is the first leader. null: there was no local node.
+ * Finds the engine in a cluster whose data directory has the runs and logs that the local node had before the
+ * store was shared (copy-store). This is the first leader. null: there was no local node.
  */
 async function findFormerLocalEngine({ name }: Leadership, store: Store): Promise<string | null> {
   if (!(await store.listNodes()).some(({ id }) => id === LOCAL_NODE_ID)) return null
@@ -156,7 +156,6 @@ interface DiscoveryParts extends Tools, Pick<InventoriesParts, 'projects' | 'rec
   resolver: NameResolver | undefined
 }
 
-/** Opens the parts that discover nodes and that read what the nodes have. */
 export function openDiscovery(
   opened: AsyncDisposableStack,
   { discovery: configured = [] }: NodesOptions,

@@ -20,7 +20,6 @@ const K8S = aSourceId('k8s')
 
 type FleetRow = { id: NodeId; url: string; mode: NodeMode; sourceId: SourceId | null; found: FoundNode | null }
 
-/** A fleet of rows, a file of nodes, and a name server whose answers a test sets. */
 async function openRoom(configured: ConfiguredSource[] = []) {
   const temporary = await openTemporaryStore()
   const clock = createFakeClock()
@@ -36,7 +35,7 @@ async function openRoom(configured: ConfiguredSource[] = []) {
     addresses: async (): Promise<string[]> => [],
     changes: 0,
     configured,
-    /** Like a program that writes a temporary file and renames it, a minute ago. */
+    /** Replaces the file by renaming a temporary one, with a modification time one minute ago. */
     async write(text: string) {
       const then = new Date(clock.nowMs() - 60_000)
       await writeFile(`${path}.new`, text)
@@ -238,7 +237,7 @@ test('nodes beyond the limit of a source are reported as its problem, and added 
   )
   expect(t.fleet).toHaveLength(2_000)
   expect(state).toMatchObject({ found: 2_001, problem: expect.stringContaining('1 node that it lists was not added') })
-  // An operator deletes a line, and the node that it named.
+  // An operator deletes a line and the node that it named.
   lines.shift()
   t.fleet.shift()
   const corrected = { ...dns(), id: FIXED, source: { kind: 'list' as const, nodes: lines.join('\n') } }
@@ -263,7 +262,7 @@ test('only owners can name a file of this machine, because its lines become addr
   expect(await as('admin', dns())).toMatchObject({ id: K8S })
   await expect(as('admin', { ...file(t.path), id: K8S })).rejects.toMatchObject(refused)
   expect(await as('owner', file(t.path))).toMatchObject({ found: 1 })
-  // A user who may change nodes may still change how often it is read.
+  // A user who can change nodes can still change the refresh interval.
   expect(await as('admin', { ...file(t.path), refreshSeconds: 60 })).toMatchObject({ refreshSeconds: 60 })
   await expect(as('admin', file(`${t.path}.other`))).rejects.toMatchObject(refused)
 })

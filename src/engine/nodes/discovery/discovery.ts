@@ -24,16 +24,16 @@ import { readNodeFile, watchNodeFile } from './node-file.ts'
 import { type KnownNode, NODES_MAX, planDiscovery, type Vanished } from './plan-discovery.ts'
 import { readDns } from './read-dns.ts'
 
-/** From the configuration file, where the password is plain text. */
+/** A source in the configuration file, where the password is plain text. */
 export type ConfiguredSource = SourceSettings & { password?: string | null }
 
-/** The part of the fleet that discovery uses. Nodes that were removed meanwhile are ignored. */
+/** The part of the fleet that discovery uses. All methods ignore nodes that no longer exist. */
 export interface DiscoveredFleet {
   list(): KnownNode[]
   /** Skips nodes that are already in the fleet. */
   add(nodes: (FoundNode & { sourceId: SourceId })[]): Promise<void>
   setMode(nodeId: NodeId, mode: NodeMode): Promise<void>
-  /** Detaches the nodes of all other sources. */
+  /** Detaches all nodes that came from other sources. */
   releaseAllBut(sourceIds: readonly string[]): Promise<void>
 }
 
@@ -48,25 +48,25 @@ export interface DiscoveryOptions {
   logger: Logger
 }
 
-/** Waits this long after a change, because writers often make several in a row. */
+/** The wait after a file change, because writers often make several changes in a row. */
 const FILE_SETTLES_MS = 300
-/** Keeps sources that were created together from refreshing together forever. */
+/** Prevents sources that were created together from always refreshing together. */
 const JITTER_SHARE = 0.1
 const PROBLEMS_SHOWN = 3
 
 interface Source {
-  /** The revision of the stored row. 0: not stored. */
+  /** The revision of the stored row. 0: the source is not stored. */
   revision: number
   settings: SourceSettings
   sealedPassword: SealedText | null
-  /** From the configuration; stored nowhere else. */
+  /** Comes from the configuration and is never stored. */
   password: string | null
   isFromConfiguration: boolean
   refreshedAtMs: number | null
   problem: string | null
-  /** Describes the part of its list that was not added because there are too many nodes. */
+  /** Describes how many listed nodes were not added because of NODES_MAX. null: none. */
   excess: string | null
-  /** The last good result. null: none since startup. */
+  /** The last successful result. null: none since startup. */
   found: readonly FoundNode[] | null
   isPartial: boolean
   timer: Timer | null
@@ -76,9 +76,9 @@ interface Source {
 }
 
 /**
- * Keeps the fleet in sync with its sources. Each source is read at its interval, and a file also when it changes. After
- * each read, the results of all sources are planned (plan-discovery.ts) and applied, one plan at a time. A source that
- * fails keeps its last result.
+ * Keeps the fleet in sync with its sources. Discovery reads each source at its interval, and a file also when it
+ * changes. After each read it plans changes from the results of all sources (plan-discovery.ts) and applies them.
+ * A source that fails keeps its last result.
  */
 export class Discovery {
   readonly events = new EventEmitter<{ changed: [] }>()
@@ -93,7 +93,7 @@ export class Discovery {
     this.#options = options
   }
 
-  /** Resolves before the first results. */
+  /** Resolves before the sources have returned any results. */
   async start(): Promise<void> {
     const { store, configured, fleet, logger } = this.#options
     const vanished = await store.listVanishedNodes()
@@ -109,7 +109,7 @@ export class Discovery {
     for (const source of this.#sources.values()) this.#begin(source)
   }
 
-  /** Resolves once no plan is being applied. Later results change nothing. */
+  /** Resolves when no plan is being applied. Results that arrive later change nothing. */
   async stop(): Promise<void> {
     this.#isStopped = true
     for (const source of this.#sources.values()) this.#end(source)
@@ -124,7 +124,10 @@ export class Discovery {
     return this.#describe(this.#require(id))
   }
 
-  /** `password` undefined: keep it, provided the source itself stays the same. Rejects with BAD_INPUT (checkSource). */
+  /**
+   * `password` undefined: keep the password, provided `settings.source` is unchanged. Rejects with BAD_INPUT
+   * (checkSource).
+   */
   async put(settings: SourceSettings, password: string | null | undefined): Promise<SourceState> {
     checkSource(settings)
     const before = this.#sources.get(settings.id)
@@ -159,7 +162,7 @@ export class Discovery {
 
   async refresh(id: SourceId): Promise<SourceState> {
     const source = this.#require(id)
-    // A refresh in progress may have started before the caller's change.
+    // The refresh in progress may have started before the caller's change.
     await source.refreshing
     await this.#refresh(source)
     return this.#describe(source)
@@ -204,7 +207,7 @@ export class Discovery {
     if (this.#isStopped || source.fileTimer !== null) return
     source.fileTimer = this.#options.clock.setTimer(FILE_SETTLES_MS, () => {
       source.fileTimer = null
-      // A refresh in progress may have missed the change.
+      // The refresh in progress may have missed the change.
       void (source.refreshing ?? Promise.resolve()).then(() => this.#refresh(source))
     })
   }
@@ -270,7 +273,7 @@ export class Discovery {
       logger.info({ nodes: plan.add.length }, 'discovery added nodes')
     }
     if (plan.vanish.length === 0 && plan.comeBack.length === 0) return
-    // Recorded before and after, so that the next engine can finish after a crash.
+    // Recorded before and after the change, so that the next engine can finish it after a crash.
     await this.#markVanished(
       plan.vanish.map(({ nodeId, cordon }) => {
         const sinceMs = this.#vanished.get(nodeId)?.sinceMs ?? clock.nowMs()
@@ -289,7 +292,6 @@ export class Discovery {
     await this.#forgetVanished(plan.comeBack.map(({ nodeId }) => nodeId))
   }
 
-  /** Adds the source's common settings to a node. */
   async #completed(sourceId: SourceId, node: FoundNode): Promise<FoundNode & { sourceId: SourceId }> {
     const source = this.#sources.get(sourceId)!
     const { node: common, username } = source.settings
@@ -318,7 +320,7 @@ export class Discovery {
     }
   }
 
-  /** Forgets vanished nodes that were removed, or whose source was. */
+  /** Forgets vanished nodes that no longer exist or no longer have a source. */
   async #forgetOthers(): Promise<void> {
     const found = new Set(this.#options.fleet.list().flatMap(({ id, sourceId }) => (sourceId === null ? [] : [id])))
     const gone = [...this.#vanished.keys()].filter((nodeId) => !found.has(nodeId))
@@ -364,7 +366,7 @@ export class Discovery {
   }
 }
 
-/** Fails the start if lists in the configuration have unreadable lines. Throws BAD_INPUT that names all of them. */
+/** Checks the lists in the configuration file at startup. Throws BAD_INPUT that names all unreadable lines. */
 export function checkConfiguredSources(sources: readonly ConfiguredSource[]): void {
   const problems = sources.flatMap(({ source }) =>
     source.kind === 'list' ? readNodeLines(source.nodes, { passwords: false }).problems : []
@@ -373,7 +375,7 @@ export function checkConfiguredSources(sources: readonly ConfiguredSource[]): vo
   throw new ScrapdeckError('BAD_INPUT', problems.map((problem) => `[scrapdeck] nodes: ${problem}.`).join('\n'))
 }
 
-/** null: all of it was understood. */
+/** null: no problem. */
 function problemOf(nodes: number, problems: readonly string[]): string | null {
   if (problems.length === 0) return nodes > 0 ? null : 'It lists no nodes. The nodes it listed before are unchanged.'
   const shown = problems.slice(0, PROBLEMS_SHOWN).join('; ')
@@ -394,7 +396,6 @@ function excessOf(leftOut: number): string | null {
   return `${count} ${nodes} not added: a source may have ${ofSource} nodes, and sources add none to a fleet of ${inAll}. Correct what it lists, or remove nodes that are no longer needed.`
 }
 
-/** null: all of it was understood and added. */
 function problemShown({ problem, excess }: Pick<Source, 'problem' | 'excess'>): string | null {
   return problem === null || excess === null ? (problem ?? excess) : `${problem} ${excess}`
 }

@@ -4,9 +4,9 @@ import { splitAddress } from '../../../shared/ssh-address.ts'
 import { problemOfShownName } from '../../../shared/unseen.ts'
 import { parseNodeUrl } from '../scrapyd/node-url.ts'
 
-/** A node as a source names it. Missing fields come from the source's own settings. */
+/** A node as a source names it. The source's own settings supply missing fields. */
 export interface FoundNode {
-  /** Normalized (parseNodeUrl). Identifies the node. */
+  /** Normalized by parseNodeUrl. Identifies the node. */
   url: string
   name?: string
   slots?: number
@@ -17,13 +17,13 @@ export interface FoundNode {
   password?: string
 }
 
-/** What a source returned. `problems`: descriptions of unreadable parts; the nodes in them are unknown. */
+/** The result of reading a source. `problems` describes unreadable parts. We do not know which nodes they name. */
 export interface Answer {
   nodes: FoundNode[]
   problems: string[]
 }
 
-/** Several times what a source may add (NODES_MAX); this many are read in a few dozen milliseconds. */
+/** Several times what one source can add (NODES_MAX). Reading this many lines takes a few dozen milliseconds. */
 const LINES_MAX = 10_000
 /** A file with more unreadable lines is probably not a list of nodes. */
 const PROBLEMS_MAX = 100
@@ -32,13 +32,13 @@ const NAME_LENGTH_MAX = 100
 const HOST_LENGTH_MAX = 255
 const OTHER_SCHEME = /^(?!(https?|ssh):)[a-z][a-z0-9+.-]*:\/\//i
 const LABEL = '[a-z0-9_]([a-z0-9_-]{0,61}[a-z0-9_])?'
-/** As in URLs: lower case and Punycode. */
+/** As in a URL: lower case and Punycode. */
 const HOST = new RegExp(`^(\\[[0-9a-f:.]+\\]|${LABEL}(\\.${LABEL})*\\.?)$`)
 
 /**
- * Reads one address per line: `URL [name=…] [slots=…] [tags=a,b] [group=…] [queue_ahead=…]`; `#` starts a comment. An
- * unreadable line is reported by its number and never quoted, because this may be the wrong file. If an address appears
- * twice, the first line counts.
+ * Reads one address per line: `URL [name=…] [slots=…] [tags=a,b] [group=…] [queue_ahead=…]`. `#` starts a comment.
+ * Problems name unreadable lines by number and never quote them, because this may be the wrong file. If an address
+ * appears twice, the first line counts.
  */
 export function readNodeLines(text: string, options: { passwords?: boolean } = {}): Answer {
   const nodes = new Map<string, FoundNode>()
@@ -74,7 +74,7 @@ function readLine(content: string): FoundNode {
   const [address, ...words] = content.split(/\s+/)
   if (OTHER_SCHEME.test(address!)) throw invalid('Scrapyd supports only http and https, also behind ssh://')
   const { url, username, password } = parseNodeUrl(address!)
-  // Otherwise nearly every word of an unrelated file would become a node and be displayed.
+  // Without this check, nearly every word of an unrelated file would become a node and appear in the UI.
   if (!isHost(new URL(splitAddress(url).inner).hostname)) throw invalid('this is not a host name')
   const node: FoundNode = { url }
   if (username !== null) node.username = username
@@ -92,7 +92,7 @@ function readLine(content: string): FoundNode {
   return node
 }
 
-/** Whether the text is a host in lower case: a name, or an address as written in a URL. */
+/** Whether the text is a host in lower case: a name, or an IP address as written in a URL. */
 export function isHost(text: string): boolean {
   return text.length <= HOST_LENGTH_MAX && HOST.test(text)
 }

@@ -6,7 +6,7 @@ import { createNameResolver } from './name-resolver.ts'
 
 const TYPES = { A: 1, AAAA: 28, SRV: 33 }
 
-/** The answers of a small name server to each question; `null`: none. */
+/** The responses of a small name server by question. `null`: it does not respond. */
 type Zone = Record<string, { code?: number; records?: { type: keyof typeof TYPES; data: Buffer }[] } | null>
 
 const closers: (() => unknown)[] = []
@@ -26,7 +26,7 @@ async function startNameServer(zone: Zone): Promise<string> {
   return `127.0.0.1:${socket.address().port}`
 }
 
-/** RFC 1035, 4.1: a header of twelve bytes, the question as it was asked, the answers. */
+/** RFC 1035, 4.1: a header of twelve bytes, the question as received, and the answers. */
 function answerTo(question: Buffer, zone: Zone): Buffer | null {
   const labels: string[] = []
   let at = 12
@@ -45,7 +45,7 @@ function answerTo(question: Buffer, zone: Zone): Buffer | null {
   header.writeUInt16BE(records.length, 6)
   const answers = records.map(({ data }) => {
     const head = Buffer.alloc(12)
-    // The name of the question, by its place in this message.
+    // A pointer to the name in the question.
     head.writeUInt16BE(0xc00c, 0)
     head.writeUInt16BE(type, 2)
     head.writeUInt16BE(1, 4)

@@ -6,13 +6,13 @@ export interface ServiceRecord {
   port: number
 }
 
-/** Queries DNS. Rejects with a code of node:dns (`ENOTFOUND`, `ETIMEOUT`, …) if there is no answer. */
+/** Queries DNS. Rejects with a node:dns error code (`ENOTFOUND`, `ETIMEOUT`, …) if there is no result. */
 export interface NameResolver {
   addresses(hostname: string, record: 'A' | 'AAAA'): Promise<string[]>
   services(hostname: string): Promise<ServiceRecord[]>
 }
 
-/** For a whole query, including all servers and tries. */
+/** Limits a whole query, including all servers and retries. */
 const TIME_LIMIT_MS = 10_000
 
 export interface NameResolverOptions {
@@ -28,7 +28,7 @@ export function createNameResolver({ clock, servers, timeLimitMs = TIME_LIMIT_MS
     services: (hostname) => ask((resolver) => resolver.resolveSrv(hostname))
   }
 
-  /** One resolver per query: cancelling a resolver cancels all of its queries. */
+  /** Each query has its own resolver, because cancelling a resolver cancels all of its queries. */
   async function ask<T>(question: (resolver: Resolver) => Promise<T>): Promise<T> {
     const resolver = new Resolver({ timeout: Math.ceil(timeLimitMs / 4), tries: 2 })
     if (servers !== undefined) resolver.setServers(servers)

@@ -16,8 +16,8 @@ const FAILURES: Record<string, string> = {
 }
 
 /**
- * Reads a node file once it has not changed for a second, because half a file would name half the nodes. Rejects with
- * BAD_INPUT and the reason.
+ * Reads a node file after it has been unchanged for a second, because half a file would name only half of the
+ * nodes. Rejects with BAD_INPUT and the reason.
  */
 export async function readNodeFile(path: string, clock: Clock): Promise<string> {
   for (let look = 0; look < LOOKS_MAX; look++) {
@@ -28,7 +28,7 @@ export async function readNodeFile(path: string, clock: Clock): Promise<string> 
   throw problem(path, 'it keeps changing while it is read. Write a temporary file and rename it to this name')
 }
 
-/** null: it was written to a moment ago. */
+/** null: the file was written less than a second ago, or changed during the read. */
 async function readAtRest(path: string, clock: Clock): Promise<string | null> {
   try {
     await using file = await openRegularFile(path)
@@ -50,8 +50,9 @@ async function readAtRest(path: string, clock: Clock): Promise<string | null> {
 }
 
 /**
- * Watches the file's directory: only there is the replacement of a file or link visible (Kubernetes' ConfigMaps). Best
- * effort. null: it cannot be watched, so changes are found only at the refresh interval.
+ * Watches the directory of the file, because a watch on the file itself would miss the replacement of a file or
+ * link (Kubernetes ConfigMaps). Best effort. null: it cannot be watched, so only the refresh interval reveals
+ * changes.
  */
 export function watchNodeFile(path: string, onChange: () => void): { close(): void } | null {
   try {
@@ -59,7 +60,7 @@ export function watchNodeFile(path: string, onChange: () => void): { close(): vo
     watcher.on('error', () => watcher.close())
     return watcher
   } catch {
-    // No such directory, or a file system without change events.
+    // The directory does not exist, or the file system does not report changes.
     return null
   }
 }

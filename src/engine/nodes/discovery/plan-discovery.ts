@@ -6,7 +6,7 @@ export interface SourceAnswer {
   sourceId: SourceId
   /** null: no result yet. */
   nodes: readonly FoundNode[] | null
-  /** Some entries could not be read, so none of its nodes count as vanished. */
+  /** Some entries were unreadable, so none of the source's nodes count as vanished. */
   isPartial: boolean
 }
 
@@ -18,12 +18,15 @@ export interface KnownNode {
 }
 
 /**
- * A node that its source no longer lists. `cordoning`: decided, perhaps not done yet. `cordoned`: by us, for this
- * reason. `left`: the operator had cordoned it before.
+ * A node that its source no longer lists. `cordoning`: we decided to cordon it but may not have done so yet.
+ * `cordoned`: we cordoned it for this reason. `left`: the operator had already cordoned it.
  */
 export type Vanished = Omit<VanishedNode, 'nodeId'>
 
-/** Discovery adds no nodes beyond these numbers: far more than real fleets have, and still cheap to poll. */
+/**
+ * Discovery adds no nodes beyond these limits. They far exceed real fleets, yet so many nodes are still cheap to
+ * poll.
+ */
 export const NODES_MAX = {
   /** Includes nodes that the source no longer lists. */
   ofSource: 2_000,
@@ -31,19 +34,20 @@ export const NODES_MAX = {
 } as const
 
 export interface DiscoveryPlan {
-  /** Each node with the source that owns it from now on. */
+  /** The nodes to add, each with the source that will own it. */
   add: { sourceId: SourceId; node: FoundNode }[]
-  /** Nodes per source that exceed NODES_MAX. */
+  /** How many nodes of each source exceed NODES_MAX. */
   leftOut: Map<SourceId, number>
-  /** No longer listed. `cordon`: send no more jobs. */
+  /** Nodes that are no longer listed. `cordon`: send them no more jobs. */
   vanish: { nodeId: NodeId; cordon: boolean }[]
-  /** Listed again. `activate`: it was cordoned only because it had vanished. */
+  /** Nodes that are listed again. `activate`: only their disappearance had cordoned them. */
   comeBack: { nodeId: NodeId; activate: boolean }[]
 }
 
 /**
- * Plans the changes that the results of all sources require. Pure. A node belongs to the source that found it first, or
- * to none if it was added by hand. It vanishes only if no source names it and the result of its own source is complete.
+ * Plans the changes that follow from the results of all sources. Pure. A node belongs to the source that found it
+ * first, or to none if a user added it by hand. It vanishes only if no source lists it and the result of its own
+ * source is complete.
  */
 export function planDiscovery(input: {
   answers: readonly SourceAnswer[]

@@ -7,7 +7,7 @@ import type { NameResolver } from './name-resolver.ts'
 
 type DnsSource = Extract<DiscoverySource, { kind: 'dns' }>
 
-/** For operators: the codes of node:dns. */
+/** Explains the error codes of node:dns to operators. */
 const FAILURES: Record<string, string> = {
   ENOTFOUND:
     'the name does not exist (NXDOMAIN). Check it; in Kubernetes use the full name, such as scrapyd.default.svc.cluster.local',
@@ -20,7 +20,7 @@ const FAILURES: Record<string, string> = {
   EBADNAME: 'this is not a valid name. Correct it'
 }
 
-/** All addresses of a name. Rejects with BAD_INPUT and the reason if there is no answer. */
+/** Returns all addresses of a name. Rejects with BAD_INPUT and the reason if the query fails. */
 export async function readDns(source: DnsSource, resolver: NameResolver): Promise<Answer> {
   const { hostname, record } = source
   let hosts: Host[]
@@ -37,7 +37,7 @@ export async function readDns(source: DnsSource, resolver: NameResolver): Promis
   const nodes = new Map<string, FoundNode>()
   const problems: string[] = []
   for (const { host, port, name } of hosts) {
-    // Other people control DNS records, so only a plain host is accepted, no other part of a URL.
+    // Third parties control DNS records, so we accept a plain host and no other part of a URL.
     if (!isHost(host.toLowerCase())) {
       problems.push('one of its records has no host')
       continue
@@ -59,7 +59,7 @@ interface Host {
   name: string
 }
 
-/** `scrapyd-0.scrapyd.default.svc…` is the pod scrapyd-0. */
+/** `scrapyd-0.scrapyd.default.svc…` becomes scrapyd-0, the name of the pod. */
 function serviceHost({ name, port }: { name: string; port: number }): Host {
   const host = name.replace(/\.$/, '')
   return { host, port, name: host.split('.')[0]! }

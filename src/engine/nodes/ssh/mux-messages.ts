@@ -1,6 +1,6 @@
 /**
- * The protocol of an OpenSSH client's control socket (PROTOCOL.mux): a greeting, then `proxy`. After that the socket
- * carries the channel messages of SSH (RFC 4254) of one connection, unencrypted. Pure.
+ * The protocol of an OpenSSH client's control socket (PROTOCOL.mux): a greeting, then `proxy`. After that, the
+ * socket carries the unencrypted SSH channel messages (RFC 4254) of one connection. Pure.
  */
 
 const MUX_HELLO = 0x0000_0001
@@ -24,7 +24,7 @@ export const MESSAGE = {
 /** OpenSSH sends at most 256 kB in one packet. */
 const FRAME_BYTES_MAX = 300_000
 
-/** Part of the greeting, or a message whose `body` follows its type. */
+/** Part of the greeting, or a message with its `body` after the type. */
 export type Frame = Buffer
 
 function u32(value: number): Buffer {
@@ -43,11 +43,11 @@ function frame(...parts: Buffer[]): Buffer {
   return Buffer.concat([u32(sizeBytes), ...parts])
 }
 
-/** Greets, and asks to become a proxy. The master answers both. */
+/** Greets the master and requests proxy mode. The master responds to both. */
 export const greeting = (): Buffer =>
   Buffer.concat([frame(u32(MUX_HELLO), u32(MUX_VERSION)), frame(u32(MUX_PROXY), u32(0))])
 
-/** `ready`: channels can be opened from now on. `other`: another protocol. */
+/** `ready`: channels can be opened from now on. `other`: a different protocol. */
 export function readGreeting(bytes: Frame): 'hello' | 'ready' | 'other' {
   if (bytes.length < 4) return 'other'
   const type = bytes.readUInt32BE(0)
@@ -68,7 +68,7 @@ export function openMessage(
   return message(MESSAGE.open, ...head, text(to.host), u32(to.port), ...from)
 }
 
-/** `peerId`: the server's number of the channel. */
+/** `peerId`: the server's number for the channel. */
 export const dataMessage = (peerId: number, bytes: Buffer): Buffer =>
   message(MESSAGE.data, u32(peerId), u32(bytes.length), bytes)
 export const adjustMessage = (peerId: number, bytes: number): Buffer => message(MESSAGE.adjust, u32(peerId), u32(bytes))
@@ -85,12 +85,12 @@ export type ChannelMessage =
 
 const TEXT_BYTES_MAX = 1_000
 
-/** null: not an SSH message, so nothing after it can be trusted either. */
+/** null: not an SSH message, so the data after it cannot be trusted either. */
 export function readMessage(bytes: Frame): ChannelMessage | null {
   try {
     return parse(bytes)
   } catch (error) {
-    // A read past the end.
+    // The message is shorter than its fields.
     if (error instanceof RangeError) return null
     throw error
   }
@@ -131,11 +131,11 @@ function stringAt(bytes: Buffer, at: number): Buffer {
   return bytes.subarray(at + 4, at + 4 + length)
 }
 
-/** Splits the stream into frames, and keeps an incomplete one. */
+/** Splits the stream into frames. Keeps an incomplete frame for the next call. */
 export class FrameReader {
   #rest: Buffer = Buffer.alloc(0)
 
-  /** null: a frame is longer than any of OpenSSH's. */
+  /** null: a frame is longer than any frame of OpenSSH. */
   read(piece: Buffer): Frame[] | null {
     let bytes = this.#rest.length === 0 ? piece : Buffer.concat([this.#rest, piece])
     const frames: Frame[] = []

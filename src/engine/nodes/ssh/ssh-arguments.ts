@@ -1,13 +1,13 @@
 import type { SshHost } from '../../../shared/ssh-address.ts'
 
-// A connection without a response ends after three of these intervals.
+// A connection ends after three of these intervals without a response.
 const ALIVE_INTERVAL_SECONDS = 5
 const CONNECT_TIMEOUT_SECONDS = 15
 
 /**
- * These options override ~/.ssh/config: ssh never prompts (no user would answer), checks host keys, forwards and runs
- * nothing else, and reports errors. Everything else comes from the user's configuration: keys, agents, jump hosts,
- * known_hosts.
+ * These options override ~/.ssh/config: ssh never prompts (no user would respond), checks host keys, forwards and
+ * runs nothing else, and reports errors. The user's configuration supplies everything else: keys, agents, jump
+ * hosts, known_hosts.
  */
 const OPTIONS = [
   'BatchMode=yes',
@@ -27,8 +27,9 @@ const OPTIONS = [
 ]
 
 /**
- * The arguments of an ssh that connects and runs nothing there. It opens connections on request at `controlPath`; or
- * its standard streams are a connection to `target`, which its log confirms; or it only stays logged in, and logs that.
+ * The arguments of an ssh that connects and runs no command. With `controlPath`, it opens connections on request
+ * at this socket. With `target`, its standard streams become a connection to this address, which its log confirms.
+ * Otherwise it only stays logged in, which its log confirms too.
  */
 export function sshArguments(
   host: SshHost,
@@ -42,7 +43,7 @@ export function sshArguments(
   return [...mode, ...[...OPTIONS, ...shared].flatMap((option) => ['-o', option]), ...destinationOf(host)]
 }
 
-/** The command to connect by hand, with the user, port and host of the address. */
+/** The command that connects by hand with the same user, port and host. */
 export function commandFor(host: SshHost): string {
   return ['ssh', ...destinationOf(host).filter((word) => word !== '--')].join(' ')
 }

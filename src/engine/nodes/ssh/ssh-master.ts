@@ -12,7 +12,7 @@ import { type SshProcess, startInGroup } from './ssh-process.ts'
 /** One `ssh` process and its connection to a host. */
 export interface SshMaster {
   channels: Pick<SshStreams, 'open'>
-  /** Resolves with the reason when the connection is gone. */
+  /** Resolves with the reason when the connection ends. */
   ended: Promise<SshProblem>
   stop(): Promise<void>
 }
@@ -38,12 +38,15 @@ export type StartMaster = (options: {
 export const READY_WITHIN_MS = 40_000
 const LOOK_EVERY_MS = 40
 
-/** ssh can put its control socket here: short, and without anything that its configuration would expand. */
+/**
+ * ssh can put its control socket under this path: short, and without characters that ssh's configuration would
+ * expand.
+ */
 const PLAIN_PATH = /^\/[\w./+-]{0,50}$/
 
 /**
- * Starts an ssh and waits until connections can be opened through it. Only this user can enter the directory of its
- * control socket, which is removed as soon as we are connected: no one else can use the tunnel.
+ * Starts an ssh and waits until it accepts connections. Only this user can enter the directory of the control
+ * socket, and we remove the socket as soon as we are connected. No other program can use the tunnel.
  */
 export const startMaster: StartMaster = async ({ program, host, clock, signal }) => {
   const place = PLAIN_PATH.test(tmpdir()) ? tmpdir() : '/tmp'
@@ -80,7 +83,7 @@ async function masterOf(
     channels.close(new Error(problem.text))
     return problem
   })
-  // Without the socket, ssh is useless.
+  // ssh is useless without the socket.
   socket.once('close', () => void child.stop())
   try {
     await channels.ready
@@ -94,14 +97,14 @@ async function masterOf(
   return { channels, ended, stop: () => child.stop() }
 }
 
-/** null: it ended, was not ready in time, or `signal` was aborted. */
+/** null: ssh ended, was not ready in time, or `signal` was aborted. */
 async function connectWhenReady(
   controlPath: string,
   { child, clock, signal }: { child: SshProcess; clock: Clock; signal: AbortSignal }
 ): Promise<Socket | null> {
   const untilMs = clock.monotonicMs() + READY_WITHIN_MS
   while (clock.monotonicMs() < untilMs && !signal.aborted && !child.hasEnded()) {
-    // ssh creates the socket once it is logged in and accepts connections.
+    // ssh creates the socket after it has logged in and accepts connections.
     const isThere = await access(controlPath).then(
       () => true,
       () => false
@@ -116,7 +119,7 @@ function connectTo(path: string): Promise<Socket | null> {
   return new Promise((resolve) => {
     const socket = connect(path)
     socket.once('connect', () => resolve(socket))
-    // ssh has ended in the meantime; its stderr contains the reason.
+    // ssh has ended in the meantime. Its stderr contains the reason.
     socket.once('error', () => resolve(null))
   })
 }

@@ -53,7 +53,7 @@ describe.skipIf(whyNoSsh() !== null)('a node behind a real SSH server', () => {
     world.configure('')
   })
 
-  // The shortest waits before the next attempt.
+  // This random value gives the shortest retry delays.
   const openTunnels = (program = world.program, start = startMaster) =>
     new SshTunnels({
       program,
@@ -153,7 +153,7 @@ describe.skipIf(whyNoSsh() !== null)('a node behind a real SSH server', () => {
     expect(refused.problem).toContain(`SSH host ${SSH_USER}@127.0.0.1 rejected the login (it accepts: publickey)`)
     expect(refused.problem).toContain('ssh-agent')
     world.startAgent(key, 'open sesame')
-    // Asking again does not wait for the next attempt.
+    // Repeating the request does not wait for the next attempt.
     expect(await probe(`${guarded.url}/${scrapyd.url}`)).toMatchObject({ health: 'up', running: 1 })
   })
 
@@ -383,7 +383,7 @@ describe.skipIf(whyNoSsh() !== null)('a node behind a real SSH server', () => {
     const answers = await Promise.all(nodes.map((node) => node.daemonStatus()))
     expect(answers.filter(({ running }) => running === 1).length).toBe(hosts * perHost)
     expect(new Set(nodes.map((node) => node.tunnel!.status().host)).size).toBe(hosts)
-    // Two processes for each connection of an sshd that runs as root, one otherwise.
+    // Two processes per connection if sshd runs as root, otherwise one.
     expect(servers.every((server) => server.connections() <= 2)).toBe(true)
   })
 })

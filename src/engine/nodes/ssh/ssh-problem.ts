@@ -4,18 +4,18 @@ import { commandFor } from './ssh-arguments.ts'
 import { backoffMs } from '../../runtime/backoff.ts'
 
 export interface SshProblem {
-  /** `by hand`: the problem stays until a user changes something. */
+  /** `by hand`: the problem remains until a user changes something. */
   ends: 'by hand' | 'by itself'
   /** The problem and its remedy, phrased to follow "cannot be reached: ". */
   text: string
 }
 
-/** How an ssh ended, or that it did not become ready in time. */
+/** How an ssh ended, or that it was not ready in time. */
 export interface SshEnd {
   stderr: string
   /** 127: the shell did not find the program. null: ended by a signal. */
   exitCode: number | null
-  /** We ended ssh because it did not become ready. */
+  /** We ended ssh because it was not ready in time. */
   isLate: boolean
   program: string
 }
@@ -30,7 +30,7 @@ interface Rule {
   text: (found: (string | undefined)[], host: SshHost) => string
 }
 
-/** The first match counts: causes come before their consequences. */
+/** The first match counts. Causes precede their consequences. */
 const RULES: readonly Rule[] = [
   {
     pattern: /REVOKED HOST KEY DETECTED/,
@@ -142,7 +142,7 @@ const RULES: readonly Rule[] = [
   }
 ]
 
-/** Explains how an ssh ended. Its output may come from the server, so only single words and one line are quoted. */
+/** Explains how an ssh ended. The server can control its output, so we quote only single words and one line. */
 export function problemOf(host: SshHost, end: SshEnd): SshProblem {
   if (end.exitCode === EXIT_NOT_FOUND || end.exitCode === EXIT_NOT_EXECUTABLE) return cannotStart(end.program)
   const stderr = end.stderr.replaceAll('\r', '')
@@ -180,13 +180,13 @@ function shown(text: string | undefined): string {
 
 const BOUNDS_MS: Record<SshProblem['ends'], { first: number; most: number }> = {
   'by itself': { first: 1_000, most: 60_000 },
-  // Hosts ban clients whose logins fail often.
+  // Hosts ban clients that often fail to log in.
   'by hand': { first: 30_000, most: 600_000 }
 }
 
 /**
- * The wait before the next attempt to connect. `failures`: failed attempts in a row. `chance` in [0, 1): spreads the
- * attempts of engines that lost a host at the same moment over half of the wait.
+ * The delay before the next attempt to connect. `failures`: failed attempts in a row. `chance` in [0, 1): shortens
+ * the delay by up to half, so that engines that lost a host at the same moment do not retry together.
  */
 export function retryDelayMs(ends: SshProblem['ends'], failures: number, chance: number): number {
   const { first, most } = BOUNDS_MS[ends]

@@ -7,11 +7,11 @@ export interface SshProcess {
   child: ChildProcess
   ended: Promise<{ stderr: string; exitCode: number | null }>
   hasEnded(): boolean
-  /** The last part of its stderr so far. */
+  /** The last part of the output so far. */
   stderr(): string
-  /** Call after the login: earlier warnings do not explain its end. */
+  /** Call this after the login, because earlier warnings do not explain why ssh ends. */
   forgetStderr(): void
-  /** Resolves when it has ended. May be called twice. */
+  /** Resolves after the process has ended. Can be called twice. */
   stop(): Promise<void>
 }
 
@@ -20,8 +20,8 @@ const STDERR_GRACE_MS = 200
 const KILL_AFTER_MS = 2_000
 
 /**
- * Runs ssh in its own process group, which ends when our end of the pipe on fd 3 closes: with `stop`, and with this
- * process, however it ends. dash, bash and zsh all run this in the same way.
+ * Runs ssh in its own process group. The group ends when our end of the pipe on fd 3 closes: on `stop`, or when
+ * this process ends for any reason. dash, bash and zsh all run this script the same way.
  */
 const GROUP = `exec 3<&0 </dev/null
 "$@" 3<&- &
@@ -44,7 +44,10 @@ export function startInGroup(program: string, args: string[], clock: Clock): Ssh
   return follow(child, clock, { askToEnd: () => child.stdin!.end(), kill: () => killGroup(child) })
 }
 
-/** Runs ssh without a group. On Windows it ends with this process, in whose job Node puts it. */
+/**
+ * Runs ssh without a process group. On Windows, ssh ends with this process, because Node puts it in the same job
+ * object.
+ */
 export function startAlone(program: string, args: string[], clock: Clock, stdin: 'ignore' | 'pipe'): SshProcess {
   const stdout = stdin === 'pipe' ? 'pipe' : 'ignore'
   const child = start(program, args, { stdio: [stdin, stdout, 'pipe'], windowsHide: true })
@@ -52,7 +55,7 @@ export function startAlone(program: string, args: string[], clock: Clock, stdin:
 }
 
 function start(program: string, args: string[], options: SpawnOptions): ChildProcess {
-  // We parse its messages; the C library provides the names of errors.
+  // We parse its messages, and the C library supplies the names of errors.
   return spawn(program, args, { ...options, env: { ...childEnvironment(process.env), LC_ALL: 'C' } })
 }
 
@@ -68,7 +71,7 @@ function follow(child: ChildProcess, clock: Clock, ends: { askToEnd(): void; kil
       stderr += error.message
       end((error as NodeJS.ErrnoException).code === 'ENOENT' ? EXIT_NOT_FOUND : null)
     })
-    // A process that it left behind (a shared jump connection) may keep stderr open.
+    // A process that ssh left behind (a shared jump connection) can keep stderr open.
     child.once('exit', (exitCode) => void sleep(clock, STDERR_GRACE_MS).then(() => end(exitCode)))
     child.once('close', (exitCode) => end(exitCode))
   })

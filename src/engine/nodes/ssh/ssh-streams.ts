@@ -12,13 +12,13 @@ import {
   shortMessage
 } from './mux-messages.ts'
 
-/** Received but unread bytes, per connection through the tunnel. */
+/** The limit of received but unread bytes per connection. */
 const WINDOW_BYTES = 1_048_576
 const PACKET_BYTES = 32_768
 /** Several times what the nodes behind one host need. */
 const CHANNELS_MAX = 10_000
 
-/** Why a connection through the tunnel was refused; `reason` as in RFC 4254, 5.1. */
+/** The tunnel refused a connection. `reason` is a code of RFC 4254, 5.1. */
 export class ChannelRefused extends Error {
   readonly code = 'SSH_REFUSED'
   readonly reason: number
@@ -29,7 +29,7 @@ export class ChannelRefused extends Error {
   }
 }
 
-/** TCP connections that an SSH server opens for us, multiplexed over the socket of an OpenSSH client. */
+/** TCP connections that an SSH server opens for us, multiplexed over the control socket of an OpenSSH client. */
 export class SshStreams {
   readonly #socket: Duplex
   readonly #channels = new Map<number, Channel>()
@@ -40,7 +40,6 @@ export class SshStreams {
   #ended: Error | null = null
   #drained: (() => void)[] = []
 
-  /** `socket`: connected to the control socket. */
   constructor(socket: Duplex) {
     this.#socket = socket
     this.#ready.promise.catch(() => {})
@@ -78,7 +77,7 @@ export class SshStreams {
     return channel.opened(signal)
   }
 
-  /** Ends every connection with this error. May be called twice. */
+  /** Ends every connection with this error. Can be called twice. */
   close(error: Error): void {
     if (this.#ended !== null) return
     this.#ended = lost(error)
@@ -125,15 +124,15 @@ function lost(cause: Error): Error {
 }
 
 interface Wire {
-  /** `sent` is called when more may be sent. */
+  /** Calls `sent` when it can send more. */
   send(bytes: Buffer, sent?: () => void): void
   /** The server will not mention this channel again. */
   gone(): void
 }
 
 /**
- * One TCP connection: opening → open → closed, with SSH's flow control in both directions. The server's number for it
- * is known only once it is open, so an abandoned channel is closed only then.
+ * One TCP connection: opening → open → closed, with SSH's flow control in both directions. The server assigns its
+ * number when the channel opens, so a channel that was abandoned earlier can be closed only then.
  */
 class Channel extends Duplex {
   readonly #wire: Wire
@@ -141,7 +140,7 @@ class Channel extends Duplex {
   #peerId: number | null = null
   #peerWindowBytes = 0
   #peerPacketBytes = 0
-  /** Received bytes for which the window was not extended yet. */
+  /** Received bytes for which we have not extended the window yet. */
   #unacknowledgedBytes = 0
   #waiting: { bytes: Buffer; done: (error?: Error | null) => void } | null = null
   #closeSent = false
@@ -203,7 +202,7 @@ class Channel extends Duplex {
         this.#sendClose()
         this.#isLost = true
         this.#wire.gone()
-        // Received data can still be read.
+        // The reader can still read the data received so far.
         if (!this.destroyed) this.push(null)
         this.#failWrites(Object.assign(new Error('the connection was closed'), { code: 'EPIPE' }))
         return
@@ -220,7 +219,8 @@ class Channel extends Duplex {
     this.destroy(error)
   }
 
-  // undici calls these to keep the process alive while a socket is in use. Here, the tunnel's process does that.
+  // undici calls these to keep the process alive while a socket is in use. Here, the tunnel's process keeps it
+  // alive.
   ref(): this {
     return this
   }
@@ -252,7 +252,7 @@ class Channel extends Duplex {
     done(error)
   }
 
-  /** Sends as much as the server accepts. The rest follows later. */
+  /** Sends as much as the server's window allows. The rest follows later. */
   #sendWaiting(): void {
     const waiting = this.#waiting
     if (waiting === null || this.#peerId === null || this.#closeSent) return

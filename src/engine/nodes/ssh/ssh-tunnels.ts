@@ -7,15 +7,15 @@ import { type StartMaster, startMaster } from './ssh-master.ts'
 import { startUnshared } from './ssh-unshared.ts'
 import { Tunnel, TunnelDown, type TunnelParts } from './tunnel.ts'
 
-/** A node's use of the connection to its SSH host. The connection lasts until all uses are released. */
+/** A node's use of the connection to its SSH host. The connection remains until all uses are released. */
 export type TunnelUse = Pick<Tunnel, 'open' | 'status' | 'watch' | 'whyWaiting' | 'settled' | 'retryNow'> & {
   release(): void
 }
 
-/** Each connection is a process and a login: 200 nodes behind 20 hosts log in twenty times. */
+/** Each connection is a process and a login. 200 nodes behind 20 hosts log in twenty times. */
 const CONNECTING_AT_ONCE = 16
 const HOSTS_MAX = 500
-/** How long an unused connection is kept, so that a probe and the node that is added after it share one. */
+/** How long an unused connection remains open, so that a probe and the node that is then added share one. */
 const KEPT_MS = 15_000
 
 /** The connections to SSH hosts, one per user, host and port. */
@@ -39,7 +39,7 @@ export class SshTunnels {
     this.#startMaster = parts.startMaster ?? (process.platform === 'win32' ? startUnshared : startMaster)
   }
 
-  /** Connects, unless there is a connection to that host already. */
+  /** Connects, unless a connection to that host exists. */
   use(host: SshHost): TunnelUse {
     const key = nameOfSshHost(host)
     let entry = this.#entries.get(key)

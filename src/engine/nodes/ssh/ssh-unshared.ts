@@ -7,13 +7,13 @@ import { READY_WITHIN_MS, SshFailed, type SshMaster, type StartMaster } from './
 import { problemOf } from './ssh-problem.ts'
 import { type SshProcess, startAlone } from './ssh-process.ts'
 
-/** Each connection is a login. */
+/** Each connection is a login of its own. */
 const CONNECTIONS_MAX = 64
 const LOOK_EVERY_MS = 40
 
 /**
- * Replaces startMaster where ssh has no control socket (OpenSSH for Windows). One ssh only stays logged in: its end
- * shows that the host is gone. Each connection is an ssh of its own, with its own login.
+ * Replaces startMaster where ssh has no control socket (OpenSSH for Windows). One ssh only stays logged in. When
+ * it ends, the host is unreachable. Each connection is an ssh process with its own login.
  */
 export const startUnshared: StartMaster = async ({ program, host, clock, signal }) => {
   const problem = (end: Awaited<SshProcess['ended']>, isLate: boolean) => problemOf(host, { ...end, isLate, program })
@@ -39,7 +39,7 @@ export const startUnshared: StartMaster = async ({ program, host, clock, signal 
     connections.add(process)
     void process.ended.then(() => connections.delete(process))
     const { child } = process
-    // Without a listener, its output would be lost.
+    // Its output would be lost without a listener.
     child.stdout!.pause()
     if (await hasLogged(process, /open confirm rwindow/, { clock, signal: aborted })) {
       const stream = Duplex.from({ readable: child.stdout as Readable, writable: child.stdin! })
@@ -62,7 +62,7 @@ export const startUnshared: StartMaster = async ({ program, host, clock, signal 
   }
 }
 
-/** Whether the line appeared before the process ended, `signal` was aborted, or the time was up. */
+/** Whether the line appeared before the process ended, `signal` was aborted or the time limit passed. */
 async function hasLogged(
   process: SshProcess,
   line: RegExp,

@@ -21,7 +21,7 @@ export interface TunnelParts {
   start: (host: SshHost, signal: AbortSignal) => Promise<SshMaster>
 }
 
-/** A connection that lasted this long ends a series of failures. */
+/** A connection that lasts this long ends a series of failures. */
 const STABLE_MS = 30_000
 
 type State =
@@ -31,11 +31,12 @@ type State =
   | { name: 'stopped' }
 
 /**
- * The connection to one SSH host, which all nodes behind it share:
+ * The connection to one SSH host, shared by all nodes behind it:
  *
- *   down (waits, ever longer) → connecting → up → down …
+ *   down (with increasing retry delays) → connecting → up → down …
  *
- * Requests wait for the first attempt. Later, while it is not up, they fail at once with the newest problem.
+ * Requests wait for the first attempt. Later, while the connection is not up, they fail immediately with the
+ * latest problem.
  */
 export class Tunnel {
   readonly #parts: TunnelParts
@@ -67,29 +68,29 @@ export class Tunnel {
     return () => void this.#listeners.delete(listener)
   }
 
-  /** Why requests wait. null: they do not. */
+  /** Why requests wait. null: they do not wait. */
   whyWaiting(): string | null {
     if (this.#state.name !== 'connecting' || this.#problem !== null) return null
     return `the SSH connection to ${this.#name} is not ready yet. Scrapdeck is still connecting.`
   }
 
-  /** A TCP connection from the SSH host. Rejects with TunnelDown, ChannelRefused, or the reason of `signal`. */
+  /** Opens a TCP connection from the SSH host. Rejects with TunnelDown, ChannelRefused, or the reason of `signal`. */
   async open(host: string, port: number, signal: AbortSignal): Promise<Duplex> {
-    // Timers stop while a computer sleeps: the first request after that need not wait for the retry timer.
+    // Timers stop while a computer sleeps. The first request after that need not wait for the retry timer.
     if (this.#state.name === 'down' && this.#parts.clock.nowMs() >= this.#state.retryAtMs) this.#connect()
     await this.settled(signal)
     if (this.#state.name === 'up') return this.#state.master.channels.open(host, port, signal)
     throw new TunnelDown(this.#problem?.text ?? `the SSH connection to ${this.#name} is closed.`)
   }
 
-  /** Resolves once the first attempt succeeded or failed. Rejects with the reason of `signal`. */
+  /** Resolves when the first attempt has succeeded or failed. Rejects with the reason of `signal`. */
   async settled(signal: AbortSignal): Promise<void> {
     if (this.#state.name !== 'connecting' || this.#problem !== null) return
     signal.throwIfAborted()
     await unlessAborted(signal, this.#state.attempt)
   }
 
-  /** Connects now, and lets requests wait for it. */
+  /** Connects now, and makes requests wait for the result. */
   retryNow(): void {
     if (this.#state.name !== 'down') return
     this.#problem = null
@@ -146,7 +147,7 @@ export class Tunnel {
   }
 
   #become(state: State): void {
-    // During retries, it has been down since the first failure.
+    // During retries, the connection has been down since the first failure.
     const wasUp = this.#state.name === 'up' || this.#state.name === 'stopped'
     if (state.name === 'up' || wasUp) this.#sinceMs = this.#parts.clock.nowMs()
     this.#state = state

@@ -8,11 +8,11 @@ import { systemClock } from '../../../runtime/clock.ts'
 import { freePort } from '../../../testing/server-process.ts'
 import { until } from '../../../testing/until.ts'
 
-/** The reason why no SSH server can be started here. null: one can. */
+/** Why no SSH server can be started here. null: one can. */
 export const whyNoSsh = (): string | null =>
   readTestEnvironment().openssh?.server == null ? 'the test environment has no OpenSSH' : null
 
-/** As root, sshd would need an account and a directory of its own; any user can log in as itself. */
+/** As root, sshd would need a separate account and directory. Any other user can log in as themselves. */
 const isRoot = process.getuid?.() === 0
 const DAEMON_ID = 1
 export const SSH_USER = isRoot ? 'daemon' : userInfo().username
@@ -21,25 +21,24 @@ export interface SshServer {
   port: number
   /** `ssh://daemon@127.0.0.1:2222` */
   url: string
-  /** The path of its private key. */
+  /** The path of its private host key. */
   hostKey: string
-  /** Replaces the host key, as if the machine had been set up again. */
+  /** Replaces the host key, as if the machine had been reinstalled. */
   changeHostKey(): Promise<void>
-  /** Ends every connection, as a restarted firewall does; new ones are accepted. */
+  /** Ends every connection, as a restarted firewall does. The server accepts new ones. */
   dropConnections(): void
   /** Freezes the server and its connections. */
   pause(): void
   resume(): void
-  /** How many connections it has. */
   connections(): number
   kill(): Promise<void>
   start(): Promise<void>
 }
 
-/** SSH servers, and a client with a configuration, known hosts and keys of its own. */
+/** SSH servers, and a client with its own configuration, known hosts and keys. */
 export class SshWorld {
   readonly directory = mkdtempSync(join(tmpdir(), 'scrapdeck-ssh-world-'))
-  /** What Scrapdeck starts instead of ssh. */
+  /** The program that Scrapdeck starts instead of ssh. */
   readonly program = join(this.directory, 'ssh')
   readonly #closers: (() => Promise<void> | void)[] = []
   readonly #known = new Map<number, string>()
@@ -53,7 +52,7 @@ export class SshWorld {
     this.#write()
   }
 
-  /** Creates a key, with or without a passphrase. Returns the path of the private key. */
+  /** Creates a key. Returns the path of the private key. */
   makeKey(name: string, passphrase = ''): string {
     const file = join(this.directory, name)
     rmSync(file, { force: true })
@@ -63,7 +62,7 @@ export class SshWorld {
     return file
   }
 
-  /** Sets lines of ~/.ssh/config that precede those for every host. */
+  /** Adds lines to ~/.ssh/config before those that apply to every host. */
   configure(lines: string): void {
     this.#hosts = lines
     this.#write()
@@ -80,7 +79,7 @@ export class SshWorld {
     this.#write()
   }
 
-  /** `accepts`: private keys whose public keys can log in. */
+  /** `accepts`: private keys with public keys that can log in. */
   async startServer(options: { accepts?: string[]; settings?: string } = {}): Promise<SshServer> {
     const { server: program } = readTestEnvironment().openssh!
     const port = await freePort()
@@ -154,7 +153,7 @@ export class SshWorld {
         add()
         break
       } catch (error) {
-        // It does not listen yet.
+        // The agent does not listen yet.
         if (attempt === 50) throw error
         Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 50)
       }
@@ -183,13 +182,13 @@ export class SshWorld {
   }
 }
 
-/** For programs of an OpenSSH that may be unpacked beside its libraries. */
+/** An unpacked OpenSSH has its libraries beside its programs. */
 function environment(): NodeJS.ProcessEnv {
   const { libraries } = readTestEnvironment().openssh!
   return libraries === null ? process.env : { ...process.env, LD_LIBRARY_PATH: libraries }
 }
 
-/** A process and all its descendants, itself first. */
+/** The process and all its descendants, with the process itself first. */
 function descendants(pid: number): number[] {
   const text = (() => {
     try {
@@ -229,7 +228,7 @@ function accepts(port: number): Promise<boolean> {
   })
 }
 
-/** Simulates a slow network to an SSH server: limits the bytes per second each way, and delays each piece. */
+/** Simulates a slow network to an SSH server. Limits the bytes per second in each direction and delays each chunk. */
 export async function startSlowLink(to: number, { bytesPerSecond = Infinity, delayMs = 0 } = {}) {
   const sockets = new Set<Socket>()
   const link = {
