@@ -5,11 +5,10 @@ import type { EngineOptions } from '../engine/index.ts'
 export type AlertCommand = NonNullable<EngineOptions['alertCommands']>[number]
 
 const NAME = /^([A-Za-z0-9_-]{1,60})=(.+)$/
-/** A word, or a quoted text, which may contain spaces. */
 const WORD = /"([^"]*)"|'([^']*)'|([^\s"']+)/g
 const WORDS_ONLY = /^(?:"[^"]*"|'[^']*'|[^\s"']+)(?:\s+(?:"[^"]*"|'[^']*'|[^\s"']+))*$/
 
-/** `alert_commands`: one `NAME=/PATH/PROGRAM ARGUMENT …` per line. No shell reads it. */
+/** Parses `alert_commands`: one `NAME=/PATH/PROGRAM ARGUMENT …` per line. No shell is involved. */
 export function readCommandLines(
   text: string,
   workingDirectory: string
@@ -19,7 +18,7 @@ export function readCommandLines(
   for (const line of text.split('\n').map((each) => each.trim())) {
     if (line === '') continue
     const read = readLine(line, workingDirectory)
-    // Never print the whole line: it may contain a password.
+    // The line can contain a password, so it is not printed.
     if ('problem' in read) problems.push(`alert_commands: ${line.split(/[\s=]+/)[0]}: ${read.problem}`)
     else if (commands.some(({ name }) => name === read.name)) {
       problems.push(`alert_commands: ${read.name} stands twice. Give one of them another name`)
@@ -35,7 +34,7 @@ function readLine(line: string, workingDirectory: string): AlertCommand | { prob
   const [path = '', ...args] = [...rest.matchAll(WORD)].map(
     ([, double, single, bare]) => double ?? single ?? bare ?? ''
   )
-  // A bare name would be searched in PATH, where others may be able to write.
+  // Do not search PATH for a bare name, because others may be able to write there.
   const program = isAbsolute(path) ? path : resolvePath(workingDirectory, path)
   return existsSync(program) ? { name, program, args } : { problem: `there is no file ${program}` }
 }

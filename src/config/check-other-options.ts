@@ -7,7 +7,7 @@ const SECTIONS_OF_SCRAPYD = ['scrapyd', 'cache', 'metrics']
 const KNOWN_SECTIONS = [...SECTIONS_OF_SCRAPYD, 'services', 'settings', 'scrapdeck', 'DEFAULT']
 
 /**
- * Checks the options that have no reader: those that are only explained, classes that Scrapdeck replaces, unknown
+ * Checks the options without a reader: explained options, Python classes that Scrapdeck replaces, and unknown
  * names.
  */
 export function checkOtherOptions(options: OptionReader): void {
@@ -16,7 +16,7 @@ export function checkOtherOptions(options: OptionReader): void {
     const { section, name, meaning } = row
     if (meaning.kind === 'honoured') continue
     const picked = options.pick(section, name)
-    // Sections that only some Scrapyds have are listed only if they are used.
+    // Sections that exist only in some Scrapyd versions are listed only if they are used.
     if (picked === null && section !== 'scrapyd') continue
     if (meaning.kind === 'class') checkClass(options, row, meaning, picked)
     else {
@@ -30,12 +30,11 @@ export function checkOtherOptions(options: OptionReader): void {
   warnOfVariables(options)
 }
 
-/** Variables used by the command line, the desktop and the tests, which are not options of the service. */
 const OTHER_VARIABLES = /^SCRAPDECK_(URL|NODE_PASSWORD|MAIN_BUNDLE|DOCS_IMAGES|SCREENS|PROPERTY_RUNS|PROPERTY_SEED)$/
 
 /**
- * Warns about variables with our prefix that set nothing. With Scrapyd's prefix, only about typos, because other
- * programs use it too.
+ * Warns about variables that have our prefix but set nothing. For Scrapyd's prefix, warns only about likely typos,
+ * because other programs use that prefix too.
  */
 function warnOfVariables(options: OptionReader): void {
   const known = OPTIONS.flatMap(({ variables }) => variables)

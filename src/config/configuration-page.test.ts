@@ -5,7 +5,6 @@ import { SCRAPYD_SERVICES } from './read-scrapyd-options.ts'
 
 const page = readFileSync(new URL('../../docs/configuration.md', import.meta.url), 'utf8')
 
-/** Names in the first column of the table below a heading; rows can have several. */
 function namesInTable(section: string): string[] {
   const text = page.split(/^## /m).find((part) => part.startsWith(`${section}\n`)) ?? ''
   const rows = text.split('\n').filter((line) => line.startsWith('| `'))

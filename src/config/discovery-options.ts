@@ -4,7 +4,6 @@ import { NewSource, type SourceSettings } from '../shared/contract/index.ts'
 
 export type ConfiguredSource = SourceSettings & { password?: string | null }
 
-/** The id of the source that the option `nodes` creates. */
 export const NODES_SOURCE = 'configuration'
 
 const KEYS = {
@@ -15,12 +14,12 @@ const KEYS = {
   ]
 }
 
-/** `nodes`: one address per line. The engine parses the lines; an invalid one also prevents the start. */
+/** Parses `nodes`: one address per line. The engine validates them, and an invalid one prevents the start. */
 export function nodesSource(text: string): ConfiguredSource {
   return NewSource.parse({ id: NODES_SOURCE, source: { kind: 'list', nodes: text } })
 }
 
-/** `discover`: one source per line, `file PATH …` or `dns NAME …`, followed by options such as `refresh=30`. */
+/** Parses `discover`: one source per line, `file PATH …` or `dns NAME …`, then options such as `refresh=30`. */
 export function readSources(
   text: string,
   workingDirectory: string
@@ -30,7 +29,7 @@ export function readSources(
   for (const line of text.split('\n').map((each) => each.trim())) {
     if (line === '') continue
     const read = readSource(line, workingDirectory)
-    // Never print the whole line: it may contain a password.
+    // The line can contain a password, so it is not printed.
     const [kind, what] = line.split(/\s+/)
     if ('problem' in read) problems.push(`discover: ${kind} ${what ?? ''}: ${read.problem}`)
     else if (sources.some(({ id }) => id === read.source.id)) {
@@ -85,7 +84,6 @@ function readSource(line: string, workingDirectory: string): { source: Configure
   return { source: { ...parsed.data, password: values.get('password') ?? null } }
 }
 
-/** `dns-scrapyd-crawl-svc`: built from its kind and target, with only the characters allowed in ids. */
 function idFor(kind: string, what: string): string {
   const letters = what.toLowerCase().replace(/[^a-z0-9]+/g, '-')
   return `${kind}-${letters.replace(/^-|-$/g, '')}`.slice(0, 40).replace(/-$/, '')

@@ -5,7 +5,6 @@ import { isLoopback } from '../server/auth/host-rule.ts'
 import { ScrapdeckError } from '../shared/errors.ts'
 import { sentence } from '../shared/texts/errors/cli.ts'
 
-/** The engine's options, for every host. Projects without an egg are imported from `workingDirectory`. */
 export function engineOptionsOf(options: ServeOptions, workingDirectory: string) {
   return {
     dataDirectory: options.dataDirectory,
@@ -66,15 +65,11 @@ export function serverOptionsOf(options: ServeOptions) {
 
 type Transport = Pick<ServeOptions, 'bindAddress' | 'port' | 'tls' | 'behindProxy' | 'allowPlainHttp'>
 
-/**
- * The public address on which the service would speak plain HTTP; null: there is none. Behind a proxy, the proxy speaks
- * TLS. Pure.
- */
+/** The public address on which the service would serve plain HTTP, or null. Behind a proxy, the proxy handles TLS. */
 export function plainHttpOn({ bindAddress, port, tls, behindProxy }: Omit<Transport, 'allowPlainHttp'>): string | null {
   return port === null || tls !== null || behindProxy || isLoopback(bindAddress) ? null : bindAddress
 }
 
-/** Throws PLAIN_HTTP_REFUSED if passwords could be intercepted and no option accepts that. */
 export function refusePlainHttp(options: Transport): void {
   const address = plainHttpOn(options)
   if (address === null || options.allowPlainHttp) return

@@ -2,7 +2,7 @@ import { resolve as resolvePath } from 'node:path'
 import { type OptionContext, OptionReader, refuseProblems } from './option-reader.ts'
 import { readListening } from './read-scrapyd-options.ts'
 
-/** Only what programs on this machine must know about its service. Throws BAD_INPUT like resolveServeOptions. */
+/** Reads only what programs on this machine need to find the service. Throws BAD_INPUT like resolveServeOptions. */
 export function resolveLocalService(context: OptionContext): { dataDirectory: string; port: number | null } {
   const reader = new OptionReader(context)
   const dataDirectory = readDataDirectory(reader)

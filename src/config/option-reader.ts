@@ -8,20 +8,18 @@ import type { Configuration, ConfiguredValue } from './read-files.ts'
 import type { ListedOption, ServeFlags } from './serve-options.ts'
 import { readFileSync } from 'node:fs'
 
-/** Where options come from, and what their defaults depend on. */
 export interface OptionContext {
   flags: ServeFlags
   environment: Record<string, string | undefined>
   configuration: Configuration
   defaultDataDirectory: string
-  /** Base of relative directories, as in Scrapyd: where the service was started. */
+  /** The directory where the service was started. Relative paths are resolved against it, as in Scrapyd. */
   workingDirectory: string
   cpuCount: number
   /** The flag that names the configuration file, if it is not `--config`. */
   configFlag?: string
 }
 
-/** Looks up options in all their sources, and collects the list of values, problems and warnings. */
 export class OptionReader {
   readonly listed: ListedOption[] = []
   readonly warnings: string[] = []
@@ -32,7 +30,7 @@ export class OptionReader {
     this.context = context
   }
 
-  /** From the flag, otherwise a variable, otherwise the files. Empty variables count as unset, as in Scrapyd. */
+  /** Looks up the flag first, then the variables, then the files. Empty variables count as unset, as in Scrapyd. */
   pick(section: OptionRow['section'], name: string): ConfiguredValue | null {
     const { environment, flags } = this.context
     const option = findOption(section, name)
@@ -43,7 +41,7 @@ export class OptionReader {
     return section === 'variables' ? null : this.configured(section, name)
   }
 
-  /** From the files only. If the value cannot be resolved, records a problem and returns null. */
+  /** Looks in the files only. If the value cannot be resolved, records a problem and returns null. */
   configured(section: string, name: string): ConfiguredValue | null {
     try {
       const value = this.context.configuration.get(section, name)
@@ -56,7 +54,7 @@ export class OptionReader {
     }
   }
 
-  /** Refuses a value from a file that was only found, not named; returns whether it was refused. */
+  /** Refuses a value from a file that was found but not named by the user. Returns whether it refused the value. */
   refuseFound(value: ConfiguredValue, name: string): boolean {
     if (value.discoveredIn === undefined || value.text === '') return false
     this.refuse(
@@ -66,26 +64,25 @@ export class OptionReader {
     return true
   }
 
-  /** For `scrapdeck config`: the value as text, without credentials in an address, and its origin. */
+  /** Adds an entry to the output of `scrapdeck config`. Masks credentials in addresses. */
   list(section: string, name: string, text: string, picked: ConfiguredValue | null): void {
     const value = maskCredentials(text)
     this.listed.push({ section, name, value, from: picked?.from ?? 'default' })
   }
 
-  /** Reads an option of [scrapdeck], and lists it as set, or as `byDefault`. */
+  /** Reads an option of [scrapdeck] and lists its value, or `byDefault` if it is not set. */
   text(name: string, byDefault = ''): ConfiguredValue | null {
     const picked = this.pick('scrapdeck', name)
     this.list('scrapdeck', name, picked?.text ?? byDefault, picked)
     return picked
   }
 
-  /** The same for an option that names a file or a directory. null: not set. */
   path(name: string, byDefault = ''): string | null {
     const picked = this.text(name, byDefault)
     return picked === null || picked.text === '' ? null : resolvePath(this.context.workingDirectory, picked.text)
   }
 
-  /** The same for a whole number. `unit`: a word after the minimum in the message of a refusal. */
+  /** Like `text`, for a whole number. `unit` follows the minimum in the error message. */
   number(
     name: string,
     byDefault: number,
@@ -98,7 +95,6 @@ export class OptionReader {
     return value
   }
 
-  /** The same for a switch, which is off by default. */
   switch(name: string): boolean {
     const picked = this.pick('scrapdeck', name)
     const isOn = picked !== null && this.isOn(picked, name)
@@ -106,7 +102,7 @@ export class OptionReader {
     return isOn
   }
 
-  /** The result of `parse`. If it throws, records a problem and returns null. */
+  /** Returns the result of `parse`. If `parse` throws, records a problem and returns null. */
   parse<Value>(picked: ConfiguredValue, parse: () => Value): Value | null {
     try {
       return parse()
@@ -120,9 +116,7 @@ export class OptionReader {
     this.warnings.push(warning)
   }
 
-  /**
-   * Reports all options that have no effect for the same reason in one line, and a variable of two options only once.
-   */
+  /** A variable that sets two options is named only once. */
   warnUseless(unused: { section: OptionRow['section']; name: string; picked: ConfiguredValue }[], why: string): void {
     const places = unused.map(({ section, name, picked: { from } }) =>
       findOption(section, name)?.variables.includes(from) ? from : `${from}: ${name}`
@@ -131,18 +125,17 @@ export class OptionReader {
     this.warn(`${each.join('; ')} ${each.length === 1 ? 'has' : 'have'} no effect: ${why}.`)
   }
 
-  /** An option that is read twice is reported only once. */
   refuse(picked: ConfiguredValue, why: string): void {
     const problem = `${picked.from}: ${why}`
     if (!this.problems.includes(problem)) this.problems.push(problem)
   }
 
-  /** Records a problem and returns null unless it is a whole number from 0 to `maximum`. */
+  /** Returns a whole number from 0 to `maximum`. For any other value, records a problem and returns null. */
   whole(picked: ConfiguredValue, name: string, maximum: number): number | null {
     const text = name === 'http_port' && picked.text === '' ? '0' : picked.text
     const value = Number(text)
     if (/^\d+$/.test(text) && value <= maximum) return value
-    // For a flag, the text already has the name.
+    // For a flag, `from` is already the name.
     const what = `${name} must be a whole number from 0 to ${maximum}, not "${picked.text}".`
     if (name === picked.from) this.problems.push(what)
     else this.refuse(picked, what)
@@ -156,19 +149,17 @@ export class OptionReader {
   }
 }
 
-/** `tlsKey`: `--tls-key`. */
 const flagNameOf = (flag: string) => `--${flag.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)}`
 
 function mayBeDiscovered(section: string, name: string): boolean {
   return section === 'services' || findOption(section, name)?.mayBeDiscovered === true
 }
 
-/** Throws BAD_INPUT with all problems, if any. */
 export function refuseProblems(problems: string[]): void {
   if (problems.length > 0) throw new ScrapdeckError('BAD_INPUT', problems.join('\n'))
 }
 
-/** The first line of a file with the password of a database. Throws BAD_INPUT. */
+/** Returns the first line of a file that contains a database password. Throws BAD_INPUT if the file cannot be read. */
 export function readPasswordFile(path: string): string {
   try {
     return readFileSync(path, 'utf8').split(/\r?\n/)[0]!

@@ -1,34 +1,33 @@
 import type { ServeFlags } from './serve-options.ts'
 
 /**
- * Every option that Scrapdeck accepts: where it can be set and what it means here. The readers, `scrapdeck config`, the
- * notes on startup and (enforced by a test) docs/configuration.md follow this table.
+ * Every option that Scrapdeck accepts: where it can be set and what it does. The readers, `scrapdeck config` and
+ * the notes on startup use this table. A test checks docs/configuration.md against it.
  */
 export interface OptionRow {
-  /** Its section of the file. `variables`: only an environment variable, of a system that operators migrate from. */
+  /** `variables`: not in a file, only an environment variable of a system that operators migrate from. */
   section: 'scrapyd' | 'scrapdeck' | 'cache' | 'metrics' | 'variables'
   name: string
-  /** The flag of `serve` that also sets it. */
   flag?: keyof ServeFlags | undefined
   /** Environment variables, in order of precedence. */
   variables: readonly string[]
   /**
-   * A file that was only found, not named, may set it. Never code, paths, nodes or access rights: the directory may be
-   * a copy of a foreign project.
+   * Whether a file that Scrapdeck found by itself can set the option. Must be false for code, paths, nodes and
+   * access rights, because the directory may be a copy of a foreign project.
    */
   mayBeDiscovered: boolean
-  /** It names a file with a secret of this service, which must never be sent anywhere. */
+  /** The option names a file with a secret of this service. That secret must never be sent anywhere. */
   holdsSecret?: boolean
   meaning: Meaning
 }
 
 export type Meaning =
   | { kind: 'honoured' }
-  /** Accepted with any value, without effect; `scrapdeck config` says why. */
+  /** Accepted with any value, but without effect. `scrapdeck config` says why. */
   | { kind: 'needless'; why: string }
-  /** Accepted, and explained in the log on each start: what replaces it. */
+  /** Accepted, but replaced by something else. The log explains this on each start. */
   | { kind: 'noted'; why: string }
-  /** Names a Python class that Scrapdeck replaces with its own part. A known class is noted, others are refused. */
+  /** Names a Python class that Scrapdeck replaces. Known classes are noted, others are refused. */
   | { kind: 'class'; standard: readonly string[]; known: RegExp; serves: string; why: string }
 
 const HONOURED: Meaning = { kind: 'honoured' }
@@ -38,21 +37,20 @@ const noted = (why: string): Meaning => ({ kind: 'noted', why })
 interface More {
   meaning?: Meaning
   flag?: keyof ServeFlags
-  /** Other variables that set it. */
   before?: string[]
   after?: string[]
   mayBeDiscovered?: boolean
   holdsSecret?: boolean
 }
 
-/** `max_proc` of [scrapyd]: SCRAPYD_MAX_PROC. `plugins` of [scrapdeck]: SCRAPDECK_PLUGINS. */
+/** Example: `max_proc` of [scrapyd] is SCRAPYD_MAX_PROC; `plugins` of [scrapdeck] is SCRAPDECK_PLUGINS. */
 function row(section: 'scrapyd' | 'scrapdeck', name: string, more: More = {}): OptionRow {
   const { meaning = HONOURED, flag, before = [], after = [], mayBeDiscovered = false, holdsSecret = false } = more
   const variables = [...before, `${section}_${name}`.toUpperCase(), ...after]
   return { section, name, flag, variables, mayBeDiscovered, holdsSecret, meaning }
 }
 
-/** `host` of [cache]: SCRAPYD_CACHE_HOST. The section is part of a scrapyd.conf. */
+/** Example: `host` of [cache] is SCRAPYD_CACHE_HOST. */
 function subsectionRow(section: 'cache' | 'metrics', name: string, meaning: Meaning = HONOURED): OptionRow {
   const variables = [`SCRAPYD_${section}_${name}`.toUpperCase()]
   return { section, name, variables, mayBeDiscovered: true, meaning }
@@ -70,7 +68,6 @@ const SECRET = { holdsSecret: true }
 const HARMLESS = { mayBeDiscovered: true }
 const NO_CLASSES =
   'Scrapdeck has no Python in the service that could load it. Remove the line, or keep Scrapyd for this and add it to Scrapdeck as a node.'
-/** Scrapyd's own modules, and those that asynchronous Scrapyds add beside them. */
 const OF_SCRAPYD = /^scrapyd\.[\w.]+$/
 const DATABASES = 'postgres|psycopg|mysql|mongo|redis|sqlalchemy|rabbitmq|amqp'
 const SHARED =
@@ -110,7 +107,7 @@ export const OPTIONS: readonly OptionRow[] = [
     ),
     ...HARMLESS
   }),
-  // If they have an effect, read-cache-options.ts refuses them in a file that was only found.
+  // If these options have an effect, read-cache-options.ts refuses them in a discovered file.
   row('scrapyd', 'redis_url', HARMLESS),
   ...['cache_backend', 'cache_default_ttl', 'redis_compression_threshold'].map((name) =>
     row('scrapyd', name, HARMLESS)
@@ -232,7 +229,6 @@ export const OPTIONS: readonly OptionRow[] = [
 
 const BY_NAME = new Map(OPTIONS.map((option) => [`${option.section}\n${option.name}`, option]))
 
-/** undefined: no such option exists. */
 export const findOption = (section: string, name: string): OptionRow | undefined => BY_NAME.get(`${section}\n${name}`)
 
 export const namesIn = (section: OptionRow['section']): string[] =>

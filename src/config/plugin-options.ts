@@ -7,7 +7,7 @@ export type PluginSettings = NonNullable<EngineOptions['plugins']>[number]
 const TIMEOUT_DEFAULT_SECONDS = 5
 const MEMORY_DEFAULT_MB = 256
 
-/** `plugins`: one module per line, then our options (name, timeout, memory, on_failure) and the plugin's own. */
+/** Parses `plugins`: one module per line, then our options (name, timeout, memory, on_failure) and the plugin's own. */
 export function readPluginLines(
   text: string,
   workingDirectory: string
@@ -17,7 +17,7 @@ export function readPluginLines(
   for (const line of text.split('\n').map((each) => each.trim())) {
     if (line === '') continue
     const read = readLine(line, workingDirectory)
-    // Never print the whole line: it may contain a password.
+    // The line can contain a password, so it is not printed.
     if ('problem' in read) problems.push(`plugins: ${line.split(/\s+/)[0]}: ${read.problem}`)
     else if (plugins.some(({ name }) => name === read.plugin.name)) {
       problems.push(`plugins: ${read.plugin.name} stands twice. Give one of them another name with name=`)
@@ -55,7 +55,6 @@ function numberOf(text: string | undefined, otherwise: number, least: number, mo
   return /^\d+(\.\d+)?$/.test(text) && value >= least && value <= most ? value : null
 }
 
-/** `/opt/alerts-to.chat.ts`: `alerts-to-chat`. */
 function nameOf(module: string): string {
   return basename(module)
     .replace(/\.[^.]*$/, '')

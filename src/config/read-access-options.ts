@@ -12,10 +12,10 @@ import type { ConfiguredValue } from './read-files.ts'
 import type { ServeOptions } from './serve-options.ts'
 
 const DEFAULT_PREFIX = 'scrapdeck'
-/** A metric's name in Prometheus' data model, without colons, which are for rules. */
+/** A metric name in Prometheus's data model. Colons are excluded because they are reserved for rules. */
 const PREFIX = /^[a-zA-Z_][a-zA-Z0-9_]{0,63}$/
 
-/** Whether and how /metrics is served. Names and values as in asynchronous Scrapyds' section [metrics]. */
+/** Names and values are those of [metrics] in asynchronous Scrapyds. */
 export function readMetricsOptions(options: OptionReader): Pick<ServeOptions, 'metrics'> {
   const prefix = options.pick('scrapdeck', 'metrics_prefix') ?? options.pick('metrics', 'namespace')
   const enabled = options.pick('metrics', 'enabled')
@@ -39,10 +39,8 @@ export function readMetricsOptions(options: OptionReader): Pick<ServeOptions, 'm
   return { metrics }
 }
 
-/** The values of `rate_limit_max_requests` and `rate_limit_window` if only `rate_limiting_enabled` is set. */
 const ENABLED_LIMIT = { requests: 1000, windowSeconds: 60 }
 
-/** What counts as one client, and its limits. */
 export function readAccessOptions(
   options: OptionReader
 ): Pick<
@@ -110,7 +108,6 @@ function readTls(options: OptionReader): ServeOptions['tls'] {
   return null
 }
 
-/** Either both files or none. */
 function readCertificate(options: OptionReader): { certificate: string; key: string } | null {
   const certificate = options.path('tls_certificate')
   const key = options.path('tls_key')
@@ -121,7 +118,7 @@ function readCertificate(options: OptionReader): { certificate: string; key: str
   return null
 }
 
-/** The proxy of `behind_proxy` is on this machine, unless another one is named. */
+/** `behind_proxy` expects the proxy on this machine unless another one is named. */
 const PROXY_ON_THIS_MACHINE = ['127.0.0.1', '::1']
 
 function readTrustedProxies(options: OptionReader, behindProxy: boolean): string[] {
@@ -138,7 +135,7 @@ function readTrustedProxies(options: OptionReader, behindProxy: boolean): string
 
 const TRUSTED_ENGINES_MAX = 100
 
-/** `NAME=URL` per line, or separated by commas: an address without credentials, which the UI links to. */
+/** Parses `NAME=URL` entries, one per line or separated by commas. The UI links to the URLs: no credentials allowed. */
 function readTrustedEngines(options: OptionReader): ServeOptions['trustedEngines'] {
   const picked = options.text('trusted_engines')
   const lines = (picked?.text ?? '').split(/[\n,]/).map((line) => line.trim())
@@ -160,7 +157,7 @@ function readTrustedEngines(options: OptionReader): ServeOptions['trustedEngines
   return engines
 }
 
-/** The addresses and networks of an option. Refuses invalid ones, and networks of all addresses. */
+/** Parses the addresses and networks of an option. Refuses invalid ones, and networks that contain all addresses. */
 export function readNetworks(
   options: OptionReader,
   picked: ConfiguredValue | null,
@@ -174,7 +171,6 @@ export function readNetworks(
   return networks
 }
 
-/** An address, or a network that does not contain all addresses. */
 function isNetwork(text: string): boolean {
   const [, address = '', bits] = /^([^/]+)(?:\/(\d{1,3}))?$/.exec(text) ?? []
   const version = isIP(address)
@@ -193,7 +189,6 @@ function readApiLimit(options: OptionReader): RateLimit | null {
   return null
 }
 
-/** Our own option, or the three in [scrapyd] that mean the same. */
 function readEndpointsLimit(options: OptionReader): RateLimit | null {
   const enabled = options.pick('scrapyd', 'rate_limiting_enabled')
   const maximum = options.pick('scrapyd', 'rate_limit_max_requests')
@@ -220,7 +215,7 @@ function readEndpointsLimit(options: OptionReader): RateLimit | null {
   return { requests, windowSeconds, burst: requests }
 }
 
-/** `600 per 60 burst 100`; the burst defaults to four seconds' worth, 0 is no limit. */
+/** Parses `600 per 60 burst 100`. The burst defaults to the requests of four seconds. 0 means no limit. */
 function readLimit(options: OptionReader, name: string, otherwise: RateLimit | null): RateLimit | null {
   const picked = options.text(name, describe(otherwise))
   if (picked === null || picked.text.trim() === '0') return picked === null ? otherwise : null
@@ -248,7 +243,6 @@ function readCount(options: OptionReader, name: string, otherwise: number): numb
   return count
 }
 
-/** At least 1; null if the option is not set, or was refused. */
 function countOf(options: OptionReader, picked: ConfiguredValue | null, name: string): number | null {
   if (picked === null) return null
   if (/^[1-9]\d{0,6}$/.test(picked.text.trim())) return Number(picked.text)

@@ -3,13 +3,13 @@ import { type OptionReader, readPasswordFile } from './option-reader.ts'
 import type { ConfiguredValue } from './read-files.ts'
 import type { ServeOptions } from './serve-options.ts'
 
-/** The names that asynchronous Scrapyds have for limits of a shared cache: in [scrapyd] and in [cache]. */
+/** Names of our shared cache limits in asynchronous Scrapyds: first in [scrapyd], then in [cache]. */
 const OTHER_LIMITS: Record<string, readonly [string, string]> = {
   cache_ttl: ['cache_default_ttl', 'default_ttl'],
   cache_compression_threshold: ['redis_compression_threshold', 'compression_threshold']
 }
 
-/** Absent or `memory`: this engine shares nothing. */
+/** Returns null if the engine does not share a cache. */
 export function readCacheOptions(options: OptionReader): ServeOptions['cache'] {
   const own = options.pick('scrapdeck', 'cache')
   const picked = readOtherCache(options, own) ?? own
@@ -25,8 +25,8 @@ export function readCacheOptions(options: OptionReader): ServeOptions['cache'] {
 }
 
 /**
- * The cache of an asynchronous Scrapyd, if it is a Redis: `redis_url`, or `host`, `port` and `db` of [cache]. Without a
- * `backend`, the address of a Redis selects it. `own`: the value in [scrapdeck], which takes precedence.
+ * Reads the Redis of an asynchronous Scrapyd: `redis_url`, or `host`, `port` and `db` of [cache], where an address
+ * implies `backend`. `own`, the value in [scrapdeck], takes precedence.
  */
 function readOtherCache(options: OptionReader, own: ConfiguredValue | null): ConfiguredValue | null {
   const pick = (section: 'scrapyd' | 'cache') => (name: string) => ({
@@ -53,7 +53,7 @@ function readOtherCache(options: OptionReader, own: ConfiguredValue | null): Con
   }
   if (unused.length > 0) options.warnUseless(unused, why!)
   if (why !== null) return null
-  // A backend without an address means the Redis on this machine.
+  // A backend without an address means Redis on this machine.
   if ((url ?? host) && options.refuseFound((url ?? host)!, url === null ? 'host' : 'redis_url')) return null
   const at = host?.text.includes(':') ? `[${host.text}]` : (host?.text ?? 'localhost')
   const text = url?.text ?? `redis://${at}:${port?.text ?? 6379}/${db?.text ?? 0}`

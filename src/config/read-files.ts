@@ -6,28 +6,26 @@ import { ScrapdeckError } from '../shared/errors.ts'
 import { sentence } from '../shared/texts/errors/cli.ts'
 import { type IniSections, parseIni, resolveIniValue } from '../shared/ini.ts'
 
-/** The merged configuration files; later files take precedence. */
 export interface Configuration {
-  /** The files that exist, in reading order. */
+  /** In reading order, without missing files. */
   files: string[]
-  /** The value with its `%` resolved; null if no file sets it. Throws BAD_INPUT, naming file and line. */
+  /** Returns the value with its `%` resolved, or null if no file sets it. Throws BAD_INPUT that names file and line. */
   get(section: string, key: string): ConfiguredValue | null
   keys(section: string): string[]
-  /** Sections of files that are only for Scrapyd; a scrapy.cfg has other sections too. */
+  /** Sections of Scrapyd's own files. Excludes scrapy.cfg, which has unrelated sections. */
   sections: { name: string; file: string }[]
 }
 
 export interface ConfiguredValue {
   text: string
-  /** `/etc/scrapyd/scrapyd.conf, line 3` */
+  /** Example: `/etc/scrapyd/scrapyd.conf, line 3` */
   from: string
-  /** Set if the file was found in the working directory or above it: only some options may be set there. */
+  /** Set if the file was found in the working directory or above it. Such a file can set only some options. */
   discoveredIn?: string
 }
 
 export interface ConfigurationFile {
   path: string
-  /** `discovered`: in the working directory or above it, which may be a foreign project. */
   origin: 'named' | 'system' | 'user' | 'discovered'
 }
 
@@ -37,8 +35,9 @@ interface Place {
 }
 
 /**
- * The files that Scrapyd 1.6 reads, in its order (scrapyd-protocol.md, 8). A scrapy.cfg counts only with a [scrapyd]
- * section: otherwise Scrapyd takes a Scrapy project's `[settings] default = …` for a project named "default".
+ * Returns the files that Scrapyd 1.6 reads, in its order (scrapyd-protocol.md, 8). A scrapy.cfg without a [scrapyd]
+ * section is skipped, because Scrapyd reads a Scrapy project's `[settings] default = …` as a project named
+ * "default".
  */
 export function listScrapydFiles(place: Place): ConfigurationFile[] {
   const closest = closestScrapyConfiguration(place.directory)
@@ -50,7 +49,6 @@ export function listScrapydFiles(place: Place): ConfigurationFile[] {
   ]
 }
 
-/** The files that do not depend on a working directory. */
 export function listInstalledFiles(place: Pick<Place, 'homeDirectory'>): ConfigurationFile[] {
   return [...systemFiles(), userFile(place)]
 }
@@ -68,16 +66,17 @@ const userFile = (place: Pick<Place, 'homeDirectory'>): ConfigurationFile => ({
 })
 
 /**
- * Reads these files and skips missing ones, except those named on the command line. Throws BAD_INPUT for everything
- * that ConfigParser would reject, and for a file that others could have changed (file-trust.ts). `skipUnreadable`: for
- * programs of users who may not read the service's configuration. `anyOwnerIn`: a directory that the operator named.
+ * Reads and merges the files. Skips missing files, except those named on the command line. Throws BAD_INPUT for
+ * everything that ConfigParser would reject, and for a file that other users could have changed (file-trust.ts).
+ * `skipUnreadable`: for programs run by users without access to the service's configuration. `anyOwnerIn`: a
+ * directory that the operator named.
  */
 export function readConfiguration(
   listed: readonly ConfigurationFile[],
   options: { skipUnreadable?: boolean; anyOwnerIn?: string } = {}
 ): Configuration {
   const all = new MergedFiles()
-  // Defaults of a discovered file must not affect the values of other files.
+  // Defaults of a discovered file must not affect values of other files.
   const installed = new MergedFiles()
   const files: string[] = []
   const sections: Configuration['sections'] = []
@@ -166,7 +165,6 @@ function filesIn(folder: string): string[] {
       .sort()
       .map((name) => posix.join(folder, name))
   } catch {
-    // Missing or unreadable: continue without it, like Scrapyd.
     return []
   }
 }
@@ -180,7 +178,7 @@ function isUnreadable(path: string): boolean {
   }
 }
 
-/** ConfigParser skips files that it cannot open; only a --config file must exist (readConfiguration). */
+/** ConfigParser skips files that it cannot open. readConfiguration checks that a --config file exists. */
 function readIfThere(path: string): string | null {
   try {
     return readSettingsFile(path)

@@ -21,7 +21,6 @@ import { type PluginSettings, readPluginLines } from './plugin-options.ts'
 import type { ConfiguredValue } from './read-files.ts'
 import type { ServeOptions } from './serve-options.ts'
 
-/** Reads the section [scrapdeck], its flags and its variables. */
 export function readOwnOptions(options: OptionReader) {
   const known = namesIn('scrapdeck')
   for (const name of options.context.configuration.keys('scrapdeck').filter((key) => !known.includes(key))) {
@@ -43,7 +42,7 @@ export function readOwnOptions(options: OptionReader) {
     postgres: readStore(options),
     ...readBlobs(options),
     cache: readCacheOptions(options),
-    // The engine reads the file: without the right key it must not start.
+    // The engine reads the file and does not start without the right key.
     secretKeyFile: options.path('secret_key_file', 'secret.key in the data directory'),
     encryption: readEncryption(options),
     pythonPath: python?.text || null,
@@ -60,7 +59,7 @@ export function readOwnOptions(options: OptionReader) {
     audit: readAudit(options),
     discovery: readDiscovery(options),
     plugins: readPlugins(options),
-    // The engine parses them; an invalid one also prevents the start.
+    // The engine parses them, and an invalid one prevents the start.
     webhookNetworks: options.text('webhook_networks')?.text ?? '',
     alertCommands: readAlertCommands(options),
     clusterCredentialDirectories: readClusterCredentials(options),
@@ -71,7 +70,6 @@ export function readOwnOptions(options: OptionReader) {
   }
 }
 
-/** Absent or `sqlite`: in the data directory. */
 function readStore(options: OptionReader): PostgresAddress | null {
   const picked = options.text('store', 'sqlite')
   const file = options.text('store_password_file')
@@ -79,11 +77,10 @@ function readStore(options: OptionReader): PostgresAddress | null {
   return options.parse(picked, () => parsePostgresAddress(picked.text, file && readPasswordFile(file.text)))
 }
 
-/** The engine reads the keys: without them it must not start. */
 function readEncryption(options: OptionReader): EncryptionOptions | null {
   const keyFile = options.path('encryption_key_file')
   const command = options.pick('scrapdeck', 'encryption_key_command')
-  // The command may contain a secret.
+  // The command can contain a secret, so it is not shown.
   options.list('scrapdeck', 'encryption_key_command', command?.text ? 'a command' : '', command)
   const keyCommand = command?.text || null
   if (keyFile !== null && keyCommand !== null)
@@ -102,15 +99,14 @@ function readEngine(options: OptionReader): Pick<ServeOptions, 'engineName' | 'e
 }
 
 const BLOBS_CACHE_MB = 2_048
-/** A smaller cache could not hold the files that one search reads at once. */
+/** A smaller cache could not hold the files that one search reads at the same time. */
 const BLOBS_CACHE_MIN_MB = 64
 
-/** Absent or `files`: in the data directory. */
 function readBlobs(options: OptionReader): Pick<ServeOptions, 's3' | 'blobsDirectory'> {
   const picked = options.pick('scrapdeck', 'blobs')
   const isOwn = picked === null || picked.text === '' || picked.text === 'files'
   const directory = isOwn ? null : parseBlobsDirectory(picked.text)
-  // An unreadable address may contain a secret, so it is not shown.
+  // An address that cannot be parsed may contain a secret, so it is not shown.
   const address = isOwn || directory !== null ? null : readAddress(options, picked)
   options.list('scrapdeck', 'blobs', address === null ? (directory ?? 'files') : picked!.text, picked)
   const file = options.text('blobs_credentials_file')
@@ -132,7 +128,7 @@ function readPlugins(options: OptionReader): PluginSettings[] {
   const picked = options.pick('scrapdeck', 'plugins')
   const { plugins, problems: wrong } = readPluginLines(picked?.text ?? '', options.context.workingDirectory)
   for (const problem of wrong) options.refuse(picked!, problem)
-  // By name only: their options may contain passwords.
+  // The options can contain passwords, so only names are shown.
   options.list('scrapdeck', 'plugins', plugins.map(({ name }) => name).join(', '), picked)
   return plugins
 }
@@ -141,12 +137,11 @@ function readAlertCommands(options: OptionReader): AlertCommand[] {
   const picked = options.pick('scrapdeck', 'alert_commands')
   const { commands, problems: wrong } = readCommandLines(picked?.text ?? '', options.context.workingDirectory)
   for (const problem of wrong) options.refuse(picked!, problem)
-  // By name only: their arguments may contain passwords.
+  // The arguments can contain passwords, so only names are shown.
   options.list('scrapdeck', 'alert_commands', commands.map(({ name }) => name).join(', '), picked)
   return commands
 }
 
-/** Absolute paths, to make it clear which files an admin of the fleet may use. */
 function readClusterCredentials(options: OptionReader): string[] {
   const picked = options.pick('scrapdeck', 'cluster_credential_directories')
   const lines = (picked?.text ?? '').split('\n').map((line) => line.trim())
@@ -170,7 +165,7 @@ const LIFE_MAX_SECONDS = 86_400
 function readHeartbeat(options: OptionReader): ServeOptions['heartbeat'] {
   const picked = options.pick('scrapdeck', 'life_url')
   const url = picked === null || picked.text === '' ? null : URL.parse(picked.text)
-  // The whole address is a secret, because it is enough to send the heartbeat.
+  // Anyone who knows the whole address can send the heartbeat, so the path is not shown.
   options.list('scrapdeck', 'life_url', url === null ? '' : `${url.origin}/…`, picked)
   const seconds = options.number('life_every', LIFE_SECONDS, {
     least: LIFE_MIN_SECONDS,
@@ -191,14 +186,14 @@ function readDiscovery(options: OptionReader): ConfiguredSource[] {
   const lines = (nodes?.text ?? '').split('\n').filter((line) => line.trim() !== '')
   const { sources, problems: wrong } = readSources(discover?.text ?? '', options.context.workingDirectory)
   for (const problem of wrong) options.refuse(discover!, problem)
-  // Only their number is shown: sources may contain passwords.
+  // Addresses can contain passwords, so only their number is shown.
   options.list('scrapdeck', 'nodes', lines.length === 0 ? '' : `${lines.length} listed`, nodes)
   options.list('scrapdeck', 'discover', sources.map(({ id }) => id).join(', '), discover)
   const listed = lines.length === 0 ? readScrapydUrl(options) : nodesSource(lines.join('\n'))
   return [...(listed === null ? [] : [listed]), ...sources]
 }
 
-/** The Scrapyd to which a crawl scheduler sends all its jobs. It becomes a node, unless it is this service itself. */
+/** Reads the Scrapyd to which a crawl scheduler sends all its jobs. It becomes a node unless it is this service. */
 function readScrapydUrl(options: OptionReader): ConfiguredSource | null {
   const picked = options.pick('variables', 'SCRAPYD_URL')
   if (picked === null) return null
@@ -218,7 +213,7 @@ function readScrapydUrl(options: OptionReader): ConfiguredSource | null {
   return { ...source, username: decodeURIComponent(url.username), password: decodeURIComponent(url.password) }
 }
 
-/** How spiders start on this machine. `process_pool_…` and `process_startup_timeout` are older names. */
+/** `process_pool_…` and `process_startup_timeout` are older names. */
 function readLocalStarts(options: OptionReader): Pick<ServeOptions, 'warmStarts'> {
   const pool = options.pick('scrapyd', 'process_pool_enabled')
   const size = options.pick('scrapyd', 'process_pool_size')
@@ -268,10 +263,8 @@ function readLocalStarts(options: OptionReader): Pick<ServeOptions, 'warmStarts'
 }
 
 const LOG_LEVELS = ['debug', 'info', 'warn', 'error'] as const
-/** Python's names of levels. */
 const OTHER_NAMES: Record<string, string> = { warning: 'warn', critical: 'error', fatal: 'error' }
 
-/** How code of projects is isolated on this machine. */
 function readIsolation(options: OptionReader): ServeOptions['isolation'] {
   const picked = options.pick('scrapdeck', 'keep_spiders_apart')
   const range = options.pick('scrapdeck', 'spider_users')
@@ -290,7 +283,7 @@ function readIsolation(options: OptionReader): ServeOptions['isolation'] {
   return { way: way ?? 'off', users: { first, last } }
 }
 
-/** LOG_LEVEL may be meant for other programs, so an unknown value is only noted. */
+/** Other programs use LOG_LEVEL too, so an unknown value only causes a warning. */
 function readLogLevel(options: OptionReader): ServeOptions['logLevel'] {
   const own = options.pick('scrapdeck', 'log_level')
   const picked = own ?? options.pick('variables', 'LOG_LEVEL')

@@ -6,7 +6,6 @@ import type { ConfiguredValue } from './read-files.ts'
 import type { ServeOptions } from './serve-options.ts'
 import { fileURLToPath } from 'node:url'
 
-/** `[services]` of Scrapyd 1.6. */
 export const SCRAPYD_SERVICES: Readonly<Record<string, string>> = {
   'schedule.json': 'scrapyd.webservice.Schedule',
   'cancel.json': 'scrapyd.webservice.Cancel',
@@ -21,7 +20,6 @@ export const SCRAPYD_SERVICES: Readonly<Record<string, string>> = {
   'daemonstatus.json': 'scrapyd.webservice.DaemonStatus'
 }
 
-/** Reads all options of scrapyd.conf, including their flags and variables. */
 export function readScrapydOptions(options: OptionReader) {
   const listening = readListening(options)
   const credentials = readCredentials(options)
@@ -39,7 +37,7 @@ export function readListening(options: OptionReader) {
   const bind = options.pick('scrapyd', 'bind_address')
   const port = options.pick('scrapyd', 'http_port')
   const socket = options.pick('scrapyd', 'unix_socket_path')
-  // An invalid number is rejected as such and must not also count as "no TCP".
+  // Reject an invalid number as such; it must not also count as "no TCP".
   const number =
     port === null ? 6800 : (options.whole(port, port.from === '--port' ? '--port' : 'http_port', 65_535) ?? 6800)
   // 0 means "no TCP" in Scrapyd's files and variables, but "any free port" in ours.
@@ -81,7 +79,7 @@ function readCredentials(options: OptionReader): ServeOptions['credentials'] {
   return isNamed && hasPassword ? { username: username.text, password: password.text } : null
 }
 
-/** The password in the form that containers get: the first line of a file, so that no variable contains it. */
+/** Containers get the password in a file, so that no variable contains it. */
 function fromFile(options: OptionReader): ConfiguredValue | null {
   const file = options.pick('scrapdeck', 'password_file')
   options.list('scrapdeck', 'password_file', file?.text ?? '', file)
@@ -111,7 +109,6 @@ function readSlots(options: OptionReader): Pick<ServeOptions, 'localSlots' | 'co
   options.list('scrapdeck', 'local_slots', String(ownCount ?? scrapydCount ?? cpuCount), own ?? total ?? perCpu)
   options.list('scrapyd', 'max_proc', total === null ? 'see local_slots' : String(totalCount), total)
   options.list('scrapyd', 'max_proc_per_cpu', perCpu === null ? 'see local_slots' : String(perCpuCount), perCpu)
-  // 0 turns the local node off and cannot be changed in the UI.
   return { localSlots: isPinned || ownCount === 0 ? ownCount : null, configuredSlots }
 }
 
@@ -172,7 +169,8 @@ function readScrapydEndpoints(
   options.list('scrapyd', 'prefix_header', prefixHeader?.text ?? 'x-forwarded-prefix', prefixHeader)
   const finished = readWhole(options, 'finished_to_keep', '100')
   const isMemory = !options.pick('scrapyd', 'jobstorage')?.text.endsWith('.SqliteJobStorage')
-  // Scrapyd's memory storage then keeps all of them, its SQLite storage none (scrapyd-protocol.md, 6.5).
+  // Scrapyd's memory storage then keeps all finished jobs, and its SQLite storage keeps none (scrapyd-protocol.md,
+  // 6.5).
   if (finished !== null) settings.finishedToKeep = finished === 0 && isMemory ? Number.POSITIVE_INFINITY : finished
   if (logs === null) settings.hasLogs = false
   if (items === null || (items !== undefined && isUrl(items))) settings.hasItems = false
@@ -208,13 +206,16 @@ function readWhole(options: OptionReader, name: string, absent: string): number 
   return value
 }
 
-/** `items_dir` can be the URL of a storage on another machine. `file:` URLs are converted to paths, as in Scrapyd. */
+/**
+ * `items_dir` can be the URL of a remote storage, which is returned unchanged. `file:` URLs become paths, as in
+ * Scrapyd.
+ */
 export function localPath(text: string, workingDirectory: string, mayBeUrl: boolean): string {
   if (mayBeUrl && /^file:\/\//i.test(text)) return fileURLToPath(text)
   return mayBeUrl && isUrl(text) ? text : resolvePath(workingDirectory, text)
 }
 
-/** A single letter is a Windows drive, not a scheme. */
+/** A single letter before the colon is a Windows drive, not a scheme. */
 export function isUrl(text: string): boolean {
   return /^[a-z][a-z0-9+.-]+:/i.test(text)
 }

@@ -26,7 +26,6 @@ const DEFAULT_GROUPS_CLAIM = 'groups'
 const DEFAULT_SESSION_HOURS = 12
 const MAX_SESSION_HOURS = 720
 
-/** Sign-in by an OpenID Connect provider, with signed tokens, or by a proxy. */
 export function readSignInOptions(options: OptionReader): SignInOptions {
   return {
     oidc: readOidc(options),
@@ -118,7 +117,7 @@ const SEPARATORS: ReadonlyMap<string, ProxyOptions['groupsSeparator']> = new Map
   ['space', ' ']
 ] as const)
 
-/** Only one separator: splitting `book club; owners` at another one would make its user a member of `owners`. */
+/** One separator only: splitting `book club; owners` at another one would make its user a member of `owners`. */
 function readGroupsSeparator(options: OptionReader): ProxyOptions['groupsSeparator'] {
   const picked = options.pick('scrapdeck', 'proxy_groups_separator')
   const text = picked?.text === ' ' ? 'space' : picked?.text.trim() || ','
@@ -129,9 +128,7 @@ function readGroupsSeparator(options: OptionReader): ProxyOptions['groupsSeparat
   return separator ?? ','
 }
 
-/**
- * Refuses headers with a meaning in HTTP: clients send those themselves, so they cannot come from the proxy alone.
- */
+/** Refuses headers with a meaning in HTTP, because clients send them too. */
 const isHeaderName = (name: string): boolean =>
   /^[a-z0-9][a-z0-9-]{1,60}$/.test(name) && !/^(?:authorization|cookie|host|origin|x-forwarded-.*|sec-.*)$/.test(name)
 
@@ -145,7 +142,7 @@ function readPublicUrl(options: OptionReader): string | null {
   return null
 }
 
-/** A provider's address: https, except on this machine. Kept as written, because issuers are compared as text. */
+/** https is required, except on this machine. The text is kept as written, because issuers are compared as text. */
 function readAddress(options: OptionReader, name: string): string | null {
   const picked = options.text(name)
   const text = picked?.text.trim() ?? ''
@@ -177,8 +174,8 @@ function readClaims(options: OptionReader, kind: 'oidc' | 'jwt'): [name: string,
 }
 
 /**
- * One `GROUP = ROLE`, `GROUP = ROLE in PROJECT` or `GROUP = ROLE of nodes TAG` per line, or separated by semicolons.
- * The last `=` separates group and role, because directory names contain some.
+ * Parses `GROUP = ROLE`, `GROUP = ROLE in PROJECT` or `GROUP = ROLE of nodes TAG` entries, one per line or
+ * separated by semicolons. The last `=` separates group and role, because directory names contain `=`.
  */
 function readRoles(options: OptionReader, name: string): GroupRoles {
   const picked = options.pick('scrapdeck', name)
@@ -203,7 +200,6 @@ function readRoles(options: OptionReader, name: string): GroupRoles {
   return roles
 }
 
-/** A role of one line, and its scope. */
 type GivenRole =
   | { of: 'everywhere'; role: string }
   | { of: 'project'; role: string; project: string }
@@ -212,7 +208,6 @@ type GivenRole =
 const FORMS = '"scrapers = operator", "shop team = deployer in shop" or "eu ops = admin of nodes eu"'
 const WHICH = `Roles are ${ROLES.join(', ')} and custom ones; in one project, ${PROJECT_ROLES.join(', ')} and custom ones; of nodes with one tag, ${NODE_GROUP_ROLES.join(', ')}.`
 
-/** If the line is invalid, returns the reason as text. */
 function readGivenRole(text: string): GivenRole | string {
   const [, role = '', word, place = ''] = /^(.*?)(?:\s+(in|of\s+nodes)\s+(.+))?$/.exec(text) ?? []
   if (word === undefined) return isRole(role) ? { of: 'everywhere', role } : WHICH
@@ -226,10 +221,9 @@ function readGivenRole(text: string): GivenRole | string {
   return tag.success ? { of: 'nodes', role: ofNodes, tag: tag.data } : `${tag.error.issues[0]!.message}.`
 }
 
-/** Whether a custom role exists is known only when the service runs (Roles.missing). */
+/** Accepts any name of a custom role, because only the running service knows which ones exist (Roles.missing). */
 const isRole = (text: string): boolean => isBuiltInRole(text) || RoleName.safeParse(text).success
 
-/** null: the group already has a role in this scope. */
 function withGiven(before: GroupRights, given: GivenRole): GroupRights | null {
   if (given.of === 'everywhere') return before.role === null ? { ...before, role: given.role } : null
   if (given.of === 'nodes') {

@@ -10,7 +10,6 @@ import type { ServeFlags } from './serve-options.ts'
 import { namesIn, OPTIONS } from './option-table.ts'
 import { SCRAPYD_SERVICES } from './read-scrapyd-options.ts'
 
-/** A folder with these files. */
 function aFolder(files: Record<string, string> = {}): string {
   const directory = mkdtempSync(join(tmpdir(), 'scrapdeck-config-'))
   onTestFinished(() => rmSync(directory, { recursive: true, force: true }))
@@ -457,7 +456,6 @@ describe('options of the service', () => {
   })
 })
 
-/** Options of asynchronous Scrapyds and of Scrapyds with a shared queue. */
 const OF_ASYNCHRONOUS = [
   ...['rate_limiting_enabled', 'rate_limit_max_requests', 'rate_limit_window'],
   ...['process_pool_enabled', 'process_pool_size', 'process_startup_timeout'],
@@ -469,7 +467,7 @@ const OF_ASYNCHRONOUS = [
 describe("Scrapyd's options", () => {
   it('all options in the default file of Scrapyd 1.6 are known, and none of its defaults is rejected', () => {
     const { options, warnings } = resolve(DEFAULT_FILE)
-    // With an empty user name, Scrapyd requires no password. Scrapdeck does, and says so.
+    // With an empty user name, Scrapyd requires no password. Scrapdeck does require one, and warns about it.
     expect(warnings).toEqual([
       expect.stringMatching(/line 6: username is empty: .* "scrapdeck credentials" shows them/)
     ])
@@ -594,7 +592,6 @@ describe("Scrapyd's options", () => {
   })
 })
 
-/** A value of each option that has a meaning here. */
 const VALUES: Record<string, string> = {
   bind_address: '::1',
   http_port: '7005',
@@ -716,7 +713,6 @@ const VALUES: Record<string, string> = {
   LOG_LEVEL: 'WARNING'
 }
 
-/** Other options that this one requires. */
 const NEEDED_BY: Record<string, string[]> = {
   oidc_issuer: ['oidc_client_id', 'oidc_roles'],
   jwt_issuer: ['jwt_audience', 'jwt_roles'],
@@ -859,7 +855,7 @@ describe('options and classes of other Scrapyds', () => {
     expect(() => cacheOf('[scrapyd]\nredis_url = http://r\n')).toThrow('Write redis://HOST:6379/0')
     const own = '[cache]\ndefault_ttl = 300\n[scrapdeck]\ncache = redis://own\n'
     expect(cacheOf(own).cache?.answers).toMatchObject({ ttlMs: 300_000 })
-    // In memory, nothing expires: no value is wrong.
+    // Entries in memory do not expire, so every value is accepted.
     expect(cacheOf('[cache]\nbackend = memory\ndefault_ttl = 0\n')).toMatchObject({ cache: null, warnings: [] })
   })
 
@@ -881,7 +877,7 @@ describe('options and classes of other Scrapyds', () => {
     for (const text of ['[scrapyd]\nredis_url = redis://evil\n', '[cache]\nbackend = redis\nhost = evil\n']) {
       const files = listScrapydFiles({ directory: aFolder({ 'scrapyd.conf': text }), homeDirectory: aFolder() })
       expect(() => resolve(null, { files })).toThrow('which Scrapdeck takes only from a file that you name')
-      // If it has no effect, nothing is sent there.
+      // An address without effect receives nothing, so it is accepted.
       const { options, warnings } = resolve(null, { files, flags: { cache: 'redis://own' } })
       expect(options.cache?.address).toMatchObject({ host: 'own' })
       expect(warnings.join()).toContain('no effect: cache is set too (--cache)')

@@ -8,7 +8,7 @@ import { resolve as resolvePath } from 'node:path'
 import { OPTIONS, type OptionRow } from './option-table.ts'
 import type { Configuration } from './read-files.ts'
 
-/** Throws BAD_INPUT with every rejected option: its name, the reason and what to do. None is silently ignored. */
+/** Throws BAD_INPUT that names every rejected option, with the reason and what to do. */
 export function resolveServeOptions(context: OptionContext): ResolvedOptions {
   const reader = new OptionReader(context)
   const options: ServeOptions = {
@@ -38,15 +38,14 @@ export function resolveServeOptions(context: OptionContext): ResolvedOptions {
   return { options, listed, warnings }
 }
 
-/** The variables of S3 (engine/storage/blobs/s3/credentials.ts). */
 const OTHER_VARIABLES = [
   ...['AWS_SHARED_CREDENTIALS_FILE', 'AWS_CONFIG_FILE', 'AWS_WEB_IDENTITY_TOKEN_FILE'],
   'AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE'
 ]
 
 /**
- * Every file with a secret of this service, even if a flag or a variable overrides the option that names it, because
- * the file still holds that secret. Includes configuration files, which may contain passwords.
+ * Includes files of options that a flag or a variable overrides, because they still hold the secret, and
+ * configuration files, which can contain passwords.
  */
 function listSecretFiles({ flags, environment, configuration, workingDirectory }: OptionContext): string[] {
   const named = OPTIONS.filter(({ holdsSecret }) => holdsSecret).flatMap(({ section, name, flag, variables }) => [
@@ -59,7 +58,7 @@ function listSecretFiles({ flags, environment, configuration, workingDirectory }
   return [...new Set(given.map((path) => resolvePath(workingDirectory, path)))]
 }
 
-/** An unresolvable value is refused where its option is read, unless it is overridden. */
+/** Ignores a value that cannot be resolved. The reader of the option refuses it, unless it is overridden. */
 function readIfPossible(configuration: Configuration, section: OptionRow['section'], name: string): string | undefined {
   try {
     return configuration.get(section, name)?.text
@@ -68,7 +67,6 @@ function readIfPossible(configuration: Configuration, section: OptionRow['sectio
   }
 }
 
-/** The output of `scrapdeck config`: like a configuration file, with the origin of each value. */
 export function describeConfiguration(files: string[], { listed, warnings }: ResolvedOptions): string {
   const lines = files.length === 0 ? ['# No configuration file was found.'] : files.map((file) => `# Read: ${file}`)
   lines.push(...warnings.map((warning) => `# Warning: ${warning}`))

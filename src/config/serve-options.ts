@@ -18,91 +18,78 @@ export interface S3Options {
   address: S3Address
   /** In the format of Amazon's shared credentials file; null: the standard chain. */
   credentialsFile: string | null
-  /** Size limit of the copies on this machine. */
   cacheBytes: number
 }
 
-/** The resolved options of a host: command line, then environment, then configuration files, then defaults. */
+/** The resolved options of a host. Flags take precedence over variables, files and defaults, in this order. */
 export interface ServeOptions {
   dataDirectory: string
   bindAddress: string
   /** 0: any free port; null: no TCP. */
   port: number | null
-  /** The port was set explicitly, so no other one is tried. */
   isPortNamed: boolean
   unixSocketPath: string | null
   credentials: { username: string; password: string } | null
-  /** Applies on every start; null: the number set before, otherwise `configuredSlots`, otherwise one per CPU. */
+  /** Applies on every start; null: the last number that was set, otherwise `configuredSlots`, otherwise one per CPU. */
   localSlots: number | null
-  /** From a file (`local_slots`, `max_proc`): adopted when the value in the file changes. */
+  /** From a file (`local_slots`, `max_proc`). Takes effect when the value in the file changes. */
   configuredSlots: number | null
   pythonPath: string | null
-  /** null: the ssh in PATH. */
   sshProgram: string | null
-  /** null: SQLite in the data directory. */
   postgres: PostgresAddress | null
   /** null: created in the data directory on the first start. */
   secretKeyFile: string | null
-  /** null: stored files are not encrypted. */
   encryption: EncryptionOptions | null
-  /** Distinguishes engines on the same database. null: the host name and the port. */
+  /** Identifies this engine among those on the same database; null: the host name and the port. */
   engineName: string | null
-  /** Where other engines reach this one. null: derived from the address it listens on. */
+  /** Where other engines reach this one; null: derived from the address it listens on. */
   engineAddress: string | null
-  /** null: not on S3. */
   s3: S3Options | null
-  /** An absolute path; null: not in a shared directory. Without either, blobs are in the data directory. */
+  /** An absolute path; null: not in a shared directory. If `s3` is null too, blobs are in the data directory. */
   blobsDirectory: string | null
-  /** null: this engine shares nothing. */
   cache: { address: CacheAddress; answers: AnswerLimits } | null
   warmStarts: WarmStarts
   isolation: IsolationSettings
-  /** null: the host's default. */
   logLevel: 'debug' | 'info' | 'warn' | 'error' | null
   allowedHosts: string[]
-  /** Waits between the steps of a cancel: after INT, after the second INT, after KILL; null: the engine's defaults. */
+  /** Seconds to wait after INT, after the second INT and after KILL; null: the engine's defaults. */
   cancelWaitsSeconds: [number, number, number] | null
-  /** How long an identical order of POST /crawl returns the existing job; 0: never. */
+  /** How long a POST /crawl with the same order returns the existing job; 0: never. */
   crawlCacheSeconds: number
-  /** `days`: how long the audit log is kept; 0: for ever. */
+  /** `days`: how long the audit log is kept; 0: forever. */
   audit: { days: number; syslog: SyslogAddress | null }
-  /** Laid out like Scrapyd's. Absent: in the data directory. null: none are written. */
+  /** Laid out like Scrapyd's. undefined: in the data directory; null: not written. */
   directories: {
     eggs?: string
     logs?: string | null
-    /** A path, or a URL of a storage that Scrapy supports. */
+    /** A path, or the URL of a storage that Scrapy supports. */
     items?: string | null
     jobs?: string | null
   }
-  /** Logs and item files kept per spider; null: all. */
+  /** Logs and item files to keep per spider; null: all. */
   jobsToKeep: number | null
-  /** Projects without an egg: their settings module by project name. */
+  /** The settings module of each project without an egg, by project name. */
   settingsProjects: Record<string, string>
   scrapyd: Partial<ScrapydEndpointSettings>
-  /** Sources of nodes, in addition to those added in the UI. */
   discovery: ConfiguredSource[]
   plugins: PluginSettings[]
   webhookNetworks: string
   alertCommands: AlertCommand[]
-  /** Directories with credential files that addresses of clusters may name. */
   clusterCredentialDirectories: string[]
-  /** Where to send heartbeats, and how often. */
   heartbeat: { url: string; everySeconds: number } | null
-  /** Files with secrets of this service, even if they are in one of those directories. */
+  /** Files with secrets of this service. They must not be used even if they are in `clusterCredentialDirectories`. */
   secretFiles: string[]
-  /** Proxies that may name the client with X-Forwarded-For: addresses and networks. */
+  /** Addresses and networks of the proxies that can name the client with X-Forwarded-For. */
   trustedProxies: string[]
-  /** Other engines that the UI links to: their names and addresses, without a trailing slash. */
+  /** Other engines that the UI links to. The URLs have no trailing slash. */
   trustedEngines: { name: string; url: string }[]
   signIn: SignInOptions
   /**
-   * The service's own certificate: its files, or self-signed. `clientAuthority`: clients need a certificate signed by
-   * it. null: plain HTTP.
+   * The service's own certificate: two files, or self-signed; null: plain HTTP. `clientAuthority`: clients need a
+   * certificate signed by this authority.
    */
   tls: { files: { certificate: string; key: string } | 'self-made'; clientAuthority: string | null } | null
-  /** Plain HTTP on this port is redirected to HTTPS; null: none. */
   redirectPort: number | null
-  /** A proxy in front of the service speaks TLS with the clients. */
   behindProxy: boolean
   /** The operator accepts that passwords travel unencrypted. */
   allowPlainHttp: boolean
@@ -112,7 +99,6 @@ export interface ServeOptions {
   connectionLimits: ConnectionLimits
 }
 
-/** As parsed by commander: the text as typed. */
 export interface ServeFlags {
   data?: string
   store?: string
@@ -137,9 +123,7 @@ export interface ServeFlags {
 
 export interface ResolvedOptions {
   options: ServeOptions
-  /** Every option with its value as text and its origin, for `scrapdeck config`. */
   listed: ListedOption[]
-  /** For the log: unknown names, values without effect. */
   warnings: string[]
 }
 

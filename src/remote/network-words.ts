@@ -1,30 +1,28 @@
 import { ScrapdeckError } from '../shared/errors.ts'
 
-/** Texts for connection problems, shared by the command line and the desktop. */
-
 const NO_TLS = 'NO_TLS'
 const KNOWN = /^(E[A-Z]+$|UND_ERR|ERR_(SSL|TLS)|CERT_|DEPTH_|SELF_|UNABLE_|SSH_|HPE_)/
 
-/** The code of a network or TLS error, anywhere in its causes; null: it is another error. */
+/** The code of a network or TLS error, searched in all its causes; null: another kind of error. */
 export function networkCode(error: unknown): string | null {
   for (let one = error, depth = 0; depth < 8 && typeof one === 'object' && one !== null; depth += 1) {
     const { code, message, name, cause, errors } = one as Record<string, unknown>
     if (one instanceof ScrapdeckError) return null
-    // OpenSSL's errors share one code; only the text identifies a server without TLS.
+    // OpenSSL's errors share one code. Only the text identifies a server without TLS.
     if (code === 'EPROTO' && /wrong version number|packet length too long/.test(String(message))) return NO_TLS
     if (typeof code === 'string' && KNOWN.test(code)) return code
     if (name === 'TimeoutError') return 'ETIMEDOUT'
     one = cause ?? (Array.isArray(errors) ? errors[0] : undefined)
   }
-  // The error of `fetch` when a connection ends in the middle.
+  // `fetch` throws this error when a connection ends in the middle of a response.
   return error instanceof TypeError && /fetch failed|terminated/.test(error.message) ? 'ECONNRESET' : null
 }
 
-/** The certificate is not issued by an authority that this computer trusts, or is for another name. */
+/** Whether this computer does not trust the issuer, or the certificate is for another name. */
 export const isUntrusted = (code: string): boolean =>
   /SELF_SIGNED|UNABLE_TO_(GET_ISSUER|VERIFY)|ALTNAME|CERT_UNTRUSTED/.test(code)
 
-/** Describes a TLS error and what to do, as text after the address of the engine; null: it is another error. */
+/** Describes a TLS error and what to do, to be shown after the engine's address. Returns null for other errors. */
 export function describeTlsProblem(code: string): string | null {
   if (code === 'ERR_TLS_CERT_ALTNAME_INVALID') return 'has a certificate for a different host name. Use that name.'
   if (isUntrusted(code)) {
@@ -40,6 +38,6 @@ export function describeTlsProblem(code: string): string | null {
   return /^(ERR_SSL|ERR_TLS|CERT_|EPROTO)/.test(code) ? `made no encrypted connection (${code}).` : null
 }
 
-/** Whether a connection that was closed at once may have been one without TLS to a server that requires TLS. */
+/** Whether this may be a connection without TLS that a server with TLS closed immediately. */
 export const mayWantTls = (code: string, url: string): boolean =>
   /ECONNRESET|UND_ERR_SOCKET/.test(code) && url.startsWith('http:')

@@ -26,7 +26,6 @@ interface Case {
   change: AttemptChange
 }
 
-/** A job with its newest attempt (2 of 2, or 1 of 1), and any change in the table for one of its attempts. */
 const anyCase: fc.Arbitrary<Case> = fc
   .record({
     event: fc.constantFrom(...EVENTS),
@@ -100,7 +99,6 @@ const anyCase: fc.Arbitrary<Case> = fc
     }
   })
 
-/** Checks a property in every case, and that the input stays unchanged. */
 function check(holds: (given: Case, after: ReturnType<typeof afterChange<JobFacts>>) => void): void {
   fc.assert(
     fc.property(anyCase, (given) => {

@@ -5,7 +5,7 @@ import type { JobEvent } from './events.ts'
 import { stoppedBeforeRetry } from './timeline.ts'
 import { assertTransition } from './transitions.ts'
 
-/** The job fields that an attempt's changes read and write, as stored: `reason` is encoded. */
+/** The job fields that changes of an attempt read and write, as stored: `reason` is encoded. */
 export interface JobFacts
   extends Pick<
     Job,
@@ -31,18 +31,18 @@ export interface AfterChange<Facts extends JobFacts> {
   attempt: Attempt
   /** The same object if the job did not change. */
   job: Facts
-  /** Set when the job's end does not follow from the attempt's end, and so needs an entry of its own. */
+  /** Set if the end of the attempt alone does not explain the end of the job, which then gets its own entry. */
   jobEntry: TimelineEntry | null
   event: { name: JobEvent; atMs: number } | null
-  /** Set when the job ended: chains and dependent jobs need its outcome. */
+  /** Set when the job ended, because chains and dependent jobs need its outcome. */
   outcome: Outcome | null
-  /** The job is no longer live (ended or back in the queue), so the next run with its overlap key may start. */
+  /** The job is no longer live (it ended or is back in the queue), so the next run with its overlap key can start. */
   hasLeft: boolean
 }
 
 /**
- * Computes the attempt and its job after a change. A job follows only its newest attempt (see transitions.ts); an
- * older attempt can only flag that the job may have run twice. Throws if the table has no such transition.
+ * Computes the attempt and its job after a change. A job follows only its newest attempt (see transitions.ts). A
+ * change of an older attempt can only set `mayHaveRunTwice`. Throws if the table has no such transition.
  */
 export function afterChange<Facts extends JobFacts>(
   before: Facts,
@@ -64,7 +64,7 @@ export function afterChange<Facts extends JobFacts>(
   }
   const outcome = jobOutcomeAfter(change, before)
   if (outcome === null) return { ...unmoved, job: requeued(updated, change), hasLeft: true }
-  // The attempt alone would requeue the job. Ending the job instead is a transition of its own.
+  // The end of the attempt would requeue the job. Ending the job instead is a separate transition.
   const isStopped = outcomeOf(change) === null
   const { atMs } = change.entry
   return {
@@ -85,8 +85,8 @@ export function afterChange<Facts extends JobFacts>(
 }
 
 /**
- * Whether an ended attempt that its node lists again may be revived (`found_again`): only while its job is queued, has
- * not started again or been cancelled, and no other run with its overlap key is live. The job then leaves the queue.
+ * Whether `found_again` can revive an ended attempt: its job must be queued, neither started again nor cancelled,
+ * and no other run with its overlap key can be live.
  */
 export function mayRevive(
   job: Pick<JobFacts, 'state' | 'attemptCount' | 'cancelAskedAtMs'>,
@@ -95,7 +95,7 @@ export function mayRevive(
   return job.state === 'queued' && job.attemptCount === attemptNumber && job.cancelAskedAtMs === null && !isOverlapLive
 }
 
-/** The job's outcome when its newest attempt ends; null: the job is requeued, unless it was cancelled. */
+/** The job's outcome when its newest attempt ends; null: the job is requeued. A requested cancel prevents requeuing. */
 export function jobOutcomeAfter(
   change: Pick<AttemptChange, 'result' | 'jobOutcome'>,
   { cancelAskedAtMs }: Pick<JobFacts, 'cancelAskedAtMs'>
@@ -147,7 +147,6 @@ function continued<Facts extends JobFacts>(job: Facts, { state, nodeId, startedA
   }
 }
 
-/** Resets the job to not started; the retry time replaces the requested start time. */
 function requeued<Facts extends JobFacts>(
   job: Facts,
   { retryAtMs, entry }: Pick<AttemptChange, 'retryAtMs' | 'entry'>

@@ -15,26 +15,25 @@ export interface TimelineEntry {
   evidence: Record<string, unknown>
 }
 
-/** A new fact about an attempt, with its effect on the attempt and its job. */
 export interface AttemptChange {
   jobId: JobId
   attemptNumber: AttemptNumber
   from: AttemptState[]
-  /** The new state; absent: only the entry (and `details`) are written. */
+  /** The new state. If it is absent, only the entry and `details` are written. */
   to?: AttemptState
   kind: TransitionKind
   entry: TimelineEntry
-  /** With `to: 'ended'`. `refused` and `absent` put the job back in the queue unless `jobOutcome` says otherwise. */
+  /** With `to: 'ended'`. `refused` and `absent` return the job to the queue unless `jobOutcome` is set. */
   result?: AttemptResult
   reason?: Message
-  /** With `to: 'ended'`: the job's outcome; null sends it back to the queue. */
+  /** With `to: 'ended'`: the job's outcome; null: the job returns to the queue. */
   jobOutcome?: Outcome | null
   /** With `jobOutcome: null`: the job is held (`retry`) until this time. */
   retryAtMs?: number
-  /** Flags that the job may have run more than once; cleared if its only run is found again. */
+  /** The job may have run more than once. Cleared if its only run is found again. */
   mayHaveRunTwice?: true
   killingLine?: string | null
-  /** Defaults for missing times: `to: 'accepted'` sets `acceptedAtMs`, `to: 'running'` sets `startedAtMs`. */
+  /** If these times are missing, `to: 'accepted'` sets `acceptedAtMs`, and `to: 'running'` sets `startedAtMs`. */
   details?: Partial<
     Pick<
       Attempt,

@@ -1,6 +1,5 @@
 import type { Dependency, JobId, Outcome } from '../../shared/contract/index.ts'
 
-/** A job that another job waits for; `outcome` is null until it has ended. */
 export interface DependencyOutcome extends Dependency {
   outcome: Outcome | null
 }
@@ -11,7 +10,7 @@ export type DependencyVerdict =
   /** The condition on `by` can no longer be met, so the waiting job is skipped. */
   | { kind: 'broken'; by: { jobId: JobId; outcome: Outcome } }
 
-/** Combines the outcomes of all dependencies; the first broken one decides. */
+/** Combines the outcomes of all dependencies. The first broken one decides. */
 export function judgeDependencies(all: readonly DependencyOutcome[]): DependencyVerdict {
   let isOpen = false
   for (const { jobId, on, outcome } of all) {

@@ -1,10 +1,10 @@
 import type { Firing, Job, Schedule, ScheduleSettings } from '../../shared/contract/index.ts'
 import { maskSecrets } from '../../shared/secret-values.ts'
 
-/** Job events for webhooks and plugins, written in the store's own transactions. */
+/** Job events for webhooks and plugins. The store writes them in its own transactions. */
 export type JobEvent = 'job.queued' | 'job.started' | 'job.ended'
 
-/** The event for a firing; null: no event. A moment that a policy skips is expected, so it is not reported. */
+/** The event for a firing; null: none. A moment that a policy skips is expected, so it causes no event. */
 export function firingEvent(state: Firing['state']): 'schedule.fired' | 'schedule.missed' | null {
   if (state === 'skipped') return null
   return state === 'fired' ? 'schedule.fired' : 'schedule.missed'
@@ -14,7 +14,6 @@ export function eventBody(type: string, atMs: number, data: unknown): string {
   return JSON.stringify({ type, timestamp: new Date(atMs).toISOString(), data })
 }
 
-/** A job as it is now, with secret values masked and without its lane, which is internal to placement. */
 export function jobEventData(job: Omit<Job, 'waiting' | 'unknownSinceMs' | 'pagesPerMinute' | 'itemsPerMinute'>) {
   const { lane: _lane, ...masked } = maskSecrets(job)
   return { job: masked }

@@ -8,12 +8,13 @@ export interface Holdable {
 }
 
 /**
- * The hold that keeps a queued job out of its lane: the first that applies, in this order. When one is lifted, the
- * next one is checked.
+ * Returns the hold that keeps a queued job out of its lane: the first that applies, in this order. When a hold is
+ * lifted, the next one is checked.
  *
- *   dependency -> not_before (after a run: retry) -> overlap -> none: the job is in its lane
+ * dependency -> not_before (after a run: retry) -> overlap -> none: the job is in its lane
  *
- * `isOverlapLive` is only called if no other hold applies. A job with a broken dependency is not held: it ends.
+ * `isOverlapLive` is called only if no other hold applies. A job with a broken dependency is not held, because it
+ * ends.
  */
 export function holdOf(
   { notBeforeMs, attemptCount, overlapKey }: Holdable,
@@ -27,8 +28,9 @@ export function holdOf(
 }
 
 /**
- * Given the jobs held for one overlap key in queue order, returns those to release when the key is free: the first of
- * each lane, because the first overall may have no node to run on. Once one is sent, the others are held again.
+ * Returns which of the jobs held for one overlap key to release when the key is free: the first of each lane. The
+ * first job overall is not enough, because it may have no node to run on. When one of them is sent, the others are
+ * held again.
  */
 export function nextOfEachLane<Held extends { lane: string }>(held: readonly Held[]): Held[] {
   const lanes = new Set<string>()
@@ -36,8 +38,8 @@ export function nextOfEachLane<Held extends { lane: string }>(held: readonly Hel
 }
 
 /**
- * Jobs with the same key (project, spider and arguments) never run at the same time if overlap is forbidden. Ignores
- * settings, and the values of secret arguments, because each encryption produces a different text.
+ * Jobs with the same key (project, spider and arguments) never run at the same time if overlap is forbidden.
+ * Ignores settings, and the values of secret arguments, because each encryption produces a different text.
  */
 export function overlapKey({
   project,

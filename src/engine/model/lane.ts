@@ -1,6 +1,6 @@
 import type { NodeId, Placement, ProjectName, VersionName } from '../../shared/contract/index.ts'
 
-/** What placement depends on: jobs with equal values share a lane. */
+/** What placement depends on. Jobs with equal values share a lane. */
 export interface Lane {
   project: ProjectName
   spider: string

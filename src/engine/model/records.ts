@@ -55,7 +55,7 @@ import type { NodeGroupRole } from '../../shared/roles.ts'
 import { PLAIN_ORDER } from '../../shared/plain-job.ts'
 import { type Message, plain, say } from '../../shared/texts/message.ts'
 
-/** Records that the Store (store.ts) accepts and returns: plain data, the same for every implementation. */
+/** Records that the Store (store.ts) accepts and returns. */
 
 export interface NewJob {
   id: JobId
@@ -66,7 +66,7 @@ export interface NewJob {
   settings: Record<string, string>
   args: Record<string, string>
   env: Record<string, string>
-  /** Names whose values in `settings`, `args` and `env` are sealed (src/engine/runtime/secret-box.ts). */
+  /** Names whose values in `settings`, `args` and `env` are encrypted (src/engine/runtime/secret-box.ts). */
   secretNames: string[]
   limits: RunLimits | null
   retry: RetryPolicy | null
@@ -74,7 +74,7 @@ export interface NewJob {
   expiresAtMs: number | null
   noOverlap: boolean
   after: Dependency[]
-  /** `renew`: point the key at this job, even if it points at another. */
+  /** `renew`: point the key at this job, even if it points at another one. */
   dedupe: { key: string; expiresAtMs: number; renew?: true } | null
   priority: number
   placement: Placement
@@ -85,18 +85,15 @@ export interface NewJob {
   entry: TimelineEntry
 }
 
-/** Defaults of a new job: it runs at once, on any node, without limits. */
 export const PLAIN_JOB: Omit<NewJob, 'id' | 'jobid' | 'project' | 'spider' | 'source' | 'entry'> = {
   ...PLAIN_ORDER,
   dedupe: null
 }
 
-/** The contract's Job without the fields that only the running engine knows. */
 export type StoredJob = Omit<Job, 'waiting' | 'unknownSinceMs' | 'pagesPerMinute' | 'itemsPerMinute'>
 
-/** An ended run, as Scrapyd lists it. */
 export interface FinishedRun {
-  /** `jobid` is the client's; `run` has the node and the jobid there. */
+  /** `jobid` is the client's. `run` has the node and the jobid on that node. */
   id: JobId
   jobid: string
   project: ProjectName
@@ -106,10 +103,9 @@ export interface FinishedRun {
   run: { nodeId: NodeId; jobid: string; logArchived: boolean; itemsKept: boolean }
 }
 
-/** A lane (in text form, see model/lane.ts) and its number of jobs. */
 export interface LaneDepth {
   lane: string
-  /** Held jobs excluded. */
+  /** Excludes held jobs. */
   depth: number
 }
 
@@ -118,7 +114,6 @@ export interface QueueHead {
   jobid: string
   priority: number
   rank: number
-  /** The number of attempts so far, which determines the number of the next one. */
   attemptCount: number
 }
 
@@ -136,7 +131,6 @@ export interface AttemptStart {
   entry: TimelineEntry
 }
 
-/** An attempt with its job as of the claim. */
 export interface BegunAttempt extends Attempt {
   job: StoredJob
 }
@@ -145,7 +139,7 @@ export interface StoredNode {
   id: NodeId
   name: string
   kind: 'local' | 'engine' | 'scrapyd' | 'pulling' | 'kubernetes'
-  /** `pull:ID` for a node that pulls, which has no address. */
+  /** `pull:ID` for a pulling node, which has no address. */
   url: string
   username: string | null
   sealedPassword: SealedText | null
@@ -158,18 +152,17 @@ export interface StoredNode {
   addedAtMs: number
   queueAhead: number
   giveUpAfterSeconds: number | null
-  /** How many logs per spider it keeps (Scrapyd's jobs_to_keep); null: unknown. */
+  /** How many logs per spider the node keeps (Scrapyd's jobs_to_keep); null: unknown. */
   logsKept: number | null
   group: string | null
   clientCertificate: string | null
   sealedClientKey: SealedText | null
-  /** Encrypted, because it may contain a password; `direct` is not. */
+  /** Encrypted, except `direct`, because it can contain a password. */
   sealedProxyUrl: SealedText | 'direct' | null
-  /** The discovery source that found it; null: added by hand. */
+  /** The discovery source that found the node; null: added by hand. */
   sourceId: SourceId | null
-  /** SHA-256 of the token with which a pulling node authenticates; null: none, or revoked. */
+  /** SHA-256 of a pulling node's token; null: none, or revoked. */
   tokenHash: string | null
-  /** Set if and only if the node is of this kind. */
   kubernetes: KubernetesSettings | null
 }
 
@@ -180,7 +173,7 @@ export interface StoredSchedule {
   settings: ScheduleSettings
   paused: boolean
   pauseNote: string | null
-  /** Set only for a note from the scheduler. */
+  /** Set only if the scheduler wrote the note. */
   pauseNoteCode?: string | undefined
   pauseNoteParams?: Message['params'] | undefined
   pausedBy: Schedule['pausedBy']
@@ -188,29 +181,24 @@ export interface StoredSchedule {
   changedAtMs: number
   /** When its jobs moved to other projects; 0: never. */
   movedAtMs: number
-  /** Every fire time up to this has a row or precedes the schedule. */
+  /** Every fire time up to this one has a row or precedes the schedule. */
   doneUntilMs: number
-  /** The number of firings that created jobs. */
   runCount: number
   failuresInARow: number
-  /** Set if a crawl order created it. */
   crawl: CrawlOrigin | null
 }
 
-/** What a schedule keeps of the crawl order that created it; its settings have the rest. */
+/** The parts of a crawl order that the settings of its schedule do not contain. */
 export interface CrawlOrigin {
   /** Equal for orders that count as the same. */
   key: string
-  /** As ordered; the spider receives them as text. */
+  /** As ordered. The spider receives them as text. */
   params: Record<string, unknown>
-  /** Its `schedule_at`. */
   atMs: number | null
 }
 
-/** The contract's Firing without the fields derived from its jobs for run bars. */
 export type StoredFiring = Omit<Firing, 'outcome' | 'durationMs'> & {
   backfillId: string | null
-  /** Statuses of its jobs, the first start and the last end; null: not yet. */
   statuses: JobStatus[]
   startedAtMs: number | null
   endedAtMs: number | null
@@ -218,17 +206,17 @@ export type StoredFiring = Omit<Firing, 'outcome' | 'durationMs'> & {
 
 export interface Retention {
   nowMs: number
-  /** Number of change log entries to keep. */
   changes: number
-  /** Keeps deliveries, delivered or dead, that ended since then, and the newest of each webhook. */
+  /** Keeps deliveries that ended since then, and the newest of each webhook. */
   deliveries: { deliveredSinceMs: number; deadSinceMs: number; newest: number }
-  /** Keeps the newest rows per schedule written since then, and all rows of `except` (with a running backfill). */
+  /**
+   * Keeps the newest rows per schedule if they were written since then, and all rows of `except` (running
+   * backfills).
+   */
   firings: { newest: number; sinceMs: number; except: string[] }
-  /** A cancel of a queued job that chains know of can be undone if it was requested since then. */
   chains: { cancelledSinceMs: number }
 }
 
-/** The bytes that count towards `maxBytes` of listFirings. */
 export const jobIdBytesOf = (firings: readonly Pick<Firing, 'jobIds'>[]): number =>
   firings.reduce((sum, { jobIds }) => sum + JSON.stringify(jobIds).length, 0)
 
@@ -237,17 +225,16 @@ export interface NewFiring extends Omit<Firing, Derived> {
   message: Message
   backfillId: string | null
   jobs: NewJob[]
-  /** The schedule's new `doneUntilMs`; null: unchanged. */
   doneUntilMs: number | null
 }
 
 /**
  * The newest backfill of a schedule. `fired` and `failed` are as of the last write. While it runs, they are counted
- * from its firings, which may be pruned afterwards.
+ * from its firings, which can be pruned afterwards.
  */
 export interface StoredBackfill extends Omit<Backfill, 'ended'> {
   revision: number
-  /** Whether its requester may use a priority above normal; stored, because later jobs of the backfill have no user. */
+  /** Whether its requester can use a priority above normal. Stored, because later jobs of the backfill have no user. */
   mayGoFirst: boolean
 }
 
@@ -258,14 +245,13 @@ export interface StoredSource {
   sealedPassword: SealedText | null
 }
 
-/** A node that its source no longer lists. `cordoning`: it will be cordoned for that. */
+/** A node that its source no longer lists. `cordoning`: it will be cordoned for that reason. */
 export interface VanishedNode {
   nodeId: NodeId
   sinceMs: number
   state: 'cordoning' | 'cordoned' | 'left'
 }
 
-/** All limits together; revision 0: none was ever set. */
 export interface StoredLimits {
   revision: number
   rules: LimitRule[]
@@ -278,15 +264,12 @@ export interface PastRun {
   errors: number | null
   startedAtMs: number | null
   endedAtMs: number | null
-  /** null: its items were not counted. */
   filledFields: FilledFields | null
 }
 
 export interface FilledFields {
   items: number
-  /** Most frequent first. */
   fields: [name: string, filled: number][]
-  /** There are other, less frequent fields. */
   hasMoreFields: boolean
 }
 
@@ -294,30 +277,27 @@ export interface StoredFindings extends SpiderFindings {
   isDismissed: boolean
 }
 
-/** A person or program that may log in or use tokens. */
 export interface StoredUser {
   id: UserId
   name: string
   kind: 'person' | 'service'
-  /** The role in all projects; null: only the roles in the listed ones. */
+  /** The role in all projects; null: only the roles in `projects`. */
   role: string | null
   projects: Record<ProjectName, string>
-  /** By node tag. */
   nodeGroups: Record<string, NodeGroupRole>
   enabled: boolean
-  /** As written by access/passwords.ts; null: cannot log in. */
+  /** In the format of access/passwords.ts; null: cannot log in. */
   passwordHash: string | null
   createdAtMs: number
-  /** Sessions that began earlier are invalid. */
+  /** Sessions that started earlier are invalid. */
   sessionsSinceMs: number
   lastSeenAtMs: number | null
-  /** The identity at an external provider: `oidc ISSUER SUB`, `proxy NAME`. null: a user of this Scrapdeck itself. */
+  /** The identity at an external provider: `oidc ISSUER SUB`, `proxy NAME`; null: a user of Scrapdeck itself. */
   subject: string | null
   /** When the provider last confirmed the user; null: never, or no longer. */
   vouchedAtMs: number | null
 }
 
-/** Users who get these roles in addition to their own. */
 export interface StoredGroup {
   id: GroupId
   name: string
@@ -332,22 +312,19 @@ export interface StoredGroup {
 export interface StoredRole {
   name: string
   description: string
-  /** By name; this version ignores permissions that it does not know. */
   permissions: readonly string[]
   createdAtMs: number
 }
 
 export interface StoredAccessToken {
   id: AccessTokenId
-  /** null: the token of the owner, who logs in with the service's own password. */
+  /** null: a token of the owner, who logs in with the service's own password. */
   userId: UserId | null
   name: string
   role: string
-  /** Restricted to these projects; null: all. */
   projects: ProjectName[] | null
-  /** Restricted to nodes with these tags; null: all, unless restricted to projects. */
+  /** Only nodes with these tags; null: all nodes, unless `projects` is set. */
   nodeGroups: string[] | null
-  /** SHA-256, in hexadecimal digits. */
   hash: string
   ending: string
   createdAtMs: number
@@ -359,7 +336,7 @@ export interface StoredAuthenticator {
   userId: UserId
   sealedSecret: SealedText
   createdAtMs: number
-  /** Time step of the last accepted code: this and earlier codes are refused. */
+  /** Time step of the last accepted code. This code and earlier ones are refused. */
   usedStep: number
   recoveryHashes: string[]
 }
@@ -367,14 +344,13 @@ export interface StoredAuthenticator {
 export interface StoredPasskey {
   id: PasskeyId
   userId: UserId
-  /** The authenticator's id for the passkey: base64url. */
   credentialId: string
   name: string
-  /** The only host at which it works (the relying party's id). */
+  /** The only host at which the passkey works (the relying party's id). */
   host: string
   /** COSE, base64url. */
   publicKey: string
-  /** The authenticator's signature counter; 0: it does not count. */
+  /** The authenticator's signature counter; 0: the authenticator has none. */
   signCount: number
   createdAtMs: number
   lastUsedAtMs: number | null
@@ -397,7 +373,6 @@ export interface DueChain {
 
 export interface ChainAnswer extends DueChain {
   atMs: number
-  /** Empty if no job could be created; `problem` then says why. */
   jobs: NewJob[]
   problem: Message | null
 }
@@ -405,7 +380,7 @@ export interface ChainAnswer extends DueChain {
 /** A subscriber to events: a webhook, a plugin's hooks, or an alert channel. */
 export interface NewWebhook {
   id: WebhookId
-  /** `channel`: gets only alerts (`AlertWrite.messages`); its settings are in the field `channel`. */
+  /** A `channel` gets only alerts (`AlertWrite.messages`). Its settings are in the field `channel`. */
   kind: 'webhook' | 'plugin' | 'channel'
   name: string
   url: string
@@ -417,7 +392,7 @@ export interface NewWebhook {
   sealedSecret: SealedText | null
   sealedOldSecret: SealedText | null
   oldSecretUntilMs: number | null
-  /** Optional fields are absent in channels from before they existed. */
+  /** Channels that were stored before an optional field existed do not have it. */
   channel?: {
     target: AlertTarget
     quiet: QuietHours | null
@@ -429,7 +404,6 @@ export interface NewWebhook {
 
 export interface StoredWebhook extends NewWebhook {
   lastDeliveredAtMs: number | null
-  /** The error of the last attempt; null: it was delivered. */
   problem: string | null
   waiting: number
   dead: number
@@ -438,21 +412,18 @@ export interface StoredWebhook extends NewWebhook {
 }
 
 /**
- * An alert (engine/monitoring/alerts), from its first sign until channels have reported its end. `subject` and `text`
- * are encoded messages (shared/texts).
+ * An alert (engine/monitoring/alerts), from its first sign until channels have reported its end. `subject` and
+ * `text` are encoded messages (shared/texts).
  */
 export interface StoredEpisode extends Omit<Alert, 'state' | 'muted' | 'isFlapping' | keyof typeof ALERT_CODES> {
-  /** Identifies the watched thing; signals have the same key. */
+  /** Identifies the watched thing. Its signals have the same key. */
   key: string
-  /** `calming`: the breach is over but was too frequent recently; users still see it as firing. */
+  /** `calming`: the breach is over but was too frequent recently, so users still see the alert as firing. */
   state: 'pending' | 'firing' | 'calming' | 'resolved'
   /** When the breach ended; for a resolved alert, when it was resolved. */
   endedAtMs: number | null
   isEscalated: boolean
-  /**
-   * Channels that must still report the alert, or have reported it firing (`isTold`). Empty once all have reported its
-   * end.
-   */
+  /** Channels that must still report the alert or its end. `isTold`: the channel reported it firing. */
   channels: Record<AlertChannelId, { groupId: string; isTold: boolean }>
 }
 
@@ -465,18 +436,15 @@ export interface StoredAlertGroup {
   flushAtMs: number | null
 }
 
-/** What alerts need after a restart. */
 export interface AlertMemory {
-  /** Unsettled alerts and recently ended ones. */
   episodes: StoredEpisode[]
   groups: StoredAlertGroup[]
-  /** When channels last got messages; for each channel, as many as its largest limit counts. */
+  /** When channels last got messages. Each channel has as many entries as its largest limit counts. */
   sent: { channelId: AlertChannelId; atMs: number }[]
 }
 
 export interface AlertWrite {
   episodes: StoredEpisode[]
-  /** Alerts that ended while pending. */
   forgotten: AlertId[]
   groups: StoredAlertGroup[]
   endedGroups: string[]
@@ -487,7 +455,7 @@ export interface AlertWrite {
 export interface StoredAlertFact {
   watch: AlertWatch
   key: string
-  /** null: it disappeared. */
+  /** null: the signal disappeared. */
   value: number | null
   sinceMs: number
   atMs: number
@@ -496,7 +464,7 @@ export interface StoredAlertFact {
   labels: AlertLabels
 }
 
-/** When a channel's last report was due; changed settings start afresh. */
+/** When a channel's last report was due. Changed settings start a new count. */
 export interface StoredDigest {
   channelId: AlertChannelId
   settings: string
@@ -509,7 +477,7 @@ export interface AlertFilter extends OnlyProjects {
 }
 
 export interface AlertPage {
-  /** Returns alerts after this one, which fires (with the rank of its severity) or has ended; null: the first page. */
+  /** The last alert of the previous page: firing (with the rank of its severity) or ended; null: the first page. */
   before: { rank: number; firedAtMs: number; id: AlertId } | { endedAtMs: number; id: AlertId } | null
   limit: number
 }
@@ -533,7 +501,6 @@ export interface StoredDelivery extends Omit<Delivery, 'event'> {
   body: string
 }
 
-/** Result of a delivery attempt. `waiting`: retry at `nextTryAtMs`. */
 export interface DeliveryTry {
   id: string
   state: StoredDelivery['state']
@@ -544,26 +511,24 @@ export interface DeliveryTry {
   isGone?: boolean
 }
 
-/** `scope`: the credential that the key belongs to; `begunBy`: the engine run that claimed it. */
+/** `scope`: the credential that the key belongs to. `begunBy`: the engine run that claimed the key. */
 export interface AnswerClaim {
   scope: string
   key: string
-  /** Hash of the request: another request with the same key is rejected. */
+  /** Hash of the request. Another request with the same key is rejected. */
   fingerprint: string
   begunBy: string
   nowMs: number
   expiresAtMs: number
-  /** Claiming deletes the oldest answers beyond it, those of this scope first. */
+  /** A claim deletes the oldest answers above this quota, those of the same scope first. */
   quota: { ofScope: AnswerQuota; ofAll: AnswerQuota }
 }
 
-/** The limit for answers with their keys. `bytes`: of the encrypted answers. */
 export interface AnswerQuota {
   count: number
   bytes: number
 }
 
-/** `answer` null: no answer (yet). */
 export interface RememberedAnswer extends Pick<AnswerClaim, 'fingerprint' | 'begunBy' | 'expiresAtMs'> {
   answer: SealedText | null
 }
@@ -578,14 +543,13 @@ export interface StoredVersion {
   deployments: Deployment[]
 }
 
-/** A change of the facts about one version. `deploy`: adds or replaces the deployment of its node. */
 export type VersionChange =
   | { kind: 'put'; stored: StoredVersion }
   | ({ kind: 'delete' } & Pick<StoredVersion, 'project' | 'version'>)
   | ({ kind: 'deploy'; deployment: Deployment } & Pick<StoredVersion, 'project' | 'version'>)
   | ({ kind: 'undeploy'; nodeId: NodeId } & Pick<StoredVersion, 'project' | 'version'>)
 
-/** Ids of changes by noun. `jobs`: too many jobs changed to list them (bulk); the id has no meaning. */
+/** Ids of changes by noun. `jobs`: too many jobs changed to list them, and the id has no meaning. */
 export interface ChangedIds {
   job: JobId
   jobs: string
@@ -598,10 +562,10 @@ export type ChangedThing<Noun extends keyof ChangedIds = keyof ChangedIds> = {
   [One in Noun]: { noun: One; id: ChangedIds[One]; cursor: number }
 }[Noun]
 
-/** Settings, arguments and variables below this size do not count, so that a list of ordinary jobs is not cut. */
+/** Smaller settings, arguments and variables do not count, so that a list of ordinary jobs is not cut. */
 const SMALL_BYTES = 10_000
 
-/** How much of a list's limit a job with this many bytes of settings, arguments and variables (as JSON) uses. */
+/** How much of a list's byte limit a job uses, given the size of its settings, arguments and variables as JSON. */
 export function largeBytes(bytes: number): number {
   return bytes > SMALL_BYTES ? bytes : 0
 }
@@ -624,7 +588,7 @@ export function reasonOf({
   return reason === null ? null : plain(reason)
 }
 
-/** The line that killed the run, or why it ended. */
+/** The log line that ended the run, or else the reason for its end. */
 export const whyFailed = (job: Pick<StoredJob, 'killingLine' | 'reason' | 'reasonCode' | 'reasonParams'>): Message =>
   job.killingLine === null ? (reasonOf(job) ?? say('reason.unknown')) : plain(job.killingLine)
 
@@ -637,50 +601,49 @@ export interface ItemsRecord extends LogKey {
   project: ProjectName
   spider: string
   endedAtMs: number
-  /** Sizes of the file and its blob; null: no file. */
   sizes: { rawBytes: number; storedBytes: number } | null
   problem: string | null
   deletedAtMs: number | null
 }
 
-/** `job`: null: retention has deleted it. */
+/** `job` is null if retention has deleted it. */
 export interface KeptItemsFile extends ItemsRecord {
   sizes: { rawBytes: number; storedBytes: number }
   job: { hasEnded: boolean; kept: boolean; mayHaveRunTwice: boolean } | null
 }
 
-/** Hides all other projects everywhere; absent: hides nothing. */
 export interface AwayNodes {
-  /** Nodes that do not respond: a filter gives their live jobs the status `unknown`. Absent: none. */
+  /** Nodes that do not respond. A filter gives their live jobs the status `unknown`. */
   awayNodes?: readonly NodeId[]
 }
 
+/** Hides all other projects; absent: hides nothing. */
 export interface OnlyProjects {
   onlyProjects?: readonly ProjectName[] | undefined
 }
 
-/** Which archived logs to search; all given conditions must hold. */
+/** All conditions that are set must hold. */
 export interface KeptLogFilter extends OnlyProjects {
   /** As in JobFilter: `*` matches anything. */
   project?: string | undefined
   spider?: string | undefined
   nodeId?: NodeId | undefined
   outcome?: Outcome | undefined
-  /** Runs that ended after `sinceMs` and began before `untilMs`. */
+  /** Runs that ended after `sinceMs` and started before `untilMs`. */
   sinceMs?: number | undefined
   untilMs?: number | undefined
 }
 
 export interface IndexedLogBlocks {
   rawBytes: number
-  /** The first block of its whole frames, which have consecutive blocks; null: no whole frames. */
+  /** The first of the consecutive blocks of whole frames; null: no whole frames. */
   firstBlock: number | null
   wholeBlocks: number
-  /** The block of the bytes after the whole frames; null: no such bytes; `open`: the block is not full yet. */
+  /** The block of the bytes after the whole frames; null: no more bytes; `open`: the block is not full yet. */
   tailBlock: number | 'open' | null
 }
 
-/** `blocks`: null where the log is not in the index yet. `next`: start of the next page; null: the last page. */
+/** `blocks` is null if the log is not in the index yet. `next` starts the next page; null: this is the last one. */
 export interface LogPage {
   logs: (LogKey & { blocks: IndexedLogBlocks | null })[]
   next: LogKey | null
@@ -696,35 +659,28 @@ export interface KeptLog extends LogKey {
   log: ArchivedLog
 }
 
-/** A run whose log is not archived (yet), with its names on its node. */
 export interface UnarchivedRun extends Omit<KeptLog, 'log' | 'endedAtMs'> {
   jobid: string
 }
 
 export interface UnindexedLog extends LogKey {
   log: ArchivedLog
-  /** Its whole frames are already in the index. */
   isTailOnly: boolean
 }
 
-/** What retention keeps (model/retention.ts); `projects`: those with their own bounds. */
 export interface RetentionBounds {
   nowMs: number
   defaults: ProjectBounds
   projects: ReadonlyMap<ProjectName, ProjectBounds>
 }
 
-/**
- * Progress of a pass over the ended jobs, with counts of the kept jobs that it has passed. Plain data: a lost pass
- * starts again.
- */
+/** Progress of a pass over the ended jobs, with counts of the jobs that it kept so far. A lost pass starts again. */
 export interface RetentionPass {
   after: { endedAtMs: number; id: string }
-  /** By project and spider, separated by a null character. */
+  /** Keys: project and spider, separated by a null character. */
   spiders: Map<string, number>
   jobs: Map<string, number>
   logBytes: Map<string, number>
-  /** The change log does not list all deleted jobs yet. */
   isUnpublished: boolean
 }
 export const newRetentionPass = (): RetentionPass => ({
@@ -739,11 +695,11 @@ export const newRetentionPass = (): RetentionPass => ({
 export interface RetentionLimit {
   rows: number
   jobs: number
-  /** Publish the deletions so far to clients; the last step of a pass always does. */
+  /** Publish the deletions so far to clients. The last step of a pass always does. */
   publish?: boolean
 }
 
-/** `protection` null: deleted, or to be deleted. */
+/** `protection` is null for what is deleted or would be deleted. */
 export interface RetentionCounts {
   project: ProjectName
   kind: 'jobs' | 'logs'
@@ -754,19 +710,19 @@ export interface RetentionCounts {
   newestMs: number
 }
 
-/** `pass` null: the pass is over. `tookMs`: the store's own time, without waiting for others or the disk. */
+/** `pass` is null when the pass is over. `tookMs` excludes waiting for other work and for the disk. */
 export interface RetentionStep {
   pass: RetentionPass | null
   tookMs: number
   counts: RetentionCounts[]
 }
 
-/** `withItems`: how many of the jobs to delete have archived items files, which are deleted too. */
+/** `withItems`: the jobs to delete that have archived items files, which are deleted too. */
 export interface RetentionPreviewStep extends RetentionStep {
   withItems: JobId[]
 }
 
-/** An archived log whose row is deleted and whose blob may still exist. */
+/** An archived log whose row is deleted, but whose blob can still exist. */
 export interface DeletedLog {
   jobId: JobId
   attemptNumber: AttemptNumber
@@ -777,23 +733,20 @@ export interface StoredStoragePolicy {
   policy: StoragePolicy
 }
 
-/** `packed`: bytes of logs stored in the database. */
 export interface StorageSums {
   jobs: { project: ProjectName; jobs: number }[]
   logs: { project: ProjectName; logs: number; bytes: number; packed: number }[]
-  /** `canShrink` false: an earlier version created it, so it reuses free pages but never shrinks. */
+  /** `canShrink` is false if an earlier version created the database: it then reuses free pages but never shrinks. */
   database: { bytes: number; freeBytes: number; canShrink: boolean }
 }
 
-/** Where the archive has an attempt's log (logs/archive/log-archive.ts). */
 export interface ArchivedLog {
-  /** The log itself if it is small; null: it is a blob. */
+  /** The log itself if it is small; null: the log is a blob. */
   packed: Uint8Array | null
-  /** Sizes of the log and its stored form. */
   sizes: { rawBytes: number; storedBytes: number } | null
 }
 
-/** An error of a run with its count (log-parser/error-fingerprint.ts). Times are by our clock. */
+/** An error of a run (log-parser/error-fingerprint.ts). Times are by our clock. */
 export interface RunErrorRow {
   fingerprint: string
   title: string
@@ -813,7 +766,6 @@ export interface RunReading {
   attemptNumber: AttemptNumber
   /** JSON (log-parser/stored-figures.ts); null: not written this time. */
   figures: string | null
-  /** Errors that are new or more frequent since they were last recorded. */
   errors: RunErrorRow[]
 }
 
@@ -825,26 +777,22 @@ export interface StoredErrorGroup {
   exceptionType: string | null
   because: RunErrorRow['because']
   state: ErrorState
-  /** When a user set the state; null: never. */
   stateAtMs: number | null
-  /** When it occurred again after it was resolved. */
   reopenedAtMs: number | null
   firstSeenMs: number
   lastSeenMs: number
-  /** The version of the first run that logged it. */
   firstVersion: VersionName
   count: number
   jobCount: number
   spiderCount: number
   versionCount: number
   nodeCount: number
-  /** The spiders that log it most. */
   spiders: string[]
-  /** Counts by hour (since 1970), for hours that have any. */
+  /** Counts by hour since 1970. Hours without errors are omitted. */
   hours: { hour: number; count: number }[]
 }
 
-/** How often a run logged an error; line and offset are those of the first one. */
+/** `line` and `offset` are those of the run's first occurrence. */
 export interface StoredOccurrence {
   jobId: JobId
   attemptNumber: AttemptNumber
@@ -869,24 +817,21 @@ export interface ErrorSpreadRow {
 
 export interface StoredErrorGroupDetail {
   group: StoredErrorGroup
-  /** Newest first. */
   occurrences: StoredOccurrence[]
   spiders: ErrorSpreadRow[]
   versions: ErrorSpreadRow[]
   nodes: ErrorSpreadRow[]
 }
 
-/** A user's action or attempt, for the audit log; without its position there. */
 export type NewAuditRecord = Omit<AuditRecord, 'seq' | 'changes'>
 
-/** The same as text: passing text between threads is much faster than passing an object. */
+/** Text instead of an object, because passing text between threads is much faster. */
 export interface NewAuditEntry {
   columns: Omit<StoredAuditEntry, 'seq' | 'record' | 'hash'>
-  /** As stored, without the position (storage/audit/chain.ts). */
   text: string
 }
 
-/** As stored; the hash covers exactly this text and the previous hash. */
+/** As stored. The hash covers exactly this text and the previous hash. */
 export interface StoredAuditEntry {
   seq: number
   atMs: number
@@ -898,9 +843,9 @@ export interface StoredAuditEntry {
   hash: string
 }
 
-/** The first and last link of the chain; `seq` 0: none. */
+/** `seq` 0: none. */
 export interface AuditChain {
-  /** The last entry that was deleted for its age. */
+  /** The last entry that was deleted because of its age. */
   deleted: { seq: number; hash: string }
   newest: { seq: number; hash: string }
 }

@@ -1,13 +1,12 @@
 /**
- * Decides which ended jobs and logs retention deletes. Pure, and the only place that decides: the store walks its jobs
- * from the oldest end and asks about each. A verdict depends only on jobs that ended later, so passes may stop anywhere
+ * Decides which ended jobs and logs retention deletes. Only this file decides: the store walks its jobs from the
+ * oldest end and calls it for each. A verdict depends only on jobs that ended later, so passes can stop anywhere
  * and repeat.
  */
 
-/** null: no bound. Exceeding one bound is enough to delete a job. */
+/** null: no bound. A job is deleted if it exceeds any of the bounds. */
 export interface KeepBounds {
   endedSinceMs: number | null
-  /** Per spider, by the end of the job. */
   newestPerSpider: number | null
 }
 
@@ -19,7 +18,7 @@ export interface ProjectBounds {
 /** Why a job over a bound is kept. The first three reasons protect its log too. */
 export type Protection = 'kept' | 'newest' | 'may_have_run_twice' | 'schedule' | 'dependency' | 'dedupe' | 'chain'
 
-/** Nothing newer is deleted, whatever the bounds: failures and returned runs of the last day are needed. */
+/** Nothing newer is deleted: users need the failures of the last day, and lost runs can reappear. */
 export const NEVER_BEFORE_MS = 86_400_000
 
 export interface Standing {
@@ -28,13 +27,13 @@ export interface Standing {
   rankOfSpider: number
   rankOfProject: number
   hasLog: boolean
-  /** Bytes of its project's logs that are as new or newer, with its own. */
+  /** Bytes of this log and of the logs in its project that are as new or newer. */
   logBytesSince: number
 }
 
 export type Verdict = 'stays' | 'goes' | Protection
 
-/** `protection` is called only for jobs over a bound. Flagged jobs stay until they expire, whatever their number. */
+/** Calls `protection` only for jobs over a bound. */
 export function judgeRetention(
   { jobs, logs }: ProjectBounds,
   nowMs: number,
@@ -65,12 +64,9 @@ export interface Shields {
   /** The spider's last job to end with this outcome. */
   isNewest: boolean
   mayHaveRunTwice: boolean
-  /** It belongs to one of the last firings of an existing schedule. */
   isOfSchedule: boolean
-  /** An unended job depends on it. */
   isAwaited: boolean
   hasDedupeKey: boolean
-  /** A chain has yet to react to its end. */
   isDueToChain: boolean
 }
 
@@ -91,7 +87,7 @@ export function protectionOf(
   return { job, log: always || flagged(overTerm.log) || null }
 }
 
-/** A pass stops at this end time: no bound reaches later ends. */
+/** A pass stops at jobs that ended after this time, because no bound reaches them. */
 export function horizonOf(all: readonly ProjectBounds[], nowMs: number): number {
   const recentMs = nowMs - NEVER_BEFORE_MS
   const hasAmounts = ({ jobs, logs }: ProjectBounds) =>

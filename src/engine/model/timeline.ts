@@ -2,9 +2,8 @@ import type { Hold, JobId, Outcome } from '../../shared/contract/index.ts'
 import { type Message, say } from '../../shared/texts/message.ts'
 import type { TimelineEntry } from './attempt-change.ts'
 
-/** The reason and timeline entry of a job that ends without being sent. */
 export interface EndInQueue {
-  /** Default: cancelled. */
+  /** Defaults to `cancelled`. */
   outcome?: 'cancelled' | 'failed'
   reason: Message
   killingLine?: string | null
@@ -30,12 +29,12 @@ export function expired(expiresAtMs: number, atMs: number): EndInQueue {
   }
 }
 
-/** Every possible node refused the egg with this error; `error`: the last line of the traceback. */
+/** Every possible node refused the egg. `error`: the last line of the traceback. */
 export function eggNotImportable(error: string, entry: TimelineEntry): EndInQueue {
   return { outcome: 'failed', reason: say('reason.egg_not_importable'), killingLine: error, entry }
 }
 
-/** For a job whose attempt ended in a way that would requeue it, had no cancel been requested. */
+/** The attempt ended in a way that would requeue the job, but a cancel was requested. */
 export function stoppedBeforeRetry(cancelAskedAtMs: number, atMs: number): TimelineEntry {
   return {
     atMs,
@@ -49,7 +48,6 @@ export function dependenciesMet(last: { id: string; outcome: Outcome }, atMs: nu
   return { atMs, message: say('timeline.dependencies_met'), evidence }
 }
 
-/** `hold`: the hold that is lifted now. */
 export function timeReached(hold: Hold | null, notBeforeMs: number | null, atMs: number): TimelineEntry {
   const message = say(hold === 'retry' ? 'timeline.retry_delay_over' : 'timeline.start_time_reached')
   return { atMs, message, evidence: { notBeforeMs } }
@@ -60,7 +58,7 @@ export function overlapEnded(jobId: JobId, atMs: number): TimelineEntry {
   return { atMs, message: say('timeline.previous_run_ended'), evidence: { jobId } }
 }
 
-/** The job ahead of it in its lane, with the same overlap key, moved to other nodes. */
+/** The job ahead in the lane, which has the same overlap key, moved to other nodes. */
 export function nextAfterPlacement(atMs: number): TimelineEntry {
   return {
     atMs,

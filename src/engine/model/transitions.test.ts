@@ -64,7 +64,7 @@ describe('the transition table', () => {
             const jobs = jobStatesAfter(job, event, { newestAttempt: true })
             expect([from, event, to, job, jobs.filter((state) => JOBS_OF[to].includes(state)).length > 0]).toEqual([
               ...[from, event, to, job],
-              // A job that has ended does not return with a run that is found again.
+              // A job that has ended does not return when its run is found again.
               !(event === 'found_again' && job === 'ended')
             ])
           }

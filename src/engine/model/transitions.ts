@@ -6,14 +6,13 @@ type JobState = Job['state']
 interface AttemptRule {
   /** null: the attempt does not exist yet. */
   from: readonly (AttemptState | null)[]
-  /** Empty: the state is unchanged; only the entry and its details are written. */
+  /** Empty: the state is unchanged, and only the entry and its details are written. */
   to: readonly AttemptState[]
   /**
-   * The effect on the job if this is its newest attempt. An older attempt can only flag that the job may have run
+   * The effect on the job if this is its newest attempt. An older one can only flag that the job may have run
    * twice.
    */
   job: JobRule
-  /** With `to: ['ended']`: the allowed results. */
   results?: readonly AttemptResult[]
 }
 
@@ -23,7 +22,7 @@ interface JobRule {
 }
 
 export const LIVE_STATES = ['sending', 'uncertain', 'accepted', 'running', 'finishing'] as const
-/** Live states whose end the node has not shown yet. */
+/** Live states in which the node has not reported the end yet. */
 export const UNFINISHED_STATES = ['sending', 'uncertain', 'accepted', 'running'] as const
 
 const ANY_JOB: JobRule = { from: ['queued', 'starting', 'running', 'ended'], to: [] }
@@ -33,20 +32,20 @@ const RUNS: JobRule = { from: ['starting', 'running'], to: ['running'] }
 const ENDS_OR_GOES_BACK: JobRule = { from: ['starting', 'running'], to: ['ended', 'queued'] }
 
 /**
- * Every change of an attempt, by the kind of its timeline entry: allowed source states, target states, and the effect
- * on the job. The store asserts it for each change, so does `LiveAttempts` (dispatch/live-attempts.ts), and the
+ * Every change of an attempt, by the kind of its timeline entry: allowed source states, target states, and the
+ * effect on the job. The store and `LiveAttempts` (dispatch/live-attempts.ts) assert it for each change. The
  * simulation's checker validates every timeline against it.
  *
- *   sending --accepted--> accepted --running--> running --finishing--> finishing
- *      |                   ^     |              |     ^                  (states in between may be left out)
- *      |          accepted |     | uncertain    +-----+ vanished: in no list, but its log grows
- *      +- uncertain -> uncertain <+ (it is being withdrawn)
+ * sending --accepted--> accepted --running--> running --finishing--> finishing
+ * |                   ^     |              |     ^                  (states in between can be skipped)
+ * |          accepted |     | uncertain    +-----+ vanished: in no list, but its log grows
+ * +- uncertain -> uncertain <+ (it is being withdrawn)
  *
- *   sending             --refused-->           ended
- *   sending, uncertain  --absent-->            ended
- *   uncertain           --taken_back-->        ended
- *   any live state      --ended, given_up-->   ended
- *   ended               --found_again-->       accepted, running, finishing: only if its job is queued, not restarted
+ * sending             --refused-->           ended
+ * sending, uncertain  --absent-->            ended
+ * uncertain           --taken_back-->        ended
+ * any live state      --ended, given_up-->   ended
+ * ended               --found_again-->       accepted, running, finishing: only if its job is queued, not restarted
  *
  * `cancel_asked`, `cancel_sent`, `limit_hit`, `seen_again` and `log_kept` leave the state unchanged.
  */
@@ -73,7 +72,7 @@ export const ATTEMPT_TRANSITIONS = {
     job: { from: ['queued'], to: ['starting', 'running'] }
   },
   cancel_asked: { from: UNFINISHED_STATES, to: [], job: LIVE_JOB },
-  /** Also allowed for a run that reappeared after its attempt had ended. */
+  /** Also allowed for a run that reappears after its attempt ended. */
   cancel_sent: { from: [...UNFINISHED_STATES, 'ended'], to: [], job: ANY_JOB },
   limit_hit: { from: ['uncertain', 'accepted', 'running'], to: [], job: LIVE_JOB },
   seen_again: { from: [...LIVE_STATES, 'ended'], to: [], job: ANY_JOB },
@@ -106,19 +105,17 @@ export type AttemptEvent = keyof typeof ATTEMPT_TRANSITIONS
 export type EndingEvent = {
   [Event in AttemptEvent]: (typeof ATTEMPT_TRANSITIONS)[Event] extends { to: readonly ['ended'] } ? Event : never
 }[AttemptEvent]
-/** An event that leaves the attempt's state unchanged. */
 export type StayingEvent = {
   [Event in AttemptEvent]: (typeof ATTEMPT_TRANSITIONS)[Event] extends { to: readonly [] } ? Event : never
 }[AttemptEvent]
-/** An event that moves a live attempt to another live state. */
 export type MovingEvent = Exclude<AttemptEvent, EndingEvent | StayingEvent | 'sending' | 'found_again'>
 
-/** The states that an attempt may have after an event; empty: no such transition. */
+/** Empty: there is no such transition. */
 export function attemptStatesAfter(from: AttemptState | null, event: TransitionKind): readonly AttemptState[] {
   return statesAfter(attemptRule(event), from)
 }
 
-/** The states that a job may have after its own event or one of its newest attempt; empty: no such transition. */
+/** The state after an event of the job itself or of its newest attempt. Empty: there is no such transition. */
 export function jobStatesAfter(
   from: JobState | null,
   event: TransitionKind,
@@ -128,7 +125,7 @@ export function jobStatesAfter(
   return statesAfter(rule, from)
 }
 
-/** Throws if the table has no such transition: a bug in Scrapdeck, whatever the node did. No `to`: state unchanged. */
+/** Throws if the table has no such transition, which is always a bug in Scrapdeck. No `to`: the state is unchanged. */
 export function assertTransition(
   from: AttemptState,
   { kind, to = from, result }: { kind: TransitionKind; to?: AttemptState; result?: AttemptResult }

@@ -9,18 +9,18 @@ import { sentence } from '../../shared/texts/errors/cli.ts'
 export interface Loopback extends AsyncDisposable {
   redirectUri: string
   /**
-   * Resolves with the result of `exchange` for the code that the browser brings; the page there shows that result.
-   * Rejects with SIGN_IN_FAILED if it was denied, or with the reason of `signal`.
+   * Calls `exchange` with the code from the browser and resolves with its result, which the page also shows.
+   * Rejects with SIGN_IN_FAILED if the sign-in was denied, or with the reason of `signal`.
    */
   answer<T>(signal: AbortSignal, exchange: (code: string) => Promise<T>): Promise<T>
 }
 
-/** A port of 127.0.0.1 to which this computer's browser returns the code of a sign-in with this state. */
+/** Opens a port on 127.0.0.1, to which the browser returns the code of the sign-in with this state. */
 export async function openLoopback(state: string): Promise<Loopback> {
   const answered = Promise.withResolvers<{ query: URLSearchParams; page: ServerResponse }>()
   const server = createServer({ maxHeaderSize: 8_192, requestTimeout: 10_000 }, (request, response) => {
     const url = URL.parse(request.url ?? '', redirectUri)
-    // Pages with another host name may send requests to this port; without the state they change nothing.
+    // Pages from other hosts can send requests to this port. Without the state, they change nothing.
     const isOurs = request.method === 'GET' && request.headers.host === host && url?.pathname === '/callback'
     if (!isOurs || !isSame(url.searchParams.get('state') ?? '', state)) {
       return void response.writeHead(404, { 'content-type': 'text/plain' }).end('There is nothing here.\n')
@@ -65,13 +65,12 @@ export async function openLoopback(state: string): Promise<Loopback> {
   }
 }
 
-/** Compares in constant time. */
 export function isSame(given: string, expected: string): boolean {
   const [one, other] = [Buffer.from(given), Buffer.from(expected)]
   return one.length === other.length && timingSafeEqual(one, other)
 }
 
-/** Resolves when the browser has it, or has disconnected. `link`: a button below the text. */
+/** Resolves when the browser has received the page, or has disconnected. `link`: a button below the text. */
 export function sendPage(
   response: ServerResponse,
   title: string,

@@ -7,18 +7,17 @@ import { CONSENT_PAGE, DEVICE_PATH, type SignInClient, TOKEN_PATH } from '../../
 import { openLoopback } from './loopback.ts'
 
 export interface SignInService {
-  /** Where the browser finds its UI, without a trailing slash. */
+  /** The address of the UI for the browser, without a trailing slash. */
   address: string
-  /** Posts a form to a path of it. Rejects with what is wrong with the connection. */
+  /** Posts a form to a path of the service. Rejects with a description of the connection problem. */
   post(path: string, form: Record<string, string>, signal: AbortSignal): Promise<{ status: number; text: string }>
 }
 
-/** The token that the program got, and its user. */
 export interface SignedIn {
   token: string
   userName: string
   role: string
-  /** Such a token always expires. */
+  /** The token always expires. */
   expiresAtMs: number
 }
 
@@ -35,12 +34,12 @@ const BegunAnswer = z.object({
   intervalSeconds: z.number().min(1).max(60)
 })
 
-/** How long the user may take in the browser: as long as for a login at an identity provider. */
 const PERSON_MS = 10 * 60_000
 
 /**
- * Signs in with the browser of this computer (RFC 8252): a code returns to a port on loopback, and only the verifier
- * that stays here turns it into a token. Rejects with SIGN_IN_FAILED if it is denied or takes too long.
+ * Signs in with the browser on this computer (RFC 8252). The code returns to a loopback port, and only the
+ * verifier, which stays here, can exchange it for a token. Rejects with SIGN_IN_FAILED if it is denied or takes too
+ * long.
  */
 export async function signInWithBrowser(
   service: SignInService,
@@ -71,7 +70,7 @@ export async function signInWithBrowser(
 }
 
 /**
- * Signs in with any browser (RFC 8628): `show` gets the page to open and the code to type there. Rejects with
+ * Signs in with any browser (RFC 8628). `show` receives the page to open and the code to type there. Rejects with
  * SIGN_IN_FAILED if it is denied or takes too long.
  */
 export async function signInWithCode(
@@ -96,7 +95,6 @@ export async function signInWithCode(
   throw failed('The sign-in was not allowed in time')
 }
 
-/** As shown on the page, and as the token is called. */
 function requesterHere(client: SignInClient): { client: SignInClient; host: string; user: string } {
   return { client, host: plain(hostname()) || 'unknown', user: plain(nameOfAccount()) }
 }
@@ -105,16 +103,14 @@ function nameOfAccount(): string {
   try {
     return userInfo().username
   } catch {
-    // In a container, the user may have no entry.
+    // In a container, the user may have no account entry.
     return ''
   }
 }
 
 const plain = (text: string): string => text.replaceAll(/[^\w.@\\-]/g, '').slice(0, 64)
 
-/**
- * Checks support before a browser opens. Rejects with SIGN_IN_UNAVAILABLE if the service is older, or another program.
- */
+/** Checks for support before a browser opens. Rejects with SIGN_IN_UNAVAILABLE if the service has none. */
 async function requireSignIn(service: SignInService, signal: AbortSignal): Promise<void> {
   const { status, text } = await service.post(TOKEN_PATH, {}, signal)
   if (status === 429) throw refusalOf(text) ?? failed('Too many requests')
