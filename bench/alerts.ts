@@ -33,7 +33,6 @@ interface Load {
   rules: number
   factsPerMinute: number
   spiders: number
-  /** Share of the facts that breach a rule. */
   breaching: number
   warmMs: number
   measureMs: number
@@ -44,7 +43,7 @@ const CHANNELS = 10
 const PROJECTS = 100
 const WATCHES = ['spider_fails', 'spider_errors', 'spider_items', 'spider_unusual'] as const satisfies AlertWatch[]
 
-/** Uses the real rules and store (in its own thread, every commit synced); nothing is sent. */
+/** Uses the real rules and store (in its own thread, every commit synced) but sends no messages. */
 export async function* measure(load: Load): AsyncGenerator<Figure> {
   const directory = mkdtempSync(join(tmpdir(), 'scrapdeck-bench-alerts-'))
   try {
@@ -102,7 +101,6 @@ export async function* measure(load: Load): AsyncGenerator<Figure> {
   }
 }
 
-/** Three of four rules are for one spider; most others are for a project, and one in a hundred is for all. */
 function ruleOf(index: number, { spiders }: Load): AlertRule {
   const spider = (index * 7) % spiders
   const isOfSpider = index % 4 > 0
@@ -156,7 +154,7 @@ async function fill(store: Store, load: Load): Promise<void> {
   await Promise.all(Array.from({ length: load.rules }, (_, index) => store.putAlertRule(ruleOf(index, load))))
 }
 
-/** Facts of all spiders in turn, evenly over time. A breach is over by the spider's next turn. */
+/** Creates facts for each spider in rotation, evenly over time. A spider's next fact ends its breach. */
 class Facts {
   count = 0
   readonly #load: Load
@@ -194,7 +192,7 @@ class Facts {
   }
 }
 
-/** Time from a fact until the deliveries of its messages are on disk. */
+/** Measures from a fact until the deliveries of its messages are on disk. */
 class ToldTimes {
   delaysMs: number[] = []
   readonly #begunMs = new Map<string, number>()
@@ -225,7 +223,6 @@ class ToldTimes {
   }
 }
 
-/** Share of one core that all threads of this process use. */
 async function shareOf({ measureMs }: Load, tick: () => void): Promise<number> {
   const startedMs = performance.now()
   const cpu = process.cpuUsage()

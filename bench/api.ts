@@ -30,10 +30,11 @@ const WANTED: Record<Endpoint, number> = {
 const READS: Endpoint[] = ['daemonstatus', 'listprojects', 'listspiders', 'listjobs', 'mixed']
 
 /**
- * Both sides get the same requests from the same generator (its own process, kept-alive connections, passwords on
- * both), in alternating rounds; each figure is the median of the per-round ratios. The lists hold the 100 newest
- * finished jobs, which really ran. During the schedule rounds an idle spider occupies the only slot on each side, so
- * only accepting jobs is measured. Scrapdeck's jobs are on disk before it responds.
+ * Both sides receive the same requests from the same generator (in its own process, with keep-alive connections and
+ * passwords), in alternating rounds. Each figure is the median of the per-round ratios. The lists hold the 100
+ * newest finished jobs, all from real runs. During the schedule rounds, an idle spider occupies the only slot on
+ * each side, so the bench measures only how jobs are accepted. Scrapdeck writes each job to disk before it
+ * responds.
  */
 export const run = () => measure({ finished: FINISHED, rounds: 7, durationMs: 2_000 })
 
@@ -76,7 +77,7 @@ async function compareSides(
     rates.push(newest)
     progress(`${endpoint} ${round}/${rounds}: ${Math.round(newest.ours)}/s, Scrapyd ${Math.round(newest.theirs)}/s`)
   }
-  // Uses the median round, so that a moment in which the machine slowed only one side does not distort the result.
+  // Uses the median round, so a moment that slowed only one side does not distort the result.
   const middle = rates.toSorted((one, other) => one.ours / one.theirs - other.ours / other.theirs)[rates.length >> 1]!
   const values = { ours: middle.ours, bound: middle.theirs, unit: 'requests/s', boundIs: 'Scrapyd' }
   return compare(endpoint, { ...values, wanted: { atLeast: WANTED[endpoint] } }, conditions)

@@ -33,7 +33,7 @@ import * as pgLatency from './pg-latency.ts'
 import * as recover from './recover.ts'
 import * as schedules from './schedules.ts'
 
-/** Runs the benches at a tiny size to check only that they work. Real figures need a quiet machine. */
+/** Runs the benches at a tiny size, only to check that they work. Real figures need a quiet machine. */
 const SHORT: [name: string, measure: () => Promise<Figure[]>, figures: string[]][] = [
   [
     'alerts',
@@ -173,14 +173,13 @@ const SHORT: [name: string, measure: () => Promise<Figure[]>, figures: string[]]
   ]
 ]
 
-/** Skipped where there is no PostgreSQL. */
 const NEED_POSTGRES = ['pg-dispatch', 'pg-enqueue', 'pg-latency', 'pg-bloat']
 const isThere = (name: string) =>
   name === 'endpoint-scale'
     ? endpointScale.whyNot() === null
     : !NEED_POSTGRES.includes(name) || whyNoPostgres() === null
 
-/** These start Scrapyds, services or browsers, as `local-start` does; they run only in `npm run test:long`. */
+/** These start Scrapyds, services or browsers, so they run only in `npm run test:long`. */
 const ONLY_LONG = [
   'api',
   'cold',

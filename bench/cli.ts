@@ -14,8 +14,8 @@ const PROGRAM = resolve(import.meta.dirname, '..', 'out', 'service', 'scrapdeck.
 const HOOK = resolve(import.meta.dirname, 'support', 'report-cpu.cjs')
 
 /**
- * Measures commands of bin/scrapdeck against a running service, in turn with `node -e 0`. Reports elapsed time and CPU
- * time (user and system); CPU time hardly depends on the load of the machine.
+ * Measures commands of bin/scrapdeck against a running service, alternating with `node -e 0`. Reports elapsed time
+ * and CPU time (user and system). CPU time hardly depends on the load of the machine.
  */
 export const run = () => measure({ rounds: 15 })
 
@@ -31,7 +31,7 @@ export async function measure({ rounds }: { rounds: number }): Promise<Figure[]>
     SCRAPDECK_PASSWORD: TEST_CREDENTIALS.password
   }
   try {
-    // Fills the cache of compiled code, as the first command after a build does.
+    // Fills the cache of compiled code, like the first command after a build.
     runOnce([PROGRAM, 'jobs'], environment)
     const jobs: Took[] = []
     const node: Took[] = []
@@ -45,7 +45,7 @@ export async function measure({ rounds }: { rounds: number }): Promise<Figure[]>
     const elapsed = { ours: of(jobs, 'ms'), bound: of(node, 'ms'), unit: 'ms' }
     const figure = (name: string, value: number, unit: string): Figure => ({ figure: name, value, unit, conditions })
     return [
-      // The goal is 150 ms on a machine where Node's own start takes 40.
+      // The goal is 150 ms on a machine where Node itself starts in 40 ms.
       ...compare('', { ...elapsed, boundIs: 'node -e 0', wanted: { atMost: 3.75 } }, conditions),
       figure('cpu_ratio', Number((of(jobs, 'cpuMs') / of(node, 'cpuMs')).toFixed(2)), '×'),
       figure('jobs_cpu_ms', Math.round(of(jobs, 'cpuMs')), 'ms')

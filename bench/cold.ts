@@ -18,9 +18,9 @@ const root = resolve(import.meta.dirname, '..')
 const LIMIT_MS = 20_000
 
 /**
- * Starts what `npm run serve` starts once everything is installed and built (out/service), on an existing data
- * directory, with the local node on. Measured from spawn until /health responds, polled every millisecond. Scrapyd's
- * start is measured the same way for comparison.
+ * Starts the built service (out/service) as `npm run serve` does, on an existing data directory, with the local
+ * node on. Measures from spawn until /health responds, polled every millisecond. Measures Scrapyd the same way for
+ * comparison.
  */
 export const run = () => measure({ rounds: 9 })
 
@@ -42,7 +42,7 @@ export async function measure({ rounds }: { rounds: number }): Promise<Figure[]>
       stdio: 'ignore'
     })
   try {
-    // Creates the data directory. Not counted, because every start after the first finds one.
+    // Creates the data directory. This start is not counted, because all later starts use an existing directory.
     await firstAnswerMs(startOurs, '/health')
     const tookMs = { ours: [] as number[], theirs: [] as number[] }
     for (let round = 1; round <= rounds; round += 1) {

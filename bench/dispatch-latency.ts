@@ -21,7 +21,6 @@ export interface Size {
   /** Run times are distributed uniformly between these two. */
   jobMs: [number, number]
   measureMs: number
-  /** The number of old jobs that are deleted during the measurement. */
   old?: number
 }
 
@@ -34,7 +33,7 @@ export const FULL: Size = {
   measureMs: 30_000
 }
 
-/** `while-deleting [JOBS [SECONDS [NODES]]]`: compares with a run in which a million old jobs are being deleted. */
+/** `while-deleting [JOBS [SECONDS [NODES]]]` measures while the engine deletes old jobs, a million by default. */
 export async function run(words: string[] = []): Promise<Figure[]> {
   const [word, old = '1000000', seconds = '30', nodes = '1000'] = words
   if (word !== 'while-deleting') return measure(FULL)
@@ -58,9 +57,9 @@ export async function run(words: string[] = []): Promise<Figure[]> {
 }
 
 /**
- * All slots are busy, so each POST goes to a slot that has just been freed. Measured from the moment the engine detects
- * the end of a run (before that is committed) until it hands the next job's request to the same node's client: this
- * includes the state change, the plan, the claim and their two commits.
+ * All slots are busy, so each POST uses a slot that has just become free. Measures from the moment the engine
+ * detects the end of a run (before it commits this) until it hands the next job's request to the same node's
+ * client. This includes the state change, the plan, the claim and their two commits.
  */
 export async function measure(size: Size, postgres?: PostgresAddress): Promise<Figure[]> {
   const freed = new Map<string, Freed[]>()
@@ -168,7 +167,6 @@ export async function measure(size: Size, postgres?: PostgresAddress): Promise<F
   }
 }
 
-/** A slot that became free, and the end of each stage of its next job. */
 interface Freed {
   atMs: number
   committedAtMs?: number
@@ -177,7 +175,7 @@ interface Freed {
   sentAtMs?: number
 }
 
-/** How the time is spent: `p50 / p99` of each stage in ms. */
+/** Describes how long each stage takes: `p50 / p99` in ms. */
 function stagesOf(took: Freed[]): Conditions {
   const stages = { commit: 'committedAtMs', plan: 'plannedAtMs', claim: 'claimedAtMs', send: 'sentAtMs' } as const
   let before: keyof Freed = 'atMs'

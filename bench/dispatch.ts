@@ -13,7 +13,7 @@ export const about =
 const LANES = 2_000
 const NODES = 1_000
 const SLOTS = 16
-/** Jobs outlast the measurement, so that only dispatching is counted. */
+/** Jobs outlast the measurement, so only dispatching is counted. */
 const LONG_MS = 3_600_000
 
 export interface Size {
@@ -24,7 +24,7 @@ export interface Size {
 }
 
 const AT_FULL_SIZE: Size = { nodes: NODES, slots: SLOTS, queued: NODES * SLOTS, lanes: LANES }
-/** Spreads the same number of slots over more and more nodes, then grows the queue of the same fleet. */
+/** Spreads the same number of slots over more nodes, then lengthens the queue of the same fleet. */
 const GROWTH: Size[] = [
   { ...AT_FULL_SIZE, nodes: 10, slots: 1_600 },
   { ...AT_FULL_SIZE, nodes: 100, slots: 160 },
@@ -41,8 +41,8 @@ export function run(): AsyncIterable<Figure> {
 }
 
 /**
- * The first size yields the ratio to its bound: the same rows in grouped transactions and the same POSTs, without an
- * engine. Every size yields `cpu_us_per_job`, for the engine's process alone.
+ * The first size is compared with its bound: the same rows in grouped transactions and the same POSTs, without an
+ * engine. Every size yields `cpu_us_per_job`, the CPU time of the engine's process alone.
  */
 export async function* measure(options: { sizes: Size[]; lives: Lives }): AsyncGenerator<Figure> {
   for (const [index, size] of options.sizes.entries()) {
@@ -65,14 +65,17 @@ async function compareWithBare(size: Size, ours: number, conditions: Figure['con
   }
 }
 
-/** Time from resuming until all slots are taken, or the queue is empty, and every job is recorded as accepted. */
+/** Measures from resuming until every job is recorded as accepted and all slots are taken or the queue is empty. */
 export async function fillSlots(size: Size, postgres?: PostgresAddress) {
   const jobs = Math.min(size.queued, size.nodes * size.slots)
   const measured = await timed({ ...size, jobMs: LONG_MS, postgres }, jobs, 'accepted')
   return { ...measured, conditions: { ...conditionsOf(size), jobs } }
 }
 
-/** Jobs run for a few seconds and end; the engine notices, evaluates and archives their logs, and frees their slots. */
+/**
+ * Jobs run for several seconds and end. The engine detects the ends, evaluates and archives the logs and frees the
+ * slots.
+ */
 async function liveWhole(size: Lives): Promise<Figure[]> {
   const { jobsPerSecond, cpuUsPerJob } = await timed(size, size.queued, 'ended')
   const conditions = { ...conditionsOf(size), jobs: size.queued, job_ms: size.jobMs.join('-') }
@@ -88,7 +91,7 @@ async function timed(
   target: 'accepted' | 'ended'
 ) {
   const fleet = await startSimulatedFleet({ ...size, projects: PROJECTS })
-  // A node may list a job as running before its response has been recorded: that also counts as accepted.
+  // A node can list a job as running before the engine has recorded its response. That also counts as accepted.
   const reached = new Set<string>()
   let lastAtMs = 0
   const engine = await startBusyEngine({

@@ -23,14 +23,13 @@ export const needsSetup = true
 
 const PROJECT = 'bench'
 const CONNECTIONS = 32
-/** Long enough that the lists contain pending, running and finished jobs. */
 const JOB_MS = 2_000
 const SLOTS = 40
-/** Engines load and index for a moment after they start. */
+/** After engines start, they load and index for a moment. */
 const SETTLE_MS = 5_000
 const SERVERS = ['postgres', 'nginx', 'redis-server']
 
-/** Why the bench cannot run here; null: it can. */
+/** Returns why the bench cannot run here, or null if it can. */
 export const whyNot = (): string | null => whyNoPostgres() ?? whyNoRedis() ?? whyNoNginx()
 
 interface Arrangement {
@@ -42,10 +41,8 @@ interface Arrangement {
 interface Round {
   perSecond: number
   p99Ms: number
-  /** The number of cores that each process used. */
   cores: Record<string, number>
   loops: Record<string, number>
-  /** The number of the machine's busy cores. */
   busy: number
 }
 
@@ -59,10 +56,10 @@ export const run = ([rounds = '5']: string[] = []) =>
   })
 
 /**
- * All arrangements are up during the whole run, each with its own namespace in one PostgreSQL, a node and, if it has a
- * cache, its own namespace in one Redis; they get the load in turn. The load is typical of Scrapyd's clients: half of
- * it is daemonstatus, a quarter listjobs, a quarter listprojects, and every hundredth request queues a job, which then
- * runs.
+ * All arrangements are up during the whole run and receive the load in rotation. Each has its own namespace in one
+ * PostgreSQL, a node and, if it uses a cache, its own namespace in one Redis. The load is typical of Scrapyd's
+ * clients: half daemonstatus, a quarter listjobs and a quarter listprojects. Every hundredth request queues a job,
+ * which then runs.
  */
 export async function measure(options: {
   rounds: number
@@ -81,7 +78,7 @@ export async function measure(options: {
     arrangements.map(async ({ engines }) => {
       const jobs = Array.from({ length: queued }, () => ({ project: PROJECT, spider: 'noop' }))
       const { client } = engines[0]!.service
-      // The engine knows the project once it has asked the node for it.
+      // The engine knows the project only after it has read the node's projects.
       const queue = () =>
         client.jobs.runMany({ jobs }).then(
           () => true,
@@ -91,7 +88,7 @@ export async function measure(options: {
     })
   )
   await new Promise((resolve) => setTimeout(resolve, settleMs))
-  // A first round warms up code and connections and is discarded, because it would differ from the others.
+  // The first round warms up code and connections, and its results are discarded.
   for (const one of arrangements) await measureOne(one, durationMs / 2)
   const results = new Map<string, Round[]>(names.map((name) => [name, []]))
   for (let count = 1; count <= rounds; count += 1)
@@ -130,7 +127,7 @@ export async function measure(options: {
       const busy = all.reduce((sum, one) => sum + one.busy, 0) / all.length
       const bound = whatBounds({ loops, used, busy, cores: cpus().length })
       const own = { ...conditions, ...shares, bound }
-      // Is more meaningful than the rate while other programs use the machine.
+      // More meaningful than the rate while other programs use the machine.
       const servers = used - (cores['generator'] ?? 0) - (cores['others'] ?? 0)
       const rate = all.reduce((sum, one) => sum + one.perSecond, 0) / all.length
       return [
@@ -201,7 +198,7 @@ async function measureOne({ engines, server }: Arrangement, durationMs: number):
   const roles = new Map<number, string>()
   for (const engine of engines)
     roles.set(engine.service.pid()!, (await engine.leads()) === true ? 'leader' : 'follower')
-  // The engines of the other arrangements stand by; their CPU time counts, too.
+  // The idle engines of the other arrangements also use CPU time, so it is counted.
   const nameOf = ({ pid, name }: { pid: number; name: string }) =>
     roles.get(pid) ??
     SERVERS.find((one) => name.startsWith(one)) ??
@@ -211,7 +208,7 @@ async function measureOne({ engines, server }: Arrangement, durationMs: number):
   const result = await generateLoad(server, 'typical', { connections: CONNECTIONS, until: { durationMs } })
   const after = { cpu: readCpu(nameOf), loops: loopsNow(), busyMs: readBusyMs() }
   if (result.error !== null) throw new Error(`${server.url}: ${result.errors} errors; the first: ${result.error}`)
-  // The generator takes a moment to start and to end; no requests arrive during that time.
+  // Divides by the time of the load alone: the generator also takes a moment to start and exit.
   const shareOf = (now: ReadonlyMap<string, number>, then: ReadonlyMap<string, number>) =>
     Object.fromEntries([...now].map(([name, ms]) => [name, (ms - (then.get(name) ?? 0)) / 1_000 / result.seconds]))
   const generator = result.cpuMs / 1_000 / result.seconds

@@ -24,8 +24,8 @@ export const run = (): AsyncIterable<Figure> =>
   measure({ queued: [0, 1_000, 100_000, 1_000_000], calls: 20, inFlight: 2, jobsPerCall: 10_000 })
 
 /**
- * Calls through the contract in this process, and from a client over HTTP, on a queue of the given length. `inFlight`
- * calls run at a time, as from clients on several connections.
+ * Measures calls through the contract in this process and calls from a client over HTTP, on a queue of the given
+ * length. `inFlight` calls run concurrently, like those of clients on several connections.
  */
 export async function* measure(options: {
   queued: number[]
@@ -95,10 +95,7 @@ export async function enqueue(
   }
 }
 
-/**
- * Inserts the same rows in the same number of transactions, into the same database, with bare statements. Returns jobs
- * per second.
- */
+/** Inserts the same rows in the same number of transactions with bare statements. Returns jobs per second. */
 async function insertBare(directory: string, { calls, jobsPerCall }: Load): Promise<number> {
   const database = await BareDatabase.open(directory)
   const insert = () =>
@@ -139,7 +136,7 @@ async function askThroughContract(engine: Engine, { calls, inFlight, jobsPerCall
   return performance.now() - startedMs
 }
 
-/** Queues as a remote client does: through the whole HTTP layer, with the client in another process. */
+/** Queues like a remote client: through the whole HTTP layer, from another process. */
 async function askOverHttp(engine: Engine, dataDirectory: string, load: Load): Promise<number> {
   const service = await listen({
     engine,

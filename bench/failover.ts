@@ -17,7 +17,7 @@ export const needsSetup = true
 
 const PROJECT = 'bench'
 const SLOTS = 10
-/** Enough jobs end per second that a gap between two POSTs can only be a gap in leadership. */
+/** So many jobs end per second that only a gap in leadership can cause a gap between two POSTs. */
 const JOB_MS = 200
 const STALL_MS = 12_000
 
@@ -26,7 +26,7 @@ const WAYS: Record<Way, Goal> = { killed: { atMost: 1_500 }, stalled: { atMost: 
 
 export const run = ([rounds = '3']: string[] = []) => measure({ rounds: Number(rounds), settleMs: 5_000 })
 
-/** Two engines, each with its own network to one PostgreSQL, and a fleet whose slots become free all the time. */
+/** Two engines, each with its own network to one PostgreSQL, and a fleet whose slots keep becoming free. */
 export async function measure({ rounds, settleMs }: { rounds: number; settleMs: number }): Promise<Figure[]> {
   await ensureServiceBuilt()
   await using opened = new AsyncDisposableStack()
@@ -78,7 +78,7 @@ export async function measure({ rounds, settleMs }: { rounds: number; settleMs: 
     const conditions = {
       rounds,
       most_ms: Math.max(...took.map(({ dispatchMs }) => dispatchMs)),
-      // The stages: until an engine takes the lease, from then until it responds, and from then until the POST.
+      // The stages: until an engine takes the lease, then until it responds, then until the POST.
       detected_ms: of('detectedMs'),
       opened_ms: of('openedMs'),
       ...machine()
@@ -97,14 +97,14 @@ export async function measure({ rounds, settleMs }: { rounds: number; settleMs: 
     await lead.engine.service.client.jobs.runMany({
       jobs: Array.from({ length: 1_500 }, () => ({ project: PROJECT, spider: 'noop' }))
     })
-    // A leader's free lock counts only after a follower's connection has been up for a while.
+    // A follower trusts that the leader's lock is free only after its own connection has been up for a while.
     await wait(settleMs)
     const logged = other.service.output().length
     const atMs = Date.now()
     if (way === 'killed') lead.engine.signal('SIGKILL')
     else if (way === 'stalled') lead.engine.signal('SIGSTOP')
     else lead.proxy.cut()
-    // Requests in progress still arrive.
+    // Requests that were in progress still arrive.
     const firstAfter = () => posts.find((one) => one > atMs + 500) ?? null
     const postAtMs = (await until(
       'the next POST',
@@ -165,9 +165,9 @@ export async function measure({ rounds, settleMs }: { rounds: number; settleMs: 
 interface Took {
   dispatchMs: number
   firingMs: number
-  /** Time until the other engine has the lease. */
+  /** Time until the other engine holds the lease. */
   detectedMs: number
-  /** Time from then to its first POST: the engine opens and polls its nodes. */
+  /** Time from then until the engine responds. */
   openedMs: number
 }
 

@@ -1,14 +1,13 @@
-/** One measured value, as printed by `npm run bench`. */
 export interface Figure {
-  /** Stable name including the unit, such as `post_p95_ms`. */
+  /** A stable name that includes the unit, such as `post_p95_ms`. */
   figure: string
   value: number
   unit: string
-  /** The conditions of the measurement: sizes, versions, machine. */
+  /** Sizes, versions and the machine. */
   conditions: Conditions
-  /** Present on a ratio: what was compared with what, and the wanted ratio. */
+  /** Present on a ratio: what was compared, and the wanted ratio. */
   comparison?: Comparison
-  /** The wanted absolute value, which depends on the machine. */
+  /** The wanted absolute value. It depends on the machine. */
   goal?: Goal
 }
 
@@ -17,19 +16,21 @@ export type Goal = { atLeast: number } | { atMost: number }
 export type Conditions = Record<string, string | number>
 
 /**
- * Our value beside the bound measured in the same run. Absolute values say more about the machine than about us; their
- * ratio is valid on any machine.
+ * Our value beside the bound measured in the same run. Absolute values depend on the machine; the ratio hardly
+ * does.
  */
 export interface Comparison {
   ours: number
   bound: number
   unit: string
-  /** The bound in a few words: `Scrapyd 1.6`, `two bare transactions and a POST`. */
+  /** A short name of the bound: `Scrapyd 1.6`, `two bare transactions and a POST`. */
   boundIs: string
   wanted: Goal
 }
 
-/** The ratio as the main figure, and both values below it. `name` precedes each: `daemonstatus_ratio`. */
+/**
+ * Returns the ratio as the main figure, followed by both values. `name` is a prefix of each: `daemonstatus_ratio`.
+ */
 export function compare(name: string, comparison: Comparison, conditions: Conditions): Figure[] {
   const { ours, bound, unit } = comparison
   const prefix = name === '' ? '' : `${name}_`
@@ -41,12 +42,11 @@ export function compare(name: string, comparison: Comparison, conditions: Condit
   ]
 }
 
-/** Whether a comparison reaches the wanted ratio. */
 export function isMet({ ours, bound, wanted }: Comparison): boolean {
   return 'atLeast' in wanted ? ours / bound >= wanted.atLeast : ours / bound <= wanted.atMost
 }
 
-/** At least three significant digits; larger values become whole numbers. */
+/** Keeps at least three significant digits. Values of 100 or more become whole numbers. */
 export function round(value: number): number {
   return Math.abs(value) >= 100 ? Math.round(value) : Number(value.toPrecision(3))
 }

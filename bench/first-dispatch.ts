@@ -12,8 +12,7 @@ export const about = 'a job asked for while a slot is free: how long until its P
 
 const NODES = 3
 /**
- * More slots than jobs: the engine notices ends by polling every second, and this bench does not measure waits for a
- * slot.
+ * There are more slots than jobs: the engine polls for ends only every second, and waits for a slot must not count.
  */
 const SPARE_SLOTS = 100
 const PAUSE_MS = 15
@@ -21,10 +20,10 @@ const PAUSE_MS = 15
 export const run = (): Promise<Figure[]> => measure({ jobs: 300 })
 
 /**
- * One job at a time, each queued through the contract while slots are free, as the UI does. Measured from the call
- * until the POST to schedule.json reaches the node (in another process): this includes the engine's validation, two
- * durable transactions (job, attempt) and the loopback. Alternates with the bound: two bare transactions with the same
- * rows, and one bare POST.
+ * Queues one job at a time through the contract while slots are free, as the UI does. Measures from the call until
+ * the POST to schedule.json reaches the node (in another process). This includes the engine's validation, two
+ * durable transactions (job, attempt) and the loopback. Alternates with the bound: two bare transactions with the
+ * same rows, and one bare POST.
  */
 export async function measure({ jobs }: { jobs: number }): Promise<Figure[]> {
   const slots = Math.ceil(jobs / NODES) + SPARE_SLOTS
@@ -75,7 +74,6 @@ export async function measure({ jobs }: { jobs: number }): Promise<Figure[]> {
   }
 }
 
-/** The least work possible: a job on disk, its attempt on disk, a POST. */
 async function openBare(fleet: SimulatedFleet) {
   const directory = await mkdtemp(join(tmpdir(), 'scrapdeck-bench-bare-'))
   const database = await BareDatabase.open(directory)
@@ -101,7 +99,6 @@ async function openBare(fleet: SimulatedFleet) {
   }
 }
 
-/** When a job's POST arrived at the fleet. */
 function arrivalsAt(fleet: SimulatedFleet): (jobid: string) => Promise<number> {
   const arrived = new Map<string, number>()
   const waiting = new Map<string, (atMs: number) => void>()

@@ -12,16 +12,16 @@ import { startSimulatedFleet } from './support/start-simulated-fleet.ts'
 export const about = 'how soon the end of a run is seen on a busy fleet, and what that costs'
 
 const SLOTS = 8
-// Run times are uniform up to this. All runs begin together and are replaced as they end, so that during the measured
-// half minute 200 runs per second end on 1,000 nodes.
+// Run times are uniform up to this. All runs start together and are replaced as they end, so 200 runs per second
+// end on 1,000 nodes during the measured half minute.
 const LONGEST_RUN_MS = 61_000
 const ENDS_PER_SECOND_AND_NODE = 0.2
 const LANES = 40
 
 /**
- * 1,000 nodes with eight running jobs each; 200 runs end per second and others take their place, so every node is
- * polled each second. The bound is a bare poller that does the same work from the same queue: the same requests,
- * as many logs of running jobs copied, the same log ends read, the same states of the same jobs written.
+ * Each of 1,000 nodes runs eight jobs. 200 runs end per second and others replace them, so the engine polls every
+ * node each second. The bound is a bare poller that does the same work from the same queue: it makes the same
+ * requests, copies as many logs of running jobs, reads the same ends of logs and writes the same job states.
  */
 export function run(): Promise<Figure[]> {
   return measure({ nodes: 1_000, measureMs: 30_000 })
@@ -69,7 +69,7 @@ export async function measure(options: Size): Promise<Figure[]> {
     const untilMs = performance.timeOrigin + performance.now()
     const isWithin = (atMs: number) => atMs >= fromMs && atMs < untilMs
     const ends = [...endedAtMs].filter(([, atMs]) => isWithin(atMs))
-    // The engine notices the last ends after the measurement; an end that it never notices makes this time out.
+    // The engine detects the last ends after the measurement. If it misses one, this times out.
     await until('all ends seen', async () => ends.every(([jobid]) => seenAtMs.has(jobid)))
     for (const [jobid, atMs] of ends) seenAfterMs.push(seenAtMs.get(jobid)! - atMs)
     const conditions = {
@@ -91,7 +91,7 @@ export async function measure(options: Size): Promise<Figure[]> {
   }
 }
 
-/** Enough jobs that some are still waiting at the end. */
+/** Enough jobs that some are still queued at the end. */
 function queuedFor({ nodes, measureMs, longestRunMs = LONGEST_RUN_MS }: Size): number {
   const endsPerSecond = nodes * ENDS_PER_SECOND_AND_NODE * (LONGEST_RUN_MS / longestRunMs)
   return nodes * SLOTS + Math.ceil(endsPerSecond * (measureMs / 1_000 + 60))

@@ -14,19 +14,19 @@ import type { Watched } from './support/watched-engine.ts'
 export const about = 'what watching an idle fleet costs: processor, memory, and how long the event loop is kept waiting'
 
 const SIZES = [10, 100, 1_000, 5_000]
-// The engine lists each idle node's jobs once a minute: a shorter measurement would contain all of these lists, or
-// none.
+// The engine lists each idle node's jobs once a minute. A shorter measurement would include all of these requests
+// or none.
 const MEASURE_MS = 60_000
 const SETTLE_MS = 30_000
-// As in `npm start`, `npm run serve` and the systemd unit: by default V8 gives the young generation 128 MB on a large
-// machine.
+// As in `npm start`, `npm run serve` and the systemd unit. By default, V8 gives the young generation 128 MB on a
+// large machine.
 const SERVICE_FLAGS = ['--max-semi-space-size=16']
 const SLOTS = 4
 const INTERVAL_S = 5
 
 /**
- * Idle nodes, each polled every five seconds by an engine in its own process; the bound is a bare poller with the same
- * requests.
+ * An engine in its own process polls each idle node every five seconds. The bound is a bare poller that makes the
+ * same requests.
  */
 export function run(words: string[]): AsyncGenerator<Figure> {
   const sizes = words.length === 0 ? SIZES : words.map(Number)
@@ -36,7 +36,6 @@ export function run(words: string[]): AsyncGenerator<Figure> {
   return measure({ sizes, measureMs: MEASURE_MS, settleMs: SETTLE_MS })
 }
 
-/** Each size takes three minutes, so its figures are printed as soon as they are known. */
 export async function* measure(options: {
   sizes: number[]
   measureMs: number
@@ -60,7 +59,8 @@ async function measureSize(
     return (await once(engine, 'message'))[0] as Watched
   }
   try {
-    // By then the requests made only when a node comes up are done; they are not part of the cost of watching.
+    // By then the engine has made the requests that it makes only when a node comes up. They are not part of
+    // polling.
     const deadline = performance.now() + Math.max(settleMs, 60_000)
     let watched = await ask(settleMs)
     while (watched.slotsTotal < nodes * SLOTS) {

@@ -17,7 +17,7 @@ export const about = 'the list of jobs over a long history: its first page and i
 const PAGE = 100
 const NODE = `n${'0'.repeat(29)}13`
 
-/** Every filter of the list, alone and combined; some match nearly all jobs, some a few, some none. */
+/** Covers every filter of the list, alone and combined. Some match nearly all jobs, some few, some none. */
 const filtersAt = (nowMs: number): JobFilter[] => [
   {},
   { status: ['succeeded'] },
@@ -35,7 +35,7 @@ const filtersAt = (nowMs: number): JobFilter[] => [
   { text: (nowMs - 86_400_000).toString(16).padStart(12, '0').slice(0, 10) },
   { sinceMs: nowMs - 3_600_000 },
   { sinceMs: nowMs - 7 * 86_400_000, status: ['failed'], project: 'p7', spider: 's*' },
-  // The middle of the history: as far as possible from both ends.
+  // The middle of the history, far from both ends.
   { sinceMs: nowMs - 15 * 86_400_000 },
   { sinceMs: nowMs - 20 * 86_400_000, text: 's4', nodeId: aNodeId(NODE) }
 ]
@@ -45,10 +45,10 @@ const LARGEST = 1_000_000
 export const run = (): AsyncIterable<Figure> => measure({ sizes: [1_000, 100_000, LARGEST], rounds: 100 })
 
 /**
- * Sends each filter `rounds` times, after as many unmeasured requests (a service runs for days, so nothing in it is
- * cold). The figures cover all filters, and the slowest one is named. The bound of a page is one bare query that
- * fetches the same rows by their ids; that of the facets is one bare count, in an index, of the jobs in the longer time
- * range. Each filter is followed by its bound, so that both meet the same machine.
+ * Sends each filter `rounds` times after as many unmeasured warm-up requests, because a service runs for days. The
+ * figures cover all filters and name the slowest one. The bound of a page is one bare query that fetches the same
+ * rows by their ids. The bound of the facets is one bare indexed count of the jobs in the longer time range. The
+ * bound of each filter is measured right after it, under the same load of the machine.
  */
 export async function* measure({ sizes, rounds }: { sizes: number[]; rounds: number }): AsyncGenerator<Figure> {
   for (const finished of sizes) {
@@ -86,12 +86,12 @@ export async function* measure({ sizes, rounds }: { sizes: number[]; rounds: num
         },
         { ...conditions, slowest_filter: pages.slowest }
       )
-      // Distinguishes a slow page from a busy machine: a response waits for two threads, its bound for none.
+      // Distinguishes a slow page from a busy machine: a page waits for two threads, its bound for none.
       const medians = { figure: `page_at_${finished}_slowest_median_ratio`, value: round(pages.slowestRatio) }
       yield { ...medians, unit: 'times', conditions: { ...conditions, slowest_filter: pages.slowest } }
       const facetsConditions = { ...conditions, slowest_filter: facets.slowest }
       const ours = percentile(facets.ours, 0.95)
-      // With fewer jobs, the counters make it cheaper than any count, so the bound says nothing.
+      // With fewer jobs, the counters make the facets cheaper than any count, so the comparison says nothing.
       if (finished < LARGEST)
         yield { figure: 'facets_p95_ms', value: round(ours), unit: 'ms', conditions: facetsConditions }
       else {
@@ -123,7 +123,7 @@ function openBare(directory: string) {
   }
 }
 
-/** How long each response took, and its bound, which `boundOf` makes from a first response; in milliseconds. */
+/** Returns the times of the responses and of their bounds in ms. `boundOf` builds the bound from a first response. */
 async function timesOf<Answer>(
   rounds: number,
   ask: (filter: JobFilter) => Promise<Answer>,

@@ -17,7 +17,7 @@ const USAGE = `npm run bench -- http [--url http://localhost:6800] [--username N
     [--sync-username NAME --sync-password PASSWORD --async-username NAME --async-password PASSWORD]
 Only "schedule" changes something: it queues that many jobs. Without --project, the server's first project is used.`
 
-/** The port of each Scrapyd and of its replacement; the server to compare with has the next port. */
+/** The port of a Scrapyd or its replacement. The server to compare with has the next port. */
 const DEFAULT_URL = 'http://localhost:6800'
 const DEFAULT_SYNC_URL = 'http://localhost:6801'
 
@@ -48,7 +48,6 @@ function read(words: string[]) {
   }
 }
 
-/** Sends requests to servers that are already running, and prints rates and times. */
 export async function run(words: string[]): Promise<Figure[]> {
   const { values } = read(words)
   const reported = rowsOf(values.endpoint)
@@ -95,7 +94,7 @@ function rowsOf(name: string | undefined): ReportRow[] {
   throw new BenchProblem(`There is no endpoint "${name}". There are: ${ENDPOINTS.join(', ')}.`)
 }
 
-/** Finds a project and a spider of the server, which some endpoints need. */
+/** Finds a project and a spider on the server, because some endpoints need them. */
 async function openServer(
   given: string,
   {

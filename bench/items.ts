@@ -21,9 +21,9 @@ const CALL = { timeoutMs: 120_000, isHeavy: false }
 const PAGE: PageInput = { offset: 0, limit: 50, columns: null, sort: null, filter: [] }
 
 /**
- * The file is in the page cache for everything that is measured. The bound of the first page is a bare `SELECT * …
- * LIMIT 50` of DuckDB in an unlocked process that is already running; that of the statistics is a query for the same
- * figures there, with DuckDB's own type inference.
+ * The file is in the page cache for all measurements. The bound of the first page is a bare `SELECT * … LIMIT 50`
+ * of DuckDB in a running process without a sandbox. The bound of the statistics is a query for the same figures in
+ * that process, with DuckDB's own type inference.
  */
 export async function* measure({ bytes, rounds }: { bytes: number; rounds: number }): AsyncGenerator<Figure> {
   const directory = mkdtempSync(join(tmpdir(), 'scrapdeck-bench-items-'))
@@ -85,8 +85,8 @@ async function writeItems(directory: string, bytes: number): Promise<{ path: str
 }
 
 /**
- * About 480 bytes, like a shop's item: some fields often have the same value, some never; some are missing, nested or
- * long.
+ * About 480 bytes, like an item of a shop. Some fields repeat their values, some never do; some are missing, nested
+ * or long.
  */
 function lineOf(at: number, seed: number): string {
   const word = (shift: number) => WORDS[(seed >> shift) % WORDS.length]!
@@ -127,7 +127,7 @@ async function timeOf(work: () => Promise<unknown>): Promise<number> {
   return performance.now() - startMs
 }
 
-/** The median, after one unmeasured call. */
+/** Returns the median, after one unmeasured call. */
 async function repeat(rounds: number, work: () => Promise<unknown>): Promise<number> {
   await work()
   const times: number[] = []

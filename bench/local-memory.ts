@@ -11,10 +11,10 @@ const SPIDERS = 8
 const SETTLE_MS = 1_000
 
 /**
- * Runs the same number of idle spiders on both sides at once and counts every process started for them, but not the
- * server. On our side these are the spiders, their supervisors and the warm parent (shared by all spiders); on Scrapyd
- * only the spiders. Private means Private_Clean + Private_Dirty of smaps_rollup; `proportional_ratio` also includes
- * each process's share of shared memory (Pss).
+ * Runs the same number of idle spiders on both sides and counts every process started for them, but not the server.
+ * On our side these are the spiders, their supervisors and the warm parent that all spiders share; on Scrapyd, only
+ * the spiders. Private means Private_Clean + Private_Dirty of smaps_rollup. `proportional_ratio` also includes each
+ * process's share of shared memory (Pss).
  */
 export const run = () => measure({ spiders: SPIDERS, rounds: 3 })
 
@@ -57,7 +57,7 @@ export async function measure(options: { spiders: number; rounds: number }): Pro
   ]
 }
 
-/** The memory of everything that runs for the spiders, divided by the number of spiders. */
+/** Returns the memory of all processes that run for the spiders, divided by the number of spiders. */
 async function perSpider(start: () => Promise<Side>, spiders: number): Promise<Memory> {
   const side = await start()
   try {

@@ -21,11 +21,11 @@ const SLOTS = 4
 const FAST_POLL_SECONDS = 0.1
 
 /**
- * One job at a time on an idle node, measured from before the POST until Scrapy logs "Spider opened" (LOG_FORMAT with
- * `created`, the same on all sides). The sides alternate: ours, Scrapyd with a poll interval of 0.1 s and, less often,
- * Scrapyd with its defaults. Requests are spread evenly over the poll interval: left to chance, the median of twelve
- * waits of 0 to 5 s lies anywhere between 1.5 and 3.5 s. The bound, in turn with ours, is a fork of a bare Python that
- * has Scrapy loaded, until the same line.
+ * Runs one job at a time on an idle node and measures from before the POST until Scrapy logs "Spider opened"
+ * (LOG_FORMAT with `created`, the same on all sides). The sides alternate: ours, Scrapyd with a poll interval of
+ * 0.1 s and, less often, Scrapyd with its defaults. Requests are spread evenly over the poll interval, because the
+ * median of twelve random waits of 0 to 5 s can be anything from 1.5 to 3.5 s. The bound alternates with ours: a
+ * bare Python that has loaded Scrapy forks and logs the same line.
  */
 export const run = () => measure({ ours: 60, fastPoll: 20, byDefault: 12 })
 
@@ -44,7 +44,7 @@ export async function measure(samples: { ours: number; fastPoll: number; byDefau
     const turns = Math.max(...wanted)
     for (let turn = 0; turn < turns; turn += 1) {
       for (const [index, side] of sides.entries()) {
-        // Each side's samples are spread evenly over all turns.
+        // Spreads each side's samples evenly over all turns.
         const due = Math.floor(((turn + 1) * wanted[index]!) / turns)
         if (openedMs[index]!.length >= due) continue
         const intervalMs = index === 2 ? SCRAPYD_POLL_SECONDS * 1000 : FAST_POLL_SECONDS * 1000
@@ -87,7 +87,7 @@ export async function measure(samples: { ours: number; fastPoll: number; byDefau
   }
 }
 
-/** Waits for a random moment within this part of the interval; when Scrapyd polls within the interval is unknown. */
+/** Waits for a random moment within this part of the interval. When Scrapyd polls within the interval is unknown. */
 async function untilPhase(intervalMs: number, from: number, width: number): Promise<void> {
   const phaseMs = (from + Math.random() * width) * intervalMs
   await delay((phaseMs - (performance.now() % intervalMs) + intervalMs) % intervalMs)

@@ -21,14 +21,14 @@ const RUN_MS = 86_400_000
 export const run = () => measure({ nodes: 100, slots: 10, settleMs: 30_000, lookMs: 60_000, measureMs: 60_000 })
 
 /**
- * Nodes in one process, over real HTTP, and the engine in another: first without any logs, which gives the cost of
- * watching the nodes, then with logs that grow. No client is connected.
+ * Runs the nodes in one process, over real HTTP, and the engine in another. Measures first without logs, which
+ * gives the cost of polling the nodes, then with growing logs. No client is connected.
  */
 export async function measure(size: {
   nodes: number
   slots: number
   settleMs: number
-  /** Time until the engine has found all logs: it searches for missing ones every half minute. */
+  /** Time until the engine has found all logs. It searches for missing ones every half minute. */
   lookMs: number
   measureMs: number
 }): Promise<Figure[]> {
@@ -42,7 +42,7 @@ export async function measure(size: {
     logBytesPerSecond: LOG_BYTES_PER_SECOND
   })
   const directory = await mkdtemp(join(tmpdir(), 'scrapdeck-bench-'))
-  // Two runs of each spider, because the logs of three runs of one spider on one node would be read more often.
+  // Each spider has two runs. With three runs of a spider on one node, the engine would read their logs more often.
   const lanes = PROJECTS.length * Math.max(1, Math.round(jobs / PROJECTS.length / 2))
   await seedBusyDatabase(directory, { urls: fleet.urls, slots, queued: jobs, lanes })
   const engine = fork(join(import.meta.dirname, 'support', 'collecting-engine.ts'), [directory], {

@@ -11,8 +11,8 @@ export const about = 'A log of 1 GB: its first screen, its lines, and searches o
 export const needsSetup = true
 
 /**
- * A run on the local node with a log of 1 GB, requested over HTTP as the UI does. The file is in the system's cache on
- * all sides; each line is searched by ours and by grep, and both count all matches.
+ * Requests the log (1 GB) of a run on the local node over HTTP, as the UI does. The file is in the page cache on
+ * all sides. Both our search and grep search each line and count all matches.
  */
 export const run = () => measure({ megabytes: 1_000, rounds: 5 })
 
@@ -42,7 +42,7 @@ export async function measure({ megabytes, rounds }: { megabytes: number; rounds
       return matches
     }
     for (let round = 0; round < rounds; round += 1) {
-      // The index of a growing log continues from where it was, so each round needs a new file without an index.
+      // The index of a growing log continues where it stopped, so each round needs a new file without an index.
       took.index.push(await timeOf(() => service.client.logs.locate({ jobId, line: 1_000 + round })))
       bound.index.push(peer('wc', ['-l', path]).ms)
       let ours = 0
@@ -90,7 +90,7 @@ function write(path: string, megabytes: number): void {
   closeSync(file)
 }
 
-/** The last 256 kB, as the first response of a tail. */
+/** Reads the last 256 kB, like the first response of a tail. */
 async function firstChunk({ client }: Service, jobId: string): Promise<void> {
   const chunks = await client.logs.tail({ jobId: jobId as never, tailBytes: 262_144 })
   await chunks.next()

@@ -16,7 +16,8 @@ const WANTED_MB_PER_S = 40
 const WANTED_RATIO = 10
 
 /**
- * LogParser reads the log as it does beside a Scrapyd: from the file, in chunks of 10 MB, without the telnet console.
+ * LogParser reads the log as it does beside a Scrapyd: from the file, in chunks of 10 MB, without the telnet
+ * console.
  */
 const LOGPARSER = `
 import json, logging, sys, time
@@ -34,7 +35,7 @@ print(json.dumps({'seconds': seconds, 'pages': answer['pages'], 'items': answer[
 export const run = () => measure({ bytes: 200_000_000, rounds: 3 })
 
 /**
- * Each parser reads the same file from the page cache in one thread; ours reads it `rounds` times, and the median
+ * Each parser reads the same file from the page cache in one thread. Ours reads it `rounds` times; the median
  * counts.
  */
 export async function measure({ bytes, rounds }: { bytes: number; rounds: number }): Promise<Figure[]> {

@@ -32,13 +32,14 @@ const LOGS_PER_GIGABYTE = 2_500
 const SPIDERS = 100
 const RARE_RUNS = 5
 /**
- * The text is generated ahead of the archive. The index waits for the last log of a batch, which must not weigh much.
+ * The text is generated ahead of the archive. The index waits for the last log of a batch, so one wait must not
+ * weigh much.
  */
 const BATCH = 1_000
-/** The number archived at the same time, as in finisher.ts. */
+/** As many as finisher.ts archives concurrently. */
 const AT_ONCE = 16
 const FIRST = anAttemptNumber(1)
-/** Each word is in one log only; `none` is in no log. */
+/** Each word occurs in only one log, except `none`, which occurs in no log. */
 const RARE = {
   id: 'product-8153374621',
   exception: 'psycopg2.OperationalError: terminating connection',
@@ -144,7 +145,7 @@ async function measureIn(directory: string, size: Size, opened: AsyncDisposableS
       read.push(scanned.bytes / bytes)
       progress(`log-search: ${name}: ${Math.round(tookMs)} ms, read ${((scanned.bytes / bytes) * 100).toFixed(2)} %`)
     }
-  // Without the index, a search reads every log, as for a text whose parts are in every block.
+  // Without the index, a search reads every log, as it does for a text whose parts are in every block.
   const unaided = new FleetSearch({
     ...parts,
     liveFileOf,
@@ -195,7 +196,7 @@ interface Target {
   index: LogIndex
 }
 
-/** Archives and indexes batch after batch; the time to generate the text does not count. */
+/** Archives and indexes batch after batch. Generating the text is not timed. */
 async function ingest({ directory, store, archive, index }: Target, { gigabytes, logs }: Size) {
   const generator = new Worker(join(import.meta.dirname, 'support', 'generate-logs.ts'), {
     workerData: { directory, spiders: SPIDERS }
@@ -226,7 +227,7 @@ async function ingest({ directory, store, archive, index }: Target, { gigabytes,
       const archiving = Promise.all(Array.from({ length: AT_ONCE }, lane)).finally(() => {
         isArchiving = false
       })
-      // Indexes as soon as there is something; otherwise the index waits two seconds.
+      // Indexes new logs immediately. The index itself would wait two seconds.
       while (isArchiving) {
         await Promise.race([archiving, setTimeout(50)])
         await index.whenCaughtUp()
@@ -245,7 +246,7 @@ async function ingest({ directory, store, archive, index }: Target, { gigabytes,
   return { bytes, ingestMs, cpuMs, largest: Math.max(...sizes) }
 }
 
-/** Most logs are small; a few contain half of the text. */
+/** Most logs are small, but several large ones contain half of the text. */
 function logSizes(logs: number, total: number): number[] {
   const random = createSeededRandom(11)
   const drawn = Array.from(
@@ -273,7 +274,7 @@ async function keep({ store, archive }: Pick<Target, 'store' | 'archive'>, jobId
   return store.markLogArchived(jobId, FIRST, { packed: null, sizes: { rawBytes, storedBytes: packedBytes } })
 }
 
-/** CPU time of all threads, which other programs on the machine do not slow down. */
+/** CPU time of all threads. Other programs on the machine do not slow it down. */
 function cpuMsSince(before: NodeJS.CpuUsage): number {
   const { user, system } = process.cpuUsage(before)
   return (user + system) / 1_000

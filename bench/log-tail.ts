@@ -19,8 +19,9 @@ const FLOOD_MB_PER_S = 60
 const LINES = 30
 
 /**
- * A run on the local node, whose log a separate process fills with Scrapy's lines: first one at a time, to see how long
- * each takes to reach the screen, then 60 MB a second. What the view skips to keep up does not count as shown.
+ * A separate process writes Scrapy's lines to the log of a run on the local node: first one at a time, to measure
+ * how long each takes to reach the screen, then 60 MB per second. Lines that the view skips to keep up do not count
+ * as shown.
  */
 export const run = () => measure({ floodSeconds: FLOOD_SECONDS, lines: LINES })
 
@@ -88,7 +89,7 @@ export async function measure({ floodSeconds, lines }: { floodSeconds: number; l
 
 const WRITER = join(import.meta.dirname, 'support', 'write-log.ts')
 
-/** Time from the write to the frame that shows the line, by this machine's clock. */
+/** Measures from the write to the frame that shows the line, by this machine's clock. */
 async function delayOfLine(page: Page, path: string, text: string): Promise<number> {
   // A string, because benches are compiled without the types of the browser.
   const shown = page.evaluate(`(async () => {

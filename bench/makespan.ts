@@ -7,23 +7,21 @@ export const about =
   'the same jobs on the same unequal nodes: until the last has ended, given out at once round robin and by our queue'
 
 interface Load {
-  /** One entry per node. */
   slots: number[]
   jobs: number
   shortMs: number
   longMs: number
   /** One in this many jobs is long. */
   longEvery: number
-  /** How often the nodes poll their own queues. */
+  /** The interval at which nodes poll their own queues. */
   pollMs: number
 }
 
-/** Scrapyd's default. */
 const TRUE_POLL_MS = 5_000
 
 /**
- * A fifth of realistic times, so that the bench takes only minutes: these stand for short runs of 25 s and long ones of
- * 200 s. Our own polling is not sped up.
+ * A fifth of realistic times, so the bench takes only minutes: short runs represent 25 s and long ones 200 s. Our
+ * own polling is not sped up.
  */
 const FULL: Load = {
   slots: [4, 4, 4, 8, 8, 16],
@@ -38,7 +36,7 @@ export function run(): Promise<Figure[]> {
   return measure(FULL)
 }
 
-/** Both sides run at the same time on separate fleets, so that neither gets a quieter machine. */
+/** Both sides run at the same time on separate fleets, so neither gets a quieter machine. */
 export async function measure(load: Load): Promise<Figure[]> {
   const lengths = Array.from({ length: load.jobs }, (_, index) =>
     index % load.longEvery === 0 ? load.longMs : load.shortMs
@@ -74,7 +72,7 @@ async function withFleet(load: Load, measureOn: (fleet: SimulatedFleet) => Promi
   }
 }
 
-/** As ScrapydWeb does: every job is posted immediately to a node's own queue, round robin. */
+/** Posts every job immediately to a node's own queue, round robin, as ScrapydWeb does. */
 async function givenOutAtOnce(fleet: SimulatedFleet, lengths: number[]): Promise<number> {
   const ended = countEnds(fleet)
   const beganAtMs = nowMs()
@@ -107,7 +105,7 @@ async function fromOurQueue(fleet: SimulatedFleet, { slots }: Load, lengths: num
   }
 }
 
-/** Resolves once this many runs have ended on the nodes, with the time it took. */
+/** Resolves with the elapsed time when this many runs have ended on the nodes. */
 function countEnds(fleet: SimulatedFleet): (jobs: number, beganAtMs: number) => Promise<number> {
   let count = 0
   let lastAtMs = 0

@@ -15,15 +15,14 @@ export const about =
   'the store on PostgreSQL: what it grows to over many lives with the same live rows, and claims beside an open snapshot'
 
 interface Size {
-  /** The number of jobs that are queued at any time. */
   live: number
-  /** The numbers of jobs after which the first and the last size are measured. */
+  /** The numbers of finished jobs after which the sizes are measured. */
   lives: [number, number]
-  /** The numbers of jobs that are claimed with and without an open snapshot. */
+  /** The number of jobs claimed in each of two measurements, with and without an open snapshot. */
   claims: number
 }
 
-/** `LIVES`: the last number, instead of ten million, which takes hours. */
+/** `LIVES` replaces ten million, which takes hours. */
 export const run = ([lives = '10000000']: string[] = []): Promise<Figure[]> =>
   measure({ live: 10_000, lives: [Number(lives) / 10, Number(lives)], claims: 20_000 })
 
@@ -46,7 +45,7 @@ export async function measure({ live, lives, claims }: Size): Promise<Figure[]> 
       sizes.push((await store.storageSums()).database.bytes)
     }
     const without = await claimsPerSecond(store, claims)
-    // Another transaction holds its snapshot, so no dead row can be vacuumed from now on.
+    // Another transaction holds its snapshot, so PostgreSQL cannot vacuum dead rows from now on.
     const other = connectTo({ ...postgres.address, schema: `${postgres.address.schema}_other` })
     const send = (text: string) => other.send({ text, values: [] }).result()
     send('SET idle_in_transaction_session_timeout TO 0')
@@ -82,7 +81,10 @@ async function queue(store: Store, count: number) {
   return jobs
 }
 
-/** Jobs are queued, sent, accepted and ended; retention then deletes them with their entries in the change log. */
+/**
+ * Queues jobs and takes them through to their ends. Retention then deletes them and their entries in the change
+ * log.
+ */
 async function liveAndForget(store: Store): Promise<void> {
   const jobs = await queue(store, BATCH)
   await store.beginAttempts(jobs.map((job) => anAttemptStart(job)))
@@ -114,7 +116,7 @@ async function liveAndForget(store: Store): Promise<void> {
   await store.prune(aRetention({ changes: 1_000 }), 10 * BATCH)
 }
 
-/** Queues the jobs first, so that both measurements begin with the same queue. */
+/** Queues the jobs first, so both measurements start with the same queue. */
 async function claimsPerSecond(store: Store, count: number): Promise<number> {
   const jobs = await queue(store, count)
   const startedMs = performance.now()

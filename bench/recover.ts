@@ -29,8 +29,8 @@ interface Size {
 }
 
 /**
- * The attempts are in the state in which a kill leaves them: sent, with no record of whether they arrived. Each round
- * has fresh data.
+ * The attempts are in the state that a kill leaves: sent, with no record of whether they arrived. Each round has
+ * new data.
  */
 export async function* measure({ sizes, rounds }: { sizes: Size[]; rounds: number }): AsyncGenerator<Figure> {
   for (const { queued, live } of sizes) {
@@ -53,7 +53,10 @@ export async function* measure({ sizes, rounds }: { sizes: Size[]; rounds: numbe
   }
 }
 
-/** A queued job's waiting reason shows that the dispatcher has planned: no node is reachable. */
+/**
+ * Waits until a queued job's waiting reason says that no node is reachable, which proves that the dispatcher has
+ * planned.
+ */
 async function recover(dataDirectory: string, queued: number): Promise<number> {
   const startedMs = performance.now()
   const engine = await createEngine({

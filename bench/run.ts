@@ -1,7 +1,7 @@
 /**
- * `npm run bench -- NAME` runs bench/NAME.ts and prints one line of JSON per figure; without a name it lists the
- * benches. `npm run bench -- all` runs every bench that has a bound, and prints one table; `--save` writes it into
- * docs/benchmarks.md. Everything else goes to standard error, so that the figures can be piped.
+ * `npm run bench -- NAME` runs bench/NAME.ts and prints one line of JSON per figure. Without a name, it lists the
+ * benches. `npm run bench -- all` runs every bench that has a bound and prints one table, which `--save` also
+ * writes to docs/benchmarks.md. All other output goes to standard error, so the figures can be piped.
  */
 import { fork } from 'node:child_process'
 import { once } from 'node:events'
@@ -15,11 +15,10 @@ import { machine } from './support/bench-engine.ts'
 import { rowsOf, type Row, tableOf } from './table.ts'
 
 interface Bench {
-  /** One-line description for the list. */
   about: string
-  /** Whether it starts spiders or a real Scrapyd, which `npm run setup` installs. */
+  /** Whether it starts spiders or a real Scrapyd. `npm run setup` installs both. */
   needsSetup?: boolean
-  /** `words`: the arguments after its name on the command line. */
+  /** `words` are the arguments after its name on the command line. */
   run(words: string[]): AsyncIterable<Figure> | Promise<Figure[]>
 }
 
@@ -56,7 +55,6 @@ if (wanted === undefined) {
   process.exitCode = 1
 }
 
-/** Prints each figure, and sends it to the parent process, if this bench was started by one. */
 async function runBench(name: string, given: string[]): Promise<void> {
   const { run, needsSetup = false } = await load(name)
   if (needsSetup) ensureSetUp()
@@ -68,8 +66,8 @@ async function runBench(name: string, given: string[]): Promise<void> {
 }
 
 /**
- * Runs a bench in its own process: with the heap and the compiled code of earlier benches, the busy fleet used half as
- * much CPU again.
+ * Runs a bench in its own process. With the heap and the compiled code of earlier benches, the busy fleet used half
+ * as much CPU again.
  */
 async function runAlone(name: string): Promise<{ figures: Figure[]; isWhole: boolean }> {
   const figures: Figure[] = []
@@ -79,7 +77,7 @@ async function runAlone(name: string): Promise<{ figures: Figure[]; isWhole: boo
   return { figures, isWhole: code === 0 }
 }
 
-/** Runs all benches, and exits with 1 if one misses a ratio or fails. */
+/** Runs all benches. Exits with 1 if one fails or misses its ratio. */
 async function runAll(isSaved: boolean): Promise<void> {
   const rows: Row[] = []
   const failed: string[] = []

@@ -39,7 +39,9 @@ const WRITING_MS = { least: 1_000, each: 9 }
 const WARM_ROUNDS = 1
 const ZONES = ['UTC', 'Europe/Berlin', 'America/New_York', 'Asia/Kolkata', 'Australia/Lord_Howe']
 
-/** Uses the real ticker, job validation and store (in its own thread, every commit synced); nothing is dispatched. */
+/**
+ * Uses the real ticker, job validation and store (in its own thread, every commit synced), but dispatches no jobs.
+ */
 export async function* measure(load: Load): AsyncGenerator<Figure> {
   const conditions = { schedules: load.schedules, synchronous: 'FULL', ...machine() }
   const settings = Array.from({ length: load.schedules }, (_, index) => settingsOf(index))
@@ -72,7 +74,7 @@ export async function* measure(load: Load): AsyncGenerator<Figure> {
   }
 }
 
-/** A mix of cron expressions and time zones; each schedule fires at most once a day. */
+/** A mix of cron expressions and time zones. Each schedule fires at most once a day. */
 function settingsOf(index: number): ScheduleSettings {
   const [minute, hour] = [index % 60, Math.floor(index / 60) % 24]
   const days = ['*', '1-5', '1,3,5', '0', '*'][index % 5]
@@ -114,8 +116,8 @@ async function idleShare(store: Store, { idleMs }: Load): Promise<number> {
 }
 
 /**
- * From the nominal time until the job is on disk. The first round is a warm-up and not counted: an engine with this
- * many schedules fires all the time, so its code is warm.
+ * Measures from the nominal time until the job is on disk. The first round is an unmeasured warm-up: an engine with
+ * this many schedules fires all the time, so its code is warm.
  */
 async function lateness(store: Store, { atOnce, rounds }: Load, settings: ScheduleSettings[]) {
   const warmMs = Math.ceil((Date.now() + WRITING_MS.least + atOnce * WRITING_MS.each) / 1_000) * 1_000
@@ -138,9 +140,7 @@ async function lateness(store: Store, { atOnce, rounds }: Load, settings: Schedu
   return { p50Ms: percentile(lateMs, 0.5), p99Ms: percentile(lateMs, 0.99) }
 }
 
-/**
- * Writes the same rows in one bare transaction per round, into the same database. Returns how long each firing took.
- */
+/** Writes the same rows in one bare transaction per round. Returns how long each firing took. */
 async function fireBare(directory: string, { atOnce, rounds, schedules }: Load): Promise<number[]> {
   const database = await BareDatabase.open(directory)
   const ids = Array.from({ length: schedules }, (_, index) => stored(index, settingsOf(index)).id)

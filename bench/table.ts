@@ -5,14 +5,12 @@ export interface Row extends Comparison {
   figure: string
 }
 
-/** The comparisons among figures. */
 export function rowsOf(bench: string, figures: readonly Figure[]): Row[] {
   return figures.flatMap(({ figure, comparison }) =>
     comparison === undefined ? [] : [{ bench, figure, ...comparison }]
   )
 }
 
-/** One table of all comparisons, as Markdown. */
 export function tableOf(rows: readonly Row[]): string {
   const lines = rows.map((row) => {
     const { bench, figure, boundIs, bound, ours, unit, wanted } = row

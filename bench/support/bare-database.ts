@@ -26,7 +26,7 @@ export class BareDatabase {
   readonly #insertFiring
   readonly newId = createJobIds(systemClock, systemRandom)
 
-  /** `directory`: on the disk to measure; uses a database that exists there. */
+  /** `directory` must be on the disk to measure. If it already contains a database, uses that one. */
   static async open(directory: string): Promise<BareDatabase> {
     const path = join(directory, 'scrapdeck.sqlite')
     await (await openSqliteStoreHere({ path, clock: systemClock, logger: silentLogger })).close()
@@ -64,7 +64,6 @@ export class BareDatabase {
       job_ids) VALUES (?, ?, 'tick', ?, 'fired', 'on_time', 'on time', ?)`)
   }
 
-  /** Inserts each job with its first entry, all in one transaction. */
   enqueue(jobs: readonly BareJob[]): void {
     const nowMs = Date.now()
     this.#transaction(() => {
@@ -72,7 +71,6 @@ export class BareDatabase {
     })
   }
 
-  /** All queued jobs, oldest first. */
   listQueued(): BareJob[] {
     const queued = this.#database.prepare<[], BareJob>(
       "SELECT id, project, spider FROM jobs WHERE state = 'queued' ORDER BY id"
@@ -80,7 +78,6 @@ export class BareDatabase {
     return queued.all()
   }
 
-  /** Inserts one attempt for each job, in one transaction. */
   begin(ids: readonly string[], nodeId: string): void {
     const nowMs = Date.now()
     this.#transaction(() => {
@@ -92,7 +89,6 @@ export class BareDatabase {
     })
   }
 
-  /** Records the state of each job's attempt, in one transaction. */
   move(ids: readonly string[], state: 'accepted' | 'finishing'): void {
     const nowMs = Date.now()
     this.#transaction(() => {
@@ -103,7 +99,6 @@ export class BareDatabase {
     })
   }
 
-  /** Records the start of each job's run, in one transaction. */
   run(ids: readonly string[]): void {
     const nowMs = Date.now()
     this.#transaction(() => {
@@ -115,7 +110,6 @@ export class BareDatabase {
     })
   }
 
-  /** Records the end of each job's run, in one transaction. */
   end(ids: readonly string[]): void {
     const nowMs = Date.now()
     this.#transaction(() => {
@@ -127,12 +121,10 @@ export class BareDatabase {
     })
   }
 
-  /** Runs several of these writes in one transaction. */
   together(work: () => void): void {
     this.#transaction(work)
   }
 
-  /** Inserts a firing of each schedule with its job, in one transaction. */
   fire(scheduleIds: readonly string[], nominalMs: number): void {
     const nowMs = Date.now()
     this.#transaction(() => {

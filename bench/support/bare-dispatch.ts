@@ -5,13 +5,13 @@ import { Agent, request } from 'undici'
 import { BareDatabase } from './bare-database.ts'
 import { PROJECTS } from './seed-busy-database.ts'
 
-/** Jobs per transaction, and transactions in flight: while some wait for their nodes, others are written. */
+/** Jobs per transaction, and concurrent transactions: while some wait for their nodes, others are written. */
 const GROUP = 64
 const GROUPS_AT_ONCE = 4
 
 /**
- * The least work needed to send queued jobs: an attempt on disk, a POST, its acceptance on disk. Returns jobs per
- * second.
+ * Does the least work that sending queued jobs needs: an attempt on disk, a POST, its acceptance on disk. Returns
+ * jobs per second.
  */
 export async function dispatchBare(urls: readonly string[], jobs: number): Promise<number> {
   const directory = await mkdtemp(join(tmpdir(), 'scrapdeck-bench-bare-'))

@@ -1,7 +1,7 @@
 /**
- * The bound for watching a fleet: one process that sends the same requests to the same nodes and parses their JSON, and
- * decides nothing. The first message is the order; each later message is the time in ms to measure, after which it
- * replies with the figures.
+ * The bound for watching a fleet: one process sends the same requests to the same nodes and parses their JSON, but
+ * decides nothing. The first message is a PollOrder. Each later message is a measuring time in ms; after it, the
+ * process replies with the figures.
  */
 import { once } from 'node:events'
 import { mkdir, unlink, writeFile } from 'node:fs/promises'
@@ -13,9 +13,9 @@ export interface PollOrder {
   urls: string[]
   intervalMs: number
   /**
-   * Keeps this many runs on each node, from the queue in this directory's database: lists jobs when counters have
-   * changed or the last lists are old, copies logs of running jobs, reads the ends of logs, and writes what an engine
-   * writes for each attempt.
+   * Keeps this many runs on each node, from the queue in this directory's database. Lists jobs when counters have
+   * changed or the last lists are old, copies logs of running jobs, reads the ends of logs, and writes what an
+   * engine writes for each attempt.
    */
   busy?: { slots: number; directory: string }
 }
@@ -27,13 +27,13 @@ export interface Polled {
   tookMs: number
 }
 
-/** Like the engine: everything that arrives within this time shares its commits. */
+/** Everything that arrives within this time shares its commits, as in the engine. */
 const COMMIT_MS = 5
 const LISTS_MAX_AGE_MS = 5_000
-/** Interval for an idle node, whose counters do not change. */
+/** Used for an idle node, because its counters do not change. */
 const LISTS_MAX_AGE_IDLE_MS = 60_000
 const LOG_END_BYTES = 65_536
-/** Interval for logs of running jobs, the same as that of the engine's collector. */
+/** The same values as in the engine's collector. */
 const LOG_READS_PER_SECOND = 200
 const LOG_READ_EVERY_MS = 250
 const LOG_READ_BYTES = 1_048_576
@@ -44,7 +44,7 @@ const database = busy === undefined ? null : await BareDatabase.open(busy.direct
 const queue = database?.listQueued() ?? []
 const copies = join(busy?.directory ?? '', 'copies')
 if (busy !== undefined) await mkdir(copies)
-/** Copies the log of a running job; the oldest runs come first. */
+/** Copies of logs of running jobs, the oldest runs first. */
 const unread: (() => Promise<void>)[] = []
 let taken = 0
 let polls = 0

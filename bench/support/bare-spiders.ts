@@ -7,11 +7,10 @@ import { createInterface } from 'node:readline'
 import { readTestEnvironment } from '../../scripts/setup/test-environment.mjs'
 import { buildBenchEgg } from './sides.ts'
 
-/** A Python with Scrapy loaded that forks for each run (bare_spiders.py). */
 export interface BareSpiders {
   /** Time from before the fork until Scrapy logs "Spider opened", in ms. */
   openMs(): Promise<number>
-  /** Runs this many, `atOnce` at a time; returns runs per second. */
+  /** Runs this many, `atOnce` at a time. Returns runs per second. */
   runsPerSecond(runs: number, atOnce: number): Promise<number>
   stop(): Promise<void>
 }

@@ -6,7 +6,7 @@ import { createEngine } from '../../src/engine/index.ts'
 import { OWNER } from '../../src/engine/access/principal.ts'
 import { buildEgg } from '../../src/engine/projects/egg-builder.ts'
 
-/** A real engine in its own directory, without a local node, and a client of its contract. */
+/** Starts a real engine in its own directory, without a local node, and creates a client of its contract. */
 export async function startBenchEngine() {
   const directory = await mkdtemp(join(tmpdir(), 'scrapdeck-bench-'))
   const engine = await createEngine({
@@ -28,7 +28,6 @@ export async function startBenchEngine() {
 
 export type BenchClient = Awaited<ReturnType<typeof startBenchEngine>>['client']
 
-/** Deploys a project with one spider to all nodes that are up. */
 export async function deployNoop(client: BenchClient): Promise<void> {
   const egg = await buildEgg(
     [

@@ -9,14 +9,14 @@ import type { Store } from '../../src/engine/storage/store.ts'
 import { openStoreInWorker } from '../../src/engine/storage/thread/store-thread.ts'
 import { BenchProblem } from './bench-problem.ts'
 
-/** A namespace on its own server with PostgreSQL's default settings, or on the server of DATABASE_URL. */
+/** Creates a namespace on a new server with PostgreSQL's default settings, or on the server of DATABASE_URL. */
 export async function startBenchPostgres() {
   const problem = whyNoPostgres()
   if (problem !== null) throw new BenchProblem(`This needs PostgreSQL: ${problem}. Run npm run setup.`)
   const given = process.env['DATABASE_URL']
   const server = given === undefined ? await startPostgres() : null
   const address = parsePostgresAddress(`${given ?? server!.url}?namespace=bench_${process.pid}`)
-  /** Runs on a connection that no other client uses. */
+  /** Uses a connection of its own. */
   const ask = (texts: string[]): unknown[][] => {
     const connection = connectTo({ ...address, schema: `bench_ask_${process.pid}` })
     try {
@@ -36,7 +36,10 @@ export async function startBenchPostgres() {
   }
 }
 
-/** The store in its thread, as in an engine. The server learns a moment later that the previous one was closed. */
+/**
+ * Opens the store in its own thread, as an engine does. Retries, because the server notices only after a moment
+ * that the previous store was closed.
+ */
 export async function openBenchStore(directory: string, postgres: PostgresAddress): Promise<Store> {
   for (;;) {
     try {

@@ -1,2 +1,2 @@
-/** A problem that the user of a bench can fix: printed without a stack. */
+/** A problem that the user of a bench can fix. Printed without a stack. */
 export class BenchProblem extends Error {}

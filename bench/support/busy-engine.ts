@@ -15,15 +15,14 @@ import { seedBusyDatabase } from './seed-busy-database.ts'
 import { OWNER } from '../../src/engine/access/principal.ts'
 import type { SimulatedFleet } from './start-simulated-fleet.ts'
 
-/** An engine on a database from seedBusyDatabase. It starts paused. `watch` can wrap the store. */
+/** Starts an engine on a database from seedBusyDatabase, paused. `watch` can wrap the store. */
 export async function startBusyEngine(options: {
   fleet: SimulatedFleet
   slots: number
   queued: number
   lanes: number
-  /** The number of jobs that ended long ago. */
   old?: number
-  /** Absent: SQLite. */
+  /** Default: SQLite. */
   postgres?: PostgresAddress | undefined
   watch?: (store: Store) => Store
   createNodeClient?: NonNullable<Parameters<typeof createEngine>[0]['seams']>['createNodeClient']
@@ -52,7 +51,7 @@ export async function startBusyEngine(options: {
   const client = createRouterClient(await engine.router(), { context: { principal: OWNER, source: 'api' } })
   const isUp = async () => (await client.system.status()).figures.slotsTotal === fleet.urls.length * slots
   await until('all nodes up', isUp, Boolean, 120_000)
-  // By then the requests made only when a node comes up are done.
+  // By then the engine has made the requests that it makes only when a node comes up.
   await new Promise((resolve) => setTimeout(resolve, Math.min(5_000, 100 + fleet.urls.length * 5)))
   return {
     client,

@@ -1,6 +1,6 @@
 /**
- * An engine alone in its own process on a database from seedBusyDatabase, whose queue it begins to send at once. It
- * measures what each message requests, then replies.
+ * An engine alone in its own process. It starts immediately to send the queue of a database from seedBusyDatabase.
+ * It measures what each message requests, then replies.
  *
  * fork('collecting-engine.ts', [dataDirectory])
  */
@@ -15,7 +15,7 @@ import { OWNER } from '../../src/engine/access/principal.ts'
 import type { StoredNode } from '../../src/engine/model/records.ts'
 
 export interface CollectingOrder {
-  /** false: the nodes have no logs, so the engine reads none. */
+  /** Whether the nodes have logs. Without logs, the engine reads none. */
   hasLogs: boolean
   measureMs: number
 }
@@ -26,7 +26,7 @@ export interface Collected {
   tookMs: number
   requests: number
   bytes: number
-  /** The age of the figures of each running job that has any. */
+  /** The age of each running job's figures, if it has any. */
   agesMs: number[]
 }
 
@@ -36,7 +36,7 @@ keepHeapSmall()
 let hasLogs = false
 let requests = 0
 let bytes = 0
-/** By run: the length of its log at the last read to its end, and the time at which that read began. */
+/** For each run: the length of its log when it was last read to its end, and when that read started. */
 const ends = new Map<string, Map<number, number>>()
 const engine = await createEngine({
   dataDirectory: process.argv[2]!,
@@ -95,7 +95,6 @@ async function measure({ hasLogs: wanted, measureMs }: CollectingOrder): Promise
   return { ...cost, running, agesMs: wanted ? await agesMs() : [] }
 }
 
-/** Requests jobs one after the other, as a client does. */
 async function agesMs(): Promise<number[]> {
   const ages: number[] = []
   for (const [jobid, known] of ends) {

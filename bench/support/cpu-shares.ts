@@ -1,6 +1,6 @@
 import { readdirSync, readFileSync } from 'node:fs'
 
-/** Ticks of the kernel's clock per second, as it counts in /proc: 100 on every Linux. */
+/** Clock ticks per second in /proc: 100 on every Linux. */
 const TICKS_PER_S = 100
 
 interface Process {
@@ -10,7 +10,10 @@ interface Process {
   cpuMs: number
 }
 
-/** CPU time in ms of this process's descendants, summed by the name that `nameOf` gives them. Linux only. */
+/**
+ * Returns the CPU time in ms of this process's descendants, summed by the name that `nameOf` gives them. Linux
+ * only.
+ */
 export function readCpu(nameOf: (process: { pid: number; name: string }) => string): Map<string, number> {
   const all = readProcesses()
   const children = Map.groupBy(all, ({ parent }) => parent)
@@ -32,7 +35,7 @@ export function commandOf(pid: number): string {
   }
 }
 
-/** CPU time in ms of a process's main thread, which is its event loop. */
+/** Returns the CPU time in ms of a process's main thread (its event loop). */
 export const readMainThread = (pid: number): number => readStat(`/proc/${pid}/task/${pid}/stat`)?.cpuMs ?? 0
 
 function readProcesses(): Process[] {
@@ -49,7 +52,7 @@ function readStat(path: string): Process | null {
     // The process has just ended.
     return null
   }
-  // The name is in parentheses and may contain anything.
+  // The name is in parentheses and can contain anything.
   const end = text.lastIndexOf(')')
   const [, parent, ...fields] = text.slice(end + 2).split(' ')
   const [user, system] = [Number(fields[9]), Number(fields[10])]
@@ -61,7 +64,7 @@ function readStat(path: string): Process | null {
   }
 }
 
-/** Total busy time in ms of all cores of this machine, for any program. Linux only. */
+/** Returns the busy time in ms of all cores of this machine, for all programs. Linux only. */
 export function readBusyMs(): number {
   const [, ...fields] = readFileSync('/proc/stat', 'latin1').split('\n', 1)[0]!.split(/\s+/)
   const [user, nice, system, _idle, _waiting, ...interrupts] = fields.slice(0, 8).map(Number)
@@ -70,12 +73,12 @@ export function readBusyMs(): number {
 }
 
 const IS_FULL = 0.85
-/** Above this value, other programs have affected the figures. */
+/** Above this value, other programs affected the figures. */
 const IS_LOADED = 0.2
 
 /**
- * Describes the load in words. `loops`: the share of a core that each event loop used; `used`: cores that these
- * processes used together; `busy`: cores of the machine that were busy. Pure.
+ * Describes the load in words. `loops` is the share of a core that each event loop used, `used` the number of cores
+ * that these processes used together, `busy` the number of busy cores of the machine. Pure.
  */
 export function whatBounds({
   loops,

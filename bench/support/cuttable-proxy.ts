@@ -3,13 +3,12 @@ import net, { type AddressInfo, type Socket } from 'node:net'
 
 export interface CuttableProxy {
   port: number
-  /** Until `heal`, nothing passes in either direction, and neither side notices; this includes new connections. */
+  /** Until `heal`, no bytes pass in either direction, on new connections either, and neither side notices. */
   cut(): void
   heal(): void
   stop(): void
 }
 
-/** A TCP proxy whose network can be cut. */
 export async function startCuttableProxy(targetPort: number): Promise<CuttableProxy> {
   const sockets = new Set<Socket>()
   let isCut = false
@@ -25,7 +24,7 @@ export async function startCuttableProxy(targetPort: number): Promise<CuttablePr
       from.on('error', () => {})
       from.on('close', () => {
         sockets.delete(from)
-        // The other side does not notice while the network is cut.
+        // While the network is cut, the other side does not notice.
         if (!isCut) to.destroy()
       })
       if (isCut) from.pause()

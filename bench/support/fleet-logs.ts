@@ -3,8 +3,9 @@ import { createSeededRandom } from '../../src/engine/testing/seeded-random.ts'
 const SYLLABLES = 'ba ce di fo gu ha ki lo mu na pe ri so tu va we xi yo zu ar el in or un'.split(' ')
 
 /**
- * The logs of a fleet: each spider has its own site, paths, fields and exceptions. Made from pieces that are prepared
- * once, because text must be generated faster than it is archived; ids, counts and times are new in every line.
+ * Generates the logs of a fleet: each spider has its own site, paths, fields and exceptions. Builds them from
+ * prepared pieces, because text must be generated faster than it is archived. Ids, counts and times differ in every
+ * line.
  */
 export function createSpider(seed: number): (bytes: number, logSeed: number) => Buffer {
   const random = createSeededRandom(seed)
@@ -16,7 +17,7 @@ export function createSpider(seed: number): (bytes: number, logSeed: number) => 
   const [module, error] = [word(), `${word()}Error`]
 
   return (bytes, logSeed) => {
-    // xorshift, because it must be cheap.
+    // xorshift, because it is cheap.
     let state = (logSeed * 2_654_435_761 + seed) | 1
     const next = (limit: number) => {
       state ^= state << 13

@@ -2,12 +2,11 @@ import { fork } from 'node:child_process'
 import type { LoadOrder, LoadResult } from './load.ts'
 import { basicAuthorization } from '../../e2e/support/basic-authorization.ts'
 
-/** The endpoints of Scrapyd's API. `mixed`: the four that only read, in turn. */
+/** The endpoints of Scrapyd's API. `mixed` is the four that only read, in rotation. */
 export const ENDPOINTS = ['daemonstatus', 'listprojects', 'listspiders', 'listjobs', 'schedule', 'mixed'] as const
 export type Endpoint = (typeof ENDPOINTS)[number]
 
 export interface Server {
-  /** With a trailing slash. */
   url: string
   credentials: { username: string; password: string } | null
   project: string
@@ -19,7 +18,7 @@ const TYPICAL_READS = ['daemonstatus', 'listjobs', 'daemonstatus', 'listprojects
 const SCHEDULED_EVERY = 100
 const FORM = 'application/x-www-form-urlencoded'
 
-/** Requests from a load generator in its own process. */
+/** Sends requests from a load generator in its own process. */
 export async function generateLoad(
   server: Server,
   endpoint: Endpoint | 'typical',

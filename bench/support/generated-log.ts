@@ -3,8 +3,8 @@ import { createWriteStream, mkdirSync } from 'node:fs'
 import { dirname } from 'node:path'
 
 /**
- * A log at level DEBUG as Scrapy writes it, of about `bytes`, in the proportions of a shop's crawl: items with a dozen
- * fields, some retries, redirects, drops and errors. The bytes are the same each time.
+ * Writes a log of about `bytes` at level DEBUG, as Scrapy does, in the proportions of a shop's crawl: items with a
+ * dozen fields, some retries, redirects, drops and errors. The bytes are the same each time.
  */
 export async function writeGeneratedLog(file: string, bytes: number): Promise<{ pages: number; items: number }> {
   mkdirSync(dirname(file), { recursive: true })

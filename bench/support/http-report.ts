@@ -2,20 +2,19 @@ import { type Figure, round } from '../figure.ts'
 import type { Endpoint } from './generate-load.ts'
 import type { LoadResult } from './load.ts'
 
-/** A row of the report. `concurrencyTimes`: the number of connections as a multiple of the requested one. */
+/** A row of the report. `concurrencyTimes` multiplies the requested number of connections. */
 export interface ReportRow {
-  /** The first word of the names of its figures. */
   name: string
   title: string
   endpoint: Endpoint
   concurrencyTimes: number
-  /** The rate that the asynchronous Scrapyd's benchmark promises, in requests/s; null: none. */
+  /** The rate that the benchmark of the asynchronous Scrapyd promises, in requests/s, or null. */
   promised: number | null
 }
 
 export interface Measured extends LoadResult {
   memoryMb: number | null
-  /** What this server lacks for the row; null: nothing known. */
+  /** What this server lacks for the row, or null if unknown. */
   missing: string | null
 }
 
@@ -23,7 +22,6 @@ const row = (title: string, endpoint: Endpoint, promised: number | null, concurr
   return { name: title.toLowerCase().replaceAll(' ', '_'), title, endpoint, concurrencyTimes, promised }
 }
 
-/** The rows of the source, in its order. */
 export const REPORT: ReportRow[] = [
   row('Daemon Status', 'daemonstatus', 1_247),
   row('List Projects', 'listprojects', 893),
@@ -32,14 +30,13 @@ export const REPORT: ReportRow[] = [
   row('Mixed Workload', 'mixed', 823)
 ]
 
-/** The one row of `--endpoint NAME`. */
 export function rowOf(endpoint: Endpoint): ReportRow {
   return { name: endpoint, title: endpoint, endpoint, concurrencyTimes: 1, promised: null }
 }
 
 const isAllErrors = ({ requests, errors }: LoadResult): boolean => errors >= requests
 
-/** Without a single successful response, rates and times mean nothing: the row shows only its errors. */
+/** Without a single successful response, rates and times mean nothing, so the row shows only its errors. */
 export function figuresOf({ name }: ReportRow, result: Measured, conditions: Figure['conditions']): Figure[] {
   const { requests, seconds, averageMs, p50Ms, p95Ms, p99Ms, memoryMb } = result
   const figure = (what: string, value: number, unit: string): Figure => ({
@@ -66,7 +63,7 @@ function percentOf({ requests, errors }: LoadResult): number {
   return requests === 0 ? 0 : (errors / requests) * 100
 }
 
-/** The rating in words. A row with errors is never better than `poor`: the speed of errors means nothing. */
+/** The rating in words. A row with errors is never better than `poor`, because the speed of errors means nothing. */
 function ratingOf({ promised }: ReportRow, result: Measured): string {
   if (isAllErrors(result)) return `none: ${result.missing ?? 'no request was answered well'}`
   if (result.errors > 0) return `poor: ${result.missing ?? 'some requests failed'}`
@@ -76,7 +73,8 @@ function ratingOf({ promised }: ReportRow, result: Measured): string {
 }
 
 /**
- * For people: one line per row and server; with two servers, the second one's rate as a multiple of the first one's.
+ * One line per row and server, for people. With two servers, the second line shows its rate as a multiple of the
+ * first.
  */
 export function tableOf(rows: [ReportRow, Measured[]][]): string {
   const isComparison = rows.some(([, measured]) => measured.length > 1)

@@ -2,7 +2,10 @@ import { readdirSync, readFileSync, readlinkSync } from 'node:fs'
 
 const LISTENING = '0A'
 
-/** Resident memory in MiB of the process on this machine that listens on a port; null: not found. Linux only. */
+/**
+ * Returns the resident memory in MiB of the local process that listens on a port, or null if there is none. Linux
+ * only.
+ */
 export function memoryOfListener(port: number): number | null {
   const inode = inodeOfListener(port)
   const pid = inode === null ? null : ownerOf(inode)
@@ -26,7 +29,7 @@ function ownerOf(inode: string): string | null {
     try {
       return readdirSync(`/proc/${pid}/fd`).some((fd) => readlinkSync(`/proc/${pid}/fd/${fd}`) === `socket:[${inode}]`)
     } catch {
-      // The process belongs to another user, or has just ended.
+      // The process belongs to another user or has ended.
       return false
     }
   }
@@ -37,7 +40,7 @@ function read(path: string): string {
   try {
     return readFileSync(path, 'utf8')
   } catch {
-    // This is not Linux.
+    // This is not Linux, or the process has ended.
     return ''
   }
 }

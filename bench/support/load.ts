@@ -1,22 +1,22 @@
 /**
- * Generates load in its own process, so that its work does not count as the server's. Its first message is a LoadOrder;
- * it replies with a LoadResult and exits.
+ * Generates load in its own process, so its CPU time does not count as the server's. Its first message is a
+ * LoadOrder. It replies with a LoadResult and exits.
  */
 import { Client } from 'undici'
 
 export interface LoadOrder {
-  /** Requested in turn. */
+  /** Requested in rotation. */
   urls: string[]
   method: 'GET' | 'POST'
   headers: Record<string, string>
   body: string | null
-  /** Every nth request is a POST instead. Default: none. */
+  /** Replaces every nth request with a POST. Default: none. */
   posts?: { every: number; url: string; contentType: string; body: string }
-  /** Kept alive; each sends one request at a time. */
+  /** Keep-alive connections. Each sends one request at a time. */
   connections: number
   /** Ends after this time, or after this many requests. */
   until: { durationMs: number } | { requests: number }
-  /** Text that every response must contain; others are errors. */
+  /** Text that every response must contain. Any other response is an error. */
   expected: string
 }
 
@@ -24,7 +24,6 @@ export interface LoadResult {
   requests: number
   seconds: number
   errors: number
-  /** The first error, if there was one. */
   error: string | null
   averageMs: number
   p50Ms: number
@@ -109,7 +108,7 @@ async function generate(order: LoadOrder): Promise<LoadResult> {
   }
 
   /**
-   * Resolves to what is wrong with the response, if anything. Creates no object for the body: the server must be the
+   * Resolves to what is wrong with the response, or null. Creates no object for the body: the server must be the
    * bottleneck.
    */
   function send(client: Client, request: Pick<LoadOrder, 'method' | 'headers' | 'body'> & { path: string }) {
@@ -127,7 +126,7 @@ async function generate(order: LoadOrder): Promise<LoadResult> {
         onResponseData(_controller, piece) {
           if (start === '') start = piece.subarray(0, 300).toString('latin1')
           if (isExpected) return
-          // The text may span the end of one chunk and the start of the next.
+          // The text can span two chunks.
           const { length } = order.expected
           const seam = end + piece.subarray(0, length).toString('latin1')
           isExpected = piece.includes(order.expected) || seam.includes(order.expected)

@@ -1,6 +1,9 @@
 import { createSeededRandom } from '../../src/engine/testing/seeded-random.ts'
 
-/** The lines of a spider at DEBUG level, as Scrapy writes them: pages, items, and occasional figures and problems. */
+/**
+ * Generates the lines that Scrapy writes for a spider at DEBUG level: pages, items, and occasional stats and
+ * errors.
+ */
 export function logLines({
   bytes,
   seed,

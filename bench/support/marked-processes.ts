@@ -1,18 +1,15 @@
 import { readdirSync, readFileSync } from 'node:fs'
 
-/**
- * Set in the environment of every process that one side of a bench starts, including descendants, so that they can be
- * found.
- */
+/** Set in the environment of every process that one side of a bench starts, to find them and their descendants. */
 export const MARK = 'BENCH_SIDE'
 
-/** Memory of one process in bytes: private, and proportional (including its share of shared memory). */
+/** Memory of one process in bytes: private, and proportional (with its share of shared memory). */
 export interface Memory {
   privateBytes: number
   proportionalBytes: number
 }
 
-/** Finds the processes with `MARK=value`, forks included. Linux only. */
+/** Finds the processes with `MARK=value`, including forks. Linux only. */
 export function findMarked(value: string): number[] {
   const wanted = `${MARK}=${value}`
   return readdirSync('/proc')
@@ -21,7 +18,7 @@ export function findMarked(value: string): number[] {
     .map(Number)
 }
 
-/** null if the process has ended. From smaps_rollup: Private_Clean + Private_Dirty, and Pss. */
+/** Reads Private_Clean + Private_Dirty and Pss from smaps_rollup. Returns null if the process has ended. */
 export function readMemory(pid: number): Memory | null {
   const text = readProcess(pid, 'smaps_rollup')
   if (text === '') return null
@@ -43,7 +40,7 @@ export function endMarked(value: string): void {
   }
 }
 
-/** '' for a process that has ended or belongs to another user. */
+/** Returns '' if the process has ended or belongs to another user. */
 function readProcess(pid: number | string, file: string): string {
   try {
     return readFileSync(`/proc/${pid}/${file}`, 'latin1')

@@ -1,10 +1,10 @@
 import { Agent, request } from 'node:http'
 
 /**
- * A client in its own process: queues jobs in bulk over HTTP, with several calls in flight, and reports how long all of
- * them took.
+ * A client in its own process that queues jobs in bulk over HTTP, with several calls in flight, and reports how
+ * long all of them took.
  *
- *   post-jobs.ts ADDRESS AUTHORIZATION CALLS IN_FLIGHT JOBS_PER_CALL
+ * post-jobs.ts ADDRESS AUTHORIZATION CALLS IN_FLIGHT JOBS_PER_CALL
  */
 const [address, authorization, ...numbers] = process.argv.slice(2) as [string, string, ...string[]]
 const [calls, inFlight, jobsPerCall] = numbers.map(Number) as [number, number, number]

@@ -10,12 +10,12 @@ import type { JobId } from '../../src/shared/contract/index.ts'
 export interface RunningLog {
   service: Service
   jobId: JobId
-  /** The log file of a run on the local node; benches append to it. */
+  /** The log file of a run on the local node. Benches append to it. */
   path: string
   stop(): Promise<void>
 }
 
-/** The built service with one run that lasts ten minutes and writes a few lines a second. */
+/** Starts the built service with one run that lasts ten minutes and writes several lines per second. */
 export async function startRunningLog(): Promise<RunningLog> {
   await ensureServiceBuilt()
   const dataDirectory = mkdtempSync(join(tmpdir(), 'scrapdeck-bench-log-'))
@@ -36,7 +36,6 @@ export async function startRunningLog(): Promise<RunningLog> {
   }
 }
 
-/** The log of the only run; null before it exists. */
 function logFile(dataDirectory: string): string | null {
   const directory = join(dataDirectory, 'local', 'logs', 'demo', 'slow')
   try {

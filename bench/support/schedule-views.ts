@@ -18,13 +18,13 @@ import { progress } from './sides.ts'
 const DAY_MS = 86_400_000
 const ROUNDS = 5
 const PAGE = 100
-/** The number of times that a row of the list shows. */
+/** The number of firings that a row of the list shows. */
 const FIRINGS_EACH = 30
 
 /**
- * Reads that cover all schedules: the week's calendar, a day's load, a page of the list. They call the engine's own
- * functions on a store in its own thread, without the API on top; the delay of the event loop meanwhile is what
- * everything else would notice.
+ * Measures reads that cover all schedules: the week's calendar, a day's load, a page of the list. They call the
+ * engine's own functions on a store in its own thread, without the API. The delay of the event loop shows what
+ * other work notices.
  */
 export async function* scheduleViews(
   schedules: StoredSchedule[],
@@ -36,7 +36,7 @@ export async function* scheduleViews(
     const store = await openSqliteStore({ path, clock: systemClock, logger: silentLogger, onDeath: () => undefined })
     progress(`schedules: views of ${schedules.length}`)
     await Promise.all(schedules.map((schedule) => store.putSchedule(schedule)))
-    // Adds firings to the first schedules in list order, so that the first page has some.
+    // Adds firings to the first schedules of the list, so the first page has some.
     const { schedules: listed } = await store.pageSchedules({}, { after: null, limit: PAGE })
     for (let round = 1; round <= FIRINGS_EACH; round += 1) await store.fire(listed.map(({ id }) => firingOf(id, round)))
     const reads = new ScheduleReads({

@@ -9,15 +9,15 @@ import { aNewJob, anAttemptStart, aStoredNode } from '../../src/engine/testing/b
 
 const BATCH = 5_000
 const DAY_MS = 86_400_000
-/** Retention deletes nothing that ended within a day, and the bench asks for two. */
+/** The bench deletes jobs that ended more than two days ago. */
 const OLD_DAYS = 10
 
-/** Version 1 of these is on all nodes from the start. */
+/** All nodes have version 1 of these from the start. */
 export const PROJECTS = ['shop', 'news', 'maps', 'jobs']
 
 /**
- * A paused engine's data: nodes that have all eggs, and a long queue in many lanes. Everything is written directly to
- * the store, because queueing a million jobs would be a bench of its own.
+ * Creates the data of a paused engine: nodes that have all eggs, and a long queue in many lanes. Writes directly to
+ * the store, because queueing a million jobs would take too long.
  */
 export async function seedBusyDatabase(
   directory: string,
@@ -65,7 +65,7 @@ function laneOf(index: number, lanes: number): { project: string; spider: string
   return { project: PROJECTS[lane % PROJECTS.length]!, spider: `s${Math.floor(lane / PROJECTS.length)}` }
 }
 
-/** A job that ran and ended long ago, with a timeline of four entries. */
+/** A job that ran and ended long ago, with four entries in its timeline. */
 function anOldRun(index: number, lanes: number): Parameters<Store['recordRuns']>[0][number] {
   const atMs = Date.now() - OLD_DAYS * DAY_MS + index
   const id = `${atMs.toString(16).padStart(12, '0')}${index.toString(16).padStart(8, '0')}`.padEnd(32, '0')

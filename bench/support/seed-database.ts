@@ -6,7 +6,6 @@ import { silentLogger } from '../../src/engine/runtime/logger.ts'
 import { stretchOf } from '../../src/engine/storage/sql/counters.ts'
 import { openSqliteStoreHere } from '../../src/engine/storage/sqlite/sqlite-store.ts'
 
-/** How many jobs of each kind to write. `live`: sent, with an unknown result. */
 export interface Seed {
   finished: number
   queued: number
@@ -21,10 +20,10 @@ const SLOTS_OF_NODE = 400
 const SHA256 = '0'.repeat(64)
 
 /**
- * Writes jobs directly to an engine's database; running a million would take days. They are spread over 30 days, 20
- * projects with 10 spiders each, 50 nodes and the outcomes succeeded, failed and lost; the counters are derived from
- * them. The nodes of live jobs are in the fleet, with their eggs, at an address where nothing listens. Resolves once
- * everything is on disk, so that the next measurement does not wait for that.
+ * Writes jobs directly to an engine's database, because running a million would take days. They are spread over 30
+ * days, 20 projects with 10 spiders each, 50 nodes and the outcomes succeeded, failed and lost, and the counters
+ * match them. The nodes of live jobs are in the fleet and have their eggs, but their addresses refuse connections.
+ * Resolves when everything is on disk, so the next measurement does not wait for that.
  */
 export async function seedDatabase(dataDirectory: string, seed: Seed): Promise<void> {
   const path = join(dataDirectory, FILE)
@@ -70,7 +69,6 @@ export async function seedDatabase(dataDirectory: string, seed: Seed): Promise<v
   await syncFile(path)
 }
 
-/** Copies the database for a round that changes it. */
 export async function copyDatabase(from: string, to: string): Promise<void> {
   await mkdir(to)
   await copyFile(join(from, FILE), join(to, FILE))

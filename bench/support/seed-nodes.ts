@@ -6,8 +6,8 @@ import { openSqliteStore } from '../../src/engine/storage/sqlite/open-sqlite-sto
 import { aStoredNode } from '../../src/engine/testing/builders.ts'
 
 /**
- * Adds nodes to the data of an engine that has not started yet: adding thousands one by one would be a bench of its
- * own.
+ * Adds nodes to the data of an engine that has not started yet, because adding thousands through it would take too
+ * long.
  */
 export async function seedNodes(dataDirectory: string, urls: string[], options: { slots: number }): Promise<void> {
   await mkdir(dataDirectory, { recursive: true })

@@ -10,13 +10,13 @@ import { type Endpoint, generateLoad } from './generate-load.ts'
 import { endMarked, MARK } from './marked-processes.ts'
 import { basicAuthorization } from '../../e2e/support/basic-authorization.ts'
 
-/** One of the two servers that a bench compares. Both speak Scrapyd's API with a password, so both are driven alike. */
+/**
+ * One of the two servers that a bench compares. Both speak Scrapyd's API with a password, so both are driven alike.
+ */
 export interface Side {
   name: string
-  /** With a trailing slash. */
   url: string
   directory: string
-  /** The server's own process. */
   pid: number
   stop(): Promise<void>
 }
@@ -25,8 +25,8 @@ const AUTHORIZATION = basicAuthorization(TEST_CREDENTIALS)
 export const PROJECT = 'bench'
 
 /**
- * Two spiders that do nothing: `noop` ends at once, `idle` stays until it is stopped. Their logs have microsecond
- * timestamps: `created` is time.time() of the log record itself, on both sides.
+ * Neither spider does any work: `noop` ends immediately, `idle` runs until it is stopped. Their logs have
+ * microsecond timestamps: `created` is time.time() of the log record, on both sides.
  */
 const PROJECT_FILES = {
   'scrapy.cfg': '[settings]\ndefault = bench.settings\n',
@@ -59,7 +59,7 @@ class Idle(scrapy.Spider):
 `
 }
 
-/** The headless service as `npm run serve` runs it, with the project deployed. */
+/** Starts the headless service as `npm run serve` does, and deploys the project. */
 export async function startOurs(options: { slots: number }): Promise<Side> {
   if (process.platform !== 'linux')
     throw new Error('This bench finds the processes that it started in /proc: run it on Linux.')
@@ -103,7 +103,7 @@ export async function startOurs(options: { slots: number }): Promise<Side> {
   return side
 }
 
-/** Scrapyd 1.6 from PyPI, with the project deployed; options not given keep Scrapyd's defaults. */
+/** Starts Scrapyd 1.6 from PyPI and deploys the project. Omitted options keep Scrapyd's defaults. */
 export async function startTheirs(
   name: string,
   options: Pick<ScrapydOptions, 'maxProc' | 'pollIntervalSeconds'>
@@ -140,7 +140,7 @@ export async function startTheirs(
 /** Scrapyd's default (scrapyd-protocol.md, 8). */
 export const SCRAPYD_POLL_SECONDS = 5
 
-/** Sends one request of Scrapyd's API. Rejects unless the response says "ok". */
+/** Calls an endpoint of Scrapyd's API. Rejects unless the response says "ok". */
 export async function call(
   side: Side,
   endpoint: string,
@@ -165,7 +165,7 @@ export async function counts(side: Side): Promise<{ pending: number; running: nu
   return (await call(side, 'daemonstatus.json')) as unknown as { pending: number; running: number; finished: number }
 }
 
-/** Resolves when nothing is pending or running. */
+/** Resolves when no job is pending or running. */
 export async function untilQuiet(side: Side, limitMs = 300_000): Promise<void> {
   await until(
     `${side.name}: every job ended`,
@@ -178,7 +178,7 @@ export async function untilQuiet(side: Side, limitMs = 300_000): Promise<void> {
   )
 }
 
-/** Waits for the line "Spider opened" in a run's log and returns the time that Scrapy gave it. */
+/** Waits for the line "Spider opened" in a run's log and returns Scrapy's timestamp of it. */
 export async function openedAtMs(side: Side, spider: 'noop' | 'idle', jobid: string): Promise<number> {
   let atSeconds: string | undefined
   await until(`${side.name}: the line "Spider opened" of ${jobid}`, async () => {
@@ -188,7 +188,6 @@ export async function openedAtMs(side: Side, spider: 'noop' | 'idle', jobid: str
   return Number(atSeconds) * 1000
 }
 
-/** The current log of a run; null if it does not exist yet. */
 async function readLog(side: Side, spider: string, jobid: string): Promise<string | null> {
   const response = await fetch(`${side.url}logs/${PROJECT}/${spider}/${jobid}.log`, {
     headers: { authorization: AUTHORIZATION }
@@ -197,7 +196,7 @@ async function readLog(side: Side, spider: string, jobid: string): Promise<strin
   return response.status === 200 ? text : null
 }
 
-/** Requests per second, from a load generator in its own process. Rejects if any failed. */
+/** Returns requests per second, measured by a load generator in its own process. Rejects if any request failed. */
 export async function measureLoad(
   side: Side,
   endpoint: Endpoint,
@@ -210,7 +209,7 @@ export async function measureLoad(
   return requests / seconds
 }
 
-/** Progress for the person watching; the figures go to standard output. */
+/** Writes to standard error, because the figures go to standard output. */
 export function progress(text: string): void {
   process.stderr.write(`${text}\n`)
 }
@@ -221,7 +220,6 @@ export function median(values: readonly number[]): number {
   return sorted.length % 2 === 1 ? sorted[Math.floor(middle)]! : (sorted[middle - 1]! + sorted[middle]!) / 2
 }
 
-/** The egg that is deployed to every side. */
 export function buildBenchEgg(): Promise<Uint8Array> {
   return buildEgg(Object.entries(PROJECT_FILES).map(([path, text]) => ({ path, bytes: Buffer.from(text) })))
 }

@@ -1,15 +1,16 @@
 /**
- * Many Scrapyds (1.6) in one process, over real HTTP on one port: node `n7` is at `/n7/`. The benches run it in its own
- * process, so that its work is not counted as the engine's. Prints its port, then a line `POST <epoch ms, fractional>
- * <jobid>` for each schedule.json (`--report`), and `ENDED <epoch ms> <jobid>` for each run that ends
+ * Many Scrapyds (1.6) in one process, over real HTTP on one port: node `n7` is at `/n7/`. The benches run it in its
+ * own process, so its CPU time does not count as the engine's. Prints its port, then a line `POST <epoch ms,
+ * fractional> <jobid>` for each schedule.json (`--report`), and `ENDED <epoch ms> <jobid>` for each run that ends
  * (`--report-ends`).
  *
- *   node simulated-fleet.ts --nodes 100 --slots 4,4,8 --job-ms 1000-5000 --poll-ms 5000 --projects shop,news
+ * node simulated-fleet.ts --nodes 100 --slots 4,4,8 --job-ms 1000-5000 --poll-ms 5000 --projects shop,news
  *
  * `--slots` are assigned to the nodes in rotation. A run takes `--job-ms` (uniform between two numbers) unless its
- * argument `ms` says otherwise, and leaves a log with closing stats. `--poll-ms`: a free slot is filled at the node's
- * next poll, as in Scrapyd; 0, the default: immediately. `--projects`: each node has version 1 of them from the start.
- * `--log-bytes-per-s`: while it runs, a spider logs so much at level DEBUG; 0, the default: its log is whole at once.
+ * argument `ms` says otherwise, and leaves a log with closing stats. With `--poll-ms`, a node fills a free slot at
+ * its next poll, as Scrapyd does; by default (0) it does so immediately. Each node has version 1 of `--projects`
+ * from the start. With `--log-bytes-per-s`, a running spider logs at this rate at level DEBUG; by default (0) its
+ * log is complete immediately.
  */
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
@@ -197,7 +198,7 @@ const LOG = Buffer.from(
     `2026-01-01 00:00:01 [scrapy.core.engine] INFO: Spider closed (finished)\n`
 )
 
-/** The logs of many runs, each starting at another line. A line without a time belongs to the one before it. */
+/** Each run's log starts at a different line of these. A line without a time belongs to the line before it. */
 const LINES = logBytesPerMs === 0 ? [] : logLines({ bytes: 1_000_000, seed: 1 }).split(/(?<=\n)(?=\d{4}-)/)
 
 function logAt(node: SimulatedNode, path: string): Buffer {

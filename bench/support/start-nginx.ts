@@ -5,10 +5,10 @@ import { delimiter, join } from 'node:path'
 import { ServerProcess } from '../../src/engine/testing/server-process.ts'
 import { until } from '../../src/engine/testing/until.ts'
 
-/** Debian installs it where only root's PATH finds programs. */
+/** Debian installs nginx where only root's PATH finds it. */
 const PATH = [process.env['PATH'], '/usr/sbin', '/usr/local/sbin'].join(delimiter)
 
-/** Why nginx cannot start here; null: it can. */
+/** Returns why nginx cannot start here, or null if it can. */
 export const whyNoNginx = (): string | null =>
   spawnSync('nginx', ['-v'], { env: { ...process.env, PATH } }).error === undefined
     ? null
@@ -18,7 +18,7 @@ export interface Nginx {
   stop(): Promise<void>
 }
 
-/** A real nginx, as docs/scaling.md configures it but without TLS: a port for each group of engines behind it. */
+/** Starts a real nginx, configured as in docs/scaling.md but without TLS: one port for each group of engines. */
 export async function startNginx(groups: readonly { port: number; addresses: readonly string[] }[]): Promise<Nginx> {
   const directory = mkdtempSync(join(tmpdir(), 'scrapdeck-nginx-'))
   const upstreams = groups.map(({ port, addresses }, index) => {
@@ -50,7 +50,7 @@ export async function startNginx(groups: readonly { port: number; addresses: rea
   await until('nginx', isReady, Boolean, 20_000)
   return {
     async stop() {
-      // Its workers end only when the master passes a signal on.
+      // The workers end only if the master gets the signal.
       server.signal('SIGTERM')
       await until('the end of nginx', () => isReady().then((ready) => !ready), Boolean, 10_000)
       await server.kill()

@@ -4,9 +4,9 @@ import { createInterface } from 'node:readline'
 export interface SimulatedFleet {
   /** The addresses of the nodes, as an operator would add them. */
   urls: string[]
-  /** Future `POST` lines, in order of arrival. */
+  /** Reports each future `POST` line, in order of arrival. */
   onPost(listener: (post: { atMs: number; jobid: string }) => void): void
-  /** Future `ENDED` lines. */
+  /** Reports each future `ENDED` line. */
   onEnd(listener: (end: { atMs: number; jobid: string }) => void): void
   stop(): void
 }
@@ -15,18 +15,18 @@ export interface SimulatedFleetOptions {
   nodes: number
   /** One number for all nodes, or a list assigned in rotation. */
   slots: number | number[]
-  /** Duration of a run without an argument `ms`: fixed, or uniform between two numbers. */
+  /** How long a run without an argument `ms` takes: fixed, or uniform between two numbers. */
   jobMs: number | [number, number]
   pollMs?: number
-  /** Projects whose version 1 is on every node from the start. */
+  /** Every node has version 1 of these from the start. */
   projects?: string[]
-  /** The log rate of each running spider. Default: its log is complete at once. */
+  /** The log rate of each running spider. By default its log is complete immediately. */
   logBytesPerSecond?: number
   report?: boolean
   reportEnds?: boolean
 }
 
-/** Simulated Scrapyds in a second process (simulated-fleet.ts). */
+/** Simulates Scrapyds in a second process (simulated-fleet.ts). */
 export async function startSimulatedFleet(options: SimulatedFleetOptions): Promise<SimulatedFleet> {
   const { nodes, slots, jobMs, pollMs = 0, projects = [], logBytesPerSecond = 0 } = options
   const parameters = [

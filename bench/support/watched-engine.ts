@@ -1,6 +1,6 @@
 /**
- * An engine alone in its own process, so that everything measured of the process belongs to the engine. Each message is
- * the time in ms to measure, after which it replies with the figures.
+ * An engine alone in its own process, so all measurements of the process are the engine's. Each message is a
+ * measuring time in ms; after it, the process replies with the figures.
  *
  * fork('watched-engine.ts', [dataDirectory])
  */
@@ -45,7 +45,7 @@ async function measure(measureMs: number): Promise<Watched> {
   const used = process.cpuUsage(before)
   const tookMs = performance.now() - begunAtMs
   const rssMb = process.memoryUsage.rss() / 2 ** 20
-  // Measured separately: sampling the loop every millisecond costs CPU time too.
+  // Measured separately, because sampling the loop every millisecond also costs CPU time.
   const histogram = monitorEventLoopDelay({ resolution: LOOP_RESOLUTION_MS })
   histogram.enable()
   await pause(measureMs / 3)

@@ -13,7 +13,7 @@ import { type Scrapyd, startScrapyd } from '../support/scrapyd-fleet.ts'
 import { type Service, startService } from '../support/service.ts'
 import { type Receiver, startHookServer, startMailServer } from './receivers.ts'
 
-/** Fails or succeeds after some seconds, as its arguments say. */
+/** Fails or succeeds after several seconds, depending on its arguments. */
 const PRICES = `import time
 
 import scrapy
@@ -31,9 +31,11 @@ class Prices(scrapy.Spider):
 `
 
 const DISK_MEGABYTES = 160
-/** The service itself needs some of the rest, because its database is on the disk that fills up. */
+/**
+ * Space left on the disk before the test fills it. The service's database is on the same disk and needs some of it.
+ */
 const LEFT_MEGABYTES = 8
-/** After this time, an unwanted message would have arrived. */
+/** An unwanted message would arrive within this time. */
 const QUIET_MS = 4_000
 
 let folder: string
@@ -45,7 +47,6 @@ let mail: Receiver
 let hook: Awaited<ReturnType<typeof startHookServer>>
 let channels: AlertChannelId[]
 
-/** A separate disk that a test may fill; only root can mount one. */
 function mountDisk(at: string): boolean {
   try {
     execFileSync('mount', ['-t', 'tmpfs', '-o', `size=${DISK_MEGABYTES}m`, 'tmpfs', at], { stdio: 'ignore' })
@@ -95,7 +96,7 @@ const aRule = (watch: AlertWatch, over: Partial<AlertRuleSettings>) => {
   return service.client.alertRules.create(rule)
 }
 
-/** The messages that both receivers got, with copies of one message counted once. */
+/** The messages that both receivers got. Copies of a message count once. */
 const told = () =>
   [mail, hook].map(({ received }) => [
     ...new Map(received.map(({ id, title }) => [id, title.replace(/^\[Scrapdeck\] /, '')])).values()
@@ -106,7 +107,7 @@ const waiting = async () => {
   return all.reduce((sum, one) => sum + one.waiting, 0)
 }
 
-/** Waits until both receivers got this many messages in total and the service has recorded that on disk. */
+/** Waits until each receiver has this many messages and the service has recorded their deliveries on disk. */
 const untilTold = (count: number, limitMs = 60_000) =>
   until(
     `both to be told ${count} times`,
@@ -130,7 +131,9 @@ async function run(args: Record<string, string>) {
   return { id, become }
 }
 
-/** Exactly these messages, with no copies of accepted ones: the last two are of the alert and of its end. */
+/**
+ * Expects exactly this many messages, the last two about the alert and its end, and no copies of accepted messages.
+ */
 async function expectOnce(count: number, [alert, end]: [RegExp, RegExp], copiesBefore: number[], extraCopies = 0) {
   await delay(QUIET_MS)
   for (const titles of told()) {
@@ -172,7 +175,7 @@ test('alerts about a real Scrapyd that stops and starts again are sent once each
     async () => (await service.client.nodes.list()).nodes.find(({ name }) => name === 'north')?.health,
     (health) => health === 'down'
   )
-  // It is still pending, or was just sent: in either case it is sent once.
+  // Whether the message is still pending or was just sent, it arrives once.
   await killService()
   await untilTold(3)
   await killService(() => scrapyd.restart())

@@ -7,26 +7,25 @@ import PostalMime from 'postal-mime'
 import { SMTPServer } from 'smtp-server'
 import type { AlertNews } from '../../src/shared/contract/index.ts'
 
-/** A message that a person or a program received. */
 export interface Received {
-  /** The same for every copy of one message. */
+  /** The same for every copy of a message. */
   id: string
   title: string
   /** The plain-text part of an e-mail. */
   text?: string
-  /** Whether it was accepted: a held message that is cut off arrives again. */
+  /** Whether the receiver accepted it. A held message that is cut off arrives again. */
   isTaken: boolean
 }
 
 export interface Receiver {
   port: number
   received: Received[]
-  /** While true, messages are read but not answered. */
+  /** While true, the receiver reads messages but does not respond. */
   isHolding: boolean
   stop(): Promise<void>
 }
 
-/** A real mail server that accepts every message that it does not hold. */
+/** Starts a real mail server that accepts every message that it does not hold. */
 export async function startMailServer(): Promise<Receiver> {
   const server = new SMTPServer({
     authOptional: true,
@@ -54,7 +53,7 @@ export async function startMailServer(): Promise<Receiver> {
   return receiver
 }
 
-/** A program that accepts signed messages; it answers wrongly signed ones with 401 and does not count them. */
+/** Accepts signed messages. Rejects badly signed ones with 401 and counts them only in `unsigned`. */
 export async function startHookServer(secret: () => string): Promise<Receiver & { unsigned: number }> {
   const server: Server = createServer((request, response) => {
     void text(request).then((body) => {

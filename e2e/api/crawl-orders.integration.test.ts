@@ -9,7 +9,7 @@ import { until } from '../../src/engine/testing/until.ts'
 import { askRest, readEvents, type SentEvent } from '../support/rest.ts'
 import { type Service, startService } from '../support/service.ts'
 
-/** A spider that reports its arguments and fetches its addresses; `fail` raises. */
+/** `echo` reports its arguments and fetches its URLs; `fail` raises. */
 const SPIDERS = `import json
 import scrapy
 
@@ -61,7 +61,7 @@ afterAll(async () => {
   rmSync(folder, { recursive: true, force: true })
 })
 
-/** Outside `/api/v1`, which askRest and readEvents add. */
+/** Cancels `/api/v1`, which askRest and readEvents add. */
 const OUTSIDE = '/../..'
 const ask = (method: string, path: string, body?: unknown) =>
   askRest(service.address, { method, path: `${OUTSIDE}${path}`, ...(body !== undefined && { body }) })
@@ -168,7 +168,7 @@ test('the HTTP cache fetches each page once for several jobs, and again for an o
   expect(await run({ params: { run: 2 } })).toBe(0)
   expect(await run({ params: { run: 2 }, ignore_cache: true })).toBe(1)
   expect(await run({ params: { run: 3 }, http_cache: false })).toBe(1)
-  // One directory for all runs of the project.
+  // All runs of the project share one directory.
   expect(readdirSync(join(service.dataDirectory, 'local/work/orders/.scrapy/httpcache'))).toEqual(['echo'])
   const { jobs } = await service.client.jobs.list({ text: 'echo', limit: 4 })
   expect(jobs.map(({ settings }) => settings)).toEqual([

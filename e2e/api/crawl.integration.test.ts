@@ -4,7 +4,7 @@ import { askRest } from '../support/rest.ts'
 import { type Service, startService } from '../support/service.ts'
 import { until } from '../../src/engine/testing/until.ts'
 
-/** Few enough for one credential's burst (docs/api.md, Limits). */
+/** Within the burst limit of one credential (docs/api.md, Limits). */
 const AT_ONCE = 1_000
 
 let service: Service
@@ -58,7 +58,7 @@ test('a different user, a fresh crawl or an expired cache entry gets its own job
 
   const brief = { start_urls: ['https://brief.example/'], cache_seconds: 1 }
   const forgotten = (await crawl(brief)).body
-  // The service's clock decides, so it asks until the second has passed.
+  // The service's clock decides when a second has passed, so retry.
   const late = await until(
     'the order to be forgotten',
     async () => (await crawl(brief)).body,

@@ -56,7 +56,9 @@ test('the log of a running spider arrives as events: a client that reconnects af
 
   const sent: SentEvent[] = []
   const lastId = () => sent.findLast((event) => event.id !== null)?.id ?? null
-  /** Like an EventSource: resumes after the last event received, until it has seen enough or the connection breaks. */
+  /**
+   * Reads like an EventSource: resumes after the last event received, until it has enough or the connection breaks.
+   */
   const read = async (isEnough: (event: SentEvent) => boolean, onFirst = () => {}) => {
     for await (const event of readEvents(service.address, `/jobs/${id}/logs`, lastId())) {
       sent.push(event)
@@ -66,7 +68,7 @@ test('the log of a running spider arrives as events: a client that reconnects af
   }
   const isLine = (number: number) => (event: SentEvent) => event.data.message === `line ${number} é`
 
-  // A reader that is connected when the engine dies, in the middle of the stream.
+  // This reader is connected, in the middle of the stream, when the engine dies.
   let killed: Promise<void> | null = null
   await read(
     () => false,
@@ -86,7 +88,7 @@ test('the log of a running spider arrives as events: a client that reconnects af
   await service.start()
   await read(isLine(33))
   expect(sent.length).toBeGreaterThan(before)
-  // Disconnects by itself, then once more with nothing new to read before the spider ends.
+  // Disconnects, then reconnects when there is nothing new to read before the spider ends.
   await read(isLine(45))
   letThrough('end')
   await read(({ event }) => event === 'end')
@@ -98,7 +100,7 @@ test('the log of a running spider arrives as events: a client that reconnects af
   const more = sent.find(({ data }) => data.message === 'more of it')
   expect(more?.data).toMatchObject({ continued: true, level: 'INFO', logger: 'lines' })
   expect(sent.at(-1)).toMatchObject({ event: 'end', id: 'end', data: { outcome: 'succeeded', status: 'succeeded' } })
-  // An EventSource that reconnects after the end is asked to stop.
+  // 204 tells an EventSource that reconnects after the end to stop.
   const again = await askRest(service.address, { path: `/jobs/${id}/logs`, headers: { 'last-event-id': 'end' } })
   expect([again.status, again.body]).toEqual([204, null])
 }, 180_000)

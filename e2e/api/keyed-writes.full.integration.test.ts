@@ -3,7 +3,7 @@ import { uploadDemo } from '../support/demo-egg.ts'
 import { askRest, type RestAnswer } from '../support/rest.ts'
 import { type Service, startService } from '../support/service.ts'
 
-/** The service is killed after this many responses of a round: at once, early, and when most of the work is done. */
+/** The number of responses in a round after which the service is killed: the first, an early one, and a late one. */
 const KILLED_AFTER = [1, 8, 40]
 const ORDERS_OF_A_KIND = 12
 
@@ -14,7 +14,9 @@ beforeAll(async () => {
 })
 afterAll(() => service?.stop())
 
-/** One write, its key, what it creates under `name`, and whether the response may be that its result is unknown. */
+/**
+ * One write, its key, what it creates under `name`, and whether the service may respond that its result is unknown.
+ */
 interface Order {
   name: string
   path: string
@@ -36,9 +38,9 @@ function ordersOf(round: number): Order[] {
     }),
     bulk: (name) => ({ path: '/jobs/bulk', body: { jobs: [{ ...work, args: { order: name } }] }, mayBeCutOff: false }),
     crawl: (name) => ({ ...crawl(name, {}), mayBeCutOff: false }),
-    // Creates a job regardless of earlier ones: only its key can prevent a second one.
+    // Creates a job regardless of earlier ones, so only its key can prevent a second one.
     fresh: (name) => ({ ...crawl(name, { ignore_cache: true }), mayBeCutOff: true }),
-    // The crash may outlast the cache.
+    // The crash can outlast the cache.
     brief: (name) => ({ ...crawl(name, { cache_seconds: 1 }), mayBeCutOff: true }),
     chain: (name) => ({
       path: '/chains',
@@ -64,7 +66,6 @@ function ordersOf(round: number): Order[] {
 const send = ({ name, path, body }: Order): Promise<RestAnswer> =>
   askRest(service.address, { method: 'POST', path, body, headers: { 'idempotency-key': name } })
 
-/** How many jobs and chains exist under each name. */
 async function effects(): Promise<Map<string, number>> {
   const counts = new Map<string, number>()
   const add = (name: string | undefined) => name !== undefined && counts.set(name, (counts.get(name) ?? 0) + 1)
@@ -85,7 +86,7 @@ test('writes with a key, repeated after each kill -9, take effect once and get o
   const note = ({ name }: Order, answer: RestAnswer) => {
     const first = answered.get(name)
     if (first === undefined) return void answered.set(name, answer)
-    // The same response, and the work is not done again.
+    // The response is the same, and the work is not repeated.
     expect([name, answer.status, answer.body]).toEqual([name, first.status, first.body])
     if (answer.status < 300) expect([name, answer.headers.get('idempotency-replayed')]).toEqual([name, 'true'])
   }
@@ -105,11 +106,11 @@ test('writes with a key, repeated after each kill -9, take effect once and get o
     await killed.promise
     cutOff += results.filter(({ status }) => status === 'rejected').length
     await service.start()
-    // Repeats every request so far, whether it was answered or not.
+    // Repeats every request so far, with or without a response.
     await Promise.all(orders.map(async (order) => note(order, await send(order))))
   }
 
-  // If the kills had cut off no requests, the test would prove nothing.
+  // Without requests that the kills cut off, the test would prove nothing.
   expect(cutOff).toBeGreaterThan(ORDERS_OF_A_KIND)
   const counts = await effects()
   for (const { name, mayBeCutOff } of orders) {

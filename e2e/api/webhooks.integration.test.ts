@@ -19,7 +19,7 @@ interface Posted {
   taken: boolean
 }
 
-/** Accepts the first `taking` messages and leaves later ones unanswered until `takeAll`. */
+/** Accepts the first `taking` messages and leaves later ones without a response until `takeAll`. */
 async function startReceiver(taking: number) {
   const posted: Posted[] = []
   let left = taking
@@ -82,7 +82,7 @@ test('webhook deliveries survive kill -9: every event arrives, and repeats keep 
     ([came, delivered]) => came! > 5 && delivered === 5
   )
   const known = new Set((await deliveries()).filter(({ state }) => state === 'delivered').map(({ id }) => id))
-  // These are acknowledged to the client but not delivered yet: the receiver leaves every request unanswered.
+  // The service has acknowledged these to the client but not delivered them: the receiver does not respond.
   asked.push(...(await queue()))
   await service.kill()
   const before = posted.splice(0)
@@ -92,7 +92,7 @@ test('webhook deliveries survive kill -9: every event arrives, and repeats keep 
     'nothing to wait any more',
     async () => (await service.client.webhooks.list()).webhooks[0]!.waiting,
     (waiting) => waiting === 0,
-    // On a busy machine a request that the receiver held may have timed out twice: its next try is then 33 s away.
+    // On a busy machine, a request that the receiver held can time out twice; the next retry is then 33 s later.
     90_000
   )
 
@@ -100,11 +100,11 @@ test('webhook deliveries survive kill -9: every event arrives, and repeats keep 
   const told = [...before.filter(({ taken }) => taken), ...posted]
   expect(new Set(told.map(({ jobId }) => jobId))).toEqual(new Set(asked))
   expect(told.filter((message) => !isSigned(message, secret))).toEqual([])
-  // One id per event and the same body, however often it arrives.
+  // Each event has one id and one body, however often it arrives.
   const wordsOf = new Map([...before, ...posted].map(({ id, body }) => [id, body]))
   expect([wordsOf.size, new Set(wordsOf.values()).size]).toEqual([asked.length, asked.length])
   for (const { id, body } of [...before, ...posted]) expect([id, body]).toEqual([id, wordsOf.get(id)])
-  // What was in flight is sent again; what was recorded as delivered is not.
+  // Deliveries in flight are repeated; recorded ones are not.
   const again = new Set(posted.map(({ id }) => id))
   const underWay = before.filter(({ taken }) => !taken)
   expect(underWay.length).toBeGreaterThan(0)

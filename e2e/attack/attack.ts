@@ -1,37 +1,33 @@
 import type { Attacker } from './attacker.ts'
 import type { WatchedService } from './watched-service.ts'
 
-/** What one attack can use. */
 export interface Target {
   watched: WatchedService
   attacker: Attacker
-  /** The scale of the attack: 1 is all of it; the short form of `npm run test:full` plays a tenth. */
+  /** The part of the attack to run: 1 is all of it, and the short form of `npm run test:full` runs a tenth. */
   scale: number
 }
 
-/** An attack on one endpoint of the service. */
 export interface Attack {
   name: string
-  /** Left out of the short form, where another attack represents it. */
+  /** Left out of the short form, because a similar attack is part of it. */
   isLong?: boolean
   door: 'scrapyd' | 'rest' | 'json-rpc' | 'ui' | 'http' | 'node'
-  /** Returns complaints about the responses, as sentences; empty: none. Throwing counts as a complaint as well. */
+  /** Returns complaints about the responses as sentences. An error that it throws is also a complaint. */
   run(target: Target): Promise<string[]>
 }
 
-/** What an attack cost the service. */
 export interface Cost {
-  /** The longest the event loop was blocked. */
+  /** The longest time that the event loop was blocked. */
   loopMaxMs: number
-  /** Growth of resident memory at its peak, compared with before. */
+  /** Growth of resident memory from before the attack to its peak. */
   memoryGrowthMb: number
-  /** File descriptors still open a while after the attack, compared with before. */
+  /** File descriptors still open some time after the attack, compared with before. */
   descriptorsLeft: number
 }
 
 export const LIMITS = { loopMaxMs: 250, loopP99Ms: 50, memoryGrowthMb: 150, descriptorsLeft: 20 } as const
 
-/** Complaints about the cost of an attack, as sentences. */
 export function judgeCost(cost: Cost): string[] {
   const { loopMaxMs, memoryGrowthMb, descriptorsLeft } = cost
   return [

@@ -11,15 +11,15 @@ export interface Sent {
   path: string
   headers?: Record<string, string>
   body?: string | Buffer
-  /** Without the right user name and password. */
+  /** Leaves out the user name and password. */
   anonymous?: boolean
 }
 
 export interface Got {
-  /** 0: the connection was closed without a response. */
+  /** 0 means that the connection was closed without a response. */
   status: number
   headers: Record<string, string | string[] | undefined>
-  /** At most KEPT_BYTES. */
+  /** The first KEPT_BYTES of the body. */
   body: string
   bytes: number
 }
@@ -27,22 +27,19 @@ export interface Got {
 const KEPT_BYTES = 100_000
 const ANSWER_LIMIT_MS = 30_000
 
-/** How an attack reaches the service. */
 export interface Attacker {
   address: string
   /** The Host header that the service accepts. It refuses others before it reads the request. */
   host: string
-  /** One request on a connection of its own. Rejects if there is no answer in half a minute. */
+  /** Sends one request on its own connection. Rejects if no response arrives within half a minute. */
   send(sent: Sent): Promise<Got>
-  /** `send` with a JSON body. */
   sendJson(path: string, body: unknown, headers?: Record<string, string>): Promise<Got>
-  /** Writes bytes as they are; resolves with what came back until the connection was closed or `forMs` passed. */
+  /** Writes bytes unchanged. Resolves to the bytes received until the connection closed or `forMs` passed. */
   sendRaw(bytes: string | Buffer, forMs: number): Promise<string>
-  /** An open connection. */
   open(): Promise<Socket>
 }
 
-/** Also a body after HEAD: the head was too large to be read, and the server could not know the method. */
+/** HPE_ covers a body after HEAD: the head was too large to read, so the server could not know the method. */
 const isCutOff = ({ code = '' }: NodeJS.ErrnoException) =>
   code === 'ECONNRESET' || code === 'EPIPE' || code.startsWith('HPE_')
 

@@ -11,7 +11,6 @@ const ROUNDS = 10
 const HOURLY = { rules: [{ kind: 'interval' as const, everySeconds: 3_600, anchorMs: 0 }], zone: 'UTC' }
 const PADDING = 'x'.repeat(20_000)
 
-/** A separate disk, which only root can mount; null: not available here. */
 function makeDisk(path: string): (() => void) | null {
   if (process.platform !== 'linux' || process.geteuid?.() !== 0) return null
   mkdirSync(path)

@@ -11,7 +11,7 @@ const MEGABYTE = 1_000_000
 
 const SCRAPY_CFG = '[settings]\ndefault = big.settings\n[deploy]\nproject = big\n'
 
-/** A zip of a project of 12 MB that unpacks to 900 MB: below the ratio at which an archive counts as a bomb. */
+/** A project zip of 12 MB that unpacks to 900 MB: below the ratio at which an archive counts as a bomb. */
 export async function writeInflatingProject(directory: string): Promise<string> {
   const path = join(directory, 'inflating.zip')
   const archive = beginProject()
@@ -20,7 +20,7 @@ export async function writeInflatingProject(directory: string): Promise<string> 
     const content = Buffer.alloc(MEGABYTE)
     for (let at = 0; at < content.length; at += block.length) block.copy(content, at)
     archive.addBuffer(content, `big/data/${index}.bin`)
-    // yazl compresses in the background: without a pause, all contents would be in memory.
+    // yazl compresses in the background. Without a pause, all contents would be in memory.
     if (index % 50 === 49) await new Promise((wake) => setTimeout(wake, 200))
   }
   archive.end()
@@ -28,7 +28,6 @@ export async function writeInflatingProject(directory: string): Promise<string> 
   return path
 }
 
-/** A zip of a project of about 190 MB that does not compress. */
 export async function writeLargeProject(directory: string): Promise<string> {
   const path = join(directory, 'large.zip')
   const archive = beginProject()
@@ -39,7 +38,7 @@ export async function writeLargeProject(directory: string): Promise<string> {
   return path
 }
 
-/** The same contents as an egg, whose files are stored uncompressed. */
+/** The same contents as an uncompressed egg. */
 export async function writeLargeEgg(directory: string): Promise<string> {
   const path = join(directory, 'large.egg')
   const archive = beginProject()
@@ -51,14 +50,12 @@ export async function writeLargeEgg(directory: string): Promise<string> {
   return path
 }
 
-/** 200 MB that are not an archive. */
 export async function writeJunk(directory: string): Promise<string> {
   const path = join(directory, 'junk.egg')
   await pipeline(Readable.from(randomPieces(200)), createWriteStream(path))
   return path
 }
 
-/** An archive of 3 MB of 50,000 empty files. */
 export async function writeManyEntries(directory: string): Promise<string> {
   const path = join(directory, 'entries.zip')
   const archive = beginProject()
@@ -69,7 +66,6 @@ export async function writeManyEntries(directory: string): Promise<string> {
   return path
 }
 
-/** A log of 250 MB, gzipped. */
 export async function writeArchivedLog(path: string): Promise<void> {
   const line = '2026-11-22 10:00:00 [scrapy.core.engine] DEBUG: Crawled (200) <GET https://example.com/page/'
   function* lines() {
@@ -81,7 +77,7 @@ export async function writeArchivedLog(path: string): Promise<void> {
   await pipeline(Readable.from(lines()), createGzip({ level: 1 }), createWriteStream(path))
 }
 
-/** A body of multipart/form-data around a file, as a stream of known length. */
+/** Wraps a file in a multipart/form-data body, as a stream of known length. */
 export async function formAround(
   file: string,
   fields: Record<string, string>,

@@ -8,7 +8,7 @@ import { makeTemporaryDirectory } from '../../src/engine/testing/temporary-direc
 import { SERVICE_ENTRY } from '../support/service.ts'
 
 const ROOT = resolve(import.meta.dirname, '../..')
-/** A limit only for a reader that never ends. */
+/** Stops only a reader that never ends. */
 const LIMIT_MS = 60_000
 const QUEUE = 'CREATE TABLE spider_queue (id INTEGER PRIMARY KEY, priority REAL, message TEXT)'
 const FINISHED = '(id INTEGER PRIMARY KEY, project, spider, job, start_time, end_time)'
@@ -17,7 +17,7 @@ const TIMES = "'2026-01-01 00:00:00', '2026-01-01 00:00:01'"
 const good = (job: string) => `CREATE TABLE finished_jobs ${FINISHED};
   INSERT INTO finished_jobs VALUES (1, 'p', 's', '${job}', ${TIMES})`
 
-/** Files that Scrapyd's `dbs` folder may contain, by project. */
+/** Files in Scrapyd's `dbs` folder, by project. */
 const DATABASES: Record<string, string> = {
   good: good('good'),
   'beside-a-pipe': good('beside-a-pipe'),

@@ -19,7 +19,7 @@ const ROOT = resolve(import.meta.dirname, '../..')
 const FIXTURES = join(ROOT, 'e2e/upgrades/data-directories')
 const NEWEST = join(FIXTURES, readdirSync(FIXTURES).at(-1)!)
 const MIGRATING = fileURLToPath(new URL('./migrate-until-killed.ts', import.meta.url))
-/** A limit only for steps that never end. */
+/** Stops only steps that never end. */
 const LIMIT_MS = 300_000
 const KILLS = 8
 /** The kills are spread over this time. */
@@ -96,7 +96,7 @@ test(
     const backup = (name: string) =>
       run(SERVICE_ENTRY, 'backup', join(backups, name), `--data=${data}`, '--not-encrypted')
     const drafts = (folder: string) => readdirSync(folder).filter((name) => name.startsWith('.'))
-    // A step that was completed before the kill leaves nothing behind.
+    // A backup that completes before the kill leaves no draft.
     for (let turn = 0; turn < KILLS && drafts(backups).length === 0; turn += 1) {
       const child = backup(`killed-${turn}`)
       await until('the backup is being written', () => drafts(backups).length > 0 || child.exitCode !== null)

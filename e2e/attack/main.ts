@@ -1,6 +1,6 @@
 /**
- * `npm run attack`: plays known and generated attacks against every door of the built service, and watches its event
- * loop, memory and descriptors from inside. Exits with 1 if anything broke. Linux only (/proc).
+ * `npm run attack` plays known and generated attacks against every interface of the built service and watches its
+ * event loop, memory and descriptors from inside. Exits with 1 if a check failed. Linux only (/proc).
  *
  *   npm run attack                          every known attack, 500 generated ones, the memory of large requests
  *   npm run attack -- --variants 5000 --seed 7
@@ -22,7 +22,7 @@ const { values } = parseArgs({
 })
 
 const base = values.short ? SHORT_RUN : WHOLE_RUN
-// Includes the user interface, which attacks request.
+// Also builds the user interface, because attacks request it.
 await ensureBuilt()
 const result = await runAttacks({
   ...base,

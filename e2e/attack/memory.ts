@@ -20,19 +20,18 @@ import {
 } from './hostile-files.ts'
 import { readMemory, resetPeak } from './process-memory.ts'
 
-/** The target of a case: a running service and the data in it. */
 export interface MemoryTarget {
   service: Service
   files: Record<'inflating' | 'largeProject' | 'largeEgg' | 'junk' | 'entries', string>
-  /** A job whose archived log has 250 MB. */
+  /** A job with an archived log of 250 MB. */
   logJobId: string
-  /** Its address below /logs. */
+  /** Its path below /logs. */
   logPath: string
 }
 
 export interface MemoryCase {
   name: string
-  /** Sends the request and reads its whole response; returns a short description of it. */
+  /** Sends the request and reads the whole response. Returns a short description of the response. */
   play(target: MemoryTarget): Promise<string>
 }
 
@@ -40,13 +39,13 @@ export interface MemoryFigure {
   name: string
   answer: string
   beforeMb: number
-  /** The peak growth of resident memory, and how much of it remained afterwards. */
+  /** How much resident memory grew at its peak, and how much of that remained afterwards. */
   grownMb: number
   leftMb: number
   seconds: number
 }
 
-/** No request may make the service grow by more; except for what an allocator keeps, the memory must be released. */
+/** No request may make the service grow by more. It must also release the memory, except what an allocator keeps. */
 export const MAX_GROWTH_MB = 150
 export const MAX_LEFT_MB = 120
 
@@ -193,8 +192,8 @@ export const MEMORY_CASES: MemoryCase[] = [
 const RPC_UPLOAD = JSON.stringify({ json: { file: null, project: 'big', version: '8' }, maps: [['file']], meta: [] })
 
 /**
- * Plays each case against a service of its own state and measures how far its memory grew. `settleMs`: how long after a
- * case what is left is measured; the next case begins there.
+ * Plays each case against a restarted service and measures how much its memory grows. `settleMs` is the time from a
+ * case until the remaining growth is measured.
  */
 export async function measureMemory(
   cases: MemoryCase[],
@@ -207,13 +206,14 @@ export async function measureMemory(
   const figures: MemoryFigure[] = []
   try {
     for (const { name, play } of cases) {
-      // A fresh service: one that has already grown has room for the next case, and would grow less.
+      // Restarts the service, because one that has already grown has room for the next case and would grow less.
       await service.kill()
       await service.start()
       await get(service, '/api/v1/nodes')
       await get(service, '/daemonstatus.json')
       const pid = service.pid()!
-      // Later work of a start (it reads the eggs of earlier cases again: 60 MB) is not part of the request.
+      // A start ends with later work (it reads the eggs of earlier cases again: 60 MB) that is not part of the
+      // request.
       const beforeMb = await memoryAtRest(pid)
       resetPeak(pid)
       const startedAtMs = performance.now()
@@ -237,7 +237,7 @@ export async function measureMemory(
   return figures
 }
 
-/** Resolves once memory has been stable for 6 s, or after half a minute. */
+/** Resolves when memory has been stable for 6 s, or after half a minute. */
 async function memoryAtRest(pid: number): Promise<number> {
   const endMs = performance.now() + 30_000
   let { nowMb } = readMemory(pid)
@@ -250,7 +250,7 @@ async function memoryAtRest(pid: number): Promise<number> {
   return nowMb
 }
 
-/** Jobs with large arguments, one of them with an archived log; and the files that will be sent. */
+/** Creates jobs with large arguments, one of them with an archived log, and the files to send. */
 async function prepare(directory: string, entry: string | undefined): Promise<MemoryTarget> {
   const dataDirectory = join(directory, 'data')
   await mkdir(join(dataDirectory, 'blobs', 'logs'), { recursive: true, mode: 0o700 })
@@ -284,7 +284,9 @@ interface Sent {
   body?: AsyncIterable<Buffer | string>
 }
 
-/** Resolves to the answer in a few words; a refusal may close the connection before it can be read. */
+/**
+ * Resolves to a short description of the response. A refusal can close the connection before the response is read.
+ */
 async function send(service: Service, sent: Sent): Promise<string> {
   try {
     return await sendOnce(service, sent)
@@ -295,13 +297,13 @@ async function send(service: Service, sent: Sent): Promise<string> {
   }
 }
 
-/** Reads the whole response, but keeps only its beginning. */
+/** Reads the whole response, but keeps only its start. */
 async function sendOnce(service: Service, { path, method = 'GET', headers = {}, body }: Sent): Promise<string> {
   const { username, password } = TEST_CREDENTIALS
   const sent = request(service.address + path, { method, headers, auth: `${username}:${password}`, agent: false })
   const answered = once(sent, 'response')
   answered.catch(() => {})
-  // A refusal may arrive, and the connection close, before the request was sent in full.
+  // A refusal can arrive, and the connection can close, before the whole request is sent.
   const failed = body === undefined ? null : sendBody(sent, body)
   if (body === undefined) sent.end()
   const [response] = await Promise.race([answered, failed ?? new Promise<never>(() => {})])
@@ -315,7 +317,7 @@ async function sendOnce(service: Service, { path, method = 'GET', headers = {}, 
   return `${response.statusCode}, ${length} bytes: ${begin.slice(0, 160).replace(/\s+/g, ' ')}`
 }
 
-/** Rejects if the body fails by itself; never resolves. */
+/** Rejects if the body itself fails. Never resolves. */
 async function sendBody(sent: ReturnType<typeof request>, body: AsyncIterable<Buffer | string>): Promise<never> {
   let isGone = false
   const wake = new AbortController()
@@ -383,7 +385,6 @@ export function printFigures(figures: MemoryFigure[]): void {
   }
 }
 
-/** The requests that took too much memory, or kept it; as sentences. */
 export function judgeMemory(figures: MemoryFigure[]): string[] {
   return figures.flatMap(({ name, answer, grownMb, leftMb }) => [
     ...(answer.startsWith('failed') ? [`${name}: ${answer}`] : []),

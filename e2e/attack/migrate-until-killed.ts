@@ -1,6 +1,6 @@
 /**
- * Migrates a database by a step that takes long, or with `endless` never ends: `… PATH [endless]`.
- * Says when it begins.
+ * Migrates a database with a slow step, or with `endless` one that never ends: `… PATH [endless]`. Prints when it
+ * starts.
  */
 import DatabaseConstructor from 'better-sqlite3'
 import { MIGRATIONS, migrate } from '../../src/engine/storage/sqlite/migrate.ts'

@@ -19,11 +19,10 @@ export interface AttackOptions {
   seed: number
   /** The number of generated requests. */
   variants: number
-  /** The scale of each known attack: 1 is all of it. */
+  /** The part of each known attack to run: 1 is all of it. */
   scale: number
-  /** Only attacks whose name contains this. */
   only?: string | undefined
-  /** The file that Node runs as the service; default: as `startService` chooses. */
+  /** The file that Node runs as the service. Default: the choice of `startService`. */
   entry?: string | undefined
   onProgress?: (text: string) => void
 }
@@ -40,21 +39,20 @@ export interface Outcome extends Cost {
 
 export interface AttackResult {
   outcomes: Outcome[]
-  /** Complaints about the whole run. */
   complaints: string[]
   loopP99Ms: number
   seed: number
 }
 
-/** A block caused only by the machine's load does not recur; one caused by the service itself does. */
+/** A block that the machine's load caused does not recur; one that the service caused does. */
 const TRIES = 3
 const SETTLE_LIMIT_MS = 5_000
 
-/** Plays every attack against a service of its own, one after the other. */
+/** Plays the attacks one after the other against a new service. */
 export async function runAttacks(options: AttackOptions): Promise<AttackResult> {
   const { seed, variants, scale, only = '', entry, onProgress = () => {} } = options
   const known = [
-    // The first attack needs the project, which a later one deletes.
+    // The first attack needs a project that a later one deletes.
     ...[...fileAttacks, ...nameAttacks, ...documentAttacks, ...scheduleAttacks, ...engineAttacks],
     ...[...credentialAttacks, ...connectionAttacks, ...pullingNodeAttacks, ...hostileNodeAttacks, ...hostileLogAttacks]
   ]
@@ -115,7 +113,7 @@ async function play(attack: Attack, target: Target): Promise<Outcome> {
   return { name: attack.name, door: attack.door, tookMs, ...cost, complaints: [...complaints, ...judgeCost(cost)] }
 }
 
-/** Connections close a moment after their last answer. */
+/** Connections close a moment after their last response. */
 async function settle(watched: WatchedService, before: number): Promise<number> {
   const limit = performance.now() + SETTLE_LIMIT_MS
   while (watched.descriptors() - before > LIMITS.descriptorsLeft && performance.now() < limit) await pause(50)
@@ -127,7 +125,6 @@ export function describeOutcome({ name, tookMs, loopMaxMs, memoryGrowthMb, compl
   return `${complaints.length === 0 ? 'held  ' : 'BROKE '} ${name} (${cost})${complaints.map((one) => `\n         ${one}`).join('')}`
 }
 
-/** The result in a few lines. */
 export function describeResult({ outcomes, complaints, loopP99Ms, seed }: AttackResult): string {
   const broken = outcomes.filter((outcome) => outcome.complaints.length > 0)
   const highest = (of: (outcome: Outcome) => number) => Math.round(Math.max(0, ...outcomes.map(of)))

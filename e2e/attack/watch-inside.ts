@@ -1,7 +1,7 @@
 /**
- * Loaded into the service with `node --import`: answers every connection to the socket ATTACK_WATCH with the event-loop
- * delay since the last answer and with the delay since the start, as one line of JSON. Measured inside, because a probe
- * from outside would also measure the attacker's own load on the machine.
+ * Loaded into the service with `node --import`. For every connection to the socket ATTACK_WATCH, writes one line of
+ * JSON with the event-loop delay since the last connection and since the start. Measures inside the service,
+ * because a probe from outside would also measure the load that the attacker puts on the machine.
  */
 import { readFileSync } from 'node:fs'
 import { createServer } from 'node:net'
@@ -10,7 +10,7 @@ import { isMainThread } from 'node:worker_threads'
 
 /** Delay of the service's event loop, in ms. */
 export interface LoopDelay {
-  /** Excludes the time in which the machine gave its thread no core. */
+  /** Excludes the time during which the machine gave the thread no core. */
   maxMs: number
   /** Since the start of the service. */
   p99Ms: number
@@ -22,7 +22,6 @@ const TICK_MS = 5
 const path = process.env['ATTACK_WATCH']
 // Threads inherit --import.
 if (isMainThread && path !== undefined) {
-  // The service's children must not listen there as well.
   delete process.env['ATTACK_WATCH']
   delete process.env['NODE_OPTIONS']
   const sinceStart = monitorEventLoopDelay({ resolution: RESOLUTION_MS })
@@ -49,7 +48,9 @@ if (isMainThread && path !== undefined) {
     .unref()
 }
 
-/** How long the main thread was ready to run while other processes had the cores: proc(5), schedstat, in ns. */
+/**
+ * How long the main thread was ready to run while other processes used the cores, in ms: proc(5), schedstat, in ns.
+ */
 function readWaitedMs(): number {
   return Number(readFileSync('/proc/self/schedstat', 'utf8').split(' ')[1]) / 1e6
 }

@@ -8,10 +8,9 @@ import { type Service, startService } from '../support/service.ts'
 import { type ProcessMemory, readMemory, resetPeak } from './process-memory.ts'
 import type { LoopDelay } from './watch-inside.ts'
 
-/** A service in its own process, with measurements of the cost of an attack. Linux only (/proc). */
 export interface WatchedService {
   service: Service
-  /** The delay of its event loop since the last call, and since its start. */
+  /** The delay of its event loop since the last call and since its start. */
   loopDelay(): Promise<LoopDelay>
   memory(): ProcessMemory
   resetPeak(): void

@@ -26,7 +26,6 @@ const ROUNDS = 3
 const FILLING = Array.from({ length: 6_000 }, (_, line) => `line ${line} ${(line * 7919) % 104_729}`).join('\n')
 const logOf = (index: number) => `The log of run ${index}\n${FILLING}\n`
 
-/** `scrapdeck …`: its exit code and what it printed. */
 async function scrapdeck(...words: string[]): Promise<{ code: number; stdout: string; stderr: string }> {
   try {
     const given = { cwd: ROOT, maxBuffer: 1e8, env: { ...process.env, HOME: '/nonexistent' } }
@@ -36,7 +35,6 @@ async function scrapdeck(...words: string[]): Promise<{ code: number; stdout: st
   }
 }
 
-/** A directory for data directories, keys and backups. */
 async function aPlace() {
   const directory = await makeTemporaryDirectory()
   onTestFinished(directory.remove)
@@ -56,7 +54,7 @@ async function readWholeLog(client: Client, jobId: JobId): Promise<string> {
   }
 }
 
-/** Changes data continuously while backups are made; the returned function stops it. */
+/** Changes data continuously while backups are made. The returned function stops it. */
 function keepBusy(service: Service, egg: File): () => Promise<void> {
   let isOver = false
   const { client } = service
@@ -109,7 +107,7 @@ test('a backup that is made under load restores everything in another place', as
     }))
   )
   const index = new Map(ids.map((id, place) => [id as string, place]))
-  // Never responds, so its jobs stay where they are.
+  // Never responds, so its jobs keep their state.
   const silent = createServer(() => {}).listen(0, '127.0.0.1')
   onTestFinished(() => void silent.close())
   const service = await startService({ dataDirectory: data, arguments: [config] })
@@ -169,7 +167,7 @@ test('a backup that is made under load restores everything in another place', as
     const has = there.client
     const jobs = (await has.jobs.list({ limit: 500 })).jobs
     const got = new Set(jobs.map(({ id }) => id as string))
-    // Everything accepted before is there, except what retention may have deleted.
+    // Everything accepted before the backup is there, except what retention could have deleted.
     expect([...before].filter((id) => !got.has(id) && !index.has(id))).toEqual([])
     let readable = 0
     for (const { id, status } of jobs) {
@@ -190,7 +188,6 @@ test('a backup that is made under load restores everything in another place', as
     expect((await has.projects.list()).projects.map(({ name }) => name)).toContain('talks')
     const queued = jobs.find(({ nodeId, status }) => nodeId === remote.id || status === 'queued')
     expect(queued).toBeDefined()
-    // It works: an egg from the backup runs.
     if (round === ROUNDS - 1) {
       await has.system.setPaused({ paused: false })
       const ran = (await has.jobs.run({ project: 'talks', spiders: ['talks'] })).jobs[0]!

@@ -8,12 +8,10 @@ import { uploadDemo } from '../support/demo-egg.ts'
 import { startService } from '../support/service.ts'
 import { TALKS } from '../support/talking-spider.ts'
 
-/**
- * Logs, items and the data of a warm parent have the modes of Scrapyd; their directories are closed.
- */
+/** Scrapyd's modes apply to logs, items and the data of a warm parent, but their directories are closed to others. */
 const IN_CLOSED = /^local\/(logs|items|warm)\/.+\.(log|jl|json) /
 
-/** Which modes give others access, by path; links have no modes of their own. */
+/** Lists the modes that give others access, by path. Links have no modes of their own. */
 async function openToOthers(directory: string): Promise<string[]> {
   const found: string[] = []
   for (const name of ['', ...(await readdir(directory, { recursive: true }))]) {

@@ -79,7 +79,7 @@ test('a rule created from a job fires when its spider fails again; the alert can
   await repeating.getByRole('button', { name: /^Remove the silence/ }).click()
   await expect(page.getByText('No silences')).toBeVisible()
 
-  // Without its rule nothing fires, and the alert stays as one that has ended.
+  // Disabling the rule ends the alert, which stays in the list.
   await page.getByRole('navigation', { name: 'Views of alerts' }).getByRole('link', { name: 'Rules' }).click()
   await expect(page.getByText('fired once, acted on 1')).toBeVisible()
   await page.getByRole('switch').click({ force: true })

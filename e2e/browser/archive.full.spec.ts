@@ -23,7 +23,6 @@ const shortLog = (number: number) => `2026-10-01 03:00:00 [stock] WARNING: shelf
 let directory = ''
 let service: Service
 let long: JobId
-/** Oldest first; a user kept the first one, and the last is the newest of its spider. */
 let short: JobId[] = []
 
 test.describe.configure({ mode: 'serial' })
@@ -80,7 +79,6 @@ test('one search covers all archived logs, and a line that it found opens its lo
   await page.getByRole('button', { name: 'Regular expression' }).click()
   await text.press('Enter')
   const results = page.getByRole('region', { name: 'Results' })
-  // The newest log first.
   await expect(results.getByRole('listitem')).toHaveText([5, 4, 3, 2, 1, 0].map((shelf) => RegExp(`shelf ${shelf} is`)))
   await expect(page.getByText(/^6 lines · 7 logs searched/)).toBeVisible()
 
@@ -88,7 +86,6 @@ test('one search covers all archived logs, and a line that it found opens its lo
   await text.press('Enter')
   await expect(page.getByText('No matching lines')).toBeVisible()
 
-  // The address has the search.
   await page.goto(`${service.address}/ui/#/logs/search?q=%2Fp%2F33333%3E&project=ne*`)
   await results.getByRole('link', { name: /p\/33333>/ }).click()
   await expect(page.getByTestId('log').getByText(/^Line \d/)).toHaveText(/Line 33,3\d\d/)
@@ -131,7 +128,7 @@ test('retention shows in advance what it deletes, what stays and why; then the l
   const deletedRows = dialog.getByRole('table', { name: 'To be deleted' })
   const protectedRows = dialog.getByRole('table', { name: 'Over a limit, but kept' })
 
-  // Logs alone: their jobs stay, and say why the log cannot be read: their node does not respond.
+  // Logs alone: their jobs stay and say that the log cannot be read because the node does not respond.
   await apply({ Jobs: '', Logs: '30' }, /^Preview and turn on|^Preview and save/)
   await expect(dialog.getByText(/^Frees \d+ B/)).toBeVisible()
   await expect(deletedRows.getByRole('row').filter({ hasText: 'shop' })).toContainText(/shop\s*Logs\s*4/)
@@ -154,7 +151,7 @@ test('retention shows in advance what it deletes, what stays and why; then the l
   await dialog.getByRole('button', { name: 'Save policy and delete' }).click()
   await expect(page.getByText(/^last run .*: 4 jobs/)).toBeVisible()
   await page.goto(`${service.address}/ui/#/jobs`)
-  // With the newest of each spider.
+  // The newest job of each spider is kept, too.
   await expect(page.getByRole('grid', { name: 'Jobs' }).getByRole('row').filter({ hasText: 'succeeded' })).toHaveCount(
     3
   )

@@ -4,12 +4,11 @@ import { type Service, type ServiceOptions, startService } from '../support/serv
 export { expect } from '@playwright/test'
 
 interface BrowserFixtures {
-  /** Starts the real service; it is stopped after the test. */
   serve: (options?: ServiceOptions) => Promise<Service>
 }
 
 export const test = base.extend<BrowserFixtures>({
-  // Empty, but needed: Playwright reads the fixtures' names from this pattern.
+  // Empty but necessary: Playwright reads the fixtures' names from this pattern.
   serve: async ({}, use, testInfo) => {
     const started: Service[] = []
     await use(async (options) => {

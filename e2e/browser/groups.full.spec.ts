@@ -42,7 +42,8 @@ test('an owner makes a group for one kind of nodes, and its member sees and drai
   await anna.getByLabel('User name').fill('anna')
   await anna.getByLabel('Password').fill(PASSWORD)
   await anna.getByRole('button', { name: 'Log in' }).click()
-  // A viewer of everything sees both, and may drain those of the group.
+  // As a viewer of everything and an operator of the group, anna sees both nodes and can drain only the one in the
+  // group.
   await anna.getByRole('row', { name: /boston/ }).click()
   await expect(anna.getByLabel('Node boston')).toBeVisible()
   await expect(anna.getByRole('button', { name: 'Drain' })).toHaveCount(0)
@@ -51,7 +52,7 @@ test('an owner makes a group for one kind of nodes, and its member sees and drai
   await expect(anna.getByRole('button', { name: 'Cordon' })).toHaveCount(0)
   expect((await client.nodes.list()).nodes.find(({ name }) => name === 'berlin')!.mode).toBe('cordoned')
 
-  // With the group alone, the other node and all projects seem not to exist.
+  // With a role in the group alone, the other node and all projects seem not to exist.
   await client.users.update({ id: users[0]!.id, role: null, nodeGroups: { eu: 'viewer' } })
   await anna.reload()
   await expect(anna.getByRole('row', { name: /berlin/ })).toBeVisible()

@@ -21,7 +21,7 @@ test('the items of a run on a remote node are copied when they are read, or all 
       return jobs[0]!.id
     }
     const read = await run('quotes', { pages: '4', delay: '0' })
-    // Items are copied to count their fields if the run succeeded, but not if it was cancelled.
+    // A run's items are copied, to count their fields, if it succeeded but not if it was cancelled.
     const cancelled = async () => {
       const id = await run('slow', { delay: '0.1' })
       await until('an item', async () => ((await client.jobs.status({ id })).items ?? 0) > 0)

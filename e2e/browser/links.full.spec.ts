@@ -28,7 +28,7 @@ test('no web page of another origin can reach the service with the browser’s s
   const service = await serve({ localSlots: 0 })
   await page.goto(service.loginLink())
   await expect(page.getByRole('heading', { name: 'Overview' })).toBeVisible()
-  // Files of spiders share the origin of the app, but no page can run them.
+  // Files of spiders share the app's origin, but no page can run them.
   const [script] = await Promise.all([
     page.waitForResponse(/\/items\/evil\.js/),
     page.evaluate(() => {
@@ -38,7 +38,7 @@ test('no web page of another origin can reach the service with the browser’s s
     })
   ])
   expect(script.status()).toBe(403)
-  // The same machine under another name is another origin, and the closest a hostile page can get.
+  // The same machine under another name is a different origin, and the closest that a hostile page can get.
   await page.route('http://hostile.localhost/', (route) =>
     route.fulfill({ contentType: 'text/html', body: '<h1>hostile</h1>' })
   )

@@ -6,7 +6,7 @@ import type { Page } from '@playwright/test'
 import { SERVICE_ENTRY, TEST_CREDENTIALS } from '../support/service.ts'
 import { expect, test } from './browser-test.ts'
 
-/** A command line on a desktop computer; the test opens the addresses that it would open. */
+/** A command line on a desktop computer. The test opens the URLs that it would open. */
 class CommandLine {
   readonly home = mkdtempSync(join(tmpdir(), 'scrapdeck-login-'))
   readonly #running: ChildProcess[] = []
@@ -31,7 +31,7 @@ class CommandLine {
     return {
       code,
       printed,
-      /** The first match in its output for people. */
+      /** The first match in the output that it prints for people. */
       async says(pattern: RegExp): Promise<string> {
         await expect.poll(() => printed.error, { timeout: 30_000 }).toMatch(pattern)
         return pattern.exec(printed.error)![1]!

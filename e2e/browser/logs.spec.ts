@@ -15,7 +15,7 @@ test('a log is followed, searched whole, linked to by line, and read again after
   const log = page.getByTestId('log')
   await expect(log.getByText('● live')).toBeVisible()
 
-  // Followed: a line is there as soon as it is written.
+  // While following, the view shows a line as soon as it is written.
   appendFileSync(path, line(1))
   await expect(lastLines(page)).toContainText('line 1 of the story')
   const follow = log.getByRole('button', { name: /^Follow/ })
@@ -24,11 +24,11 @@ test('a log is followed, searched whole, linked to by line, and read again after
   await log.getByRole('button', { name: '3 new lines' }).click()
   await expect(follow).toHaveAttribute('aria-pressed', 'true')
 
-  // A flood: the end is shown, however much of it the view left out.
+  // After a flood, the view shows the end, even if it skipped lines.
   appendFileSync(path, lines(5, 400_000) + line(400_001, 'ERROR') + lines(400_002, 400_010))
   await expect(lastLines(page)).toContainText('line 400010 of the story', { timeout: 20_000 })
 
-  // Searched as a whole: matches far above the loaded part.
+  // The search covers the whole log: this match is far above the loaded part.
   const box = log.getByRole('textbox', { name: 'Search the log' })
   await box.fill('line 123456 of')
   await expect(log.getByText('1 of 1')).toBeVisible({ timeout: 20_000 })
@@ -49,16 +49,14 @@ test('a log is followed, searched whole, linked to by line, and read again after
   await box.press('Escape')
   await expect(log.getByRole('listbox', { name: 'Matches' })).toBeHidden()
 
-  // The only error of the story.
   await log.getByRole('button', { name: 'Next ERROR' }).click()
   await expect(log.getByText(/^Line \d/)).toHaveText(/Line 400,0\d\d/)
 
-  // A link to lines, by number.
   await page.goto(`${service.address}/ui/#/logs?jobs=${id}&job=${id}&line=200000-200002`)
   await expect(log.getByText(/^Line \d/)).toHaveText(/Line 199,99\d/)
   await expect(log.getByRole('button', { name: 'Copy a link to lines 200,000 to 200,002' })).toBeVisible()
 
-  // Its run ends; the log is whole and complete.
+  // When the run ends, the log is complete.
   await service.client.jobs.cancel({ ids: [id as never], force: true })
   await expect.poll(async () => (await service.client.jobs.get({ id: id as never })).job.state).toBe('ended')
   await log.getByRole('button', { name: /^Follow/ }).click()

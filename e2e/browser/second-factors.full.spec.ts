@@ -6,7 +6,7 @@ import { expect, test } from './browser-test.ts'
 const PASSWORD = 'kestrel amber drawbridge'
 const STEP_MS = 30_000
 
-/** The service with the viewer anna, at the name that passkeys need. */
+/** Starts the service with the viewer anna, under the host name that passkeys need. */
 async function openWithAnna(serve: () => Promise<Service>) {
   const service = await serve()
   await service.client.users.create({ name: 'anna', role: 'viewer', password: PASSWORD })
@@ -56,14 +56,13 @@ test('a user sets up an authenticator app, logs in with its code, and with a rec
   await enterPassword(page, deck)
   await expect(page.getByRole('heading', { name: 'Enter the code' })).toBeVisible()
   await picture(page, 'login-code')
-  // The code of the setup is not accepted again.
+  // The code used at setup is not accepted again.
   await page.getByLabel('Code').fill(codeAt(firstMs))
   await page.getByRole('button', { name: 'Log in' }).click()
   await expect(page.getByRole('alert')).toContainText('This code is wrong, or was used before.')
-  // The code of the next step is already accepted: the clock of a phone may be ahead.
+  // The code of the next step is already accepted, because a phone's clock can be ahead.
   await page.getByLabel('Code').fill(codeAt(firstMs + STEP_MS))
   await page.getByRole('button', { name: 'Log in' }).click()
-  // The requested page opens.
   await expect(ways(page)).toContainText('Needs a code as well')
 
   await logOut(page, deck)
@@ -117,7 +116,7 @@ test('a user adds a passkey and logs in with it alone; once it is removed, it is
 
   await logOut(page, deck)
   await page.goto(`${deck}/ui/login#/access`)
-  // The logged-out page got refusals.
+  // The page was logged out, so its requests were refused.
   problems.length = 0
   await picture(page, 'login-passkey')
   const logIn = page.getByRole('button', { name: 'Log in with a passkey' })

@@ -51,9 +51,9 @@ const LIMIT_MS = 50
 const REFERENCE_WORK_MS = 10
 
 /**
- * Measures CPU time of the page's thread. A busy machine can only make that longer (cache contention), never shorter,
- * so the best of up to three rounds is closest to the cost of the work itself. A slow machine is allowed more, by how
- * much longer it takes for work that never changes.
+ * Measures CPU time of the page's thread. A busy machine can only lengthen it (cache contention), so the best of up
+ * to three rounds is closest to the cost of the work itself. A slow machine gets a higher limit, in proportion to
+ * the time that it takes for fixed work.
  */
 async function expectShortTasks(page: Page, work: Parameters<typeof recordLongTasks>[1]): Promise<void> {
   const limitMs = LIMIT_MS * Math.max(1, (await page.evaluate(fixedWorkMs)) / REFERENCE_WORK_MS)
@@ -65,7 +65,7 @@ async function expectShortTasks(page: Page, work: Parameters<typeof recordLongTa
   expect(Math.min(...rounds.map(({ longestMs }) => longestMs)), JSON.stringify(longest)).toBeLessThan(limitMs)
 }
 
-/** In the page: the shortest of some rounds over as many rows as the largest list has. */
+/** Runs in the page. Returns the shortest of several rounds over as many rows as the largest list has. */
 function fixedWorkMs(): number {
   const rounds = Array.from({ length: 9 }, () => {
     const beganAt = performance.now()

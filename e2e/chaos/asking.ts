@@ -8,11 +8,10 @@ import { basicAuthorization } from '../support/basic-authorization.ts'
 
 const BULK = 8
 const AGAIN_AFTER_MS = 100
-/** An engine that was just killed may leave a request hanging without a response. */
+/** An engine that was just killed can leave a request without a response. */
 const ANSWER_LIMIT_MS = 10_000
 const DEDUPE_SECONDS = 86_400
 
-/** Queues jobs through the service's APIs while it dies and comes back, and records what was acknowledged. */
 export class Asker {
   readonly asked: Asked[] = []
   readonly #address: () => string
@@ -20,19 +19,19 @@ export class Asker {
   readonly #bulk: number
   #repeated = 0
 
-  /** `address`: of the engine to ask next. `bulk`: the most jobs in one request. */
+  /** `address` returns the engine for the next request. `bulk` is the maximum number of jobs in one request. */
   constructor(address: () => string, signal: AbortSignal, bulk = BULK) {
     this.#address = address
     this.#signal = signal
     this.#bulk = bulk
   }
 
-  /** Requests that had to be repeated because no response came. */
+  /** Requests that were repeated because no response came. */
   get repeated(): number {
     return this.#repeated
   }
 
-  /** Never more than `backlogMax` ahead of the runs that have begun, so that requests are spread over the whole run. */
+  /** Stays at most `backlogMax` ahead of the runs that have started, so requests are spread over the whole run. */
   async askAll(jobs: PlannedJob[], backlogMax: number, begunCount: () => number): Promise<void> {
     const rest = [...jobs]
     while (rest.length > 0 && !this.#signal.aborted) {
@@ -61,7 +60,10 @@ export class Asker {
     for (const [index, { number }] of jobs.entries()) this.asked.push({ number, id: answer?.ids[index] ?? null })
   }
 
-  /** Scrapyd's API has no idempotency key: an unanswered request may have been accepted or not, and is not repeated. */
+  /**
+   * Scrapyd's API has no idempotency key. A request without a response may or may not have been accepted, so it is
+   * not repeated.
+   */
   async #askAsScrapyd(job: PlannedJob): Promise<void> {
     const { args } = itemOf(job)
     const body = new URLSearchParams({ project: PROJECT, spider: job.spider, ...args })
@@ -85,7 +87,7 @@ export class Asker {
       try {
         return await withLimit(ask(connectClient(this.#address(), TEST_CREDENTIALS)))
       } catch (error) {
-        // The service refused: repeating the request would not help.
+        // The service refused, so a retry would not help.
         if (isRefusal(error)) throw error
         this.#repeated += 1
         await pause(AGAIN_AFTER_MS, this.#signal)
@@ -119,7 +121,7 @@ async function withLimit<Answer>(answer: Promise<Answer>): Promise<Answer> {
   }
 }
 
-/** Every job that the service knows, with the attempts of those that were not simply one run and a success. */
+/** Returns every job that the service knows. A job that `ranOnce` and succeeded has no attempts in the result. */
 export async function tellAll(client: Client, ranOnce: (number: number) => boolean): Promise<Told[]> {
   const told: Told[] = []
   for await (const job of allJobs(client)) {

@@ -5,7 +5,7 @@ import { type Service, startService } from '../support/service.ts'
 export interface EngineOptions {
   name: string
   dataDirectory: string
-  /** The first engine's: the encryption key must be the same everywhere. */
+  /** The first engine's data directory: all engines need the same encryption key. */
   keyFrom: string | null
   /** A directory that all engines share. */
   blobs: string
@@ -14,13 +14,12 @@ export interface EngineOptions {
   environment?: Record<string, string>
 }
 
-/** One of several engines, with a supervisor that starts it again when it ends. */
+/** One of several engines, with a supervisor that restarts it when it ends. */
 export class ChaosEngine {
   readonly name: string
   readonly service: Service
-  /** Its process is stopped, or about to be started. */
+  /** Whether its process is stopped or about to be started. */
   isAway = false
-  /** How often it ended without being killed. */
   endedItself = 0
 
   private constructor(name: string, service: Service) {
@@ -53,7 +52,7 @@ export class ChaosEngine {
     }
   }
 
-  /** Whether it answers as the leader; null: it does not answer. */
+  /** Whether it responds as the leader, or null without a response. */
   async leads(): Promise<boolean | null> {
     try {
       const response = await fetch(`${this.service.address}/health/live`, { signal: AbortSignal.timeout(1_000) })
@@ -63,13 +62,13 @@ export class ChaosEngine {
     }
   }
 
-  /** An engine that has ended by itself is left alone, and the report gives the reason. */
+  /** Leaves an engine alone if it ended without a kill; the report gives the reason. */
   signal(name: 'SIGSTOP' | 'SIGCONT' | 'SIGKILL'): void {
     const pid = this.service.pid()
     if (pid !== null && this.isRunning) process.kill(pid, name)
   }
 
-  /** Like a supervisor, repeats the start until it succeeds. */
+  /** Retries the start until it succeeds, like a supervisor. */
   async startAgain(signal: AbortSignal): Promise<void> {
     while (!signal.aborted) {
       try {

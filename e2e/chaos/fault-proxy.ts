@@ -4,32 +4,31 @@ import { setTimeout as delay } from 'node:timers/promises'
 import type { Random } from '../../src/engine/runtime/random.ts'
 import { freePort } from '../support/scrapyd-fleet.ts'
 
-/** `up`: from Scrapdeck to the node; `down`: from the node to Scrapdeck. */
+/** `up` is from Scrapdeck to the node, `down` from the node to Scrapdeck. */
 export type Direction = 'up' | 'down'
 
-/** One way in which a network misbehaves for a while. */
 export type Fault =
-  /** Each chunk arrives later: by `delayMs`, give or take `jitterMs`. */
+  /** Delays each chunk by `delayMs` ± `jitterMs`. */
   | { kind: 'latency'; direction: Direction; delayMs: number; jitterMs: number }
   /** Some bytes pass, then both sides get a reset. */
   | { kind: 'reset'; direction: Direction; afterBytes: number }
-  /** Connections are accepted, but nothing is forwarded: what is sent meanwhile is lost. */
+  /** The proxy accepts connections but forwards nothing. Data sent meanwhile is lost. */
   | { kind: 'black_hole'; direction: Direction }
-  /** Half of the node's response, then the connection is closed. */
+  /** The proxy sends half of the node's response and closes the connection. */
   | { kind: 'half_reply' }
-  /** A few bytes at a time. */
+  /** The proxy forwards small slices of data. */
   | { kind: 'slicer'; direction: Direction; sliceBytes: number; delayMs: number }
-  /** A POST is delivered only when the fault is over, though its sender may be long gone; everything else passes. */
+  /** Holds a POST until the fault ends, even if its sender has given up. All other requests pass. */
   | { kind: 'late' }
-  /** Connections are refused; open ones are reset. */
+  /** The proxy refuses new connections and resets open ones. */
   | { kind: 'down' }
 
 export type FaultKind = Fault['kind']
 export const FAULT_KINDS: FaultKind[] = ['latency', 'reset', 'black_hole', 'half_reply', 'slicer', 'late', 'down']
 
 /**
- * A TCP proxy in front of one node that treats its connections as toxiproxy's toxics do. Of HTTP it knows only the
- * start of a request, by which `onRequest` reports what was really sent.
+ * A TCP proxy in front of one node whose faults resemble those of toxiproxy. It parses only the start of HTTP
+ * requests, to report to `onRequest` what was really sent.
  */
 export class FaultProxy {
   readonly #targetPort: number
@@ -40,7 +39,7 @@ export class FaultProxy {
   #fault: Fault | null = null
   #isNodeAway = false
   #port = 0
-  /** Connections affected by the current fault. */
+  /** Connections that the current fault affected. */
   #hits = new Set<Link>()
   #refused = 0
 
@@ -59,7 +58,7 @@ export class FaultProxy {
     await this.#listen()
   }
 
-  /** In effect until `clear`; one fault at a time. */
+  /** Applies one fault, until `clear`. */
   async apply(fault: Fault): Promise<void> {
     this.#fault = fault
     this.#hits = new Set()
@@ -67,12 +66,15 @@ export class FaultProxy {
     if (fault.kind === 'down') await this.#shut()
   }
 
-  /** Whether a POST is currently held back, to be delivered late. */
+  /** Whether it is holding back a POST. */
   get isHolding(): boolean {
     return this.#fault?.kind === 'late' && this.#hits.size > 0
   }
 
-  /** How many connections the current fault has affected. While `down`, refused connections cannot be counted: 1. */
+  /**
+   * The number of connections that the current fault affected. Counts 1 for `down`, because refused connections are
+   * invisible.
+   */
   get hits(): number {
     return this.#hits.size + this.#refused
   }
@@ -81,12 +83,15 @@ export class FaultProxy {
     const fault = this.#fault
     this.#fault = null
     if (fault?.kind === 'late') for (const link of this.#hits) link.release()
-    // Bytes are missing in the middle of these connections, so they cannot continue.
+    // These connections lost bytes in the middle, so they cannot continue.
     if (fault?.kind === 'black_hole') for (const link of this.#hits) link.reset()
     if (!this.#isNodeAway) await this.#listen()
   }
 
-  /** The machine behind it goes away or comes back: while away, connections are refused whatever the fault. */
+  /**
+   * The machine behind the proxy goes away or returns. While it is away, the proxy refuses connections despite any
+   * fault.
+   */
   async setNodeAway(isAway: boolean): Promise<void> {
     this.#isNodeAway = isAway
     if (isAway) await this.#shut()
@@ -141,7 +146,7 @@ interface LinkOptions {
   onClosed: () => void
 }
 
-/** One connection through the proxy: two sockets and the data in transit between them, in order. */
+/** One connection through the proxy: two sockets, and the data in transit between them, in order. */
 class Link {
   readonly #options: LinkOptions
   readonly #client: net.Socket
@@ -153,13 +158,13 @@ class Link {
   constructor(options: LinkOptions) {
     this.#options = options
     this.#client = options.client
-    // A half-close is passed on as such, after the data before it.
+    // Forwards a half-close after the data before it.
     this.#node = net.connect({ port: options.targetPort, host: '127.0.0.1', allowHalfOpen: true })
     this.#wire(this.#client, 'up', this.#node)
     this.#wire(this.#node, 'down', this.#client)
   }
 
-  /** Sends what was held back by the fault `late`. */
+  /** Sends the data that the fault `late` held back. */
   release(): void {
     this.#released.resolve()
   }
@@ -190,7 +195,7 @@ class Link {
     this.#onTheWay[direction] = this.#onTheWay[direction].then(work).catch(() => this.reset())
   }
 
-  /** A dead side is treated like a finished one: its last bytes are delivered, then the end. */
+  /** Treats a dead side like a finished one: delivers its last bytes, then the end. */
   #passEnd(direction: Direction, to: net.Socket): void {
     const fault = this.#options.faultNow()
     if (fault?.kind === 'black_hole' && fault.direction === direction) {
@@ -199,7 +204,7 @@ class Link {
     }
     if (to.connecting) to.destroy()
     else to.end()
-    // No client is left to read the response.
+    // The client can no longer read the response.
     if (direction === 'down') this.#node.destroy()
   }
 
@@ -238,7 +243,7 @@ class Link {
         this.#options.noteHit()
         for (let at = 0; at < piece.length; at += fault.sliceBytes) {
           await this.#write(to, piece.subarray(at, at + fault.sliceBytes))
-          // A whole egg in slices would take minutes: once the fault is cleared, the rest is sent at once.
+          // A whole egg in slices would take minutes, so the rest is sent without delays after the fault ends.
           if (this.#options.faultNow() === fault) await delay(fault.delayMs)
         }
         return
@@ -253,7 +258,6 @@ class Link {
     }
   }
 
-  /** Waits while the receiver is slower. */
   async #write(to: net.Socket, piece: Buffer): Promise<void> {
     if (piece.length === 0 || to.destroyed || !to.writable) return
     if (!to.write(piece)) await Promise.race([once(to, 'drain'), once(to, 'close')])

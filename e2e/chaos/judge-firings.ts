@@ -2,7 +2,6 @@ import type { Firing } from '../../src/shared/contract/index.ts'
 
 type ToldFiring = Pick<Firing, 'nominalMs' | 'state' | 'count' | 'jobIds'>
 
-/** Complaints about the firings of a schedule that fires each `everyMs` and catches up on everything. Pure. */
 export function judgeFirings(firings: readonly ToldFiring[], everyMs: number): string[] {
   const complaints: string[] = []
   const times = firings.map(({ nominalMs }) => nominalMs).toSorted((left, right) => left - right)

@@ -4,14 +4,14 @@ import type { Run } from './truth.ts'
 /** What the client knows about one job. */
 export interface Asked {
   number: number
-  /** The id in the response; null if there never was one. */
+  /** The id in the response, or null without a response. */
   id: string | null
 }
 
 export interface Told {
   number: number
   job: Pick<Job, 'id' | 'state' | 'status' | 'mayHaveRunTwice'>
-  /** Empty if there was one run and a success, which needs no closer look. */
+  /** Empty if the job ran once and succeeded. */
   attempts: ToldAttempt[]
 }
 export type ToldAttempt = Pick<Attempt, 'jobid' | 'nodeId' | 'result' | 'sentAtMs' | 'endedAtMs'>
@@ -27,33 +27,35 @@ export interface Verdict {
   acknowledged: number
   runs: number
   outcomes: Record<string, number>
-  /** Acknowledged, but Scrapdeck no longer lists them. */
+  /** Acknowledged, but missing from Scrapdeck's list. */
   forgotten: number[]
-  /** Acknowledged, never ran, and not explained by the death of their node. */
+  /** Acknowledged but never run, although their nodes did not die. */
   lost: number[]
   /**
-   * Never ran, reported as lost, and their node died meanwhile: a node forgets what it took from its queue but had not
-   * started.
+   * Never run, and reported as lost after their node died: a node forgets jobs that it took from its queue but did
+   * not start.
    */
   neverRanButExplained: number[]
-  /** Not ended when time was up. */
+  /** Not ended in time. */
   unfinished: number[]
-  /** Ran more often than Scrapdeck's records of failed runs explain, or again after a run it considered lost. */
+  /**
+   * Ran more often than Scrapdeck's records of failed runs explain, or again after Scrapdeck considered a run lost.
+   */
   duplicated: number[]
   unflagged: number[]
-  /** The part of `duplicated` where the retry policy repeated a run that was considered lost but had begun. */
+  /** The part of `duplicated` in which the retry policy repeated a run that had started but was considered lost. */
   retriedAfterLoss: number[]
-  /** Flagged although they ran once: the price of not knowing. */
+  /** Flagged although they ran once. Scrapdeck could not know. */
   flaggedInVain: number[]
   /** Reported as succeeded without a completed run. */
   succeededWithoutRun: number[]
-  /** Reported as lost or failed although a run of the newest attempt completed. */
+  /** Reported as lost or failed, although a run of the newest attempt completed. */
   endedWellButNotBelieved: number[]
-  /** Attempts that ran, although they were reported as absent or refused. */
+  /** Attempts that ran, although Scrapdeck reported them as absent or refused. */
   wronglyAbsent: string[]
-  /** Several jobs for one dedupe key. */
+  /** Dedupe keys with several jobs. */
   askedTwice: number[]
-  /** The most runs at one time on each node, according to the runs themselves. */
+  /** The most concurrent runs on each node, according to the runs themselves. */
   mostAtOnce: Record<string, number>
 }
 
@@ -93,7 +95,7 @@ export function judge(facts: {
     const found = id === null ? tellings[0] : tellings.find(({ job }) => job.id === id)
     if (found === undefined) {
       if (id !== null) verdict.forgotten.push(number)
-      // Never acknowledged and never stored: nothing was promised, but then nothing may run either.
+      // The job was neither acknowledged nor stored, so it must not run.
       else if (runsOf.has(number)) verdict.duplicated.push(number)
       continue
     }
@@ -122,7 +124,7 @@ export function judge(facts: {
         verdict.wronglyAbsent.push(jobid)
       }
     }
-    // After a run that visibly failed, another may follow: the retry policy asks for it, so it is no duplicate.
+    // The retry policy repeats a run that visibly failed, so a run after it is no duplicate.
     const failedBefore = new Set(attempts.slice(0, -1).flatMap((one) => (one.result === 'failed' ? [one.jobid] : [])))
     const inDoubt = own.filter(({ jobid }) => !failedBefore.has(jobid)).length
     const isTwice = inDoubt > 1 || new Set(own.map(({ jobid }) => jobid)).size < own.length
@@ -142,7 +144,7 @@ export function judge(facts: {
   }
 }
 
-/** The reasons why the run fails; empty if it passes. */
+/** The reasons why the test fails. Empty if it passes. */
 export function complaintsOf(verdict: Verdict, slotsPerNode: number): string[] {
   const complaints: string[] = []
   const add = (list: (number | string)[], words: string) => {
@@ -161,7 +163,7 @@ export function complaintsOf(verdict: Verdict, slotsPerNode: number): string[] {
   return complaints
 }
 
-/** A run without an end ended with the death of its machine, or is still running. */
+/** A run without an end is still running, or ended when its machine died. */
 function mostAtOnce(runs: Run[], deaths: NodeDeath[]): number {
   const steps = runs.flatMap(({ node, beganAtMs, endedAtMs }) => {
     const death = deaths.find((one) => one.node === node && one.withSpiders && one.atMs >= beganAtMs)

@@ -1,7 +1,7 @@
 /**
- * `npm run chaos`: kills the service again and again while it works on real Scrapyds, which are killed as well, through
- * proxies that damage their connections, then compares what really ran with what the service reports. Exits with 1 on
- * any complaint, such as a lost acknowledged job or one that ran twice unflagged. The last line is the result as JSON.
+ * `npm run chaos` repeatedly kills the service and its real Scrapyds, connected through proxies that damage the
+ * traffic, then compares what really ran with what the service reports. Exits with 1 on any complaint, such as a
+ * lost acknowledged job or one that ran twice unflagged. The last line is the result as JSON.
  *
  *   npm run chaos                                        2,000 jobs, 30 kills of the engine, 6 of nodes
  *   npm run chaos -- --jobs 300 --kills 5 --node-kills 2 --seed 7
@@ -64,7 +64,7 @@ for (const [name, count] of Object.entries({ seed, jobs, engineKills, nodeKills,
   if (!Number.isInteger(count) || count < 0) throw new Error(`${name} must be a whole number`)
 }
 if (values.keep !== undefined) mkdirSync(values.keep, { recursive: true })
-// Starting from the sources takes longer than from the bundle, but needs no build.
+// The sources start more slowly than the bundle, but need no build.
 if (!values.sources) await ensureServiceBuilt()
 
 await runAsCommand(async (signal) => {
@@ -92,7 +92,7 @@ function togetherOf(
   }
 }
 
-/** A version that this Python cannot run is replaced by the newest, with a message. */
+/** Replaces a version that this Python cannot run with 1.6.0 and prints a message. */
 function runnable(version: ScrapydVersion): ScrapydVersion {
   const problem = scrapydProblem(version)
   if (problem === null) return version

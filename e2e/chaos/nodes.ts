@@ -8,9 +8,8 @@ import { between, type ChaosOptions, drawFaults, type PlannedNodeKill } from './
 import type { Run } from './truth.ts'
 
 export interface FaultCount {
-  /** How often this fault was applied. */
   periods: number
-  /** In how many of those periods it affected a connection. */
+  /** The number of those periods in which the fault affected a connection. */
   met: number
   connections: number
 }
@@ -24,14 +23,14 @@ export interface ChaosNode {
   sentAtMs: number[]
 }
 
-/** Real Scrapyds, each behind its own proxy; Scrapdeck knows only the proxy's address. */
+/** Starts real Scrapyds, each behind its own proxy. Scrapdeck knows only the proxies' addresses. */
 export async function startNodes(options: ChaosOptions, truthFile: string, random: Random): Promise<ChaosNode[]> {
   const installed = readTestEnvironment().scrapyd
   const scrapyds = await startScrapydFleet(
     options.versions.map((version, index) => ({
       version,
-      // More than the slots that Scrapdeck knows of: if it ever sent too much, the node would run it and the runs' own
-      // record would show it.
+      // More than the slots that Scrapdeck knows. If it sent too many jobs, the node would run them and the runs'
+      // own records would show it.
       maxProc: options.slotsPerNode * 2,
       pollIntervalSeconds: options.pollIntervalSeconds,
       // At ten jobs per second, Scrapyd's default of 5 would remove the logs of running jobs.
@@ -73,7 +72,7 @@ export function noFaults(): Record<FaultKind, FaultCount> {
   return Object.fromEntries(FAULT_KINDS.map((kind) => [kind, none()])) as Record<FaultKind, FaultCount>
 }
 
-/** Alternates calm and faults in front of one node until aborted, and ends calm. */
+/** Alternates between calm and faults in front of one node until aborted. Ends calm. */
 export async function makeWeather(
   { proxy }: ChaosNode,
   options: ChaosOptions,
@@ -95,7 +94,8 @@ export async function makeWeather(
 }
 
 /**
- * kill -9, some downtime, and a restart with the same folder. Resolves with the time of its return (performance.now).
+ * Kills the node with SIGKILL, waits, and restarts it in the same folder. Resolves to the time of its return
+ * (performance.now).
  */
 export async function killNode(node: ChaosNode, kill: PlannedNodeKill, deaths: NodeDeath[]): Promise<number> {
   deaths.push({ node: node.name, atMs: Date.now(), withSpiders: kill.withSpiders })
@@ -107,12 +107,11 @@ export async function killNode(node: ChaosNode, kill: PlannedNodeKill, deaths: N
   return performance.now()
 }
 
-/** Resolves early when aborted. */
 export async function pause(forMs: number, signal: AbortSignal): Promise<void> {
   await delay(forMs, undefined, { signal }).catch(() => {})
 }
 
-/** Whether this run can still be working: it has no end, and its node did not die with it. */
+/** Whether this run can still be active: it has no recorded end and did not die with its node. */
 export function isAtWork(run: Run, deaths: NodeDeath[]): boolean {
   if (run.endedAtMs !== null) return false
   return !deaths.some(({ node, atMs, withSpiders }) => withSpiders && node === run.node && atMs >= run.beganAtMs)

@@ -12,16 +12,16 @@ export interface ChaosOptions {
   versions: ScrapydVersion[]
   slotsPerNode: number
   pollIntervalSeconds: number
-  /** Every nth job is a real Scrapy spider; the others are simulated (chaos_runner.py). */
+  /** Every nth job is a real Scrapy spider. The others are simulated (chaos_runner.py). */
   realEvery: number
-  /** How many jobs may be queued ahead of the runs. */
+  /** The maximum number of jobs queued ahead of the runs. */
   backlogMax: number
   /**
-   * Machines die with their spiders; otherwise only Scrapyds die. Scrapdeck gives up a silent orphan after a minute,
-   * which is too long for a short run.
+   * Whether machines die with their spiders, or only Scrapyds. Scrapdeck gives up a silent orphan only after a
+   * minute, too long for a short run.
    */
   machinesDie: boolean
-  /** How long faults and calm last, in seconds: shorter for a short run. */
+  /** How long faults and calm last. Shorter in a short run. */
   weatherSeconds: number
   calmSeconds: number
   limitMinutes: number
@@ -55,15 +55,14 @@ export const SHORT_RUN: Omit<ChaosOptions, 'seed'> = {
   limitMinutes: 3
 }
 
-/** What several engines on one PostgreSQL database go through (together.ts). */
 export interface TogetherOptions extends ChaosOptions {
   engines: number
-  /** SIGSTOP, mostly of the leader. */
+  /** The number of SIGSTOPs, mostly of the leader. */
   stalls: number
-  /** How long one lasts: from, to. */
+  /** The range of their lengths. */
   stallSeconds: [number, number]
   databaseRestarts: number
-  /** Faults between the engines and the Scrapyds. */
+  /** Whether there are faults between the engines and the Scrapyds. */
   hasWeather: boolean
   scheduleSeconds: number
 }
@@ -95,7 +94,7 @@ export const SHORT_TOGETHER: Omit<TogetherOptions, 'seed'> = {
   limitMinutes: 6
 }
 
-/** The API through which a job is queued. The first two carry a dedupe key and are repeated until acknowledged. */
+/** The API that queues a job. Jobs through the first two carry a dedupe key and are repeated until acknowledged. */
 export type Door = 'run' | 'bulk' | 'scrapyd'
 
 export interface PlannedJob {
@@ -106,20 +105,20 @@ export interface PlannedJob {
   retry: RetryPolicy | null
 }
 
-/** Something is killed `afterMs` after this many runs have begun. */
+/** The kill follows `afterMs` after this many runs have started. */
 export interface PlannedKill {
   atRuns: number
   afterMs: number
 }
 
 export interface PlannedEngineKill extends PlannedKill {
-  /** Killed while the network holds back one of its POSTs, to be delivered later: the hardest moment to get right. */
+  /** Kills while the network holds back a POST to deliver it later: the hardest moment to handle correctly. */
   whileHeld: boolean
 }
 
 export interface PlannedNodeKill extends PlannedKill {
   node: number
-  /** The machine with its spiders, or only the Scrapyd, whose spiders live on. */
+  /** Kills the machine with its spiders, or only the Scrapyd, in which case its spiders survive. */
   withSpiders: boolean
   awayMs: number
 }
@@ -130,7 +129,7 @@ export interface Plan {
   nodeKills: PlannedNodeKill[]
 }
 
-/** Which jobs are queued and what is killed when, determined by the seed. `drawFaults` draws faults on the fly. */
+/** Plans, from the seed, which jobs are queued and what is killed when. `drawFaults` draws the faults later. */
 export function createPlan(options: ChaosOptions): Plan {
   const random = createSeededRandom(options.seed)
   const jobs = Array.from({ length: options.jobs }, (_, index) => planJob(index + 1, options, random))
@@ -153,7 +152,7 @@ function planJob(number: number, options: ChaosOptions, random: Random): Planned
   return {
     number,
     spider: number % options.realEvery === 0 ? 'real' : 'quick',
-    // Most end between two polls; some are seen running by several.
+    // Most end between two polls. Several polls see the others running.
     seconds: kind < 0.8 ? random.next() * 0.3 : kind < 0.95 ? 1 + random.next() : 3 + random.next() * 3,
     door: door < 0.7 ? 'run' : door < 0.95 ? 'bulk' : 'scrapyd',
     // schedule.json has no retry policy.
@@ -164,7 +163,7 @@ function planJob(number: number, options: ChaosOptions, random: Random): Planned
   }
 }
 
-/** Random moments, but one in each segment of the run, so that chance leaves no part of it undisturbed. */
+/** Draws one random moment in each segment of the run, so every part of it is disturbed. */
 function planTimes(count: number, options: ChaosOptions, random: Random): PlannedKill[] {
   return Array.from({ length: count }, (_, index) => ({
     atRuns: Math.floor(((index + random.next()) / count) * options.jobs * 0.95),
@@ -172,13 +171,13 @@ function planTimes(count: number, options: ChaosOptions, random: Random): Planne
   }))
 }
 
-/** An endless series of faults for one node. Each kind comes once before any repeats. */
+/** An endless series of faults for one node. Every kind occurs before any repeats. */
 export function* drawFaults(random: Random, weatherSeconds: number): Generator<{ fault: Fault; forMs: number }> {
   for (;;) {
     const deck = [...FAULT_KINDS]
     while (deck.length > 0) {
       const [kind] = deck.splice(Math.floor(random.next() * deck.length), 1)
-      // Faults that make Scrapdeck doubt a job must sometimes outlast its timeouts.
+      // Faults that put a job in doubt must sometimes outlast Scrapdeck's timeouts.
       const longer = kind === 'black_hole' || kind === 'late' ? 2 : 1
       const forMs = between(random, 0.25, 1.75) * longer * weatherSeconds * 1000
       yield { fault: makeFault(kind!, random), forMs }

@@ -22,7 +22,6 @@ class Real(scrapy.Spider):
 `
 }
 
-/** The project whose spiders the chaos run uses. */
 export async function chaosEgg(): Promise<File> {
   const files = Object.entries(FILES).map(([path, text]) => ({ path, bytes: Buffer.from(text) }))
   const egg = await buildEgg(files, { project: aProjectName(PROJECT) })

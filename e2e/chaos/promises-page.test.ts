@@ -7,7 +7,7 @@ const read = (file: string) => readFileSync(new URL(file, root), 'utf8')
 const page = read('docs/promises.md')
 const { scripts } = JSON.parse(read('package.json')) as { scripts: Record<string, string> }
 
-/** The cells of the table row that begins with this text. */
+/** The cells of the table row that starts with this text. */
 function row(words: string): string[] {
   const line = page.split('\n').find((one) => one.startsWith(`| ${words}`))
   if (line === undefined) throw new Error(`docs/promises.md has no row that begins with: ${words}`)
@@ -18,7 +18,8 @@ function row(words: string): string[] {
 }
 
 /**
- * Takes `FILE NAME`: the number assigned to NAME in src/engine/FILE. Read from the text, because most are not exported.
+ * Takes `FILE NAME` and returns the number assigned to NAME in src/engine/FILE. Reads the source text, because most
+ * constants are not exported.
  */
 function constantOf(where: string): number {
   const [file, name] = where.split(' ')

@@ -30,14 +30,14 @@ import { readTruth, type Run } from './truth.ts'
 export interface ChaosResult {
   seed: number
   verdict: Verdict
-  /** Empty if nothing is wrong: nothing was lost, nothing ran twice unflagged. */
+  /** Empty if the test passes: no job was lost, and none ran twice unflagged. */
   complaints: string[]
   /**
-   * After each kill of the engine: time until /health is ready, and until the first job was sent; null if none was sent
-   * before the next kill.
+   * For each kill of the engine: time until /health is ready and until the first job was sent, or null if the next
+   * kill came first.
    */
   engineRecoveries: { readyMs: number; firstSentMs: number | null }[]
-  /** After each kill of a node: from its first response until the first job was sent to it. */
+  /** For each kill of a node: time from its first response until the first job was sent to it. */
   nodeRecoveries: { withSpiders: boolean; firstSentMs: number | null }[]
   faults: Record<FaultKind, FaultCount>
   askedAgain: number
@@ -46,21 +46,21 @@ export interface ChaosResult {
 }
 
 export interface RunOptions extends ChaosOptions {
-  /** What Node runs as the service; default: the sources. */
+  /** The file that Node runs as the service. Default: the sources. */
   entry?: string
   signal?: AbortSignal
   onProgress?: (text: string) => void
-  /** Where all data is put and kept; default: a temporary folder, which is removed. */
+  /** The directory that keeps all data. Default: a temporary one, which is removed. */
   directory?: string
 }
 
-/** After this long without progress the kill happens anyway: it may be what gets things going again. */
+/** After this time without progress, the kill happens anyway, because it can restore progress. */
 const STANDSTILL_MS = 20_000
 const READY_LIMIT_MS = 60_000
-/** An orphan is given up after a minute of silence, and then its job may wait for its retry. */
+/** Scrapdeck gives up an orphan after a minute of silence. The job can then wait for its retry. */
 const QUIET_LIMIT_MS = 240_000
 
-/** One complete chaos run; whatever happens, every process it started is ended. */
+/** One complete chaos run. In any case, it ends every process that it started. */
 export function runChaos(options: RunOptions): Promise<ChaosResult> {
   return runInDirectory(
     { directory: options.directory, prefix: 'scrapdeck-chaos-' },
@@ -74,9 +74,9 @@ class Chaos {
   readonly #truthFile: string
   readonly #random
   readonly #beganAt = performance.now()
-  /** The run has ended, was interrupted, or is out of time. */
+  /** The run has ended, was interrupted or is out of time. */
   readonly #over = new AbortController()
-  /** All jobs have been queued; kills and faults are over. */
+  /** All jobs have been queued, and there are no more kills and faults. */
   readonly #calm = new AbortController()
   readonly #deaths: NodeDeath[] = []
   readonly #faults = noFaults()
@@ -163,7 +163,6 @@ class Chaos {
     await client.projects.upload({ file: await chaosEgg(), project: PROJECT, version: '1' })
   }
 
-  /** The first failure ends the others. */
   async #untilOneFails<Parts extends readonly Promise<unknown>[]>(
     parts: [...Parts]
   ): Promise<{ [Index in keyof Parts]: Awaited<Parts[Index]> }> {
@@ -185,7 +184,7 @@ class Chaos {
       await this.#service!.kill()
       const beganAt = performance.now()
       const started = this.#service!.start()
-      // A failed start is reported below; until then only /health is polled.
+      // A failed start is reported below. Until then only /health is polled.
       started.catch(() => {})
       const readyMs = (await this.#readyAt(started)) - beganAt
       recoveries.push({ beganAt, readyMs })
@@ -248,7 +247,7 @@ class Chaos {
     await pause(afterMs, this.#over.signal)
   }
 
-  /** Gives up if no POST is held back for a while. */
+  /** Gives up if no POST is held back for some time. */
   async #untilHeld(): Promise<void> {
     const limit = performance.now() + 3_000 * this.#options.weatherSeconds
     while (performance.now() < limit && !this.#nodes.some(({ proxy }) => proxy.isHolding)) {
@@ -258,8 +257,8 @@ class Chaos {
   }
 
   /**
-   * A short run may end before every kind of fault has affected a connection. Some affect only the POSTs of jobs, so
-   * jobs are queued for as long as one is missing.
+   * A short run can end before every kind of fault has affected a connection. Some kinds affect only POSTs of jobs,
+   * so this queues more jobs as long as a kind is missing.
    */
   async #untilEveryKindOfWeather(asker: Asker): Promise<void> {
     const limit = performance.now() + 60_000

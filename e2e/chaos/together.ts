@@ -18,7 +18,7 @@ export interface TogetherResult {
   seed: number
   verdict: Verdict
   complaints: string[]
-  /** For each kill or stall of the leader, the time until a job was sent again. */
+  /** For each kill or stall of the leader, the time until an engine sent a job again. */
   firstSentMs: { what: string; ms: number | null }[]
   firings: number
   terms: number
@@ -35,12 +35,14 @@ export interface TogetherRunOptions extends TogetherOptions {
 }
 
 const STANDSTILL_MS = 20_000
-/** Scrapdeck looks for a run in doubt for 65 s, and gives up an orphan after a minute of silence. */
+/** Scrapdeck searches for a run in doubt for 65 s and gives up an orphan after a minute of silence. */
 const QUIET_LIMIT_MS = 240_000
-/** Leaves this many engines alone: a stall of the only possible leader says nothing about leadership. */
+/**
+ * Leaves this many engines alone, because a stall of the only possible leader would not test the change of leader.
+ */
 const LEFT_ALONE = 1
 
-/** Several engines on one PostgreSQL database, all of which fail; whatever happens, every process is ended. */
+/** Several engines on one PostgreSQL database that all fail. In any case, it ends every process that it started. */
 export function runTogether(options: TogetherRunOptions): Promise<TogetherResult> {
   return runInDirectory(
     { directory: options.directory, prefix: 'scrapdeck-chaos-' },
@@ -169,7 +171,7 @@ class Together {
     )
   }
 
-  /** Strikes one after the other, each when its share of the runs has begun. */
+  /** Strikes one after the other, each when its share of the runs has started. */
   async #strike(count: number, strike: (index: number) => Promise<void>): Promise<void> {
     for (let index = 0; index < count; index += 1) {
       await this.#untilRuns(Math.floor(((index + this.#random.next()) / count) * this.#options.jobs * 0.95))
@@ -190,7 +192,7 @@ class Together {
     await pause(this.#random.next() * 1_500, this.#over.signal)
   }
 
-  /** Every third strike is not on the leader. Waits until one other engine is up. */
+  /** Every third victim is not the leader. Waits until another engine is up. */
   async #victim(index: number): Promise<{ engine: ChaosEngine; what: string } | null> {
     for (;;) {
       if (this.#over.signal.aborted) return null
@@ -242,7 +244,7 @@ class Together {
     await this.#database!.start()
   }
 
-  /** Restarts whatever ended by itself. */
+  /** Restarts engines that ended without a kill. */
   async #supervise(): Promise<void> {
     while (!this.#over.signal.aborted) {
       for (const engine of this.#engines) {
@@ -257,7 +259,7 @@ class Together {
     }
   }
 
-  /** Any engine, even one that is down, because clients do not know. */
+  /** Can return an engine that is down, because clients do not know. */
   #anyAddress(): string {
     this.#turn += 1
     return this.#engines[this.#turn % this.#engines.length]!.service.address
@@ -320,28 +322,27 @@ class Together {
 }
 
 const SCHEDULE = 'each few seconds'
-/** Jobs of the schedule are numbered from here on, by their ids: their argument is the same for all. */
+/** Jobs of the schedule get numbers from here on, by their ids, because they all have the same argument. */
 const SCHEDULED = 1_000_000
 
-/** Gives the jobs of the schedule, and their runs, numbers as if they had been planned. */
+/** Numbers the jobs of the schedule and their runs as if they had been planned. */
 function asPlanned(told: Told[], runs: Run[]): { told: Told[]; runs: Run[] } {
   const numbers = new Map<string, number>()
   for (const { number, job } of told) if (number === 0) numbers.set(job.id, SCHEDULED + numbers.size)
   const numberOf = (jobid: string) => numbers.get(jobid.replace(/-\d+$/, ''))
   return {
     told: told.map((one) => ({ ...one, number: numbers.get(one.job.id) ?? one.number })),
-    // A run of the schedule without a job would be a complaint of its own: no job has the number 0.
+    // No job has the number 0, so a run of the schedule without a job causes a complaint.
     runs: runs.map((run) => ({ ...run, number: run.number === 0 ? (numberOf(run.jobid) ?? 0) : run.number }))
   }
 }
 
-/** The firings of one schedule, without those that a pause at the end left out. */
+/** The firings of one schedule, without those skipped because the schedule was paused at the end. */
 export async function allFirings(client: Client, scheduleId: ScheduleId): Promise<Firing[]> {
   const all: Firing[] = []
   let before: number | undefined
   for (;;) {
     const { firings, nextBefore } = await client.schedules.firings({ scheduleId, before, limit: 500 })
-    // Times after the schedule was paused at the end.
     all.push(...firings.filter(({ reason }) => reason !== 'paused'))
     if (nextBefore === null) return all
     before = nextBefore

@@ -2,25 +2,24 @@ import { readFileSync } from 'node:fs'
 
 /** One process that really ran a job. */
 export interface Run {
-  /** The number of the job. */
   number: number
-  /** As the node knew it: the job's id, with `-2`, `-3`… for later attempts. */
+  /** The job's id on the node, with `-2`, `-3`… for later attempts. */
   jobid: string
   node: string
   pid: number
   beganAtMs: number
-  /** null: it never completed. */
+  /** null if it never completed. */
   endedAtMs: number | null
 }
 
-/** What the runs themselves wrote (chaos_runner.py), in the order in which they began. */
+/** What the runs themselves wrote (chaos_runner.py), ordered by their start. */
 export function readTruth(file: string): Run[] {
   return parseTruth(readFileSync(file, 'utf8'))
 }
 
 export function parseTruth(text: string): Run[] {
   const runs = new Map<string, Run>()
-  // Text after the last line break is a line still being written.
+  // A line without a line break is still being written.
   for (const line of text.split('\n').slice(0, -1)) {
     const [what, jobid, node, pid, seconds, number, ...rest] = line.split(' ')
     if ((what !== 'begin' && what !== 'end') || number === undefined || rest.length > 0) {

@@ -5,8 +5,8 @@ import type { Run } from '../chaos/truth.ts'
 export type ToldJob = { number: number } & Pick<Job, 'id' | 'status' | 'mayHaveRunTwice'>
 
 /**
- * Complaints unless each order has one job, and each job exactly one completed run: judged by what the runs recorded
- * themselves, whatever Scrapdeck reports. Pure.
+ * Returns complaints unless each order has one job and each job exactly one completed run. Relies only on what the
+ * runs themselves recorded, not on Scrapdeck's reports. Pure.
  */
 export function judgeRuns(asked: readonly Asked[], told: readonly ToldJob[], runs: readonly Run[]): string[] {
   const complaints: string[] = []
@@ -33,13 +33,13 @@ export function judgeRuns(asked: readonly Asked[], told: readonly ToldJob[], run
   return complaints
 }
 
-/** Later attempts end with a number. */
+/** The jobid of a later attempt ends with a number. */
 const jobIdOf = (jobid: string): string => jobid.replace(/-\d+$/, '')
 
 const placesOf = (runs: readonly Run[]): string =>
   runs.length === 0 ? '' : `: ${runs.map(({ node, jobid }) => `${jobid} on ${node}`).join(', ')}`
 
-/** The most simultaneous runs on each node. */
+/** The most concurrent runs on each node. */
 export function mostAtOnce(runs: readonly Run[]): Map<string, number> {
   return new Map(
     [...Map.groupBy(runs, ({ node }) => node)].map(([node, own]) => {

@@ -1,7 +1,7 @@
 /**
- * `npm run claims`: what the sources of this product promise of a shared queue, over two engines on one PostgreSQL:
- * many Scrapyds that pull run each job exactly once, whatever happens to the leader; identical crawl orders become one
- * job; schedules fire once. What ran is counted from what the runs wrote themselves. Exits with 1 on any complaint. The
+ * `npm run claims` tests what this product promises about a shared queue, with two engines on one PostgreSQL: many
+ * Scrapyds that pull run each job exactly once, despite faults of the leader; identical crawl orders become one
+ * job; schedules fire once. Counts what ran from what the runs themselves wrote. Exits with 1 on any complaint. The
  * last line is the result as JSON.
  *
  *   npm run claims                                  50 Scrapyds, 10,000 jobs, 1,000 orders, a minute of schedules
@@ -55,7 +55,7 @@ const problem = whyNoPostgres()
 if (problem !== null) throw new Error(problem)
 await ensureServiceBuilt()
 
-// Each Scrapyd has one, which ends it with this process.
+// Each Scrapyd adds a listener that ends it with this process.
 process.setMaxListeners(0)
 await runAsCommand(async (signal) => {
   const result = await runClaims({

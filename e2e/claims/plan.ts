@@ -1,27 +1,24 @@
-/** The scale of the test of each claim. */
 export interface ClaimsOptions {
-  /** The number of Scrapyds that pull. */
   nodes: number
   slotsPerNode: number
   jobs: number
-  /** Every nth job runs for seconds, the others for a moment. */
+  /** Every nth job runs for `longSeconds`, the others only briefly. */
   longEvery: number
   longSeconds: number
-  /** The number of Scrapyds that start at once. */
+  /** The number of Scrapyds that start together. */
   startedAtOnce: number
-  /** The faults of the leader while the jobs run, spread evenly over them. */
+  /** The faults of the leader, spread evenly over the time that the jobs run. */
   strikes: Strike[]
   stallSeconds: number
-  /** Identical orders, half of them to each engine at the same moment. */
+  /** The number of identical orders. Each engine receives half of them at the same moment. */
   orders: number
   schedules: number
   scheduleSeconds: number
-  /** How long the schedules fire; the leadership is handed over in the middle. */
   firingSeconds: number
   limitMinutes: number
 }
 
-/** Handed over; killed (-9) and restarted; stopped for longer than its lease. */
+/** The leader hands over, is killed (-9) and restarted, or is stopped for longer than its lease. */
 export type Strike = 'handover' | 'kill' | 'stall'
 
 export const WHOLE: ClaimsOptions = {
@@ -41,8 +38,8 @@ export const WHOLE: ClaimsOptions = {
 }
 
 /**
- * For the integration tests. All slots are taken when the leader is killed, so that it is sending nothing: what a dead
- * engine may have sent would stay in doubt for a minute.
+ * For the integration tests. All slots are taken when the leader is killed, so it is not sending jobs. A job that a
+ * dead engine might have sent would stay in doubt for a minute.
  */
 export const SHORT: ClaimsOptions = {
   ...WHOLE,

@@ -2,7 +2,6 @@ import { describeEnd } from '../support/long-run.ts'
 import type { ClaimsOptions } from './plan.ts'
 import type { ClaimsResult } from './run.ts'
 
-/** A readable summary of a run. */
 export function describeClaims(result: ClaimsResult, options: ClaimsOptions): string {
   const { jobs, strikes, orders, firings, memory, complaints, requestsPerEngine } = result
   return [

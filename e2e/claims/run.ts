@@ -29,7 +29,7 @@ export interface ClaimsResult {
   orders: { sent: number; during: string; jobs: number; seconds: number; sentAgain: number }[]
   firings: { schedules: number; firings: number; runs: number }
   requestsPerEngine: number[]
-  /** Resident memory in MB: of all Scrapyds together, and of each engine. */
+  /** Resident memory in MiB: of all Scrapyds together and of each engine. */
   memory: { scrapyds: number; engines: number[] }
   seconds: number
 }
@@ -37,21 +37,20 @@ export interface ClaimsResult {
 export interface ClaimsRunOptions extends ClaimsOptions {
   entry?: string
   signal?: AbortSignal
-  /** Default: a temporary one. */
   directory?: string
   onProgress?: (text: string) => void
 }
 
-/** Jobs are numbered from 1, orders and schedules from these numbers on. */
+/** Jobs are numbered from 1, orders and schedules from these numbers. */
 const ORDERS = 1_000_000
 const SCHEDULES = 2_000_000
 const BULK = 100
 const NEW_LEADER_MS = 60_000
 const ORDER_LIMIT_MS = 60_000
-/** Longer than a job that an engine may have sent stays in doubt, and again when it is given up. */
+/** Longer than a job that an engine might have sent stays in doubt, including the time until it is given up. */
 const STANDSTILL_MS = 200_000
 
-/** Tests the claims one after the other; whatever happens, every process is ended. */
+/** Tests the claims one after the other. In any case, it ends every process that it started. */
 export function runClaims(options: ClaimsRunOptions): Promise<ClaimsResult> {
   return runInDirectory(
     { directory: options.directory, prefix: 'scrapdeck-claims-' },
@@ -167,7 +166,7 @@ class Claims {
     await Promise.all(Array.from({ length: startedAtOnce }, startRest))
   }
 
-  /** A stock Scrapyd whose setting `runner` names the runner that writes the truth and does not import Scrapy. */
+  /** A stock Scrapyd. Its setting `runner` names the runner that writes the truth and does not import Scrapy. */
   async #startNode(name: string, maxProc: number): Promise<void> {
     const { scrapyd } = await startPullingScrapyd(this.#engines[0]!.service, {
       name,
@@ -180,7 +179,7 @@ class Claims {
     this.#scrapyds.push(scrapyd)
   }
 
-  /** Sends the same order this many times, half of them to each engine, all at the same moment. */
+  /** Sends the same order this many times at the same moment, half of them to each engine. */
   async #sendOrders(number: number, during: 'handover' | null) {
     const { orders } = this.#options
     this.#say(`${orders} identical crawl orders at once${during === null ? '' : `, and a ${during}`}`)
@@ -201,7 +200,8 @@ class Claims {
       for (;;) {
         const { address } = this.#engines[(index + sentAgain) % this.#engines.length]!.service
         const answer = await askRest(address, request).catch(() => null)
-        // Repeats the request as docs/scaling.md tells clients to: no engine led, or the leader ended during it.
+        // Repeats the request, as docs/scaling.md tells clients to do: no engine led, or the leader ended during
+        // it.
         const isOver = (answer !== null && answer.status !== 503) || performance.now() - since > ORDER_LIMIT_MS
         if (isOver) return answer ?? { status: 0, headers: new Headers(), body: {} }
         sentAgain += 1
@@ -215,7 +215,7 @@ class Claims {
     const fresh = answers.filter(({ body }) => body?.cached === false).length
     for (const { status } of answers) if (status !== 200) this.#complain(`a crawl order was answered with ${status}`)
     if (ids.size !== 1) this.#complain(`${orders} identical orders were answered with ${ids.size} jobs`)
-    // The response may have been lost.
+    // With repeated requests, the response for the new job can be lost.
     if (fresh > 1 || (sentAgain === 0 && fresh === 0)) this.#complain(`${fresh} answers say that the job is new`)
     this.#asked.push({ number, id: [...ids][0]! })
     await this.#untilAllEnded()
@@ -298,7 +298,7 @@ class Claims {
     return { strike, heldClaims, nextLeaderMs }
   }
 
-  /** Waits until it leads: the response may be lost with the old leader that was to send it. */
+  /** Waits until the engine leads. The response can be lost with the old leader, which had to send it. */
   async #handOver(to: ChaosEngine): Promise<void> {
     const handOver = async () => {
       if (await to.leads()) return true
@@ -311,7 +311,6 @@ class Claims {
     await until('the leadership to be handed over', () => handOver().catch(() => false), Boolean, NEW_LEADER_MS, again)
   }
 
-  /** For requests that may be repeated. */
   async #untilAnswered<Answer>(ask: (client: Client) => Promise<Answer>): Promise<Answer> {
     const since = performance.now()
     for (;;) {
@@ -333,7 +332,7 @@ class Claims {
     return (await until('an engine leads', find, Boolean, NEW_LEADER_MS))!
   }
 
-  /** Gives up when nothing runs any more; judgeRuns then reports what is missing. */
+  /** Gives up when no more runs start. judgeRuns then reports what is missing. */
   async #untilRuns(wanted: number): Promise<void> {
     let [count, changedAt] = [this.#countRuns(), performance.now()]
     while (count < wanted && performance.now() - changedAt < STANDSTILL_MS) {
@@ -344,12 +343,15 @@ class Claims {
     }
   }
 
-  /** Gives up when nothing ends any more. After the last run, the logs of thousands of runs may still be read. */
+  /**
+   * Gives up when no more jobs end. After the last run, the engine can still be reading the logs of thousands of
+   * runs.
+   */
   async #untilAllEnded(): Promise<void> {
     let [left, changedAt] = [-1, performance.now()]
     while (left !== 0 && performance.now() - changedAt < STANDSTILL_MS) {
       this.#over.signal.throwIfAborted()
-      // A fault hit an engine a moment ago.
+      // A fault has just hit an engine.
       const facets = await this.#client.jobs.facets({}).catch(() => null)
       const live = facets?.status.filter(({ value }) => ['queued', 'starting', 'running'].includes(value))
       const now = live?.reduce((sum, { count }) => sum + count, 0) ?? left
@@ -358,7 +360,7 @@ class Claims {
     }
   }
 
-  /** A client whose requests go to either engine. */
+  /** Sends its requests to either engine. */
   get #client(): Client {
     return connectClient(this.#balancer!.url, TEST_CREDENTIALS)
   }
@@ -397,13 +399,12 @@ class Claims {
   }
 }
 
-/** Queries every 500th individually. */
+/** Queues every 500th job in a request of its own. */
 function planJob(number: number, { longEvery, longSeconds }: ClaimsOptions): PlannedJob {
   const seconds = number % longEvery === 0 ? longSeconds : 0.2
   return { number, spider: 'quick', seconds, door: number % 500 === 0 ? 'run' : 'bulk', retry: null }
 }
 
-/** 0 if the system does not report it. */
 function residentMegabytes(pid: number | null): number {
   try {
     return Number(/^VmRSS:\s+(\d+)/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1] ?? 0) / 1024

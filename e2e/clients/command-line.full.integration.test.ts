@@ -198,14 +198,14 @@ it('the built command line loads only what a command needs: no schemas, no fetch
     const loaded = await loadedBy(...words)
     const files = loaded.filter((name) => name.startsWith(join(root, 'out')))
     const bytes = files.reduce((sum, file) => sum + statSync(file).size, 0)
-    // Without the schemas, about 405 KB; they alone have 300 KB.
+    // The modules have about 405 KB without the schemas, which have 300 KB.
     expect([words, bytes < 450_000, bytes > 100_000], files.join(' ')).toEqual([words, true, true])
     expect(loaded.filter((name) => name.includes('undici'))).toEqual([])
     expect(files.filter((file) => /deploy|fleet-file|schedules/.test(file))).toEqual([])
   }
 })
 
-// A value that code compares with, imported from beside the schemas, made each start a tenth slower.
+// A value imported from beside the schemas made each start 10 % slower.
 it('the thread of the store loads no schemas', async () => {
   await ensureServiceBuilt()
   const directory = makeDirectory()

@@ -51,7 +51,7 @@ function fingerprint(directory: string): string[] {
   })
 }
 
-/** A Scrapyd with two versions, one of which is a wheel, a finished job, an interrupted one and three pending ones. */
+/** A Scrapyd with two versions (one is a wheel), a finished job, an interrupted one and three pending ones. */
 async function leaveScrapyd(directory: string): Promise<Scrapyd> {
   const configuration = { jobstorage: 'scrapyd.jobstorage.SqliteJobStorage' }
   const scrapyd = await startScrapyd({ directory, maxProc: 1, configuration })
@@ -74,7 +74,7 @@ async function leaveScrapyd(directory: string): Promise<Scrapyd> {
     () => ask(scrapyd, 'listjobs.json?project=demo'),
     (answer) => (answer['running'] as unknown[]).length === 1
   )
-  // A job is listed as running before its log exists; without the log there would be one less to import.
+  // Scrapyd lists a job as running before its log exists. Without the log there would be one job less to import.
   await until(
     'the log of the job that is cut off',
     async () => existsSync(join(directory, 'logs', 'demo', 'slow', 'cut-off.log')),
@@ -95,7 +95,7 @@ it('imports the data of a real Scrapyd once, changes nothing there, and runs the
   expect([refused.code, refused.output]).toEqual([2, expect.stringContaining('Stop that Scrapyd first')])
   await scrapyd.kill({ withSpiders: true })
 
-  // Files that Scrapyd sometimes leaves behind, and older versions did.
+  // Files that Scrapyd, or older versions of it, sometimes leave behind.
   writeFileSync(join(directory, 'eggs', 'demo', 'broken.egg'), 'no egg')
   const odd = `
 import sqlite3, json
@@ -154,7 +154,6 @@ other.commit()
   expect(byJobid('waits-1')).toMatchObject({ version: 'r9', settings: { LOG_LEVEL: 'INFO' } })
   const started = ['first', 'waits-1', 'waits-2'].map((jobid) => byJobid(jobid).startedAtMs!)
   expect(started).toEqual([...started].sort())
-  // The latest version by Scrapyd's own order.
   expect((await service.client.projects.get({ project: 'demo' })).latestVersion).toBe('r9')
   expect(readFileSync(join(data, 'local', 'logs', 'demo', 'quotes', 'done-1.log'), 'utf8')).toContain(
     'Spider closed (finished)'

@@ -10,7 +10,7 @@ let service: Service
 let directory: string
 let python: PythonClient
 
-/** `api` is the real ScrapydAPI, which Gerapy builds on. */
+/** `api` is the real ScrapydAPI, which Gerapy uses. */
 const BEGINNING = `from scrapyd_api import ScrapydAPI
 api = ScrapydAPI(sys.argv[1], auth=("tester", "a password for tests"), timeout=30)`
 
@@ -30,7 +30,7 @@ const call = (expression: string) => python.evaluate(expression)
 
 it('python-scrapyd-api: every method works as with a Scrapyd', async () => {
   expect(await call('api.list_projects()')).toEqual([])
-  // It sends the egg as a file in a multipart form.
+  // The client sends the egg as a file in a multipart form.
   expect(await call("api.add_version('demo', '1.0', open('demo.egg', 'rb'))")).toBe(4)
   expect(await call("api.add_version('demo', '2', open('demo.egg', 'rb').read())")).toBe(4)
   expect(await call('api.list_projects()')).toEqual(['demo'])

@@ -7,7 +7,7 @@ import { afterAll, beforeAll, expect, it } from 'vitest'
 import { SERVICE_ENTRY, type Service, startService, TEST_CREDENTIALS } from '../support/service.ts'
 import { until } from '../../src/engine/testing/until.ts'
 
-/** The command line against a real service in another process, with real spiders, as if on another machine. */
+/** The command line runs as if on another machine: the real service and its real spiders are in another process. */
 
 const command = resolve(import.meta.dirname, '../..', SERVICE_ENTRY)
 let service: Service
@@ -70,7 +70,6 @@ function scrapdeck(...words: string[]): Promise<{ code: number; stdout: string; 
   })
 }
 
-/** Its output can be read while it runs. */
 function startScrapdeck(...words: string[]) {
   const child = spawn(process.execPath, [command, ...words], { cwd: project, env: environment() })
   const printed = { stdout: '', stderr: '' }

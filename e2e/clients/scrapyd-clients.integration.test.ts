@@ -30,7 +30,7 @@ afterAll(async () => {
   if (projectDirectory) rmSync(projectDirectory, { recursive: true, force: true })
 })
 
-/** The scrapy.cfg printed by `scrapdeck credentials`, with this target. */
+/** Writes the scrapy.cfg that `scrapdeck credentials` prints, with this target. */
 function writeConfiguration(section: string, url: string, password: string): void {
   const target = `[${section}]\nurl = ${url}/\nproject = demo\nusername = ${USERNAME}\npassword = ${password}\n`
   writeFileSync(join(projectDirectory, 'scrapy.cfg'), `[settings]\ndefault = demo.settings\n\n${target}`)
@@ -38,7 +38,7 @@ function writeConfiguration(section: string, url: string, password: string): voi
 
 const run = (command: string, ...args: string[]) => runClient(projectDirectory, command, ...args)
 
-/** ScrapydClient, the class that scripts use, in real Python. */
+/** ScrapydClient is the class that scripts use. */
 const BEGINNING = `from scrapyd_client.pyclient import ScrapydClient
 client = ScrapydClient(url=sys.argv[1], username=sys.argv[2], password=sys.argv[3])`
 const callClient = (expression: string) => python.evaluate(expression)
@@ -62,7 +62,8 @@ describe('the real clients of Scrapyd, used with the fleet', () => {
   })
 
   it('scrapyd-client lists and schedules; the job runs and leaves its log', async () => {
-    // scrapyd-client inserts a slash between address and endpoint: doubled here, as with its default configuration.
+    // scrapyd-client inserts a slash between address and endpoint, so here it is doubled, as with its default
+    // configuration.
     expect((await run('scrapyd-client', 'projects')).stdout).toBe('demo\n')
     expect((await run('scrapyd-client', 'spiders', '-p', 'demo')).stdout).toContain('quotes')
     const scheduled = await run(

@@ -106,7 +106,7 @@ Plain = demo.settings
   expect(readFileSync(join(directory, 'logs', 'plain', 'quotes', 'plain-1.log'), 'utf8')).toContain('(finished)')
   expect((await fetch(new URL('delproject.json', service.address), { headers: { authorization } })).status).toBe(404)
 
-  // Files are where Scrapyd puts them; of ended jobs only those that jobs_to_keep keeps remain.
+  // Files are where Scrapyd puts them. Of ended jobs, only the files that jobs_to_keep allows remain.
   for (const jobid of ['a', 'b', 'c']) {
     await ask(service.address, 'schedule.json', { ...quick, project: 'demo', jobid })
     await waitUntilFinished(service.address, 'demo', jobid)
@@ -129,7 +129,7 @@ Plain = demo.settings
   await waitUntilFinished(scrapyd.url, 'demo', 'theirs')
   await scrapyd.kill({ withSpiders: true })
 
-  // As with Scrapyd, copying an egg next to the others deploys it.
+  // As with Scrapyd, copying an egg into this directory deploys it.
   mkdirSync(join(directory, 'eggs', 'copied'))
   copyFileSync(join(directory, 'eggs', 'demo', '1_0.egg'), join(directory, 'eggs', 'copied', '7.egg'))
   await service.start()

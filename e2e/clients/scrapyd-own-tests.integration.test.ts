@@ -26,7 +26,7 @@ describe("Scrapyd's own integration tests, all 31, pass", () => {
   })
 })
 
-/** They name the address and the credentials of the server in their text. */
+/** The tests contain the address and the credentials of the server, so this replaces both. */
 async function copyFor(address: string, directory: string): Promise<void> {
   await cp(THEIRS, directory, { recursive: true })
   const tests = join(directory, 'integration_tests')

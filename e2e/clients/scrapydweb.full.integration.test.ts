@@ -5,9 +5,10 @@ import { type Service, startService, TEST_CREDENTIALS } from '../support/service
 import { until } from '../../src/engine/testing/until.ts'
 
 /**
- * What ScrapydWeb and Gerapy rely on (scrapyd-protocol.md, 7.4; my8100/scrapydweb, views/dashboard/jobs.py,
- * views/files/logs.py and log.py; Gerapy/Gerapy, server/core/views.py). Both pin Flask and Django of 2021, so their
- * rules are copied here; the samples of their stored schedules are genuine (src/engine/api/import/schedules/testing).
+ * Tests what ScrapydWeb and Gerapy rely on (scrapyd-protocol.md, 7.4; my8100/scrapydweb, views/dashboard/jobs.py,
+ * views/files/logs.py and log.py; Gerapy/Gerapy, server/core/views.py). Both pin Flask and Django versions of 2021,
+ * so this file copies their rules. The samples of their stored schedules are genuine
+ * (src/engine/api/import/schedules/testing).
  */
 
 const authorization = basicAuthorization(TEST_CREDENTIALS)
@@ -22,7 +23,7 @@ async function ask(path: string, headers: Record<string, string> = {}): Promise<
   return fetch(service.address + path, { headers: { authorization, ...headers } })
 }
 
-/** ScrapydWeb posts everything as a form, even eggs: their bytes are percent-encoded. */
+/** ScrapydWeb posts everything as a form, even eggs: it percent-encodes their bytes. */
 async function postForm(endpoint: string, body: string): Promise<Record<string, unknown>> {
   const headers = { authorization, 'content-type': 'application/x-www-form-urlencoded' }
   const response = await fetch(`${service.address}/${endpoint}`, { method: 'POST', headers, body })
@@ -45,8 +46,8 @@ interface Row {
 const COLUMNS = ['project', 'spider', 'job', 'pid', 'start', 'runtime', 'finish', 'log', 'items'] as const
 
 /**
- * A table row is a bare <tr> and up to nine bare <td>, of which three are required, each on one line with only white
- * space between them. What follows up to the </tr> is ignored unless it could be one of the nine cells.
+ * A table row is a bare <tr> and three to nine bare <td>, each on one line with only white space between them. Text
+ * after them, up to the </tr>, is ignored unless it could be one of the nine cells.
  */
 function rowsOf(page: string): Row[] {
   const cell = String.raw`<td>(.*?)</td>\s*`
@@ -109,10 +110,10 @@ it('ScrapydWeb: uploads an egg in a form, and reads pending, running and finishe
   for (const row of [running, finished]) expect(row.runtime).toMatch(/^(\d+ days?, )?\d+:\d\d:\d\d$/)
   expect(hrefOf(running.log)).toBe(`/logs/demo/slow/${jobid(1)}.log`)
   expect(hrefOf(finished.log)).toBe(`/logs/demo/quotes/${jobid(0)}.log`)
-  // Without items, the Cancel cell must not be mistaken for the Items cell.
+  // Without items, ScrapydWeb must not mistake the Cancel cell for the Items cell.
   for (const row of rows) expect(row.items).not.toContain('form')
 
-  // Stop and forced stop are a cancel and a second one.
+  // ScrapydWeb's stop sends one cancel, its forced stop two.
   expect(await postForm('cancel.json', `project=demo&job=${jobid(2)}`)).toMatchObject({ prevstate: 'pending' })
   expect(await postForm('cancel.json', `project=demo&job=${jobid(1)}`)).toMatchObject({ prevstate: 'running' })
   await postForm('cancel.json', `project=demo&job=${jobid(1)}`)
@@ -124,7 +125,8 @@ it('ScrapydWeb: finds a log through the directory pages, by the suffixes it trie
     const response = await ask(path)
     const page = await response.text()
     expect([response.status, page]).toEqual([200, expect.stringContaining(`Directory listing for ${path}`)])
-    // A row of class odd or even with five bare cells; the first one's link, and the link's text, is the file.
+    // A row of class odd or even has five bare cells. The first cell contains a link; its URL and its text are the
+    // file name.
     const cell = String.raw`\s*<td>(.*?)</td>`
     const rows = page.matchAll(new RegExp(String.raw`<tr class="(?:odd|even)">${cell.repeat(5)}\s*</tr>`, 'g'))
     return [...rows].map(([, link = '', size = '', modified = '', type = '']) => {
@@ -147,7 +149,7 @@ it('ScrapydWeb: finds a log through the directory pages, by the suffixes it trie
     found.push((await ask(`/logs/demo/quotes/2018-09-05T03_13_50${suffix}`)).status)
   }
   expect(found).toEqual([200, 404, 404, 404, 404])
-  // LogParser is missing: ScrapydWeb then reads the log itself.
+  // Without LogParser, ScrapydWeb reads the log itself.
   expect((await ask('/logs/stats.json')).status).toBe(404)
   expect((await ask('/logs/demo/quotes/2018-09-05T03_13_50.json')).status).toBe(404)
 })

@@ -30,7 +30,7 @@ const shown = (desktop: Desktop): Promise<ShownNotification[]> =>
     )
   )
 
-/** A button of the newest one; null: the notification itself. */
+/** Presses a button of the newest notification, or the notification itself for null. */
 const press = (desktop: Desktop, button: string | null): Promise<void> =>
   desktop.evaluate((_electron, text) => {
     const newest = (globalThis as unknown as { shownNotifications: Electron.Notification[] }).shownNotifications.at(-1)!
@@ -71,7 +71,7 @@ async function openAlert(window: Page): Promise<void> {
   await expect(pane.getByRole('heading', { name: 'demo/broken', exact: true })).toBeVisible()
 }
 
-// With an app of its own: failures here are in the figures of the last hour.
+// Uses its own app, because failures here appear in the figures of the last hour.
 test('an alert shows a notification that can open it, acknowledge it and run its job again; the tray counts it', async ({
   desktop,
   window,

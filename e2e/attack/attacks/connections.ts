@@ -3,12 +3,12 @@ import { setTimeout as pause } from 'node:timers/promises'
 import type { Attack, Target } from '../attack.ts'
 import { AUTHORIZATION } from '../attacker.ts'
 
-/** Other clients are answered within this time during the attack. */
+/** During the attack, other clients must get a response within this time. */
 const OTHERS_LIMIT_MS = 2_000
-/** Half-sent requests without credentials are closed after this time. */
+/** The service closes half-sent requests without credentials after this time. */
 const CLOSED_LIMIT_MS = 40_000
 
-/** Opens many connections, sends the beginning of a request on each, and meanwhile sends requests as another client. */
+/** Opens many connections and sends the start of a request on each. Meanwhile, sends requests as another client. */
 async function holdOpen(target: Target, [line, rest]: [string, string], wanted: number): Promise<string[]> {
   const { attacker } = target
   const beginning = `${line} HTTP/1.1\r\nHost: ${attacker.host}\r\n${rest}`
@@ -24,7 +24,7 @@ async function holdOpen(target: Target, [line, rest]: [string, string], wanted: 
         socket.write(beginning)
         sockets.push(socket)
       } catch {
-        // The service refused the connection, which is what a limit on connections does.
+        // A limit on connections refuses the connection.
         closed += 1
       }
     }
@@ -47,7 +47,6 @@ async function holdOpen(target: Target, [line, rest]: [string, string], wanted: 
   }
 }
 
-/** Requests without credentials that are never sent in full. */
 const heldOpen: Attack[] = [
   {
     name: '20,000 logins whose form is never sent whole',
@@ -79,7 +78,6 @@ const heldOpen: Attack[] = [
   }
 ]
 
-/** Clients that never finish what they began. */
 export const connectionAttacks: Attack[] = [
   ...heldOpen.map((attack) => ({ ...attack, isLong: true })),
   {
@@ -95,7 +93,7 @@ export const connectionAttacks: Attack[] = [
       name: `60,000 requests of ${who}, sent ahead on one connection`,
       door: 'http',
       async run({ attacker, scale }) {
-        // Two packets full of them, or all: Node emits what one packet contains at once.
+        // Sends either two packets full of requests or all of them: Node emits the requests of one packet together.
         const count = Math.max(3_000, 60_000 * scale)
         const ask = `GET /x HTTP/1.1\r\nHost: ${attacker.host}\r\n${authorization}\r\n`
         const sent = attacker.sendRaw(ask.repeat(count), 5_000)

@@ -29,7 +29,6 @@ const asSession = (attacker: Attacker, headers: Record<string, string>, path: st
     headers: { ...headers, 'content-type': 'application/json' }
   })
 
-/** Attacks by someone with a session, an old session, or none. */
 export const credentialAttacks: Attack[] = [
   {
     name: 'a session asks for the password and for login links',

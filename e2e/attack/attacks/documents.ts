@@ -8,7 +8,7 @@ const isRefused = (status: number) => status >= 400 && status < 500
 
 const nested = (depth: number) => `${'['.repeat(depth)}${']'.repeat(depth)}`
 const keys = (count: number) => Array.from({ length: count }, (_, index) => `k${index}: 1\n`).join('')
-/** Ten aliases of ten aliases of …: small text, ten to the power of nine nodes. */
+/** A list of ten aliases of a list of ten aliases, and so on: a small text with 10⁹ nodes. */
 const bomb = () =>
   `a0: &a0 [x,x,x,x,x,x,x,x,x,x]\n${Array.from({ length: 9 }, (_, index) => `a${index + 1}: &a${index + 1} [${Array(10).fill(`*a${index}`).join(',')}]\n`).join('')}`
 
@@ -31,7 +31,6 @@ const FLEET_FILES: [string, () => string][] = [
   ['tags', () => `[${'!!binary x,'.repeat(300_000)}]`]
 ]
 
-/** Documents whose size, depth or sharing is the attack. */
 export const documentAttacks: Attack[] = [
   ...FLEET_FILES.map(
     ([what, make]): Attack => ({

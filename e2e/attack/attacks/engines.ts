@@ -20,7 +20,7 @@ async function listen(answer: RequestListener): Promise<AsyncDisposable & { port
   }
 }
 
-/** Several engines: the service leads, and a follower forwards requests to it. */
+/** The service leads, and a follower forwards requests to it. */
 export const engineAttacks: Attack[] = [
   {
     name: 'request lines that name another host, sent to an engine that follows',

@@ -15,7 +15,7 @@ const SPELLED = [
 type Settings = Record<string, string>
 const isOpen = ({ DOWNLOAD_HANDLERS_BASE: handlers }: Settings) => handlers !== WITHOUT_FILES.DOWNLOAD_HANDLERS_BASE
 
-/** Orders by an operator of one project that would make a node read its own files. */
+/** Requests by an operator of one project that would make a node read its own files. */
 export const fileAttacks: Attack[] = [
   {
     name: 'an operator of one project has a node read its files, by each door and spelling',
@@ -54,7 +54,7 @@ export const fileAttacks: Attack[] = [
         const jobs = (await client.jobs.list({})).jobs.filter(({ args }) => 'page' in args || 'start_urls' in args)
         const chains = (await client.chains.list({})).chains.filter(({ name }) => name.startsWith('files '))
         const templates = [...mine.flatMap((schedule) => schedule.jobs), ...chains.map(({ run }) => run)]
-        // The check of the text does not refuse the first ones.
+        // The check of the text accepts the first ones.
         const isTried = statuses.slice(0, 6).every((status) => status < ACCEPTED) && chains.length > 1
         return [
           ...statuses.filter((status) => status >= 500).map((status) => `an order was answered ${status}`),

@@ -5,7 +5,7 @@ import { contract } from '../../../src/shared/contract/index.ts'
 import type { Attack } from '../attack.ts'
 import type { Got, Sent } from '../attacker.ts'
 
-/** A value that no schema accepts, with a name for reports. */
+/** A value that no schema accepts, and a name for reports. */
 interface Hostile {
   name: string
   value: unknown
@@ -49,7 +49,7 @@ const operations = Object.entries(contract).flatMap(([noun, verbs]): [string, An
     ? [[noun, verbs]]
     : Object.entries(verbs).map(([verb, procedure]) => [`${noun}.${verb}`, procedure])
 )
-// A stream has no end to wait for, and forms have attacks of their own.
+// Leaves out streams, which never end, and forms, which have their own attacks.
 const callable = operations.filter(
   ([name]) => !['projects.upload', 'logs.tail', 'events.subscribe', 'jobs.logs'].includes(name)
 )
@@ -79,7 +79,7 @@ const TYPES = [
   ''
 ]
 
-/** Paths to every value inside an input, the input itself included. */
+/** Paths to every value inside an input and to the input itself. */
 function pathsIn(value: unknown, path: string[] = []): string[][] {
   if (typeof value !== 'object' || value === null) return [path]
   return [path, ...Object.entries(value).flatMap(([key, part]) => pathsIn(part, [...path, key]))]
@@ -99,7 +99,7 @@ interface Variant {
 
 const JSON_TYPE = { 'content-type': 'application/json' }
 
-/** One operation of the contract with one value of its example replaced, through any of its endpoints. */
+/** Sends one operation of the contract through any endpoint, with one value of its example replaced. */
 const operationVariant: fc.Arbitrary<Variant> = fc
   .tuple(
     fc.constantFrom(...callable),
@@ -127,7 +127,7 @@ const operationVariant: fc.Arbitrary<Variant> = fc
     return { name: what, sent: restRequest(procedure, input) }
   })
 
-/** Node's own limit of 16 KB for a head cuts off longer ones. */
+/** Node limits a request head to 16 KB and cuts off longer ones. */
 const MAX_QUERY = 12_000
 
 function restRequest({ '~orpc': { route } }: AnyContractProcedure, input: unknown): Sent {
@@ -176,7 +176,7 @@ const scrapydVariant: fc.Arbitrary<Variant> = fc
     return { name, sent: { method, path: `/${endpoint}.json`, headers, body } }
   })
 
-/** Paths of files and pages, in encodings that routers disagree about. */
+/** Paths of files and pages, in encodings that routers interpret differently. */
 const pathVariant: fc.Arbitrary<Variant> = fc
   .tuple(
     fc.constantFrom('/logs/', '/items/', '/ui/', '/docs/', '/api/v1/', '/api/', '/health/', '/', '/jobs/', '/metrics/'),
@@ -209,7 +209,6 @@ const pathVariant: fc.Arbitrary<Variant> = fc
     sent: { path: `${prefix}${segments.join(separator)}` }
   }))
 
-/** As many requests as asked for, the same ones for the same seed. */
 export function generateAttacks(count: number, seed: number): Attack[] {
   const any = fc.oneof(
     { weight: 6, arbitrary: operationVariant },
@@ -225,7 +224,7 @@ export function generateAttacks(count: number, seed: number): Attack[] {
   )
 }
 
-/** 501 and 502 are valid answers: an unknown method, an unreachable node. */
+/** 501 (unknown method) and 502 (unreachable node) are valid responses. */
 function judge({ status, body }: Got): string[] {
   if (/root:.*:0:0:/.test(body)) return ['a file of the system came back']
   return status >= 500 && status !== 501 && status !== 502 ? [`answered ${status}: ${body.slice(0, 200)}`] : []

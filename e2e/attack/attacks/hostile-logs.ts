@@ -6,9 +6,9 @@ import { setTimeout as pause } from 'node:timers/promises'
 import type { JobId } from '../../../src/shared/contract/index.ts'
 import type { Attack, Target } from '../attack.ts'
 
-/** The limit for the time from a run's end on the node until its outcome is known. */
+/** The limit for the time from a run's end on the node until the service knows its outcome. */
 const LONGEST_END_MS = 60_000
-/** The service reads the log for figures meanwhile. */
+/** Meanwhile, the service reads the log for figures. */
 const RUNS_MS = 5_000
 
 type Log = (asked: number) => Buffer
@@ -43,7 +43,7 @@ const LOGS: Record<string, () => Log> = {
   }
 }
 
-/** A Scrapyd that accepts any job and serves this log for it. */
+/** Starts a Scrapyd that accepts any job and serves this log for it. */
 async function startNode(log: Log) {
   const running = new Map<string, object>()
   const finished: object[] = []
@@ -130,7 +130,7 @@ async function admit({ watched }: Target, log: Log): Promise<string[]> {
   return complaints
 }
 
-/** The requests of a screen of the job. */
+/** Sends the requests of a job's screen. */
 async function readAll({ service: { client } }: Target['watched'], jobId: JobId): Promise<void> {
   const asked = [client.jobs.get({ id: jobId }), client.errors.ofJob({ jobId }), client.errors.list({})]
   await Promise.all(asked)

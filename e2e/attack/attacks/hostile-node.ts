@@ -5,10 +5,10 @@ import { setTimeout as pause } from 'node:timers/promises'
 import { uploadDemo } from '../../support/demo-egg.ts'
 import type { Attack, Target } from '../attack.ts'
 
-/** The responses of a node by path: a text, made once or for each request. */
+/** The response for each path: a fixed text, or one created for each request. */
 type Answers = Record<string, string | (() => string)>
 
-/** While the node is in the fleet, uploads to other projects and its own removal may take at most this long. */
+/** While the node is in the fleet, its removal and uploads to other projects can take at most this long. */
 const LONGEST_MS = 5_000
 
 const STATUS = JSON.stringify({ status: 'ok', node_name: 'evil', pending: 0, running: 1, finished: 100 })
@@ -25,7 +25,7 @@ const job = (index: number) => ({
 })
 const ok = (fields: object) => JSON.stringify({ status: 'ok', node_name: 'evil', ...fields })
 
-/** Adds a node like this to the fleet for a few polls, and checks whether the service still responds. */
+/** Adds a node with these responses to the fleet for several polls and checks that the service still responds. */
 async function admit({ attacker, watched }: Target, answers: Answers): Promise<string[]> {
   const server = createServer((request, response) => {
     const path = request.url!.split('?', 1)[0]!.slice(1)
@@ -61,7 +61,7 @@ async function timeOf(work: Promise<unknown>): Promise<number> {
   return performance.now() - startedAtMs
 }
 
-/** Each status reports a restart, after which the node lists other versions. */
+/** Each status reports a restart, and after it the node lists other versions. */
 function flapping(): Answers {
   let [finished, round] = [1_000_000, 0]
   return {
@@ -97,7 +97,7 @@ const NODES: Record<string, () => Answers> = {
   }
 }
 
-/** Nodes that list more than any node has: each alone, and all at once. */
+/** Nodes that list more than any real node: each alone, and all together. */
 export const hostileNodeAttacks: Attack[] = [
   ...Object.entries(NODES).map(
     ([what, answers]): Attack => ({

@@ -4,7 +4,7 @@ import type { Got } from '../attacker.ts'
 const LONG = 'x'.repeat(200_000)
 const FORM = { 'content-type': 'application/x-www-form-urlencoded' }
 
-/** No response may repeat long input: that would amplify attacks and fill logs. */
+/** No response can repeat long input, because that would amplify attacks and fill logs. */
 const MAX_ERROR_BYTES = 20_000
 
 function judge(what: string, { status, bytes }: Got): string[] {
@@ -14,7 +14,6 @@ function judge(what: string, { status, bytes }: Got): string[] {
   ]
 }
 
-/** Names far longer than any project, spider, version or job has. */
 export const nameAttacks: Attack[] = [
   {
     name: 'project, spider, version and job names of 200 KB in forms of the Scrapyd API',

@@ -26,7 +26,7 @@ const listed = (project: string, jobid: string, endTime: string | null = null) =
 })
 const LISTS = { claiming: [], pending: [], running: [], finished: [] }
 
-/** A node that speaks the protocol of docs/pulling-nodes.md, but sends whatever it likes. */
+/** Creates a node that uses the protocol of docs/pulling-nodes.md but sends any data. */
 async function join({ watched: { service } }: Target, name: string) {
   const { node, token } = await service.client.nodes.addPulling({ name, slots: 1, tags: [name] })
   const post = async (path: string, body: object | Uint8Array, over: { token?: string } = {}): Promise<Answer> => {
@@ -49,7 +49,10 @@ async function join({ watched: { service } }: Target, name: string) {
     post,
     stamp,
     opening,
-    /** Polls for a time, answers requests for lists, and passes on all other commands. Returns how many arrived. */
+    /**
+     * Polls for a time, responds to requests for lists and passes all other commands to `on`. Returns how many
+     * arrived.
+     */
     async play(forMs: number, on: (command: Command) => Promise<unknown>, lists: object = {}, timeMs = Date.now()) {
       const until = performance.now() + forMs
       const status = { pending: 0, running: 1, timeMs }
@@ -75,7 +78,7 @@ async function join({ watched: { service } }: Target, name: string) {
 
 type Joined = Awaited<ReturnType<typeof join>>
 
-/** A job that runs on this node. */
+/** Runs a job on this node. */
 async function runOn({ watched: { service } }: Target, node: Joined, tag: string) {
   await uploadDemo(service, `pulled-by-${tag}`)
   const { jobs } = await service.client.jobs.run({ project: 'demo', spiders: ['quotes'], tags: [tag] } as never)
@@ -96,7 +99,7 @@ export const pullingNodeAttacks: Attack[] = [
       const { client } = target.watched.service
       const [holder, thief] = [await join(target, 'holder'), await join(target, 'thief')]
       const complaints: string[] = []
-      // Earlier attacks may have used up the limit for unauthenticated requests from this address.
+      // Earlier attacks can have used up the limit for unauthenticated requests from this address.
       const mustBeRefused = (what: string, status: number) => {
         if (status !== 401 && status !== 429) complaints.push(`${what}: ${status}`)
       }
