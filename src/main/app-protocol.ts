@@ -3,8 +3,8 @@ import { extname } from 'node:path'
 import { protocol } from 'electron'
 import { APP_SCHEME, findAppFile } from './app-url.ts'
 
-// Inline styles because Mantine and xterm insert styles at run time; blob workers because large files are zipped in
-// them. The page has no network access, only the wire, so an injected script could send nothing.
+// Allows inline styles because Mantine and xterm insert styles at run time, and blob workers because they zip large
+// files. The page can reach only the wire, not the network, so an injected script could send nothing.
 const CONTENT_SECURITY_POLICY = [
   "default-src 'none'",
   "script-src 'self'",
@@ -30,14 +30,15 @@ const CONTENT_TYPES: Record<string, string> = {
   '.wasm': 'application/wasm'
 }
 
-/** Call once, before `ready`. Makes the scheme a secure standard origin whose scripts V8 can cache compiled. */
+/**
+ * Call this once, before `ready`. Makes the scheme a secure standard origin and lets V8 cache its scripts compiled.
+ */
 export function registerAppScheme(): void {
   protocol.registerSchemesAsPrivileged([
     { scheme: APP_SCHEME, privileges: { standard: true, secure: true, supportFetchAPI: true, codeCache: true } }
   ])
 }
 
-/** Serves the built UI to our own windows. */
 export function serveApp(rendererDirectory: string): void {
   protocol.handle(APP_SCHEME, (request) => answer(rendererDirectory, request))
 }
@@ -57,7 +58,7 @@ async function answer(rendererDirectory: string, request: Request): Promise<Resp
       }
     })
   } catch (error) {
-    // A missing file gets a 404; other errors (such as a broken disk) are not hidden.
+    // A missing file gets a 404. Other errors, such as a broken disk, are not hidden.
     if ((error as NodeJS.ErrnoException).code === 'ENOENT') return new Response(null, { status: 404 })
     throw error
   }

@@ -3,15 +3,18 @@ import { JobId } from '../shared/contract/index.ts'
 
 export const APP_SCHEME = 'scrapdeck-app'
 
-/** Origin of the UI. A file:// page could read the disk; this origin can read only out/renderer. */
+/** Origin of the UI. A file:// page could read the disk, but this origin can read only out/renderer. */
 export const APP_URL = `${APP_SCHEME}://app/`
 
-/** Whether this is one of our documents: the exact scheme and host, no user, no port. */
+/** Whether this is one of our documents: the exact scheme and host, without a user or port. */
 export function isAppUrl(url: string): boolean {
   return url.startsWith(APP_URL)
 }
 
-/** The file of one of our URLs; null if it would be outside the directory. A path without an extension is a view. */
+/**
+ * The file for one of our URLs, or null if it would be outside the directory. A path without an extension is a
+ * view.
+ */
 export function findAppFile(rendererDirectory: string, url: string): string | null {
   if (!isAppUrl(url)) return null
   const path = decodePath(new URL(url).pathname)
@@ -26,24 +29,27 @@ function decodePath(pathname: string): string | null {
   try {
     return decodeURIComponent(pathname)
   } catch {
-    // The percent-encoding is broken, so this is none of our files.
+    // The percent-encoding is broken, so this is not one of our files.
     return null
   }
 }
 
-/** The UI address of an engine's alerts, or of one of them. `engineId`: null for the app's own. */
+/** The UI address of an engine's alerts, or of one alert. `engineId` is null for the app's own engine. */
 export const viewOfAlerts = (engineId: string | null, alertId?: string): string =>
   `${engineId === null ? '' : `?engine=${engineId}`}#/alerts${alertId === undefined ? '' : `?alert=${encodeURIComponent(alertId)}`}`
 
 export const DEEP_LINK_SCHEME = 'scrapdeck'
 
-/** The job id in a `scrapdeck://job/ID` link; null for anything else. Links only show things; they never act. */
+/**
+ * The job id in a `scrapdeck://job/ID` link, or null for anything else. Links only show things and never change
+ * them.
+ */
 export function jobIdOfDeepLink(link: string): JobId | null {
   const match = /^scrapdeck:\/\/job\/([^/?#]+)\/?$/.exec(link)
   return JobId.safeParse(match?.[1]).data ?? null
 }
 
-/** The first deep link in the arguments of a process: how Windows and Linux pass links. */
+/** The first deep link in the arguments of a process. Windows and Linux pass links this way. */
 export function findDeepLink(argv: readonly string[]): string | null {
   return argv.find((argument) => argument.startsWith(`${DEEP_LINK_SCHEME}://`)) ?? null
 }

@@ -16,7 +16,7 @@ import { readDesktopSettings } from './settings.ts'
 
 type Client = ContractRouterClient<Contract>
 
-/** The error when the HTTP server closes; null: it closes. */
+/** The error that closing the HTTP server throws, or null if it closes. */
 const door = vi.hoisted(() => ({ problem: null as string | null }))
 vi.mock('../server/listen.ts', async (importOriginal) => {
   const { listen } = await importOriginal<typeof import('../server/listen.ts')>()

@@ -14,7 +14,7 @@ import { createWireErrorInterceptor } from '../shared/wire-errors.ts'
 
 interface EngineHostOptions {
   settings: ResolvedOptions
-  /** The app's own directory; relative paths in the settings start here. */
+  /** The app's own directory. Relative paths in the settings start here. */
   userData: string
   resourcesDirectory: string
   uiDirectory: string
@@ -23,9 +23,11 @@ interface EngineHostOptions {
   secretBox: SecretBox
 }
 
-/** The engine as seen by the shell. Only this file knows that it runs in the main process, not in a utilityProcess. */
+/**
+ * The engine as seen by the shell. Only this file knows that it runs in the main process, not in a utilityProcess.
+ */
 export interface EngineHost {
-  /** The contract in this process, for the tray. */
+  /** Calls the contract in this process, for the tray. */
   client: RouterClient<EngineRouter>
   /** Serves the contract on one end of a MessageChannelMain until the other end closes. */
   connect(port: MessagePortMain): void
@@ -35,10 +37,12 @@ export interface EngineHost {
   stop(): Promise<void>
 }
 
-// 6801 to 6809 are left to Scrapyds on this machine, such as the demo's.
+// Leaves 6801 to 6809 to Scrapyds on this machine, such as the demo's.
 const OTHER_PORTS = Array.from({ length: 90 }, (_, index) => 6810 + index)
 
-/** Starts the engine and its HTTP server, so that scrapyd-deploy, curl and browsers also work with the desktop app. */
+/**
+ * Starts the engine and its HTTP server, so that scrapyd-deploy, curl and browsers also work with the desktop app.
+ */
 export async function startEngineHost(options: EngineHostOptions): Promise<EngineHost> {
   const { uiDirectory, docsDirectory, userData, settings, ...engineOptions } = options
   const logger = pino(
@@ -46,7 +50,7 @@ export async function startEngineHost(options: EngineHostOptions): Promise<Engin
     pino.destination(2)
   )
   for (const warning of settings.warnings) logger.warn(warning)
-  // A failed start closes what was opened; the engine is stopped even if the HTTP server does not close.
+  // If the start fails, closes what was opened. Stops the engine even if the HTTP server does not close.
   await using starting = new AsyncDisposableStack()
   const engine = await createEngine({
     ...engineOptions,
@@ -68,7 +72,7 @@ export async function startEngineHost(options: EngineHostOptions): Promise<Engin
       refuseBadTrees
     ]
   })
-  // Only our own windows have a port; programs use HTTP.
+  // Only our own windows have a port. Programs use HTTP.
   const context: RouterContext = {
     principal: OWNER,
     source: 'ui',
@@ -88,7 +92,10 @@ export async function startEngineHost(options: EngineHostOptions): Promise<Engin
   }
 }
 
-/** If the port is taken (by a Scrapyd, say), uses one of the next ones, so that the address stays easy to guess. */
+/**
+ * If the port is in use, for example by a Scrapyd, uses one of the next ports, so that the address is easy to
+ * guess.
+ */
 async function listenOnFreePort(options: ListenOptions & { port: number }): Promise<Service> {
   for (const port of [options.port, ...OTHER_PORTS]) {
     try {

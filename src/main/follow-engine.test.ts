@@ -3,7 +3,6 @@ import type { AlertNotice } from '../shared/contract/index.ts'
 import { openEngineWithFakeNode } from '../engine/testing/engine-with-fake-node.ts'
 import { type EngineReads, followEngine } from './follow-engine.ts'
 
-/** A whole engine with a desktop channel, and what the shell shows of it. */
 async function open() {
   const t = await openEngineWithFakeNode()
   onTestFinished(() => t.remove())

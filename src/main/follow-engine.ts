@@ -6,24 +6,24 @@ import { type Clock, sleep } from '../engine/runtime/clock.ts'
 /** What the shell shows of an engine while no window is open. */
 export interface Shown {
   figures(figures: Figures): void
-  /** The number of unacknowledged alerts; `ALERTS_MAX` means at least that many. */
+  /** The number of unacknowledged alerts. `ALERTS_MAX` means at least that many. */
   alerts(count: number): void
-  /** Oldest first; never empty. */
+  /** Oldest first. Never empty. */
   notices(notices: AlertNotice[]): void
 }
 
 export type EngineReads = Pick<ContractRouterClient<Contract>, 'alerts' | 'events' | 'system'>
 
 export const ALERTS_MAX = 100
-/** With many changes, the state is read at most this often. */
+/** With many changes, reads the state at most this often. */
 const READ_EVERY_MS = 1_000
 const AGAIN_MS = 5_000
-/** Pages of messages that are read at once: another engine may always claim to have more. */
+/** Maximum pages of notices per read, because another engine could always claim to have more. */
 const PAGES_AT_ONCE = 20
 
 /**
- * Calls `shown` with the current state and after each change, until the signal aborts. New notices to desktop channels
- * are shown once, even if the connection breaks in between; earlier ones are not shown.
+ * Calls `shown` with the current state and after each change, until the signal aborts. Shows each new notice to a
+ * desktop channel once, even if the connection breaks meanwhile. Does not show earlier notices.
  */
 export async function followEngine(
   client: EngineReads,
@@ -36,7 +36,7 @@ export async function followEngine(
     const broken = new AbortController()
     const both = AbortSignal.any([signal, broken.signal])
     try {
-      // Subscribed before the first read, so that no change is lost in between.
+      // Subscribe before the first read, so that no change is lost in between.
       const batches = await client.events.subscribe({}, { signal: both })
       await Promise.all([readFigures(both), readChanges(batches), readAlerts(both)])
     } catch (error) {
@@ -69,7 +69,7 @@ export async function followEngine(
     }
   }
 
-  /** Returns whether there are more. A page is empty if the caller may see nothing on it. */
+  /** Returns whether there are more. A page is empty if it contains nothing that the caller is allowed to see. */
   async function readNotices(until: AbortSignal): Promise<boolean> {
     const notices: AlertNotice[] = []
     let isMore = true

@@ -33,7 +33,7 @@ import { texts } from '../shared/texts/ui/desktop.ts'
 
 registerAppScheme()
 lockDownPages()
-// A second instance passes its arguments to the first and exits; the first shows its window.
+// A second instance passes its arguments to the first and exits. The first instance shows its window.
 if (app.requestSingleInstanceLock()) startDesktop()
 else app.exit(0)
 
@@ -53,7 +53,7 @@ function startDesktop(): void {
   let tray: FleetTray | null = null
   const notifications = createNotifications((view) => window.open(view))
 
-  // Each of these can happen before the app is able to open windows.
+  // Each of these events can occur before the app can open windows.
   const show = (link: string | null) => void app.whenReady().then(() => window.open(viewOfLink(link)))
   app.on('second-instance', (_event, argv) => show(findDeepLink(argv)))
   app.on('open-url', (event, link) => {
@@ -61,7 +61,7 @@ function startDesktop(): void {
     show(link)
   })
   app.on('activate', () => show(null))
-  // The engine continues without a window, behind the tray.
+  // The engine continues without a window. The tray remains.
   app.on('window-all-closed', () => {})
   if (app.isPackaged) app.setAsDefaultProtocolClient(DEEP_LINK_SCHEME)
 
@@ -78,7 +78,7 @@ function startDesktop(): void {
     }
   })
 
-  /** Throws BAD_INPUT if a setting is not valid. */
+  /** Throws BAD_INPUT if a setting is invalid. */
   async function readSettings() {
     const settings = readDesktopSettings(userData, process.env, homedir())
     const secretKey = join(settings.options.dataDirectory, 'secret.key')
@@ -103,7 +103,6 @@ function startDesktop(): void {
     })
   }
 
-  /** Shows an engine's state in the tray and in notifications, until the signal aborts. */
   function follow(
     engine: NotifyingEngine & { client: EngineReads },
     showFigures: (figures: Figures) => void,
@@ -143,7 +142,7 @@ function startDesktop(): void {
     serveApp(rendererDirectory)
     openWires(host, remote)
     installMenu(() => window.open())
-    // The window opens while the engine opens its store; the first calls wait in the wire.
+    // The window opens while the engine opens its store. The first calls wait in the wire.
     window.open(viewOfLink(findDeepLink(process.argv)))
     const icons = join(resourcesDirectory, 'icons')
     tray = openTray(
@@ -160,7 +159,7 @@ function startDesktop(): void {
       const own = { id: null, name: texts.scrapdeck, isReadOnly: false, client }
       follow(own, (figures) => shown.show(figures), stopping.signal)
     } catch (error) {
-      // Never continue without the engine: an app that looks alive but records nothing would be worse.
+      // Exit, because an app that looks alive but records nothing would be worse.
       console.error(error)
       dialog.showErrorBox(texts.couldNotStart, (error as Error).message)
       app.exit(1)
@@ -173,7 +172,7 @@ function viewOfLink(link: string | null): string {
   return jobId === null ? '' : `#/jobs?job=${jobId}`
 }
 
-/** The application menu. Its editing roles matter: without them, copy and paste do not work in text fields on macOS. */
+/** Without the editing roles of this menu, copy and paste do not work in text fields on macOS. */
 function installMenu(openWindow: () => void): void {
   const first: MenuItemConstructorOptions = {
     label: app.name,
@@ -202,7 +201,7 @@ function installMenu(openWindow: () => void): void {
 type Connect = (port: MessagePortMain) => void
 
 /**
- * Gives a MessagePort to each of our documents that requests one, and the other end to the named engine, or to the
+ * Gives a MessagePort to each of our documents that requests one, and the other end to the named engine or to the
  * desktop app itself. Rejects other senders.
  */
 function openWires(host: Promise<EngineHost>, remote: Promise<RemoteEngines>): void {
@@ -231,9 +230,9 @@ const PREFIX = 'keychain:'
 
 /**
  * A SecretBox backed by the system's keychain. Uses only the asynchronous API, because Electron 46 removes the
- * synchronous one. Without a real keychain, Linux falls back to `basic_text`, a password that is the same on every
- * machine. Then `fallback` (a key file that only this user can read) is safer, and its description says why it was
- * chosen.
+ * synchronous one. Without a real keychain, Electron on Linux uses `basic_text`, a password that is the same on
+ * every machine. In that case, uses `fallback`, a key file that only this user can read. Its description says why
+ * it was chosen.
  */
 async function openSecretBox(fallback: () => Promise<SecretBox>): Promise<SecretBox> {
   const backend = process.platform === 'linux' ? safeStorage.getSelectedStorageBackend() : 'system'

@@ -6,7 +6,7 @@ import { noticesToShow } from '../shared/notices-to-show.ts'
 import { texts } from '../shared/texts/ui/desktop.ts'
 
 export interface NotifyingEngine {
-  /** null: the engine of this app. */
+  /** null for the engine of this app. */
   id: string | null
   name: string
   isReadOnly: boolean
@@ -18,12 +18,15 @@ export interface Notifications {
   close(): void
 }
 
-/** Clicks work only while a notification is referenced, and the system may keep notifications for long. */
+/**
+ * Clicks work only while something references the notification, and the system can keep notifications for a long
+ * time.
+ */
 const KEPT_MAX = 100
 
 /**
- * Alerts as notifications of the operating system. A click opens the alert; buttons, where the system has them,
- * acknowledge it and retry its runs.
+ * Shows alerts as notifications of the operating system. A click opens the alert. Buttons, on systems that have
+ * them, acknowledge the alert and retry its runs.
  */
 export function createNotifications(open: (view: string) => void): Notifications {
   const kept = new Map<string, Notification>()
@@ -90,7 +93,7 @@ function actionsOf(
   return [...(alertIds.length > 0 ? [acknowledge] : []), ...(retryJobIds.length > 0 ? [retry] : [])]
 }
 
-/** Linux renders markup, links and entities in a notification; texts of spiders and nodes must not use them. */
+/** Linux renders markup, links and entities in a notification. Texts of spiders and nodes must not use them. */
 const plain = (text: string): string =>
   text
     .replaceAll('<', '‹')

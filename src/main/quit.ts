@@ -4,7 +4,7 @@ import { texts } from '../shared/texts/ui/desktop.ts'
 interface QuitOptions {
   localRunningCount(): Promise<number>
   stopLocalSpiders(): Promise<void>
-  /** Resolves once everything is written and closed, so that the process can end. */
+  /** Resolves after everything is written and closed. The process can then end. */
   stop(): Promise<void>
 }
 
@@ -13,12 +13,13 @@ const STOP_ALL = 1
 const CANCEL = 2
 
 /**
- * Quitting while spiders run on this machine asks first, because they can outlive the app.
+ * If spiders run on this machine, quitting first shows a question, because spiders can outlive the app.
  *
  *   idle --quit--> asking --cancel--> idle
  *                  asking --nothing runs, keep, stop all--> stopping --> stopped (the process ends)
  *
- * A signal from the system (shutdown, logout, `kill`) cannot wait for an answer: spiders keep running, nothing is lost.
+ * A signal from the system (shutdown, logout, `kill`) cannot wait for the user. Spiders keep running, and no data is
+ * lost.
  */
 export function installQuit(options: QuitOptions): void {
   let state: 'idle' | 'asking' | 'stopping' | 'stopped' = 'idle'

@@ -50,7 +50,7 @@ test("the user's configuration file and all variables apply as in the service, b
   await writeFile(join(home.path, '.scrapyd.conf'), shared)
   await writeFile(join(userData.path, 'scrapdeck.conf'), '[scrapyd]\nnode_name = own\n')
   const read = (environment: Record<string, string>) => readDesktopSettings(userData.path, environment, home.path)
-  // The port is not required, because a Scrapyd here may use it.
+  // Another port can be used, because a Scrapyd here may use this one.
   expect(read({ SCRAPYD_MAX_PROC: '3' }).options).toMatchObject({
     port: 7003,
     isPortNamed: false,

@@ -6,10 +6,10 @@ import { resolveServeOptions } from '../config/resolve.ts'
 import type { ResolvedOptions } from '../config/serve-options.ts'
 
 /**
- * Reads the same sources as the service: the installed configuration files and all variables, and over those files
- * `scrapdeck.conf` of the app's own directory. An app has no working directory in which to find more. Files that its
- * user may not read are for the service alone, and so is its certificate. Throws BAD_INPUT and PLAIN_HTTP_REFUSED, like
- * the service.
+ * Reads the same sources as the service: the installed configuration files and all variables. `scrapdeck.conf` in
+ * the app's own directory overrides those files. (An app has no working directory to search.) Files that the user
+ * cannot read, and the service's certificate, are for the service alone. Throws BAD_INPUT and PLAIN_HTTP_REFUSED,
+ * like the service.
  */
 export function readDesktopSettings(
   userData: string,
@@ -26,7 +26,7 @@ export function readDesktopSettings(
     workingDirectory: userData,
     cpuCount: availableParallelism()
   })
-  // A port in Scrapyd's own files or variables may be taken by that Scrapyd, so the next free one is used instead.
+  // A Scrapyd may be using a port from Scrapyd's own files or variables, so the next free port is used instead.
   const { from } = resolved.listed.find(({ name }) => name === 'http_port')!
   const isPortNamed = from === 'SCRAPDECK_PORT' || from.startsWith(`${own},`)
   const options = { ...resolved.options, isPortNamed, tls: null }

@@ -11,12 +11,11 @@ export interface TrayActions {
 
 export interface FleetTray {
   show(figures: Figures): void
-  /** `view`: the list of this engine's alerts; `name`: null for the engine of this app. */
+  /** `view` is the list of this engine's alerts. `name` is null for the engine of this app. */
   showAlerts(alerts: { view: string; name: string | null; count: number }): void
   close(): void
 }
 
-/** The fleet at a glance while the window is closed (running, free, failed, alerts), with a few actions. */
 export function openTray(icons: { usual: string; alert: string }, actions: TrayActions): FleetTray {
   const usual = nativeImage.createFromPath(icons.usual)
   const alert = nativeImage.createFromPath(icons.alert)
@@ -32,7 +31,7 @@ export function openTray(icons: { usual: string; alert: string }, actions: TrayA
     const fleet = figures ? describeFigures(figures) : texts.starting
     const summary = total === 0 ? fleet : texts.fleetAndAlerts(fleet, describeAlerts(total))
     const key = JSON.stringify([summary, figures?.paused, alerts])
-    // Only if the text changed: an update rebuilds the native menu, which would close under the pointer.
+    // Update only if the text changed. An update rebuilds the native menu, which would close under the pointer.
     if (key === shown || tray.isDestroyed()) return
     shown = key
     tray.setImage(total === 0 ? usual : alert)

@@ -17,10 +17,10 @@ type Rectangle = Omit<WindowState, 'maximized'>
 export const MINIMUM_SIZE = { width: 960, height: 600 }
 const FIRST_SIZE = { width: 1440, height: 900 }
 const SAVE_AFTER_MS = 400
-// With less of its title bar on a display, the window could not be dragged.
+// If less of the title bar is on a display, the user cannot drag the window.
 const GRABBABLE_PX = 80
 
-/** Restores the window's place if a display still shows it; otherwise centres it on the first display. */
+/** Restores the window's place if a display still shows it. Otherwise, centres it on the first display. */
 export function placeWindow(saved: WindowState | null, workAreas: Rectangle[]): WindowState {
   const [first] = workAreas
   if (!first) return saved ?? { x: 0, y: 0, ...FIRST_SIZE, maximized: false }
@@ -42,18 +42,18 @@ export function placeWindow(saved: WindowState | null, workAreas: Rectangle[]): 
   }
 }
 
-/** Read synchronously once before the first paint: the file is small, and the window needs it. */
+/** Reads synchronously before the first paint, because the window needs the state and the file is small. */
 export function readWindowState(path: string): WindowState | null {
   try {
     const parsed = WindowState.safeParse(JSON.parse(readFileSync(path, 'utf8')))
     return parsed.success ? parsed.data : null
   } catch {
-    // Missing on first start, or damaged: either way the window opens like a new one.
+    // The file is missing on first start, or damaged. In both cases the window opens like a new one.
     return null
   }
 }
 
-/** Writes at most once per pause while dragging; `flush` writes the pending state. */
+/** Writes after a pause in the changes, for example at the end of a drag. `flush` writes the pending state. */
 export function createWindowStateWriter(path: string): { save(state: WindowState): void; flush(): Promise<void> } {
   let waiting: WindowState | null = null
   let timer: NodeJS.Timeout | undefined
@@ -82,12 +82,10 @@ async function writeState(path: string, state: WindowState): Promise<void> {
     await writeFile(`${path}.new`, JSON.stringify(state))
     await rename(`${path}.new`, path)
   } catch (error) {
-    // Not worth bothering users with, but developers should see the reason.
     console.warn('The window position could not be saved:', error)
   }
 }
 
-/** Whether enough of the title bar (the top edge) is on the display to drag the window. */
 function canBeGrabbed(window: Rectangle, area: Rectangle): boolean {
   const visibleWidth = Math.min(window.x + window.width, area.x + area.width) - Math.max(window.x, area.x)
   const topIsOnDisplay = window.y >= area.y && window.y <= area.y + area.height - GRABBABLE_PX

@@ -10,13 +10,13 @@ interface MainWindowOptions {
 }
 
 export interface MainWindow {
-  /** Shows the window, creating it if necessary; with a view (`#/jobs?…`), navigates there. */
+  /** Shows the window, creating it if necessary. With a view (`#/jobs?…`), navigates there. */
   open(view?: string): void
-  /** Resolves once the window's place is on disk. */
+  /** Resolves after the window's place is on disk. */
   flush(): Promise<void>
 }
 
-/** The only window. Closing it frees its renderer; the engine continues behind the tray. */
+/** The only window. Closing it frees its renderer. The engine continues behind the tray. */
 export function createMainWindow({ preloadPath, statePath, iconPath }: MainWindowOptions): MainWindow {
   const writer = createWindowStateWriter(statePath)
   let window: BrowserWindow | null = null
@@ -92,7 +92,7 @@ export function lockDownPages(): void {
   })
 }
 
-/** Pages may only copy to the clipboard after a click; everything else is denied. */
+/** Pages can copy to the clipboard after a click. All other permissions are denied. */
 export function denyPermissions(): void {
   const isAllowed = (permission: string, url: string) => permission === 'clipboard-sanitized-write' && isAppUrl(url)
   session.defaultSession.setPermissionRequestHandler((_contents, permission, callback, details) =>
@@ -106,12 +106,12 @@ export function denyPermissions(): void {
 
 function load(window: BrowserWindow, view: string): void {
   window.loadURL(APP_URL + view).catch((error: Error) => {
-    // A second load aborts the first one; that is not a failure.
+    // A second load aborts the first one, which is not a failure.
     if (!error.message.includes('ERR_ABORTED')) console.error('The window could not load the UI:', error)
   })
 }
 
-/** Only web addresses without credentials: any other scheme could start a program. */
+/** Opens only web addresses without credentials, because any other scheme could start a program. */
 export function openInBrowser(link: string): void {
   const url = URL.canParse(link) ? new URL(link) : null
   const isWebAddress = url !== null && (url.protocol === 'https:' || url.protocol === 'http:')

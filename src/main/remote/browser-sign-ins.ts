@@ -7,16 +7,16 @@ import { splitAddress } from '../../shared/ssh-address.ts'
 import type { RemoteConnection } from './connection.ts'
 import { openSignInRelay } from './sign-in-relay.ts'
 
-/** The limit of tokens from sign-ins that no listed engine uses yet. */
+/** Maximum number of tokens from sign-ins that no listed engine uses yet. */
 const TICKETS_MAX = 20
 
-/** The engine that the user signs in to; `url`: without a trailing slash. */
+/** The engine that the user signs in to. `url` has no trailing slash. */
 interface SignInTo {
   name: string
   url: string
 }
 
-/** Tokens of users who have just signed in with a browser, each for one address and one use. */
+/** Tokens of users who have just signed in with a browser. Each is for one address and one use. */
 export class BrowserSignIns {
   readonly #openInBrowser: (url: string) => void
   readonly #clock: Clock
@@ -28,8 +28,8 @@ export class BrowserSignIns {
   }
 
   /**
-   * Resolves when the user has approved in this computer's browser, which can reach an engine behind an SSH host until
-   * then. Rejects with the problem, or when `signal` aborts.
+   * Resolves when the user has approved in this computer's browser. Until then, the browser can reach an engine
+   * behind an SSH host. Rejects with the problem, or when `signal` aborts.
    */
   async begin({ name, url }: SignInTo, connection: RemoteConnection, signal: AbortSignal) {
     const { ssh, inner } = splitAddress(url)
@@ -47,7 +47,7 @@ export class BrowserSignIns {
     }
   }
 
-  /** Yields the code and the page to enter it on, for any browser, and then the same as `begin`. */
+  /** Yields the code and the page where the user enters it in any browser. Then yields the result of `begin`. */
   async *beginWithCode({ url }: SignInTo, connection: RemoteConnection, given: AbortSignal) {
     const leaving = new AbortController()
     const signal = AbortSignal.any([given, leaving.signal])
@@ -69,7 +69,7 @@ export class BrowserSignIns {
     }
   }
 
-  /** Throws BAD_INPUT if the ticket was already used, or is for another address. */
+  /** Throws BAD_INPUT if the ticket was already used or is for another address. */
   redeem(ticket: string, url: string): SignedIn {
     const found = this.#byTicket.get(ticket)
     this.#byTicket.delete(ticket)
@@ -98,6 +98,5 @@ const serviceAt = (address: string, connection: RemoteConnection): SignInService
   }
 })
 
-/** The caller has disconnected, so this is not logged as a failure. */
 const cancelled = (cause: unknown) =>
   new ScrapdeckError('SIGN_IN_FAILED', sentence('desktop.sign_in_cancelled'), { cause })

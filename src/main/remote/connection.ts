@@ -20,7 +20,7 @@ import { fromWireError } from '../../shared/wire-errors.ts'
 import { APP_HEADER } from '../../shared/wire.ts'
 import { type DetailedPeerCertificate, connect } from 'node:tls'
 
-/** `onBytes`: receives the undecoded response, unless it is a stream. */
+/** Receives the undecoded response, unless it is a stream. */
 export interface CallContext {
   onBytes?: (answer: Uint8Array) => void
 }
@@ -30,20 +30,23 @@ export interface RemoteAddress {
   name: string
   /** Without a trailing slash. */
   url: string
-  /** null: no credentials are sent, for a sign-in. */
+  /** null for a sign-in, which sends no credentials. */
   credentials: EngineCredentials | null
-  /** The only trusted certificate; null: the system's authorities apply. */
+  /** The only trusted certificate, or null if the system's authorities apply. */
   certificate: { pem: string; fingerprint: string } | null
 }
 
-/** One engine over HTTP. Its calls reject with what happened and what to do next. */
+/** A connection to one engine over HTTP. Its calls reject with what happened and what to do next. */
 export interface RemoteConnection {
   client: EngineClient
-  /** The operations in the engine's own description: `POST /jobs/{id}/retry`. Rejects like a call. */
+  /** Returns the operations in the engine's own description, such as `POST /jobs/{id}/retry`. Rejects like a call. */
   readOperations(): Promise<Set<string>>
   /** Posts a form to a path outside the API. Rejects like a call. */
   post(path: string, form: Record<string, string>, signal: AbortSignal): Promise<{ status: number; text: string }>
-  /** Sends any request to its server, without our credentials, and returns the raw response. Rejects like a call. */
+  /**
+   * Sends any request to the engine's server without our credentials. Returns the raw response. Rejects like a
+   * call.
+   */
   request(
     to: Pick<Dispatcher.RequestOptions, 'method' | 'path'> & {
       headers: Record<string, string | string[]>
@@ -51,11 +54,11 @@ export interface RemoteConnection {
       signal: AbortSignal
     }
   ): Promise<Dispatcher.ResponseData>
-  /** The certificate of its server. Rejects if there is no response. */
+  /** Returns the certificate of the engine's server. Rejects if there is no response. */
   readCertificate(): Promise<PeerCertificate>
-  /** Any error of `client` as a ScrapdeckError. */
+  /** Converts any error of `client` to a ScrapdeckError. */
   explain(error: unknown): Promise<ScrapdeckError>
-  /** On the user's request, retries at once. */
+  /** Retries immediately when the user requests it. */
   retryNow(): void
   close(): Promise<void>
 }
@@ -68,13 +71,12 @@ interface Sent {
 }
 
 const CONNECT_MS = 10_000
-/** Streams have a comment every 15 s: one that is silent for longer is cut off, even if it was not closed. */
+/** The engine sends a comment in each stream every 15 s, so a stream that is silent for longer is broken. */
 const SILENT_MS = 40_000
-/** Searches and compressed logs take their time. */
+/** Searches and compressed logs take a long time. */
 const ANSWER_MS = 300_000
 const DESCRIPTION_MAX_BYTES = 16_000_000
 const ERROR_MAX_BYTES = 1_000_000
-/** A page of any list is far smaller. */
 const JSON_MAX_BYTES = 64_000_000
 
 export function connectRemote(
@@ -97,7 +99,7 @@ export function connectRemote(
   const readCertificate = async () =>
     readPeerCertificate(new URL(url), CONNECT_MS, tunnel === null ? undefined : await openSocket())
 
-  // Without redirects, which would send the credentials to another address.
+  // Does not follow redirects, which would send the credentials to another address.
   async function request(address: string, { method = 'GET', headers = [], body = null, signal }: Sent) {
     const { origin, pathname, search } = new URL(address)
     const answer = await agent.request({
@@ -124,7 +126,7 @@ export function connectRemote(
         credentials?.kind === 'password' ? `the user name "${credentials.username}" or its password` : 'the token'
       throw new ScrapdeckError('UNAUTHORIZED', sentence('desktop.credentials_refused', { label, what }))
     }
-    // The response comes from a login page or another program.
+    // The response is from a login page or another program.
     if (type.includes('html') || (status >= 300 && !type.includes('json'))) {
       discard(body)
       throw notScrapdeck(`${status} (${type || 'no content'})`)
@@ -149,7 +151,7 @@ export function connectRemote(
       async fetch(request, _, { context: { onBytes } }) {
         const { method, body, signal, headers } = request
         const init = { method, signal, headers: [...headers] }
-        // A file is passed on as it is read; everything else is small.
+        // Stream a file while reading it. All other bodies are small.
         const isForm = headers.get('content-type')?.startsWith('multipart/') === true
         if (isForm) return send(request.url, { ...init, body: body && Readable.fromWeb(body as WebStream) })
         const sent = body === null ? init : { ...init, body: new Uint8Array(await request.arrayBuffer()) }
@@ -182,7 +184,7 @@ export function connectRemote(
       const answer = await request(`${url}${path}`, { method: 'POST', body: Buffer.from(body), headers, signal })
       return { status: answer.statusCode, text: String(await readBounded(answer.body, ERROR_MAX_BYTES)) }
     },
-    // For the relay of a sign-in, whose browser decodes the body.
+    // For the relay of a sign-in. The browser decodes the body.
     request: (to) => agent.request({ ...to, origin: new URL(url).origin }),
     readCertificate,
     retryNow: () => tunnel?.retryNow(),
@@ -192,7 +194,7 @@ export function connectRemote(
       const isForeign = error instanceof Error && /^(Cannot parse response|Invalid RPC)/.test(error.message)
       if (code === null) return isForeign ? notScrapdeck('something else') : fromWireError(error)
       if (isUntrusted(code)) return explainCertificate(label, { url, certificate, readCertificate }, error)
-      // Before the first connection to an SSH host, a timeout can only come from the tunnel.
+      // Before the first connection to an SSH host, only the tunnel can cause a timeout.
       const waiting = code === 'ETIMEDOUT' ? (tunnel?.whyWaiting() ?? null) : null
       const problem = waiting === null ? problemOf(code, url, error) : `cannot be reached: ${waiting}`
       return new ScrapdeckError('ENGINE_UNREACHABLE', `${label} ${problem}`, { cause: error })
@@ -218,7 +220,6 @@ function connectorThrough(
   }
 }
 
-/** What is wrong with the connection, as text after the engine's name. */
 function problemOf(code: string, url: string, error: unknown): string {
   const tls = describeTlsProblem(code)
   if (tls !== null) return tls
@@ -284,7 +285,7 @@ async function readBounded(body: AsyncIterable<Uint8Array> | null, maxBytes: num
   return Buffer.concat(pieces)
 }
 
-/** Refusals before a call is found, such as a rate limit, do not have the format of the contract's own errors. */
+/** Errors before a call is found, such as a rate limit, do not have the format of the contract's own errors. */
 function refusalOf(text: string): ScrapdeckError | null {
   const { code, message } = Object(JSON.parse(text)) as { code?: unknown; message?: unknown }
   if (typeof code !== 'string' || !Object.hasOwn(ERROR_CODES, code)) return null
@@ -298,8 +299,8 @@ interface PeerCertificate extends SeenCertificate {
 const PEM_COLUMNS = /.{1,64}/g
 
 /**
- * The certificate that a server presents. Nothing is sent over this connection; trust is decided later. `through`: a
- * connection to the server, if it is not reached directly.
+ * Reads the certificate that a server presents. Sends nothing over this connection, because trust is decided later.
+ * `through` is a connection to a server that cannot be reached directly.
  */
 function readPeerCertificate(url: URL, timeoutMs: number, through?: Socket): Promise<PeerCertificate> {
   const host = url.hostname.replace(/^\[|\]$/g, '')
@@ -332,7 +333,7 @@ function describe({ raw, fingerprint256, subject, issuer, valid_to: until }: Det
   }
 }
 
-/** The creator of the certificate chose these names, so they are shortened to one line. */
+/** Shortens the names to one line, because the creator of the certificate chose them. */
 function nameOf(name: Partial<Record<string, string | string[]>> | undefined): string {
   const text = [name?.['CN'] ?? name?.['O'] ?? ''].flat().join(', ')
   return text.replaceAll(/[^\P{C}]/gu, ' ').slice(0, 200) || 'without a name'

@@ -18,7 +18,7 @@ export type StoredEngine = z.infer<typeof StoredEngine>
 
 const EngineFile = z.object({ engines: z.array(StoredEngine).max(MAX_ENGINES) })
 
-/** Moves an unreadable file aside and logs it, so that it is not overwritten and the desktop starts anyway. */
+/** Logs an unreadable file and moves it aside, so that the desktop starts and does not overwrite it. */
 export function openEngineFile(path: string, logger: Logger): StoredEngine[] {
   try {
     return EngineFile.parse(JSON.parse(readFileSync(path, 'utf8'))).engines
@@ -31,13 +31,13 @@ export function openEngineFile(path: string, logger: Logger): StoredEngine[] {
   }
 }
 
-/** Replaced as a whole. Only this user can read it, because it lists the engines' addresses. */
+/** Replaces the whole file. Only this user can read it, because it lists the engines' addresses. */
 export async function writeEngineFile(path: string, engines: StoredEngine[]): Promise<void> {
   await writeFile(`${path}.new`, `${JSON.stringify(EngineFile.parse({ engines }), null, 2)}\n`, { mode: 0o600 })
   await rename(`${path}.new`, path)
 }
 
-/** Whether an engine of this version is older or newer than the app; builds of one release are the same. */
+/** Whether an engine of this version is older or newer than the app. Builds of one release are the same version. */
 export function compareVersions(engine: string, app: string): 'same' | 'older' | 'newer' {
   const [theirs, ours] = [partsOf(engine), partsOf(app)]
   for (const [index, part] of theirs.entries()) {
@@ -46,7 +46,6 @@ export function compareVersions(engine: string, app: string): 'same' | 'older' |
   return 'same'
 }
 
-/** Major, minor, patch; anything unreadable is 0. */
 function partsOf(version: string): number[] {
   const [, ...parts] = /^v?(\d{1,6})(?:\.(\d{1,6}))?(?:\.(\d{1,6}))?/.exec(version) ?? []
   return [0, 1, 2].map((index) => Number(parts[index] ?? 0))

@@ -14,9 +14,8 @@ export interface ForwardTo {
   isReadOnly(): boolean
   /** Whether an older engine lacks this operation. */
   lacks(operation: string): boolean
-  /** Whether it recently did not respond. */
   isOffline(): boolean
-  /** A call got no response, or was refused as a whole: the state may have changed. */
+  /** Called when a call got no response or was rejected as a whole, because the state may have changed. */
   onTrouble(): void
 }
 
@@ -25,8 +24,8 @@ const OPERATIONS = listOperations(contract)
 type Call = (input: unknown, options: object) => Promise<unknown>
 
 /**
- * Forwards each call of the contract unchanged to a remote engine, which validates it and applies the rights of its own
- * user. While the engine cannot be reached, small reads return their last response.
+ * Forwards each call of the contract unchanged to a remote engine, which validates it and applies the rights of its
+ * own user. While the engine is unreachable, small reads return their last response.
  */
 export function forwardingRouter(to: ForwardTo): { router: AnyRouter; refresh(): Promise<void> } {
   const { kept } = to
@@ -39,7 +38,7 @@ export function forwardingRouter(to: ForwardTo): { router: AnyRouter; refresh():
     const handler = os.handler(async ({ input, signal, lastEventId }) => {
       refuse(name, meta, to)
       const key = isKept(meta) ? `${name} ${JSON.stringify(input ?? null)}` : null
-      // Do not wait for an unreachable network: the page repeats the request when the engine is back.
+      // Do not wait for an unreachable network. The page repeats the request when the engine is back.
       const known = key !== null && to.isOffline() ? await kept.get(key) : undefined
       if (known !== undefined) return known
       const { client, explain } = await to.connect()
@@ -87,10 +86,10 @@ export function forwardingRouter(to: ForwardTo): { router: AnyRouter; refresh():
 
 const keepingIn = (answer: { bytes?: Uint8Array }): CallContext => ({ onBytes: (bytes) => (answer.bytes = bytes) })
 
-/** As many requests as a screen or two make. */
+/** Enough requests for one or two screens. */
 const REFRESHED = 20
 
-/** Counts viewers, and records changes. */
+/** Counts viewers and records changes. */
 async function* watched(
   stream: AsyncIterable<unknown>,
   looking: { count: number; hasChanged: boolean }
@@ -116,7 +115,6 @@ function refuse(name: string, meta: OperationMeta, to: ForwardTo): void {
   }
 }
 
-/** Small responses that every user with access may see. */
 const isKept = ({ writes, needs, answerBytes }: OperationMeta): boolean =>
   !writes && needs === READ && (answerBytes?.({ limit: 100 }) ?? 0) < 8_000_000
 
@@ -146,11 +144,11 @@ async function* explainBreaks(
   }
 }
 
-/** The caller has disconnected: neither logged nor a sign of connection trouble. */
+/** The caller has disconnected. This is neither logged nor a sign of connection trouble. */
 const cancelled = (name: string, cause: unknown) =>
   new ScrapdeckError('ENGINE_UNREACHABLE', sentence('desktop.call_cancelled', { name }), { cause })
 
-/** A problem of the connection, not of this call. */
+/** Whether the connection has a problem, not this call. */
 const isTrouble = ({ code }: ScrapdeckError): boolean =>
   code === 'ENGINE_UNREACHABLE' || code === 'ENGINE_CERTIFICATE_CHANGED' || code === 'UNAUTHORIZED'
 

@@ -6,7 +6,6 @@ import { createFakeClock } from '../../engine/testing/fake-clock.ts'
 import { makeTestDirectory } from '../../engine/testing/test-directory.ts'
 import { LastAnswers } from './last-answers.ts'
 
-/** As an engine sends it. */
 const sent = (answer: unknown): Uint8Array => Buffer.from(JSON.stringify({ json: answer }))
 
 function open(directory = join(makeTestDirectory(), 'state')) {

@@ -7,7 +7,10 @@ import { z } from 'zod'
 import { type Clock, type Timer } from '../../engine/runtime/clock.ts'
 import type { Logger } from '../../engine/runtime/logger.ts'
 
-/** Limits the number of requests and their total size; one response may take a quarter of that. */
+/**
+ * Limits the number of requests and the total size of their responses. One response can use up to a quarter of that
+ * size.
+ */
 const MOST = 200
 const MOST_BYTES = 4_000_000
 const MOST_OF_ONE = MOST_BYTES / 4
@@ -18,23 +21,24 @@ const WRITE_AFTER_MS = 10_000
 const INDEX = 'index.json'
 const Index = z.object({
   asOfMs: z.number(),
-  /** Request key, bytes and digest of its response; the newest last. */
+  /** Request key, bytes and digest of its response, newest last. */
   answers: z.array(z.tuple([z.string().max(LONGEST_KEY), z.number(), z.string()])).max(MOST)
 })
 
 interface Kept {
   bytes: number
   digest: string
-  /** The bytes that are not in the file yet; null: it is current. */
+  /** The bytes that are not in the file yet, or null if the file is current. */
   pending: Uint8Array | null
 }
 
 const serializer = new StandardRPCSerializer(new StandardRPCJsonSerializer())
 
 /**
- * The last responses of an engine, shown while it does not respond, and when all of them were last current. Stored in a
- * directory that only this user can read, for the next start of the app. Each response is a file with the bytes that
- * the engine sent, written when they change and decoded on request, so nothing blocks the app's event loop.
+ * The last responses of an engine, and when all of them were last current. The UI shows them while the engine does
+ * not respond, also after a restart of the app. Each response is a file with the bytes that the engine sent, in a
+ * directory that only this user can read. Files are written after changes and decoded on request, so nothing blocks
+ * the app's event loop.
  */
 export class LastAnswers {
   readonly #directory: string
@@ -59,33 +63,32 @@ export class LastAnswers {
       if ((error as NodeJS.ErrnoException).code !== 'ENOENT')
         logger.warn({ err: error }, 'The last state of a remote engine could not be read')
     }
-    // An earlier version stored all of them in one file.
+    // An earlier version stored all responses in one file.
     void this.#inTurn(() => rm(`${directory}.json`, { force: true }))
   }
 
-  /** null: there are none. */
+  /** null if there are no responses. */
   get asOfMs(): number | null {
     return this.#asOfMs
   }
 
-  /** Call when everything on screen was refreshed or has not changed. */
+  /** Call this when everything on screen was refreshed or has not changed. */
   markCurrent(): void {
     if (this.#answers.size === 0) return
     this.#asOfMs = this.#clock.nowMs()
     this.#writeLater()
   }
 
-  /** The keys of the latest requests, newest first. */
   newest(count: number): string[] {
     return [...this.#answers.keys()].slice(-count).toReversed()
   }
 
-  /** undefined: there is no such request, or it is too old. */
+  /** undefined if there is no response to this request or it is too old. */
   async get(key: string): Promise<unknown> {
     const kept = this.#answers.get(key)
     if (kept === undefined) return undefined
     const bytes = kept.pending ?? (await readFile(this.#fileOf(key)).catch((error: Error) => error))
-    // The response was fetched again in the meantime, or now belongs to another user.
+    // The response was replaced meanwhile, or another user's responses are stored now.
     if (this.#answers.get(key) !== kept) return this.get(key)
     try {
       if (bytes instanceof Error) throw bytes
@@ -97,7 +100,6 @@ export class LastAnswers {
     }
   }
 
-  /** `answer`: as the engine sent it. */
   set(key: string, answer: Uint8Array): void {
     const before = this.#answers.get(key)
     this.#remove(key)
@@ -109,7 +111,7 @@ export class LastAnswers {
     if (!isSame) this.#writeLater()
   }
 
-  /** Responses for another user must not be shown. */
+  /** Call this when the user changes, so that responses for another user are not shown. */
   async clear(): Promise<void> {
     this.#timer?.cancel()
     this.#timer = null
@@ -167,7 +169,7 @@ export class LastAnswers {
     })
   }
 
-  /** Removes files of forgotten responses, or that a crash left behind. */
+  /** Removes the files of forgotten responses and files that a crash left behind. */
   async #removeOthers(names: ReadonlySet<string>): Promise<void> {
     for (const name of await readdir(this.#directory)) {
       if (!names.has(name)) await rm(join(this.#directory, name), { force: true })
@@ -182,7 +184,7 @@ export class LastAnswers {
   }
 }
 
-/** A request key can have any length and any characters. */
+/** Hashes the key, which can have any length and any characters. */
 const nameOf = (key: string): string => `${hash('sha256', key)}.json`
 
 async function replace(path: string, content: Uint8Array | string): Promise<void> {

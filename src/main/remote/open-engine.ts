@@ -20,34 +20,32 @@ interface Parts {
   appVersion: string
   clock: Clock
   logger: Logger
-  /** Call when its state has changed. */
+  /** Call this when the engine's state has changed. */
   publish(): void
   whileLive: WhileLive
 }
 
-/** What the shell does with an engine for as long as it responds. */
+/** What the shell does with an engine as long as it responds. */
 export type WhileLive = (
   engine: { id: string; name: string; isReadOnly: boolean; client: EngineClient },
   signal: AbortSignal
 ) => void
 
-/** The state of an engine as of the last contact. */
 type Contact = Pick<RemoteEngine, 'state' | 'sinceMs' | 'problem' | 'version' | 'age' | 'lacks'>
 
 const CHECK_AGAIN_MS = { live: 15_000, connecting: 3_000, offline: 3_000 }
-/** How long an engine may take to respond to a check. */
 export const CHECK_MAX_MS = 15_000
-/** The maximum age of responses that are kept for the time without a connection. */
+/** The maximum age of the responses that are kept for the time without a connection. */
 const REFRESH_MS = 60_000
 const OPERATIONS = listOperations(contract)
 
 /**
- * One engine: its connection, made when it is first needed, and its state.
+ * One engine: its connection, opened on first use, and its state.
  *
- *   connecting ──answers──▶ live ──no response──▶ offline ──answers──▶ live
+ *   connecting ──responds──▶ live ──no response──▶ offline ──responds──▶ live
  *       any ──other credentials or certificate──▶ refused ──edited, or Retry──▶ connecting
  *
- * A refused engine is not asked again by itself: each wrong password counts there.
+ * A refused engine is not retried automatically, because it counts each wrong password.
  */
 export class OpenEngine {
   stored: StoredEngine
@@ -61,7 +59,7 @@ export class OpenEngine {
   #next: Timer | null = null
   #live: AbortController | null = null
   #isStopped = false
-  /** Increases whenever a check begins or its subject changes, so that the result of an outdated check is ignored. */
+  /** Increases when a check starts or its subject changes, so that the result of an outdated check is ignored. */
   #checks = 0
   #described: { version: string; lacks: string[] } | null = null
 
@@ -117,27 +115,27 @@ export class OpenEngine {
     }
   }
 
-  /** Ends everything that it is receiving, and starts again with the new settings. */
+  /** Ends all current streams and calls, and starts again with the new settings. */
   async replace(stored: StoredEngine): Promise<void> {
     const { url, sealed, certificate } = this.stored
     this.stored = stored
     const isSame = url === stored.url && sealed === stored.sealed && certificate === stored.certificate
-    // What runs while the engine is live was given its name, which may change.
     this.#endLive()
     if (!isSame) await this.#disconnect()
-    // The responses were for another user, or from another engine.
+    // The responses belong to another user or another engine.
     if (url !== stored.url || sealed !== stored.sealed) await this.#kept.clear()
     this.checkNow()
   }
 
-  /** With its token, if a user has signed in for this computer; null: it has other credentials. */
+  /**
+   * The address with a token, if a user has signed in for this computer. null if the engine has other credentials.
+   */
   ownToken(): Promise<RemoteAddress> | null {
     if (this.stored.signsInWith !== 'browser') return null
     const { name, url, certificate } = this.stored
     return this.openCredentials().then((credentials) => ({ name, url, certificate, credentials }))
   }
 
-  /** Retries when the user requests it. */
   retryNow(): void {
     this.#connection?.then(
       (open) => open.retryNow(),
@@ -146,7 +144,6 @@ export class OpenEngine {
     this.checkNow()
   }
 
-  /** Deletes its last state. */
   forget(): Promise<void> {
     return this.#kept.clear()
   }
@@ -179,7 +176,6 @@ export class OpenEngine {
   async #disconnect(): Promise<void> {
     const connection = this.#connection
     this.#connection = null
-    // Without credentials there is no connection.
     await connection?.then(
       (open) => open.close(),
       () => {}
@@ -205,7 +201,6 @@ export class OpenEngine {
     }
   }
 
-  /** Operations of this app that the engine lacks; read once per engine version. */
   async #findMissing(connection: RemoteConnection, version: string): Promise<string[]> {
     if (this.#described?.version === version) return this.#described.lacks
     const known = await connection.readOperations()
@@ -223,7 +218,7 @@ export class OpenEngine {
     if (this.#live !== null || this.#contact.lacks.includes('alerts.notices')) return
     const live = (this.#live = new AbortController())
     const { id, name, readOnly } = this.stored
-    // Without a connection, the engine will not stay live for long.
+    // Without a connection, the engine does not stay live for long.
     const client = await this.#connect().then(
       (connection) => connection.client,
       () => null

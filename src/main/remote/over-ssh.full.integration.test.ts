@@ -137,7 +137,7 @@ describe.skipIf(whyNoSsh() !== null)('a remote engine behind an SSH host', () =>
     const { id } = await desktop.engines.add({ ...add, trusted: fingerprint })
     expect((await desktop.open(id).system.status()).figures.paused).toBe(false)
 
-    // The app has checked the certificate, so the browser, which could not, has nothing to warn of.
+    // The app has checked the certificate, so the browser, which cannot check it, shows no warning.
     const onBrowser = (page: string) => void allowInBrowser(page)
     const other = await openDesktop({ sshProgram: world.program, onBrowser })
     expect((await failureOf(other.engines.signIn(add))).code).toBe('ENGINE_CERTIFICATE_UNTRUSTED')

@@ -7,7 +7,6 @@ import { findUser, isOfThisUser, pickLoopbackAddress } from './sign-in-relay.ts'
 const NOBODY = 65_534
 const isLinux = process.platform === 'linux'
 
-/** A server on an address of its own, and the connections that it has accepted. */
 async function listen(address: string) {
   const server = createServer().listen(0, address)
   await once(server, 'listening')
@@ -61,7 +60,7 @@ it('recognizes a connection of this user over an IPv6 socket', { skip: !isLinux 
   expect(await isOfThisUser(await accepted)).toBe(true)
 })
 
-// Only root can start a program of another user.
+// Only root can start a program as another user.
 it('refuses a connection of another user', { skip: !isLinux || process.getuid!() !== 0 }, async () => {
   const address = pickLoopbackAddress()
   const { port, accept } = await listen(address)

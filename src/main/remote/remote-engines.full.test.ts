@@ -35,7 +35,7 @@ it('forwards calls, files, streams and errors, and keeps the password encrypted 
   const closing = new AbortController()
   const batches = await client.events.subscribe({ after: '0' }, { signal: closing.signal })
   expect((await batches.next()).value).toMatchObject({ cursor: '1', changes: [{ figures: { queued: 7 } }] })
-  // Ends at the engine too, although it is silent now.
+  // The stream also ends at the engine, although it is silent now.
   const next = batches.next()
   closing.abort()
   await expect(next).rejects.toThrow()
@@ -160,7 +160,7 @@ it('returns the last responses while an engine does not respond, and reconnects 
 it('calls an older engine for what it supports, and refuses the rest with the reason', async () => {
   const { service } = await openTestService()
   const { origin } = new URL(service.address)
-  // A service of an earlier release: the same, without webhooks.
+  // A service of an earlier release, which has no webhooks.
   const answerAsOlder = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
     const body =
       request.method === 'GET' ? undefined : new Uint8Array(await new Response(request as never).arrayBuffer())
@@ -257,7 +257,7 @@ it('shows the last state after a restart of the app, too, from a file of its use
   const { id } = await desktop.engines.add({ ...settings(service.address), credentials: CREDENTIALS })
   const client = desktop.open(id)
   const before = await client.jobs.list({ project: 'news' })
-  // Only an owner sees these.
+  // Only an owner can list the users.
   await client.users.list()
   await desktop.untilState('live')
   await desktop.remote.stop()

@@ -24,23 +24,22 @@ import { openEngineFile, type StoredEngine, writeEngineFile } from './engine-fil
 import { CHECK_MAX_MS, OpenEngine, type WhileLive } from './open-engine.ts'
 
 interface RemoteEnginesOptions {
-  /** The file with the list. */
   path: string
   statesDirectory: string
   tunnels: Pick<SshTunnels, 'use' | 'stop'>
   secretBox: SecretBox
   appVersion: string
   openInBrowser(url: string): void
-  /** Called whenever an engine responds again; its work ends with the signal. */
+  /** Called when an engine responds again. Its work ends when the signal aborts. */
   whileLive: WhileLive
   clock: Clock
   logger: Logger
 }
 
 export interface RemoteEngines {
-  /** Serves the app's own operations to its page: the list of engines. */
+  /** Serves the app's own operations, the list of engines, to its page. */
   connectApp(port: MessagePortMain): void
-  /** Serves the contract of this engine; null: there is none with this id. */
+  /** Serves the contract of this engine. Returns null if no engine has this id. */
   findConnect(id: string): ((port: MessagePortMain) => void) | null
   stop(): Promise<void>
 }
@@ -49,7 +48,8 @@ const REVOKE_MAX_MS = 5_000
 const NEVER = new AbortController().signal
 
 /**
- * The engines that this desktop opens in addition to its own: their list, a connection to each, and the state of each.
+ * Opens the engines that this desktop shows in addition to its own: their list, and a connection and the state of
+ * each.
  */
 export function openRemoteEngines(options: RemoteEnginesOptions): RemoteEngines {
   const { path, secretBox, appVersion, logger } = options
@@ -61,7 +61,7 @@ export function openRemoteEngines(options: RemoteEnginesOptions): RemoteEngines 
   const signIns = new BrowserSignIns(options)
   for (const stored of openEngineFile(path, logger)) engines.set(stored.id, new OpenEngine(stored, parts))
   const list = () => ({ appVersion, engines: [...engines.values()].map((engine) => engine.describe()) })
-  // One change at a time, so that the file has the newest list.
+  // Writes one change at a time, so that the file has the newest list.
   let writing = Promise.resolve()
   const save = () =>
     (writing = writing.then(() =>
@@ -77,24 +77,24 @@ export function openRemoteEngines(options: RemoteEnginesOptions): RemoteEngines 
     throw new ScrapdeckError('NOT_FOUND', sentence('desktop.no_engine', { id }))
   }
 
-  /** The certificate that the user chose to trust, if the engine still presents it. */
+  /** Returns the certificate that the user chose to trust, if the engine still presents it. */
   async function pinOf(address: Pick<RemoteAddress, 'name' | 'url'>, trusted: string | null) {
     if (trusted === null || !splitAddress(address.url).inner.startsWith('https:')) return null
     const connection = connectRemote({ ...address, credentials: null, certificate: null }, parts)
-    // If the certificate has changed by now, connecting reports that.
+    // If the certificate has changed meanwhile, connecting reports that.
     const seen = await connection.readCertificate().catch(() => null)
     await connection.close()
     return seen?.fingerprint === trusted ? { pem: seen.pem, fingerprint: seen.fingerprint } : null
   }
 
-  /** Connects without credentials, which the sign-in is about to provide. */
+  /** Connects without credentials, because the sign-in has not provided them yet. */
   async function connectToSignIn({ name, url: given }: Pick<EngineSettings, 'name' | 'url'>, trusted: string | null) {
     const to = { name, url: withoutSlash(given) }
     const certificate = await pinOf(to, trusted)
     return { to, connection: connectRemote({ ...to, credentials: null, certificate }, parts) }
   }
 
-  /** Resolves once the engine has responded with these settings; nothing is stored before. */
+  /** Resolves after the engine has responded with these settings. Stores nothing before that. */
   async function connectFirst(settings: EngineSettings, entered: EnteredCredentials, trusted: string | null) {
     const { name } = settings
     const url = withoutSlash(settings.url)
@@ -133,13 +133,12 @@ export function openRemoteEngines(options: RemoteEnginesOptions): RemoteEngines 
   const router = app.router({
     engines: {
       watch: app.engines.watch.handler(async function* ({ signal }) {
-        // Subscribed before the first list, so that no change is lost in between.
+        // Subscribe before the first list, so that no change is lost in between.
         const changes = changed.subscribe('changed', { ...(signal && { signal }), maxBufferedEvents: 1 })
         yield list()
         try {
           for await (const _ of changes) yield list()
         } catch (error) {
-          // The page is gone.
           if (signal?.aborted !== true) throw error
         }
       }),
@@ -180,8 +179,8 @@ export function openRemoteEngines(options: RemoteEnginesOptions): RemoteEngines 
             sentence('desktop.credentials_for_another_address', { url: stored.url, newUrl: url })
           )
         }
-        // A new name or colour needs no connection. A refused certificate is shown again, so that the user can trust
-        // it.
+        // A new name or colour needs no connection. A rejected certificate is shown again, so that the user can
+        // trust it.
         const mustConnect =
           trusted !== null || engine.describe().problem?.code.startsWith('ENGINE_CERTIFICATE') === true
         const credentials = entered ?? (mustConnect ? await engine.openCredentials() : null)
@@ -189,7 +188,7 @@ export function openRemoteEngines(options: RemoteEnginesOptions): RemoteEngines 
         const pinned = url === stored.url ? (stored.certificate?.fingerprint ?? null) : null
         const connected =
           credentials === null ? {} : await connectFirst({ ...settings, url }, credentials, trusted ?? pinned)
-        // Decrypted again to be sent: the credentials did not change.
+        // The stored credentials have not changed, so keep how the user obtained them.
         if (entered === null && 'sealed' in connected) {
           Object.assign(connected, { signsInWith: stored.signsInWith, username: stored.username })
         }

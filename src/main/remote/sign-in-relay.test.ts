@@ -15,7 +15,7 @@ import { CREDENTIALS } from './testing/open-desktop.ts'
 const PAGE = '/ui/#/authorize?client=desktop'
 const LOGIN = new URLSearchParams({ username: CREDENTIALS.username, password: CREDENTIALS.password })
 
-/** A relay to this engine, over a connection without SSH. */
+/** Opens a relay to this engine over a connection without SSH. */
 async function openRelay(url: string) {
   const tunnels = { use: () => expect.fail('without SSH') }
   const address = { name: 'EU', url, credentials: null, certificate: null }
@@ -28,7 +28,7 @@ async function openRelay(url: string) {
   return { relay, entrance, origin, host }
 }
 
-/** Possible responses of a foreign engine, at the port of this server. */
+/** Serves possible responses of a foreign engine. Returns the address. */
 async function serve(answer: RequestListener): Promise<string> {
   const server = createServer(answer).listen(0, '127.0.0.1')
   await once(server, 'listening')
@@ -54,7 +54,6 @@ it('sends the browser that opened it to the login, under the address of the engi
   expect(loggedIn).toMatchObject({ status: 303, location: `${origin}/ui/` })
   const me = await browser.go(`${origin}/api/v1/users/me`, { headers })
   expect(JSON.parse(me.body)).toMatchObject({ name: 'scrapdeck', role: 'owner' })
-  // The session of the engine is not in the browser.
   expect([...browser.cookiesOf(origin).keys()]).toEqual([`scrapdeck_relay_${new URL(origin).port}`])
 })
 
@@ -72,18 +71,18 @@ it('accepts nothing else: no second browser, no other name, no page of another o
   expect(await statusOf(`${origin}/ui/login`, { cookie })).toBe(200)
   expect(await statusOf(`${origin}/ui/login`, { cookie: `${name}=x` })).toBe(404)
   expect(await statusOf(`${origin}/ui/login`, { cookie, host: 'evil.example' })).toBe(404)
-  // The engine would take this one for its own page.
+  // The engine would treat this origin as its own.
   expect(await statusOf(`${origin}/ui/login`, { cookie, origin: service.address })).toBe(403)
   expect(await statusOf(`${origin}/ui/login`, { cookie, origin: 'null' })).toBe(403)
   expect(await statusOf(`${origin}/ui/login`, { cookie, 'service-worker': 'script' })).toBe(403)
-  // A page at another port of this address, whose requests have the pass and may have no origin.
+  // Requests from a page on another port of this address have the pass and can lack an origin.
   expect(await statusOf(`${origin}/ui/login`, { cookie, 'sec-fetch-site': 'same-site' })).toBe(403)
   expect(await statusOf(`${origin}/ui/login`, { cookie, 'sec-fetch-site': 'same-origin' })).toBe(200)
   const body = 'x'.repeat(200_000)
   expect((await browser.go(`${origin}/ui/login`, { method: 'POST', body, headers: { origin } })).status).toBe(413)
 })
 
-// Only root can start a program of another user.
+// Only root can start a program as another user.
 const isLinuxRoot = process.platform === 'linux' && process.getuid!() === 0
 it('does not respond to programs of other users, whatever they know', { skip: !isLinuxRoot }, async () => {
   const { service } = await openTestService()
@@ -98,7 +97,7 @@ it('does not respond to programs of other users, whatever they know', { skip: !i
     return Buffer.isBuffer(answer) ? answer.toString() : null
   }
   expect(await askAs(65_534)).toBeNull()
-  // The entrance has not been used.
+  // The rejected program did not use up the entrance.
   expect(await askAs(0)).toContain('303 See Other')
 })
 

@@ -10,14 +10,13 @@ import type { RemoteConnection } from './connection.ts'
 import { readFile } from 'node:fs/promises'
 import { texts } from '../../shared/texts/ui/desktop.ts'
 
-/** Enough cookies for a login. */
 const COOKIES_MAX = 20
 const LENGTH_MAX = 4_096
 
 const SET_COOKIE = /^([^=;\s]+)=([^;]*)(.*)$/s
 const IS_DELETED = /;\s*max-age\s*=\s*(0|-\d+)\s*(;|$)/i
 
-/** The cookies of one server, by name. They are sent to no other server. */
+/** The cookies of one server. They are sent to no other server. */
 export class CookieJar {
   readonly #values = new Map<string, string>()
 
@@ -25,7 +24,7 @@ export class CookieJar {
     return this.#values.size === 0
   }
 
-  /** Adds one `Set-Cookie`. Ignores malformed ones, and those over the limit. */
+  /** Adds one `Set-Cookie` header. Ignores malformed cookies and those over the limit. */
   add(setCookie: string): void {
     const [, name, value, attributes] = SET_COOKIE.exec(setCookie) ?? []
     if (name === undefined || setCookie.length > LENGTH_MAX) return
@@ -34,31 +33,30 @@ export class CookieJar {
     if (this.#values.size < COOKIES_MAX) this.#values.set(name, value!)
   }
 
-  /** The value of `Cookie`. */
   toString(): string {
     return [...this.#values].map(([name, value]) => `${name}=${value}`).join('; ')
   }
 }
 
-/** A port of this computer through which one browser reaches an engine that it cannot reach itself. */
+/** A port of this computer through which one browser reaches an engine that it cannot reach directly. */
 export interface SignInRelay extends AsyncDisposable {
-  /** What the browser opens, once. It leads to this page of the engine, whatever its origin. */
+  /**
+   * Returns a URL that the browser can open once. It leads to this page of the engine, whatever the page's origin.
+   */
   entranceTo(page: string): string
-  /** Aborted with SIGN_IN_FAILED when the address was opened twice: the relay then refuses every request. */
+  /** Aborts with SIGN_IN_FAILED when the address was opened twice. The relay then rejects every request. */
   signal: AbortSignal
 }
 
 interface RelayOptions {
-  /** The engine's name in the list. */
   name: string
-  /** As seen from the SSH host. */
+  /** The engine's URL as seen from the SSH host. */
   inner: URL
   connection: Pick<RemoteConnection, 'request' | 'explain'>
 }
 
 /** One browser opens six connections. */
 const CONNECTIONS_MAX = 32
-/** Limits the body of a login or an approval. */
 const BODY_MAX_BYTES = 100_000
 const REQUEST_MS = 10_000
 const LOGOUT_MS = 5_000
@@ -69,19 +67,22 @@ const PASS_SECONDS = 600
 const NOT_FOR_ENGINE =
   /^(connection|keep-alive|te|trailer|transfer-encoding|upgrade|expect|content-length|host|cookie|origin|referer|authorization|forwarded|x-forwarded-.*|x-real-ip|proxy-.*)$/
 /**
- * Headers that pages need. Others are about a site or make the browser store something, but the engine owns no site
- * here.
+ * Headers that pages need. Other headers concern a whole site or make the browser store something, but the engine
+ * does not own this site.
  */
 const FOR_BROWSER =
   /^(content-(type|length|encoding|language|disposition|range|security-policy)|retry-after|referrer-policy|permissions-policy|x-content-type-options|x-frame-options|cross-origin-(opener|embedder|resource)-policy)$/
-/** Applies in addition to the engine's own policy: its pages must not reach other programs of this computer. */
+/**
+ * Applies in addition to the engine's own policy, because its pages must not reach other programs on this computer.
+ */
 const POLICY =
   "default-src 'self' 'unsafe-inline' data: blob:; connect-src 'self'; img-src 'self' data: blob:; frame-src 'none'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
 
 /**
- * Listens on loopback and sends each request of the browser over `connection`, which checks the SSH host and a pinned
- * certificate. Requests have the engine's own address as host, which its check against DNS rebinding requires. Only the
- * browser that opened the entrance gets through; its session stays here, and ends with the relay.
+ * Listens on loopback and sends each request of the browser over `connection`, which checks the SSH host and a
+ * pinned certificate. Requests have the engine's own address as host, because its check against DNS rebinding
+ * requires that. Only the browser that opened the entrance gets through. Its session stays in the relay and ends
+ * with it.
  */
 export async function openSignInRelay({ name, inner, connection }: RelayOptions): Promise<SignInRelay> {
   const secret = randomBytes(32).toString('base64url')
@@ -95,7 +96,7 @@ export async function openSignInRelay({ name, inner, connection }: RelayOptions)
   const limits = { maxHeaderSize: 16_384, requestTimeout: REQUEST_MS, headersTimeout: REQUEST_MS }
   const server = createServer({ ...limits, connectionsCheckingInterval: 5_000 }, (request, response) => {
     answer(request, response).catch(async (error: unknown) => {
-      // The browser disconnected, or has already received the beginning of another response.
+      // The browser disconnected or has already received the start of another response.
       if (response.destroyed || response.headersSent) return void response.destroy()
       const { message } = await connection.explain(error)
       await sendPage(response, texts.noResponse, message, { status: 502 })
@@ -110,7 +111,7 @@ export async function openSignInRelay({ name, inner, connection }: RelayOptions)
   const { address, port } = server.address() as AddressInfo
   const host = `${address}:${port}`
   const origin = `http://${host}`
-  // Browsers send cookies to all ports of a host, so the name has the port.
+  // Browsers send cookies to all ports of a host, so the name contains the port.
   const passName = `scrapdeck_relay_${port}`
 
   async function answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
@@ -129,8 +130,8 @@ export async function openSignInRelay({ name, inner, connection }: RelayOptions)
       const entered = { location: start!, 'set-cookie': pass, 'cache-control': 'no-store' }
       return void response.writeHead(303, { ...entered, 'referrer-policy': 'no-referrer' }).end()
     }
-    // A page on another port of this computer may have the origin that the engine has behind the SSH host, or send none
-    // at all. A service worker would stay in the browser.
+    // A page on another port of this computer can have the same origin as the engine behind the SSH host, or send
+    // no origin. A service worker would stay in the browser.
     const isForeign =
       (headers.origin ?? origin) !== origin || /^(same|cross)-site$/.test(String(headers['sec-fetch-site']))
     if (isForeign || headers['service-worker'] !== undefined) return refuse(response, 403)
@@ -173,7 +174,7 @@ export async function openSignInRelay({ name, inner, connection }: RelayOptions)
     await pipeline(answered.body, response)
   }
 
-  /** A path alone may begin with the name of another host: `//evil.example/`. */
+  /** A path alone could start with the name of another host: `//evil.example/`. */
   const here = ({ pathname, search, hash }: URL): string => `${origin}${pathname}${search}${hash}`
 
   function headersForEngine(given: IncomingHttpHeaders): Record<string, string | string[]> {
@@ -232,7 +233,7 @@ export async function openSignInRelay({ name, inner, connection }: RelayOptions)
 /** Limits connections, so that other programs leave room for the browser. */
 class Connections {
   readonly #isOurs = new WeakMap<Socket, Promise<boolean>>()
-  /** Connections without an accepted request, the longest waiting first. */
+  /** Connections without an accepted request, longest waiting first. */
   readonly #idle = new Set<Socket>()
   #open = 0
 
@@ -257,19 +258,18 @@ class Connections {
     return this.#isOurs.get(socket)!
   }
 
-  /** Marks a connection as in use until this response ends. */
   use(socket: Socket, response: ServerResponse): void {
     this.#idle.delete(socket)
     response.once('close', () => socket.destroyed || this.#idle.add(socket))
   }
 }
 
-/** Reveals nothing to clients that did not come through the entrance, or came twice. */
+/** Reveals nothing to clients that did not use the entrance or used it twice. */
 function refuse(response: ServerResponse, status: number): Promise<void> {
   return sendPage(response, texts.nothingHere, texts.startSignInAgain, { status })
 }
 
-/** null: it is too large for a login. */
+/** Returns null if the body is too large for a login. */
 async function readBody(request: IncomingMessage): Promise<Buffer | null> {
   const pieces: Buffer[] = []
   let size = 0
@@ -282,18 +282,19 @@ async function readBody(request: IncomingMessage): Promise<Buffer | null> {
 }
 
 /**
- * Browsers send the cookies of an address to each of its ports, even to one of another user. Linux and Windows have all
- * of 127.0.0.0/8, so a random address in it has no other ports in use; macOS has only one address.
+ * Browsers send the cookies of an address to each of its ports, even to a port of another user. On Linux and
+ * Windows, all of 127.0.0.0/8 is loopback, so a random address in it has no other ports in use. macOS has only one
+ * address.
  */
 export function pickLoopbackAddress(platform: NodeJS.Platform = process.platform): string {
   if (platform !== 'linux' && platform !== 'win32') return '127.0.0.1'
-  // Not 127.0.x.y, which resolvers and the machine's own name use.
+  // Avoids 127.0.x.y, which resolvers and the machine's own name use.
   return `127.${randomInt(1, 255)}.${randomInt(1, 255)}.${randomInt(1, 255)}`
 }
 
-/** The table is not one snapshot: a line can be missing once while others come and go. */
+/** The table is not a snapshot. A line can be missing in one read while other connections open and close. */
 const TRIES = 3
-/** The second is for clients that use IPv6 sockets for both. */
+/** The second table has clients that use IPv6 sockets for both protocols. */
 const TABLES = ['/proc/net/tcp', '/proc/net/tcp6']
 const MAPPED = '0000000000000000FFFF0000'
 
@@ -305,7 +306,7 @@ export async function isOfThisUser(socket: Socket, platform: NodeJS.Platform = p
   const peer = { from: inTable(remoteAddress, remotePort!), to: inTable(localAddress, localPort!) }
   for (let tries = TRIES; tries > 0; tries -= 1) {
     const tables = await Promise.all(TABLES.map(readTable))
-    // A sandbox around the app may hide the table.
+    // A sandbox around the app can hide the table.
     if (tables[0] === null) return true
     for (const table of tables) {
       const uid = findUser(table ?? '', peer)
@@ -315,7 +316,7 @@ export async function isOfThisUser(socket: Socket, platform: NodeJS.Platform = p
   return false
 }
 
-/** The user id of one end of a connection, from proc(5), net/tcp; null: there is no such line. */
+/** The user id of one end of a connection, from proc(5), net/tcp. Returns null if the table has no such line. */
 export function findUser(table: string, { from, to }: { from: string; to: string }): number | null {
   const line = new RegExp(`^ *\\d+: (?:${MAPPED})?${from} (?:${MAPPED})?${to} (?:\\S+ +){4}(\\d+) `, 'm')
   const [, uid] = line.exec(table) ?? []

@@ -1,7 +1,7 @@
 import { Browser } from '../../../server/testing/identity-provider.ts'
 import { CREDENTIALS } from './open-desktop.ts'
 
-/** Logs in as the owner in a browser, and allows the sign-in there. Resolves with that browser. */
+/** Logs in as the owner in a browser and allows the sign-in there. Resolves with that browser. */
 export async function allowInBrowser(opened: string, { isAllowed = true } = {}): Promise<Browser> {
   const browser = new Browser()
   const { origin } = new URL(opened)
@@ -16,7 +16,7 @@ export async function allowInBrowser(opened: string, { isAllowed = true } = {}):
   return browser
 }
 
-/** The same for a code that is entered on this page. */
+/** Like `allowInBrowser`, for a code that the user enters on this page. */
 export async function allowCode(page: string, userCode: string): Promise<void> {
   await approve(new Browser(), new URL(page).origin, { kind: 'code', userCode })
 }

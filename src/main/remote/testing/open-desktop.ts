@@ -35,7 +35,6 @@ function connectPort<Client>(serve: (port: MessagePortMain) => void): Client {
   return createORPCClient(new RPCLink({ port: port2 })) as Client
 }
 
-/** The remote engines of a desktop, with a client of what its page is served. */
 export async function openDesktop({
   directory = makeTestDirectory(),
   appVersion = '0.1.0',
