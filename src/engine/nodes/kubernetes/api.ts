@@ -28,11 +28,11 @@ const TIMEOUT_MS = 10_000
 const ANSWER_MAX_BYTES = 8_000_000
 /** Small enough that parsing a page does not block the event loop. */
 const PAGE = 100
-/** Pages may be empty, so twice the necessary number. A server whose pages never end is refused. */
+/** Pages can be empty, so this is twice the necessary number. It stops a server with endless pages. */
 const PAGES_MAX = (2 * LISTED_MAX.jobs) / PAGE
 const BOUNDS = { depth: 100, values: 1_000_000, fields: 100_000 }
 
-/** Sends requests to a cluster's API server. Failures are NodeErrors; an expected status is returned. */
+/** Sends requests to a cluster's API server. Failures are NodeErrors. */
 export class KubernetesApi {
   readonly #connection: Connection
   readonly #token: () => Promise<string | null>
@@ -48,7 +48,10 @@ export class KubernetesApi {
 
   fail: Connection['fail'] = (...parts) => this.#connection.fail(...parts)
 
-  /** Rejects if the API itself did not respond: no connection, the page of a proxy, a rejected token. */
+  /**
+   * Resolves with any status. Rejects if the API itself did not respond: no connection, a page from a proxy, a
+   * rejected token.
+   */
   async ask(request: ApiRequest, signal?: AbortSignal): Promise<ApiAnswer> {
     const collected = collectBody(request.limitBytes ?? ANSWER_MAX_BYTES)
     const head = await this.send(request, collected.receive, signal)
@@ -56,7 +59,7 @@ export class KubernetesApi {
     return { status: head.status, head, value: this.#parse(head, text, request.path) }
   }
 
-  /** Rejects for every status but 2xx. */
+  /** Rejects for any status other than 2xx. */
   async get(request: ApiRequest, signal?: AbortSignal): Promise<ApiAnswer> {
     const answer = await this.ask(request, signal)
     if (answer.status >= 300) throw this.errorOf(answer, request)
@@ -79,8 +82,8 @@ export class KubernetesApi {
   }
 
   /**
-   * All objects of a kind with our label, in pages of one consistent snapshot. Starts again if the snapshot expires
-   * between two pages (410). Rejects if there are more objects than we read.
+   * Lists all objects of a kind with our label, in pages of one consistent snapshot. Starts again if the snapshot
+   * expires between two pages (410). Rejects if there are more objects than PAGES_MAX allows.
    */
   async list<T>(
     path: string,
@@ -123,7 +126,7 @@ export class KubernetesApi {
     }
   }
 
-  /** What a status other than 2xx means, and what to do about it. */
+  /** Explains a status other than 2xx, and what to do about it. */
   errorOf({ status, value, head }: ApiAnswer, { method = 'GET', path }: ApiRequest): NodeError {
     const parsed = ApiStatus.safeParse(value)
     const { message = '', reason = '' } = parsed.success ? parsed.data : {}
@@ -155,7 +158,7 @@ export class KubernetesApi {
     if (head.status === 401 || head.status === 407) return null
     const type = String(head.headers['content-type'] ?? '')
     if (!/^application\/json\b/.test(type)) {
-      // A proxy or load balancer responded in place of a server that is unavailable.
+      // The server is unavailable, and a proxy or load balancer responded instead.
       if (head.status >= 300) return null
       throw this.#notKubernetes(path)
     }
@@ -174,7 +177,7 @@ export class KubernetesApi {
 
 const LISTS_BEGUN_MAX = 3
 
-/** Reads a credential file. Rejects with a NodeError that quotes nothing of its content. */
+/** Reads a credential file. Rejects with a NodeError that does not quote the content. */
 export async function readCredential(
   fail: Connection['fail'],
   files: Pick<CredentialFiles, 'read'>,

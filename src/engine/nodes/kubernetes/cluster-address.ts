@@ -13,8 +13,8 @@ export interface ClusterAddress {
 const IN_CLUSTER = 'https://kubernetes.default.svc'
 
 /**
- * Expands `in-cluster` and `kubeconfig` to the address that is stored. Fields that the operator filled in take
- * precedence. Rejects with NODE_URL_INVALID, NODE_CONNECTION_INVALID or CREDENTIAL_FILE_NOT_ALLOWED.
+ * Replaces `in-cluster` and `kubeconfig` by the URL to store. Fields that the operator filled in take precedence.
+ * Rejects with NODE_URL_INVALID, NODE_CONNECTION_INVALID or CREDENTIAL_FILE_NOT_ALLOWED.
  */
 export async function resolveClusterAddress<Address extends Partial<NodeAddress>>(
   address: Address & { url: string; kubernetes: KubernetesSettings },

@@ -3,21 +3,21 @@ import { sentence } from '../../../shared/texts/errors/nodes.ts'
 import { isLoopbackUrl, parseNodeUrl } from '../scrapyd/node-url.ts'
 
 export interface ClusterUrl {
-  /** The API server, with a trailing slash. */
+  /** The URL of the API server, with a trailing slash. */
   server: string
   namespace: string
 }
 
 const PATH = /^(.*\/)api\/v1\/namespaces\/([a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?)\/$/
 
-/** The stored address of a namespace: its URL in the API. */
+/** The stored URL of a namespace is its URL in the API. */
 export function clusterUrlOf(server: string, namespace: string): string {
   return `${server.replace(/\/$/, '')}/api/v1/namespaces/${namespace}/`
 }
 
 /**
- * Parses the address of a namespace. Idempotent for `url`. Throws NODE_URL_INVALID. Plain HTTP is accepted only on this
- * machine: elsewhere, it would expose a token that can start any code.
+ * Parses the URL of a namespace. Idempotent for `url`. Throws NODE_URL_INVALID. Accepts plain HTTP only for this
+ * machine, because it would expose a token that can start any code.
  */
 export function parseClusterUrl(text: string): ClusterUrl & { url: string } {
   const trimmed = text.trim()

@@ -16,7 +16,7 @@ describe('a file of credentials that an address names', () => {
     for (const name of ['allowed/..2026', 'allowed/data/deep', 'other', 'allowed-not']) {
       await mkdir(at(name), { recursive: true })
     }
-    // As Kubernetes projects tokens: a link to a link to what it replaces.
+    // Kubernetes projects tokens like this: a link to a link to a versioned directory.
     await writeFile(at('allowed/..2026/token'), 'projected\n')
     await symlink('..2026', at('allowed/..data'))
     await symlink('..data/token', at('allowed/token'))

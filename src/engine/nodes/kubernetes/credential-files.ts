@@ -11,17 +11,16 @@ const FILE_MAX_BYTES = 64 * 1_024
 /** Never waits for a pipe without a writer. Windows has neither flag. */
 const READ_AT_ONCE = constants.O_RDONLY | (constants.O_NOFOLLOW ?? 0) | (constants.O_NONBLOCK ?? 0)
 
-/** The files on this machine that addresses of nodes may refer to. */
 export interface CredentialFilesOptions {
-  /** Files in and below these directories are allowed. The service account's directory is always included. */
+  /** Files in and below these directories are allowed. The directory of the service account is always included. */
   directories: readonly string[]
-  /** Scrapdeck's own files and directories: never allowed, even inside those directories. */
+  /** Scrapdeck's own files and directories. Never allowed, even below `directories`. */
   never: readonly string[]
 }
 
 /**
- * Files with credentials of clusters. An admin of the fleet names them, and what they contain is sent to an address
- * that the same admin chooses, so only files that the operator of the machine has set apart for this are accepted.
+ * Files with cluster credentials. A fleet admin names them, and we send their content to an address that the same
+ * admin chooses. Therefore we accept only files that the operator of this machine has set apart for this purpose.
  */
 export class CredentialFiles {
   readonly #directories: readonly string[]
@@ -38,7 +37,10 @@ export class CredentialFiles {
     if (real !== null) requireFile(path, await stat(real))
   }
 
-  /** Errors never contain the file's content. Rejects with CREDENTIAL_FILE_NOT_ALLOWED, or as the file system does. */
+  /**
+   * Rejects with CREDENTIAL_FILE_NOT_ALLOWED or an error of the file system. Errors never contain the file's
+   * content.
+   */
   async read(path: string): Promise<string> {
     const real = await this.#realPath(path)
     await using file = await open(real, READ_AT_ONCE)
@@ -51,10 +53,10 @@ export class CredentialFiles {
     return text
   }
 
-  /** Kubernetes projects tokens as links inside their directory, so the target of a link is checked. */
+  /** Checks the target of a link, because Kubernetes projects tokens as links inside their directory. */
   async #realPath(path: string): Promise<string> {
     const directories = [...this.#directories, ...(await realPaths(this.#directories))]
-    // Paths elsewhere are not even resolved: the answer would reveal which files exist.
+    // We do not even resolve paths outside, because the result would reveal which files exist.
     if (!directories.some((directory) => isBelow(directory, resolve(path)))) throw this.#elsewhere(path)
     const real = await realpath(path)
     const never = [...this.#never, ...(await realPaths(this.#never))]
@@ -71,7 +73,7 @@ export class CredentialFiles {
   }
 }
 
-/** The real paths of those that exist: the directory of a token may be mounted later. */
+/** Omits missing paths, because the directory of a token may be mounted later. */
 async function realPaths(paths: readonly string[]): Promise<string[]> {
   const found = await Promise.all(paths.map((path) => realpath(path).catch(() => null)))
   return found.filter((path) => path !== null)

@@ -8,7 +8,6 @@ import { asSealedText, type SecretBox } from '../../runtime/secret-box.ts'
 import type { Tools } from '../../runtime/tools.ts'
 import type { SettingStore } from '../../storage/store.ts'
 
-/** A link gives access to the egg of one run. */
 export interface LinkedEgg {
   project: ProjectName
   version: VersionName
@@ -16,17 +15,17 @@ export interface LinkedEgg {
   jobid: string
 }
 
-/** A pod may wait for capacity for hours. Most links expire earlier, when their run ends. */
+/** A pod can wait for capacity for hours. Most links expire earlier, when their run ends. */
 const VALID_MS = 24 * 60 * 60_000
 const LONGEST_TOKEN = 4_000
 const KEY_BYTES = 32
 
-/** Signs and verifies the tokens with which pods fetch their egg. Pods need no other credentials. */
+/** Signs and verifies the tokens that pods use to fetch their egg. Pods need no other credentials. */
 export class EggLinks {
   readonly #key: Buffer
   readonly #clock: Pick<Clock, 'nowMs'>
 
-  /** Hex. The same after a restart and on every engine of a store. */
+  /** `key`: hex. It survives restarts, and all engines of a store share it. */
   constructor({ key, clock }: { key: string; clock: Pick<Clock, 'nowMs'> }) {
     this.#key = Buffer.from(key, 'hex')
     this.#clock = clock
@@ -61,7 +60,7 @@ interface StoredLinksParts extends Tools {
   eggToSend: (project: ProjectName, version: VersionName) => EggToSend
 }
 
-/** Creates the key when the first link is made, and stores it encrypted. */
+/** Creates the key for the first link and stores it encrypted. */
 export class StoredEggLinks {
   readonly #parts: StoredLinksParts
   #opened: Promise<EggLinks> | null = null
@@ -80,7 +79,7 @@ export class StoredEggLinks {
     ))
   }
 
-  /** Rejects with EGG_LINK_INVALID: not ours, expired, or the run has ended. */
+  /** Rejects with EGG_LINK_INVALID if the link is not ours or has expired, or if the run has ended. */
   async openEgg(token: string): Promise<EggToSend> {
     const linked = (await this.load()).read(token)
     if (linked === null || !this.#parts.isLive(linked.jobid)) {

@@ -4,7 +4,7 @@ import type { ScheduleRequest } from '../node-client.ts'
 
 /** Marks this node's Jobs and pods. Node ids are unique across all installations of Scrapdeck. */
 export const NODE_LABEL = 'scrapdeck.dev/node'
-/** The project, spider and jobid of a run. Not labels, because they can be any text. */
+/** The project, spider and jobid of a run. An annotation, because labels cannot contain arbitrary text. */
 export const RUN_ANNOTATION = 'scrapdeck.dev/run'
 /** Keeps an ended pod and its log until the log is archived, even if the Job is deleted. */
 export const FINALIZER = 'scrapdeck.dev/archive'
@@ -22,8 +22,8 @@ export interface ManifestParts {
 }
 
 /**
- * The name of a run's Job. The same run always gets the same name, so a repeated request cannot start it twice. Job
- * names are shorter than jobids: the hash makes them unique, the rest makes them readable.
+ * The name of a run's Job. It depends only on the run, so a repeated request cannot start the run twice. Job names
+ * are shorter than jobids, so a hash makes the name unique and the rest makes it readable.
  */
 export function jobNameOf({ project, jobid }: Pick<ScheduleRequest, 'project' | 'jobid'>): string {
   const hash = createHash('sha256').update(`${project}\n${jobid}`).digest('hex').slice(0, 20)
@@ -35,7 +35,7 @@ export function jobNameOf({ project, jobid }: Pick<ScheduleRequest, 'project' | 
   return readable === '' ? `run-${hash}` : `run-${readable}-${hash}`
 }
 
-/** A project's own settings override those of all pods. */
+/** A project's own settings override those for all pods. */
 export function podSettingsOf({ pod, projects }: KubernetesSettings, project: string): PodSettings {
   return { ...pod, ...(Object.hasOwn(projects, project) ? projects[project] : {}) }
 }
@@ -146,17 +146,17 @@ function split(request: ScheduleRequest): { plain: Values; secrets: Values | nul
   return { plain: part(false), secrets: hasSecrets ? secrets : null }
 }
 
-/** Kubernetes expands `$(NAME)` in variables; `$$` stands for `$`. */
+/** Kubernetes expands `$(NAME)` in variables and turns `$$` into `$`. */
 function withoutReferences(text: string): string {
   return text.replaceAll('$', '$$$$')
 }
 
 /**
- * The two Python programs of a pod. Each Job contains them and every list repeats them, so they are as short as
- * possible. The image provides Python 3.8 or later and Scrapy.
+ * The two Python programs of a pod. They are as short as possible because every Job contains them and every list
+ * repeats them. The image supplies Python 3.8 or later and Scrapy.
  */
 
-/** Init container: fetches and checks the egg. Retries for some minutes while the engine does not respond. */
+/** Init container: fetches and verifies the egg. Retries for several minutes while the engine does not respond. */
 const FETCH_EGG = `import hashlib,os,sys,time,urllib.error,urllib.request
 path=os.path.join(os.environ["SCRAPDECK_DIRECTORY"],"project.egg")
 problem=None

@@ -7,14 +7,14 @@ const AGAIN_MS = 2_000
 const LINE_MAX = 4_000_000
 
 /**
- * Watches the pods of a node only to learn early that a new list is due. Nothing is read from the events: a watch that
- * hangs, misses events or ends with 410 costs no more than the usual wait for the next list.
+ * Watches a node's pods only to find out early that a new list is due. It reads nothing else from the events, so a
+ * watch that hangs, misses events or ends with 410 costs no more than the usual wait for the next list.
  */
 export async function watchPods(options: {
   api: KubernetesApi
   path: string
   labelSelector: string
-  /** The version of the newest list. null: there is none yet. */
+  /** The version of the latest list. null: no list yet. */
   resourceVersion: () => string | null
   onEvent: () => void
   clock: Clock
@@ -58,7 +58,7 @@ export class EventLines {
     this.#onEvent = onEvent
   }
 
-  /** False: the watch ended with an error (410), or this is not a stream of events. */
+  /** false: the watch ended with an error (410), or this is not an event stream. */
   add(piece: Buffer): boolean {
     for (let from = 0; from < piece.length; ) {
       const newline = piece.indexOf(10, from)
@@ -67,7 +67,7 @@ export class EventLines {
       this.#length += to - from
       if (this.#length > LINE_MAX) return false
       if (newline === -1) return true
-      // Each event begins with its type.
+      // Each event starts with its type.
       const [, type] = /^\{"type":"([A-Z]+)"/.exec(this.#begin) ?? []
       this.#begin = ''
       this.#length = 0

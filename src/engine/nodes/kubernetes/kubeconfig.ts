@@ -1,7 +1,6 @@
 import { parseDocument } from 'yaml'
 import { ScrapdeckError } from '../../../shared/errors.ts'
 
-/** The part of a kubeconfig that a node needs. */
 export interface ClusterAccess {
   server: string
   namespace: string
@@ -15,8 +14,9 @@ export interface ClusterAccess {
 }
 
 /**
- * The address and credentials of one context of a kubeconfig. Throws NODE_CONNECTION_INVALID with the reason, also for
- * features that Scrapdeck refuses: programs that supply credentials, unverified certificates, certificate files.
+ * Reads the URL and credentials of one context from a kubeconfig. Throws NODE_CONNECTION_INVALID with the reason,
+ * also for features that Scrapdeck refuses: programs that supply credentials, unverified certificates, certificate
+ * files.
  */
 export function readKubeconfig(text: string, contextName: string | null): ClusterAccess {
   const config = parse(text)
@@ -67,7 +67,7 @@ function parse(text: string): Fields {
     if (document.errors.length > 0) throw document.errors[0]!
     value = document.toJS({ maxAliasCount: 0 })
   } catch (error) {
-    // The parser's message quotes lines, which may be secret.
+    // The parser's message quotes lines, which can be secret.
     throw invalid('The kubeconfig is not valid YAML', error)
   }
   if (!isFields(value)) throw invalid('The kubeconfig is not valid: it has no fields')
@@ -97,7 +97,7 @@ function isFields(value: unknown): value is Fields {
 }
 
 function invalid(problem: string, cause?: unknown): ScrapdeckError {
-  // The cause may quote the file, so only the name of the error is kept.
+  // The cause can quote the file, so we keep only the name of the error.
   const kind = cause instanceof Error ? cause.name : undefined
   return new ScrapdeckError('NODE_CONNECTION_INVALID', `${problem}.`, kind === undefined ? {} : { cause: kind })
 }

@@ -238,7 +238,7 @@ describe('the client of a cluster', () => {
       (size) => size === 8
     )
     cluster.logs.set('pod-1', 'three\n')
-    // Another stream of the running pod sees the rotation first: the end does not report it again.
+    // Another stream of the running pod sees the rotation first, so the end does not report it again.
     await until(
       'the rest',
       async () => text(await read()),
@@ -293,7 +293,7 @@ it('deletes an ended run a minute after its end, once it is not needed, even if 
   client.release(() => true)
   await clock.advanceBy(120_000)
   await client.daemonStatus()
-  // Its log is not archived yet.
+  // Its log has not been archived yet.
   client.release(() => true)
   expect(cluster.objects.size).toBe(3)
   client.release(() => false)

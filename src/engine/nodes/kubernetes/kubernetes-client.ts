@@ -31,13 +31,12 @@ export interface KubernetesClientOptions extends Omit<NodeAddressParts, 'usernam
   nodeId: string
   name: string
   settings: KubernetesSettings
-  /** Reads the files that the settings name. */
   files: Pick<CredentialFiles, 'read'>
   /** null: a token file or a client certificate is used. */
   token: string | null
-  /** What a pod needs to fetch the egg. null: we have no egg. Absent: pods fetch none (a probe). */
+  /** What a pod needs to fetch the egg. null: we have no egg. Absent: pods fetch no egg (a probe). */
   eggOf?: (run: Pick<ScheduleRequest, 'project' | 'version' | 'jobid'>) => { path: string; sha256: string } | null
-  /** For copies of logs. Used only by this client, which removes it. */
+  /** Holds the copies of logs. Belongs to this client, which removes it. */
   directory: string
   clock: Clock
   logger: Logger
@@ -45,17 +44,17 @@ export interface KubernetesClientOptions extends Omit<NodeAddressParts, 'usernam
 }
 
 const API_SERVER = 'its API server'
-/** The maximum age of a list that is reported; longer while a watch sees events. */
+/** The maximum age of a list that we report. The limit is longer while a watch receives events. */
 const LIST_AGE_MS = 2_000
 const WATCHED_LIST_AGE_MS = 5_000
-/** The shortest time between lists, however many events arrive. */
+/** The minimum time between lists, regardless of the number of events. */
 const LISTS_APART_MS = 1_000
 const POST_WAITS_MS = [200, 500, 1_000, 2_000, 4_000]
-/** Ended runs stay visible to users of the cluster for this long. */
+/** Users of the cluster can see ended runs for this long. */
 const KEPT_MS = 60_000
 const DELETED_AT_ONCE = 4
 const QUOTA_EVERY_MS = 60_000
-/** The most Jobs without a pod whose events are read per list. */
+/** The maximum number of Jobs without a pod whose events we read per list. */
 const EVENTS_READ_MAX = 20
 const EVENTS_EVERY_MS = 15_000
 const TOKEN_EVERY_MS = 30_000
@@ -68,8 +67,8 @@ interface Listed {
 }
 
 /**
- * One namespace of a Kubernetes cluster as a node. Each run is a Job whose name derives from its jobid, so a POST can
- * be repeated until its outcome is known: a Job that already exists is the requested one.
+ * A namespace of a Kubernetes cluster as a node. Each run is a Job. Its name derives from the jobid, so we can
+ * repeat a POST until its outcome is known: if the Job already exists, it is the requested one.
  */
 export class KubernetesClient implements NodeClient {
   readonly traits = KUBERNETES_TRAITS
@@ -86,9 +85,9 @@ export class KubernetesClient implements NodeClient {
   readonly #connections = new Set<{ close(): Promise<void> }>()
   readonly #deleting = new Map<string, Promise<void>>()
   readonly #atOnce = pLimit(DELETED_AT_ONCE)
-  /** By Job name: since when the lists show the run as ended, and whether it is still needed. */
+  /** By Job name. Since when the lists show the run as ended, and whether it is still needed. */
   readonly #endedRuns = new Map<string, { sinceMs: number; isNeeded: boolean }>()
-  /** By Job name: why it has no pod, according to its events. */
+  /** By Job name. Why the Job has no pod, according to its events. */
   readonly #events = new Map<string, { text: string | null; atMs: number }>()
   #listed: Listed | null = null
   #listing: Promise<Listed> | null = null
@@ -211,8 +210,8 @@ export class KubernetesClient implements NodeClient {
   }
 
   /**
-   * Repeats the POST while its outcome is unknown; the name makes that harmless. A request that was never sent is not
-   * repeated, so that a cluster that is down does not block callers.
+   * Repeats the POST while its outcome is unknown. The fixed name makes this harmless. We do not repeat a request
+   * that was never sent, so that a cluster that is down does not block callers.
    */
   async #create(path: string, manifest: Manifest, signal?: AbortSignal): Promise<'created' | 'exists'> {
     const request: ApiRequest = { method: 'POST', path, query: { fieldValidation: 'Strict' }, body: manifest }
@@ -240,7 +239,7 @@ export class KubernetesClient implements NodeClient {
     }
   }
 
-  /** Handles a refusal after a request with an unknown outcome: the earlier request may have arrived. */
+  /** Handles a refusal after a request with an unknown outcome, because the earlier request may have arrived. */
   async #settled(failure: NodeError, path: string, manifest: Manifest): Promise<NodeError> {
     const found = await this.#api.ask({ path: `${path}/${manifest.metadata.name}` }).catch(() => null)
     return withDelivery(failure, found?.status === 404 ? 'no' : 'unknown')
@@ -250,7 +249,7 @@ export class KubernetesClient implements NodeClient {
   async #checkOurs(name: string, request: ScheduleRequest, signal?: AbortSignal): Promise<void> {
     const path = `${this.#jobs}/${name}`
     const answer = await this.#api.ask({ path }, signal)
-    // The Job existed a moment ago: it has run and was deleted.
+    // The Job existed a moment ago, so it has run and was deleted.
     if (answer.status === 404) return
     if (answer.status >= 300) throw withDelivery(this.#api.errorOf(answer, { path }), 'unknown')
     const parsed = JobObject.safeParse(answer.value)
@@ -271,7 +270,8 @@ export class KubernetesClient implements NodeClient {
     if (run === undefined || run.state === 'ended' || run.state === 'gone') return { wasState: null }
     if (run.hasJob) await this.#delete(`${this.#jobs}/${jobName}`, { propagationPolicy: 'Background' }, abort)
     const isKill = signal === 'KILL' || signal === 9
-    // Kubernetes deletes the pods with the Job, after their grace period. A second cancellation shortens it.
+    // Kubernetes deletes the pods with the Job, after their grace period. A second cancellation shortens the
+    // period.
     const grace = isKill ? { gracePeriodSeconds: 1 } : run.hasJob ? {} : { gracePeriodSeconds: 10 }
     for (const pod of run.pods) {
       if (pod.phase === 'ended') continue
@@ -293,7 +293,10 @@ export class KubernetesClient implements NodeClient {
     this.#deleteDue()
   }
 
-  /** Deletes due Jobs. Also called between two releases: while nothing changes there, no lists are requested. */
+  /**
+   * Deletes Jobs that are due. Also called between two releases, because no lists are requested while nothing
+   * changes.
+   */
   #deleteDue(): void {
     const nowMs = this.#options.clock.monotonicMs()
     for (const [name, run] of this.#listed?.runs ?? []) {
@@ -311,7 +314,7 @@ export class KubernetesClient implements NodeClient {
   async readLog(run: RunNames, range: { offset: number; limitBytes: number }, signal?: AbortSignal) {
     const jobName = jobNameOf(run as Pick<ScheduleRequest, 'project' | 'jobid'>)
     let found = this.#listed?.runs.get(jobName)
-    // The log shows whether a run ever arrived, so a run that the last list lacks is looked up in a new list.
+    // The log shows whether a run ever arrived. If the last list lacks the run, we look it up in a new list.
     if (found === undefined || found.pods.length === 0) found = (await this.#list(0, signal)).runs.get(jobName)
     const pod = found?.pods[0]
     if (pod === undefined || !pod.hasStarted) return null
@@ -324,7 +327,7 @@ export class KubernetesClient implements NodeClient {
     return log
   }
 
-  /** Pods keep no items: projects send them elsewhere. */
+  /** Pods keep no items. Projects send them elsewhere. */
   async readItems(): Promise<null> {
     return null
   }
@@ -336,7 +339,7 @@ export class KubernetesClient implements NodeClient {
     return (this.#serverVersion = typeof gitVersion === 'string' ? gitVersion.slice(0, 40) : 'unknown')
   }
 
-  /** Rejects with a NodeError that names the first missing right. */
+  /** Rejects with a NodeError that names the first missing permission. */
   async checkRights(signal?: AbortSignal): Promise<void> {
     await this.probeVersion(signal)
     for (const [group, resource, verb, subresource] of RIGHTS) {
@@ -367,7 +370,7 @@ export class KubernetesClient implements NodeClient {
     await Promise.allSettled(this.#deleting.values())
   }
 
-  /** Returns the newest list if it is recent enough. Otherwise callers share the next one. */
+  /** Returns the latest list if it is recent enough. Otherwise callers share the next one. */
   async #list(ageMs: number, signal?: AbortSignal): Promise<Listed> {
     const nowMs = this.#options.clock.monotonicMs()
     if (this.#listed !== null && nowMs - this.#listed.begunAtMs < ageMs) return this.#listed
@@ -421,7 +424,7 @@ export class KubernetesClient implements NodeClient {
       if (createdAt !== null && this.#options.clock.nowMs() - Date.parse(createdAt) < 1_500) continue
       const fieldSelector = `involvedObject.kind=Job,involvedObject.name=${jobName},type=Warning`
       const answer = await this.#api.ask({ path: `${this.#core}events`, query: { fieldSelector, limit: '50' } }, signal)
-      // Runs work without the right to read events.
+      // Runs work without the permission to read events.
       this.#events.set(jobName, { text: answer.status < 300 ? newestEvent(answer) : null, atMs: nowMs })
     }
   }
@@ -453,7 +456,7 @@ export class KubernetesClient implements NodeClient {
 
   async #deleteRun({ jobName, hasJob, pods, hasSecret }: ClusterRun): Promise<void> {
     const { signal } = this.#closing
-    // Delete the Job first: it would replace a pod that has lost its finalizer.
+    // Deletes the Job first. Otherwise it would replace a pod that has lost its finalizer.
     if (hasJob) await this.#delete(`${this.#jobs}/${jobName}`, { propagationPolicy: 'Background' }, signal)
     for (const pod of pods) {
       await this.#delete(`${this.#core}pods/${pod.name}`, {}, signal)
@@ -466,8 +469,8 @@ export class KubernetesClient implements NodeClient {
   }
 
   /**
-   * Removes only our finalizer: Kubernetes has its own. A concurrent change makes the `test` fail; the next list
-   * retries.
+   * Removes only our finalizer, because Kubernetes has its own. After a concurrent change, `test` fails and the
+   * next list retries.
    */
   async #removeFinalizer({ name, finalizers }: RunPod, signal?: AbortSignal): Promise<void> {
     const at = finalizers.indexOf(FINALIZER)
@@ -510,7 +513,7 @@ export class KubernetesClient implements NodeClient {
   }
 }
 
-/** What runs need, as in the Role of docs/kubernetes.md: API group, resource, verb, subresource. */
+/** The permissions that runs need, as in the Role of docs/kubernetes.md: API group, resource, verb, subresource. */
 const RIGHTS: readonly (readonly [string, string, string, string?])[] = [
   ['batch', 'jobs', 'create'],
   ['batch', 'jobs', 'get'],

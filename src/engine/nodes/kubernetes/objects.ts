@@ -39,14 +39,12 @@ const Metadata = z.object({
   ownerReferences: z.array(z.object({ kind: z.string(), name: z.string() })).nullish()
 })
 
-/** The fields that we read. */
 export const JobObject = z.object({
   metadata: Metadata,
   status: z.object({ conditions: z.array(Condition).nullish() }).nullish()
 })
 export type JobObject = z.infer<typeof JobObject>
 
-/** The fields that we read. */
 export const PodObject = z.object({
   metadata: Metadata,
   spec: z.object({ nodeName: z.string().nullish() }).nullish(),
@@ -93,7 +91,7 @@ const RunNote = z.object({
 })
 export type RunNote = z.infer<typeof RunNote>
 
-/** The run that an object belongs to. null: not one of ours. */
+/** The run that an object belongs to. null: the object is not ours. */
 export function runOf({ metadata }: { metadata: z.infer<typeof Metadata> }): RunNote | null {
   const text = metadata.annotations?.[RUN_ANNOTATION]
   if (text === undefined) return null

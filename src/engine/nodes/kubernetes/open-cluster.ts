@@ -3,7 +3,7 @@ import { type NodeClient, NodeError, type ScheduleRequest } from '../node-client
 import { KUBERNETES_TRAITS } from '../node-traits.ts'
 import { KubernetesClient, type KubernetesClientOptions } from './kubernetes-client.ts'
 
-/** Opens a cluster. If its CA file cannot be read yet, the cluster is contacted once it can be. */
+/** Opens a cluster. If its CA file is unreadable, the client contacts the cluster as soon as the file is readable. */
 export async function openCluster(options: KubernetesClientOptions): Promise<NodeClient> {
   try {
     return await KubernetesClient.open(options)
@@ -15,8 +15,8 @@ export async function openCluster(options: KubernetesClientOptions): Promise<Nod
 }
 
 /**
- * Sends nothing without the cluster's CA: the token would go to any server with a certificate that this machine trusts.
- * Each request tries to read the file again, which may be mounted later.
+ * Sends nothing without the cluster's CA, because the token would go to any server with a certificate that this
+ * machine trusts. Each request tries to read the file again, because it may be mounted later.
  */
 class UnopenedCluster implements NodeClient {
   readonly traits = KUBERNETES_TRAITS

@@ -6,7 +6,7 @@ import type { KubernetesApi } from './api.ts'
 import type { Connection } from '../scrapyd/connection.ts'
 
 export interface LoggedPod {
-  /** Also the name of the copy's file. */
+  /** Also the name of the file with the copy. */
   jobName: string
   pod: string
   uid: string
@@ -19,26 +19,25 @@ interface Copy {
   path: string
   uid: string
   sizeBytes: number
-  /** Where the API's log starts in the copy. Not 0 once the log was rotated. */
+  /** Where the log from the API starts in the copy. Not 0 after the log was rotated. */
   beginsAt: number
-  /** The first bytes from there show whether the API's log still starts the same way. */
+  /** The first bytes from there. They show whether the log from the API still starts the same way. */
   head: Buffer
-  /** The pod has ended and its log is complete. */
+  /** The pod has ended, and the copy of its log is complete. */
   isComplete: boolean
   following: { stop: AbortController; done: Promise<void> } | null
   completing: Promise<void> | null
   lastReadMs: number
   lastByteMs: number
   writing: Promise<void>
-  /** Bytes that are not written to the file yet. */
   queuedBytes: number
 }
 
-/** The most open streams; each needs a connection. */
+/** The maximum number of open streams. Each needs a connection. */
 const FOLLOWED_MAX = 200
-/** A log that was not read for this long gives up its stream when streams run short. */
+/** When all streams are in use, a log that was not read for this long loses its stream. */
 const UNREAD_MS = 30_000
-/** A dead connection looks like a run that logs nothing, so streams are reopened after this time. */
+/** A dead connection looks like a run that logs nothing, so we reopen silent streams after this time. */
 const SILENT_MS = 120_000
 const FETCH_LIMIT_MS = 10 * 60_000
 const QUEUED_MAX_BYTES = 16_000_000
@@ -47,8 +46,9 @@ const COPIES_MAX = 2_000
 const ROTATED = '\n[scrapdeck] The kubelet rotated this log: lines may be missing here, or repeated.\n'
 
 /**
- * Copies of pod logs as files. The API returns a log only from its start, but readers want ranges. A stream follows the
- * log of a running pod while it has readers. After the end, the missing part is fetched once.
+ * Copies of pod logs as files. The API returns a log only from its start, but readers want ranges. A stream
+ * follows the log of a running pod while it has readers. After the pod ends, we fetch the missing part in one
+ * request.
  */
 export class PodLogs {
   readonly #api: KubernetesApi
@@ -62,9 +62,9 @@ export class PodLogs {
 
   constructor(options: {
     api: KubernetesApi
-    /** Opens a separate connection: streams must not use up the connections of other requests. */
+    /** Opens a separate connection, because streams must not use up the connections for other requests. */
     openConnection: () => { api: KubernetesApi; connection: Pick<Connection, 'close'> }
-    /** Used only by this object, which removes it. */
+    /** Belongs to this object, which removes it. */
     directory: string
     namespacePath: string
     clock: Clock
@@ -100,7 +100,7 @@ export class PodLogs {
     return { offset: offset < 0 ? from : offset, sizeBytes: copy.sizeBytes, bytes, fileId: copy.uid }
   }
 
-  /** Removes the copy of a run that is gone from the cluster. */
+  /** Removes the copy of a run that is no longer in the cluster. */
   async forget(jobName: string): Promise<void> {
     const copy = this.#copies.get(jobName)
     if (copy === undefined) return
@@ -161,7 +161,7 @@ export class PodLogs {
     const { api, connection } = this.#openConnection()
     const signal = AbortSignal.any([stop.signal, this.#closing.signal])
     const stream = this.#stream(api, logged, copy, { follow: 'true' }, 24 * 60 * 60_000, signal)
-    // Errors are ignored: the next read opens another stream or fetches what is missing.
+    // Errors are ignored because the next read opens another stream or fetches what is missing.
     const done = stream
       .catch(() => {})
       .then(async () => {
@@ -202,7 +202,7 @@ export class PodLogs {
     await copy.writing
   }
 
-  /** Reads the log from its beginning and appends what the copy does not have. */
+  /** Reads the log from its start and appends what the copy lacks. */
   async #stream(
     api: KubernetesApi,
     logged: LoggedPod,
@@ -244,7 +244,7 @@ export class PodLogs {
     }
     try {
       const head = await api.send(request, ({ status }) => (status === 200 ? receiveLog : receiveProblem), signal)
-      // The container has not been started, or its node has discarded the log.
+      // The container has not started, or its node has discarded the log.
       if (head.status !== 200 && head.status !== 400 && head.status !== 404) {
         throw api.errorOf({ status: head.status, head, value: parsed(problem) }, request)
       }
@@ -269,7 +269,7 @@ export class PodLogs {
       copy.sizeBytes += bytes.length
       copy.queuedBytes -= bytes.length
     })
-    // Callers that wait for the writes get the error; here, the copy is only dropped.
+    // Callers that wait for the writes receive the error. This handler only drops the copy.
     copy.writing.catch(() => this.#copies.delete(copy.jobName))
   }
 }
@@ -282,7 +282,7 @@ function parsed(pieces: Buffer[]): unknown {
   try {
     return JSON.parse(Buffer.concat(pieces).toString('utf8'))
   } catch {
-    // Not a response of the API: the status says enough.
+    // Not a response of the API. The status is enough.
     return null
   }
 }

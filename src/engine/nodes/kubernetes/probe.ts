@@ -8,7 +8,7 @@ import { KubernetesClient } from './kubernetes-client.ts'
 import type { ClusterAddress } from './cluster-address.ts'
 import type { CredentialFiles } from './credential-files.ts'
 
-/** Like probeNode, for a namespace of a cluster. Also checks the rights. */
+/** Like probeNode, but for a namespace of a cluster. Also checks the permissions. */
 export async function probeCluster(options: {
   address: NodeAddress & ClusterAddress
   clock: Clock

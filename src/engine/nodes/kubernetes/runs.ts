@@ -6,7 +6,7 @@ import { type ContainerStatus, type JobObject, type PodObject, type RunNote, run
 export interface RunPod {
   name: string
   uid: string
-  /** The container whose log is read. */
+  /** The container with the log. */
   container: string
   phase: 'pending' | 'running' | 'ended'
   isBeingDeleted: boolean
@@ -23,7 +23,7 @@ export interface ClusterRun extends RunNote {
   jobName: string
   hasJob: boolean
   state: 'pending' | 'running' | 'ended' | 'gone'
-  /** Oldest first. Two mean that Kubernetes started the run twice. */
+  /** Oldest first. Two pods mean that Kubernetes started the run twice. */
   pods: RunPod[]
   waiting: string | null
   exit: SeenExit | null
@@ -31,7 +31,7 @@ export interface ClusterRun extends RunNote {
 }
 
 /**
- * Joins Jobs and pods by run. Either may be missing: the Job has no pod yet, or a user deleted the Job while the
+ * Joins Jobs and pods by run. Either can be missing: the Job has no pod yet, or a user deleted the Job while the
  * finalizer keeps its pod.
  *
  *   Job, no pod, not failed             pending; the condition or event of the Job says why
@@ -62,7 +62,7 @@ export function joinRuns(jobs: readonly JobObject[], pods: readonly PodObject[])
 function toRun(jobName: string, note: RunNote, job: JobObject | null, found: PodObject[]): ClusterRun {
   const sorted = found.toSorted((one, other) => keyOf(one).localeCompare(keyOf(other)))
   const all = sorted.map(toPod)
-  // Kubernetes replaces a pod that never started (an eviction): that is not a second run.
+  // Kubernetes replaces a pod that never started (an eviction). This is not a second run.
   const started = all.filter(({ hasStarted }) => hasStarted)
   const waitingPod = all.findLast(({ phase, isBeingDeleted }) => phase === 'pending' && !isBeingDeleted)
   const pods = started.length > 0 ? started : waitingPod === undefined ? all.slice(-1) : [waitingPod]
@@ -112,7 +112,7 @@ function toPod({ metadata, status }: PodObject): RunPod {
 
 function phaseOf(phase: string | null): RunPod['phase'] {
   if (phase === 'Succeeded' || phase === 'Failed') return 'ended'
-  // Unknown: its Kubernetes node does not respond, and it may be running.
+  // Unknown: the pod's Kubernetes node does not respond, so the pod may be running.
   return phase === 'Running' || phase === 'Unknown' ? 'running' : 'pending'
 }
 
@@ -159,7 +159,7 @@ function worded(reason: string | null | undefined, message: string | null | unde
   return [reason ?? '', text].filter((part) => part !== '').join(': ') || 'no reason given'
 }
 
-/** Lists every started pod: two of one run are reported like a job that a Scrapyd lists twice. */
+/** Lists every started pod. Two pods of one run are reported like a job that a Scrapyd lists twice. */
 export function toSeenJobs(run: ClusterRun): { list: 'pending' | 'running' | 'finished'; job: SeenJob }[] {
   const { project, spider, jobid } = run
   const none = { project, spider, jobid, pid: null, startTime: null, endTime: null, exit: null }
@@ -174,7 +174,7 @@ export function toSeenJobs(run: ClusterRun): { list: 'pending' | 'running' | 'fi
     }))
 }
 
-/** Formats a time as a Scrapyd in UTC would write it. */
+/** Formats a time as a Scrapyd in UTC writes it. */
 function naive(time: string | null): string | null {
   return time === null ? null : time.replace('T', ' ').replace(/(\.\d+)?Z$/, '')
 }
@@ -197,7 +197,7 @@ export function slotsOfQuota(
     if (one === null || one === 0) continue
     for (const name of names) {
       const whole = quantity(hard[name])
-      // The quotient of decimal quantities may be slightly below a whole number.
+      // The quotient of decimal quantities can be slightly below a whole number.
       if (whole !== null) bounds.push({ count: Math.floor(whole / one + 1e-9), by: name })
     }
   }

@@ -51,15 +51,15 @@ export interface EngineNodeOptions {
   name: string
   /** The engine's current address. null: no heartbeat for a while. */
   place: () => EnginePlace | null
-  /** Our own certificate, for engines that ask their clients for one. */
+  /** Our own certificate, for engines that require client certificates. */
   certificate: EngineCertificate | null
   engine: string
   secret: string
-  /** Set by the operator. null: the node's own number. */
+  /** Set by the operator. null: use the node's own number. */
   slots: () => number | null
-  /** false: its former runs continue and can be read. */
+  /** false: the node's earlier runs continue and can be read, but it accepts no new ones. */
   takesJobs: boolean
-  /** Whether a run belongs to this node: the former local node uses the same directory. */
+  /** Whether a run belongs to this node. The former local node uses the same directory. */
   isListed: (jobid: string) => boolean
   projects: () => readonly ProjectName[]
   pythonOf: (project: ProjectName) => ProjectPython
@@ -78,21 +78,21 @@ const NEWS_APART_MS = 100
 const NEWS_AFTER_FAILURE_MS = 5_000
 const ANSWER_MAX_BYTES = 8_000_000
 const FAILURE_MAX_BYTES = 200_000
-/** A quarter of the 4 MB that the other side accepts: a character may take several bytes. */
+/** A quarter of the 4 MB that the other engine accepts, because one character can take several bytes. */
 const PYTHONS_MAX_CHARACTERS = 1_000_000
 
 /**
- * The local node of another engine (hosted-node.ts), as the leading engine uses it. After a restart its engine may be
- * at another address; the node stays the same.
+ * The local node of another engine (hosted-node.ts), as the leader uses it. After a restart, that engine may have
+ * a different address. The node remains the same.
  */
 export class EngineNode implements NodeClient {
   readonly traits = ENGINE_TRAITS
   readonly #options: EngineNodeOptions
   readonly #closing = new AbortController()
-  /** `news`: its long requests must not hold up others. */
+  /** `news` is separate so that its long requests do not delay others. */
   #connections: { place: EnginePlace; all: Connection; news: Connection } | null = null
   #notReady = { others: null as string | null, projects: new Map<string, string>() }
-  /** `before`: the Pythons of all projects at the last read. */
+  /** `before`: the Python of every project at the last read. */
   #read: {
     before: [ProjectName, ProjectPython][]
     pythons: [ProjectName, ProjectPython][]
@@ -101,7 +101,7 @@ export class EngineNode implements NodeClient {
   #sentTag = ''
   #sent: ReadonlyMap<ProjectName, ProjectPython> = new Map()
   #released = ''
-  /** The jobids of ended runs in the newest snapshot. */
+  /** The jobids of ended runs in the latest snapshot. */
   #ended: readonly string[] = []
 
   constructor(options: EngineNodeOptions) {
@@ -153,7 +153,7 @@ export class EngineNode implements NodeClient {
   }
 
   release(isNeeded: (jobid: string) => boolean): void {
-    // The two nodes of a former local node share a process: the other node may need what this one releases.
+    // The two nodes of a former local node share a process, so the other node may need what this one releases.
     if (!this.#options.takesJobs) return
     const jobids = this.#ended.filter((jobid) => !isNeeded(jobid))
     const released = jobids.join('\n')
@@ -229,8 +229,8 @@ export class EngineNode implements NodeClient {
   }
 
   /**
-   * The projects whose Python is not the default, as many as fit into a message; the jobs of other such projects wait.
-   * Cached, because each poll needs this and the texts may be long.
+   * The projects that do not use the default Python, up to the size limit of a message. Jobs of the remaining
+   * projects wait. Cached, because every poll needs this and the texts can be long.
    */
   #pythons(): { pythons: [ProjectName, ProjectPython][]; pythonsTag: string } {
     const { projects, pythonOf } = this.#options
@@ -248,7 +248,6 @@ export class EngineNode implements NodeClient {
     return this.#read
   }
 
-  /** Each response with another number means that something may have changed. */
   async #watch(onChange: () => void): Promise<void> {
     const { signal } = this.#closing
     let changes = 0
@@ -330,7 +329,7 @@ export class EngineNode implements NodeClient {
     if (failure === undefined) {
       if (head.status === 421) return connection.fail('http', `is another engine's: ${ADVICE}`, 'no')
       const problem = `answered ${what} with status ${head.status}. See the log of that engine.`
-      // An engine that lacks this path, or is starting or stopping, has not acted on the request.
+      // An engine that lacks this path, is starting or is stopping has not acted on the request.
       const isUndone = [401, 404, 503].includes(head.status)
       const gateway = kindOfGateway(head.status)
       const error = connection.fail(gateway ?? 'http', problem, isUndone ? 'no' : 'unknown')

@@ -5,14 +5,14 @@ import type { Leadership } from '../../cluster/leadership/leadership.ts'
 import { type Clock, Timers } from '../../runtime/clock.ts'
 import type { Logger } from '../../runtime/logger.ts'
 
-/** A new engine becomes a node within this time. */
+/** The maximum time until a new engine becomes a node. */
 const LOOK_EVERY_MS = 2_000
-/** Longer than a killed process still seems alive. */
+/** Longer than a killed process still appears alive. */
 const NAMESAKES_FOR_MS = 30_000
 
 export interface EnginePlace {
   address: string
-  /** PEM: the only trusted certificate. null: it speaks plain HTTP, or its version publishes none. */
+  /** PEM. The only trusted certificate. null: the engine uses plain HTTP, or its version publishes no certificate. */
   certificate: string | null
 }
 
@@ -23,17 +23,16 @@ export interface EngineNodesParts {
 }
 
 /**
- * Finds the engines that have a local node, and their addresses. Each becomes a node of the fleet under its engine's
- * name when the engine first appears, and stays when the engine is away.
+ * Finds the engines that have a local node, and their addresses. An engine becomes a node when it first appears.
+ * The node has the engine's name and remains while the engine is away.
  */
 export class EngineNodes {
-  /** Emitted for each engine, every time they are listed. */
+  /** Emitted for every engine each time the engines are listed. */
   readonly events = new EventEmitter<{ found: [engine: string] }>()
   readonly #parts: EngineNodesParts
   readonly #timers: Timers
-  /** By engine name. */
   #places: ReadonlyMap<string, EnginePlace> = new Map()
-  /** Names that several engines share, and since when. */
+  /** Names that several engines use, and since when. */
   #shared: readonly { name: string; addresses: string[]; sinceMs: number }[] = []
 
   constructor(parts: EngineNodesParts) {
@@ -63,7 +62,7 @@ export class EngineNodes {
         this.#parts.engines.list(),
         this.#parts.engines.certificates()
       ])
-      // A killed process still seems alive for some seconds, so the newest engine with a name counts.
+      // A killed process still appears alive for several seconds, so the newest engine with a name counts.
       const living = engines.filter(({ state }) => state !== 'silent')
       const newest = new Map(living.map((one) => [one.name, one]))
       this.#noteShared(living)
@@ -72,7 +71,7 @@ export class EngineNodes {
         there.map(({ id, name, address }) => [name, { address, certificate: certificates.get(id) ?? null }])
       )
     } catch (error) {
-      // The last known addresses are the best guess until the next look.
+      // The last known addresses are the best guess until the next attempt.
       this.#parts.logger.warn({ error }, 'the engines could not be listed')
     }
   }
@@ -87,7 +86,7 @@ export class EngineNodes {
       })
   }
 
-  /** Emits `found` from now on, first for the engines that are known. */
+  /** Starts to emit `found`, first for the known engines. */
   start(): void {
     for (const engine of this.#places.keys()) this.events.emit('found', engine)
     this.#timers.set(LOOK_EVERY_MS, () => void this.look().then(() => this.start()))

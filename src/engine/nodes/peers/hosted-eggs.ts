@@ -14,14 +14,14 @@ const PART = '.part'
 const Index = z.array(EggUpload)
 
 /**
- * The eggs of a hosted local node. Files are in folders named by their hash, so replacing an egg never changes it under
- * a running spider.
+ * The eggs of a hosted local node. Each file is in a folder named after its hash, so replacing an egg never
+ * changes the file of a running spider.
  */
 export class HostedEggs {
   readonly #directory: string
   #eggs: readonly EggUpload[]
   readonly #mutex = new Mutex()
-  /** Files that no version uses any more, and the runs that may still import from them. */
+  /** Files that no version uses any more, and the runs that can still import from them. */
   #usedBy: ReadonlyMap<string, readonly string[]> = new Map()
 
   private constructor(directory: string, eggs: readonly EggUpload[]) {
@@ -40,23 +40,23 @@ export class HostedEggs {
     return [...new Set(this.#eggs.map(({ project }) => project))]
   }
 
-  /** The one that was stored last comes last. */
+  /** In the order in which they were stored. */
   versions(project: ProjectName): VersionName[] {
     return this.#eggs.filter((egg) => egg.project === project).map(({ version }) => version)
   }
 
-  /** null: there is no such version. */
+  /** null: no such version. */
   pathOf(project: ProjectName, version: VersionName): string | null {
     const egg = this.#find(project, version)
     return egg === undefined ? null : placeOfEgg(this.#directory, egg)
   }
 
   /**
-   * Stores an egg if `check`, which gets the file, resolves. Otherwise it rejects the same way, and the previous egg
-   * stays. Also rejects if the content does not match the hash.
+   * Stores an egg if `check` resolves for its file. If `check` rejects, rejects with the same error and keeps the
+   * previous egg. Also rejects if the content does not match the hash.
    */
   async put<T>(egg: EggUpload, content: Readable, check: (path: string) => Promise<T>): Promise<T> {
-    // Receive it outside the mutex: a slow sender must not block others.
+    // The egg arrives outside the mutex, because a slow sender must not block others.
     const part = join(this.#directory, `${randomUUID()}${PART}`)
     try {
       await receive(part, egg.sha256, content)
@@ -68,7 +68,7 @@ export class HostedEggs {
 
   async #adopt<T>(egg: EggUpload, part: string, check: (path: string) => Promise<T>): Promise<T> {
     const path = placeOfEgg(this.#directory, egg)
-    // The folder's name proves its content, and a spider may have the file open.
+    // An existing file has the same content, and a spider may have it open.
     if (!(await isThere(path))) {
       await mkdir(join(path, '..'), { recursive: true, mode: 0o700 })
       await rename(part, path)
@@ -78,7 +78,7 @@ export class HostedEggs {
     return checked
   }
 
-  /** False: there is no such version. */
+  /** Resolves with false if there is no such version. */
   remove(project: ProjectName, version: VersionName): Promise<boolean> {
     return this.#mutex.run(async () => {
       if (this.#find(project, version) === undefined) return false
@@ -88,8 +88,8 @@ export class HostedEggs {
   }
 
   /**
-   * Removes files that no version uses, once all runs have ended that were live when the file became unused: a spider
-   * may import from its egg at any time. `live`: unique names of the running runs.
+   * Removes files that no version uses. Each file remains until all runs have ended that were live when it became
+   * unused, because a spider can import from its egg at any time. `live`: unique names of the live runs.
    */
   sweep(live: readonly string[]): Promise<void> {
     return this.#mutex.run(async () => {
@@ -140,7 +140,7 @@ const isThere = (path: string): Promise<boolean> =>
     () => false
   )
 
-/** An unreadable index counts as empty: the leading engine sends the eggs again. */
+/** An unreadable index counts as empty. The leader sends the eggs again. */
 async function readIndex(path: string): Promise<EggUpload[]> {
   try {
     return Index.parse(JSON.parse(await readFile(path, 'utf8')))

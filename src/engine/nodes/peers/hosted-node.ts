@@ -23,9 +23,9 @@ import {
 } from './messages.ts'
 import { isAlive, readStartTime } from '../../runtime/process-identity.ts'
 
-/** As in Scrapyd. The archive keeps what is needed for longer. */
+/** As in Scrapyd. The archive keeps files that are needed for longer. */
 const FILES_KEPT = 5
-/** A request for news is answered after this time even if there are none. */
+/** Ends a news request after this time even if there is no news. */
 const NEWS_LIMIT_MS = 20_000
 const WORDS_MAX = 2_000
 const PYTHONS_FILE = 'hosted-pythons.json'
@@ -43,19 +43,18 @@ export interface HostedNodeOptions
     | 'clock'
     | 'logger'
   > {
-  /** Used until the operator sets another number. */
+  /** Used until the operator sets a different number. */
   slots: number
   /** Logs and item files kept per spider. null: five, as in Scrapyd. */
   jobsToKeep: number | null
   directories: { logsDirectory: string; itemsDirectory: string | null; jobsDirectory: string | null }
-  /** Old files are deleted from these. */
   prunedDirectories: string[]
 }
 
 /**
- * The local node of one engine of a cluster. It lives as long as the process. The leading engine uses it like a Scrapyd
- * over HTTP (server/nodes/engine-endpoint.ts), even within the same process. It has its own eggs, like a Scrapyd, and
- * knows nothing about the database.
+ * The local node of one engine in a cluster. It exists as long as the process. The leader uses it like a Scrapyd
+ * over HTTP (server/nodes/engine-endpoint.ts), even within the same process. It has its own eggs and does not use
+ * the database.
  */
 export class HostedNode implements HostedAnswers {
   readonly #node: LocalNode
@@ -92,7 +91,7 @@ export class HostedNode implements HostedAnswers {
     stack.defer(unlock)
     const eggs = await HostedEggs.open(join(directory, 'hosted-eggs'))
     const sinceMs = await readOrWriteSince(join(directory, 'hosted-since'), options.clock)
-    // Runs that were accepted before must start with the Python that they were meant for.
+    // Runs that were already accepted must start with the Python that they were accepted with.
     const { pythons, pythonsTag } = await readPythons(join(directory, PYTHONS_FILE))
     const orders: Orders = {
       ownSlots: options.slots,
@@ -120,7 +119,6 @@ export class HostedNode implements HostedAnswers {
     return new HostedNode(opened, eggs, orders, { ...options, unlock })
   }
 
-  /** The schemas of requests. */
   readonly messages = () => import('./messages.ts')
 
   async status({ slots, pythonsTag, pythons }: HostedInput<'status'>): Promise<HostedOutput<'status'>> {
@@ -170,7 +168,7 @@ export class HostedNode implements HostedAnswers {
     return {}
   }
 
-  /** Resolves when the number of changes differs from `changes`, after a while, or when `signal` is aborted. */
+  /** Resolves when the number of changes differs from `changes`, after NEWS_LIMIT_MS, or when `signal` is aborted. */
   async news({ changes }: HostedInput<'news'>, signal: AbortSignal): Promise<HostedOutput<'news'>> {
     if (changes !== this.#changes) return { changes: this.#changes }
     const { promise, resolve } = Promise.withResolvers<void>()
@@ -195,7 +193,7 @@ export class HostedNode implements HostedAnswers {
     return { versions: this.#eggs.versions(project) }
   }
 
-  /** Rejects, and keeps nothing, if the egg cannot be imported. Resolves with the number of spiders. */
+  /** Rejects and stores nothing if the egg cannot be imported. Resolves with the number of spiders. */
   async addVersion(egg: EggUpload, content: Readable): Promise<{ spiders: number }> {
     const list = (path: string) => this.#node.listSpidersOfEgg(path, egg.project)
     const spiders = await refusing(this.#eggs.put(egg, content, list))
@@ -217,7 +215,7 @@ export class HostedNode implements HostedAnswers {
     return kind === 'log' ? this.#node.readLog(run, range) : this.#node.readItems(run, range)
   }
 
-  /** Its spiders keep running. */
+  /** Its spiders continue to run. */
   async close(): Promise<void> {
     await this.#node.close()
     this.#tellNews()
@@ -237,10 +235,9 @@ export class HostedNode implements HostedAnswers {
   }
 }
 
-/** What the leading engine has ordered. */
+/** The latest orders of the leader. */
 interface Orders {
   ownSlots: number
-  /** Set by the operator. */
   slots: number | null
   pythons: ReadonlyMap<ProjectName, ProjectPython>
   pythonsTag: string
@@ -249,8 +246,8 @@ interface Orders {
 }
 
 /**
- * When this directory was first hosted. The archive has no files of earlier runs: they belonged to an engine without a
- * cluster (copy-store).
+ * When this directory was first hosted. The archive has no files of earlier runs, because they belonged to an
+ * engine without a cluster (copy-store).
  */
 async function readOrWriteSince(path: string, clock: Clock): Promise<number> {
   try {
@@ -261,7 +258,7 @@ async function readOrWriteSince(path: string, clock: Clock): Promise<number> {
   return Number(await readFile(path, 'utf8'))
 }
 
-/** Empty if none were sent or the file is damaged: the leading engine sends them again. */
+/** Empty if none were sent or the file is damaged. The leader sends them again. */
 async function readPythons(path: string): Promise<z.infer<typeof SavedPythons>> {
   try {
     return SavedPythons.parse(JSON.parse(await readFile(path, 'utf8')))
@@ -274,7 +271,6 @@ const DEFAULT_PYTHON: ProjectPython = { kind: 'default' }
 
 const sourceOf = (egg: string | null) => (egg === null ? null : { egg })
 
-/** Reports an egg that cannot be imported as refused. */
 async function refusing<T>(work: Promise<T>): Promise<T> {
   try {
     return await work
@@ -291,8 +287,9 @@ const PAUSE_MS = 200
 const Holder = z.object({ pid: z.number().int(), startTime: z.string() })
 
 /**
- * Lets one process at a time host the local node of a directory, because two would start its runs twice. Takes over the
- * stale lock of a killed process. Rejects with DATA_DIRECTORY_IN_USE. Resolves with the function that unlocks.
+ * Allows one process at a time to host the local node of a directory, because two would start its runs twice.
+ * Takes over the stale lock of a killed process. Rejects with DATA_DIRECTORY_IN_USE. Resolves with the function
+ * that unlocks.
  */
 export async function lockHosted(directory: string, clock: Clock): Promise<() => Promise<void>> {
   const path = join(directory, FILE)
@@ -309,14 +306,15 @@ export async function lockHosted(directory: string, clock: Clock): Promise<() =>
       if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error
     }
     const holder = await readHolder(path)
-    // After a reboot or in another container, this process may have the recorded pid; the start times differ then.
+    // After a reboot or in another container, this process may have the recorded pid. The start times differ in
+    // that case.
     if (holder === null || !(await isAlive(holder))) await rm(path, { force: true })
     else if (clock.monotonicMs() >= untilMs) throw inUse(directory, holder.pid)
     else await sleep(clock, PAUSE_MS)
   }
 }
 
-/** null: the file is damaged, or was removed. */
+/** null: the file is damaged or no longer exists. */
 async function readHolder(path: string): Promise<z.infer<typeof Holder> | null> {
   try {
     return Holder.parse(JSON.parse(await readFile(path, 'utf8')))

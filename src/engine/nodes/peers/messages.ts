@@ -6,13 +6,14 @@ import { decode, encode, plain, render } from '../../../shared/texts/message.ts'
 import type { SeenJob as SeenByNode } from '../node-client.ts'
 
 /**
- * The requests of the leading engine to the local node of each engine. Engines trust each other: the bounds limit what
- * a broken one can do. Both sides ignore unknown fields, because engines of two versions may run together.
+ * The leader's requests to the local node of each engine. Engines trust each other. The bounds only limit the
+ * damage by a broken engine. Both sides ignore unknown fields, because engines of different versions can run
+ * together.
  */
 export const HOSTED_PATH = '/api/engine/v1'
 
 const NAME_MAX = 1_000
-/** The end of a traceback has the cause. */
+/** Long texts keep their end, because the end of a traceback contains the cause. */
 const WORDS_MAX = 20_000
 const RUNS_MAX = 5_000
 const FILE_BYTES_MAX = 64 * 1024 * 1024
@@ -51,7 +52,8 @@ type SentJob = z.infer<typeof SeenJob>
 
 export function toSentJob({ exit, heldOf: _, ...job }: SeenByNode): SentJob {
   if (exit?.limit == null) return { ...job, exit: exit && { ...exit, limit: null } }
-  // Spiders can write to the file that a limit is read from. Without the code, the text still says the same.
+  // Spiders can write to the file that contains the limit. Without the encoded message, the text still says the
+  // same.
   const limit = render(exit.limit).slice(0, LIMIT_TEXT_MAX)
   const limitMessage = encode(exit.limit)
   if (limitMessage.length > LIMIT_MESSAGE_MAX) return { ...job, exit: { ...exit, limit } }
@@ -63,7 +65,7 @@ export function fromSentJob({ exit, ...job }: SentJob): SeenByNode {
   const { limit: text, limitMessage, ...end } = exit
   if (!text) return { ...job, exit: { ...end, limit: null } }
   const message = limitMessage === undefined ? plain(text) : decode(limitMessage)
-  // A later version may know more codes; their text says the same.
+  // A later version may have more codes. The text says the same.
   return { ...job, exit: { ...end, limit: render(message) === text ? message : plain(text) } }
 }
 
@@ -80,12 +82,15 @@ export type RunFile = z.infer<typeof RunFile>
 export const EggUpload = EggName.extend({ sha256: z.string().regex(/^[0-9a-f]{64}$/) })
 export type EggUpload = z.infer<typeof EggUpload>
 
-/** Pythons other than the default. Pairs, because a project may be called `constructor`. */
+/** The Pythons of projects that do not use the default. Pairs, because a project can be called `constructor`. */
 export const ProjectPythons = z.array(z.tuple([Project, ProjectPython])).max(2_000)
 export type ProjectPythons = z.infer<typeof ProjectPythons>
 
 export const HOSTED_OPERATIONS = {
-  /** `slots`: set by the operator; null: its own. `pythons`: absent if the node already has those of `pythonsTag`. */
+  /**
+   * `slots`: set by the operator. null: the node's own number. `pythons`: absent if the node already has those of
+   * `pythonsTag`.
+   */
   status: {
     input: z.object({ slots: Count.max(10_000).nullable(), pythonsTag: Name, pythons: ProjectPythons.optional() }),
     output: z.object({
@@ -124,9 +129,9 @@ export const HOSTED_OPERATIONS = {
     }),
     output: z.object({ wasState: z.enum(['pending', 'running']).nullable() })
   },
-  /** All ended runs that are no longer needed, each time. */
+  /** Each request contains all ended runs that are no longer needed. */
   release: { input: z.object({ jobids: z.array(Name).max(RUNS_MAX) }), output: Nothing },
-  /** Answered when the number of changes differs from `changes`, or after a while. */
+  /** Responds when the number of changes differs from `changes`, or after a while. */
   news: { input: z.object({ changes: Count }), output: z.object({ changes: Count }) },
   spiders: { input: EggName, output: z.object({ spiders: z.array(z.string()).max(10_000) }) },
   projects: { input: Nothing, output: z.object({ projects: z.array(Project).max(2_000) }) },
@@ -138,20 +143,18 @@ export const OPERATION_NAMES = Object.keys(HOSTED_OPERATIONS) as HostedOperation
 export type HostedInput<Name extends HostedOperation> = z.infer<(typeof HOSTED_OPERATIONS)[Name]['input']>
 export type HostedOutput<Name extends HostedOperation> = z.infer<(typeof HOSTED_OPERATIONS)[Name]['output']>
 
-/** `signal`: aborted once the response is no longer awaited. Reject with NodeErrors. */
+/** `signal`: aborted when the caller no longer waits for the response. Methods reject with NodeError. */
 export type HostedAnswers = {
   [Name in HostedOperation]: (input: HostedInput<Name>, signal: AbortSignal) => Promise<HostedOutput<Name>>
 }
 
 export const EggAnswer = z.object({ spiders: Count })
 
-/** Describes the bytes of a file's range. */
 export const FILE_RANGE_HEADER = 'x-scrapdeck-range'
 export const FileRange = z.object({ offset: Count, sizeBytes: Count, fileId: z.string().max(200).optional() })
-/** The status for a file that does not exist. */
 export const NO_FILE = 204
 
-/** A NodeError in transit. The engine that asked adds the name of the node. */
+/** A NodeError in transit. The engine that sent the request adds the name of the node. */
 export const HostedFailure = z.object({
   failure: z.object({
     kind: z.enum(['refused', 'reset', 'aborted']),
@@ -168,7 +171,7 @@ export const HostedFailure = z.object({
 })
 export type HostedFailure = z.infer<typeof HostedFailure>['failure']
 
-/** null: another error, which only this engine can explain. */
+/** null: a different error, which only this engine can explain. */
 export function failureOf(error: unknown): HostedFailure | null {
   if (!(error instanceof NodeError)) return null
   const { message, delivered, nodeMessage, refusal } = error

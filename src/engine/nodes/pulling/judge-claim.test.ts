@@ -13,7 +13,7 @@ const facts = (over: Partial<ClaimFacts> = {}): ClaimFacts => ({
 test('a claim is granted if the job is offered, and again if the response was lost', () => {
   expect(judgeClaim(facts({ isOffered: true, belief: 'sending' }))).toBe('granted')
   expect(judgeClaim(facts({ wasGranted: true, belief: 'sending' }))).toBe('granted')
-  // The engine that granted it is gone, and had recorded it.
+  // The engine that granted the run is gone, but it recorded the run.
   expect(judgeClaim(facts({ belief: 'accepted' }))).toBe('granted')
 })
 
@@ -37,10 +37,10 @@ test('no claim is granted that the engine may count as absent', () => {
   })
   fc.assert(
     fc.property(anyFacts, (one) => {
-      // Once granted it is no longer offered: the next listing has it.
+      // A granted run is no longer offered. The next listing contains it.
       const after = { ...one, isOffered: false, wasGranted: true }
       if (judgeClaim(one) === 'granted') expect(isHeldByNode(after)).toBe(true)
-      // Runs that the node may forget are not listed either.
+      // The node does not list runs that it is allowed to forget.
       if (judgeClaim(one) === 'gone') expect(isHeldByNode(one)).toBe(false)
     })
   )

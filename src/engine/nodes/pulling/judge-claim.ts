@@ -1,25 +1,25 @@
 import type { AttemptState } from '../../../shared/contract/index.ts'
 
 export interface ClaimFacts {
-  /** Offered, and not withdrawn. */
+  /** Offered and not withdrawn. */
   isOffered: boolean
-  /** Granted before: the response may have been lost. */
+  /** Granted before. The response may have been lost. */
   wasGranted: boolean
-  /** Withdrawn: the job may already be elsewhere. */
+  /** Withdrawn. The job may already be on another node. */
   wasWithdrawn: boolean
-  /** The state of the attempt as the engine believes it. null: not live. */
+  /** The state of the attempt that the engine assumes. null: not live. */
   belief: AttemptState | null
 }
 
-/** `granted`: run it. `gone`: forget it. `wait`: ask again. */
+/** `granted`: the node runs it. `gone`: the node forgets it. `wait`: the node claims again later. */
 export type ClaimVerdict = 'granted' | 'gone' | 'wait'
 
 /**
- * Decides on a claim. The decision is final: every engine gives the same answer again. Pure.
+ * Decides on a claim. The decision is final. Every engine repeats it. Pure.
  *
- * If an attempt is `sending` or `uncertain` without an offer, an earlier engine sent it. It is not granted at once,
- * because this engine may just be concluding that it never arrived. Meanwhile the node lists it (isHeldByNode), which
- * makes it accepted; or it ends, and is gone.
+ * If an attempt is `sending` or `uncertain` without an offer, an earlier engine sent it. We do not grant it
+ * immediately, because this engine may be about to conclude that the run never arrived. Meanwhile, either the node
+ * lists the run (isHeldByNode) and the attempt becomes accepted, or the attempt ends and the run is gone.
  */
 export function judgeClaim({ isOffered, wasGranted, wasWithdrawn, belief }: ClaimFacts): ClaimVerdict {
   if (wasWithdrawn) return 'gone'
@@ -29,7 +29,7 @@ export function judgeClaim({ isOffered, wasGranted, wasWithdrawn, belief }: Clai
 }
 
 /**
- * Whether a claimed run counts as present on the node: it is on the node's disk, and its claim will be granted. A run
+ * Whether a claimed run counts as present on the node: the run is on its disk, and we will grant the claim. A run
  * that is only offered is not there yet.
  */
 export function isHeldByNode({ isOffered, wasGranted, wasWithdrawn, belief }: ClaimFacts): boolean {

@@ -1,4 +1,3 @@
-/** A command without its number. */
 export type Command =
   | { kind: 'offer'; offer: Offer }
   | { kind: 'withdraw'; project: string; jobid: string }
@@ -16,7 +15,7 @@ export type Command =
       limitBytes: number
     }
 
-/** A run as it is sent to the node. */
+/** A run as we send it to the node. */
 export interface Offer {
   project: string
   jobid: string
@@ -32,18 +31,17 @@ export interface Offer {
 
 export type NumberedCommand = Command & { n: number }
 
-/** Room for a few hundred offers with large arguments. */
+/** Enough for several hundred offers with large arguments. */
 const ANSWER_CHARACTERS_MAX = 4_000_000
 
 /**
- * The commands of one session of a node, in order. A command stays until the node confirms its number, so it is sent
- * again if a response is lost. The node skips commands that it knows.
+ * The commands of one session of a node, in order. We send a command again until the node confirms its number,
+ * because a response can be lost. The node skips commands that it has already received.
  */
 export class Mailbox {
   #commands: { command: NumberedCommand; characters: number }[] = []
   #last = 0
 
-  /** Returns the command's number. */
   push(command: Command): number {
     this.#last += 1
     const numbered = { ...command, n: this.#last }
@@ -56,12 +54,12 @@ export class Mailbox {
     this.#commands = first === -1 ? [] : this.#commands.slice(first)
   }
 
-  /** Removes commands whose results are no longer awaited. The node may already have them. */
+  /** Removes commands with results that no caller waits for. The node may already have received them. */
   drop(isUnneeded: (command: NumberedCommand) => boolean): void {
     this.#commands = this.#commands.filter(({ command }) => !isUnneeded(command))
   }
 
-  /** As many as fit in one response. */
+  /** Returns the first commands, as many as fit in one response. */
   next(): NumberedCommand[] {
     let characters = 0
     const fitting = this.#commands.findIndex((one, index) => {

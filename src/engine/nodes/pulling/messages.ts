@@ -2,8 +2,8 @@ import { z } from 'zod'
 import { LISTED_MAX } from '../list-limits.ts'
 
 /**
- * The messages of pulling nodes (docs/pulling-nodes.md), bounded because the node's machine cannot be trusted. Unknown
- * fields are ignored, so that a newer package can talk to an older Scrapdeck.
+ * The messages of pulling nodes (docs/pulling-nodes.md). They are bounded because we cannot trust the node's
+ * machine. Unknown fields are ignored so that a newer package can communicate with an older Scrapdeck.
  */
 export const PROTOCOL = 1
 
@@ -11,7 +11,7 @@ const Name = z.string().min(1).max(LISTED_MAX.nameCharacters)
 const Count = z.number().int().min(0).max(1_000_000_000)
 const RunName = z.object({ project: Name, jobid: Name })
 
-/** The sender's session. Messages of a former session are refused. */
+/** The sender's session. Messages of an earlier session are refused. */
 export const Stamp = z.object({
   session: z.string().regex(/^[0-9a-f]{32}$/),
   epoch: z.coerce.number().int().min(1).max(Number.MAX_SAFE_INTEGER)
@@ -28,9 +28,12 @@ export const OpenMessage = z.object({
     .int()
     .min(0)
     .max(2 ** 52),
-  /** Its Scrapyd just started. false: it was superseded, and only asks whether the other one is gone. */
+  /**
+   * true: its Scrapyd just started. false: another node took over its session, and it only checks whether that
+   * node is gone.
+   */
   isTakeover: z.boolean(),
-  /** How far back its journal reaches. */
+  /** How far back the node's journal reaches. */
   journalSeconds: Count,
   hostname: z.string().max(200),
   package: z.string().max(50),
@@ -39,13 +42,13 @@ export const OpenMessage = z.object({
 })
 export type OpenMessage = z.infer<typeof OpenMessage>
 
-/** The bounds of a Date, because times that are computed from it are displayed. */
+/** The bounds of a Date, because we display times that are computed from it. */
 const Status = z.object({ pending: Count, running: Count, timeMs: z.number().min(0).max(8.64e15) })
 export type PulledStatus = z.infer<typeof Status>
 
 export const PollMessage = Stamp.extend({ acked: Count, waitSeconds: z.number().min(0).max(60), status: Status })
 
-/** The most claims per request; the package sends no more. */
+/** The maximum number of claims per request. The package sends no more. */
 export const ClaimMessage = Stamp.extend({ runs: z.array(RunName).max(500) })
 
 export const RefuseMessage = Stamp.extend(RunName.shape).extend({
@@ -64,7 +67,7 @@ const ListedRun = RunName.extend({
 })
 export type ListedRun = z.infer<typeof ListedRun>
 
-/** The lists as of the moment when all commands up to `through` were carried out. */
+/** The lists at the moment when the node had carried out all commands up to `through`. */
 const Listed = z.array(ListedRun).max(LISTED_MAX.jobs)
 export const ListsMessage = Stamp.extend({
   through: Count,
@@ -82,7 +85,6 @@ export const AnswerMessage = Stamp.extend({
   problem: z.string().max(2_000).optional()
 })
 
-/** Describes the bytes of a file. */
 export const DataMessage = Stamp.extend({
   id: z.coerce.number().pipe(Count),
   offset: z.coerce.number().int().min(0).max(Number.MAX_SAFE_INTEGER).default(0),
@@ -91,7 +93,7 @@ export const DataMessage = Stamp.extend({
   none: z.string().optional()
 })
 
-/** More than the package sends at once (FILE_BYTES_MAX in client.py). */
+/** More than the package sends in one request (FILE_BYTES_MAX in client.py). */
 export const DATA_BYTES_MAX = 1024 * 1024
-/** Room for the lists of a node with the maximum number of unacknowledged ends. */
+/** Enough for the lists of a node with the maximum number of unacknowledged ended runs. */
 export const MESSAGE_BYTES_MAX = 8 * 1024 * 1024

@@ -4,13 +4,12 @@ import type { Random } from '../../runtime/random.ts'
 
 const TOKEN = /^sdn_(n-[0-9a-f]{12})_[0-9a-f]{64}$/
 
-/** Contains the node's id for a direct lookup. 256 random bits need no slow hash. */
+/** The token contains the node's id for a direct lookup. 256 random bits need no slow hash. */
 export function createNodeToken(id: NodeId, random: Random): { token: string; hash: string } {
   const token = `sdn_${id}_${random.hex(32)}`
   return { token, hash: hashOf(token) }
 }
 
-/** null: not a token. */
 export function nodeOfToken(token: string): NodeId | null {
   return (TOKEN.exec(token)?.[1] ?? null) as NodeId | null
 }
@@ -23,9 +22,9 @@ export function isTokenOf(hash: string | null, token: string): boolean {
 
 const hashOf = (token: string): string => createHash('sha256').update(token).digest('hex')
 
-/** The unique address of a pulling node, to which nothing can connect. */
+/** The unique URL of a pulling node. It only identifies the node and accepts no connections. */
 export const addressOfPulling = (id: NodeId): string => `pull:${id}`
 
-/** null: another kind of address. */
+/** null: not the URL of a pulling node. */
 export const idOfPulling = (url: string): NodeId | null =>
   (/^pull:(n-[0-9a-f]{12})$/.exec(url)?.[1] ?? null) as NodeId | null

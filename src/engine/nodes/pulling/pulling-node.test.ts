@@ -111,7 +111,7 @@ test('an offer reaches a waiting poll at once, and is accepted when it is claime
   expect(command).toMatchObject({ n: 1, kind: 'offer', offer: { jobid: 'a', egg: { sizeBytes: 3 } } })
   expect(claim(stamp, 'a')).toBe('granted')
   expect(await sent).toEqual({ jobid: 'a' })
-  // The answer was lost.
+  // The response was lost, so the node claims again.
   expect(claim(stamp, 'a')).toBe('granted')
 })
 
@@ -170,7 +170,8 @@ test('after a restart of Scrapdeck, a job that an earlier engine sent is granted
   const snapshot = restarted.listJobs()
   const [command] = await poll(stamp, 0, NEVER, restarted)
   restarted.receiveLists({ ...stamp, through: command!.n, ...lists({ claiming: [listed('a'), listed('stranger')] }) })
-  // It makes the attempt accepted (reconcile.ts); the other one is unknown, and will be gone.
+  // Listing the run makes its attempt accepted (reconcile.ts). The other run is unknown, so its claim ends with
+  // `gone`.
   expect((await snapshot).pending.map(({ jobid }) => jobid)).toEqual(['a'])
   states['a'] = 'accepted'
   expect([claim(stamp, 'a', restarted), claim(stamp, 'stranger', restarted)]).toEqual(['granted', 'gone'])
@@ -181,7 +182,7 @@ test('a second Scrapyd with the same token is refused while the first is connect
   void poll(first)
   const other = { instance: '2'.repeat(32), hostname: 'clone' }
   expect(() => open(other)).toThrow(expect.objectContaining({ code: 'NODE_SESSION_HELD' }))
-  // A copy of the disk takes over; the superseded node keeps polling, and waits.
+  // A copy of the disk takes over the session. The superseded node continues to poll and waits.
   open()
   expect(() => open({ isTakeover: false })).toThrow(expect.objectContaining({ code: 'NODE_SESSION_HELD' }))
   expect(() => claim(first, 'a')).toThrow(expect.objectContaining({ code: 'NODE_SESSION_SUPERSEDED' }))
@@ -270,7 +271,7 @@ test('a journal that is younger than a run proves nothing about it', () => {
 
 const bytesOf = (text: string) => new TextEncoder().encode(text)
 
-/** The file that the node is asked to read, once it polls. */
+/** Starts to read a file and returns the id of the read command that the node's next poll receives. */
 async function readAsked(stamp: { session: string; epoch: number }, range = { offset: 4, limitBytes: 10 }) {
   const reading = node.readLog({ project: SHOP, spider: 'prices', jobid: 'a' }, range)
   reading.catch(() => {})

@@ -46,9 +46,9 @@ export interface NodeBelief {
 export interface PullingNodeOptions {
   name: () => string
   belief: NodeBelief
-  /** null: there is no such egg. */
+  /** null: no such egg. */
   eggOf: (project: ProjectName, version: VersionName) => EggToSend | null
-  /** The node reported something without being asked. */
+  /** The node reported a change without a request. */
   onNews: () => void
   onOpened: (message: OpenMessage) => void
   /** The node left the fleet. */
@@ -56,22 +56,25 @@ export interface PullingNodeOptions {
   clock: Clock
 }
 
-/** A node asks again at once, so a longer silence means that it is gone. Its connection closes when Scrapyd ends. */
+/**
+ * A node polls again immediately, so a longer silence means that it is gone. Its connection closes when Scrapyd
+ * ends.
+ */
 const UNHEARD_MS = 8_000
-/** An open request that is older was lost in transit: the node's own limit is shorter. */
+/** An older open request was lost in transit, because the node's own limit is shorter. */
 const HELD_MS = 45_000
 const REQUEST_MS = 15_000
 const READ_MS = 30_000
 const READS_AT_ONCE = 8
-/** How long a node may take to fetch and claim an offer; longer while it downloads the egg. */
+/** How long a node can take to fetch and claim an offer. The limit is longer while it downloads the egg. */
 const OFFER_MS = 60_000
 const OFFER_WITH_EGG_MS = 15 * 60_000
 const OFFER_CHECK_MS = 2_000
 const UNCONFIRMED_MAX = 10_000
 const HELD_RETRY_SECONDS = 15
-/** The newest granted or withdrawn runs are remembered, in case a claim is repeated. */
+/** How many of the latest granted or withdrawn runs we remember, in case the node repeats a claim. */
 const REMEMBERED_MAX = 20_000
-/** How much older than a run the journal must be to have known it. */
+/** How much older than a run the journal must be to prove that it knew the run. */
 const JOURNAL_MARGIN_MS = 60_000
 
 interface Session {
@@ -103,12 +106,12 @@ interface Pending<T> {
 type Asked = Pending<unknown> & { kind: Command['kind'] }
 
 /**
- * A node that cannot be reached but asks for work (docs/pulling-nodes.md). Requests to it are commands in the mailbox
- * of its session, which its next poll fetches. The mailbox is only in memory: runs that the node has claimed are on its
- * disk, and others have not arrived.
+ * A node that we cannot reach but that polls for work (docs/pulling-nodes.md). Requests to it are commands in the
+ * mailbox of its session. Its next poll fetches them. The mailbox is only in memory, because claimed runs are on
+ * the node's disk and all others have not arrived.
  */
 export class PullingNode implements NodeClient {
-  /** It fetches our eggs when it needs them. */
+  /** The node fetches our eggs when it needs them. */
   readonly eggTarget = null
   readonly #options: PullingNodeOptions
   readonly #offers = new Map<string, PendingOffer>()
@@ -131,7 +134,7 @@ export class PullingNode implements NodeClient {
     this.#options = options
   }
 
-  /** A getter, because each poll reads the traits. */
+  /** A getter, because the value changes with the journal and the live attempts. */
   readonly traits: NodeTraits = Object.defineProperty({ ...PULLING_TRAITS }, 'remembersAll', {
     get: () => this.#remembersAll()
   })
@@ -178,7 +181,10 @@ export class PullingNode implements NodeClient {
     }
   }
 
-  /** Resolves once the node has claimed the run. If it does not, the offer is withdrawn and nothing was delivered. */
+  /**
+   * Resolves when the node has claimed the run. If the node does not claim it in time, withdraws the offer and
+   * rejects as not delivered.
+   */
   async schedule(request: ScheduleRequest, signal?: AbortSignal): Promise<{ jobid: string }> {
     const session = this.#requireSession()
     const { project, version, jobid, spider, settings, args, env = {}, priority, isVersionAsked } = request
@@ -249,13 +255,16 @@ export class PullingNode implements NodeClient {
     this.#options.onClosed()
   }
 
-  /** Its token is no longer valid, or it violates the protocol: it must open a new session. */
+  /**
+   * Ends the session if the token is no longer valid or the node violates the protocol. The node must open a new
+   * session.
+   */
   disconnect(): void {
     this.#leave(this.#error('reset', 'was disconnected.'))
     this.#session = null
   }
 
-  // Requests of the node.
+  // The node's own requests start here.
 
   open(message: OpenMessage): { epoch: number } {
     const { protocol, session: id, instance, lastEpoch, isTakeover, journalSeconds, hostname, slots } = message
@@ -344,7 +353,7 @@ export class PullingNode implements NodeClient {
   refuse(stamp: Stamp & { project: string; jobid: string; reason: RefusalKind; message: string }): void {
     this.#sessionOf(stamp)
     const pending = this.#offers.get(keyOf(stamp))
-    // The egg was replaced while it was offered: another attempt gets the new one.
+    // The egg was replaced while the run was offered. Another attempt receives the new egg.
     if (pending === undefined) return
     this.#withdraw(
       keyOf(stamp),
@@ -387,7 +396,7 @@ export class PullingNode implements NodeClient {
     else pending?.reject(this.#error('not_scrapyd', 'answered something else than it was asked.', 'unknown'))
   }
 
-  /** Only for runs that are offered to this session. */
+  /** Opens an egg only if a run that needs it is on offer. Rejects with NOT_FOUND otherwise. */
   async openEgg(stamp: Stamp, sha256: string): Promise<{ stream: Readable; sizeBytes: number }> {
     this.#sessionOf(stamp)
     const egg = [...this.#offers.values()].find((one) => one.egg.sha256 === sha256)?.egg
@@ -412,7 +421,7 @@ export class PullingNode implements NodeClient {
     }
   }
 
-  /** Leaves nothing uncertain: a later claim is refused. */
+  /** Delivery is certain to have failed, because a later claim is refused. */
   #withdraw(key: string, error: NodeError): void {
     const pending = this.#offers.get(key)
     if (pending === undefined) return
@@ -439,7 +448,10 @@ export class PullingNode implements NodeClient {
     return { cancel: () => timer.cancel() }
   }
 
-  /** The node may forget ends that we have recorded: two listings contained them, and no attempt is live any more. */
+  /**
+   * Allows the node to forget ended runs that we have recorded: two listings contained them, and no attempt is
+   * live.
+   */
   #acknowledge(session: Session, finished: ListedRun[]): void {
     const over = finished.filter((run) => !run.isAcked && this.#options.belief.stateOf(run) === null)
     const runs = over.filter((run) => this.#overOnce.has(keyOf(run)))
@@ -457,7 +469,7 @@ export class PullingNode implements NodeClient {
     let whole: LogRange | null = null
     const pieces: Uint8Array[] = []
     let [offset, left] = [range.offset, range.limitBytes]
-    // Nodes send at most a megabyte at a time, so that a cancellation does not wait behind a log.
+    // Nodes send at most a megabyte per response, so that a cancellation does not wait behind a log.
     do {
       const limitBytes = Math.min(left, DATA_BYTES_MAX)
       const ask = { kind: 'read' as const, file, project, spider, jobid, offset, limitBytes }
@@ -468,13 +480,13 @@ export class PullingNode implements NodeClient {
       const end = part.offset + bytes.length
       if (part.offset !== askedFrom || bytes.length > limitBytes || (bytes.length > 0 && end > sizeBytes))
         throw this.#error('not_scrapyd', 'sent another part of a file than was asked for.')
-      // A new file of the same name: the earlier pieces are from another run.
+      // This is a new file with the same name. The earlier pieces belong to a different run.
       if (whole !== null && part.fileId !== whole.fileId) break
       whole ??= part
       pieces.push(bytes)
       offset = end
       left -= bytes.length
-      // A short piece ends the read, so that a node cannot make us read byte by byte.
+      // A short piece ends the read, so that a node cannot force us to read byte by byte.
       if (bytes.length < limitBytes || end >= sizeBytes) break
     } while (left > 0)
     return whole === null ? null : { ...whole, bytes: pieces.length === 1 ? pieces[0]! : Buffer.concat(pieces) }
@@ -515,7 +527,7 @@ export class PullingNode implements NodeClient {
   #push(session: Session, command: Command): number {
     const n = session.mailbox.push(command)
     session.held?.answer(session.mailbox.next())
-    // Our own package always confirms commands, so this is not our package.
+    // Our package always confirms commands, so this is a different program.
     if (session.mailbox.size > UNCONFIRMED_MAX && this.#session === session) this.disconnect()
     return n
   }
@@ -525,7 +537,7 @@ export class PullingNode implements NodeClient {
     session.heardAtMs = this.#options.clock.monotonicMs()
   }
 
-  /** Rejects the requests that wait for responses in a session that has ended. Offers stay for the next session. */
+  /** Rejects the requests that wait for responses in the ended session. Offers remain for the next session. */
   #leave(error: NodeError): void {
     this.#session?.held?.answer([])
     const waiting = [...this.#answers.values(), ...this.#listings]

@@ -5,9 +5,8 @@ import { isTokenOf, nodeOfToken } from './node-token.ts'
 import type { PullingNode } from './pulling-node.ts'
 
 interface PullingNodesEvents {
-  /** The node reported a change: poll it at once. */
+  /** The node reported a change. Listeners poll it immediately. */
   news: [id: NodeId]
-  /** A session began. */
   opened: [id: NodeId, scrapyd: string]
 }
 
@@ -21,12 +20,11 @@ export class PullingNodes {
     this.#rowOf = rowOf
   }
 
-  /** Looked up each time, because nodes can be renamed. */
+  /** Looks up the name each time, because nodes can be renamed. */
   nameOf(id: NodeId): string {
     return this.#rowOf(id)?.name ?? id
   }
 
-  /** The schemas of messages. */
   readonly messages = () => import('./messages.ts')
 
   get(id: NodeId): PullingNode | undefined {
@@ -42,7 +40,7 @@ export class PullingNodes {
     if (this.#nodes.get(id) === node) this.#nodes.delete(id)
   }
 
-  /** null: not a valid token. Cheap, because anyone may try. */
+  /** null: not a valid token. This must remain cheap, because anyone can call it. */
   authenticate(token: string): NodeId | null {
     const id = nodeOfToken(token)
     return id !== null && isTokenOf(this.#rowOf(id)?.tokenHash ?? null, token) ? id : null

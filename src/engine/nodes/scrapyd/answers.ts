@@ -4,10 +4,11 @@ import { LISTED_MAX } from '../list-limits.ts'
 import { showUnseen } from '../../../shared/unseen.ts'
 import type { SeenJob } from '../node-client.ts'
 
-// Our own contract requires this: another number would break every list that includes this node.
+// Our own contract requires non-negative integers. Any other number would break every list that includes this
+// node.
 const Count = z.number().int().nonnegative()
 
-/** The fields of each successful response that we use. Fields that differ between versions are optional. */
+/** The fields of successful responses that we use. Fields that differ between versions are optional. */
 export const DaemonStatusAnswer = z.object({
   pending: Count,
   running: Count,
@@ -16,7 +17,10 @@ export const DaemonStatusAnswer = z.object({
 })
 export type DaemonStatusAnswer = z.infer<typeof DaemonStatusAnswer>
 
-/** The schema above, hand-written because it is parsed thousands of times per second. null: another shape. */
+/**
+ * Hand-written equivalent of the schema above, because it runs thousands of times per second. null: a different
+ * shape.
+ */
 export function readDaemonStatus(answer: Record<string, unknown>): DaemonStatusAnswer | null {
   const { pending, running, finished, node_name } = answer
   if (!isCount(pending) || !isCount(running) || !isCount(finished)) return null
@@ -50,8 +54,8 @@ export type ListedJob = z.infer<typeof ListedJob>
 export const ListJobsAnswer = listsOf(ListedJob)
 export type ListJobsAnswer = z.infer<typeof ListJobsAnswer>
 /**
- * The schema above, hand-written because a busy node lists hundreds of jobs every second. Extra fields are allowed.
- * null: another shape, even if only one job has it.
+ * Hand-written equivalent of the schema above, because a busy node lists hundreds of jobs every second. Allows
+ * extra fields. null: at least one job has a different shape.
  */
 export function readListJobs(answer: Record<string, unknown>): ListJobsAnswer | null {
   const { pending, running, finished } = answer
@@ -82,19 +86,19 @@ function isName(value: unknown): boolean {
   return typeof value === 'string' && value.length <= LISTED_MAX.nameCharacters
 }
 
-/** 1.2 lists jobs only by project, and omits the project from each job. */
+/** Scrapyd 1.2 lists jobs only by project and omits the project from each job. */
 export const ListJobsOfProjectAnswer = listsOf(ListedJob.omit({ project: true }))
 
 function listsOf<T extends z.ZodType>(job: T) {
   return z.object({ pending: z.array(job), running: z.array(job), finished: z.array(job) })
 }
 
-/** Jobs that are no longer listed are dropped once they outnumber the listed ones by more than this. */
+/** Drops unlisted jobs when they outnumber the listed jobs by more than this. */
 const FORGOTTEN_KEPT = 100
 
 /**
- * The jobs that a node listed last. A busy node lists hundreds of jobs every second, nearly all unchanged. Unchanged
- * jobs stay the same objects, which spares the garbage collector.
+ * The jobs that a node listed last. A busy node lists hundreds of jobs every second, and nearly all are unchanged.
+ * Reusing their objects spares the garbage collector.
  */
 export class SeenJobs {
   #byId = new Map<string, SeenJob>()
@@ -138,5 +142,5 @@ export class SeenJobs {
   }
 }
 
-/** Times are shown to operators as evidence, so invisible characters are made visible. */
+/** Operators see times as evidence, so we make invisible characters visible. */
 const shownTime = (text: string | null): string | null => (text === null ? null : showUnseen(text))

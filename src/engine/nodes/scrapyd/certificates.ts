@@ -2,14 +2,14 @@ import { X509Certificate } from 'node:crypto'
 import { createSecureContext } from 'node:tls'
 import { ScrapdeckError } from '../../../shared/errors.ts'
 
-/** TLS settings of a node in addition to the system's. All PEM. */
+/** A node's TLS settings, in addition to those of the system. All PEM. */
 export interface Certificates {
   caCertificate: string | null
   clientCertificate: string | null
   clientKey: string | null
 }
 
-/** Throws NODE_CONNECTION_INVALID with the reason if no connection could ever use these. */
+/** Throws NODE_CONNECTION_INVALID with the reason if these can never work. */
 export function checkCertificates({ caCertificate, clientCertificate, clientKey }: Certificates): void {
   if (caCertificate !== null) checkCertificate(caCertificate, 'CA certificate')
   if (clientCertificate === null && clientKey === null) return

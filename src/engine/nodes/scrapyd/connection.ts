@@ -18,9 +18,9 @@ export interface NodeRequest {
   path: string
   headers?: Record<string, string>
   body?: string | Readable
-  /** For the whole exchange. */
+  /** Limits the whole exchange. */
   timeoutMs: number
-  /** Called with the response's head. Returns the function that is called with each piece of the body. */
+  /** Called with the head of the response. Returns the function that receives each piece of the body. */
   receive: (head: AnswerHead) => (piece: Buffer) => 'more' | 'enough' | 'too_large'
 }
 
@@ -29,30 +29,30 @@ export interface AnswerHead {
   headers: IncomingHttpHeaders
 }
 
-/** Keep-alive connections to one node. */
 export interface Connection {
-  /** For messages: `eu-1 (http://eu-1:6800)`. */
+  /** Used in messages: `eu-1 (http://eu-1:6800)`. */
   readonly label: string
-  /** Resolves for every status, once `receive` has enough or the body ends. Rejects with NodeError. */
+  /** Resolves for every status, when `receive` has enough or the body ends. Rejects with NodeError. */
   send(request: NodeRequest, signal?: AbortSignal): Promise<AnswerHead>
   fail(kind: NodeErrorKind, problem: string, delivered: 'no' | 'unknown', cause?: unknown): NodeError
-  /** Absent: no SSH host is involved. */
+  /** Absent: the node is not behind an SSH host. */
   readonly tunnel?: TunnelUse | undefined
   close(): Promise<void>
 }
 
-// Allows polling while a log is read and jobs are sent. More would only wait in Scrapyd's single thread.
+// Allows polling while a log is read and jobs are sent. More connections would only wait in Scrapyd's single
+// thread.
 const CONNECTIONS_MAX = 4
 const DRAINED_MAX_BYTES = 16_384
 
-/** The first request connects. Does not follow redirects or decompress bodies. */
+/** Connects with the first request. Does not follow redirects or decompress bodies. */
 export function createConnection(options: {
   address: NodeAddressParts
   name: string
   clock: Clock
-  /** The name of the program that listens at the address, for messages. */
+  /** The program that listens at the address, for messages. */
   program?: string
-  /** The source of proxies for nodes without their own setting (chooseProxy). */
+  /** Supplies the proxy for nodes without their own setting (chooseProxy). */
   environment?: Environment
   /** Required for addresses behind an SSH host. */
   tunnels?: Pick<SshTunnels, 'use'> | undefined
@@ -63,7 +63,7 @@ export function createConnection(options: {
   const tunnel = ssh === null ? undefined : tunnelTo(ssh, options.tunnels)
   const { proxyUrl, proxyProblem } = tunnel === undefined ? proxyOf(address, environment) : NO_PROXY
   const transport = createTransport(base, tunnel ?? proxyUrl, { address, clock })
-  // An undici Pool would take 20 kB per node even before it connects, and there may be thousands.
+  // An undici Pool would take 20 kB per node even before it connects, and there can be thousands of nodes.
   const clients: { client: Client; inFlight: number }[] = []
   const label = `${name} (${address.url.replace(/\/$/, '')})`
   const headers = {
@@ -87,7 +87,7 @@ export function createConnection(options: {
     return one
   }
 
-  /** One listener per signal: an observer's signal lives through thousands of requests. */
+  /** Uses one listener per signal, because an observer's signal lasts through thousands of requests. */
   function onceAborted(signal: AbortSignal, listener: () => void): () => void {
     let listeners = aborts.get(signal)
     if (listeners === undefined) aborts.set(signal, (listeners = listenersOf(signal)))
@@ -98,7 +98,7 @@ export function createConnection(options: {
   function send(request: NodeRequest, signal?: AbortSignal): Promise<AnswerHead> {
     if (proxyProblem !== null) return Promise.reject(fail('unreachable', proxyProblem, 'no'))
     return new Promise((resolve, reject) => {
-      // undici calls onRequestStart right before it writes the first byte. Until then, nothing was delivered.
+      // undici calls onRequestStart just before it writes the first byte. Until then, nothing was delivered.
       let begun = false
       let settled = false
       let abort: ((reason: Error) => void) | null = null
@@ -121,7 +121,7 @@ export function createConnection(options: {
         const waiting = tunnel?.whyWaiting()
         if (!begun && waiting) return giveUp(fail('unreachable', `cannot be reached: ${waiting}`, 'no'))
         const late = `did not answer ${endpoint()} within ${request.timeoutMs / 1000} s`
-        // A Scrapyd without TLS mistakes our handshake for a request, and waits for the rest of it.
+        // A Scrapyd without TLS mistakes our handshake for a request and waits for the rest of it.
         const hasNoTls = base.protocol === 'https:' && !begun && !hasAnswered
         const check = hasNoTls
           ? 'whether it uses TLS at all (else: http://), or is stuck'
@@ -200,10 +200,11 @@ export function createConnection(options: {
         return fail('not_scrapyd', 'sent a response that is not HTTP. Check the port and http/https.', 'unknown', error)
       }
       if (/ALERT/.test(code)) {
-        // With TLS 1.3 the rejection arrives only after the request was written. The server never read it.
+        // With TLS 1.3, the rejection arrives only after we wrote the request. The server never read it.
         return fail('unreachable', clientCertificateProblem(code), 'no', error)
       }
-      // With TLS 1.3, servers check a client certificate after our handshake, and may just hang up.
+      // With TLS 1.3, servers check a client certificate after our handshake and sometimes just close the
+      // connection.
       const hint = base.protocol === 'https:' && !hasAnswered ? ' It may require a client certificate.' : ''
       return fail('reset', `closed the connection before its response was complete (${code}).${hint}`, 'unknown', error)
     }
@@ -232,7 +233,7 @@ function tunnelTo(ssh: SshHost, tunnels: Pick<SshTunnels, 'use'> | undefined): T
   return tunnel
 }
 
-/** Reports a bad environment variable as a problem of the node on each request, so that the engine can start. */
+/** Reports a bad environment variable as a problem of the node with each request, so that the engine can start. */
 function proxyOf(address: NodeAddressParts, environment: Environment) {
   try {
     return { proxyUrl: chooseProxy(address.proxyUrl ?? null, address.url, environment), proxyProblem: null }
@@ -243,7 +244,7 @@ function proxyOf(address: NodeAddressParts, environment: Environment) {
   }
 }
 
-/** Outside `send`: its closure would keep the first request alive as long as the signal. */
+/** A separate function, because a closure inside `send` would keep the first request alive as long as the signal. */
 function listenersOf(signal: AbortSignal): Set<() => void> {
   const listeners = new Set<() => void>()
   signal.addEventListener('abort', () => [...listeners].forEach((each) => each()), { once: true })
@@ -322,7 +323,7 @@ function unreachableProblem(code: string, base: URL, firstHop: string, error: un
   return `cannot be reached: ${error instanceof Error ? error.message.slice(0, 300) : code}. Check the address and the network.`
 }
 
-/** 1: administratively prohibited (RFC 4254, 5.1). */
+/** Reason 1: administratively prohibited (RFC 4254, 5.1). */
 function refusedBySshHost(error: ChannelRefused, base: URL, firstHop: string, program: string): string {
   if (error.reason === 1) {
     return `cannot be reached: ${firstHop} does not allow connections to ${base.host}. See AllowTcpForwarding and PermitOpen in its sshd_config, and permitopen in authorized_keys.`

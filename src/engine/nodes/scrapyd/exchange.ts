@@ -5,13 +5,13 @@ import { fromProxy, kindOfGateway, NodeError } from '../node-client.ts'
 import { classifyRefusal } from './refusals.ts'
 import { type AnswerHead, type Connection, collectBody } from './connection.ts'
 
-/** For one exchange, from the first byte sent to the last byte received. */
+/** Limits one exchange, from the first byte sent to the last byte received. */
 export interface Limit {
   timeoutMs: number
   limitBytes: number
 }
 
-/** A zod schema, or a hand-written parser. */
+/** A zod schema or a hand-written parser. */
 export interface AnswerSchema<T> {
   safeParse(answer: Record<string, unknown>): { success: true; data: T } | { success: false }
 }
@@ -25,8 +25,8 @@ interface JsonRequest<T> extends Limit {
 }
 
 /**
- * One exchange with a JSON endpoint. Checks status code, JSON, `status` and shape, in this order (scrapyd-protocol.md,
- * 2.1). `delivered` is `no` only if the node itself refused: 401, 404 and its own errors.
+ * One exchange with a JSON endpoint. Checks the status code, JSON, `status` and shape, in this order
+ * (scrapyd-protocol.md, 2.1). `delivered` is `no` only if the node itself refused: 401, 404 and its own errors.
  */
 export async function askJson<T>(
   connection: Connection,
@@ -80,7 +80,7 @@ export function statusError({ fail }: Connection, head: AnswerHead, what: string
 }
 
 function refusal(connection: Connection, endpoint: string, message: unknown): NodeError {
-  // The end of a traceback has the cause. Hostile or broken nodes may send anything.
+  // The end of a traceback contains the cause. Hostile or broken nodes can send anything.
   const nodeMessage = (typeof message === 'string' ? message : '').slice(-16_000)
   const lastLine = nodeMessage.trim().split('\n').at(-1) ?? ''
   const text = `Node ${connection.label} refused ${endpoint}: ${showUnseen(lastLine.slice(0, 500)) || 'no reason given'}`
@@ -88,7 +88,10 @@ function refusal(connection: Connection, endpoint: string, message: unknown): No
   return new NodeError('refused', text, { delivered: 'no', nodeMessage, refusal: kind })
 }
 
-/** Nodes list a few values per job. Short responses arrive by the thousand per second and are harmless. */
+/**
+ * Nodes list only several values per job. We skip the check for short responses, because they are harmless and
+ * thousands arrive per second.
+ */
 const ANSWER_BOUNDS = { depth: 100, values: 1_000_000, fields: 10_000 }
 const HARMLESS_CHARACTERS = 10_000
 
@@ -100,7 +103,7 @@ function parseObject(text: string): Record<string, unknown> | null {
       ? (value as Record<string, unknown>)
       : null
   } catch {
-    // The caller reports it with the details of the request.
+    // The caller reports the failure with the details of the request.
     return null
   }
 }

@@ -4,12 +4,13 @@ import type { AnswerHead, NodeRequest } from './connection.ts'
 
 const PROBE_MAX_BYTES = 65_536
 
-/** Sends a GET of the log with this Range header. */
+/** Sends a GET request for the log with this Range header. */
 export type AskLog = (rangeHeader: string, receive: NodeRequest['receive']) => Promise<AnswerHead>
 
 /**
- * Reads a range of a static file over HTTP: 206 from Scrapyd, 416 past its end, or 200 from proxies that ignore Range,
- * whose extra bytes are skipped without buffering. null: 404. Throws the error of `unexpected` for anything else.
+ * Reads a range of a static file over HTTP. Scrapyd responds with 206, or with 416 past the end. Some proxies
+ * ignore Range and respond with 200, and we skip their extra bytes without buffering. null: 404. Throws the error
+ * from `unexpected` for any other response.
  */
 export async function fetchLogRange(
   ask: AskLog,
@@ -17,8 +18,8 @@ export async function fetchLogRange(
   unexpected: (head: AnswerHead) => Error
 ): Promise<LogRange | null> {
   if (wanted.offset >= 0) return readFrom(wanted.offset)
-  // Twisted answers `bytes=-N` with status 500 if the file has fewer than N bytes, so the size must be known first.
-  // Reading the start shows the size. Most logs are shorter than the requested tail, so this is the whole log.
+  // Twisted responds to `bytes=-N` with status 500 if the file has fewer than N bytes, so we need the size first.
+  // Reading the start reveals it. Most logs are shorter than the requested tail, so the start is the whole log.
   const probeBytes = Math.min(-wanted.offset, wanted.limitBytes, PROBE_MAX_BYTES)
   const tail = createByteWindow(wanted)
   const head = await ask(`bytes=0-${probeBytes - 1}`, (answer) => (piece) => {
@@ -47,7 +48,7 @@ export async function fetchLogRange(
       return (piece) => {
         if ((start.status !== 200 && start.status !== 206) || isPage(start)) return 'enough'
         window.append(piece)
-        // Without a declared length, a whole file must be read to its end to learn its size.
+        // Without a declared length, only reading the whole file reveals its size.
         return window.isFull() && (start.status === 206 || wholeSize !== null) ? 'enough' : 'more'
       }
     })
@@ -57,7 +58,7 @@ export async function fetchLogRange(
     if (answer.status === 200) return { ...read, sizeBytes: wholeSize ?? read.sizeBytes }
     const size = sizeOf(answer)
     if (answer.status === 416) {
-      // A proxy that does not report the size must not make the log look shorter than it was.
+      // A proxy that does not report the size must not make the log appear shorter than it was.
       const end = size ?? offset
       return { offset: end, sizeBytes: end, bytes: new Uint8Array(0) }
     }
@@ -66,7 +67,7 @@ export async function fetchLogRange(
   }
 }
 
-/** Scrapyd serves logs and items as text. HTML is a login or error page of a proxy. */
+/** Scrapyd serves logs and items as text. HTML is a login or error page from a proxy. */
 function isPage({ status, headers }: AnswerHead): boolean {
   return (
     (status === 200 || status === 206) && headers['content-type']?.trim().toLowerCase().startsWith('text/html') === true

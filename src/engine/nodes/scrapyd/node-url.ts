@@ -4,13 +4,16 @@ import { sentence } from '../../../shared/texts/errors/nodes.ts'
 import { nameOfSshHost, readSshAddress, splitAddress } from '../../../shared/ssh-address.ts'
 import { isMetadataAddress } from '../../runtime/metadata-addresses.ts'
 
-/** Host names of cloud metadata services. Behind an SSH host, only that host could resolve them. */
+/**
+ * Host names of cloud metadata services. If a node is behind an SSH host, only that host can resolve its name, so
+ * we check the names.
+ */
 const METADATA_NAMES: ReadonlySet<string> = new Set([
   ...['metadata', 'metadata.google.internal', 'metadata.goog', 'instance-data', 'instance-data.ec2.internal']
 ])
 
 /**
- * A normalised address. `url` has scheme, port (unless https on 443) and trailing slash, and no credentials. It may
+ * A normalized URL. `url` has a scheme, port (unless https on 443) and trailing slash, and no credentials. It can
  * start with an SSH host: `ssh://ops@bastion/http://10.0.0.5:6800/`.
  */
 export interface NodeUrl {
@@ -24,9 +27,9 @@ LOOPBACK_ADDRESSES.addSubnet('127.0.0.0', 8, 'ipv4')
 LOOPBACK_ADDRESSES.addAddress('::1', 'ipv6')
 
 /**
- * Parses an address as operators paste it: `10.0.0.5`, `eu-1:6801`, `http://user:secret@eu-1:6800/base`, or one of
- * these behind `ssh://bastion/`. Defaults: http and Scrapyd's port 6800. Idempotent for `url`. Throws NODE_URL_INVALID
- * with the reason.
+ * Parses a URL as operators paste it: `10.0.0.5`, `eu-1:6801`, `http://user:secret@eu-1:6800/base`, or one of
+ * these behind `ssh://bastion/`. Defaults: http and Scrapyd's port 6800. Idempotent for `url`. Throws
+ * NODE_URL_INVALID with the reason.
  */
 export function parseNodeUrl(text: string): NodeUrl {
   const trimmed = text.trim()
@@ -36,7 +39,7 @@ export function parseNodeUrl(text: string): NodeUrl {
   if (isMetadataAddress(addressIn(overSsh.ssh.host))) {
     throw invalidSsh(`${overSsh.ssh.host} is a link-local or cloud metadata address, where no SSH host can be`)
   }
-  // Behind an SSH host, the metadata service has that host's credentials, so the same addresses are refused.
+  // Behind an SSH host, a metadata service returns the credentials of that host, so we refuse the same addresses.
   const { url, ...credentials } = parseHttpUrl(overSsh.inner)
   const name = new URL(url).hostname.replace(/\.$/, '')
   if (METADATA_NAMES.has(name)) {
@@ -65,7 +68,7 @@ function parseHttpUrl(trimmed: string): NodeUrl {
   return { url: `${url.protocol}//${url.hostname}${portOf(url, withScheme)}${basePathOf(url)}`, ...credentials }
 }
 
-/** Whether the connection stays on this machine, so that plain HTTP is safe. Never true for ssh://. */
+/** Whether the connection remains on this machine, so that plain HTTP is safe. Never true for ssh://. */
 export function isLoopbackUrl(url: string): boolean {
   const parsed = new URL(url)
   if (parsed.protocol === 'ssh:') return false
@@ -73,7 +76,7 @@ export function isLoopbackUrl(url: string): boolean {
   return host === 'localhost' || host.endsWith('.localhost') || listed(LOOPBACK_ADDRESSES, host)
 }
 
-/** The part of an address that credentials belong to: host and port, and the SSH host before them. */
+/** The part of a URL that credentials belong to: host and port, and the SSH host before them. */
 export function originOf(url: string): string | null {
   const { ssh, inner } = splitAddress(url)
   const origin = URL.parse(inner)?.origin ?? null
@@ -88,7 +91,8 @@ function parse(text: string): URL {
   }
 }
 
-// WHATWG URLs drop the default port. But `http://host:80` differs from `http://host`, which means Scrapyd's port here.
+// WHATWG URLs drop the default port, but `http://host:80` must differ from `http://host`, which means port 6800
+// here.
 function portOf(url: URL, text: string): string {
   if (url.port !== '') return `:${url.port}`
   if (url.protocol === 'https:') return ''
@@ -103,7 +107,7 @@ function hostOf(url: URL): string {
   return url.hostname.replace(/^\[|\]$/g, '')
 }
 
-/** URLs normalise 0xa9fea9fe, 2852039166 and 169.254.43518 to 169.254.169.254, where `ssh` would connect. */
+/** URLs normalize 0xa9fea9fe, 2852039166 and 169.254.43518 to 169.254.169.254, and ssh would connect there. */
 const addressIn = (host: string): string => (isIP(host) === 6 ? host : (URL.parse(`http://${host}`)?.hostname ?? host))
 
 function decode(part: string): string | null {

@@ -13,7 +13,7 @@ afterEach(async () => {
 const listed = { pending: [], running: [], finished: [] }
 const finished = { id: 'a', project: 'p', spider: 's', start_time: 'x', end_time: 'y' }
 
-/** A node whose `OPTIONS` and listjobs.json differ, as they do between versions. */
+/** A node with the given responses to `OPTIONS` and listjobs.json, which differ between versions. */
 function scrapyd(optionsStatus: number, listJobs: Record<string, unknown>): Script {
   return (request, response, socket) => {
     if (request.method === 'OPTIONS') return void response.writeHead(optionsStatus).end()

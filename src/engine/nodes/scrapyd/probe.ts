@@ -10,7 +10,7 @@ import { isLoopbackUrl, parseNodeUrl } from './node-url.ts'
 import { parseProxyUrl, refuseProxyOverSsh } from './proxy.ts'
 import { type ClientLimits, createScrapydClient } from './scrapyd-client.ts'
 
-/** What probing the address reveals. The fleet adds the rest. */
+/** What a probe reveals about the address. The fleet adds the rest. */
 export type ProbedNode = Omit<ProbeResult, 'duplicateOf' | 'keepsPassword'>
 
 export function unreachedNode(url: string, warnings: string[]): ProbedNode {
@@ -30,7 +30,7 @@ export function unreachedNode(url: string, warnings: string[]): ProbedNode {
   }
 }
 
-/** The certificates and proxy of an address. Throws NODE_CONNECTION_INVALID. */
+/** The certificates and proxy for an address. Throws NODE_CONNECTION_INVALID. */
 export function connectionOf(address: NodeAddress) {
   const connection = {
     caCertificate: address.caCertificate || null,
@@ -43,15 +43,15 @@ export function connectionOf(address: NodeAddress) {
 }
 
 /**
- * Probes an address before anything is saved. A node that is down or wrong is a result. Rejects only for an address
- * that cannot be valid (NODE_URL_INVALID, NODE_CONNECTION_INVALID).
+ * Probes an address before anything is saved. Resolves even if the node is down or is not a Scrapyd. Rejects only
+ * for an address that cannot be valid (NODE_URL_INVALID, NODE_CONNECTION_INVALID).
  */
 export async function probeNode(options: {
   address: NodeAddress
   clock: Clock
   logger: Logger
   limits?: Partial<ClientLimits>
-  /** The simulation passes its own. */
+  /** The simulation supplies its own. */
   connect?: typeof createConnection | undefined
   tunnels?: Pick<SshTunnels, 'use'> | undefined
   signal?: AbortSignal
@@ -88,7 +88,7 @@ export async function probeNode(options: {
     result.health = healthOf(error)
     result.reachable ||= result.health === 'unauthorized' || result.health === 'invalid'
     result.problem = error.message
-    // Drops the warning: the node does require a password.
+    // The node does require a password, so the warning is wrong.
     if (result.health === 'unauthorized') result.warnings = result.warnings.filter((one) => one !== NO_PASSWORD)
   } finally {
     await client.close()
@@ -96,7 +96,7 @@ export async function probeNode(options: {
   return result
 }
 
-/** Waits for the first SSH login, which may take longer than a request. The following request reports its result. */
+/** Waits for the first SSH login, which can take longer than a request. The next request reports its result. */
 async function connected(
   tunnel: TunnelUse | undefined,
   { clock, signal }: { clock: Clock; signal: AbortSignal | undefined }

@@ -5,14 +5,14 @@ import { splitAddress } from '../../../shared/ssh-address.ts'
 import { isMetadataAddress } from '../../runtime/metadata-addresses.ts'
 import { isLoopbackUrl } from './node-url.ts'
 
-/** No proxy, regardless of the environment. */
+/** Disables the proxy from the environment. */
 export const DIRECT = 'direct'
 
 export type Environment = Readonly<Record<string, string | undefined>>
 
 /**
- * Parses a node's proxy as operators write it (default scheme http). Idempotent. Throws NODE_CONNECTION_INVALID with
- * the reason.
+ * Parses a node's proxy as operators write it (default scheme http). Idempotent. Throws NODE_CONNECTION_INVALID
+ * with the reason.
  */
 export function parseProxyUrl(text: string): string {
   const trimmed = text.trim()
@@ -37,7 +37,7 @@ export function parseProxyUrl(text: string): string {
   return url.href
 }
 
-/** Throws NODE_CONNECTION_INVALID if a node behind an SSH host has a proxy: ssh would not use it. */
+/** Throws NODE_CONNECTION_INVALID if a node behind an SSH host has a proxy, because ssh would not use it. */
 export function refuseProxyOverSsh({ url, proxyUrl }: { url: string; proxyUrl: string | null }): void {
   if (proxyUrl === null || proxyUrl === DIRECT || splitAddress(url).ssh === null) return
   throw new ScrapdeckError('NODE_CONNECTION_INVALID', sentence('nodes.proxy_behind_ssh'))
@@ -52,9 +52,10 @@ export function withoutCredentials(proxyUrl: string): string {
 }
 
 /**
- * The proxy to a node: its own setting, else HTTP_PROXY, HTTPS_PROXY and NO_PROXY as curl reads them (lower case first;
- * a host in NO_PROXY covers its subdomains, `*` all; networks as 10.0.0.0/8). The environment never applies to loopback
- * addresses: for the proxy, they would mean its own machine.
+ * Chooses the proxy to a node: its own setting, otherwise HTTP_PROXY, HTTPS_PROXY and NO_PROXY as curl reads them.
+ * Lower case takes precedence. A host in NO_PROXY covers its subdomains, `*` covers everything, and networks look
+ * like 10.0.0.0/8. The environment never applies to loopback addresses, because a proxy would connect to its own
+ * machine.
  */
 export function chooseProxy(setting: string | null, nodeUrl: string, environment: Environment): string | null {
   if (setting === DIRECT) return null

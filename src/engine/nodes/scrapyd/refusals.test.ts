@@ -30,7 +30,7 @@ test.each([
   [traceback('ValueError: Unknown or corrupt egg'), 'bad_egg'],
   ["'project'", 'other'],
   ["b'egg'", 'other'],
-  // A process that ended itself, or was killed, without output.
+  // The process that imported the project exited or was killed without output.
   ['', 'import_failed'],
   ['RunnerError: ', 'import_failed'],
   ["priority is invalid: could not convert string to float: b'x'", 'other'],

@@ -1,16 +1,17 @@
 import type { RefusalKind } from '../node-client.ts'
 
-// A KeyError of ≤1.4 names a missing parameter, or else a project.
+// A KeyError from ≤1.4 names either a missing parameter or a project.
 const PARAMETERS = new Set(['project', 'spider', 'version', 'egg', 'job', 'jobid'])
 
 /**
- * Classifies a node's error message, for all versions. The only place that depends on the wording (scrapyd-protocol.md,
- * 3.2 and 3.3). `what`: the refused endpoint. `bad_egg`: no node will ever run it. `import_failed`: another node's
- * Python may have what is missing.
+ * Classifies a node's error message, for all versions. Only this module depends on the wording
+ * (scrapyd-protocol.md, 3.2 and 3.3). `what`: the endpoint that refused. `bad_egg`: no node will ever run the egg.
+ * `import_failed`: another node's Python may have what is missing.
  */
 export function classifyRefusal(message: string, what = ''): RefusalKind {
   const text = message.trim()
-  // 1.5+ and our package: Twisted has reaped the process. ≤1.4 shows only the text of the exception, which is empty.
+  // 1.5+ and our package: Twisted has reaped the process. ≤1.4 sends only the text of the exception, which is
+  // empty.
   if (/^Process(ExitedAlready|LookupError):/.test(text) || (text === '' && what === 'cancel.json'))
     return 'process_ended'
   // 1.5+
@@ -22,19 +23,19 @@ export function classifyRefusal(message: string, what = ''): RefusalKind {
   if (/^Scrapy [^\n]{1,40} - no active project/.test(text)) return 'unknown_project'
   const keyError = /^b?(['"])([^\n]{1,500})\1$/.exec(text)?.[2]
   if (keyError !== undefined && !PARAMETERS.has(keyError)) return 'unknown_project'
-  // ≤1.4: a missing file under eggs_dir; delproject's has no `.egg`
+  // ≤1.4: a missing file under eggs_dir. The path from delproject has no `.egg`.
   const lastLine = text.slice(text.lastIndexOf('\n') + 1)
   if (/\[Errno 2\] No such file or directory: '[^\n]{1,2000}\.egg'$/.test(lastLine)) return 'unknown_version'
   if (/^\[Errno 2\] No such file or directory: '[^\n]{1,2000}'$/.test(text)) return 'unknown_project'
   if (isBadEgg(text, lastLine)) return 'bad_egg'
   if (text.startsWith('DirectoryTraversalError: ')) return 'unrunnable'
-  // The output of the process that listed the spiders, which may be empty. Prefixed from 1.5 on.
+  // The output of the process that lists the spiders. It can be empty. 1.5+ adds a prefix.
   if (text === '' || text.startsWith('RunnerError:') || /^Traceback \(most recent call last\):$/m.test(text))
     return 'import_failed'
   return 'other'
 }
 
-/** Whether a refused addversion stored nothing, so that nothing needs to be removed. */
+/** Whether a refused addversion stored nothing, so that there is nothing to remove. */
 export function storedNothing(message: string): boolean {
   return message.startsWith('egg is not a ZIP file') || message.startsWith('DirectoryTraversalError')
 }

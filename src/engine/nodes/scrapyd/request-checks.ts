@@ -6,7 +6,7 @@ import { SCRAPYD_TRAITS } from '../node-traits.ts'
 import { isVersion, ONE_MAX_BYTES, problemOfRun } from '../node-checks.ts'
 import type { Connection } from './connection.ts'
 
-/** Rejects requests that would harm a Scrapyd, before anything is sent. Throws a NodeError of kind `refused`. */
+/** Rejects requests that would harm a Scrapyd, before sending anything. Throws a NodeError of kind `refused`. */
 export function createRequestChecks(connection: Connection) {
   return { checkName, checkedVersion, checkSchedule, checkSize }
 
@@ -15,13 +15,13 @@ export function createRequestChecks(connection: Connection) {
     return new NodeError('refused', message, { delivered: 'no', refusal: 'unrunnable' })
   }
 
-  /** Scrapyd treats an empty name, `.` or a path as another directory: delproject would then delete every egg. */
+  /** Scrapyd treats an empty name, `.` or a path as a different directory. delproject would then delete every egg. */
   function checkName(noun: string, value: string): void {
     const problem = problemOfFolderName(value)
     if (problem !== null) throw refuse(`${JSON.stringify(value.slice(0, 100))} is not a valid ${noun} name.`)
   }
 
-  /** The version as it is sent. A Scrapyd before 1.4.3 cannot open a stored version whose name has a slash. */
+  /** Returns the version name to send. A Scrapyd before 1.4.3 cannot open a stored version with a slash in its name. */
   function checkedVersion(version: VersionName): VersionName {
     if (!isVersion(version)) throw refuse(`${JSON.stringify(version.slice(0, 100))} is not a valid version name.`)
     return version.includes('/') ? (sanitiseVersion(version) as VersionName) : version

@@ -315,7 +315,7 @@ describe('a request to a node', () => {
     const { node, client } = await scripted(answerJson({ pending: 0, running: 0, finished: 0 }))
     for (let time = 0; time < 10; time++) await client.daemonStatus()
     expect(node.requests).toHaveLength(10)
-    // Two, because a connection counts as busy until the turn after its answer.
+    // Two, because a connection counts as busy until the event loop turn after its response.
     expect(node.connectionCount()).toBeLessThanOrEqual(2)
   })
 })

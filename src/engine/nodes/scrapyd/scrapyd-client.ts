@@ -26,7 +26,7 @@ import { needsProject } from './refusals.ts'
 import { createRequestChecks } from './request-checks.ts'
 import { sendEgg } from './send-egg.ts'
 
-/** For whole exchanges. The long limits are for calls during which Scrapyd imports a project and blocks. */
+/** Time limits of whole exchanges. The long limits are for calls during which Scrapyd imports a project and blocks. */
 export interface ClientLimits {
   daemonStatusMs: number
   listJobsMs: number
@@ -56,7 +56,6 @@ export interface ScrapydClientOptions extends NodeAddressParts {
   clock: Clock
   logger: Logger
   limits?: Partial<ClientLimits>
-  /** Tests and the simulation pass their own. */
   connect?: typeof createConnection | undefined
   /** Required for addresses behind an SSH host. */
   tunnels?: Pick<SshTunnels, 'use'> | undefined
@@ -262,8 +261,9 @@ export function dateOf(
 }
 
 /**
- * Scrapyd does not report its version, but its behaviour shows it (scrapyd-protocol.md, 9). Over HTTP, 1.5 and 1.6
- * differ only in what a numeric signal does to a running job, so they cannot be distinguished without harm.
+ * Infers the version from Scrapyd's behavior, because Scrapyd does not report it (scrapyd-protocol.md, 9). Over
+ * HTTP, 1.5 and 1.6 differ only in the effect of a numeric signal on a running job, so no harmless request
+ * distinguishes them.
  */
 async function probeVersion(
   connection: Connection,

@@ -22,7 +22,7 @@ describe('an egg', () => {
     expect(Buffer.from(await (form.get('egg') as File).arrayBuffer())).toEqual(egg)
   })
 
-  /** A node that refuses eggs after it has stored them, beside these versions. */
+  /** A node that has these versions and refuses eggs after storing them. */
   const refusing = (versions: unknown) =>
     scripted((request, response, socket) => {
       const message = 'RunnerError: Traceback\nscrapyd.exceptions.BadEggError\n'

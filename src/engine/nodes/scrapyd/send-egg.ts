@@ -18,7 +18,7 @@ export interface EggUploadParts {
   limit: Limit
 }
 
-/** Sends an egg, and removes it again if the node refused but kept it. */
+/** Sends an egg. If the node refused the egg but kept it, removes it again. */
 export async function sendEgg(
   parts: EggUploadParts,
   ...[project, version, content, signal]: Parameters<EggTarget['addVersion']>
@@ -48,7 +48,7 @@ export async function sendEgg(
   }
 }
 
-/** null: the node gave no answer. */
+/** null: the node did not respond. */
 async function hasVersion(
   { client }: EggUploadParts,
   project: ProjectName,
@@ -64,8 +64,8 @@ async function hasVersion(
 }
 
 /**
- * Scrapyd keeps an egg that it refused, as its newest version (scrapyd-protocol.md, 3.4). Never deletes a version of
- * this name that existed before. Returns what happened, as a sentence.
+ * Scrapyd keeps an egg that it refused, as its newest version (scrapyd-protocol.md, 3.4). This never deletes a
+ * version with this name that existed before. Returns what happened, as a sentence.
  */
 async function removeRefused(
   { client, logger, name }: EggUploadParts,
@@ -88,7 +88,7 @@ async function removeRefused(
 
 /** The body is read from the blob store while it is sent. */
 async function multipart(fields: { project: ProjectName; version: VersionName }, egg: EggToSend) {
-  // Derived from the content, so it cannot occur in it, and the same request has the same bytes.
+  // Derived from the content, so the content cannot contain it and the same request always has the same bytes.
   const hash = createHash('sha256').update(fields.project).update('\0').update(fields.version).update('\0')
   const boundary = `scrapdeck-${hash.update(egg.sha256).digest('hex').slice(0, 40)}`
   const fieldParts = Object.entries(fields).map(

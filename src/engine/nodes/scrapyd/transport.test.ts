@@ -17,7 +17,7 @@ import type { NodeAddressParts } from './transport.ts'
 import type { Environment } from './proxy.ts'
 import { createScrapydClient } from './scrapyd-client.ts'
 
-/** A private CA, a server certificate for localhost, and a client's; `other` is from an unknown CA. */
+/** A private CA, a server certificate for localhost and a client certificate. `other` is from an unknown CA. */
 interface Papers {
   ca: string
   server: { cert: string; key: string }
@@ -101,7 +101,10 @@ async function startTlsNode(options: { asksForCertificate?: boolean } = {}) {
   return { url: `https://localhost:${port}/`, requestCount: () => requests }
 }
 
-/** An HTTP proxy that forwards and tunnels, and records its requests. `names` are the hosts that only it knows. */
+/**
+ * An HTTP proxy that forwards requests, opens tunnels and records both. `names` are hosts that only the proxy can
+ * resolve.
+ */
 async function startProxy(options: { names?: Record<string, number>; password?: string } = {}) {
   const asked: string[] = []
   const isAllowed = (given: string | undefined) =>
@@ -172,7 +175,7 @@ describe('a node behind TLS', () => {
     expect(await look(connect({ ...address, clientCertificate: client.cert, clientKey: client.key }))).toBe(2)
     const unknown = connect({ ...address, clientCertificate: other.cert, clientKey: other.key })
     for (const refused of [connect(address), unknown]) {
-      // With its reason, or by closing the connection: either may arrive first.
+      // The server sends a reason or closes the connection. Either can arrive first.
       expect(await failure(refused)).toMatchObject({
         message: expect.stringMatching(/client certificate/)
       })

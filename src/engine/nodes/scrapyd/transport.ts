@@ -17,41 +17,43 @@ export interface NodeAddressParts {
   password: string | null
   /** PEM. null: the system's CAs. */
   caCertificate: string | null
-  /** PEM, both or none. */
+  /** PEM. Both or neither. */
   clientCertificate?: string | null
   clientKey?: string | null
-  /** PEM: the only trusted certificate, whatever names it has. null: any certificate with a trusted signature. */
+  /** PEM. The only trusted certificate, regardless of its names. null: any certificate with a trusted signature. */
   onlyCertificate?: string | null
-  /** Our certificate for servers that ask for one, read at each connection. */
+  /** Our certificate for servers that require one. Read for each connection. */
   own?: { readonly context: Pick<SecureContextOptions, 'cert' | 'key'> } | null
   /** The node's own setting. null: the environment decides (chooseProxy). */
   proxyUrl?: string | null
 }
 
-/** Reaches a node directly, through a proxy, or through an SSH host. */
 export interface Transport {
-  /** The start of each path: the base path, or the full base address for a forwarding proxy. */
+  /** The start of each path: the base path, or the full base URL for a forwarding proxy. */
   pathPrefix: string
   /** Extra headers for a forwarding proxy. */
   headers: Record<string, string>
-  /** The host that is connected to first, for messages. */
+  /** The host that we connect to first, for messages. */
   firstHop: string
-  /** The first request connects. */
+  /** Connects with the first request. */
   createClient(): Client
 }
 
 const CONNECT_TIMEOUT_MS = 5000
-/** Shorter than any request's limit, so that the reported reason is the connection's. */
+/** Shorter than the limit of any request, so that the reported reason is the failed connection. */
 const CONNECT_OVER_SSH_TIMEOUT_MS = 4500
-// Scrapyd (Twisted) closes an idle connection after 60 s, nginx after 75: close ours before that.
+// Scrapyd (Twisted) closes an idle connection after 60 s, and nginx after 75 s. We close ours before that.
 const IDLE_CONNECTION_MS = 30_000
-// If a proxy resolves the node's name, our own lookup is only a hint, so it gets little time.
+// If a proxy resolves the node's name, our own lookup is only a hint and gets little time.
 const HINT_MS = 1_000
 
-/** Shared by all plain connections: each connector holds a TLS session cache, and there may be thousands of nodes. */
+/**
+ * All plain connections share this connector, because each has a TLS session cache and there can be thousands of
+ * nodes.
+ */
 const connectPlainly = buildConnector({ timeout: CONNECT_TIMEOUT_MS, lookup: lookupAllowed, allowH2: false })
 
-/** `base`: the node's address, without the proxy or SSH host. `through`: a proxy, an SSH tunnel, or nothing. */
+/** `base`: the node's URL, without the proxy or SSH host. `through`: a proxy URL, an SSH tunnel, or null. */
 export function createTransport(
   base: URL,
   through: string | TunnelUse | null,
@@ -147,7 +149,7 @@ function connectorFor(address: NodeAddressParts | null): buildConnector.connecto
   })
 }
 
-/** Asks the proxy for a tunnel to the node. TLS runs inside it, so the proxy cannot read the traffic. */
+/** Requests a tunnel to the node from the proxy. TLS runs inside it, so the proxy cannot read the traffic. */
 function openTunnel(proxy: URL, base: URL, authorization: Record<string, string>): Promise<Socket> {
   const { promise, resolve, reject } = Promise.withResolvers<Socket>()
   const target = `${base.hostname}:${base.port || '443'}`
@@ -195,7 +197,7 @@ function serverName(url: URL): string {
   return isIP(host) === 0 ? host : ''
 }
 
-/** A host name may resolve to an address that parseNodeUrl would refuse. */
+/** A host name can resolve to an address that parseNodeUrl would refuse. */
 function lookupAllowed(...[host, options, callback]: Parameters<LookupFunction>): void {
   lookup(host, options, (error, address, family) => {
     const addresses = Array.isArray(address) ? address.map((each) => each.address) : [address]
@@ -208,8 +210,9 @@ function lookupAllowed(...[host, options, callback]: Parameters<LookupFunction>)
 }
 
 /**
- * The proxy or SSH host resolves the name itself, perhaps differently. If it resolves to a forbidden address here, no
- * request is sent. Names that only they can resolve, or that take long to resolve here, are allowed.
+ * The proxy or SSH host resolves the name itself, perhaps differently. If the name resolves to a forbidden address
+ * here, we send no request. We allow names that only the other host can resolve, or that take long to resolve
+ * here.
  */
 function refuseForbidden(hostname: string, clock: Clock): Promise<void> {
   return new Promise((resolve, reject) => {

@@ -16,12 +16,12 @@ interface FakeObject {
   status?: Record<string, unknown>
 }
 
-/** What the API server answers next instead of the real response: a status, or nothing although it has acted. */
+/** Replaces the next matching response of the API server: a status, or a lost response although the server acted. */
 export type Fault = { on: RegExp; answer: number | 'lose' | 'close'; message?: string }
 
 /**
- * The few endpoints of the API that we use, in memory, for tests of the client alone; the behaviour of a real server is
- * tested with one (e2e/kubernetes). Lists come in pages of two.
+ * An in-memory server with the API endpoints that we use, for tests of the client alone. e2e/kubernetes tests a
+ * real server. Lists have pages of two objects.
  */
 export async function startFakeCluster() {
   const objects = new Map<string, FakeObject>()
@@ -92,7 +92,7 @@ export async function startFakeCluster() {
     requests,
     faults,
     logs,
-    /** Adds a pod to the only Job that has this name. */
+    /** Adds a pod to the Job with this name. */
     addPod(jobName: string, podName: string, status: Record<string, unknown>) {
       const { annotations, labels } = objects.get(`jobs/${jobName}`)!.metadata as Required<FakeObject['metadata']>
       const metadata = { name: podName, annotations, labels, finalizers: [FINALIZER] } as never

@@ -39,7 +39,6 @@ function plan(ways: Ways, user: number | null, over: Partial<LaunchPlan> = {}) {
   )
 }
 
-/** What bwrap mounts, in order. */
 function mountsOf(args: readonly string[]): string[] {
   return args.flatMap((word, at) => (/^--(ro-bind|bind|tmpfs)$/.test(word) ? [`${word.slice(2)} ${args[at + 1]}`] : []))
 }

@@ -1,11 +1,11 @@
 import { dirname, join, sep } from 'node:path'
 import { itemsFileOf, jobDirectoryOf, type LaunchPlan, type RunDirectories } from '../runs/launch-plan.ts'
 
-/** The means of isolation on this machine; at least one of them. */
+/** The kinds of isolation on this machine, at least one. */
 export interface Ways {
-  /** The group that may pass through our directories. Each project's user is a member. null: no users. */
+  /** The group that can pass through our directories. Each project's user is a member. null: projects have no users. */
   group: number | null
-  /** The absolute path of bwrap, and how /proc is mounted. null: no sandbox. */
+  /** The absolute path of bwrap, and the arguments that mount /proc. null: no sandbox. */
   sandbox: { bwrap: string; proc: readonly string[] } | null
 }
 
@@ -18,13 +18,13 @@ const SETTINGS = [
   ...['ssl/certs', 'ssl/openssl.cnf', 'ca-certificates', 'pki/tls/certs', 'pki/ca-trust']
 ]
 
-/** What a sandbox shows besides the system, and what it may write. */
+/** What a sandbox shows besides the system, and where it can write. */
 export interface SandboxView {
   /** Nothing below this directory is visible, except the paths named here. */
   hidden: string
   readable: readonly string[]
   writable: readonly string[]
-  /** Bound to /tmp. null: an empty /tmp in memory. */
+  /** Mounted at /tmp. null: an empty /tmp in memory. */
   temporary: string | null
 }
 
@@ -50,18 +50,18 @@ export function sandboxArguments(proc: readonly string[], view: SandboxView): st
   ]
 }
 
-/** Reports when the namespaces exist, and keeps them until its input ends. */
+/** Reports that the namespaces exist, and keeps them until its input ends. */
 const WAITING = ['/bin/sh', '-c', 'echo; read wait']
 
 /**
- * Adds isolation to a launch plan. Only Scrapdeck itself creates, renames and removes entries in the directories that
- * lead to a project's files, so their paths always lead to its own files.
+ * Adds isolation to a launch plan. Only Scrapdeck itself creates, renames and removes entries in the directories
+ * that lead to a project's files, so these paths always lead to the project's own files.
  */
 export function isolate(
   launch: LaunchPlan,
   where: {
     ways: Ways
-    /** The project's user. null: ours. */
+    /** The project's user. null: our own user. */
     user: number | null
     runDirectory: string
     dataDirectory: string
@@ -78,7 +78,7 @@ export function isolate(
   const files = [...(isRun ? [launch.logFile] : []), ...(items === null ? [] : [items])]
   const leading = [...files, ...(jobs === null ? [] : [jobs])].map(dirname)
   const owned = [launch.workingDirectory, ...(jobs === null ? [] : [jobs])]
-  // All projects share the directory of eggs, so the user gets a copy that is removed with the run.
+  // All projects share the directory of eggs, so the user gets a copy. It is removed with the run.
   const copy = join(runDirectory, 'code.egg')
   const isCopied = user !== null && 'egg' in launch.source
   const source = isCopied ? { egg: copy } : launch.source

@@ -48,11 +48,11 @@ afterAll(async () => {
   await pythons.remove()
 })
 
-/** A data directory with what Scrapdeck keeps there, and the local node in it. */
+/** Creates a data directory with the usual files and the local node in it. */
 async function aPlace(way: Way, { warm = true } = {}) {
   const root = await makeTemporaryDirectory()
   closings.push(root.remove)
-  // Anyone can enter the parent of data directories, but not the data directories.
+  // Anyone can enter the parent of data directories, but not the data directories themselves.
   await chmod(root.path, 0o755)
   const data = join(root.path, 'data')
   const directory = join(data, 'local')
@@ -128,7 +128,7 @@ async function readLog(node: LocalNode, project = OURS, spider = 'probe'): Promi
 
 type Answers = Record<string, unknown>
 
-/** Runs another project's job with a secret, then the hostile one, and returns what it got. */
+/** Runs another project's job with a secret, then the hostile job. Returns what the hostile job obtained. */
 async function attack(way: Way, options: { warm: boolean }): Promise<Answers> {
   const t = await aPlace(way, options)
   const node = await t.open()
@@ -137,7 +137,7 @@ async function attack(way: Way, options: { warm: boolean }): Promise<Answers> {
   expect(await untilFinished(node, 'honest'), await readLog(node, OTHERS, 'honest')).toMatchObject({
     exit: { code: 0 }
   })
-  // One that goes on, so that its processes are there to be attacked.
+  // This job continues, so that its processes are available to attack.
   await node.schedule(aRequest('sleeping', { project: OTHERS, args: { seconds: '600' } }))
   await vi.waitFor(async () => expect(await readLog(node, OTHERS, 'sleeping')).toContain('SLEEPING'), WAIT)
   const other = (await readRunFiles(join(t.directory, 'runs', 'sleeping'))).child!.pid
@@ -213,16 +213,19 @@ async function attack(way: Way, options: { warm: boolean }): Promise<Answers> {
   return JSON.parse(found![1]!) as Answers
 }
 
-/** Whether a parent still has it in memory, or left a file open, is chance; so is what this machine has. */
+/**
+ * The results of these attacks vary: a parent may still have the secret in memory or a file open, and machines
+ * differ.
+ */
 const BY_CHANCE = [
   ...['finds the secret of another job in memory', 'has open files of Scrapdeck'],
-  // This needs a terminal, and a system that allows it.
+  // This needs a terminal and a system that allows it.
   ...['types into the terminal', 'reads a disk of the machine']
 ]
 
 const succeeded = (answers: Answers) => Object.keys(answers).filter((label) => answers[label] === true)
 
-/** sandbox: as root it is one of the project's user. */
+/** As root, a sandbox runs as the project's user. */
 const WAYS: Way[] = [...(bwrap === null ? [] : ['sandbox' as const]), ...(isRoot ? ['users' as const] : [])]
 
 describe.each(WAYS)('a hostile egg that is isolated by %s', (way) => {
@@ -279,10 +282,10 @@ describe.each(WAYS)('a hostile egg that is isolated by %s', (way) => {
   )
 })
 
-/** A package whose build tries to read what it should not, and says in the log what it got. */
+/** A package with a build that tries to read forbidden files and logs what it obtained. */
 async function buildHostilePackage(way: Way, atImport = ''): Promise<string> {
   const t = await aPlace(way, { warm: false })
-  // Served over HTTP, as from an index: it works in a sandbox, too.
+  // Served over HTTP, as from an index, so that it also works in a sandbox.
   const place = await mkdtemp(join(pythons.path, 'package-'))
   const source = join(place, 'hostile-1')
   await mkdir(source)
@@ -305,7 +308,8 @@ def build_wheel(*_, **__):
     raise SystemExit("GOT %d of its wishes" % len(got))
 `
   )
-  // Beside what it holds: tar refuses a folder that changes while it is read.
+  // The archive is outside the folder that it contains, because tar refuses a folder that changes while tar reads
+  // it.
   const archive = join(place, 'hostile-1.tar.gz')
   execFileSync('tar', ['-C', place, '--mode=a+rX', '-czf', archive, 'hostile-1'])
   const served = createHttpServer((_request, answer) => createReadStream(archive).pipe(answer)).listen(0, '127.0.0.1')

@@ -10,10 +10,9 @@ import { runCommand } from '../processes/run-command.ts'
 import { isolate, sandboxArguments, type Ways } from './isolation-plan.ts'
 import { findUserOfRange, ProjectUsers } from './project-users.ts'
 
-/** For testing whether a means of isolation works. */
 const NOTHING = ['/bin/sh', '-c', 'exit 0']
 const TRY_LIMIT_MS = 10_000
-// Containers often cover parts of /proc, so that a new one cannot be mounted. Spiders then have no /proc.
+// Containers often cover parts of /proc and thus prevent mounting a new one. Spiders then have no /proc.
 const PROCS = [
   ['--proc', '/proc'],
   ['--dir', '/proc']
@@ -21,7 +20,6 @@ const PROCS = [
 
 interface IsolationOptions {
   dataDirectory: string
-  /** The local node's directory. */
   directory: string
   resourcesDirectory: string
   directories: RunDirectories
@@ -30,11 +28,11 @@ interface IsolationOptions {
 
 /**
  * Isolates the code of projects from Scrapdeck and from other projects. If `problem` is set, this machine cannot
- * isolate as required, and nothing may start.
+ * provide the required isolation, and nothing is allowed to start.
  */
 export class Isolation {
   readonly problem: string | null
-  /** Why isolation that was only preferred is not possible. Without `problem`, spiders run anyway. */
+  /** Why isolation is not possible that was only preferred. Spiders run anyway unless `problem` is set. */
   readonly unavailable: string | null
   readonly #options: IsolationOptions | null
   readonly #ways: Ways | null
@@ -55,7 +53,7 @@ export class Isolation {
     this.problem = problem
   }
 
-  /** Tries the requested isolation. Falls back to less only if the operator allowed that. */
+  /** Tries the requested isolation. Falls back to less only if the operator allows it. */
   static async open({ way, users: range }: IsolationSettings, options: IsolationOptions): Promise<Isolation> {
     if (way === 'off') return NO_ISOLATION
     if (way === 'if-possible') {
@@ -110,12 +108,11 @@ export class Isolation {
     return this.#ways !== null
   }
 
-  /** The environment of everything that runs a project's code. */
+  /** The environment of every process that runs a project's code. */
   environment(): Record<string, string> {
     return this.isOn ? isolatedEnvironment(process.env) : childEnvironment(process.env)
   }
 
-  /** Adds isolation to the plan of a run or listing. */
   async plan(launch: LaunchPlan, runDirectory: string): Promise<LaunchPlan> {
     if (this.#ways === null) return launch
     const { dataDirectory, directories, resourcesDirectory } = this.#options!
@@ -130,8 +127,8 @@ export class Isolation {
   }
 
   /**
-   * Wraps a command that runs foreign code, such as the installation of packages. The command runs as the user of
-   * `name`, who can write only to `directory` and owns it until `takeBack`.
+   * Wraps a command that runs untrusted code, such as the installation of packages. The command runs as the user
+   * of `name`. This user can write only to `directory` and owns it until `takeBack`.
    */
   async command(
     name: string,
@@ -170,7 +167,7 @@ export class Isolation {
     return { command: first!, args: rest }
   }
 
-  /** Takes ownership of everything that `command` created. All projects may read it. */
+  /** Takes ownership of everything that `command` created. All projects can then read it. */
   async takeBack(name: string, directory: string): Promise<void> {
     const group = this.#ways?.group ?? null
     const user = await this.#userOf(name)
@@ -184,7 +181,7 @@ export class Isolation {
     return this.#users === null ? null : this.#users.of(name)
   }
 
-  /** Users of projects may pass through our directories, but cannot list them. */
+  /** Allows the users of projects to pass through our directories without listing them. */
   #letPass(): void {
     const group = this.#ways?.group ?? null
     if (group === null) return
@@ -199,7 +196,7 @@ export class Isolation {
     }
   }
 
-  /** The folders that a Python is loaded from: its environment, and the Python from which that was created. */
+  /** The folders that a Python is loaded from: its environment, and the Python that created the environment. */
   #foldersOf(python: string): string[] {
     let folders = this.#folders.get(python)
     if (folders === undefined) this.#folders.set(python, (folders = findFolders(python)))
@@ -207,7 +204,7 @@ export class Isolation {
   }
 }
 
-/** Also called when the directory has been given away, so it stops at the first directory of this user. */
+/** May run again after the user owns the directory, so it stops at the first directory of this user. */
 async function giveAll(directory: string, user: number): Promise<void> {
   if ((await lstat(directory)).uid === user) return
   for (const entry of await readdir(directory, { withFileTypes: true, recursive: true })) {
@@ -217,8 +214,8 @@ async function giveAll(directory: string, user: number): Promise<void> {
 }
 
 /**
- * Works from the top down: once a directory is ours, the user can no longer replace its entries. An entry that does not
- * belong to the user is a link to another user's file, and stays unchanged.
+ * Works from the top down. When a directory is ours, the user can no longer replace its entries. An entry with a
+ * different owner is a hard link to another user's file and remains unchanged.
  */
 async function takeAll(path: string, user: number, group: number): Promise<void> {
   const info = await lstat(path).catch(nullIfGone)
@@ -243,7 +240,7 @@ function asUser(user: number, group: number): string[] {
   return ['setpriv', ...ids, '--no-new-privs', '--bounding-set=-all', '--inh-caps=-all']
 }
 
-/** How bubblewrap can be used, or why it cannot. */
+/** How to run bubblewrap, or why it does not work. */
 async function findSandbox(
   range: UserRange,
   options: IsolationOptions
@@ -307,6 +304,6 @@ function findFolders(python: string): string[] {
   const home = existsSync(settings) ? HOME_LINE.exec(readFileSync(settings, 'utf8'))?.[1]?.trim() : undefined
   const bases = [dirname(dirname(realpathSync(python))), ...(home === undefined ? [] : [dirname(realpathSync(home))])]
   const all = [...(home === undefined ? [] : [environment]), ...bases]
-  // The system's folders are visible anyway; a program in /bin has no folder of its own.
+  // The system's folders are visible anyway, and a program in /bin has no folder of its own.
   return [...new Set(all)].filter((folder) => folder !== '/' && folder !== '/usr')
 }

@@ -9,8 +9,8 @@ const FILE = 'users.json'
 const Users = z.record(z.string(), z.number().int().positive())
 
 /**
- * The user id of each project. Ids are never reused, not even after a project was deleted: files of its user may
- * remain.
+ * The user id of each project. Ids are never reused, even after a project was deleted, because files of its user
+ * may remain.
  */
 export class ProjectUsers {
   readonly #directory: string
@@ -24,7 +24,7 @@ export class ProjectUsers {
     this.#ids = ids
   }
 
-  /** Throws if the file cannot be read: without it, a project could get the id of another one. */
+  /** Throws if the file is unreadable. Otherwise a project could get the id of another one. */
   static open(directory: string, range: UserRange): ProjectUsers {
     const text = readSettingsFile(join(directory, FILE))
     return new ProjectUsers(
@@ -38,7 +38,7 @@ export class ProjectUsers {
     return this.#range.first
   }
 
-  /** The id of a project, or of an environment's build. Durable once resolved. */
+  /** The id of a project or of an environment's build. It is on disk when this resolves. */
   async of(name: string): Promise<number> {
     const known = this.#ids.get(name)
     if (known !== undefined) {
@@ -58,13 +58,13 @@ export class ProjectUsers {
   }
 }
 
-/** The lowest id above all used ones. null: the range is used up. */
+/** The lowest id above all used ones. null: none is left. */
 export function nextUser({ first, last }: UserRange, given: readonly number[]): number | null {
   const next = Math.max(first, ...given.filter((id) => id <= last)) + 1
   return next > last ? null : next
 }
 
-/** An account or group whose id is in the range. */
+/** An account or group with an id in the range. null: none. */
 export function findUserOfRange({ first, last }: UserRange): string | null {
   for (const file of ['/etc/passwd', '/etc/group']) {
     for (const line of readFileSync(file, 'utf8').split('\n')) {

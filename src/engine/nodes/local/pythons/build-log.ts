@@ -6,7 +6,7 @@ const LIMIT_BYTES = 2_000_000
 const LINE_LIMIT_CHARACTERS = 4_000
 const PIECE_BYTES = 64 * 1024
 
-/** The log of a running build: limited in size, without credentials, with any number of readers. */
+/** The log of a build, limited in size and without credentials. Any number of readers can follow it. */
 export class BuildLog {
   readonly path: string
   readonly #file: FileHandle
@@ -71,7 +71,7 @@ export class BuildLog {
   }
 }
 
-/** Reads a log from its start, and follows it while `growing` is being written. */
+/** Reads a log from its start, and follows it while `growing` is written. */
 export async function* readBuildLog(
   path: string,
   growing: BuildLog | null,
@@ -80,7 +80,7 @@ export async function* readBuildLog(
   await using file = await open(path, 'r')
   const decoder = new TextDecoder()
   while (!signal?.aborted) {
-    // Subscribe before the read, so that nothing written meanwhile is missed.
+    // Subscribes before the read, so that it misses nothing that is written meanwhile.
     const grown = growing === null || growing.hasEnded ? null : growing.grown(signal)
     const { bytesRead, buffer } = await file.read(Buffer.alloc(PIECE_BYTES), 0, PIECE_BYTES)
     const text = decoder.decode(buffer.subarray(0, bytesRead), { stream: true })

@@ -39,11 +39,14 @@ print(json.dumps(found))
 export interface CheckedIsolation {
   isolation: Isolation
   name: string
-  /** The directory that it may write to. Default: none. */
+  /** The directory that the Python can write to. Default: none. */
   directory?: string
 }
 
-/** Asks for the version, and whether Scrapy can be imported. Never rejects. `directory` must not contain modules. */
+/**
+ * Finds the version of a Python and whether it can import Scrapy. Never rejects. `directory` must not contain
+ * modules.
+ */
 export async function checkPython(
   command: string,
   options: { directory: string; clock: Clock; signal?: AbortSignal; isolation?: CheckedIsolation }
@@ -71,8 +74,8 @@ export async function checkPython(
 }
 
 /**
- * Without json and importlib.util, whose import would take as long as the rest. Finders of the operator's packages may
- * lack `find_spec` or throw: then the other finders or the real import decide.
+ * Avoids json and importlib.util, because importing them would take as long as the rest. Import finders of the
+ * operator's packages can lack `find_spec` or throw. In that case, the other finders or the real import decide.
  */
 const LOOK = `
 import sys
@@ -87,8 +90,8 @@ print('{"version": "%d.%d.%d", "hasScrapy": %s}' % (*sys.version_info[:3], "true
 const Look = z.object({ version: z.string(), hasScrapy: z.boolean() })
 
 /**
- * Rejects with PYTHON_MISSING if spiders cannot run with the operator's Python. Faster than `checkPython`, because it
- * does not import Scrapy: the service waits for it on startup.
+ * Rejects with PYTHON_MISSING if spiders cannot run with the operator's Python. Faster than `checkPython` because
+ * it does not import Scrapy. The service waits for it at startup.
  */
 export async function requirePython(command: string, options: { directory: string; clock: Clock }): Promise<void> {
   const refuse = (why: string) =>

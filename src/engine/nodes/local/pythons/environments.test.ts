@@ -17,7 +17,7 @@ const SHOP = aProjectName('shop')
 
 const WAIT = { timeout: 20_000, interval: 5 }
 
-/** Engines over one data directory, whose main Python is a fake one; its `pip` is a shell command. */
+/** Opens engines over one data directory with a fake main Python. `pip` is a shell command. */
 async function aRoom(over: { pip?: string; scrapy?: string | null } = {}) {
   const directory = await makeTemporaryDirectory()
   const at = (name: string) => join(directory.path, name)
@@ -28,7 +28,6 @@ async function aRoom(over: { pip?: string; scrapy?: string | null } = {}) {
   })
   const settings = new Map<string, ProjectPython>()
   const state = { inUse: [] as string[] | null }
-  /** The steps that were emitted as changes. */
   const steps = new Set<string | null>()
   const opened: { close(): Promise<void> }[] = []
   const open = async () => {

@@ -14,32 +14,32 @@ import { environmentId, normaliseRequirements } from './requirements.ts'
 /** The Pythons of projects: the main one, those that projects name, and those built from their requirements. */
 export interface Environments {
   list(): Environment[]
-  /** A build log from its start, followed as it grows. Throws NOT_FOUND. */
+  /** Yields a build log from its start and follows it as it grows. Throws NOT_FOUND. */
   log(id: string, signal?: AbortSignal): AsyncGenerator<{ text: string }, void, void>
   /**
-   * Starts a rebuild without waiting for it. Rejects with NOT_FOUND, or BAD_INPUT for a Python that we did not build.
+   * Starts a rebuild without waiting for it. Rejects with NOT_FOUND, or BAD_INPUT for a Python that we did not
+   * build.
    */
   rebuild(id: string): Promise<Environment>
   /** Rejects with NOT_FOUND, or BAD_INPUT while projects or running spiders use it. */
   remove(id: string): Promise<void>
   /** Rejects with BAD_INPUT if a project could not run with it. */
   verify(python: ProjectPython): Promise<void>
-  /** Call when projects or their Pythons change. Starts missing builds. */
+  /** Call this when projects or their Pythons change. Starts missing builds. */
   refresh(project?: ProjectName): void
 }
 
-/** What a project's spiders start with now. `waiting` is phrased to follow a node's name (`is building …`). */
+/** The Python that starts a project's spiders now. `waiting` is phrased to follow a node's name (`is building …`). */
 export type PythonOfProject = { path: string } | { path: null; problem: string; waiting: string }
 
 export interface EnvironmentsOptions {
   dataDirectory: string
   main: PythonEnvironment
-  /** Default: no isolation. */
   isolation?: Isolation
   /** Projects that can run. */
   projects: () => readonly ProjectName[]
   settingOf: (project: ProjectName) => ProjectPython
-  /** The interpreters of live runs. null: one is unknown, so nothing that could be in use may be deleted. */
+  /** The interpreters of live runs. null: at least one is unknown, so nothing that could be in use may be deleted. */
   pythonsInUse: () => string[] | null
   startOf?: (path: string) => StartMode
   clock: Clock
@@ -144,7 +144,7 @@ export class LocalEnvironments implements Environments {
     this.#options.onChange()
   }
 
-  /** Starts a missing build. Must be cheap: it is called for every job that could be placed. */
+  /** Starts a missing build. Must be cheap, because it is called for every job that could be placed. */
   pythonOf(project: ProjectName): PythonOfProject {
     const { main, isolation, settingOf } = this.#options
     if (isolation?.problem) return missing(isolation.problem, `cannot keep spiders apart: ${isolation.problem}`)
@@ -160,7 +160,7 @@ export class LocalEnvironments implements Environments {
     return this.#pythonOfMade(project, one, setting.text)
   }
 
-  /** Like pythonOf, after running checks of Pythons. Does not wait for builds. */
+  /** Like pythonOf, but first waits for checks of Pythons. Does not wait for builds. */
   async checkedPythonOf(project: ProjectName): Promise<PythonOfProject> {
     await this.#options.main.settled()
     const setting = this.#options.settingOf(project)
@@ -206,7 +206,7 @@ export class LocalEnvironments implements Environments {
     )
   }
 
-  /** null: there is no Python to build one from. */
+  /** null: there is no Python to build an environment with. */
   #madeFor(text: string): Made | null {
     const id = this.#idOf(text)
     return id === null ? null : this.#made.of(id)
@@ -229,7 +229,7 @@ export class LocalEnvironments implements Environments {
     return setting.kind === 'interpreter' ? interpreterId(setting.path) : this.#idOf(setting.text)
   }
 
-  /** Key null: projects whose environment cannot be built because there is no Python yet. */
+  /** Key null: projects with an environment that cannot be built, because there is no Python yet. */
   #projectsById(): Map<string | null, ProjectName[]> {
     const { projects, settingOf } = this.#options
     return Map.groupBy(projects(), (project) => this.#idOfSetting(settingOf(project)))

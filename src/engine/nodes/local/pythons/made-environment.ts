@@ -50,20 +50,21 @@ interface BuildRun {
 
 const LIMIT_MS = 60 * 60_000
 const BUILD_PREFIX = 'build-'
-/** How long a replaced build is kept: longer than any listing of spiders takes. Started runs are checked separately. */
+/** How long a replaced build is kept. Longer than any listing of spiders takes. Started runs are checked separately. */
 const REPLACED_GRACE_MS = 120_000
-// FORCE_COLOR in the environment would put colour codes before the word ERROR.
+// FORCE_COLOR in the environment would put color codes before the word ERROR.
 const PIP = ['-m', 'pip', 'install', '--no-input', '--disable-pip-version-check', '--progress-bar', 'off', '--no-color']
 const PIP_WORDS =
   /^\s*((?:Collecting|Downloading|Using cached|Building|Preparing|Installing|Successfully).*?)(?: \(from .*)?$/
 
 /**
- * A virtual environment that we build, and can rebuild while spiders run in the previous one. Its directory:
+ * A virtual environment that we build, and can rebuild while spiders run in the previous build. Its directory:
  *
  *   requirements.txt   the packages
  *   build.log          the output of the last build
  *   build-XXXXXX/      the environment itself, a new one for each build
  *   complete           names the current build; written last. All other builds are leftovers
+ *
  *   absent ──build──> building ──> built ──build──> building (the previous one stays in use) ──> built
  *     ^                 │                                  └──> built (the previous one), failure reported
  *     └─────failure─────┘
@@ -103,7 +104,7 @@ export class MadeEnvironment {
     return this.#building && this.#building.progress
   }
 
-  /** Why the last build failed. */
+  /** Why the last build failed. null: it did not fail. */
   failure(): string | null {
     return this.#failure
   }
@@ -140,7 +141,7 @@ export class MadeEnvironment {
       this.#keptUntilMs = this.#clock.monotonicMs() + REPLACED_GRACE_MS
       ending = `Ready: Python ${this.#current!.version} with Scrapy ${this.#current!.scrapyVersion}`
     } catch (error) {
-      // `tidy` removes what is left.
+      // `tidy` removes the remains.
       if (build !== null) await this.#remove(build).catch(() => {})
       if (signal?.aborted) throw signal.reason
       this.#failure = maskCredentials((error as Error).message)
@@ -153,7 +154,7 @@ export class MadeEnvironment {
     }
   }
 
-  /** The requirements of the newest build. null: there was none. */
+  /** The requirements of the latest build. null: there was none. */
   requirements(): Promise<string | null> {
     return readFile(this.#requirementsFile, 'utf8').catch(() => null)
   }
@@ -176,21 +177,24 @@ export class MadeEnvironment {
       .filter((build) => !this.#current?.path.startsWith(build + sep))
   }
 
-  /** Deletes unused leftovers. Waits after a build was replaced, because a start may still use the old one. */
+  /** Deletes unused leftovers. Waits after a build was replaced, because a start may still use the old build. */
   async tidy(isInUse: (build: string) => boolean): Promise<void> {
     if (this.#clock.monotonicMs() < this.#keptUntilMs) return
     for (const build of await this.leftOvers()) if (!isInUse(build)) await this.#remove(build)
   }
 
   async delete(): Promise<void> {
-    // Remove `complete` first: a crash in between must leave nothing that looks complete.
+    // Removes `complete` first, because a crash in between must leave nothing that looks complete.
     await rm(join(this.directory, 'complete'), { force: true })
     this.#current = null
     for (const build of await this.leftOvers()) await this.#remove(build)
     await remove(this.directory)
   }
 
-  /** First ends processes that the build left behind: they could replace the directory with a link to our files. */
+  /**
+   * First ends processes that the build left behind, because they could replace the directory with a link to our
+   * files.
+   */
   async #remove(build: string): Promise<void> {
     await this.#isolation.takeBack(this.#user, build)
     await remove(build)
@@ -203,7 +207,7 @@ export class MadeEnvironment {
   async #fill(build: string, base: { path: string }, requirements: string, run: BuildRun): Promise<MadePython> {
     const [name, isolation] = [this.#user, this.#isolation]
     const here = { directory: this.directory, clock: this.#clock, isolation, name, build }
-    // Packages may run code while they are installed. It sees only the new environment.
+    // Packages can run code during their installation. This code sees only the new environment.
     const file = join(build, 'requirements.txt')
     await writeFile(file, requirements, { mode: 0o600, flag: 'wx' })
     await runStep(base.path, ['-m', 'venv', build], 'The environment could not be built', { ...run, ...here })
@@ -260,7 +264,7 @@ async function runStep(
   const said: string[] = []
   const result = await runCommand({
     ...(await run.isolation.command(run.name, run.build, command, args)),
-    // `-m` imports from the working directory first, so it must be one of ours.
+    // `-m` imports from the working directory first, so it must be ours.
     directory: run.directory,
     environment: run.isolation.isOn ? environmentOfBuild(process.env, run.build) : run.isolation.environment(),
     timeLimitMs: LIMIT_MS,
@@ -280,7 +284,7 @@ async function runStep(
 }
 
 async function remove(path: string): Promise<void> {
-  // A killed pip may still write for a moment.
+  // A killed pip can still write for a moment.
   await rm(path, { recursive: true, force: true, maxRetries: 5, retryDelay: 100 })
 }
 
@@ -297,7 +301,7 @@ function readComplete(directory: string): MadePython | null {
 
 const PIP_ERROR = /^\s*(ERROR|error): */
 
-/** pip's last lines are often advice. The actual error comes before them. */
+/** pip's last lines are often advice. The actual error precedes them. */
 function reasonOf(lines: string[]): string {
   const text = lines.join('\n')
   if (/ensurepip is not\s+available/.test(text)) {

@@ -16,12 +16,12 @@ export interface Made {
 }
 
 interface MadeEnvironmentsOptions {
-  /** `environments/` of the data directory. */
+  /** `environments/` in the data directory. */
   directory: string
   isolation?: Isolation
   /** The main environment, cleaned up together with the others. */
   main: MadeEnvironment
-  /** The interpreters of live runs. null: one is unknown, so nothing that could be in use may be deleted. */
+  /** The interpreters of live runs. null: at least one is unknown, so nothing that could be in use may be deleted. */
   pythonsInUse: () => string[] | null
   clock: Clock
   logger: Logger
@@ -39,7 +39,7 @@ export class MadeEnvironments {
   readonly #byId = new Map<string, Made>()
   readonly #inTurn = pLimit(MADE_AT_ONCE)
   #isClosed = false
-  /** Progress changes with every line of pip, so it is published at intervals. */
+  /** Progress changes with every line from pip, so we publish it at intervals. */
   readonly #progressAlarm: Alarm
   readonly #tidyAlarm: Alarm
 
@@ -75,7 +75,7 @@ export class MadeEnvironments {
     return [...this.#byId.values()]
   }
 
-  /** Returns the environment with this id, and registers it if it is new; `begin` builds it. */
+  /** Returns the environment with this id. Registers a new one, which `begin` builds. */
   of(id: string): Made {
     let one = this.#byId.get(id)
     if (one === undefined) {
@@ -88,7 +88,7 @@ export class MadeEnvironments {
     return one
   }
 
-  /** Does nothing while it is being built, without a Python to build with, or after `close`. */
+  /** Does nothing if the environment is being built, if there is no Python to build it with, or after `close`. */
   begin(one: Made, base: { path: string; version: string } | null, requirements: string): void {
     const { logger, onChange } = this.#options
     if (one.work !== null || base === null || this.#isClosed) return
@@ -136,7 +136,7 @@ export class MadeEnvironments {
     await Promise.allSettled(work.map(({ done }) => done))
   }
 
-  /** Rejects at once if it is aborted while it is queued. */
+  /** Rejects immediately if it is aborted while queued. */
   async #buildInTurn(work: () => Promise<void>, signal: AbortSignal): Promise<void> {
     const begun = Promise.withResolvers<void>()
     signal.addEventListener('abort', () => begun.reject(signal.reason), { once: true })

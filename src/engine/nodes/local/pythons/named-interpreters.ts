@@ -9,12 +9,12 @@ export interface Interpreter {
   id: string
   /** As the project names it. */
   command: string
-  /** null: it is being checked. */
+  /** null: the check is running. */
   finding: Finding | null
   check: Promise<Finding>
 }
 
-/** The interpreters that projects name. Each is checked once, or when `check` is called. */
+/** The interpreters that projects name. Checks each one once, and again when `check` is called. */
 export class NamedInterpreters {
   readonly #options: { directory: string; isolation?: Isolation; clock: Clock; onChange: () => void }
   readonly #byId = new Map<string, Interpreter>()
@@ -58,7 +58,7 @@ export class NamedInterpreters {
   }
 }
 
-/** Why spiders cannot run with it, and what to do. */
+/** Why spiders cannot run with the interpreter, and what to do. null: they can. */
 export function problemOfInterpreter(command: string, finding: Finding): string | null {
   const { path, version, scrapyVersion, failure } = finding
   if (version === null)

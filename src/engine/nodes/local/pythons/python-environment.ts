@@ -12,14 +12,13 @@ import { alreadyBuilt, MadeEnvironment } from './made-environment.ts'
 export const COLD: StartMode = { mode: 'cold', text: 'Each spider starts its own Python process' }
 
 export interface PythonEnvironmentOptions {
-  /** Tried in this order after our own environment. `pythonPath`, if set, comes first. */
+  /** Tried in this order after our own environment. If `pythonPath` is set, it comes first. */
   candidates: string[]
   pythonPath?: string
   dataDirectory: string
   resourcesDirectory: string
   clock: Clock
   logger: Logger
-  /** Default: no isolation. */
   isolation?: Isolation
   startOf?: (path: string) => StartMode
   onChange: () => void
@@ -29,9 +28,8 @@ const UNKNOWN = { path: null, version: null, scrapyVersion: null, start: COLD }
 
 const AFTER_START_MS = 200
 
-/** The default Python of projects: found, or built by us in the data directory. */
+/** The default Python of projects, either found on the machine or built by us in the data directory. */
 export class PythonEnvironment {
-  /** Built by `create`. */
   readonly own: MadeEnvironment
   readonly #options: PythonEnvironmentOptions
   readonly #pythonPath: string | undefined
@@ -42,7 +40,7 @@ export class PythonEnvironment {
   readonly #isAwaited = new AbortController()
   #isClosed = false
 
-  /** The search starts after a moment, or when a caller waits for it: it occupies a CPU that startup needs first. */
+  /** The search starts after a short delay, or when a caller waits for it, because startup needs the CPU first. */
   constructor(options: PythonEnvironmentOptions) {
     this.#options = options
     this.#pythonPath = options.pythonPath && absoluteUnlessBare(options.pythonPath)
@@ -68,13 +66,13 @@ export class PythonEnvironment {
     return path === null ? this.#state : { ...this.#state, start: this.#options.startOf?.(path) ?? COLD }
   }
 
-  /** Resolves with the state once no search is running. */
+  /** Resolves with the state when no search is running. */
   settled(): Promise<PythonState> {
     this.#isAwaited.abort()
     return this.#search
   }
 
-  /** For building environments: the first Python found that is new enough, with or without Scrapy. */
+  /** The first Python found that is new enough to build environments, with or without Scrapy. */
   base(): { path: string; version: string } | null {
     return this.#findings.find(isNewEnough) ?? null
   }
@@ -146,7 +144,7 @@ export class PythonEnvironment {
     if (base === null) throw new ScrapdeckError('PYTHON_MISSING', wordsFor(this.#findings[0]))
     const requirements = await readFile(join(this.#options.resourcesDirectory, 'python', 'requirements.txt'), 'utf8')
     const before = this.#state
-    // A ready Python stays in use.
+    // A ready Python remains in use.
     if (before.state !== 'ready') {
       this.#set({ ...UNKNOWN, state: 'creating', problem: 'The Python environment is being built.' })
     }
@@ -160,8 +158,9 @@ export class PythonEnvironment {
 }
 
 /**
- * Where Python may be: the environment that setup creates next to resources/, then the system's. Never the working
- * directory, where anyone could have put it. Programs started from the macOS Dock do not have the shell's PATH.
+ * Where to look for Python: the environment that setup creates next to resources/, then the system. Never the
+ * working directory, because anyone could have put a Python there. Programs started from the macOS Dock do not
+ * have the shell's PATH.
  */
 export function findPythons(resourcesDirectory: string): string[] {
   const environments = [pythonIn(join(resourcesDirectory, '..', '.venv'))]

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 
-/** Removes comments, blank lines and mixed line endings. Keeps the order, which matters for indexes. */
+/** Removes comments and blank lines, and unifies line endings. Keeps the order, which matters for indexes. */
 export function normaliseRequirements(text: string): string {
   return text
     .replace(/^\uFEFF/, '')
@@ -10,7 +10,7 @@ export function normaliseRequirements(text: string): string {
     .join('\n')
 }
 
-/** Derived from the requirements and the Python's minor version. */
+/** Depends only on the requirements and the Python's minor version. */
 export function environmentId(requirements: string, pythonVersion: string): string {
   const minor = pythonVersion.split('.').slice(0, 2).join('.')
   return createHash('sha256')
@@ -20,8 +20,8 @@ export function environmentId(requirements: string, pythonVersion: string): stri
 }
 
 /**
- * What the runner needs and the requirements do not name. Scrapy without a version, to avoid conflicts; setuptools
- * below 81, because later versions lack pkg_resources, which many projects still import.
+ * The packages that the runner needs and the requirements do not name. Scrapy has no version, to avoid conflicts.
+ * setuptools must be below 81, because later versions lack pkg_resources, which many projects still import.
  */
 export function addedRequirements(requirements: string): string[] {
   const named = new Set(
@@ -36,7 +36,7 @@ export function addedRequirements(requirements: string): string[] {
   ].flatMap(([name, requirement]) => (named.has(name) ? [] : [requirement!]))
 }
 
-/** If one requirement has a hash, pip requires a hash for every package of the same command. */
+/** If one requirement has a hash, pip requires a hash for every package in the command. */
 export function demandsHashes(requirements: string): boolean {
   return /(^|\s)--(hash|require-hashes)\b/m.test(normaliseRequirements(requirements))
 }

@@ -46,8 +46,8 @@ interface ListingOptions {
 }
 
 /**
- * Lists a project's spiders by importing its code in its own process (a fork if a warm parent is ready), with limits on
- * time, memory and output. Rejects with EGG_IMPORT_FAILED and the end of the traceback.
+ * Lists a project's spiders by importing its code in a separate process (a fork if a warm parent is ready), with
+ * limits on time, memory and output. Rejects with EGG_IMPORT_FAILED and the end of the traceback.
  */
 export async function listSpiders(options: ListingOptions): Promise<string[]> {
   const directory = join(options.dataDirectory, 'work')
@@ -69,10 +69,10 @@ export async function listSpiders(options: ListingOptions): Promise<string[]> {
   }
 }
 
-/** Removes the folders of listings during which an engine was killed. */
+/** Removes the folders that a killed engine left behind while it listed spiders. */
 export async function clearListings(dataDirectory: string): Promise<void> {
   const names = (await readdir(dataDirectory)).filter((name) => name.startsWith(FOLDER_PREFIX))
-  // A folder that a process still writes to may stay. The next engine removes it.
+  // Removal fails if a process still writes to the folder. The next engine removes it.
   await Promise.allSettled(names.map((name) => rm(join(dataDirectory, name), { recursive: true, force: true })))
 }
 
@@ -98,7 +98,7 @@ async function listWarm(options: ListingOptions, workingDirectory: string): Prom
   return null
 }
 
-/** Lists with a supervisor, like a run: the only way with isolation. null: no parent is ready to fork. */
+/** Lists with a supervisor, like a run. Isolation requires this. null: no parent is ready to fork. */
 async function listSupervised(options: ListingOptions, workingDirectory: string): Promise<Listing | null> {
   const { pool, isolation = NO_ISOLATION, clock, signal, python, project, source } = options
   const directory = await mkdtemp(join(options.dataDirectory, FOLDER_PREFIX))
@@ -156,7 +156,7 @@ async function listSupervised(options: ListingOptions, workingDirectory: string)
   }
 }
 
-/** How the process ended, phrased to follow the attempt. null: it ended well. */
+/** How the process ended, phrased to follow the attempt. null: it succeeded. */
 function howItEnded({ code, signal, answer }: Listing): string | null {
   if (signal !== null) return `: the process was killed by ${signal}`
   // Python exits with 1 after an error, and the traceback says more.
@@ -171,7 +171,7 @@ async function readPart(path: string, count: number): Promise<string> {
   return part === null ? '' : Buffer.from(part.bytes).toString()
 }
 
-/** `stderr` ends with the cause: Scrapyd's clients see nothing else. */
+/** `stderr` ends with the cause, because Scrapyd's clients see nothing else. */
 function fail(cause: string, output: string, hasTraceback = false): never {
   const end = output.trimEnd().split('\n').slice(-SHOWN_LINES).join('\n')
   const text = end ? sentence('nodes.listing_failed', { cause, end }) : cause

@@ -43,11 +43,10 @@ export interface RealScrapyd {
   version: ScrapydVersion
   probedAs: string
   password: string | null
-  /** False: it only accepts, runs and lists jobs. */
+  /** false: tests only that it accepts, runs and lists jobs. */
   isWhole: boolean
 }
 
-/** Tests the client against a real Scrapyd of one version. */
 export function describeRealScrapyd({ version, probedAs, password, isWhole }: RealScrapyd): void {
   const problem = scrapydProblem(version)
   const title = `a real Scrapyd ${version}${problem === null ? '' : `, left out because it cannot run here: ${problem}`}`
@@ -125,11 +124,11 @@ export function describeRealScrapyd({ version, probedAs, password, isWhole }: Re
         for (const jobid of jobids) await client.schedule({ ...slow, jobid })
         const running = await untilSeen('running', 'job-slow')
         expect(running.pid).toBeGreaterThan(0)
-        // Up to 1.4 the next pending job sits in the poller, where cancel and listjobs do not look.
+        // Up to 1.4, the poller holds the next pending job, and cancel and listjobs do not look there.
         const withdrawn = await client.cancel({ project: DEMO, jobid: 'job-c', signal: 'INT' })
         expect(withdrawn).toEqual({ wasState: 'pending' })
         expect((await client.listJobs()).pending.map((job) => job.jobid)).not.toContain('job-c')
-        // Scrapy handles the signal only once its reactor runs.
+        // Scrapy handles the signal only after its reactor has started.
         await until('the first tick', async () => (await logOf(slow)).includes('Tick 1'))
         const cancel = { project: DEMO, jobid: 'job-slow', signal: 'INT' } as const
         expect(await client.cancel(cancel)).toEqual({ wasState: 'running' })
@@ -187,7 +186,8 @@ export function describeRealScrapyd({ version, probedAs, password, isWhole }: Re
           'EGG-INFO/entry_points.txt': '[scrapy]\nsettings = gone.settings\n'
         })
         expect(await kindOf(client.addVersion(DEMO, aVersionName('5'), anEggToSend(broken)))).toBe('import_failed')
-        // Scrapyd keeps a refused egg and runs it as the latest version, so ours was removed. Earlier versions stay.
+        // Scrapyd keeps a refused egg and would run it as the latest version, so the client removed it. Earlier
+        // versions remain.
         expect(await client.listVersions(DEMO)).toEqual(['1_0'])
         expect(await kindOf(client.addVersion(DEMO, V1_0, anEggToSend(broken)))).toBe('import_failed')
         expect(await client.listVersions(DEMO)).toEqual(['1_0'])

@@ -2,7 +2,7 @@ import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { buildEgg } from '../../../../projects/egg-builder.ts'
 
-/** The hostile project; its listing tries to read `wanted`. */
+/** The hostile project. Listing its spiders tries to read `wanted`. */
 export async function buildHostileEgg(wanted: readonly string[]): Promise<Uint8Array> {
   const folder = join(import.meta.dirname, 'hostile-project')
   const names = ['scrapy.cfg', ...['__init__', 'settings', 'attempts', 'spiders'].map((name) => `hostile/${name}.py`)]

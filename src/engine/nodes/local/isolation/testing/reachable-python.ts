@@ -4,8 +4,8 @@ import { dirname, join } from 'node:path'
 import { findTestPython } from '../../../../testing/test-python.ts'
 
 /**
- * A Python with Scrapy that every user of the machine may run: the tests' Python, or, if that is in a home directory,
- * the system's Python with the same packages in a new environment in `directory`.
+ * A Python with Scrapy that every user of the machine can run: the tests' Python or, if that is in a home
+ * directory, the system's Python with the same packages in a new environment in `directory`.
  */
 export function findReachablePython(directory: string): string {
   const python = findTestPython()
