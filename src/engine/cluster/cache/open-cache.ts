@@ -5,27 +5,26 @@ import type { RedisCacheOptions } from './redis/redis-cache.ts'
 import { askSharedStore, followOwnStore } from './store-position.ts'
 
 export interface CacheOptions {
-  /** Shared with other engines: rate limits, sessions and answers. Default: none. */
+  /** The cache that this engine shares with others. Default: none. */
   cache?: { address: CacheAddress; answers: AnswerLimits } | null
 }
 
 interface CacheParts extends Tools {
   store: Store
-  /** Other engines may write to a shared database; only this one writes to its own file. */
+  /** Whether other engines can write to the store. Only this engine writes to its own file. */
   isStoreShared: boolean
   credentials: RedisCacheOptions['credentials']
 }
 
 export type EngineCache = Awaited<ReturnType<typeof openCache>>
 
-/** Returns before the cache is connected: no engine depends on it. */
+/** Returns before the cache is connected, because the engine works without it. */
 export async function openCache(
   opened: AsyncDisposableStack,
   { cache: options = null }: CacheOptions,
   { store, isStoreShared, credentials, clock, random, logger }: CacheParts
 ) {
   const position = isStoreShared ? askSharedStore(store) : followOwnStore(store)
-  // Without a shared cache, the engine keeps rate limits and sessions in its own memory.
   if (options === null) return { position, cache: null, sharedAnswers: null }
   const [{ openRedisCache }, { SharedAnswers }] = await Promise.all([
     import('./redis/redis-cache.ts'),

@@ -2,19 +2,19 @@ import type { CacheFigures } from '../../runtime/cache-figures.ts'
 import type { SharedCache } from './shared-cache.ts'
 import type { StorePosition } from './store-position.ts'
 
-/** The size limit for the answers at the newest position that are kept in memory. */
+/** Limits the answers that are kept in memory, all at the newest position. */
 const HELD_MAX_BYTES = 32_000_000
 
 export type FoundAnswer =
   | { body: Buffer }
-  /** There is no answer. `keep` stores a new one, without waiting for the cache. */
+  /** No answer was found. `keep` stores a new one without waiting for the cache. */
   | { body: null; keep(body: Buffer): void }
 
 /**
- * Answers that depend only on the store, computed by one engine and served by all. Each answer belongs to a position of
- * the change log that was read *before* it was computed, so it never claims a change that it lacks. It is served only
- * if the store is still at that position after the request arrived. So changes need no invalidation, and an old answer
- * that is written late is never served.
+ * Answers that depend only on the store. One engine computes them and all serve them. An answer's position in the
+ * change log is read *before* the answer is computed, so it never claims a change that it lacks. An answer is served
+ * only if the store is still at that position after the request arrived. So changes need no invalidation, and an old
+ * answer that is written late is never served.
  */
 export class SharedAnswers {
   readonly #cache: Pick<SharedCache, 'readAnswer' | 'writeAnswer' | 'isAway'>
@@ -44,7 +44,7 @@ export class SharedAnswers {
       body: null,
       keep: (made) => {
         this.#hold(key, position, made)
-        // After a failure, the next engine computes it again.
+        // If this fails, the next engine computes the answer again.
         this.#cache.writeAnswer(key, { position, body: made }).catch(() => {})
       }
     }

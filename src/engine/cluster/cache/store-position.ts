@@ -1,8 +1,8 @@
 import type { ChangeLog } from '../../storage/store.ts'
 
 /**
- * The position of the change log: an answer computed at this position, or later, is valid. The position is at least as
- * new as every write that was acknowledged to any client before `current` was called.
+ * The position in the change log. An answer computed at this position or later is valid. The position includes every
+ * write that was acknowledged to any client before `current` was called.
  */
 export interface StorePosition {
   current(): number | Promise<number>
@@ -10,7 +10,7 @@ export interface StorePosition {
   catchUp(): Promise<void>
 }
 
-/** For a store that only this engine writes to: each commit is announced before its writer learns of it. */
+/** For a store that only this engine writes to. Each commit is announced before its writer learns of it. */
 export function followOwnStore(store: ChangeLog): StorePosition {
   let position = 0
   const advance = (cursor: number) => {
@@ -21,8 +21,8 @@ export function followOwnStore(store: ChangeLog): StorePosition {
 }
 
 /**
- * For a store that other engines may write to: it is queried each time. Callers that arrive during a query share the
- * next one, so there is never more than one query at a time, however many requests there are.
+ * For a store that other engines can write to: each call queries it. Callers that arrive during a query share the
+ * next one, so only one query runs at a time.
  */
 export function askSharedStore(store: Pick<ChangeLog, 'changeCursor'>): StorePosition {
   let asking: Promise<number> | null = null
@@ -42,7 +42,7 @@ export function askSharedStore(store: Pick<ChangeLog, 'changeCursor'>): StorePos
       next ??= (async () => {
         await current.catch(() => {})
         next = null
-        // Another caller may have started a query in between. It is recent enough for all callers that wait here.
+        // Another caller may have started a query since. It is recent enough for all callers that wait here.
         return (asking ??= ask())
       })()
       return next

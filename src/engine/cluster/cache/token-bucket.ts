@@ -1,30 +1,29 @@
 import type { Clock } from '../../runtime/clock.ts'
 
-/** `burst` requests at once; after that, `perSecond`. */
+/** Allows `burst` requests together, then `perSecond`. */
 export interface BucketRule {
   burst: number
   perSecond: number
 }
 
 export interface Bucket {
-  /** Negative: a debt for a request that cost more than the burst. */
+  /** Negative after a request that cost more than the burst: a debt. */
   left: number
   atMs: number
 }
 
-/** The result of a request, and what is left in the bucket. */
 export interface Taken {
   isTaken: boolean
   left: number
 }
 
-/** A client that sent one large request pays for it at most this long. */
+/** A client that sent one large request pays for it for at most this long. */
 export const MAX_DEBT_SECONDS = 60
 
 /**
- * Charges a request that costs as much as `cost` ordinary ones. null: a new client, or one with a full bucket. A
- * request that costs more than the burst is accepted when the bucket is full, and leaves a debt. A refused request
- * costs nothing. The cache has the same rule in TAKE (redis/scripts.ts); a test compares them.
+ * Charges a request that costs as much as `cost` ordinary ones. A null bucket is full (a new client). A request that
+ * costs more than the burst is accepted when the bucket is full, and leaves a debt. A refused request costs nothing.
+ * The cache has the same rule in TAKE (redis/scripts.ts); a test compares them.
  */
 export function takeFrom(
   bucket: Bucket | null,
@@ -37,7 +36,7 @@ export function takeFrom(
   return { bucket: { left, atMs: filled.atMs }, taken: { isTaken, left } }
 }
 
-/** Time never goes back: the clock of another engine, or of a cache after a failover, may be behind. */
+/** Time never goes back, although the clock of another engine, or of a cache after a failover, can be behind. */
 function fill(bucket: Bucket | null, { burst, perSecond }: BucketRule, nowMs: number): Bucket {
   if (bucket === null) return { left: burst, atMs: nowMs }
   const atMs = Math.max(nowMs, bucket.atMs)
@@ -48,7 +47,7 @@ export function secondsUntil(cost: number, { burst, perSecond }: BucketRule, lef
   return Math.ceil((Math.min(cost, burst) - left) / perSecond)
 }
 
-/** With more clients, the longest idle ones are forgotten. */
+/** The limit of clients to remember. Beyond it, those idle for longest are forgotten. */
 const MAX_BUCKETS = 10_000
 
 export class TokenBuckets {
@@ -67,7 +66,7 @@ export class TokenBuckets {
     return taken
   }
 
-  /** Forgets half of the clients at once, so that a flood of new ones does not cause a sort for each of them. */
+  /** Forgets half of the clients together, so that a flood of new ones does not cause a sort for each. */
   #forgetQuietest(): void {
     const byLastRequest = [...this.#buckets].sort(([, one], [, other]) => one.atMs - other.atMs)
     for (const [client] of byLastRequest.slice(0, MAX_BUCKETS / 2)) this.#buckets.delete(client)

@@ -2,10 +2,10 @@ import type { EngineInfo } from '../../../shared/contract/index.ts'
 import type { EngineRow, EngineSelf } from '../../storage/lease-table.ts'
 import { canReadEachOther, isSamePlace } from '../../storage/blobs/blobs-place.ts'
 
-/** Several missed heartbeats: engines send one each second. */
+/** Engines send a heartbeat each second, so this means several missed ones. */
 export const SILENT_AFTER_MS = 5_000
 
-/** `leader`: the id of the leading engine, if known. */
+/** `leader` is the id of the leading engine, if known. */
 export function describeEngines(rows: readonly EngineRow[], leader: string | null): EngineInfo[] {
   return rows.map(({ id, name, address, version, hasLocalNode, startedAtMs, silentMs, isDrained }) => ({
     id,
@@ -20,7 +20,7 @@ export function describeEngines(rows: readonly EngineRow[], leader: string | nul
   }))
 }
 
-/** Live engines that store eggs and logs in another place than `self`, or encrypt them with other keys. Pure. */
+/** Returns the live engines that store eggs and logs elsewhere than `self` or encrypt them with other keys. */
 export function listApart(rows: readonly EngineRow[], self: EngineSelf): EngineRow[] {
   const others = rows.filter(
     // The same address means an earlier process of this engine.
@@ -29,6 +29,6 @@ export function listApart(rows: readonly EngineRow[], self: EngineSelf): EngineR
   return others.filter(({ blobs }) => !isSamePlace(blobs, self.blobs) || !canReadEachOther(blobs, self.blobs))
 }
 
-/** Decides which of two engines that start at the same moment gives way. Pure. */
+/** Decides which of two engines that start at the same moment gives way. */
 export const isBefore = (one: EngineRow, other: EngineRow): boolean =>
   one.startedAtMs === other.startedAtMs ? one.id < other.id : one.startedAtMs < other.startedAtMs

@@ -28,7 +28,7 @@ test('two engines are never both certain to lead, and one leads whenever one can
   await fc.assert(property({ Election }), { numRuns: pickLength(60, 2_000) })
 })
 
-/** The planted bug replaces `from` in the file by `to`. */
+/** The planted bug replaces `from` by `to` in the file. */
 interface Planted {
   file?: 'election.ts' | 'next-step.ts'
   changes?: [from: string, to: string][]
@@ -77,7 +77,7 @@ const PLANTED: Record<string, Planted> = {
   }
 }
 
-/** Some need hundreds of stories: only `npm run test:long` has the time. */
+/** Some bugs show only after hundreds of stories, which only `npm run test:long` has time for. */
 describe.runIf(isLong)('a planted bug is detected', () => {
   let directory = ''
   beforeAll(() => {

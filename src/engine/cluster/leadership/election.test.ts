@@ -40,7 +40,7 @@ function join(id: string, lead: () => Promise<void> = async () => {}) {
     list: nobodyAsks,
     terms: nobodyAsks
   }
-  // `north#2` is a later process at the address of `north`.
+  // `north#2` is a later process at `north`'s address.
   const self = {
     id,
     name: id,

@@ -6,13 +6,12 @@ import { Mutex } from '../../runtime/mutex.ts'
 
 /** How often a leader renews its lease, and a follower sends a heartbeat. */
 const BEAT_MS = 1_000
-/** How often a follower checks the lease. */
 const LOOK_MS = 150
-/** The leader sends nothing in the last part of a lease, because a request takes time to arrive. */
+/** A leader sends nothing during the last part of its lease, because a request takes time to arrive. */
 const MARGIN_MS = 500
 /** Without a response within this time, the network or the server counts as down. A new connection may get through. */
 const ANSWER_MS = 4_500
-/** An engine that failed to start as leader lets others try for this long. */
+/** How long an engine that failed to start as leader leaves the lease to others. */
 const UNABLE_MS = 10_000
 
 export interface ElectionOptions {
@@ -20,33 +19,33 @@ export interface ElectionOptions {
   self: EngineSelf
   clock: Clock
   logger: Logger
-  /** Starts to lead. Rejects if it cannot, although another engine may be able to. */
+  /** Starts to lead. Rejects if this engine cannot; another one may be able to. */
   lead: (lease: Lease) => Promise<void>
   /** Stops leading, on request or because another engine leads. Never rejects. */
   follow: (why: string) => Promise<void>
 }
 
 /**
- * Elects one leader among the engines of a database. The lease expires by the database's clock, and earlier for the
- * leader itself, by its own monotonic clock: it checks `mayAct` before each request to a node.
+ * Elects one leader among the engines of a database. The lease expires by the database's clock. For the leader
+ * itself, it expires earlier, by the leader's own monotonic clock: the leader checks `mayAct` before each request to
+ * a node.
  */
 export class Election {
   readonly #options: ElectionOptions
   readonly #table: LeaseTable
   #lease: Lease | null = null
-  /** Monotonic time until which no other engine can have the lease. */
+  /** The monotonic time until which no other engine can have the lease. */
   #validUntilMs = 0
   #hasLock = false
   #isConnected = false
   #connectedAtMs = 0
   #beatAtMs = Number.NEGATIVE_INFINITY
   #isDrained = false
-  /** The successor, once a handover was requested. */
+  /** The successor, as soon as a handover was requested. */
   #handingTo: { next: string | null } | null = null
   #seen: SeenLease | null = null
-  /** Since when, by the monotonic clock, responses have shown this state of the lease. */
+  /** Since when responses have shown this state of the lease, by the monotonic clock. */
   #unchangedSince = { epoch: -1, renewal: '', atMs: 0 }
-  /** Why this engine could not lead. */
   #failure: { error: unknown; atMs: number } | null = null
   #timer: Timer | null = null
   #isStopped = false
@@ -83,15 +82,15 @@ export class Election {
     }
   }
 
-  /** null: no other engine leads for certain. */
+  /** Returns null unless another engine certainly leads. */
   leaderAddress(): string | null {
     const seen = this.#seen
     if (this.#lease !== null || seen === null || seen.holder === null || this.#unchangedMs() >= LEASE_MS) return null
-    // An earlier process had this engine's address: forwarding to it would lead back here.
+    // An earlier process had this engine's address, so forwarding to it would lead back here.
     return seen.leaderAddress === this.#options.self.address ? null : seen.leaderAddress
   }
 
-  /** PEM of the leader at `leaderAddress`. null: it speaks plain HTTP, or does not publish one. */
+  /** PEM of the leader at `leaderAddress`. Null if it speaks plain HTTP or publishes no certificate. */
   leaderCertificate(): string | null {
     return this.#seen?.leaderCertificate || null
   }
@@ -107,7 +106,7 @@ export class Election {
     })
   }
 
-  /** Hands the lease to `next`. null: to the first engine to take it. */
+  /** Hands the lease to `next`, or, if `next` is null, to the first engine that takes it. */
   handOver(next: string | null): void {
     if (this.#lease === null) return
     this.#handingTo = { next }
@@ -132,7 +131,7 @@ export class Election {
     }
   }
 
-  /** Looks at the lease. Looks run one at a time, and each schedules the next. */
+  /** Looks at the lease. Only one look runs at a time, and each schedules the next. */
   #next(): Promise<void> {
     return this.#mutex.run(async () => {
       this.#timer?.cancel()
@@ -146,7 +145,7 @@ export class Election {
       const waiting = this.#waiting
       this.#waiting = []
       for (const wake of waiting) wake()
-      // A leader that lost its connection must reconnect before another engine takes its lock as free.
+      // A leader that lost its connection must reconnect before another engine finds its lock free.
       const delayMs = this.#lease === null || !this.#isConnected ? LOOK_MS : BEAT_MS
       this.#timer = this.#options.clock.setTimer(delayMs, () => void this.#next())
     })
@@ -173,7 +172,8 @@ export class Election {
       await this.#ask(this.#table.release({ ...lease, next, graceMs: HANDOVER_MS }))
       return this.#dropLock()
     }
-    // Held by the former leader, or by an older connection of this engine that the database has not given up.
+    // The former leader still holds the lock, or an older connection of this engine does that the database has not
+    // closed.
     if (!this.#hasLock) this.#hasLock = (await this.#ask(this.#table.look({ wantsLock: true }))).gotLock
     const askedAtMs = clock.monotonicMs()
     if (await this.#ask(this.#table.renew({ ...lease, hasLock: this.#hasLock, leaseMs: LEASE_MS }))) {
@@ -217,7 +217,7 @@ export class Election {
     this.#lease = { holder: self.id, epoch }
     this.#validUntilMs = askedAtMs + LEASE_MS
     logger.info({ epoch, reason: step.reason }, 'This engine leads')
-    // Opening the engine may take longer than a lease.
+    // Opening the engine can take longer than a lease.
     const renewing = this.#keepRenewing(this.#lease)
     try {
       await lead(this.#lease)
@@ -233,7 +233,6 @@ export class Election {
     }
   }
 
-  /** Renews the lease until the returned function is called. */
   #keepRenewing(lease: Lease): () => Promise<void> {
     let isDone = false
     let timer: Timer | null = null
@@ -281,7 +280,7 @@ export class Election {
     return this.#options.clock.monotonicMs() - this.#unchangedSince.atMs
   }
 
-  /** Treats a late response as a failure: TCP would wait for a quarter of an hour. */
+  /** Treats a late response as a failure, because TCP would wait for a quarter of an hour. */
   #ask<Answer>(answer: Promise<Answer>): Promise<Answer> {
     return within(this.#options.clock, ANSWER_MS, answer, () => {
       this.#table.reset()

@@ -39,48 +39,46 @@ export interface JoinOptions {
   secretKeyFile?: string | null
   encryption?: EncryptionOptions | null
   scrapdeckVersion: string
-  /** A name for people. */
   name: string
-  /** It runs spiders itself, for the leader (openHostedNode). */
+  /** Whether it runs spiders itself, for the leader (openHostedNode). */
   hasLocalNode: boolean
   /** This engine's address for other engines. `seenAs`: this machine's address as the database sees it. */
   addressOf: (seenAs: string | null) => string
   /** The certificate for this engine's address, if it speaks TLS. */
   certificate: EngineCertificate | null
-  /** Where eggs and logs are: a directory, a bucket, or neither (in the data directory). null: a plugin decides. */
+  /** Where eggs and logs are: a directory, a bucket, or neither (in the data directory). Null if a plugin decides. */
   blobs: BlobsOptions | null
-  /** As configured; all engines should have the same. Default: those of the first engine. */
+  /** As configured; the same for all engines. Default: those of the first engine. */
   credentials: StoredCredentials | null
   clock: Clock
   random: Random
   logger: Logger
-  /** Opens the engine. Rejects if it cannot lead; another engine may. */
+  /** Opens the engine. Rejects if this engine cannot lead; another one may be able to. */
   lead(mandate: Mandate): Promise<void>
   /** Closes the engine. Never rejects. */
   follow(why: string): Promise<void>
 }
 
 export interface Membership {
-  /** Authenticates requests between engines. Only the engines know it. */
+  /** Authenticates requests between engines. Only they know it. */
   readonly secret: string
   readonly name: string
   readonly address: string
   isLeading(): boolean
-  /** null: this engine leads, or none does for certain. */
+  /** Null unless another engine certainly leads. */
   leaderAddress(): string | null
-  /** PEM of the leader. null: it speaks plain HTTP, or its version publishes none. */
+  /** PEM of the leader. Null if it speaks plain HTTP or its version publishes no certificate. */
   leaderCertificate(): string | null
-  /** The database responds. */
+  /** Whether the database responds. */
   isConnected(): boolean
   /** Resolves after the next look at the database, or after `limitMs`. */
   change(limitMs: number): Promise<void>
   /** Resolves when any engine leads. Rejects if this one should lead but cannot. */
   start(): Promise<void>
-  /** Stops the engine if it leads, and gives the lease back: another engine takes over at once. */
+  /** Stops the engine if it leads, and releases the lease so that another engine takes over immediately. */
   stop(): Promise<void>
 }
 
-/** Documented at joinEngines (../index.ts). */
 export async function join(options: JoinOptions): Promise<Membership> {
   const { postgres, dataDirectory, clock, random, logger, name } = options
   openDataDirectory(dataDirectory)
@@ -148,7 +146,7 @@ async function agreeOnKey(table: LeaseTable, secretBox: FileSecretBox, database:
 
 /**
  * The next leader must find what each engine stores. Each engine publishes its place before it checks the others, so
- * that if two start at the same moment, the later one sees the other. The place can change while no engine runs.
+ * if two start at the same moment, the later one sees the other. The place can change while no engine runs.
  */
 async function agreeOnBlobs(
   table: LeaseTable,
@@ -166,7 +164,7 @@ async function agreeOnBlobs(
       logger.warn({}, `${where}: what one of them stored is missing while the other leads (docs/scaling.md)`)
       return
     }
-    // A killed engine sends no more heartbeats, and counts as silent after a few seconds.
+    // A killed engine sends no more heartbeats and counts as silent after several seconds.
     if (lastSilentMs !== null && first.silentMs < lastSilentMs) {
       await table.leave(self.id)
       if (!isOtherPlace) throw otherKeys(first.name, database)
@@ -186,7 +184,7 @@ function otherKeys(name: string, database: string): ScrapdeckError {
   return new ScrapdeckError('ENGINES_DIFFER', `${text} ${next}`)
 }
 
-/** Shared by all engines, so that a client's password keeps working under another leader. */
+/** All engines share the credentials, so a client's password keeps working under another leader. */
 async function agreeOnCredentials(
   table: LeaseTable,
   secretBox: FileSecretBox,
@@ -211,7 +209,6 @@ function leadershipOf(
     return { shared: true, engines: describeEngines(engines, election.lease?.holder ?? null), terms: [...terms] }
   }
   const isAble = ({ state, drained }: EngineInfo) => state !== 'silent' && !drained
-  /** Rejects if no engine other than `id` could lead. */
   const requireAnotherLeader = async (id: string) => {
     if ((await list()).engines.some((engine) => engine.id !== id && isAble(engine))) return
     const text = sentence('storage.no_other_engine_to_lead')

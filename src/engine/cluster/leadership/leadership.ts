@@ -4,41 +4,43 @@ import { X509Certificate } from 'node:crypto'
 import { ScrapdeckError } from '../../../shared/errors.ts'
 import { sentence } from '../../../shared/texts/errors/storage.ts'
 
-/** The current certificate of an engine. It may be renewed while the engine runs. */
+/** The current certificate of an engine. It can be renewed while the engine runs. */
 export interface EngineCertificate {
-  /** PEM: the certificate that it presents, by which others recognise it. */
+  /** PEM of the certificate that the engine presents. Others recognize the engine by it. */
   readonly own: string
   /** The certificate with its key, for servers that request client certificates. */
   readonly context: Pick<SecureContextOptions, 'cert' | 'key'>
 }
 
-/** What an engine knows about the engines that share its database. */
 export interface Leadership {
-  /** This engine's name for people. The same after a restart. */
+  /** A name for people, which stays the same after a restart. */
   readonly name: string
   /** Authenticates requests between engines. */
   readonly secret: string
   /** Whether this engine certainly leads at this moment. */
   mayAct(): boolean
   list(): Promise<EngineList>
-  /** null: this engine speaks plain HTTP. */
+  /** Null if this engine speaks plain HTTP. */
   readonly certificate: EngineCertificate | null
   /** PEM by engine id, for the engines that speak TLS. */
   certificates(): Promise<ReadonlyMap<string, string>>
-  /** Live engines that keep eggs and logs elsewhere than this one. */
+  /** Returns the live engines that store eggs and logs elsewhere than this one. */
   listApart(): Promise<{ engine: string; place: string }[]>
-  /** Hands over the leadership. `to` null: to the first engine that takes it. Rejects with BAD_INPUT or NOT_FOUND. */
+  /**
+   * Hands the lease to `to`, or to the first engine that takes it if `to` is null. Rejects with BAD_INPUT or
+   * NOT_FOUND.
+   */
   handOver(to: string | null): Promise<void>
   /**
    * Gives up the leadership because this engine's memory may differ from the database. The next leader (perhaps this
    * engine again) reads everything from the database.
    */
   stepDown(): void
-  /** A drained engine never leads. A leader hands over. Rejects with NOT_FOUND. */
+  /** A drained engine never leads, and a drained leader hands over. Rejects with NOT_FOUND. */
   setDrained(id: string, isDrained: boolean): Promise<void>
 }
 
-/** Expiry of the other engines' certificates. A shared certificate is listed once, for the first engine. */
+/** Returns when the other engines' certificates expire. A shared certificate is listed once, for the first engine. */
 export async function otherCertificates(
   leadership: Pick<Leadership, 'certificate' | 'certificates' | 'list'>
 ): Promise<{ engine: string; endsAtMs: number }[]> {
@@ -52,7 +54,7 @@ export async function otherCertificates(
   })
 }
 
-/** With SQLite there is only one engine, and it leads. */
+/** With SQLite, there is only one engine, and it leads. */
 export function engineAlone(self: {
   scrapdeckVersion: string
   startedAtMs: number
@@ -86,7 +88,7 @@ export function engineAlone(self: {
     }),
     listApart: async () => [],
     handOver: refuse,
-    // Not needed: SQLite always reports whether it has committed.
+    // Not needed, because SQLite always reports whether it committed.
     stepDown() {},
     setDrained: refuse
   }

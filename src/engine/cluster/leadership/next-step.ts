@@ -1,27 +1,26 @@
 import type { SeenLease } from '../../storage/lease-table.ts'
 
-/** A leader that stops renewing keeps the lease for this long. */
+/** How long a leader that stops renewing keeps the lease. */
 export const LEASE_MS = 5_000
-/** On a new connection, a free lock may only mean that the database restarted and its leader is not back yet. */
+/** On a new connection, a free lock can mean that the database restarted and the leader has not reconnected yet. */
 export const SETTLED_AFTER_MS = 3_000
-/** After a handover, only the successor may take the lease for this long. */
+/** How long only the successor may take the lease after a handover. */
 export const HANDOVER_MS = 3_000
 
 export interface Follower {
   id: string
   isDrained: boolean
-  /** The age of its connection to the database. */
   connectedMs: number
-  /** How long it has seen the lease unchanged, by its own monotonic clock. */
+  /** How long the follower has seen the lease unchanged, by its own monotonic clock. */
   unchangedMs: number
 }
 
 export type Step = { do: 'follow' } | { do: 'take'; reason: string }
 
 /**
- * Whether a follower takes the lease. A free lock shows within milliseconds that a leader is gone. Otherwise (a stalled
- * leader, or one that never had the lock) the lease expires: each follower must see for itself that it was not renewed,
- * because the database's clock may step.
+ * Decides whether a follower takes the lease. A free lock shows within milliseconds that a leader is gone. Otherwise
+ * (a stalled leader, or one that never had the lock), the lease expires. Each follower must see for itself that the
+ * lease was not renewed, because the database's clock can step.
  */
 export function nextStep(lease: SeenLease, follower: Follower): Step {
   if (follower.isDrained) return { do: 'follow' }
@@ -33,7 +32,7 @@ export function nextStep(lease: SeenLease, follower: Follower): Step {
   }
   const name = lease.leaderName ?? 'the former leader'
   if (follower.unchangedMs >= LEASE_MS) return { do: 'take', reason: `${name} stopped renewing its lease` }
-  // An expired lease counts as settled too: it ended long before this engine started.
+  // An expired lease counts as settled too, because it ended long before this engine started.
   const isSettled = follower.connectedMs >= SETTLED_AFTER_MS || lease.isExpired
   if (lease.gotLock && lease.hasLock && isSettled) return { do: 'take', reason: `${name} is gone` }
   return { do: 'follow' }

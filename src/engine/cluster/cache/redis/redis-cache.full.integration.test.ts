@@ -58,7 +58,7 @@ describe.skipIf(whyNoRedis() !== null)('a cache on a real Redis', () => {
       credentials: CREDENTIALS,
       clock: systemClock,
       logger: keepLog().logger,
-      // This machine may be busy with other tests.
+      // Generous, because this machine can be busy with other tests.
       limits: { timeoutMs: 2_000, slowMs: 2_000 },
       ...others
     })
@@ -272,7 +272,7 @@ describe.skipIf(whyNoRedis() !== null)('a cache on a real Redis', () => {
       for (let at = 0; at < 5; at += 1) await take(cache)
       expect(cache.isAway).toBe(true)
       expect(cache.state().reason).toMatch(/answers slowly|did not answer/)
-      // Probes that are as slow do not bring it back.
+      // Slow probes do not bring it back.
       await new Promise((resolve) => setTimeout(resolve, 1_500))
       expect(cache.isAway).toBe(true)
       proxy.delayMs = 0
@@ -301,7 +301,7 @@ describe.skipIf(whyNoRedis() !== null)('a cache on a real Redis', () => {
   })
 })
 
-/** One command on a connection of its own, without the client under test. */
+/** Sends one command over a separate connection, without the client under test. */
 async function redisCli(port: number, words: (string | Buffer)[]): Promise<string> {
   const { connect } = await import('node:net')
   return new Promise((resolve, reject) => {

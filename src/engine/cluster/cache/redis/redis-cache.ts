@@ -10,12 +10,12 @@ import { type ScriptName, SCRIPTS } from './scripts.ts'
 import { promisify } from 'node:util'
 import { deflateRaw, inflateRaw } from 'node:zlib'
 
-/** Identifies the data behind the answers: it differs between databases, and changes with a restore. */
+/** Identifies the data behind the answers. It differs between databases and changes with a restore. */
 export interface AnswersOrigin {
   position(): Promise<number>
-  /** The same for all engines on a database. */
+  /** All engines on a database read the same identity. */
   readIdentity(): Promise<string>
-  /** Called when this database is older than the cached answers about it. */
+  /** Called when the cached answers are newer than the database. */
   renewIdentity(): Promise<string>
 }
 
@@ -28,24 +28,24 @@ export interface RedisCacheOptions {
   clock: Clock
   logger: Logger
   limits?: Partial<LinkLimits>
-  /** For tests: the cache's time in ms. */
+  /** For tests: the cache's clock in ms. */
   timeThere?: () => number
 }
 
-/** Loads the client library, but does not wait for the connection. */
+/** Loads the client library but does not wait for the connection. */
 export async function openRedisCache(options: RedisCacheOptions): Promise<RedisCache> {
   const { Redis: Client } = await import('ioredis')
   return new RedisCache((settings) => new Client({ ...settings, scripts: SCRIPTS }), options)
 }
 
-/** The cache on a server with Redis' protocol and scripts (Redis 6.2 or later, Valkey). */
+/** A shared cache on a server that speaks Redis' protocol and runs its scripts (Redis 6.2 or later, Valkey). */
 export class RedisCache implements SharedCache {
   readonly #options: RedisCacheOptions
   readonly #link: RedisLink
-  /** Keeps the keys of one namespace in the same slot of a cluster. */
+  /** The braces keep all keys of a namespace in one cluster slot. */
   readonly #prefix: string
   #fingerprint: string | null = null
-  /** Never stored in the cache, so that only engines that know the credentials can mark a session or a link. */
+  /** Never stored in the cache, so only engines that know the credentials can mark a session or a link. */
   #markKey: Uint8Array = new Uint8Array()
   #hasAdoptedCredentials = false
   #identity: string | null = null
@@ -72,7 +72,7 @@ export class RedisCache implements SharedCache {
     return this.#link.state()
   }
 
-  /** `refused`: answers that were too large. */
+  /** `refused` counts answers that were too large. */
   calls() {
     return { ...this.#link.calls(), refused: this.#refused }
   }
@@ -138,7 +138,7 @@ export class RedisCache implements SharedCache {
   async readAnswer(key: string): Promise<CachedAnswer | undefined | null> {
     const { answers } = this.#options
     const most = longestEntry(answers)
-    // Reads one byte more than allowed: an entry that long is too large to be ours.
+    // Reads one byte more than allowed: we never store an entry of that length.
     const entry = await this.#link.ask((client) => client.getrangeBuffer(this.#answer(key), 0, most))
     if (entry === null) return null
     if (entry.length === 0 || entry.length > most) return undefined
@@ -170,7 +170,7 @@ export class RedisCache implements SharedCache {
       this.#hasAdoptedCredentials = true
     }
     this.#identity = await origin.readIdentity()
-    // Read before the database's position: if that is still lower, the database was restored from a backup.
+    // Read before the database's position. If the database is still behind it, it was restored from a backup.
     const newest = Number((await client.get(this.#newest)) ?? -1)
     if (newest > (await origin.position())) this.#identity = await origin.renewIdentity()
   }
@@ -187,7 +187,9 @@ export class RedisCache implements SharedCache {
     return [this.#prefix, ...parts].join(':')
   }
 
-  /** A token's name in the cache. Keyed, or anyone who can write to the cache could add the hash of their own token. */
+  /**
+   * The name of a token in the cache. It is keyed: otherwise, anyone with write access could add their token's hash.
+   */
   #mark(hash: string): string {
     return createHmac('sha256', this.#markKey).update(hash).digest('hex')
   }
@@ -214,15 +216,14 @@ const asBoolean = (reply: unknown): boolean | null => (typeof reply === 'number'
 
 type Script = (...keysAndValues: (string | number | Buffer)[]) => Promise<unknown>
 
-/** The client sends the hash of a script, and its text if the server does not know it yet. */
 function scriptOf(client: Redis, name: ScriptName): Script {
   const method = (client as unknown as Record<ScriptName, Script>)[name]
   return method.bind(client)
 }
 
 /**
- * The fingerprint, which the cache stores, followed by a key, which it does not. Slow on purpose: the fingerprint must
- * not help to guess the password. All engines use the same salt.
+ * Returns the fingerprint, which the cache stores, followed by a key, which it does not. Scrypt is slow on purpose:
+ * the fingerprint must not help to guess the password. All engines use the same salt.
  */
 function derivedFrom({ username, password }: RedisCacheOptions['credentials'], namespace: string): Promise<Buffer> {
   return new Promise((resolve, reject) => {
@@ -241,10 +242,10 @@ const HEAD_BYTES = 13
 const PLAIN = 1
 const DEFLATED = 2
 
-/** The longest possible entry, because compression that gains nothing is not used. */
+/** Bodies that compression does not shorten are stored as they are, so no entry is longer than this. */
 const longestEntry = ({ maxBytes }: Pick<AnswerLimits, 'maxBytes'>): number => HEAD_BYTES + maxBytes
 
-/** null: too large to be kept. Long bodies are compressed in a thread, as fast as possible. */
+/** Compresses long bodies in a thread, at the fastest level. Returns null for a body that is too large to store. */
 async function packAnswer({ position, body }: CachedAnswer, limits: AnswerLimits): Promise<Buffer | null> {
   if (body.length > limits.maxBytes) return null
   const deflated = body.length >= limits.compressFromBytes ? await deflate(body, { level: 1 }) : body
@@ -256,7 +257,10 @@ async function packAnswer({ position, body }: CachedAnswer, limits: AnswerLimits
   return Buffer.concat([head, isShorter ? deflated : body])
 }
 
-/** null: not ours, damaged, or larger than allowed. The content of a cache is untrusted input. */
+/**
+ * Returns null for an entry that is not ours, damaged or larger than allowed. The cache's content is untrusted
+ * input.
+ */
 async function unpackAnswer(entry: Buffer, { maxBytes }: AnswerLimits): Promise<CachedAnswer | null> {
   if (entry.length < HEAD_BYTES) return null
   const format = entry.readUInt8(0)
@@ -270,7 +274,6 @@ async function unpackAnswer(entry: Buffer, { maxBytes }: AnswerLimits): Promise<
     const body = await inflate(packed, { maxOutputLength: Math.max(1, length) })
     return body.length === length ? { position, body } : null
   } catch {
-    // Damaged.
     return null
   }
 }

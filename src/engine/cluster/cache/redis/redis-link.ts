@@ -8,7 +8,7 @@ import type { CacheCalls, CacheState } from '../shared-cache.ts'
 /** Limits for requests that wait for the cache. A cache on the same network responds in a millisecond. */
 export interface LinkLimits {
   timeoutMs: number
-  /** Slower responses are used, but count as failures: after several in a row, the cache is bypassed. */
+  /** A slower response is used but counts as a failure. After several failures in a row, the cache is bypassed. */
   slowMs: number
   /** How often an idle connection is checked. */
   heartbeatMs: number
@@ -17,7 +17,7 @@ export interface LinkLimits {
 const DEFAULT_LIMITS: LinkLimits = { timeoutMs: 100, slowMs: 50, heartbeatMs: 1_000 }
 const CONNECT_LIMIT_MS = 2_000
 const ALIVE_MS = 60_000
-/** Pauses before reconnecting double up to this. */
+/** The pause before a reconnect doubles up to this limit. */
 const LONGEST_RECONNECT_MS = 5_000
 
 export interface RedisLinkOptions {
@@ -30,18 +30,18 @@ export interface RedisLinkOptions {
 }
 
 /**
- * The connection to the cache. Every wait is bounded, and while the cache is away, calls return at once. Each change is
- * logged once. Nothing is sent twice: a failed call may have had its effect.
+ * The connection to the cache. Every wait is bounded, and while the cache is away, calls return immediately. Each
+ * change of state is logged once. No call is repeated: a failed one may have had its effect.
  */
 export class RedisLink {
-  /** `changed`: it became available or unavailable. */
+  /** `changed`: the cache became available or unavailable. */
   readonly events = new EventEmitter<{ changed: [] }>()
   readonly #options: RedisLinkOptions
   readonly #limits: LinkLimits
   readonly #client: Redis
   readonly #calls: CacheCalls = { ok: 0, failed: 0, timeout: 0, skipped: 0, seconds: 0 }
   #breaker: Breaker = CLOSED_BREAKER
-  /** The connection was checked and prepared. */
+  /** Whether the connection was checked and prepared. */
   #isPrepared = false
   #isStopped = false
   #timer: Timer | null = null
@@ -64,7 +64,7 @@ export class RedisLink {
       connectionName: 'scrapdeck',
       lazyConnect: true,
       connectTimeout: CONNECT_LIMIT_MS,
-      // A call without a connection fails at once, and no call is repeated on the next connection.
+      // A call without a connection fails immediately, and no call is repeated on the next connection.
       enableOfflineQueue: false,
       maxRetriesPerRequest: 0,
       autoResendUnfulfilledCommands: false,
@@ -77,7 +77,7 @@ export class RedisLink {
     this.#client.on('error', (error) => this.#lose(describe(error)))
   }
 
-  /** Does not wait for the connection: the engine starts without it. */
+  /** Returns before the connection is open, because the engine works without it. */
   start(): void {
     // The `error` event reports failures.
     this.#client.connect().catch(() => {})
@@ -96,7 +96,7 @@ export class RedisLink {
     return { ...this.#calls }
   }
 
-  /** null: no response. */
+  /** Returns null if there is no response. */
   async ask<T>(send: (client: Redis) => Promise<T>): Promise<T | null> {
     if (this.isAway) {
       this.#calls.skipped += 1
@@ -111,12 +111,12 @@ export class RedisLink {
     this.#client.disconnect()
   }
 
-  /** Sends one call. A probe without a response opens the breaker at once. */
+  /** A probe without a response opens the breaker immediately. */
   async #send<T>(send: (client: Redis) => Promise<T>, { isProbe }: { isProbe: boolean }): Promise<T | null> {
     const { clock } = this.#options
     const beganAtMs = clock.monotonicMs()
     const late = Promise.withResolvers<typeof LATE>()
-    // The response may be here, unread because the event loop was busy: one more turn reads it.
+    // The response may have arrived while the event loop was busy. One more turn reads it.
     let timer = clock.setTimer(this.#limits.timeoutMs, () => {
       timer = clock.setTimer(1, () => late.resolve(LATE))
     })
@@ -177,7 +177,7 @@ export class RedisLink {
     // A write, because a full server or a replica refuses only writes.
     const key = `{${this.#options.address.namespace}}:alive`
     await this.#send((client) => client.set(key, '1', 'PX', ALIVE_MS), { isProbe: true })
-    // Reconnects: calls on this connection are lost anyway, and a dead connection can go unnoticed for minutes.
+    // A dead connection can go unnoticed for minutes, and its calls are lost anyway, so reconnect.
     if (before && this.#breaker.isOpen && !this.#isStopped) this.#client.disconnect(true)
   }
 
@@ -200,7 +200,7 @@ export class RedisLink {
     }
   }
 
-  /** No request waits for this, so it has more time. */
+  /** No request waits for this, so it can take longer. */
   #within<T>(work: Promise<T>): Promise<T> {
     return within(this.#options.clock, CONNECT_LIMIT_MS, work, () => {
       throw new Error('it does not answer')
@@ -213,14 +213,14 @@ export class RedisLink {
     this.#warned = text
   }
 
-  /** `reason` null: the cache works. Logs only when it starts or stops working, not each new reason. */
+  /** `reason` is null if the cache works. Logs only when it starts or stops working, not each new reason. */
   #report(reason: string | null): void {
     const { isUp, reason: before, name, sinceMs } = this.#state
     const isUpNow = reason === null
     if (this.#isStopped || (isUpNow && isUp)) return
     const { logger, clock } = this.#options
     if (!isUpNow && !isUp && before !== null) {
-      // The reason why a connection could not be opened stays: it matters more than that one was closed.
+      // Why a connection could not be opened matters more than that it was closed.
       if (reason !== CLOSED) this.#state = { name, isUp, reason, sinceMs }
       return
     }
@@ -235,13 +235,13 @@ export class RedisLink {
 const LATE = Symbol('late')
 const CLOSED = 'its connection was closed'
 
-/** Treats a refused INFO as empty, because some providers do not allow it. */
+/** Treats a refused INFO as empty because some providers do not allow it. */
 function allowHidden(error: unknown): string {
   if (/^NOPERM/.test((error as Error).message)) return ''
   throw error
 }
 
-/** Describes the error without parts of commands, which the client's or server's messages may quote. */
+/** Omits parts of commands, which the messages of the client or the server can quote. */
 function describe(error: unknown): string {
   const { message, code, errors } = error as NodeJS.ErrnoException & { errors?: NodeJS.ErrnoException[] }
   const network = code ?? errors?.[0]?.code
@@ -261,8 +261,8 @@ function describe(error: unknown): string {
 }
 
 /**
- * A circuit breaker: decides when a failing cache is bypassed, and when it is tried again. Pure: the caller has the
- * clock. Only failures in a row count: one slow answer among fast ones means nothing.
+ * A circuit breaker: decides when a failing cache is bypassed and when it is tried again. Pure: the caller has the
+ * clock. Only failures in a row count, because one slow response among fast ones means nothing.
  *
  *     closed ── `failuresToOpen` in a row ──> open (for `holdMs`) ── probe succeeded ──> closed
  *                                             └─ probe failed: open for twice as long, at most `LONGEST_HOLD_MS`
@@ -270,7 +270,7 @@ function describe(error: unknown): string {
 export interface Breaker {
   isOpen: boolean
   failuresInARow: number
-  /** How long it stays open, now or the next time it opens. */
+  /** How long it stays open now, or the next time it opens. */
   holdMs: number
   closedAtMs: number
 }
@@ -278,7 +278,7 @@ export interface Breaker {
 const FAILURES_TO_OPEN = 5
 const FIRST_HOLD_MS = 500
 const LONGEST_HOLD_MS = 15_000
-/** A cache that fails again within this time can serve only probes, so the hold keeps growing. */
+/** A cache that fails again within this time only handles probes, so the hold keeps growing. */
 const STEADY_AFTER_MS = 30_000
 
 export const CLOSED_BREAKER: Breaker = { isOpen: false, failuresInARow: 0, holdMs: FIRST_HOLD_MS, closedAtMs: 0 }
@@ -291,27 +291,26 @@ export function afterSuccess(breaker: Breaker, nowMs: number): Breaker {
   return { isOpen: false, failuresInARow: 0, holdMs: Math.min(breaker.holdMs * 2, LONGEST_HOLD_MS), closedAtMs: nowMs }
 }
 
-/** `isCertain`: the connection is lost, or a probe failed. */
+/** `isCertain`: the connection is lost or a probe failed. */
 export function afterFailure(breaker: Breaker, { isCertain }: { isCertain: boolean }): Breaker {
   if (breaker.isOpen) {
-    // Failures of calls that were in progress when it opened are ignored. A failed probe counts.
+    // Calls that were in progress when it opened do not count. A failed probe does.
     return isCertain ? { ...breaker, holdMs: Math.min(breaker.holdMs * 2, LONGEST_HOLD_MS) } : breaker
   }
   const failuresInARow = breaker.failuresInARow + 1
   return { ...breaker, failuresInARow, isOpen: isCertain || failuresInARow >= FAILURES_TO_OPEN }
 }
 
-/** What an operator should know about a newly connected server. */
 interface ServerCheck {
   /** Why it cannot be used as the cache. */
   problem: string | null
   warnings: string[]
 }
 
-/** Has ZMSCORE, and lets scripts write after they read the time. */
+/** The first version that has ZMSCORE and lets scripts write after they read the time. */
 const OLDEST_VERSION = [6, 2]
 
-/** Reads the response to INFO. Some providers hide fields. Pure. */
+/** Reads the response to INFO. Some providers hide fields. */
 export function checkServer(info: string): ServerCheck {
   const fields = new Map(
     info.split(/\r?\n/).flatMap((line): [string, string][] => {

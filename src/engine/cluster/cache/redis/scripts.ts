@@ -1,8 +1,8 @@
 import { MAX_DEBT_SECONDS } from '../token-bucket.ts'
 
 /**
- * Scripts that run atomically in the cache. They use the cache's clock, so that the engines' clocks do not matter; only
- * tests pass a time. Numbers are passed as text, because Redis cuts off their fractions.
+ * Scripts that run atomically in the cache. They use the cache's clock, so the engines' clocks do not matter. Only
+ * tests pass a time. Numbers are passed as text because Redis cuts off their fractions.
  */
 
 const NOW = `
@@ -68,8 +68,8 @@ return 0
 `
 
 /**
- * Sessions belong to a user name and password, whose fingerprint is kept beside them: an engine with other credentials
- * neither sees nor ends them. If the fingerprint is missing because the cache lost its data, the first session sets it.
+ * Sessions belong to a user name and password. Their fingerprint is stored beside the sessions, so an engine with
+ * other credentials neither sees nor ends them. If the cache lost its data, the first session sets the fingerprint.
  */
 const OURS = (fingerprint: string) => `
 local kept = redis.call('GET', KEYS[2])
@@ -106,7 +106,7 @@ return count
 `
 
 /**
- * An engine that starts with other credentials than the last one ends all sessions and links. KEYS: sessions,
+ * Ends all sessions and links if the credentials are not those of the last engine that started. KEYS: sessions,
  * fingerprint, links. ARGV: fingerprint.
  */
 const ADOPT_CREDENTIALS = `
@@ -119,8 +119,8 @@ return 1
 `
 
 /**
- * Also records the newest position of all answers, which reveals that a database was restored to an earlier state. This
- * record outlives all answers. KEYS: answer, newest. ARGV: entry, position, ms that the answer is kept.
+ * Also records the newest position of all answers, which reveals that a database was restored to an earlier state.
+ * This record outlives all answers. KEYS: answer, newest. ARGV: entry, position, ms to keep the answer.
  */
 const WRITE_ANSWER = `
 redis.call('SET', KEYS[1], ARGV[1], 'PX', ARGV[3])

@@ -7,7 +7,7 @@ export interface CacheUnderTest {
   cache: SharedCache
   /** Another engine on the same data. */
   other: SharedCache
-  /** Moves its clock forward. */
+  /** Moves the cache's clock forward. */
   advanceBy(durationMs: number): void
   remove(): Promise<void> | void
 }
@@ -15,7 +15,7 @@ export interface CacheUnderTest {
 const RULE = { burst: 4, perSecond: 2 }
 const hash = (name: string | number) => String(name).padStart(64, '0')
 
-/** What every shared cache must do. Each test has an empty one, with two engines on it. */
+/** What every shared cache must do. Each test gets an empty cache with two engines. */
 export function describeCache(
   name: string,
   open: () => Promise<CacheUnderTest>,

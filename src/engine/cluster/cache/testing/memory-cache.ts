@@ -2,9 +2,8 @@ import type { Clock } from '../../../runtime/clock.ts'
 import { type CachedAnswer, type Failures, LINKS_MAX, type SharedCache, SESSIONS_MAX } from '../shared-cache.ts'
 import { type Bucket, type BucketRule, takeFrom, type Taken } from '../token-bucket.ts'
 
-/** A shared cache in the memory of one process, for tests with several engines in it; it behaves like the real one. */
+/** A shared cache in memory, for tests with several engines in one process. It behaves like the real one. */
 export class MemoryCache implements SharedCache {
-  /** Tests switch it off and on. */
   isAway = false
   readonly #clock: Pick<Clock, 'monotonicMs'>
   readonly #buckets = new Map<string, Bucket>()

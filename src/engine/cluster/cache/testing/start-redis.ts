@@ -7,23 +7,26 @@ import { systemClock } from '../../../runtime/clock.ts'
 import { freePort, ServerProcess } from '../../../testing/server-process.ts'
 import { until } from '../../../testing/until.ts'
 
-/** The reason why no server can be started here. null: one can. */
+/** Returns why no server can be started here, or null if one can. */
 export const whyNoRedis = (): string | null =>
   readTestEnvironment().redis?.program == null ? 'the test environment has no Redis' : null
 
 export interface RedisServer {
   port: number
   url: string
-  /** As if its machine had failed: its data is lost. */
+  /** As if its machine failed: its data is lost. */
   kill(): Promise<void>
   start(): Promise<void>
-  /** Keeps its connections open but answers nothing. */
+  /** Keeps its connections open but sends no responses. */
   pause(): void
   resume(): void
   stop(): Promise<void>
 }
 
-/** A real server of its own, in memory only. `settings`: as on its command line, such as `--requirepass`. */
+/**
+ * Starts a real server that keeps its data in memory. `settings` are those of its command line, such as
+ * `--requirepass`.
+ */
 export async function startRedis(settings: readonly string[] = []): Promise<RedisServer> {
   const { program, libraries } = readTestEnvironment().redis!
   const directory = mkdtempSync(join(tmpdir(), 'scrapdeck-redis-'))
@@ -52,7 +55,7 @@ export async function startRedis(settings: readonly string[] = []): Promise<Redi
   }
 }
 
-/** A proxy that delays the answers of a server. */
+/** A proxy that delays the server's responses. */
 export async function startSlowProxy(port: number): Promise<{ port: number; delayMs: number; stop(): Promise<void> }> {
   const sockets = new Set<Socket>()
   const proxy = {

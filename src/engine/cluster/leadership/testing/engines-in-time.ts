@@ -6,13 +6,13 @@ import { FakeDatabase } from './fake-database.ts'
 import { FakeLeaseClient } from './fake-lease-client.ts'
 
 export const DISTURBANCES = [
-  /** kill -9; another process starts in its place. */
+  /** kill -9. Another process replaces it. */
   'kill',
-  /** SIGSTOP: the process is frozen; what was due happens when it resumes. */
+  /** SIGSTOP: the process is frozen. Overdue timers fire when it resumes. */
   'stall',
-  /** Nothing reaches the other side, and neither side notices; messages in flight arrive when it is over. */
+  /** Messages are held and neither side notices. They arrive when the cut is over. */
   'cut',
-  /** Both sides learn at once that the connection is closed. */
+  /** Both sides immediately learn that the connection is closed. */
   'drop',
   'restart database',
   'step database clock',
@@ -29,16 +29,16 @@ export interface Disturbance {
   forMs: number
 }
 
-/** After this time without a disturbance, a live, connected and undrained engine leads. */
+/** How soon a live, connected, undrained engine leads after the last disturbance. */
 const LEADS_WITHIN_MS = 25_000
-/** Latency in each direction: usual, and occasional. */
+/** Latency in each direction: usual and occasional. */
 const ON_ITS_WAY_MS = 40
 const LATE_MS = 900
 const STEP_MS = 3_600_000
 
 /**
- * Runs several elections on one database through all these disturbances and for some time after them. Resolves with the
- * first problem. null: two engines were never certain to lead at once, and one led whenever one could.
+ * Runs several elections on one database through all these disturbances and for some time after them. Resolves to
+ * the first problem, or to null if two engines never led at the same time and one led whenever one could.
  */
 export async function liveThrough(
   disturbances: readonly Disturbance[],
@@ -156,7 +156,7 @@ class World {
   #replace(engine: SimulatedEngine, afterMs: number): void {
     this.at(afterMs, () => {
       const index = this.#engines.indexOf(engine)
-      // It has already been replaced.
+      // It was already replaced.
       if (index === -1) return
       engine.die()
       this.startEngine(index)
@@ -173,7 +173,6 @@ class World {
   }
 }
 
-/** A process with its election, its clock and its connection. */
 class SimulatedEngine {
   isAlive = true
   isStalled = false
@@ -248,14 +247,14 @@ class SimulatedEngine {
 
   goOn(): void {
     this.isStalled = false
-    // The engine may act before it learns that anything has changed.
+    // The engine can act before it learns that anything changed.
     this.#world.check()
     const due = this.#due
     this.#due = []
     for (const callback of due) this.#world.at(0, () => this.#run(callback))
   }
 
-  /** Nothing of a process runs while it is stalled, or after its death. */
+  /** No callback of a process runs while it is stalled or after its death. */
   #run(callback: () => void): void {
     if (!this.isAlive) return
     if (this.isStalled) this.#due.push(callback)

@@ -5,7 +5,7 @@ export interface Session {
   isOpen: boolean
 }
 
-/** The rows and the lock of a LeaseTable, as PostgreSQL keeps them. Each verb is one statement, by one session. */
+/** The rows and the lock of a LeaseTable, as PostgreSQL keeps them. Each method is one statement of one session. */
 export class FakeDatabase {
   readonly #wallMs: () => number
   readonly #engines = new Map<string, { name: string; address: string; certificate: string; isDrained: boolean }>()
@@ -20,7 +20,7 @@ export class FakeDatabase {
     nextUntilMs: 0
   }
 
-  /** `wallMs`: the server's clock, which may step. */
+  /** `wallMs` is the server's clock, which can step. */
   constructor(wallMs: () => number) {
     this.#wallMs = wallMs
   }

@@ -1,33 +1,29 @@
 import type { LeaseTable } from '../../../storage/lease-table.ts'
 import type { FakeDatabase, Session } from './fake-database.ts'
 
-/** How long `postgres` waits for a connection. */
+/** How long the `postgres` client waits for a connection. */
 const CONNECT_MS = 5_000
 const REFUSED_MS = 40
 
-/** The environment of an engine and its connection. */
 interface Surroundings {
   database: FakeDatabase
   isDatabaseUp: () => boolean
-  /** Runs in the engine's process: delayed while it is stalled, and never after its death. */
+  /** Runs the callback in the engine's process: later if the process is stalled, never after its death. */
   run: (callback: () => void) => void
   after: (delayMs: number, callback: () => void) => void
-  /** How long a request or a response takes. */
   onItsWayMs: () => number
 }
 
 interface Connection {
   session: Session
-  /** The client has closed it. */
   isClosed: boolean
   /** Messages in flight while the network is cut. */
   held: (() => void)[]
   pending: Set<(error: Error) => void>
 }
 
-/** The connection of one engine to the rows and the lock of the lease, over a network that fails. */
+/** One engine's connection to the rows and the lock of the lease, over an unreliable network. */
 export class FakeLeaseClient {
-  /** Nothing gets through, in either direction. */
   isCut = false
   readonly #around: Surroundings
   #connection: Connection | null = null
@@ -38,7 +34,7 @@ export class FakeLeaseClient {
     this.#around = around
   }
 
-  /** `resumes`: messages in flight arrive; otherwise the connections are gone. */
+  /** If `resumes` is true, messages in flight arrive; otherwise, the connections are lost. */
   heal({ resumes }: { resumes: boolean }): void {
     this.isCut = false
     const connections = [...this.#cutOff, ...(this.#connection === null ? [] : [this.#connection])]
@@ -51,7 +47,7 @@ export class FakeLeaseClient {
     }
   }
 
-  /** Both sides learn at once that the connection is closed. */
+  /** Both sides immediately learn that the connection is closed. */
   lose(): void {
     const connection = this.#connection
     if (connection === null) return
@@ -114,7 +110,7 @@ export class FakeLeaseClient {
         const answer = statement(connection.session)
         send(() => connection.pending.delete(reject) && run(() => resolve(answer)))
       } else if (!connection.isClosed) {
-        // The server ended it at the request of a new leader: the client notices now.
+        // The server ended it at the request of a new leader. The client notices now.
         if (this.#connection === connection) this.#connection = null
         this.#close(connection)
       }
