@@ -28,7 +28,7 @@ const OF_OTHERS = {
   priority: 0
 }
 
-/** Imports or refuses the egg, or does not answer yet, as `answer` says. */
+/** Imports or refuses the egg, or does not respond yet, as `answer` decides. */
 class TestedNode extends FakeNode {
   tries = 0
   rejectsCredentials = false
@@ -45,7 +45,6 @@ class TestedNode extends FakeNode {
     return super.daemonStatus()
   }
 
-  /** Fills all its slots with external jobs. */
   async fill(): Promise<void> {
     for (let slot = 0; slot < this.slots; slot += 1) {
       await this.schedule({ ...OF_OTHERS, jobid: `theirs-${slot}` })
@@ -57,7 +56,6 @@ function refusal(nodeMessage: string): NodeError {
   return new NodeError('refused', 'it refused', { delivered: 'no', refusal: 'import_failed', nodeMessage })
 }
 
-/** An engine that sends `shop` version 1 to these nodes. */
 async function startRoom({ clock, store, engine }: Pick<DispatchFixtures, 'clock' | 'store' | 'engine'>) {
   const directory = await makeTemporaryDirectory({ inMemory: true })
   const nodes = { n1: new TestedNode(clock, { slots: 2 }), n2: new TestedNode(clock, { slots: 2 }) }

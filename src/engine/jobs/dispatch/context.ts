@@ -22,11 +22,11 @@ import type {
 import type { LiveAttempts } from './live-attempts.ts'
 
 export interface DispatchContext {
-  /** Attempts are changed only through `live`. */
+  /** Attempts change only through `live`. */
   store: JobReader & LaneReader & HoldStore & QueueFailureStore & AttemptReader & Pick<AttemptStore, 'markLogArchived'>
   archive: Pick<LogArchivePort, 'copy' | 'keepCopied' | 'copies' | 'pack'>
   itemsArchive: Pick<ItemsArchive, 'keep' | 'giveUp'>
-  /** Also provides the figures of the runs whose logs it has read so far. */
+  /** Also provides the figures of the logs that were read so far. */
   collector: Pick<LogCollector, 'finish' | 'record' | 'writtenSinceMs' | 'figuresOf' | 'progressOf' | 'events'>
   fleet: Fleet
   live: LiveAttempts
@@ -45,10 +45,10 @@ export interface DispatchContext {
       >
   }
   distribution: Pick<Distribution, 'stateOf' | 'ensure' | 'forget' | 'importErrors' | 'projectsWithImportErrors'>
-  /** Whether this engine is certain to lead right now. Absent: it is the only engine. */
+  /** Whether this engine certainly leads at this moment. Absent: it is the only engine. */
   mayAct?: (() => boolean) | undefined
-  /** Asks plugins about a job before it is sent; null: no plugin has this hook. Never rejects. */
+  /** Passes a job to plugins before it is sent. Null: no plugin has this hook. Never rejects. */
   beforeDispatch?: Plugins['beforeDispatch']
-  /** Asks a plugin which nodes get jobs; null: no plugin has this hook. Never rejects. */
+  /** Requests a plugin's choice of nodes for jobs. Null: no plugin has this hook. Never rejects. */
   chooseNodes?: Plugins['chooseNodes']
 }

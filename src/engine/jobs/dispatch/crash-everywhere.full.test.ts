@@ -15,10 +15,10 @@ import { makeTemporaryDirectory, type TemporaryDirectory } from '../../testing/t
 import { openTemporaryStore } from '../../testing/temporary-store.ts'
 
 /**
- * Repeats one story of six jobs on two nodes: each time, the engine dies at another of its calls to the store or to a
- * node, and a new engine takes over. All results are checked against what the nodes executed.
+ * Repeats one story of six jobs on two nodes. Each time, the engine dies at another of its calls to the store or to
+ * a node, and a new engine takes over. All results are checked against what the nodes executed.
  *
- * With CRASH_EVERYWHERE=all (or npm run test:long) it dies at every call; by default, most reads are left out.
+ * With CRASH_EVERYWHERE=all (or npm run test:long), it dies at every call; by default, most reads are left out.
  * CRASH_SEED=n gives other stories.
  */
 const IS_LONG = isLong || process.env['CRASH_EVERYWHERE'] === 'all'
@@ -35,7 +35,7 @@ interface Story {
   cancels: { job: number; atMs: number; force: boolean }[]
   behaviours: Record<'n1' | 'n2', ScheduleBehaviour[]>
   restartAtMs: number | null
-  /** Until then, it accepts jobs but starts none. */
+  /** Until then, the second node accepts jobs but starts none. */
   wedgedUntilMs: number
   /** When the second node does not respond. */
   down: { fromMs: number; toMs: number }
@@ -111,7 +111,7 @@ function someBehaviours(random: Random): ScheduleBehaviour[] {
   return Array.from({ length: 3 }, () => all[Math.floor(random.next() * all.length)]!)
 }
 
-/** `oneIn`: tries only one in so many reads, because most of them change nothing. */
+/** Tries only one in `oneIn` reads, because most reads change nothing. */
 async function dieEverywhere(storyOf: (random: Random) => Story, oneIn: number): Promise<void> {
   const calls = await tell(storyOf(createSeededRandom(SEED)), null)
   expect(calls.filter((call) => call.endsWith('schedule')).length).toBeGreaterThanOrEqual(3)
@@ -171,12 +171,12 @@ async function tell(story: Story, death: Death | null): Promise<string[]> {
 
 interface Told {
   ids: string[]
-  /** By position in `ids`: whether the client's request was acknowledged. */
+  /** The ids of jobs whose request was acknowledged to the client. */
   acknowledged: Set<string>
   cancelled: Set<string>
 }
 
-/** Queues three jobs at once, three more a second later, and requests the cancels, as far as the engine lives. */
+/** Queues three jobs, three more a second later, and requests the cancels, while the engine lives. */
 async function follow(story: Story, engine: DispatchHarness, store: Store, clock: FakeClock, told: Told) {
   const enqueue = async () => {
     const jobs = [1, 2, 3].map(() => aNewJob({ version: '1' }))
@@ -210,7 +210,7 @@ async function follow(story: Story, engine: DispatchHarness, store: Store, clock
   }
 }
 
-/** Spiders end after a while, and at once on the second signal. */
+/** Ends each spider after a while, or immediately on its second signal. */
 function runSpiders(nodes: FakeNode[], clock: FakeClock): void {
   for (const node of nodes) {
     for (const run of [...node.running]) {

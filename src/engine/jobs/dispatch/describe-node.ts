@@ -7,7 +7,6 @@ import { shownExternal } from '../../nodes/list-limits.ts'
 import type { SeenJob } from '../../nodes/node-client.ts'
 import type { LiveAttempts } from './live-attempts.ts'
 
-/** A node as clients see it: its row, its status, and what runs there. */
 export function describeNode(
   node: FleetNode,
   live: LiveAttempts,

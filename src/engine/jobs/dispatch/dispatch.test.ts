@@ -10,7 +10,7 @@ describe('an engine that dies', () => {
     ['the POST never went out', 'lose_request', (id: string) => [`${id}-2`]]
   ])('while sending: %s', async ([_case, behaviour, expected], { clock, node, engine }) => {
     node.behaviours = [behaviour]
-    // The reply never arrives: the attempt stays `sending` in the store, as after kill -9.
+    // The response never arrives, so the attempt stays `sending` in the store, as after kill -9.
     const schedule = node.schedule.bind(node)
     node.schedule = async (request) => {
       await schedule(request).catch(() => {})
@@ -19,7 +19,7 @@ describe('an engine that dies', () => {
     await engine.start({ n1: node })
     const [id] = await engine.enqueueMany(1)
     expect(await engine.kinds(id!)).toEqual(['queued', 'sending'])
-    // It waits for the reply forever and does nothing else.
+    // Not awaited, because it would wait for the response forever.
     void engine.dispatch.stop()
     void engine.fleet.stop()
     node.schedule = schedule

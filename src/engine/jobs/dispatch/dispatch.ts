@@ -89,14 +89,14 @@ export class Dispatch implements FleetFollower {
     return this.#dispatcher.events
   }
 
-  /** Takes over attempts from an earlier engine. Nothing is sent before the first `wake`. */
+  /** Takes over attempts from an earlier engine. Sends no jobs before the first `wake`. */
   async start({ paused }: { paused: boolean }): Promise<void> {
     this.#dispatcher.paused = paused
     for (const one of await this.#context.live.takeOver()) this.#resume(one)
     this.#watch()
   }
 
-  /** Call when there may be new room or work. */
+  /** Call this when there may be new room or work. */
   wake(): void {
     this.#dispatcher.wake()
   }
@@ -127,7 +127,7 @@ export class Dispatch implements FleetFollower {
     return this.#context.live.slotsUsedOn(nodeId)
   }
 
-  /** Call when a cancel of these jobs has been recorded in their rows. */
+  /** Call this when a cancel of these jobs was recorded in their rows. */
   cancel(jobIds: JobId[], options: { force: boolean; waitSeconds?: number | undefined }): void {
     const { live } = this.#context
     for (const jobId of jobIds) {
@@ -154,17 +154,17 @@ export class Dispatch implements FleetFollower {
     return this.#giveUp.giveUpJobs(jobIds)
   }
 
-  /** Call when the node's address has changed: what was being sent to the old one can no longer be looked up. */
+  /** Call this when the node's address changed: what was being sent to the old one can no longer be looked up. */
   giveUpUnresolved(nodeId: NodeId): Promise<string[]> {
     return this.#giveUp.giveUpUnresolved(nodeId)
   }
 
-  /** Wall time since when a node has accepted jobs but started none; null: it is not stuck. */
+  /** Wall time since when the node has accepted jobs but started none. Null: it is not stuck. */
   stuckSinceMs(nodeId: NodeId): number | null {
     return this.#stuck.stuckSinceMs(nodeId)
   }
 
-  /** Call when all nodes are in the fleet. Attempts on other nodes (such as a disabled local node) end as lost. */
+  /** Call this when all nodes are in the fleet. Attempts on other nodes (such as a disabled local node) end as lost. */
   async abandonMissingNodes(): Promise<void> {
     const { live, fleet } = this.#context
     const missing = live.all().filter(({ nodeId }) => fleet.get(nodeId) === undefined)
@@ -177,7 +177,7 @@ export class Dispatch implements FleetFollower {
     )
   }
 
-  /** Call when the node has left the fleet. Its live attempts end as lost. */
+  /** Call this when the node left the fleet. Its live attempts end as lost. */
   async abandonNode(nodeId: NodeId): Promise<void> {
     this.#giveUp.forget(nodeId)
     this.#stuck.forget(nodeId)
@@ -214,7 +214,7 @@ export class Dispatch implements FleetFollower {
   }
 
   #abandon(one: LiveAttempt, reason: Message, message: Message): Promise<boolean> {
-    // Ends it from any live state, because a snapshot may be moving it right now.
+    // A snapshot may be moving it right now, so ends it from any live state.
     const evidence = { nodeId: one.nodeId }
     return endRun(this.#context, one, { from: LIVE_STATES, result: 'lost', reason, message, evidence })
   }

@@ -28,7 +28,7 @@ describe('a run whose process has ended while its node lists it as running', () 
     expect(await engine.textOf(first!, 'cancel_sent')).toMatch(/^Not stopped \(INT\): .* has already ended$/)
     expect(await engine.textOf(first!, 'finishing')).toBe(HELD)
     expect((await engine.kinds(first!)).filter((kind) => kind === 'cancel_sent')).toHaveLength(1)
-    // Of two slots, one is held and the other runs the second job.
+    // One of the two slots is held open, and the other runs the second job.
     expect(node.executed).toEqual([first, second])
     expect(await waitsFor(engine, third!)).toBe(
       'all 2 slots are busy; in 1 of them, a spider has ended, but something that it started keeps its process open'
@@ -68,7 +68,6 @@ describe('a run whose process has ended while its node lists it as running', () 
     expect((await engine.job(id)).mayHaveRunTwice).toBe(false)
     const { runs } = describeNode(nodeOf(engine), engine.live, null, null)
     expect(runs).toMatchObject([{ jobId: id, isHeldOpen: true }])
-    // A cancel of the remaining entry reports that there is nothing to cancel.
     const run = { project: runs[0]!.project, jobid: runs[0]!.jobid }
     expect(await cancelExternal(nodeOf(engine), run, engine)).toBeNull()
   })
@@ -93,7 +92,7 @@ describe('a run whose process has ended while its node lists it as running', () 
     node.logs.set(id, '2026-01-01 00:00:00 [scrapy.core.engine] INFO: Spider closed (finished)\n')
     await clock.advanceBy(10 * MINUTE_MS)
     expect((await engine.job(id)).status).toBe('running')
-    // Sent rarely, with a signal that has no effect.
+    // The signals are rare and have no effect.
     expect(new Set(node.running[0]!.signals)).toEqual(new Set(['0']))
     expect(node.running[0]!.signals.length).toBeLessThan(6)
   })

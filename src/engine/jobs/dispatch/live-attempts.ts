@@ -43,18 +43,17 @@ export interface LiveAttempt {
   readonly version: VersionName
   readonly spider: string
   readonly state: LiveState
-  /** Monotonic; null while its POST is in flight. Only later snapshots can prove its absence (reconcile.ts). */
+  /** Monotonic. Null while its POST is in flight. Only later snapshots can prove its absence (reconcile.ts). */
   readonly sendEndedAtMs: number | null
-  /** An earlier engine was sending it, so the end of its POST is unknown. */
+  /** Whether an earlier engine was sending it, so the end of its POST is unknown. */
   readonly isTakenOverUnresolved: boolean
   readonly sentAtMs: number
   readonly startedAtMs: number | null
   readonly cancelAskedAtMs: number | null
-  /** The job's own policy. */
   readonly retry: RetryPolicy | null
   /** The job's own limits, not merged with the project's. */
   readonly limits: RunLimits | null
-  /** The limit that we stop the run for. The local node reports its own in `exit`. */
+  /** The limit for which we stop the run. The local node reports its own in `exit`. */
   readonly limitHit: Message | null
   /** How the process ended, if the node reports it (local node). */
   readonly exit: SeenExit | null
@@ -66,7 +65,7 @@ type AttemptName = Pick<Attempt, 'jobId' | 'number'>
 type OfJob = Pick<StoredJob, 'cancelAskedAtMs' | 'retry' | 'limits'>
 
 interface Belief extends Mutable<LiveAttempt> {
-  /** Its node has shown that it ended. It holds no slot any more, even if that is not written yet. */
+  /** Its node showed that it ended. It no longer holds a slot, even if that is not written yet. */
   isOver: boolean
 }
 type Mutable<T> = { -readonly [K in keyof T]: T[K] }
@@ -76,7 +75,7 @@ interface Change
   extends Omit<AttemptChange, 'jobId' | 'attemptNumber' | 'from' | 'entry'>,
     Omit<TimelineEntry, 'atMs'> {
   from: readonly AttemptState[]
-  /** Absent: now. */
+  /** Default: now. */
   atMs?: number
 }
 /** Writes a timeline entry without changing the state. The attempt may have ended. */
@@ -90,7 +89,7 @@ export interface AttemptMove extends Omit<AttemptEntry, 'kind'> {
   to: LiveState
   exit?: SeenExit | null
 }
-/** Ends the attempt. With `jobOutcome: null` its job returns to the queue, or ends if a cancel was requested. */
+/** Ends the attempt. With `jobOutcome: null`, its job returns to the queue, or ends if a cancel was requested. */
 export interface AttemptEnd extends Omit<Change, 'to'> {
   from: readonly LiveState[]
   kind: EndingEvent
@@ -98,7 +97,7 @@ export interface AttemptEnd extends Omit<Change, 'to'> {
   jobOutcome: Outcome | null
 }
 
-/** A run started outside Scrapdeck. `running`: null while it waits in the node's queue. */
+/** A run that was started outside Scrapdeck. `running` is null while it waits in the node's queue. */
 export interface AdoptedRun {
   job: NewJob
   nodeId: NodeId
@@ -109,11 +108,11 @@ export interface AdoptedRun {
 export interface BeliefEvents {
   begun: [attempts: readonly BegunAttempt[]]
   moved: [move: { one: LiveAttempt; from: LiveState; to: LiveState; atMs: number }]
-  /** The attempt is no longer live. `jobOutcome`: its job's outcome; null: the job is back in the queue. */
+  /** The attempt is no longer live. `jobOutcome` is its job's outcome. Null: the job is back in the queue. */
   ended: [end: { one: LiveAttempt; jobOutcome: Outcome | null; change: AttemptEnd; atMs: number }]
-  /** An attempt that began elsewhere is followed from now on: found again, or adopted. */
+  /** An attempt that started elsewhere is followed from now on: it was found again or adopted. */
   joined: [one: LiveAttempt]
-  /** A slot was taken or freed. May be emitted before the change is written. */
+  /** A slot was taken or freed. Can be emitted before the change is written. */
   slots: [change: { nodeId: NodeId; by: 1 | -1 }]
 }
 
@@ -140,7 +139,10 @@ export class LiveAttempts {
     this.#clock = parts.clock
   }
 
-  /** Loads what an earlier engine left live. `sending` becomes uncertain: the POST may or may not have gone out. */
+  /**
+   * Loads what an earlier engine left live. `sending` becomes uncertain, because it is unknown whether the POST was
+   * sent.
+   */
   async takeOver(): Promise<LiveAttempt[]> {
     const attempts = await this.#store.listLiveAttempts()
     const sending = attempts.filter(({ state }) => state === 'sending')
@@ -173,7 +175,7 @@ export class LiveAttempts {
     return begun
   }
 
-  /** Makes an ended attempt live again, because its node has it after all. null: its job has ended or started again. */
+  /** Makes an ended attempt live again because its node has it. Null: its job ended or started again. */
   async revive(
     attempt: Attempt,
     job: OfJob,
@@ -187,13 +189,13 @@ export class LiveAttempts {
     const change: Change = { ...details, from: ['ended'], kind: 'found_again' }
     const [isApplied] = await this.#write([{ one: attempt, change }], this.#clock.nowMs())
     if (isApplied !== true) return null
-    // Right after the write, with nothing in between that can fail: a cancel from now on must find it live.
+    // Directly after the write, with nothing between that can fail: a cancel from now on must find it live.
     const startedAtMs = attempt.startedAtMs ?? (to === 'accepted' ? null : this.#clock.nowMs())
     const revived = { ...attempt, state: to, startedAtMs, result: null, reason: null, endedAtMs: null }
     return this.#join(this.#add(revived, job, this.#sent(), exit))
   }
 
-  /** Writes a job with its attempt, and builds the belief from what was written: reading it back could fail. */
+  /** Writes a job with its attempt, and builds the belief from what was written, because reading it back could fail. */
   async adopt({ job, nodeId, accepted, running }: AdoptedRun): Promise<LiveAttempt> {
     const { id: jobId, jobid, project, spider, entry } = job
     const start = { jobId, number: nextAttempt(0), jobid, nodeId, version: '' as VersionName, entry }
@@ -218,14 +220,14 @@ export class LiveAttempts {
     return one
   }
 
-  /** Returns false if the attempt had moved on in the meantime; nothing is written then (I4). */
+  /** Writes nothing and returns false if the attempt is no longer in a state of `from` (I4). */
   async move(one: LiveAttempt, move: AttemptMove): Promise<boolean> {
     return (await this.moveAll([{ one, ...move }]))[0]!
   }
 
   /**
-   * Moves several attempts in one commit. A run that its node shows as ended (`finishing`) frees its slot in this turn,
-   * even if the write fails, so that a claim for the slot shares the commit.
+   * Moves several attempts in one commit. A run that its node shows as ended (`finishing`) frees its slot in this
+   * turn, even if the write fails, so that a claim for the slot shares the commit.
    */
   async moveAll(moves: readonly (AttemptMove & { one: LiveAttempt })[]): Promise<boolean[]> {
     if (moves.length === 0) return []
@@ -265,12 +267,12 @@ export class LiveAttempts {
     return isApplied
   }
 
-  /** Call when a cancel of its job is recorded in the job's row. */
+  /** Call this when a cancel of its job is recorded in the job's row. */
   markCancelAsked(one: LiveAttempt): void {
     ;(one as Belief).cancelAskedAtMs ??= this.#clock.nowMs()
   }
 
-  /** Call when its POST is over, with any result. Snapshots begun from now on show whether the job is there. */
+  /** Call this when its POST is over, with any result. Snapshots that start later show whether the job is there. */
   markSendEnded(one: LiveAttempt): void {
     ;(one as Belief).sendEndedAtMs = this.#clock.monotonicMs()
   }
@@ -294,7 +296,7 @@ export class LiveAttempts {
     return false
   }
 
-  /** The number of attempts there that hold a slot: all except those that have ended on the node. */
+  /** The number of attempts there that hold a slot: all except those that ended on the node. */
   slotsUsedOn(nodeId: NodeId): number {
     return this.#slotsByNode.get(nodeId) ?? 0
   }

@@ -17,7 +17,7 @@ it.for([3, 3_000])(
     await clock.advanceBy(10_000)
     node.end(id)
     node.logs.delete(id)
-    // The archive is on a real disk, so poll.
+    // Polls, because the archive is on a real disk.
     await advanceUntil(clock, async () => (await engine.job(id)).state === 'ended')
     expect(await engine.job(id)).toMatchObject({ pages: lines })
     expect(await store.findArchivedLog(aJobId(id), FIRST)).toMatchObject({ sizes: { rawBytes: lines * LINE.length } })
@@ -34,7 +34,7 @@ it('a log that the node has deleted in part is kept as it was copied', async ({ 
   node.logs.set(id, LINE.repeat(3))
   await clock.advanceBy(10_000)
   node.end(id)
-  // A power failure, before all of it was on disk.
+  // A power failure lost the part that was not on disk yet.
   node.logs.set(id, LINE)
   await advanceUntil(clock, async () => (await engine.job(id)).state === 'ended')
   expect(await store.findArchivedLog(aJobId(id), FIRST)).toMatchObject({ sizes: { rawBytes: 3 * LINE.length } })

@@ -4,7 +4,7 @@ import { type DispatchFixtures, it } from '../../testing/dispatch-fixtures.ts'
 import { NodeError } from '../../nodes/node-client.ts'
 import { FakeNode } from '../../testing/fake-node.ts'
 
-/** Jobs are sent to the first node. The second has no room except for what it takes from the shared queue. */
+/** Jobs are sent to the first node. The second has room only for what it takes from the shared queue. */
 async function startBoth({ clock, engine }: Pick<DispatchFixtures, 'clock' | 'engine'>) {
   const node = new FakeNode(clock, { slots: 1, eggs: ['shop@1'] })
   const other = new FakeNode(clock, { slots: 1 })

@@ -3,13 +3,13 @@ import { asParam, type Message, say } from '../../../shared/texts/message.ts'
 import type { ScrapyStats } from '../../runs/log-parser/closing-stats.ts'
 import type { Judgement } from './outcome.ts'
 
-/** `words`: the reason with the value that broke the rule, such as `errors above 10 (had 14)`. */
+/** `words` is the reason with the value that broke the rule, as in `errors above 10 (had 14)`. */
 export type RuledJudgement = Judgement & { words: Message }
 
 /**
- * Applies the operator's rules to a judgement. Count rules concern only a run that would have succeeded, or whose
+ * Applies the operator's rules to a judgement. Count rules apply only to a run that would have succeeded or whose
  * outcome is unclear. `finishReasons` also turns a run that failed only by its finish_reason into a success. Figures
- * that the log lacks break no rule. Pure.
+ * that are missing from the log break no rule.
  */
 export function applyOutcomeRules(
   judgement: Judgement,
@@ -29,8 +29,8 @@ export function applyOutcomeRules(
 }
 
 /**
- * The first broken rule. A lack of responses comes first, because it breaks all other rules as well; then errors, which
- * explain the most.
+ * Returns the first broken rule. A lack of responses comes first, because it breaks all other rules as well. Errors
+ * come second, because they explain the most.
  */
 function findBroken(
   { counts: { errors, items, pages }, stats }: Judgement,
@@ -59,12 +59,12 @@ function findBroken(
   return null
 }
 
-/** Scrapy raises these while reading a response. */
+/** Scrapy raises these while it reads a response. */
 const ANSWERED = /(?:CancelledError|StopDownload|_newclient\.ResponseFailed|ResponseDataLossError)$/
 
 /**
- * Requests that failed without a response. Excludes those that Scrapy refused to send (offsite, …), and those that the
- * project's code dropped without an error.
+ * Counts requests that failed without a response. Excludes those that Scrapy refused to send (offsite, …) and those
+ * that the project's code dropped without an error.
  */
 function requestsInVain(stats: ScrapyStats, errors: number | null): number {
   const count = (key: string) => (typeof stats[key] === 'number' ? stats[key] : 0)

@@ -14,9 +14,9 @@ import { createLogParser } from '../../runs/log-parser/log-parser.ts'
 interface ProcessEnd {
   code: number | null
   signal: string | null
-  /** Why the spider closed, if the log does not say so. */
+  /** Why the spider closed, if the log does not show it. */
   finishReason?: string | null | undefined
-  /** The limit that the local node stopped it for. */
+  /** The limit for which the local node stopped it. */
   limit?: Message | null
 }
 
@@ -26,14 +26,12 @@ export interface Judgement {
   reason: Message
   killingLine: string | null
   stats: ScrapyStats | null
-  /** Scrapy's finish_reason; null: not in the log. */
+  /** Scrapy's finish_reason. Null: not in the log. */
   finishReason: string | null
   counts: { pages: number | null; items: number | null; errors: number | null }
 }
 
-/**
- * After a second INT, Scrapy writes no closing stats either, so only the signal that ended the process proves a kill.
- */
+/** After a second INT, Scrapy also writes no closing stats, so only the signal that ended the process proves a kill. */
 const NO_CLOSING_STATS = say('reason.no_closing_stats')
 const NO_RECORDS: LogFigures['records'] = { DEBUG: 0, INFO: 0, WARNING: 0, ERROR: 0, CRITICAL: 0 }
 
@@ -65,27 +63,29 @@ export type LoggedSoFar = Pick<
  * | nothing, and it hides its end   | unknown              | no           | unclear   | end not visible in the log  |
  * | nothing of its end              | 0 or unknown         | no           | failed    | ended without closing stats |
  *
- * On the local node, the process says why the spider closed if the log does not. A process hit a limit (memory, time,
- * …) if the local node, or we on a remote node, stopped it for that; it then closes with `shutdown` or is killed. A
- * process that had `finished` before the signal arrived, with exit code 0, has still succeeded. "exit code N" and
- * "ended without closing stats" become "out of memory (MemoryError)" if the log ends with that. Limits reached are
- * CLOSESPIDER_ITEMCOUNT, _PAGECOUNT and _TIMEOUT. An unrequested `shutdown` is a failure: the machine or another user
- * stopped the spider. A log hides the end if Scrapy itself says nothing at level INFO once it has applied the settings
- * of the spider, and the crawl did not fail with an exception. Exit code 0 alone proves nothing, because Scrapy also
- * returns it after a forced shutdown.
- * Logged errors are counted and shown, but do not make a run fail, unless a project says so (outcome-rules.ts).
+ * - On the local node, the process reports why the spider closed if the log does not.
+ * - A process hit a limit (memory, time, …) if the local node, or we on a remote node, stopped it for that. It then
+ *   closes with `shutdown` or is killed. If it had `finished` before the signal arrived and exits with code 0, it
+ *   succeeded.
+ * - "exit code N" and "ended without closing stats" become "out of memory (MemoryError)" if the log ends with that.
+ * - Limits reached are CLOSESPIDER_ITEMCOUNT, _PAGECOUNT and _TIMEOUT.
+ * - An unrequested `shutdown` is a failure: the machine or another user stopped the spider.
+ * - A log hides its end if Scrapy itself logs nothing at level INFO after it applied the spider's settings, and the crawl
+ *   did not fail with an exception. Exit code 0 alone proves nothing, because Scrapy also returns it after a forced
+ *   shutdown.
+ * - Logged errors are counted and shown but fail a run only if a project's rules say so (outcome-rules.ts).
  */
 export function judgeOutcome(evidence: {
-  /** The last CLOSING_TAIL_BYTES of the log; null: no log. */
+  /** The last CLOSING_TAIL_BYTES of the log. Null: no log. */
   tail: string | null
-  /** Figures of the whole log; absent: only the tail was read. */
+  /** Figures of the whole log. Absent: only the tail was read. */
   logged?: LoggedSoFar | null
-  /** null: the node does not report it, like every remote Scrapyd. */
+  /** Null: the node does not report it. No remote Scrapyd does. */
   exit: ProcessEnd | null
-  /** The limit that we stopped a remote run for. The local node reports its own in `exit`. */
+  /** The limit for which we stopped a remote run. The local node reports its own in `exit`. */
   limitHit?: Message | null
   cancelAsked: boolean
-  /** The node may have a log but does not return it; `tail` is null. */
+  /** The node may have a log but does not return it. `tail` is null. */
   isRefused?: boolean
 }): Judgement {
   const { tail, exit, cancelAsked } = evidence
@@ -118,7 +118,7 @@ export function judgeOutcome(evidence: {
       return { outcome: 'cancelled', reason: closed ?? describeKill(exit) }
     }
     if (closed !== null) {
-      // Scrapy also reports `shutdown` after an exception; the exit of the process is more specific.
+      // Scrapy also reports `shutdown` after an exception. The exit of the process is more specific.
       if (exitFailure !== null && (isDone || finishReason === 'shutdown')) {
         return { outcome: 'failed', reason: exitFailure }
       }
@@ -140,7 +140,8 @@ export function judgeOutcome(evidence: {
   }
 
   /**
-   * Why the deciding part of the log was not read: its end, or its head if the tail shows nothing. null: it was read.
+   * Why the deciding part of the log was not read: its end or, if the tail shows nothing, its head. Null: it was
+   * read.
    */
   function whyUnread(): Message | null {
     if (evidence.isRefused === true) return say('reason.log_refused')
@@ -156,7 +157,7 @@ export function judgeOutcome(evidence: {
   }
 }
 
-/** The crawl itself ended with an exception: its traceback contains Scrapy's own function (in JSON, escaped). */
+/** The crawl itself ended with an exception, whose traceback contains Scrapy's own function (in JSON, escaped). */
 const CRAWL_RAISED = /scrapy[\\/]{1,4}crawler\.py\\?", line \d+, in (?:crawl|_crawl|crawl_async|_crawl_and_track)\b/
 
 /** If the format has no recognizable heads, looks for the text of Scrapy's messages. */
@@ -175,11 +176,14 @@ function readTail(tail: string): LoggedSoFar {
     : { ...figures, pages: null, items: null, records: NO_RECORDS }
 }
 
-/** Pages and items come from the closing stats if there are any. Errors may be logged before or after Scrapy counts. */
+/**
+ * Pages and items come from the closing stats, if there are any. Errors can be logged before or after Scrapy counts
+ * them.
+ */
 function mergeCounts(closing: ClosingStats | null, { pages, items, records, showsEnd: isShown }: LoggedSoFar) {
   const counted = closing?.errors ?? null
   const logged = records.ERROR + records.CRITICAL
-  // A log that hides its end may also hide errors (LOG_LEVEL=CRITICAL).
+  // A log that hides its end can also hide errors (LOG_LEVEL=CRITICAL).
   const isKnown = counted !== null || isShown || logged > 0
   return {
     pages: closing?.pages ?? pages,

@@ -11,8 +11,8 @@ const AFTER_FAILURE_MS = 1_000
 
 /**
  * Lifts holds and expires jobs when they are due: scans, then sleeps until the next due time that the store returns.
- * Released jobs reach the dispatcher like any change of the queue. Call `scan` when something may be due earlier: a new
- * job, a retry.
+ * Released jobs reach the dispatcher like any change of the queue. Call `scan` when something may be due earlier: a
+ * new job, a retry.
  */
 export class DueTimer {
   readonly #store: HoldStore

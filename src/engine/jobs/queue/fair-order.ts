@@ -3,20 +3,19 @@ import type { Lane } from '../../model/lane.ts'
 import type { QueueHead } from '../../model/records.ts'
 import { Heap } from '../../runtime/heap.ts'
 
-/** One spider's queued jobs in a line; `jobs` are the first ones. */
+/** One spider's queued jobs in a line. `jobs` are the first ones. */
 export interface QueueLane {
   lane: string
   spider: string
   jobs: readonly QueueHead[]
   hasMore: boolean
-  /** The maximum number of heads was read, and none could go. Other lanes do not wait for the rest. */
+  /** Whether the maximum number of heads was read and none could go. Other lanes do not wait for the rest. */
   isStuck?: boolean
 }
 
 /** Lanes that differ only in their spider. Except for limits, what blocks one of them on a node blocks all. */
 export interface QueueLine extends Omit<Lane, 'spider'> {
   key: string
-  /** Equal for equal placements. */
   placementKey: string
   lanes: ReadonlyMap<string, QueueLane>
 }
@@ -24,7 +23,7 @@ export interface QueueLine extends Omit<Lane, 'spider'> {
 export interface ProjectShare {
   slots: number
   weight: number
-  /** Its turn among projects with equal shares: lower goes first (fair-shares.ts). */
+  /** Its turn among projects with equal shares. The lowest goes first (fair-shares.ts). */
   pass: number
 }
 
@@ -47,9 +46,9 @@ interface ProjectTurn extends ProjectShare {
 }
 
 /**
- * The order in which queued jobs are considered: highest priority first, then the project with the fewest slots for its
- * weight, at equal shares the one whose turn it is, then the oldest job (rank, then id). So a project with ten thousand
- * jobs never starves another. Building the order takes one step per lane; each further step is logarithmic.
+ * The order in which queued jobs are considered: highest priority first, then the project with the fewest slots for
+ * its weight, at equal shares the one whose turn it is, then the oldest job (rank, then id). So a project with ten
+ * thousand jobs never starves another. Building the order takes one step per lane; each further step is logarithmic.
  *
  * If a lane has more jobs than were read, the order ends at the last one read (`endedAt`), unless the lane is stuck:
  * the next job is unknown, and jobs of lower priority must not go before it.
@@ -95,7 +94,7 @@ export class FairOrder {
     this.skipJob()
   }
 
-  /** Call when the current job cannot go now; those behind it may. */
+  /** Call this when the current job cannot go now, but those behind it may. */
   skipJob(): void {
     const lanes = this.#projects.first()!.lines.first()!.lanes
     const turn = lanes.first()!

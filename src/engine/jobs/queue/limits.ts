@@ -2,7 +2,7 @@ import type { LimitRule, NodeId, ProjectName } from '../../../shared/contract/in
 import { matchesGlob } from '../../../shared/glob.ts'
 import { type Message, say } from '../../../shared/texts/message.ts'
 
-/** The number of cached rules; the cache is cleared when it is full. */
+/** When this many rules are cached, the cache is cleared. */
 const REMEMBERED_MAX = 20_000
 
 export interface CountedRule {
@@ -11,7 +11,7 @@ export interface CountedRule {
   byNode: Map<NodeId, number>
 }
 
-/** What counts against limits: an attempt that has ended neither in our belief nor on its node. */
+/** What counts against limits: an attempt that ended neither in our belief nor on its node. */
 export interface Counted {
   project: ProjectName
   spider: string
@@ -63,7 +63,7 @@ export class LimitBook {
 
 const NO_RULES: readonly CountedRule[] = []
 
-/** How many runs count against a limit now; per node, those on the fullest node. */
+/** How many runs count against a limit now. For a limit per node, those on the fullest node. */
 export function liveOf({ rule, total, byNode }: CountedRule, hasTag: (nodeId: NodeId, tag: string) => boolean): number {
   if (rule.tag === null && !rule.perNode) return total
   const { tag } = rule
@@ -71,14 +71,14 @@ export function liveOf({ rule, total, byNode }: CountedRule, hasTag: (nodeId: No
   return rule.perNode ? Math.max(0, ...counts) : counts.reduce((sum, count) => sum + count, 0)
 }
 
-/** Why a run waits when `live` runs count against the limit: `2 of at most 2 runs of slow are live`. */
+/** Why a run waits when `live` runs count against the limit, as in `2 of at most 2 runs of slow are live`. */
 export function limitReached({ project, spider, tag, perNode, max }: LimitRule, live: number): Message {
   if (max === 0) return say('limit.none_may_start', { project, spider, tag })
   // `live` is below `max` if this plan sends the last ones, which will be live when the text is read.
   return say('limit.reached', { project, spider, tag, perNode, live: Math.max(live, max), max })
 }
 
-/** `limit 2 for project shop`, `limit 1 of price* on each node`. */
+/** As in `limit 2 for project shop` or `limit 1 of price* on each node`. */
 export function describeLimit({ project, spider, tag, perNode, max }: LimitRule): string {
   const where = perNode
     ? ` on each node${tag === null ? '' : ` tagged ${tag}`}`

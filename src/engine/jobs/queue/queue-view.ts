@@ -13,9 +13,9 @@ interface ViewedLane extends QueueLane {
   line: ViewedLine
   jobs: QueueHead[]
   isStuck: boolean
-  /** How many heads to read at once; grows as they are used. */
+  /** How many heads to read together. Grows as they are used. */
   wanted: number
-  /** The read that its heads came from. */
+  /** The number of the read that its heads came from. */
   reading: number
 }
 
@@ -25,8 +25,8 @@ interface ViewedLine extends QueueLine {
 
 /**
  * The queue as dispatching sees it, in memory: all lanes, grouped into lines, with the first jobs of each. The store
- * reports which lanes changed, and only these are read again. Claimed jobs are removed from the heads in memory. So the
- * cost of a dispatcher run depends on what it sends and what changed, not on the length of the queue.
+ * reports which lanes changed, and only these are read again. Claimed jobs are removed from the heads in memory. So
+ * the cost of a dispatcher run depends on what it sends and what changed, not on the length of the queue.
  */
 export class QueueView {
   readonly #store: LaneReader
@@ -46,7 +46,6 @@ export class QueueView {
   readonly #onChange: () => void
   readonly #onLaneEmptied: (lane: string) => void
 
-  /** `onChange`: the queue changed. `onLaneEmptied`: a lane has no jobs left. */
   constructor(store: LaneReader, onChange: () => void, onLaneEmptied: (lane: string) => void = () => {}) {
     this.#store = store
     this.#onChange = onChange
@@ -66,12 +65,12 @@ export class QueueView {
     return this.#lines
   }
 
-  /** Whether the lane had jobs at the last read; held jobs do not count. */
+  /** Whether the lane had jobs at the last read. Held jobs do not count. */
   has(lane: string): boolean {
     return this.#lanes.has(lane)
   }
 
-  /** Reads what changed since the last call; the first call reads all lanes. */
+  /** Reads what changed since the last call. The first call reads all lanes. */
   async refresh(): Promise<void> {
     if (!this.#isComplete) {
       for (const { lane } of await this.#store.listLanes()) this.#stale.add(lane)
@@ -115,7 +114,7 @@ export class QueueView {
         if (known === undefined || known.reading > reading || this.#stale.has(lane)) continue
         this.#put(lane, heads[index]!, limit, reading)
         if (known.jobs.length > 0 || !known.hasMore) continue
-        // All the heads that were read have been taken meanwhile: read again.
+        // All heads that were read were taken meanwhile, so read again.
         this.#stale.add(lane)
         this.#onChange()
       }
@@ -130,8 +129,8 @@ export class QueueView {
   }
 
   /**
-   * Call when its heads are used up and there are more: the next refresh reads more. If the maximum was read already,
-   * the lane is stuck until it changes. Returns false if it was already stuck, or is gone.
+   * Call this when its heads are used up and there are more. The next refresh reads more. If the maximum was read
+   * already, the lane is stuck until it changes. Returns false if it was already stuck or is gone.
    */
   readMore(lane: string): boolean {
     const viewed = this.#lanes.get(lane)
@@ -140,7 +139,7 @@ export class QueueView {
       viewed.isStuck = true
       return true
     }
-    // Grows at most once per refresh, however many jobs are taken in between.
+    // Grows at most once per refresh, however many jobs are taken meanwhile.
     if (!this.#stale.has(lane)) viewed.wanted = Math.min(HEADS_MAX, viewed.wanted * 2)
     this.#stale.add(lane)
     return true

@@ -6,14 +6,14 @@ import { parseLane } from '../../model/lane.ts'
 import type { StoredJob } from '../../model/records.ts'
 import { lineKey } from './queue-view.ts'
 
-/** Why jobs wait. `everything` overrides the rest; a lane's reason overrides its line's (by key). */
+/** Why jobs wait. `everything` overrides the rest. A lane's reason overrides its line's (by key). */
 export interface WaitingPlan {
   everything: Waiting | null
   lines: Map<string, Waiting>
   lanes: Map<string, Waiting>
 }
 
-/** What a node says about a job that it accepted but has not started. */
+/** What a node reports about a job that it accepted but has not started. */
 interface PendingOnNode {
   node: string
   why: string
@@ -21,7 +21,7 @@ interface PendingOnNode {
 
 /**
  * Why queued jobs wait. All jobs of a lane wait for the same reason, so the dispatcher publishes reasons by lane and
- * line, in memory. Reading a job's reason takes two lookups, whatever the length of the queue.
+ * line, in memory. Reading a job's reason takes two lookups, regardless of the length of the queue.
  */
 export class WaitingReasons {
   #plan: WaitingPlan = { everything: null, lines: new Map(), lanes: new Map() }
@@ -30,8 +30,8 @@ export class WaitingReasons {
   readonly #progressOf: (jobId: JobId) => LiveFigures | null
 
   /**
-   * `unknownSince`: since when a node is unreachable; null: it responds. `progressOf`: what the log of a running job
-   * says. `pendingOf`: why a node has not started a job that it accepted.
+   * `unknownSince`: since when a node has been unreachable. Null: it responds. `progressOf`: what the log of a
+   * running job shows. `pendingOf`: why a node has not started a job that it accepted.
    */
   constructor(
     unknownSince: (nodeId: NodeId) => number | null = () => null,
@@ -64,7 +64,7 @@ export class WaitingReasons {
     return [...suspects]
   }
 
-  /** Merges the reasons from a run that considered only part of the queue; keeps the others. */
+  /** Merges the reasons from a run that considered only part of the queue. Keeps the others. */
   merge(plan: WaitingPlan, lanesOfLine: (key: string) => Iterable<string>): string[] {
     return this.replace(
       {
@@ -87,7 +87,7 @@ export class WaitingReasons {
     return pending && waitFor('pending_on_node', pending)
   }
 
-  /** The job for clients: with its waiting reason, without its secrets. */
+  /** The job as clients see it: with its waiting reason, without its secrets. */
   describeJob(job: StoredJob): Job {
     const isLive = job.state === 'starting' || job.state === 'running'
     return {

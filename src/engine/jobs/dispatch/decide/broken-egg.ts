@@ -7,36 +7,32 @@ export interface EggCandidate {
   name: string
   mode: NodeMode
   isUp: boolean
-  /** Since when it has been unusable (no response, refused credentials, …); null: it is up, or not polled yet. */
+  /** Since when it has been unusable (no response, refused credentials, …). Null: it is up, or not polled yet. */
   notUpSinceMs: number | null
   egg: EggState
-  /** Its last error when importing the egg; null: it has not refused the egg. */
+  /** Its last error when importing the egg. Null: it has not refused the egg. */
   importError: ImportError | null
 }
 
 export interface BrokenEgg {
-  /** The last line, which all nodes agree on. */
+  /** The last line, which is the same on all nodes. */
   error: string
-  /** The nodes that reported it, and the full text from the first. */
   nodes: string[]
   output: string
-  /**
-   * Wall clock. Each of these nodes has tried the egg since then; jobs that were queued later wait until it is tried
-   * again.
-   */
+  /** Wall clock. Each of these nodes has tried the egg since then. Jobs that were queued later wait for another try. */
   triedSinceMs: number
   /** Nodes that must try the egg again for later jobs, longest ago first. */
   askAgain: NodeId[]
 }
 
-/** A node that is down for longer no longer holds up jobs whose egg all others refuse. */
+/** When a node has been down for this long, it no longer holds up jobs whose egg all others refuse. */
 const AWAITED_MS = 10 * 60_000
-/** All of these uploads share one uplink. */
+/** These uploads share one uplink. */
 const ASKED_AT_ONCE = 8
 
 /**
- * The import error that all nodes agree on, so that jobs can only fail. null: a node has the egg, is being sent it or
- * has not tried it, or the nodes disagree. Waits for nodes that restart. Reads no more candidates than it needs. Pure.
+ * The import error that all nodes agree on, so that jobs can only fail. Null: a node has the egg, is receiving it or
+ * has not tried it, or the nodes disagree. Waits for nodes that restart. Reads no more candidates than it needs.
  */
 export function findBrokenEgg(candidates: Iterable<EggCandidate>, nowMs: number): BrokenEgg | null {
   let broken: BrokenEgg | null = null
@@ -62,7 +58,7 @@ export function findBrokenEgg(candidates: Iterable<EggCandidate>, nowMs: number)
 
 const SHOWN_MAX = 300
 
-/** The last line of a traceback has the cause and is the same on all nodes; paths above it differ. */
+/** The last line of a traceback names the cause and is the same on all nodes. The paths above it differ. */
 export function lastLineOf(error: string): string {
   const line = error.trimEnd().split('\n').at(-1)!.trim()
   return line.length > SHOWN_MAX ? `${line.slice(0, SHOWN_MAX)}…` : line || 'no reason given'

@@ -3,9 +3,9 @@ import type { NodeQuestion } from '../../../notify/plugins/plugin.ts'
 import { type PlaceableNode, roomOn } from './node-index.ts'
 import type { Assignment } from './place.ts'
 
-/** The questions to a plugin: jobs that several nodes could run. */
+/** The questions for a plugin: only about jobs that several nodes could run. */
 export function nodeQuestions(assignments: readonly Assignment[]): NodeQuestion[] {
-  // Shows each node only once, so that it is copied once for the plugin's thread.
+  // Describes each node only once, so that it is copied once to the plugin's thread.
   const shown = new Map<PlaceableNode, NodeQuestion['candidates'][number]>()
   for (const node of new Set(assignments.flatMap(({ candidates }) => candidates))) {
     const { id, name, tags, slots } = node

@@ -10,13 +10,12 @@ interface Asked {
   whyNotReady: WhyNotReady
   versionOf: (line: QueueLine) => VersionName | null
   eggState: (nodeId: NodeId, project: ProjectName, version: VersionName) => EggState
-  /** Errors of the nodes that cannot import the egg of this version. */
   importErrors: (project: ProjectName, version: VersionName) => ReadonlyMap<NodeId, ImportError>
 }
 
 /**
  * Why no node takes a line's jobs now: which nodes match and what they lack, or that they are busy. `hasRoom`: a
- * matching node has room, so it lacks the egg. Pure.
+ * matching node has room, so it lacks the egg.
  */
 export function explainLine(line: QueueLine, input: Asked, hasRoom: boolean): Waiting {
   const { nodes } = input
@@ -41,7 +40,8 @@ function explainUnavailable(summary: PlacementSummary, where: Where): Waiting {
   if (down === null) {
     return waitFor('nodes_cordoned', { node: matching === 1 ? first!.name : null, matching, ...where })
   }
-  // Omits a node that the text does not name: in the parameters, readers who may not see it would learn of it.
+  // Omits a node that the text does not name. Its name in the parameters would reveal it to readers who must not see
+  // it.
   const named = unavailable < matching || matching === 1 ? down : null
   const { name: node = null, unavailable: why = null } = named ?? {}
   return waitFor('nodes_down', { node, why, matching, down: unavailable, ...where })
@@ -64,13 +64,11 @@ function explainEgg(line: QueueLine, asked: Asked, where: Where): Waiting | null
   return waitFor('egg_refused', { version, refused: importErrors(line, asked) })
 }
 
-/** Also names the nodes that have already refused the egg. */
 export function eggOnItsWay(line: QueueLine, nodeName: string, asked: Asked): Waiting {
   const version = asked.versionOf(line)!
   return waitFor('egg_on_its_way', { version, node: nodeName, refused: importErrors(line, asked) })
 }
 
-/** null: no node has refused it. */
 function importErrors(line: QueueLine, { nodes, versionOf, importErrors: errorsOf }: Asked): Message | null {
   const version = versionOf(line)!
   const errors = errorsOf(line.project, version)

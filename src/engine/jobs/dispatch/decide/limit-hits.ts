@@ -6,15 +6,15 @@ import type { LogProgress } from '../../../runs/log-collector/log-collector.ts'
 
 export interface LimitFacts {
   ranMs: number
-  /** null: its log was not read yet. Only the wall time limit does not need it. */
+  /** Null: its log was not read yet. Only the wall time limit does not need it. */
   log: LogProgress | null
 }
 
 const BANS = ['403', '429', '503'] as const
 
 /**
- * The limit that a run has exceeded, with the excess, as in `error limit of 10 (logged 14)`; null: none. Of several,
- * the one that explains the others. Pure.
+ * The limit that a run exceeded and by how much, as in `error limit of 10 (logged 14)`. Null: none. If a run
+ * exceeded several, returns the one that explains the others.
  */
 export function findHeldLimitHit(limits: RunLimits, { ranMs, log }: LimitFacts): Message | null {
   const { wallSeconds, maxBanPercent, maxErrors, noProgressSeconds } = limits
@@ -26,7 +26,7 @@ export function findHeldLimitHit(limits: RunLimits, { ranMs, log }: LimitFacts):
   const all = Object.values(responses).reduce((sum, count) => sum + count, 0)
   const banned = BANS.reduce((sum, status) => sum + (responses[status] ?? 0), 0)
   if (maxBanPercent != null && all >= BAN_RESPONSES_MIN && banned * 100 > maxBanPercent * all) {
-    // Rounded up, because the share must not look equal to the limit.
+    // Rounded up, so that the share never looks equal to the limit.
     const percent = Math.ceil((banned * 100) / all)
     const limit = say('reason.ban_limit', { percent: maxBanPercent })
     return say('limit_hit.banned', { limit, percent, responses: all })

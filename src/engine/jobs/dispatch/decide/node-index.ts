@@ -2,54 +2,53 @@ import type { Unavailable } from '../../../../shared/texts/en.ts'
 import type { NodeId, NodeMode, Placement, ProjectName } from '../../../../shared/contract/index.ts'
 import { meetsTags } from '../../../../shared/tag-terms.ts'
 
-/** Why a reachable node cannot run a project now, worded to follow the node's name; null: it can. */
+/** Why a reachable node cannot run a project now, worded to follow the node's name. Null: it can. */
 export type WhyNotReady = (nodeId: NodeId, project: ProjectName) => string | null
 
-/** `absent`: we have the egg and may send it. `never`: we do not have it, or sending failed and is backing off. */
+/** `absent`: we have the egg and can send it. `never`: we do not have it, or a send failed and backs off. */
 export type EggState = 'present' | 'sending' | 'absent' | 'never'
 
 export interface PlaceableNode {
   id: NodeId
   name: string
   slots: number
-  /** How many jobs may wait in the node's own queue, in addition to its slots. */
+  /** How many jobs may wait in the node's own queue, in addition to those in its slots. */
   queueAhead: number
-  /** One more job may be sent, to find out whether the node has another slot. */
+  /** Whether one more job may be sent, to find out if the node has another slot. */
   isTrying: boolean
-  /** Slots in use or promised: live attempts of ours (uncertain ones too) and external jobs. */
+  /** Slots in use or promised: our live attempts (uncertain ones too) and external jobs. */
   used: number
-  /** Slots of runs whose spider has ended, but that something the spider started keeps open. */
+  /** Slots of runs whose spider ended, but whose process is kept open by something that the spider started. */
   held: number
-  /** A temporary upper bound on its room (requests in flight, a node on probation). */
+  /** A temporary upper bound on the node's room (requests in flight, a node on probation). */
   roomMax: number
   tags: readonly string[]
   mode: NodeMode
-  /** Why it cannot take jobs now; null: it can. */
+  /** Why it cannot take jobs now. Null: it can. */
   unavailable: Unavailable | null
-  /** How many logs per spider it keeps when it starts a run; null: unknown. */
+  /** How many logs per spider it keeps when it starts a run. Null: unknown. */
   logsKept: number | null
-  /** It may be able to run one project but not another (see `whyNotReady`). Only the local node. */
+  /** Whether it can run only some projects (see `whyNotReady`). Only the local node. */
   isChoosy: boolean
 }
 
-/** The nodes that match a placement, summarized independently of how busy they are. */
+/** The nodes that match a placement. Does not depend on how busy they are. */
 export interface PlacementSummary {
   matching: number
   able: ReadonlySet<NodeId>
-  /** The slots of `able`. */
+  /** The total slots of `able`. */
   slots: number
   held: number
-  /** The nodes in `able` whose readiness depends on the project. */
   choosy: readonly PlaceableNode[]
   first: PlaceableNode | null
   unavailable: number
   firstUnavailable: PlaceableNode | null
 }
 
-/** The number of cached placements; the cache is cleared when it is full. */
+/** When this many placements are cached, the cache is cleared. */
 const SUMMARIES_MAX = 20_000
 
-/** How many jobs a node may be given now (I3). */
+/** How many more jobs a node can take now (I3). */
 export function roomOn(node: PlaceableNode): number {
   if (node.unavailable !== null || node.mode !== 'active') return 0
   const ahead = Math.max(node.queueAhead, Number(node.isTrying))
@@ -57,8 +56,8 @@ export function roomOn(node: PlaceableNode): number {
 }
 
 /**
- * The nodes as `place` queries them, kept between runs. Nodes with room are indexed, and the summary of a placement is
- * cached until a node is added, removed, or changes in anything but its usage.
+ * The nodes as `place` queries them, kept between plans. Nodes with room are indexed. The summary of a placement is
+ * cached until a node is added or removed, or changes in anything but its usage.
  */
 export class NodeIndex {
   readonly #nodes = new Map<string, PlaceableNode>()
@@ -85,7 +84,7 @@ export class NodeIndex {
     return this.#open.values()
   }
 
-  /** Returns whether anything but its usage changed, which may change the reasons of waiting jobs. */
+  /** Returns whether anything but the usage changed, which can change the reasons of waiting jobs. */
   put(node: PlaceableNode): boolean {
     const before = this.#nodes.get(node.id)
     this.#nodes.set(node.id, node)

@@ -31,10 +31,8 @@ function aNode(values: Plain<Partial<PlaceableNode>> = {}): PlaceableNode {
   })
 }
 
-/** The maximum number of jobs that it may have. */
 const mostOn = ({ slots, queueAhead, isTrying }: PlaceableNode) => slots + Math.max(queueAhead, isTrying ? 1 : 0)
 
-/** Jobs of one spider. */
 function aLine(ids: string[], values: Plain<Partial<Parameters<typeof aQueueLine>[0]>> = {}): QueueLine {
   return aQueueLine(branded({ lanes: { prices: ids }, ...values }))
 }
@@ -377,7 +375,7 @@ describe('properties of place', () => {
     fc.constantFrom<EggState>('present', 'sending', 'absent', 'never')
   )
 
-  /** A plugin's choice: any node per job, even one that may not run it or does not exist. */
+  /** A plugin's choice: any node per job, even one that must not run it or does not exist. */
   const choices = fc.array(fc.constantFrom('n1', 'n2', 'n3', 'n4', 'gone'), { maxLength: 5 })
   const chosenIn = (queue: QueueLine[], all: string[]) => {
     const jobs = all.length === 0 ? [] : queue.flatMap(jobsOf)
@@ -459,7 +457,6 @@ describe('properties of place', () => {
     )
   })
 
-  /** Considers all nodes for each job, and all jobs for each turn. */
   function naively(queue: QueueLine[], fleet: PlaceableNode[]): string[][] {
     const left = queue.flatMap((line) => jobsOf(line).map((job) => ({ line, job })))
     const slotsOf = new Map<string, number>()

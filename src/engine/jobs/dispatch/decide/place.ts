@@ -16,10 +16,9 @@ export interface PlaceInput {
   shareOf: (project: ProjectName) => ProjectShare
   isPaused: boolean
   isProjectPaused: (project: ProjectName) => boolean
-  /** The version that a line's jobs would run with if sent now; null: none. */
+  /** The version that a line's jobs would run if sent now. Null: none. */
   versionOf: (line: QueueLine) => VersionName | null
   eggState: (nodeId: NodeId, project: ProjectName, version: VersionName) => EggState
-  /** Errors of the nodes that cannot import the egg of a version. */
   importErrors: (project: ProjectName, version: VersionName) => ReadonlyMap<NodeId, ImportError>
   whyNotReady: WhyNotReady
   isBackedOff: (nodeId: NodeId, jobId: JobId) => boolean
@@ -27,13 +26,14 @@ export interface PlaceInput {
   /** The limits that apply to a spider, with their current live counts. `place` does not change them. */
   rulesFor: (project: ProjectName, spider: string) => readonly CountedRule[]
   /**
-   * How many of the spider's logs on this node may be newer than the log of its quietest live run; null: none is live
-   * (logs-at-risk.ts).
+   * How many of the spider's logs on this node may be newer than the log of its quietest live run. Null: none is
+   * live (logs-at-risk.ts).
    */
   newerLogs: (nodeId: NodeId, project: ProjectName, spider: string) => number | null
   assignmentsMax: number
   /**
-   * A plugin's choices, which are checked like any node; an empty map asks for candidates. Absent: no plugin chooses.
+   * A plugin's choices, which are checked like any node. An empty map requests candidates. Absent: no plugin
+   * chooses.
    */
   chosen?: NodeChoices['byJob']
 }
@@ -46,7 +46,7 @@ export interface Assignment {
   version: VersionName
   /** For the timeline: `1 of 4 slots free, has the egg`. */
   because: string
-  /** The nodes that could take it if it went first, the least loaded before the others; empty if no plugin chooses. */
+  /** The nodes that could take the job if it went first, least loaded first. Empty if no plugin chooses. */
   candidates: readonly PlaceableNode[]
 }
 
@@ -54,46 +54,43 @@ export interface Plan {
   assignments: Assignment[]
   /** Eggs to send so that waiting jobs can go to these nodes. Never more nodes than jobs that would use them. */
   uploads: { nodeId: NodeId; project: ProjectName; version: VersionName }[]
-  /**
-   * Why the remaining jobs wait. If a line has jobs left, it has an entry, or each of its lanes with jobs left has one.
-   */
+  /** Why the remaining jobs wait. A line with jobs left has an entry, or each of its lanes with jobs left has one. */
   waiting: WaitingPlan
   /**
-   * The maximum was placed, or heads ran out. More jobs may have a place, and jobs not considered have no waiting
-   * reason.
+   * Whether the plan stopped at the maximum or ran out of heads. More jobs may fit, and jobs that were not
+   * considered have no waiting reason.
    */
   isPartial: boolean
-  /** The lane whose heads ran out. */
+  /** The lane that ran out of heads. */
   endedAt: string | null
-  /** Jobs wait because a node would delete a log; no event announces when it no longer would. */
+  /** Whether jobs wait because a node would delete a log. No event announces when it no longer would. */
   awaitsLogs: boolean
-  /** No waiting project has a lower pass (fair-shares.ts). */
+  /** The lowest pass of a waiting project (fair-shares.ts). */
   passFloor: number
 }
 
 /**
- * Decides which queued jobs go where, now. Pure. Never exceeds a node's room (I3: its slots plus what may queue there)
- * or a limit, and never gives one job to two nodes. Prefers nodes that have the egg, then the lowest share of used
- * slots, then the lower id, so the same input gives the same plan. Skips lines whose nodes have no room: the cost is
- * proportional to the jobs placed plus the lanes that could go.
+ * Decides which queued jobs go where, now. Never exceeds a limit or a node's room (I3: its slots plus what may queue
+ * there), and never gives one job to two nodes. Prefers nodes that have the egg, then the lowest share of used
+ * slots, then the lower id, so the same input gives the same plan. Skips lines whose nodes have no room, so the cost
+ * is proportional to the jobs placed plus the lanes that could go.
  */
 export function place(input: PlaceInput): Plan {
   return new Placing(input).plan()
 }
 
-/** The most candidates for a plugin, whatever the size of the fleet. */
 const CANDIDATES_MAX = 50
 
-/** The nodes a line can choose from, computed when its first job is considered. */
+/** The nodes that a line can choose from, computed when its first job is considered. */
 interface Choice {
   version: VersionName
-  /** Union of `ready`, `sending` and `absent`, least loaded first; empty if no plugin chooses. */
+  /** Union of `ready`, `sending` and `absent`, least loaded first. Empty if no plugin chooses. */
   able: readonly PlaceableNode[]
   /** Nodes that have room and the egg. */
   ready: Heap<RankedNode>
-  /** Nodes that the egg is on its way to; each will serve one of the waiting jobs. */
+  /** Nodes that are receiving the egg. Each will take one of the waiting jobs. */
   sending: PlaceableNode[]
-  /** Nodes that have room and may be sent the egg; the best is last. */
+  /** Nodes that have room and can be sent the egg. The best is last. */
   absent: PlaceableNode[]
 }
 
@@ -105,7 +102,7 @@ interface Kept {
   logsKeptBy: PlaceableNode | null
 }
 
-/** `share` is as of the last heap ordering. It can be outdated, because other lines use the same nodes. */
+/** `share` is from the last heap ordering. It can be outdated because other lines use the same nodes. */
 interface RankedNode {
   node: PlaceableNode
   share: number
@@ -114,7 +111,7 @@ interface RankedNode {
 class Placing {
   readonly #input: PlaceInput
   readonly #given = new Map<string, number>()
-  /** Jobs of this plan per node and spider, on nodes that keep few logs. */
+  /** Jobs of this plan per node and spider, only for nodes with a known `logsKept`. */
   readonly #givenOfSpider = new Map<string, number>()
   readonly #givenUnderRule = new Map<CountedRule, { total: number; byNode: Map<string, number> }>()
   readonly #liveUnderTag = new Map<CountedRule, number>()
@@ -193,7 +190,7 @@ class Placing {
       this.#waits(line, eggOnItsWay(line, node.name, this.#input))
       return order.skipJob()
     }
-    // No node with room has the egg. Each egg in transit will serve one job; send one more for the next job.
+    // No node with room has the egg. Each egg in transit will serve one job, so send one more for the next job.
     const coming = this.#nodeToGetTheEgg(choice, { line, lane, job }, rules, found)
     if (coming !== null) {
       if (!this.#plan.waiting.lines.has(line.key)) this.#waits(line, eggOnItsWay(line, coming.name, this.#input))
@@ -226,7 +223,7 @@ class Placing {
     return this.#roomLeft(node) > 0 && this.#mayTake(node, head, rules, kept)
   }
 
-  /** The least loaded node with the egg that may take this job; if none, what blocked the job. */
+  /** The least loaded node with the egg that may take this job. If there is none, what blocked the job. */
   #bestReady({ ready }: Choice, head: Head, rules: readonly CountedRule[]) {
     const passedOver: RankedNode[] = []
     const kept = nothingKept()
@@ -242,7 +239,7 @@ class Placing {
     return { node: best, ...kept }
   }
 
-  /** Whether no limit and no earlier refusal keeps this job from the node. If one does, it is added to `kept`. */
+  /** Whether no limit and no earlier refusal keeps this job from the node. Records what does in `kept`. */
   #mayTake(node: PlaceableNode, { line, lane, job }: Head, rules: readonly CountedRule[], kept: Kept): boolean {
     const rule = rules.find((counted) => this.#isExhaustedOn(counted, node))
     if (rule !== undefined) kept.limitedBy ??= rule
@@ -253,17 +250,18 @@ class Placing {
   }
 
   /**
-   * When Scrapyd starts a run, it keeps a limited number of the spider's logs and deletes others, even of running jobs.
+   * When Scrapyd starts a run, it keeps a limited number of the spider's logs and deletes the others, even of
+   * running jobs.
    */
   #wouldDeleteLog({ id, logsKept }: PlaceableNode, project: ProjectName, spider: string): boolean {
     if (logsKept === null) return false
     const given = this.#givenOfSpider.get(`${id} ${project} ${spider}`) ?? 0
-    // If no run is live, the first job given must not lose its log.
+    // If no run is live, the first job of the plan must not lose its log.
     const newer = (this.#input.newerLogs(id, project, spider) ?? -1) + given
     return newer >= logsKept
   }
 
-  /** Removes full nodes on the way, and re-sorts a node that other lines have used since. */
+  /** Removes full nodes and re-sorts a first node that other lines used since. */
   #firstOf(ready: Heap<RankedNode>): RankedNode | undefined {
     for (let first = ready.first(); first !== undefined; first = ready.first()) {
       if (this.#roomLeft(first.node) <= 0) {
@@ -278,7 +276,7 @@ class Placing {
     return undefined
   }
 
-  /** Adds to `found` what keeps this job, and perhaps no other, from the nodes without the egg. */
+  /** Records in `found` what keeps this job, perhaps unlike others, from the nodes without the egg. */
   #nodeToGetTheEgg(choice: Choice, head: Head, rules: readonly CountedRule[], found: Kept): PlaceableNode | null {
     const { line } = head
     const couldTake = (node: PlaceableNode) => this.#couldTake(node, head, rules, found)
@@ -363,7 +361,7 @@ class Placing {
     this.#plan.waiting.lines.set(line.key, waiting)
   }
 
-  /** Gives a limit as the reason. A limit per node is described without a live count, because nodes differ. */
+  /** A limit per node is described without a live count, because nodes differ. */
   #laneWaits({ lane }: QueueLane, counted: CountedRule): void {
     const live = counted.rule.perNode ? 0 : this.#liveUnder(counted)
     this.#plan.waiting.lanes.set(lane, waitFor('limit', { limit: limitReached(counted.rule, live) }))

@@ -1,22 +1,22 @@
 import type { AttemptState, ProjectName } from '../../../../shared/contract/index.ts'
 import type { SeenJob, Snapshot } from '../../../nodes/node-client.ts'
 
-/** Our belief about a live attempt on the snapshot's node. */
+/** What we believe about a live attempt on the snapshot's node. */
 export interface BelievedAttempt {
   key: string
   project: ProjectName
   jobid: string
   state: Exclude<AttemptState, 'ended'>
   /**
-   * Clock.monotonicMs when the POST ended (with any result), or when this engine took over the attempt from an earlier
-   * one. Only a snapshot that begins later can prove that the job is not there. null: the POST is still in flight.
+   * Clock.monotonicMs when the POST ended (with any result), or when this engine took over the attempt from an
+   * earlier one. Only a snapshot that starts later can prove that the job is not there. Null: the POST is in flight.
    */
   sendEndedAtMs: number | null
-  /** At takeover it was unknown whether the POST had arrived: a slow network may still deliver it. */
+  /** Whether it was unknown at takeover if the POST had arrived. A slow network may still deliver it. */
   isTakenOverUnresolved: boolean
 }
 
-/** Since when, and for how many complete snapshots, an attempt has been in none of the node's lists. */
+/** Since when, and for how many complete snapshots, an attempt was in none of the node's lists. */
 export interface Absence {
   firstBegunAtMs: number
   snapshots: number
@@ -24,21 +24,20 @@ export interface Absence {
 
 export type Verdict =
   | { key: string; kind: 'accepted' | 'running' | 'finished'; seen: SeenJob }
-  /** Absent from two or more snapshots far enough apart to rule out a gap between lists. Its log decides now. */
+  /** Absent from two or more snapshots, far enough apart to rule out a gap between lists. Its log decides now. */
   | { key: string; kind: 'missing'; absence: Absence }
 
 export interface Reconciliation {
   verdicts: Verdict[]
-  /** Updated absences, by key of the attempts that were not seen. */
+  /** Updated absences, by the keys of the attempts that were not seen. */
   absences: Map<string, Absence>
-  /** Keys of attempts that the node lists more than once: it received our request twice. */
+  /** Keys of attempts that the node lists more than once, because it received our request twice. */
   twice: string[]
-  /** Pending and running jobs that are not ours. They use up slots. */
+  /** Pending and running jobs that are not ours. They use slots. */
   external: { pending: SeenJob[]; running: SeenJob[] }
 }
 
 export interface ReconcileOptions {
-  /** Absences from the previous snapshots, by key. */
   absentSoFar: ReadonlyMap<string, Absence>
   nodePollIntervalMs: number
   /** Minimum time between the snapshots for attempts taken over unresolved, if longer than the poll interval. */
@@ -46,7 +45,7 @@ export interface ReconcileOptions {
 }
 
 /**
- * Compares belief with a snapshot (ARCHITECTURE.md, chapter 3, step 6). Pure.
+ * Compares belief with a snapshot (ARCHITECTURE.md, chapter 3, step 6).
  *
  *      belief \ snapshot   pending     running    finished    in no list
  *      sending (POST out)  accepted    running    finished    -
@@ -56,9 +55,9 @@ export interface ReconcileOptions {
  *      running             -           -          finished    absence counted, then missing
  *      finishing           -           -          -           -
  *
- * Presence always counts. Absence counts only in snapshots begun after the POST ended, and only when two of them are
- * more than the node's poll interval apart: on its way from the queue to the process table, a job is in no list. If the
- * engine that sent the POST died, the end of the POST is unknown, so the two must be further apart.
+ * Presence always counts. Absence counts only in snapshots that started after the POST ended, and only if two of them
+ * are more than the node's poll interval apart: on its way from the queue to the process table, a job is in no list. If
+ * the engine that sent the POST died, the end of the POST is unknown, so the two must be further apart.
  */
 export function reconcile(
   believed: readonly BelievedAttempt[],
@@ -66,10 +65,10 @@ export function reconcile(
   options: ReconcileOptions
 ): Reconciliation {
   const seen = new Map<string, { list: 'pending' | 'running' | 'finished'; job: SeenJob }>()
-  // Considers only live attempts of ours, because every snapshot lists the node's last few hundred jobs.
+  // Considers only our live attempts, because every snapshot lists the node's last few hundred jobs.
   const jobids = new Set(believed.map(({ jobid }) => jobid))
   const twice = new Set<string>()
-  // Later lists win. The lists show one moment, so a job listed twice was accepted twice.
+  // Later lists win. All lists show the same moment, so a job that is listed twice was accepted twice.
   for (const list of ['pending', 'finished', 'running'] as const) {
     for (const job of snapshot[list]) {
       if (!jobids.has(job.jobid)) continue
@@ -120,7 +119,7 @@ function countAbsence(attempt: BelievedAttempt, before: Absence | null, snapshot
   return { ...before, snapshots: before.snapshots + 1 }
 }
 
-/** How long the node may take to poll its queue, plus the time for a POST that may still be in flight. */
+/** How long the node can take to poll its queue, plus the time for a POST that may still be in flight. */
 function nodePollIntervalOf(
   attempt: BelievedAttempt,
   { nodePollIntervalMs, takenOverApartMs }: ReconcileOptions
@@ -135,7 +134,7 @@ function isProved(absence: Absence, snapshot: Snapshot, nodePollIntervalMs: numb
   return absence.snapshots >= 2 && snapshot.begunAtMs - absence.firstBegunAtMs > nodePollIntervalMs
 }
 
-/** Scrapyd identifies a job by project and jobid. 1.2 omits the project; the client then adds it. */
+/** Scrapyd identifies a job by project and jobid. Scrapyd 1.2 omits the project; the client then adds it. */
 function identity(job: { project: ProjectName; jobid: string }): string {
   return `${job.project}\n${job.jobid}`
 }

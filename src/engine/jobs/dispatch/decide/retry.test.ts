@@ -58,7 +58,7 @@ it('never allows more runs than the policy, whatever the results are', () => {
       for (const result of results) {
         const retry = planRetry(policy, result, done, NOW_MS)
         done.push(result)
-        // Attempts that never ran return to the queue; all others end here unless they are retried.
+        // The job of an attempt that never ran returns to the queue. Any other job ends here unless it is retried.
         if (retry === null && result !== 'refused' && result !== 'absent') break
       }
       expect(done.filter((result) => result === 'failed' || result === 'lost').length).toBeLessThanOrEqual(

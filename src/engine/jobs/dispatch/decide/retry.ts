@@ -8,9 +8,9 @@ export interface PlannedRetry {
 }
 
 /**
- * Whether and when to retry a job whose run ended badly; null: no retry. Pure. `earlier` are the results of the
- * previous attempts; only failed and lost ones count as runs. There are never more runs than the policy's `attempts`.
- * The delay grows with each run, up to the policy's maximum.
+ * Whether and when to retry a job whose run ended badly. Null: no retry. `earlier` are the results of the previous
+ * attempts. Only failed and lost ones count as runs, and there are never more runs than the policy's `attempts`. The
+ * delay grows with each run, up to the policy's maximum.
  */
 export function planRetry(
   policy: RetryPolicy | null,

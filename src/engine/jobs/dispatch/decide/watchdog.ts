@@ -1,11 +1,11 @@
 import { backoffMs } from '../../../runtime/backoff.ts'
-/** Three of Scrapyd's 5 s poll intervals. Scrapyd starts an accepted job at its next poll. */
+/** Three of Scrapyd's poll intervals of 5 s. Scrapyd starts an accepted job at its next poll. */
 const PATIENCE_MS = 15_000
 /** A node that starts none of its jobs for longer than this is stuck, however rarely it polls. */
 export const PATIENCE_MAX_MS = 300_000
 const PROBATION_FIRST_MS = 30_000
 const PROBATION_MAX_MS = 600_000
-/** If two snapshots are further apart than this, anything may have happened between them, so the wait restarts. */
+/** Too much can happen between snapshots that are further apart than this, so the wait restarts. */
 const LISTS_GAP_MAX_MS = 30_000
 
 export interface Lists {
@@ -21,7 +21,7 @@ export interface StartWatch {
   atMs: number
   running: ReadonlySet<string>
   pending: ReadonlySet<string>
-  /** The most jobs seen running at once, which proves that many slots. */
+  /** The most jobs that were seen running together, which proves that many slots. */
   mostRunning: number
   /** Since when a job of ours has waited next to a free slot while nothing started. */
   idleSinceMs: number | null
@@ -35,14 +35,14 @@ export interface Stuck {
 }
 
 /**
- * Detects nodes that accept jobs but start none. Pure.
+ * Detects nodes that accept jobs but start none.
  *
  *   healthy --a job of ours waits there, a slot is free, nothing starts for 3 polls--> stuck
  *   stuck --after a delay that grows each time--> on probation: one job
  *   on probation --it starts--> healthy;  --it does not--> stuck
  *
- * A slot counts as free only if the node was seen running more jobs at once, because the configured number of slots may
- * be too high. A node that polls rarely looks stuck at first: each strike gives it more time, and it keeps that time.
+ * A slot counts as free only if the node was seen running more jobs together, because the configured number of slots can
+ * be too high. A node that polls rarely looks stuck at first. Each strike gives it more time, and it keeps that time.
  */
 export function judgeLists(before: StartWatch | null, seen: Lists): StartWatch {
   const running = new Set(seen.running)
@@ -64,7 +64,7 @@ export function judgeLists(before: StartWatch | null, seen: Lists): StartWatch {
   const strikes = (watch.stuck?.strikes ?? 0) + 1
   return {
     ...watch,
-    // If the node has fewer slots than it was seen using, it has lost them since.
+    // The node runs fewer jobs than before although one waits, so it may have lost slots.
     mostRunning: Math.max(1, running.size),
     idleSinceMs: null,
     patienceMs: backoffMs(strikes + 1, PATIENCE_MS, PATIENCE_MAX_MS),
@@ -76,7 +76,7 @@ export function isOnProbation(stuck: Stuck, nowMs: number): boolean {
   return nowMs >= stuck.tryAgainAtMs
 }
 
-/** A new job is running; or, on a healthy node, a job has left the queue, so it ran between two snapshots. */
+/** Either a new job is running or, on a healthy node, a job left the queue, so it ran between two snapshots. */
 function isStart(before: StartWatch, running: ReadonlySet<string>, pending: ReadonlySet<string>): boolean {
   for (const jobid of running) if (!before.running.has(jobid)) return true
   if (before.stuck !== null) return false

@@ -26,7 +26,7 @@ describe('a cancel of many jobs', () => {
       return { wasState: 'running' }
     }
     await engine.cancel(ids)
-    // A forced cancel while most wait for their turn: still one request per job.
+    // Forces the cancel while most wait for their turn. Each job still gets one request.
     await clock.advanceBy(5_000)
     engine.dispatch.cancel(branded(ids.slice(6)), { force: true })
     await clock.advanceBy(40_000)
@@ -51,7 +51,7 @@ describe('cancelling', () => {
     const id = await engine.startRunning({ n1: node })
     await engine.cancel([id])
     await clock.advanceBy(0)
-    // Signal 0 only tests for the process.
+    // Signal 0 only tests whether the process exists.
     const signals = () => node.running[0]?.signals.filter((signal) => signal !== '0')
     expect(signals()).toEqual(['INT'])
     await clock.advanceBy(10 * MINUTE_MS - 1_000)

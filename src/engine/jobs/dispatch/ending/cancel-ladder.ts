@@ -10,7 +10,7 @@ import type { EndedProcesses } from '../following/ended-processes.ts'
 import type { LiveAttempt } from '../live-attempts.ts'
 
 const NODE_MISSING_MS = 200
-/** Minimum delay before a failed step is repeated, because its own wait may be 0 s. */
+/** Minimum delay before a failed step is repeated, because the step's own wait can be 0 s. */
 const REPEAT_MS = 1_000
 /** Leaves one of a node's four connections to polling. Unresponsive nodes must not block the others. */
 const AT_ONCE_ON_NODE = 3
@@ -21,14 +21,14 @@ interface Climb {
   /** How long the run may take to finish after the first INT, if the request specified it. */
   firstWaitMs: number | null
   timer: Timer | null
-  /** The next step waits for its turn at the node; the delay to the step after it starts when it is sent. */
+  /** Whether the next step waits for its turn at the node. The delay to the step after it starts when it is sent. */
   isWaitingForTurn: boolean
 }
 
 /**
- * Cancels live attempts by the stop ladder (shared/stop-ladder.ts) and records each step. With `force` it begins at the
- * second step. An attempt counts as cancelled only when the node shows that it ended (follower.ts), or says that it was
- * pending and has been removed.
+ * Cancels live attempts by the stop ladder (shared/stop-ladder.ts) and records each step. With `force`, it starts at
+ * the second step. An attempt counts as cancelled only when the node shows that it ended (follower.ts) or reports
+ * that it was pending and was removed.
  */
 export class CancelLadder {
   readonly #context: DispatchContext
@@ -44,8 +44,8 @@ export class CancelLadder {
   }
 
   /**
-   * Begins at the first step. With `force`, sends the next step now, at least the second one. Waits for the result of
-   * the POST.
+   * Starts at the first step. With `force`, sends the next step now, or the second if that is later. Waits for the
+   * result of the POST.
    */
   cancel(one: LiveAttempt, options: { force: boolean; waitSeconds?: number | undefined }): void {
     if (this.#stopped || one.state === 'finishing') return
@@ -78,7 +78,7 @@ export class CancelLadder {
     }
   }
 
-  /** Call when its state has changed: sends a cancel that waited for the POST's result. */
+  /** Call this when the attempt's state changed. Sends a cancel that waited for the POST's result. */
   sendWaiting(one: LiveAttempt): void {
     // Responses still arrive while the engine stops. The next engine resumes the cancel.
     if (this.#stopped) return
@@ -93,7 +93,7 @@ export class CancelLadder {
     }
   }
 
-  /** Resumes a cancel from an earlier engine. The steps already taken are in the timeline. */
+  /** Resumes a cancel from an earlier engine. The timeline shows the steps that it took. */
   resume(one: LiveAttempt): void {
     const { store, logger } = this.#context
     store.listTimeline(one.jobId).then(
@@ -109,7 +109,7 @@ export class CancelLadder {
     )
   }
 
-  /** `sent`: number of steps that an earlier engine sent; `lastAtMs`: wall clock of the last one. */
+  /** `sent`: how many steps an earlier engine sent. `lastAtMs`: wall clock of the last one. */
   #continue(
     one: LiveAttempt,
     sent: number,
@@ -122,7 +122,7 @@ export class CancelLadder {
     this.#climbing.set(one.key, climb)
     const waitMs = lastAtMs === null ? 0 : waitAfterStep(sent - 1, this.#waitsFor(one, climb))
     const leftMs = Math.min(waitMs, waitMs - (clock.nowMs() - (lastAtMs ?? 0)))
-    // A force requested after the last step is still due.
+    // A force that was requested after the last step is still due.
     const isDue = leftMs <= 0 || (isForced && sent < 2)
     if (!isDue) climb.timer = clock.setTimer(leftMs, () => void this.#step(one))
     else if (isSettled(one)) void this.#step(one)
@@ -137,7 +137,7 @@ export class CancelLadder {
     return [firstWaitMs ?? (ofProject == null ? first : ofProject * 1000), second, last]
   }
 
-  /** The force must survive a crash. If the first request was forced, the job's own entry already says so. */
+  /** The force must survive a crash. If the first request was forced, the job's own entry already records it. */
   async #recordForce(one: LiveAttempt): Promise<void> {
     const { live, logger } = this.#context
     try {
@@ -152,7 +152,7 @@ export class CancelLadder {
     }
   }
 
-  /** Call when it has ended. If it is found again, the ladder starts over. */
+  /** Call this when the attempt ended. If it is found again, the ladder starts over. */
   forget(one: LiveAttempt): void {
     this.#climbing.get(one.key)?.timer?.cancel()
     this.#climbing.delete(one.key)
@@ -169,7 +169,7 @@ export class CancelLadder {
     if (climb === undefined || climb.isWaitingForTurn) return
     const node = this.#context.fleet.get(one.nodeId)
     if (node === undefined) {
-      // On startup the attempts are loaded before the nodes: try again soon.
+      // On startup, the attempts are loaded before the nodes, so try again soon.
       climb.timer = this.#context.clock.setTimer(NODE_MISSING_MS, () => void this.#step(one))
       return
     }
@@ -180,9 +180,9 @@ export class CancelLadder {
     })
   }
 
-  /** undefined also if it has ended and needs no signal. */
+  /** Also undefined if the attempt ended and needs no signal. */
   #climbingOf(one: LiveAttempt): Climb | undefined {
-    // If the attempt was found again, a new object with its own climb has replaced this one.
+    // If the attempt was found again, a new object with its own climb replaced this one.
     if (this.#context.live.get(one.key) !== one) return undefined
     if (one.state === 'finishing') this.#climbing.delete(one.key)
     return this.#climbing.get(one.key)
@@ -200,7 +200,7 @@ export class CancelLadder {
     const waits = this.#waitsFor(one, climb)
     const waitMs = waitAfterStep(step, waits)
     const nextAtMs = this.#context.clock.nowMs() + waitMs
-    // Set before the request, so that a force during it does not start the ladder twice.
+    // Set before the request, so that a force during the request does not start the ladder twice.
     const wait = (ms: number) => {
       climb.timer?.cancel()
       climb.timer = this.#context.clock.setTimer(ms, () => void this.#step(one))
@@ -259,7 +259,6 @@ export class CancelLadder {
   }
 }
 
-/** `waitSeconds`: null if the request did not specify it. */
 function beginAt(step: number, waitSeconds: number | null): Climb {
   const firstWaitMs = waitSeconds === null ? null : waitSeconds * 1000
   return { step, firstWaitMs, timer: null, isWaitingForTurn: false }

@@ -8,16 +8,16 @@ import { isCovered, planRetry } from '../decide/retry.ts'
 export interface RunEnd extends Pick<AttemptEnd, 'from' | 'killingLine' | 'details' | 'counts'> {
   result: Outcome
   reason: Message
-  /** `Failed: exit code 1`. What happens to the job next is appended. */
+  /** As in `Failed: exit code 1`. What happens to the job next is appended. */
   message: Message
   evidence: Record<string, unknown>
-  /** Queue the job again regardless of its retry policy, because it is unknown whether it ran. */
+  /** Whether to queue the job again regardless of its retry policy, because it is unknown whether it ran. */
   isTriedAgain?: boolean
 }
 
 /**
- * Ends an attempt that ran: its job ends too, or is retried by its policy. A lost run may still be running, so a job
- * retried after one is flagged. Returns false if the attempt had already ended in another way.
+ * Ends an attempt that ran. Its job ends too or is retried by its policy. A lost run may still be running, so a job
+ * that is retried after one is flagged. Returns false if the attempt already ended in another way.
  */
 export async function endRun(
   { store, live, clock }: Pick<DispatchContext, 'store' | 'live' | 'clock'>,

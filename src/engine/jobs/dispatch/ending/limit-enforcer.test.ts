@@ -124,7 +124,7 @@ describe('limits that are measured in the log of a run', () => {
 
   it('never end a run whose log cannot be read, nor one whose log counts no pages', async ({ clock, node, engine }) => {
     const id = await engine.startRunning({ n1: node }, STILL, READING)
-    // Signal 0 only tests for the process.
+    // Signal 0 only tests whether the process exists.
     const signals = () => node.running[0]!.signals.filter((signal) => signal !== '0')
     await clock.advanceBy(600_000)
     expect(signals()).toEqual([])

@@ -8,25 +8,25 @@ import type { DispatchContext } from '../context.ts'
 import { findHeldLimitHit } from '../decide/limit-hits.ts'
 import type { LiveAttempt } from '../live-attempts.ts'
 
-/** Delay after a failed write (a full disk), so that the engine does not retry in a tight loop. */
+/** The delay after a failed write (a full disk), so that the engine does not retry in a tight loop. */
 const RETRY_MS = 1_000
 const NODE_MISSING_MS = 200
 
 interface Watched {
   one: LiveAttempt
-  /** The limits at the start of the run; later changes to the project do not apply. */
+  /** The limits when the run started. Later changes to the project do not apply. */
   limits: RunLimits
   ranBeforeMs: number
-  /** Monotonic: from this time on only the monotonic clock counts, so that setting the wall clock cannot end a run. */
+  /** Monotonic. From then on, only the monotonic clock counts, so that setting the wall clock cannot end a run. */
   watchedAtMs: number
   timer: Timer | null
   isStopping: boolean
 }
 
 /**
- * Enforces the limits that a node does not enforce itself: on all nodes those that need the log, checked after each
- * read of the log; on remote nodes also the wall time, by a timer that starts when any of our engines first saw the
- * run. A run over a limit is recorded, then climbs the cancel ladder:
+ * Enforces the limits that a node does not enforce itself. On all nodes, these are the limits that need the log, checked
+ * after each read of the log. On remote nodes, the wall time is one of them; its timer starts when any of our engines
+ * first saw the run. A run over a limit is recorded, then climbs the cancel ladder:
  *
  *   running --limit--> running, limit_hit recorded --INT, INT, KILL--> finishing -> ended: failed, the limit its reason
  *
@@ -43,12 +43,12 @@ export class LimitEnforcer {
     this.#ladder = ladder
   }
 
-  /** Watches a running attempt from `startedAtMs`. May be called again. */
+  /** Watches a running attempt from `startedAtMs`. Repeated calls are allowed. */
   watch(one: LiveAttempt): void {
     const { projects, clock } = this.#context
-    // A last snapshot may still arrive after everything else has stopped.
+    // A last snapshot can still arrive after everything else stopped.
     if (this.#stopped || one.startedAtMs === null || this.#watched.has(one.key)) return
-    // A run that its node forgot moves to running again. If its limit was hit before, the ladder is already climbing.
+    // A run that its node forgot returns to `running`. If it hit its limit before, the ladder is already climbing.
     if (one.limitHit !== null) return
     const limits = effectiveLimits(projects.settingsOf(one.project).limits, one.limits)
     if (limits === null || ![limits.wallSeconds, ...LOG_LIMITS.map((name) => limits[name])].some(isSet)) return
@@ -59,7 +59,7 @@ export class LimitEnforcer {
     this.#waitForWall(watched)
   }
 
-  /** Call when the log of a running job was read. */
+  /** Call this when the log of a running job was read. */
   judge(jobId: JobId): void {
     const one = this.#context.live.ofJob(jobId)
     const watched = one === undefined ? undefined : this.#watched.get(one.key)
@@ -97,7 +97,7 @@ export class LimitEnforcer {
     const { one, limits, isStopping } = watched
     if (this.#stopped || isStopping || one.limitHit !== null) return
     if (live.get(one.key) !== one || one.state === 'finishing' || one.cancelAskedAtMs !== null) return
-    // On startup the attempts are loaded before the nodes: try again soon.
+    // On startup, the attempts are loaded before the nodes, so try again soon.
     if (fleet.get(one.nodeId) === undefined) return this.#judgeIn(watched, NODE_MISSING_MS)
     const held = this.#holdsWall(one) ? { ...limits, wallSeconds: null } : limits
     const limitHit = findHeldLimitHit(held, { ranMs: this.#ranMs(watched), log: collector.progressOf(one.jobId) })

@@ -6,11 +6,11 @@ import type { LiveAttempt } from '../live-attempts.ts'
 
 /** A process that just ended is still listed while its node reads the rest of its output. */
 const CONFIRMED_AFTER_MS = 2_000
-/** How long a process may outlive its complete log before its node is asked about it. Doubles each time. */
+/** How long a process may outlive its complete log before we ask its node. Doubles each time. */
 const QUIET_FIRST_MS = 30_000
-/** How long a log may stand still before the node is asked, each time. */
+/** How long a log may stay unchanged before we ask its node, each time. */
 const QUIET_MAX_MS = 600_000
-/** Signal 0 only tests for the process. Scrapyds that refuse it look for the process first. */
+/** Signal 0 only tests whether the process exists. Scrapyds that refuse it look for the process first. */
 const NO_SIGNAL = 0
 
 interface Asking {
@@ -20,12 +20,12 @@ interface Asking {
   logBytes: number
 }
 
-/** Attempts and listed jobs with equal project and jobid are the same run. */
+/** An attempt and a listed job with equal project and jobid are the same run. */
 export const runKey = ({ project, jobid }: Pick<SeenJob, 'project' | 'jobid'>): string => `${project}\n${jobid}`
 
 /**
- * Runs whose process has ended while their node lists them as running: a Scrapyd waits until the pipes of the process
- * are closed, and something that the spider started keeps them open. The node's answer to a signal proves it.
+ * Runs whose process ended while their node lists them as running. A Scrapyd waits until the pipes of the process are
+ * closed, and something that the spider started can keep them open. The node's response to a signal proves it.
  *
  *   running --signal: "it has exited"--> said --still listed as running 2 s later--> finishing, judged by its log
  *      ^ the signal of a cancel; one without effect if its log has been complete for 30 s, or has not grown for 10 min
@@ -35,10 +35,10 @@ export const runKey = ({ project, jobid }: Pick<SeenJob, 'project' | 'jobid'>): 
 export class EndedProcesses {
   readonly #context: Pick<DispatchContext, 'live' | 'fleet' | 'clock' | 'collector' | 'logger'>
   readonly #newest = new WeakMap<FleetNode, Snapshot>()
-  /** Monotonic: when the node said that the process has ended. */
+  /** Monotonic time when the node reported that the process ended. */
   readonly #saidAtMs = new WeakMap<LiveAttempt, number>()
   readonly #asking = new Map<LiveAttempt, Asking>()
-  /** Such runs in the newest lists of their node, with their jobs. */
+  /** The jobs of held runs that the newest lists of a node show, by run. */
   readonly #held = new Map<NodeId, ReadonlyMap<string, JobId>>()
 
   constructor(context: Pick<DispatchContext, 'live' | 'fleet' | 'clock' | 'collector' | 'logger'>) {
@@ -49,7 +49,7 @@ export class EndedProcesses {
     this.#asking.delete(one)
   }
 
-  /** A node is asked about a run only if its newest lists have the run, and only lists show when a held run is gone. */
+  /** We ask a node about a run only if its newest lists have the run. Only lists show when a held run is gone. */
   wantsSnapshot(nodeId: NodeId): boolean {
     const nowMs = this.#context.clock.monotonicMs()
     const isWanted = (one: LiveAttempt) =>
@@ -62,18 +62,18 @@ export class EndedProcesses {
     this.#asking.set(one, { dueAtMs, waitMs: QUIET_MAX_MS, isComplete: false, logBytes: 0 })
   }
 
-  /** Call when the node said that the process of this run has ended. */
+  /** Call this when the node reported that the process of this run ended. */
   record(one: LiveAttempt): void {
     this.#asking.delete(one)
     this.#saidAtMs.set(one, this.#saidAtMs.get(one) ?? this.#context.clock.monotonicMs())
   }
 
-  /** Call for a run if an earlier engine saw its process end. */
+  /** Call this for a run whose process an earlier engine saw end. */
   hold(nodeId: NodeId, run: Pick<SeenJob, 'project' | 'jobid'>, jobId: JobId): void {
     this.#held.set(nodeId, new Map([...(this.#held.get(nodeId) ?? []), [runKey(run), jobId]]))
   }
 
-  /** The runs without a process that these lists show as running, with their jobs. */
+  /** The jobs of the runs without a process that these lists show as running, by run. */
   heldIn(node: FleetNode, snapshot: Snapshot): ReadonlyMap<string, JobId> {
     this.#newest.set(node, snapshot)
     const nodeId = node.stored.id
@@ -91,7 +91,7 @@ export class EndedProcesses {
     return held
   }
 
-  /** Call when the log of a running job was read. */
+  /** Call this when the log of a running job was read. */
   noticeLog(jobId: JobId): void {
     const { live, clock, collector } = this.#context
     const one = live.ofJob(jobId)
@@ -105,19 +105,18 @@ export class EndedProcesses {
     asking.dueAtMs = clock.monotonicMs() + asking.waitMs
   }
 
-  /** Called every second. */
   askDue(): void {
     const { clock, fleet } = this.#context
     const nowMs = clock.monotonicMs()
     for (const [one, asking] of this.#asking) {
       if (nowMs < asking.dueAtMs) continue
       const node = fleet.get(one.nodeId)
-      // A local node kills what a spider leaves behind, so it need not be asked.
+      // A local node kills what a spider leaves behind, so we need not ask it.
       if (node?.client.traits.holdsLimits === true) {
         this.#asking.delete(one)
         continue
       }
-      // Any cancel removes a pending job with this name, which another Scrapdeck may just be retrying.
+      // Any cancel removes a pending job with this jobid, and another Scrapdeck may be retrying that job now.
       const lists = node && this.#newest.get(node)
       if (node === undefined || lists === undefined || lists.begunAtMs < asking.dueAtMs) continue
       asking.waitMs = Math.min(QUIET_MAX_MS, 2 * asking.waitMs)

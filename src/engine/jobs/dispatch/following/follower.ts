@@ -19,13 +19,13 @@ import { type Absence, reconcile, type Verdict } from '../decide/reconcile.ts'
 /** Scrapyd's default poll interval. A longer one only delays proof of absence: jobs are listed as pending meanwhile. */
 export const NODE_POLL_INTERVAL_MS = 5_000
 /**
- * A POST of a stopped engine may still be in flight, and its end is unknown. Covers the client's timeout (60 s for
- * schedule.json) plus the usual interval.
+ * The POST of a stopped engine may still be in flight, and its end is unknown. This covers the client's timeout (60
+ * s for schedule.json) plus the usual interval.
  */
 const TAKEN_OVER_APART_MS = 65_000
 // A run that its node forgot counts as alive while its log grows. After this long without a new byte, it is lost.
 const ORPHAN_SILENCE_MS = 60_000
-// A node that responds this long without listing the run or returning its log never will.
+// A node that responds for this long without listing the run or returning its log never will.
 const LOG_REFUSED_MS = 60_000
 const FINISHED_ASKED_MAX = 1_000
 
@@ -34,7 +34,7 @@ interface FollowerParts {
   returned: Pick<ReturnedRuns, 'isExpecting'>
   stuck: Pick<StuckNodes, 'isTakenBackAfter'>
   endedProcesses: Pick<EndedProcesses, 'heldIn'>
-  /** Notes for the first entry that shows that the attempt arrived. */
+  /** Notes for the first timeline entry that shows that the attempt arrived. */
   sender: Pick<Sender, 'sendNotesOf'>
 }
 
@@ -55,41 +55,47 @@ export class Follower {
   readonly #parts: FollowerParts
   /** Attempts missing from the newest lists of their node, by key. */
   readonly #absences = new Map<string, Absence>()
-  /** For each run that its node forgot but whose log exists: the log's size, and since when the log has not grown. */
+  /** For each run that its node forgot but that has a log: the log's size, and since when the log has not grown. */
   readonly #orphans = new WeakMap<LiveAttempt, { sizeBytes: number; silentSinceMs: number }>()
   readonly #investigating = new Set<string>()
   readonly #knownTwice = new WeakSet<LiveAttempt>()
   readonly #newest = new WeakMap<FleetNode, Snapshot>()
-  /** Monotonic. Since when a node has refused the log of a run that it no longer lists. */
+  /** Monotonic time since when a node has refused the log of a run that it no longer lists. */
   readonly #refusedSinceMs = new WeakMap<LiveAttempt, number>()
 
-  /** `listed`: a node's lists are applied in memory and being written. A claim in the same turn shares the commit. */
+  /**
+   * `listed`: a node's lists are applied in memory and are being written. A claim in the same turn shares the
+   * commit.
+   */
   readonly events = new EventEmitter<{ listed: [node: FleetNode] }>()
 
   constructor(context: DispatchContext, parts: FollowerParts) {
     this.#context = context
     this.#parts = parts
     context.live.events.on('moved', ({ one, to }) => {
-      // When a job is withdrawn, absence is counted afresh; when a run has ended, it no longer matters.
+      // After a withdrawal, absence is counted from zero. After a run ended, it no longer matters.
       if (to === 'uncertain' || to === 'finishing') this.#absences.delete(one.key)
     })
     context.live.events.on('ended', ({ one }) => this.#absences.delete(one.key))
   }
 
-  /** Fetches lists at each poll while only they (or a log) can resolve an attempt. */
+  /** Fetches the lists at each poll while only they (or a log) can resolve an attempt. */
   wantsSnapshot(nodeId: NodeId): boolean {
     return this.#context.live.hasOnNode(nodeId, (one) => isUnresolved(one) || this.#absences.has(one.key))
   }
 
   /**
-   * Before a node's first lists, it is unknown what else runs there, and sending to it could exceed its room (I3). The
-   * same holds while runs that were given up may reappear.
+   * Before a node's first lists, it is unknown what else runs there, and sending to it could exceed its room (I3).
+   * This is also so while runs that were given up may reappear.
    */
   knowsLists(node: FleetNode): boolean {
     return this.#newest.has(node) && !this.#parts.returned.isExpecting(node.stored.id)
   }
 
-  /** A job there already has this jobid, possibly an ended one. A second one would be indistinguishable from it. */
+  /**
+   * Whether the node lists a job with this jobid, perhaps an ended one. A second one would be indistinguishable from
+   * it.
+   */
   isListed(node: FleetNode, project: ProjectName, jobid: string): boolean {
     const { pending, running, finished } = this.#newest.get(node) ?? { pending: [], running: [], finished: [] }
     return [pending, running, finished].some((list) =>
@@ -143,8 +149,8 @@ export class Follower {
   }
 
   /**
-   * Scrapyd accepts the same jobid any number of times. A cancel would stop all these runs, so they continue: the first
-   * one that the lists show as ended decides, and the job is flagged.
+   * Scrapyd accepts the same jobid any number of times. A cancel would stop all of these runs, so they continue. The
+   * first one that the lists show as ended decides, and the job is flagged.
    */
   async #flagTwice(node: FleetNode, one: LiveAttempt): Promise<void> {
     if (this.#knownTwice.has(one)) return
@@ -168,14 +174,14 @@ export class Follower {
     this.#knownTwice.add(one)
   }
 
-  /** For an attempt that is in no list: checks its log. */
+  /** Checks the log of an attempt that is in no list. */
   async #investigate(node: FleetNode, one: LiveAttempt): Promise<void> {
     if (this.#investigating.has(one.key)) return
     this.#investigating.add(one.key)
     try {
       await this.#judgeByLog(node, one)
     } catch (error) {
-      // Nothing is proved yet; the next snapshot tries again.
+      // Nothing is proved yet. The next snapshot tries again.
       if (!(error instanceof NodeError))
         this.#context.logger.error({ error, jobId: one.jobId }, 'checking a missing run failed')
     } finally {
@@ -230,13 +236,13 @@ export class Follower {
   }
 
   /**
-   * The job never reached its node, or was withdrawn before it started. Only a node that remembers everything since
-   * proves it; after a restart or with pruned logs, the job may have run and is queued again, flagged.
+   * The job never reached its node or was withdrawn before it started. Only a node that remembers everything since
+   * then proves this. After a restart, or with pruned logs, the job may have run; it is queued again and flagged.
    */
   async #concludeAbsent(node: FleetNode, one: LiveAttempt, evidence: Record<string, unknown>): Promise<void> {
     const { live } = this.#context
     const { name } = node.stored
-    // The state that was judged: if the attempt is seen during the store lookup below, it is not absent.
+    // The state that was judged. If the attempt is seen during the store lookup below, it is not absent.
     const from = [one.state]
     const holderId = await this.#listedElsewhere(node, one)
     if (holderId !== null) {
@@ -263,7 +269,7 @@ export class Follower {
     })
   }
 
-  /** Another node that lists it, or that was seen listing it while it was unresolved (returned-runs.ts). */
+  /** Another node that lists it, or that listed it while it was unresolved (returned-runs.ts). */
   async #listedElsewhere(node: FleetNode, one: LiveAttempt): Promise<NodeId | null> {
     const { fleet, store } = this.#context
     const holder = fleet.list().find((other) => other !== node && this.isListed(other, one.project, one.jobid))
@@ -276,8 +282,9 @@ export class Follower {
   }
 
   /**
-   * Whether the node still lists a run of ours that ended before this one was sent. A Scrapyd forgets everything at
-   * once (memory) or the oldest first (finished_to_keep), so it would then list anything that ended later.
+   * Whether the node still lists a run of ours that ended before this one was sent. A Scrapyd forgets either
+   * everything together (memory) or the oldest first (finished_to_keep), so it would then also list anything that
+   * ended later.
    */
   async #remembersSince(node: FleetNode, one: LiveAttempt): Promise<boolean> {
     const { id } = node.stored
@@ -304,7 +311,7 @@ export class Follower {
     if (orphan === undefined || sizeBytes !== orphan.sizeBytes) {
       this.#orphans.set(one, { sizeBytes, silentSinceMs: nowMs })
       if (orphan !== undefined) return
-      // An earlier engine may have recorded this (I4); then only the silence timer starts again.
+      // An earlier engine may have recorded this (I4). Then only the silence timer restarts.
       const timeline = await store.listTimeline(one.jobId)
       if (timeline.some(({ kind, attemptNumber }) => kind === 'vanished' && attemptNumber === one.number)) return
       await live.move(one, {
@@ -349,7 +356,7 @@ function moveFor(
     ...(startTime === null ? {} : { nodeStartTime: startTime }),
     ...(endTime === null ? {} : { nodeEndTime: endTime }),
     ...(exit === null ? {} : { exit: exitEvidence(exit) }),
-    // The node listed the job before it answered the POST, so the sender's own entry would come too late.
+    // The node listed the job before it responded to the POST, so the sender's own entry would come too late.
     ...(one.state === 'sending' ? sendNotes : {}),
     ...(one.state === 'uncertain' ? { resolved: 'the request had arrived' } : {})
   }
@@ -384,8 +391,7 @@ function moveFor(
     message: say('timeline.ended_on_node'),
     evidence,
     details: {
-      // It ended before it was seen running. If the node gave no start time, leave it out: the duration comes from the
-      // log.
+      // It ended before it was seen running. Without a start time from the node, the duration comes from the log.
       ...(one.startedAtMs === null && trueTime(startTime, clock) !== null ? { startedAtMs } : {}),
       exitCode: exit?.code ?? null,
       signal: exit?.signal ?? null,

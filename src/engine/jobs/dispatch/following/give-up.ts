@@ -15,14 +15,14 @@ import type { LiveAttempt } from '../live-attempts.ts'
  */
 export class GiveUp {
   readonly #context: DispatchContext
-  /** Monotonic; since when a node has been unreachable. Not persisted: a new engine checks for itself. */
+  /** Monotonic time since when a node has been unreachable. Not persisted, because a new engine checks for itself. */
   readonly #awaySinceMs = new Map<string, number>()
 
   constructor(context: DispatchContext) {
     this.#context = context
   }
 
-  /** Called every second per node: gives up live attempts on a node that is unreachable for too long. */
+  /** Gives up live attempts on a node that has been unreachable for too long. Called every second for each node. */
   checkPatience(node: FleetNode): void {
     const { clock, live, logger } = this.#context
     const { id, giveUpAfterSeconds } = node.stored
@@ -57,7 +57,7 @@ export class GiveUp {
     return this.#giveUp(ours.filter(isLost), (one) => say('timeline.given_up_by_operator', { node: this.#nameOf(one) }))
   }
 
-  /** Call when the node has a new address: what was sent to the old one can no longer be looked up. */
+  /** Call this when the node has a new address: what was sent to the old one can no longer be looked up. */
   giveUpUnresolved(nodeId: NodeId): Promise<string[]> {
     const unresolved = this.#context.live
       .ofNode(nodeId)
@@ -107,7 +107,7 @@ export class GiveUp {
   }
 }
 
-/** An invalid response (a proxy's page) says nothing about what runs there; `unauthorized` comes from the node. */
+/** An invalid response (a proxy's page) does not show what runs there. `unauthorized` comes from the node. */
 function isAway({ status }: FleetNode): boolean {
   return status.health === 'down' || status.health === 'invalid'
 }

@@ -5,7 +5,6 @@ import { NodeError } from '../../../nodes/node-client.ts'
 import { type DispatchFixtures, it, MINUTE_MS, onlyOn } from '../../../testing/dispatch-fixtures.ts'
 
 describe('a run that was given up and reappears', () => {
-  /** A job whose run on n1 an operator gave up. */
   async function givenUp({ clock, node, engine }: Pick<DispatchFixtures, 'clock' | 'node' | 'engine'>) {
     const id = await engine.enqueue()
     await clock.advanceBy(2_000)
@@ -77,7 +76,7 @@ describe('a run that was given up and reappears', () => {
       const joined: string[] = []
       engine.live.events.on('joined', ({ state }) => joined.push(state))
       if (hasEnded) node.end(id)
-      // The lists are slow: the dispatcher must wait for them.
+      // The lists are slow, so the dispatcher must wait for them.
       const list = node.listJobs.bind(node)
       node.listJobs = async () => {
         await new Promise<void>((resolve) => void clock.setTimer(500, resolve))

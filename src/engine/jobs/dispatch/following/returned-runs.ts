@@ -18,14 +18,14 @@ interface Listed {
 interface Seen extends Listed {
   attempt: Attempt
 }
-/** How far the stop ladder has been climbed for a returned run. */
+/** How far the stop ladder of a returned run was climbed. */
 interface Stopping {
   attempt: Attempt
   step: number
   dueAtMs: number
 }
 
-/** The limit of lookups per snapshot: a node may list tens of thousands of external jobs. */
+/** The limit of lookups per snapshot, because a node can list tens of thousands of external jobs. */
 const ASKED_AT_ONCE = 1_000
 const ENDED_KEPT = 100_000
 const OUR_JOBID = /^([0-9a-f]{32})(?:-\d+)?$/
@@ -39,7 +39,7 @@ const STATE_OF = { pending: 'accepted', running: 'running', finished: 'finishing
  *   the job ended otherwise, or the run there is over  -> seen again: recorded, the job flagged
  *
  * Follows or stops only runs that are provably ours: an attempt of ours on that very node, with a jobid derived from
- * the job's id. Another client may have reused a jobid that a client chose.
+ * the job's id. A jobid that a client chose can be reused by another client.
  */
 export class ReturnedRuns {
   readonly #context: DispatchContext
@@ -47,9 +47,12 @@ export class ReturnedRuns {
   readonly #follow: (one: LiveAttempt) => void
   /** Jobids that need no lookup, with their projects: external, or ours in a known state. */
   readonly #known = new WeakMap<FleetNode, Map<string, string>>()
-  /** Monotonic, by jobid: when an attempt ended here. Lists requested before that do not count. */
+  /** Monotonic end time of an attempt, by jobid. Lists requested before it do not count. */
   readonly #endedAtMs = new Map<string, number>()
-  /** Since when a node's lists are awaited: it was unreachable when its attempts ended, which may still be running. */
+  /**
+   * Since when the lists of a node are awaited. The node was unreachable when its attempts ended, so they may still
+   * run.
+   */
   readonly #expecting = new Map<string, number>()
   /** By node, then by attempt. */
   readonly #stopping = new Map<string, Map<string, Stopping>>()
@@ -65,17 +68,17 @@ export class ReturnedRuns {
     this.#follow = follow
   }
 
-  /** Only the lists show whether a run returned there, or whether a run being stopped has ended. */
+  /** Only the lists show whether a run returned there, or whether a run that is being stopped ended. */
   wantsSnapshot(nodeId: NodeId): boolean {
     return this.#expecting.has(nodeId) || this.#stopping.has(nodeId)
   }
 
-  /** Runs that were given up may still be running there. Sends nothing until the node's lists show them. */
+  /** Whether runs that were given up may still be running there. Until the lists show them, the node gets no jobs. */
   isExpecting(nodeId: NodeId): boolean {
     return this.#expecting.has(nodeId)
   }
 
-  /** Call when an attempt has ended. If its node never confirmed the end and lists it later, the run has returned. */
+  /** Call this when an attempt ended. If its node never confirmed the end and lists it later, the run has returned. */
   recordEnd(one: LiveAttempt): void {
     const node = this.#context.fleet.get(one.nodeId)
     if (node === undefined || (one.state === 'finishing' && node.status.health === 'up')) return
@@ -145,7 +148,7 @@ export class ReturnedRuns {
     this.#stopping.set(id, ofNode.set(`${attempt.jobId}/${attempt.number}`, { attempt, step: 0, dueAtMs: 0 }))
   }
 
-  /** Revives the given-up run if the job has not started again. Returns false if the job has, or has ended. */
+  /** Revives the given-up run. Returns false if the job started again or ended. */
   async #revive(node: FleetNode, { attempt, job: seen, list }: Seen, job: StoredJob): Promise<boolean> {
     // The store itself checks for another live run with the same overlap key.
     if (!mayRevive(job, { attemptNumber: attempt.number, isOverlapLive: false })) return false
@@ -160,7 +163,8 @@ export class ReturnedRuns {
   }
 
   /**
-   * A run of ours on a node that it was never sent to: the nodes share a queue. Left alone, since either may run it.
+   * A run of ours on a node that it was never sent to: the nodes share a queue. Left alone, because either may run
+   * it.
    */
   async #recordTaken(node: FleetNode, { job: seen, list }: Listed): Promise<void> {
     const { store, fleet, live } = this.#context
@@ -168,8 +172,8 @@ export class ReturnedRuns {
     if (jobId === undefined) return
     const attempts = await store.listAttempts(jobId)
     const attempt = attempts.find(({ jobid, project }) => jobid === seen.jobid && project === seen.project)
-    // An unresolved attempt is searched for on the node it was sent to. Record it, because this node's lists will
-    // change.
+    // An unresolved attempt is searched for on the node it was sent to. Record it now, because this node's lists
+    // will change.
     const isUnresolved = attempt?.state === 'sending' || attempt?.state === 'uncertain'
     if (attempt === undefined || (!isUnresolved && !isDoubtful(attempt, list))) return
     if (await this.#isRecorded(attempt)) return
@@ -238,14 +242,14 @@ export class ReturnedRuns {
     return timeline.some(({ attemptNumber, evidence }) => attemptNumber === number && evidence['process'] === 'ended')
   }
 
-  /** Whether any engine has recorded that it was seen again. */
+  /** Whether any engine recorded that it was seen again. */
   async #isRecorded({ jobId, number }: Attempt): Promise<boolean> {
     const timeline = await this.#context.store.listTimeline(jobId)
     return timeline.some(({ kind, attemptNumber }) => kind === 'seen_again' && attemptNumber === number)
   }
 }
 
-/** It counts as ended, but its node did not confirm that. A cancelled run is expected in the finished list. */
+/** Whether it counts as ended without confirmation by its node. A cancelled run is expected in the finished list. */
 function isDoubtful({ state, result }: Attempt, list: List): boolean {
   if (state !== 'ended') return false
   return (

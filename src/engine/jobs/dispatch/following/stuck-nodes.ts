@@ -10,7 +10,7 @@ import { isOnProbation, judgeLists, type StartWatch } from '../decide/watchdog.t
 import { backoffMs } from '../../../runtime/backoff.ts'
 
 /**
- * Removes a pending job, but no running one: Scrapyd 1.6 only checks that the process exists, others refuse the signal.
+ * Removes a pending job but stops no running one: Scrapyd 1.6 only checks that the process exists, others refuse it.
  */
 const NO_SIGNAL = 0
 const WITHDRAW_AT_ONCE = 8
@@ -29,28 +29,27 @@ const WITHDRAW_AGAIN_MAX_MS = 300_000
 export class StuckNodes {
   readonly #context: Pick<DispatchContext, 'live' | 'clock' | 'logger' | 'fleet'>
   readonly #watches = new Map<string, StartWatch>()
-  /** Wall time since when a node has been stuck; shown to users. */
+  /** Wall time since when a node has been stuck. Shown to users. */
   readonly #sinceMs = new Map<string, number>()
   readonly #tries = new WeakMap<LiveAttempt, { count: number; againAtMs: number }>()
-  /** Monotonic. Lists begun earlier still show the withdrawn job. */
+  /** Monotonic. Lists that started earlier still show the withdrawn job. */
   readonly #takenBackAtMs = new WeakMap<LiveAttempt, number>()
-  /** Nodes whose probation the dispatcher knows of. */
+  /** Nodes whose probation the dispatcher knows about. */
   readonly #onProbation = new Set<string>()
   readonly #wasDown = new Set<string>()
 
-  /** `changed`: `roomFor` has changed for a node. */
+  /** `changed`: `roomFor` changed for a node. */
   readonly events = new EventEmitter<{ changed: [node: FleetNode] }>()
 
   constructor(context: Pick<DispatchContext, 'live' | 'clock' | 'logger' | 'fleet'>) {
     this.#context = context
   }
 
-  /** Whether it gets no jobs because it starts none. */
   isStuck(nodeId: NodeId): boolean {
     return this.roomFor(nodeId) === 0
   }
 
-  /** How many more jobs it may get now. On probation, one at a time. */
+  /** How many more jobs it can get now. On probation, it gets one at a time. */
   roomFor(nodeId: NodeId): number {
     const stuck = this.#watches.get(nodeId)?.stuck ?? null
     if (stuck === null) return Number.POSITIVE_INFINITY
@@ -63,7 +62,7 @@ export class StuckNodes {
     return this.#sinceMs.get(nodeId) ?? null
   }
 
-  /** A snapshot begun before the job was withdrawn, or during the withdrawal, still shows it in the queue. */
+  /** A snapshot that started before the end of the withdrawal still shows the job in the queue. */
   isTakenBackAfter(one: LiveAttempt, snapshot: Snapshot): boolean {
     return (this.#takenBackAtMs.get(one) ?? Number.NEGATIVE_INFINITY) >= snapshot.begunAtMs
   }
@@ -72,14 +71,14 @@ export class StuckNodes {
   judge(node: FleetNode, snapshot: Snapshot): void {
     const { live, clock, logger, fleet } = this.#context
     const { id, name } = node.stored
-    // The last lists of a removed node may arrive after its removal.
+    // The last lists of a node can arrive after its removal.
     if (node.client.traits.isNeverAway || fleet.get(id) === undefined) return
     const before = this.#watches.get(id) ?? null
     const unstarted = live.ofNode(id).filter(({ state }) => state === 'accepted')
     const pending = unstarted.length === 0 ? null : new Set(snapshot.pending.map(({ jobid }) => jobid))
-    // The node can no longer start a job that is in no list; the follower finds out what happened to it.
+    // The node can no longer start a job that is in no list. The follower finds out what happened to it.
     const accepted = unstarted.filter(({ jobid }) => pending?.has(jobid))
-    // The usual case: nothing to watch. Remembers only how many jobs the node can run.
+    // Usually there is nothing to watch. Remembers only how many jobs the node can run.
     if (accepted.length === 0 && (before === null || before.stuck === null)) {
       const running = snapshot.running.length
       if (before !== null)
@@ -106,7 +105,7 @@ export class StuckNodes {
     if (!isOnProbation(after.stuck, after.atMs)) void this.#withdrawAll(node, accepted)
   }
 
-  /** Called every second. Begins probation when it is due, and at once for a node that was down and is up again. */
+  /** Starts probation when it is due, or immediately for a node that was down and is up again. Called every second. */
   beginProbation(node: FleetNode): void {
     const { id } = node.stored
     const watch = this.#watches.get(id)
@@ -128,7 +127,7 @@ export class StuckNodes {
       atMs: this.#context.clock.monotonicMs(),
       running: running.map(({ jobid }) => jobid),
       pending: pending.map(({ jobid }) => jobid),
-      // The configured slots may be more than it has since it restarted.
+      // After a restart, the node may have fewer slots than configured.
       slots: Math.min(node.status.capacity.slots, Math.max(1, node.status.slotsBelief.mostRan))
     }
   }
@@ -164,7 +163,7 @@ export class StuckNodes {
     } catch (error) {
       logger.error({ error, node: node.stored.name }, 'withdrawing jobs from a stuck node failed; retrying')
     } finally {
-      // After a failure, some were never attempted; the node's next lists count for them again.
+      // After a failure, some were never attempted. The node's next lists count for them again.
       for (const one of ours) {
         if (this.#takenBackAtMs.get(one) === Number.POSITIVE_INFINITY) this.#takenBackAtMs.set(one, clock.monotonicMs())
       }
@@ -199,7 +198,7 @@ export class StuckNodes {
     })
   }
 
-  /** The job had already left the queue. Accepted again, because it did arrive. */
+  /** The job already left the queue. It is accepted again, because it did arrive. */
   async #leaveThere(node: FleetNode, one: LiveAttempt, nodeSaid: string | null): Promise<void> {
     await this.#context.live.move(one, {
       from: ['uncertain'],

@@ -15,19 +15,21 @@ export interface EggUpload {
 
 type Context = Pick<DispatchContext, 'store' | 'fleet' | 'catalog' | 'distribution' | 'clock' | 'logger'>
 
-/** The most nodes named in the timeline of a job whose egg no node can import. */
 const NODES_NAMED_MAX = 20
 
 /**
  * Ends waiting jobs whose egg no node can import. A job that entered its lane, or whose project was resumed, after a
- * node tried the egg waits until the node tries it again: what was missing may have been installed.
+ * node tried the egg waits until the node tries it again, because what was missing may have been installed.
  */
 export class BrokenEggJobs {
   readonly #context: Context
   readonly #sendEgg: (upload: EggUpload) => void
   /** Heads that the store did not fail, because they were queued after this time. */
   readonly #cameAfterMs = new WeakMap<QueueHead, number>()
-  /** Wall clock: when a project with a broken egg was last seen paused. Its nodes may have been repaired meanwhile. */
+  /**
+   * Wall clock time when a project with a broken egg was last seen paused. Its nodes may have been repaired
+   * meanwhile.
+   */
   readonly #pausedAtMs = new Map<ProjectName, number>()
 
   constructor(context: Context, sendEgg: (upload: EggUpload) => void) {
@@ -71,7 +73,7 @@ export class BrokenEggJobs {
     return isAnyWaiting
   }
 
-  /** Returns whether jobs are left that came after the nodes tried the egg. */
+  /** Returns whether any jobs remain that were queued after the nodes tried the egg. */
   async #failThoseBefore(
     { error, nodes, output, triedSinceMs }: BrokenEgg,
     project: ProjectName,

@@ -26,8 +26,8 @@ import type { Sender } from './sender.ts'
 const REQUESTS_OUT_MAX = 512
 const ASSIGNMENTS_MAX = 256
 /**
- * When a node gets free room, the next run waits for room on other nodes, so that one commit claims all their jobs. It
- * waits as long as the last run took, which leaves time for other work, and at most this long.
+ * When a node gets free room, the next run waits for room on other nodes, so that one commit claims all their jobs.
+ * It waits as long as the last run took, which leaves time for other work, and at most this long.
  */
 const ROOM_GATHERED_MAX_MS = 60
 const EGG_AGAIN_MS = 30_000
@@ -42,9 +42,9 @@ interface DispatcherParts {
 }
 
 /**
- * Carries out placement: refreshes what changed in the queue and on the nodes, asks `place` what goes where, writes the
- * attempts as `sending` (one transaction), and sends them (see sender.ts). `wake` is called whenever there may be new
- * room or work. Runs never overlap; calls during a run cause one more run.
+ * Carries out placement: refreshes what changed in the queue and on the nodes, lets `place` decide what goes where,
+ * writes the attempts as `sending` (one transaction), and sends them (see sender.ts). `wake` is called whenever there may
+ * be new room or work. Runs never overlap; calls during a run cause one more run.
  *
  *   queued --begin (tx)--> sending --> (sender.ts)
  *      ^--- refused, absent, given up, taken back, retried
@@ -67,10 +67,9 @@ export class Dispatcher {
   #lastRunMs = 0
   #isGatheringRoom = false
   readonly #lookingAgain = new Set<number>()
-  /** While jobs wait: the number of requests in flight at which another run starts; -1: no jobs wait. */
+  /** The number of requests in flight at which another run starts while jobs wait. -1: no jobs wait. */
   #againBelowRequests = -1
   paused = false
-  /** `waiting`: the waiting reasons of these lanes changed. `laneEmptied`: a lane has no queued jobs left. */
   readonly events = new EventEmitter<{ waiting: [lanes: string[]]; laneEmptied: [lane: string] }>()
 
   constructor(context: DispatchContext, parts: DispatcherParts) {
@@ -94,7 +93,7 @@ export class Dispatcher {
     })
     context.live.events.on('ended', ({ one, jobOutcome }) => {
       this.#board.markStale(one.nodeId)
-      // Its log was read, so another run may start on a node that keeps few logs.
+      // Its log was read, so another run can start on a node that keeps few logs.
       if (jobOutcome === null || context.fleet.get(one.nodeId)?.stored.logsKept != null) this.wake()
     })
     this.#logsAtRisk = new LogsAtRisk({
@@ -118,8 +117,8 @@ export class Dispatcher {
   }
 
   /**
-   * Hundreds of remote nodes are polled every second, one after the other: the first free room is used at once, and
-   * room that follows soon after is gathered for one run.
+   * Hundreds of remote nodes are polled every second, one after the other. The first free room is used immediately,
+   * and room that follows soon after is gathered for one run.
    */
   #wakeForRoom(nodeId: NodeId): void {
     const { fleet, clock } = this.#context
@@ -143,8 +142,8 @@ export class Dispatcher {
   }
 
   /**
-   * Call when a node answered or its configuration changed. It may have room without any transition: its counters catch
-   * up with its lists, external jobs come and go, its slots become known.
+   * Call this when a node responded or its configuration changed. It can gain room without any transition: its
+   * counters catch up with its lists, external jobs end, its slots become known.
    */
   refreshNode(node: FleetNode): void {
     if (this.#context.fleet.get(node.stored.id) === node && this.#board.refreshOne(node)) {
@@ -195,8 +194,8 @@ export class Dispatcher {
   }
 
   /**
-   * While leadership is uncertain, the database may still take claims, but the sender would send nothing: each job
-   * would go back to the queue at once and be claimed again.
+   * While leadership is uncertain, the database may still accept claims, but the sender would send nothing: each job
+   * would immediately return to the queue and be claimed again.
    */
   #isUncertain(): boolean {
     if (this.#context.mayAct?.() !== false) return false
@@ -241,7 +240,7 @@ export class Dispatcher {
     })
   }
 
-  /** No event announces that a node has been awaited long enough. */
+  /** For conditions that no event announces, such as that a node has been awaited long enough. */
   #lookAgain(afterMs: number): void {
     if (this.#lookingAgain.has(afterMs)) return
     this.#lookingAgain.add(afterMs)
@@ -261,12 +260,12 @@ export class Dispatcher {
     const isWaiting =
       lines.size > 0 || lanes.size > 0 || plan.isPartial || (everything !== null && this.#queue.lines().size > 0)
     this.#watchCloselyFrom(isWaiting)
-    // Lanes that are gone need no event: their jobs' events cover them.
+    // Lanes that are gone need no event, because their jobs' events cover them.
     const there = changed.filter((lane) => this.#queue.has(lane))
     if (there.length > 0) this.events.emit('waiting', there)
   }
 
-  /** When jobs begin to wait, nodes with external jobs are polled at the short interval at once. */
+  /** When jobs start to wait, polls nodes with external jobs now instead of after the long interval. */
   #watchCloselyFrom(hasWaiting: boolean): void {
     const isNew = hasWaiting && !this.#hasWaiting
     this.#hasWaiting = hasWaiting
@@ -276,7 +275,7 @@ export class Dispatcher {
     }
   }
 
-  /** Returns how many began. The others had changed since they were read. */
+  /** Returns how many attempts started. The other jobs changed after they were read. */
   async #begin({ assignments }: Plan, choices: NodeChoices | null): Promise<number> {
     const { live, projects, fleet } = this.#context
     const starts: AttemptStart[] = []
@@ -297,7 +296,7 @@ export class Dispatcher {
       const node = fleet.get(nodeId)
       if (node !== undefined) this.#board.refreshOne(node)
     }
-    // Claims fail for jobs that expired or overlap: the store must release them, which changes their lanes.
+    // Claims fail for jobs that expired or overlap. The store must release them, which changes their lanes.
     if (begun.size < assignments.length) this.#due.scan({ isUrgent: true })
     return begun.size
   }
@@ -314,8 +313,8 @@ export class Dispatcher {
   }
 
   /**
-   * Uses the client's own jobid if it is a valid file name and unique, on the node and here; otherwise the job's id. Of
-   * several jobs with the same jobid, the oldest gets it.
+   * Uses the client's own jobid if it is a valid file name and unique, on the node and here; otherwise, the job's
+   * id. If several jobs have the same jobid, the oldest gets it.
    */
   async #jobidForNode(
     job: { id: JobId; jobid: string },
@@ -332,7 +331,7 @@ export class Dispatcher {
     return namesakes.at(-1)?.id === job.id ? wanted : own
   }
 
-  /** Some eggs may be on their way already, for nodes that try them again. */
+  /** Some eggs may already be in transit, to nodes that try them again. */
   #sendEggs(uploads: EggUpload[]): void {
     const { distribution } = this.#context
     for (const upload of uploads) {

@@ -7,8 +7,8 @@ interface Waiting {
 }
 
 /**
- * Batches moves: those that arrive during a write form the next one. So the batches adapt to the speed of the disk, and
- * a single move is written at once.
+ * Batches moves: those that arrive during a write form the next batch. So the batches adapt to the speed of the
+ * disk, and a single move is written immediately.
  */
 export class GatheredMoves {
   readonly #live: Pick<LiveAttempts, 'moveAll'>

@@ -8,7 +8,7 @@ import { LogsAtRisk } from './logs-at-risk.ts'
 const NODE = aNodeId('n1')
 const SHOP = aProjectName('shop')
 
-/** A Scrapyd that keeps this many logs per spider, and an engine that reads the live ones now and then. */
+/** A Scrapyd that keeps this many logs per spider, and an engine that reads the live ones from time to time. */
 function world(logsKept: number) {
   let nowMs = 0
   let made = 0
@@ -17,7 +17,6 @@ function world(logsKept: number) {
     string,
     { one: LiveAttempt; writtenAtMs: number; readAtMs: number; writtenSinceMs: number | null }
   >()
-  /** When each log on the node was last written to. */
   const files = new Map<string, number>()
   const lost: string[] = []
   const risk = new LogsAtRisk({

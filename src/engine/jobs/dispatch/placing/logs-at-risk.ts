@@ -5,13 +5,13 @@ import type { LiveAttempt, LiveAttempts } from '../live-attempts.ts'
 interface RiskParts {
   live: Pick<LiveAttempts, 'ofNode' | 'events'>
   clock: Pick<Clock, 'monotonicMs'>
-  /** Monotonic: its log has been written to since then; null: not observed. */
+  /** Monotonic time since when its log has been written to. Null: not observed. */
   writtenSinceMs: (jobId: JobId) => number | null
 }
 
 /**
  * Which logs of running jobs a node would delete next. When Scrapyd starts a run, it keeps the newest logs of that
- * spider by the time of their last write, and deletes the others, those of running jobs included (environ.py,
+ * spider by the time of their last write and deletes the others, even those of running jobs (environ.py,
  * jobs_to_keep).
  */
 export class LogsAtRisk {
@@ -25,7 +25,7 @@ export class LogsAtRisk {
   }
 
   /**
-   * How many logs of this spider on the node may be newer than that of its quietest live run; null: none is live. If
+   * How many logs of this spider on the node may be newer than that of its quietest live run. Null: none is live. If
    * this reaches the number that the node keeps, the next start may delete that log.
    */
   newerLogs(nodeId: NodeId, project: ProjectName, spider: string): number | null {
@@ -48,7 +48,7 @@ export class LogsAtRisk {
   }
 }
 
-/** Any node that deletes logs keeps fewer. */
+/** Higher than the number of logs that any node keeps, if it deletes logs. */
 const MOST_ENDS = 1_000
 
 const keyOf = ({ nodeId, project, spider }: Pick<LiveAttempt, 'nodeId' | 'project' | 'spider'>): string =>

@@ -16,9 +16,9 @@ export interface NodeBoardParts {
 }
 
 /**
- * The fleet as placement sees it, kept between runs. A node is compared with its last known state (a few numbers, no
- * allocation) only if something may have changed: after each of its answers (`refreshOne`), or when marked stale.
- * Comparing all nodes on every run took a sixth of a core with 1,000 nodes and 200 ended jobs per second.
+ * The fleet as placement sees it, kept between runs. A node is compared with its last known state (several numbers,
+ * no allocation) only if something may have changed: after each of its responses (`refreshOne`), or when marked
+ * stale. Comparing all nodes on every run took a sixth of a core with 1,000 nodes and 200 ended jobs per second.
  */
 export class NodeBoard {
   readonly index = new NodeIndex()
@@ -31,7 +31,7 @@ export class NodeBoard {
     this.#parts = parts
   }
 
-  /** Call when its used slots or requests in flight changed; the next `refresh` compares it. */
+  /** Call this when its used slots or requests in flight changed. The next `refresh` compares it. */
   markStale(nodeId: NodeId): void {
     this.#stale.add(nodeId)
   }
@@ -95,8 +95,8 @@ export class NodeBoard {
 }
 
 /**
- * The counters can be newer than the lists and include an external job that just started. If they exceed the number of
- * our own jobs, the excess counts as external, in addition to the jobs sent since.
+ * The counters can be newer than the lists and include an external job that just started. If they exceed the number
+ * of our own jobs, the excess counts as external, in addition to the jobs sent since.
  */
 function slotsUsed({ status }: FleetNode, ours: number): number {
   const listed = status.external.running.length + status.external.pending.length

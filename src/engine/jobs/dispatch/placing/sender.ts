@@ -15,7 +15,7 @@ import { GatheredMoves } from './gathered-moves.ts'
 import type { RefusalBackoff } from './refusal-backoff.ts'
 import { asSealedText } from '../../../runtime/secret-box.ts'
 
-// A job that nodes refused this often for unknown reasons will not work.
+// A job that nodes refused this often for unknown reasons fails.
 const REFUSALS_UNTIL_FAILED = 8
 const REFUSALS_REMEMBERED_MAX = 100_000
 const STOP_GRACE_MS = 2_000
@@ -41,7 +41,7 @@ export class Sender {
   readonly #givingUp = new AbortController()
   #requestCount = 0
 
-  /** `requests`: `requestsTo` changed; -1: a request has ended. */
+  /** `requests`: `requestsTo` changed. -1: a request ended. */
   readonly events = new EventEmitter<{ requests: [change: { nodeId: NodeId; by: 1 | -1 }] }>()
 
   constructor(context: DispatchContext, refusalBackoff: RefusalBackoff) {
@@ -124,7 +124,7 @@ export class Sender {
         secretNames: job.secretNames,
         limits: holdsLimits ? limits : null
       }
-      // The last check: after this, the request cannot be taken back.
+      // The last check. After this, the request cannot be taken back.
       if (one.cancelAskedAtMs !== null) return await this.#endCancelled(one)
       if (this.#context.mayAct?.() === false) return await this.#endUnsent(one)
       const sent = node.client.schedule(request, this.#givingUp.signal)
@@ -137,7 +137,7 @@ export class Sender {
         else if (error instanceof NodeError) await this.#recordFailedSend(one, job, scrubbed(error, secrets))
         else throw error
       } catch (unexpected) {
-        // It stays `sending`; because its POST is over, it is resolved like an uncertain one (follower.ts).
+        // It stays `sending`. Because its POST is over, it is resolved like an uncertain one (follower.ts).
         logger.error({ error: unexpected, jobId: one.jobId }, 'recording how a job was sent failed; checking its node')
       }
     } finally {
@@ -147,7 +147,6 @@ export class Sender {
     }
   }
 
-  /** null: no plugin has this hook. */
   async #askPlugins(attempt: Attempt, job: StoredJob, node: FleetNode | undefined): Promise<DispatchVerdict | null> {
     const { beforeDispatch = null } = this.#context
     if (beforeDispatch === null || node === undefined) return null
@@ -157,7 +156,9 @@ export class Sender {
     return beforeDispatch({ job: masked, attempt: number, version, node: { id, name, tags } })
   }
 
-  /** Nothing was sent: the job goes back to the queue, held as long as the plugin says, or is cancelled. */
+  /**
+   * Nothing was sent. The job is cancelled, or returns to the queue and is held for as long as the plugin specifies.
+   */
   async #endVetoed(one: LiveAttempt, verdict: Exclude<DispatchVerdict, { kind: 'send' }>): Promise<void> {
     const { live, clock } = this.#context
     const atMs = clock.nowMs()
@@ -189,7 +190,7 @@ export class Sender {
     })
   }
 
-  /** If another engine leads by now, the database refuses this; that engine finds the attempt unchanged. */
+  /** If another engine leads by now, the database refuses this, and that engine finds the attempt unchanged. */
   async #endUnsent(one: LiveAttempt): Promise<void> {
     await this.#context.live.end(one, {
       from: ['sending'],
@@ -218,7 +219,7 @@ export class Sender {
     }
   }
 
-  /** A job's settings and arguments, decrypted for the node. Throws UnreadableSecret. */
+  /** Decrypts a job's settings and arguments for the node. Throws UnreadableSecret. */
   async #openSecrets(job: StoredJob): Promise<Pick<StoredJob, 'settings' | 'args' | 'env'>> {
     const opened = new Map<string, string>()
     for (const sealed of secretValues(job)) {
@@ -251,7 +252,7 @@ export class Sender {
     if (error.kind === 'unreachable' || error.kind === 'unauthorized') fleet.reportUnreachable(one.nodeId, error)
     const { refusal } = error
     if (refusal === 'unknown_project' || refusal === 'unknown_version') {
-      // The egg was there once and has been removed from the node. Send it again.
+      // The egg was removed from the node, so send it again.
       await distribution.forget(one.nodeId, one.project, one.version)
     } else {
       this.#refusalBackoff.add(one)
@@ -291,7 +292,7 @@ export class Sender {
     )
   }
 
-  /** Jobs cancelled or expired in the queue are never removed here, so the oldest entry goes when it is full. */
+  /** Jobs that were cancelled or expired in the queue are never removed here, so a full map drops its oldest entry. */
   #rememberRefusals(jobId: JobId, count: number): void {
     this.#refusals.delete(jobId)
     this.#refusals.set(jobId, count)
@@ -300,7 +301,7 @@ export class Sender {
     this.#refusals.delete(oldest!)
   }
 
-  /** Nothing was sent. No other node or try could decrypt it, so the job fails and says what to do. */
+  /** Nothing was sent. No other node or retry could decrypt it, so the job fails and says what to do. */
   async #endUnreadable(one: LiveAttempt, error: UnreadableSecret): Promise<void> {
     await this.#context.live.end(one, {
       from: ['sending'],
@@ -315,8 +316,8 @@ export class Sender {
   }
 
   async #recordUncertain(one: LiveAttempt, error: NodeError): Promise<void> {
-    // Failed polls during this call do not count, because Scrapyd answers none while it lists spiders. A timeout of the
-    // call itself does count.
+    // Failed polls during this call do not count, because Scrapyd does not respond to any while it lists spiders. A
+    // timeout of the call itself does count.
     if (error.kind === 'timeout') this.#context.fleet.reportUnreachable(one.nodeId, error)
     await this.#context.live.move(one, {
       from: ['sending'],
@@ -340,14 +341,14 @@ class UnreadableSecret extends Error {
   }
 }
 
-/** Shorter values occur in any text by chance; masking them would reveal them. */
+/** Shorter values occur in any text by chance, and masking them would reveal them. */
 const HIDDEN_LENGTH_MIN = 4
 
-/** Masks secrets in the error, because a node may echo what it received. */
+/** Masks secrets in the error, because a node can echo what it received. */
 function scrubbed(error: NodeError, secrets: string[]): NodeError {
   if (secrets.length === 0) return error
   const values = secrets.filter((value) => value.length >= HIDDEN_LENGTH_MIN)
-  // Longest first, because one value may be part of another.
+  // Longest first, because one value can be part of another.
   values.sort((one, other) => other.length - one.length)
   const hide = (text: string) => values.reduce((hidden, value) => hidden.replaceAll(value, SECRET_MASK), text)
   const { kind, delivered, nodeMessage, refusal } = error
