@@ -8,7 +8,7 @@ import type { Random } from '../../runtime/random.ts'
 import type { ItemsCache } from './items-cache.ts'
 
 const KEPT_MS = 10 * 60_000
-/** How long a file is kept after its last piece was read: that piece may get lost on the way and be read again. */
+/** How long a file is kept after its last piece was read, because a lost piece is read again. */
 const KEPT_AT_END_MS = 30_000
 
 interface Export {
@@ -21,7 +21,6 @@ export class Exports {
   readonly #cache: ItemsCache
   readonly #clock: Clock
   readonly #random: Random
-  /** Files in order of their last read, the oldest first. */
   readonly #files = new Map<string, Export>()
   #writing = 0
 
@@ -31,7 +30,7 @@ export class Exports {
     this.#random = parts.random
   }
 
-  /** `write` gets the path of a new file, and the largest size that it may have. */
+  /** `write` gets the path of a new file and its maximum size. */
   async add<Written extends { sizeBytes: number }>(
     write: (path: string, maxBytes: number) => Promise<Written>
   ): Promise<Written & { id: string }> {

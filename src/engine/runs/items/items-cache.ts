@@ -7,7 +7,7 @@ import { sentence } from '../../../shared/texts/errors/runs.ts'
 export interface ItemsLimits {
   /** The limit for each file copied from a node. */
   copyBytes: number
-  /** The limit for copies and converted files together; files in use do not count. */
+  /** The limit for copies and converted files together. Files in use do not count. */
   cacheBytes: number
   exportBytes: number
   exports: number
@@ -21,15 +21,15 @@ export const ITEMS_LIMITS: ItemsLimits = {
 }
 
 /**
- * Node copies, files converted for DuckDB, exports, and DuckDB's spill files. All of them can be recreated, so they are
- * deleted on startup, and the least recently used are deleted when space runs out.
+ * Copies from nodes, files converted for DuckDB, exports, and DuckDB's spill files. All of them can be recreated, so
+ * they are deleted on startup, and the least recently used are deleted when space runs out.
  */
 export class ItemsCache {
   readonly limits: ItemsLimits
   readonly exportDirectory: string
   readonly spillDirectory: string
   readonly #directory: string
-  /** Paths in use, with their number of requests. */
+  /** Number of requests that use each path. */
   readonly #users = new Map<string, number>()
   /** Paths, least recently used first. */
   readonly #used = new Set<string>()

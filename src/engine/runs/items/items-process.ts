@@ -13,7 +13,7 @@ const IDLE_MS = 60_000
 /** Longer than any successful abort takes. */
 const ABORT_MS = 2_000
 const JS_HEAP_MB = 512
-/** Each heavy call may use all of DuckDB's memory. */
+/** Each heavy call can use all of DuckDB's memory. */
 const HEAVY_AT_ONCE = 2
 const LIGHT_AT_ONCE = 4
 const WAITING_MAX = 40
@@ -26,7 +26,7 @@ interface Running {
 
 interface Reader {
   send(message: ToReader): void
-  /** Whether it keeps this process alive. It does while calls are pending. */
+  /** Whether the reader keeps this process alive. It does while calls are pending. */
   hold(isHeld: boolean): void
   kill(): void
 }
@@ -39,8 +39,8 @@ export interface CallOptions {
 }
 
 /**
- * Reads items in a process, so that neither a hostile file nor DuckDB can block or crash the engine. It starts with the
- * first call and ends when idle. If it dies, its calls fail and the next call starts another.
+ * Reads items in a process, so that neither a hostile file nor DuckDB can block or crash the engine. The process starts
+ * with the first call and ends when idle. If it dies, its calls fail and the next call starts another one.
  *
  *   none --call--> running --idle, crash, failed abort--> none
  */
@@ -57,7 +57,7 @@ export class ItemsProcess {
   #lastId = 0
   #isStopped = false
 
-  /** `whyNoProcess`: why to use a thread without DuckDB instead. */
+  /** `whyNoProcess`: why to use a thread without DuckDB instead. Null: use a process. */
   constructor(parts: { clock: Clock; logger: Logger; whyNoProcess: string | null }) {
     this.#clock = parts.clock
     this.#logger = parts.logger
@@ -69,7 +69,7 @@ export class ItemsProcess {
     return this.#reader !== null
   }
 
-  /** Rejects with the ScrapdeckError of the reader, or ITEMS_FAILED if it took too long or died. */
+  /** Rejects with the reader's ScrapdeckError, or with ITEMS_FAILED if the call took too long or the reader died. */
   call<Call extends ItemsCall>(
     call: Call,
     input: ItemsCalls[Call]['input'],
@@ -137,7 +137,7 @@ export class ItemsProcess {
     })
     child.unref()
     const reader: Reader = {
-      // Sending to a child that has just died fails; its exit event reports that.
+      // Sending to a child that just died fails. Its exit event reports that.
       send: (message) => void child.send(message, () => {}),
       hold: (isHeld) => (isHeld ? child.channel?.ref() : child.channel?.unref()),
       kill: () => void child.kill('SIGKILL')

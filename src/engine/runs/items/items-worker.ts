@@ -3,7 +3,8 @@ import { isScrapdeckError } from '../../../shared/errors.ts'
 import type { FromReader, ToReader } from './messages.ts'
 import { createItemsServer } from './serve-items.ts'
 
-// The child side of ItemsProcess. As a child process it may load DuckDB: a crash there does not end the engine.
+// The child side of ItemsProcess. As a child process, it may load DuckDB, because a crash there does not end the
+// engine.
 
 const port = parentPort
 const send: (message: FromReader) => void =
@@ -11,7 +12,6 @@ const send: (message: FromReader) => void =
 const running = new Map<number, AbortController>()
 const server = createItemsServer(port === null, (workerData as { whyNot?: string } | null)?.whyNot ?? null)
 
-/** Five progress messages per second are enough for a user. */
 const PROGRESS_EVERY_MS = 200
 
 async function serve(message: ToReader): Promise<void> {

@@ -24,7 +24,7 @@ async function open(
     state?: Attempt['state']
     limits?: Partial<ItemsLimits>
     whyNoDuckdb?: string
-    /** The file `remote` is in the archive. */
+    /** Whether the file `remote` is in the archive. */
     isKept?: true
     whyGone?: ScrapdeckError
   } = {}

@@ -30,7 +30,7 @@ import { type ReadRange, RemoteCopies } from './remote-copies.ts'
 export interface KeptItems {
   /** null: no items are archived. */
   sizeBytes(attempt: Attempt): Promise<number | null>
-  /** Why the items are gone (`data.deletedAtMs`: retention deleted them); null: nothing was recorded. */
+  /** Why the items are gone (`data.deletedAtMs`: retention deleted them). Null: nothing was recorded. */
   whyGone(attempt: Attempt): Promise<ScrapdeckError | null>
 }
 
@@ -40,16 +40,16 @@ export interface JobItemsParts {
   clock: Clock
   random: Random
   logger: Logger
-  /** Path of the items file of a run on the local node; null: the run does not write its items to a file. */
+  /** Path of the items file of a run on the local node. Null: the run does not write its items to a file. */
   localFileOf: (attempt: Attempt) => string | null
   /** Reads from the archive if it has the file, otherwise from the node. */
   readRange: ReadRange
   archive: KeptItems
-  /** Why DuckDB must not be loaded here; null: it may. */
+  /** Why DuckDB must not be loaded here. Null: it may be. */
   whyNoDuckdb: string | null
 }
 
-/** undefined: the job's last attempt. */
+/** Without `attemptNumber`, the job's last attempt. */
 interface Wanted {
   jobId: JobId
   attemptNumber?: AttemptNumber | undefined
@@ -59,7 +59,7 @@ interface Found {
   source: ItemsSource
   attempt: Attempt
   from: ItemsFacts['from']
-  /** The size of the whole file; `source` may have less. */
+  /** The size of the whole file. `source` may have less. */
   sizeBytes: number
 }
 
@@ -69,7 +69,7 @@ const FIRST_BYTES = 8 * 1024 * 1024
 const COUNTED_MAX_BYTES = { local: 512 * 1024 * 1024, archive: 512 * 1024 * 1024, node: 64 * 1024 * 1024 }
 const TIME_LIMITS_MS = { quick: 30_000, query: 120_000, export: 30 * 60_000 }
 
-/** Reads the items of a job from local disk, from the archive, or from a copy of the node's file. */
+/** Reads a job's items from the local disk, from the archive, or from a copy of the node's file. */
 export class JobItems {
   readonly #parts: JobItemsParts
   readonly #process: ItemsProcess
@@ -90,7 +90,7 @@ export class JobItems {
     await this.#parts.cache.empty()
   }
 
-  /** Rejects with an ITEMS_ code, or a NODE_ code if the node fails; so do all reads here. */
+  /** Like all reads here, rejects with an ITEMS_ code, or with a NODE_ code if the node fails. */
   async describe(wanted: Wanted, count: boolean, signal?: AbortSignal): Promise<ItemsFacts> {
     const { source, attempt, from, sizeBytes } = await this.#find(wanted, count ? Infinity : FIRST_BYTES, signal)
     const options: CallOptions = {
@@ -108,7 +108,7 @@ export class JobItems {
       copiedBytes: source.sizeBytes,
       mayGrow: attempt.state !== 'ended',
       ...described,
-      // Omits the counts of only a part of the file, which would be wrong.
+      // Omits the counts for only a part of the file, which would be wrong.
       ...(isWhole ? {} : { items: null, unreadable: null, endsInside: false })
     }
   }
@@ -119,7 +119,7 @@ export class JobItems {
       const { source, sizeBytes } = await this.#find(wanted, wantedBytes, signal)
       const options = { timeoutMs: TIME_LIMITS_MS.query, isHeavy, signal }
       const page = await this.#using([source], () => this.#process.call('page', { source, ...input }, options))
-      // An incomplete copy may end with half an item.
+      // An incomplete copy can end with half an item.
       if (source.sizeBytes >= sizeBytes || page.nextOffset !== null) return page
     }
   }
@@ -139,8 +139,8 @@ export class JobItems {
   }
 
   /**
-   * Counts in how many items each field is filled. Rejects with ITEMS_TOO_LARGE, without reading, for a file of more
-   * than COUNTED_MAX_BYTES.
+   * Counts in how many items each field is filled. For a file of more than COUNTED_MAX_BYTES, rejects with
+   * ITEMS_TOO_LARGE without reading it.
    */
   async countFilled(wanted: Wanted, signal?: AbortSignal): Promise<FilledFields> {
     const { sizeBytes, from } = await this.#find(wanted, 1, signal)
@@ -165,7 +165,7 @@ export class JobItems {
     return { ...diff, before: { jobId: before, ...diff.before }, after: { jobId: wanted.jobId, ...diff.after } }
   }
 
-  /** Yields progress until the file is complete, then the file. The export ends when the iteration does. */
+  /** Yields progress until the file is complete, then the file. Ending the iteration ends the export. */
   async *export(
     wanted: Wanted,
     { format, filter }: { format: ItemsFormat; filter: ItemCondition[] },
@@ -266,7 +266,7 @@ export class JobItems {
     return source && { source, attempt, from: isKept ? 'archive' : 'node', sizeBytes }
   }
 
-  /** null: the file does not exist, or a spider put a link or a pipe in its place. */
+  /** Null: the file does not exist, or a spider put a link or a pipe in its place. */
   async #sourceOf(path: string, sizeBytes?: number): Promise<ItemsSource | null> {
     const found = await lstat(path).catch(() => null)
     if (found === null || !found.isFile()) return null

@@ -14,12 +14,11 @@ export interface ItemsSource {
   path: string
   /** Changes when another file takes this path. */
   fileId: string
-  /** Ignore bytes beyond this: they were written later, or belong to another request's copy. */
+  /** Ignore bytes beyond this. They were written later or belong to another request's copy. */
   sizeBytes: number
-  /** Where to convert the file to JSON lines for DuckDB. Depends on the content. */
+  /** Where to convert the file to JSON lines for DuckDB. The path depends on the version of the content. */
   convertedPath: string
   convertedMaxBytes: number
-  /** Where DuckDB spills what does not fit in memory. */
   spillDirectory: string
 }
 

@@ -10,7 +10,7 @@ test('a copy that takes days stops when it has not been used for a while, and co
   await using directory = await makeTemporaryDirectory()
   const clock = createFakeClock()
   let asked = 0
-  // One byte per second.
+  // The node serves one byte per second.
   const copies = new RemoteCopies({
     cache: ItemsCache.open(join(directory.path, 'items')),
     clock,

@@ -6,7 +6,7 @@ import { type Clock, sleep } from '../../runtime/clock.ts'
 import type { ItemsCache } from './items-cache.ts'
 import { KeyedSingleFlight } from '../../runtime/single-flight.ts'
 
-/** Reads a piece of a file on a node, as NodeClient.readItems does; null: the node has no such file. */
+/** Reads a piece of a file on a node, as NodeClient.readItems does. Null: the node has no such file. */
 export type ReadRange = (
   attempt: Attempt,
   range: { offset: number; limitBytes: number },
@@ -21,7 +21,6 @@ export interface Copy {
 }
 
 interface State extends Copy {
-  /** Clock.nowMs of the last size check. */
   checkedAtMs: number
   /** Clock.nowMs of the last request. */
   askedAtMs: number
@@ -33,16 +32,16 @@ interface State extends Copy {
 
 const PIECE_BYTES = 4 * 1024 * 1024
 const CHECK_EVERY_MS = 2_000
-/** After this, a request gets the progress of the copy instead of the copy. */
+/** After this, a request rejects with the progress of the copy. */
 const WAIT_MS = 20_000
 const COPYING_AT_ONCE = 4
-/** When to abandon a copy that has no readers: a slow node may need days, and other copies wait for the slot. */
+/** When to abandon a copy that has no readers. A slow node may need days, and other copies wait for the slot. */
 const ABANDONED_MS = 120_000
-/** Maximum number of tracked copies; the byte limit of the cache evicts most of them earlier. */
+/** Maximum number of tracked copies. The byte limit of the cache evicts most of them earlier. */
 const COPIES_MAX = 500
 
 /**
- * Copies items from remote nodes or out of the archive, only as far as readers need them. When a file has grown, the
+ * Copies items from remote nodes or from the archive, only as much as readers need. When a file has grown, the
  * existing copy is continued.
  */
 export class RemoteCopies {
@@ -65,9 +64,9 @@ export class RemoteCopies {
   }
 
   /**
-   * Copies at least `wantedBytes`, or the whole file if it is smaller; null: the node has no such file. Rejects with
-   * ITEMS_COPYING (`data`: copiedBytes, sizeBytes) after 20 s while copying continues, with ITEMS_TOO_LARGE, or with a
-   * NODE_ code.
+   * Copies at least `wantedBytes`, or the whole file if it is smaller. Null: the node has no such file. Rejects with
+   * ITEMS_COPYING (`data`: copiedBytes, sizeBytes) after 20 s while copying continues, with ITEMS_TOO_LARGE, or with
+   * a NODE_ code.
    */
   async get(attempt: Attempt, wantedBytes: number, signal?: AbortSignal): Promise<Copy | null> {
     const key = `${attempt.jobId} ${attempt.number}`
@@ -118,7 +117,7 @@ export class RemoteCopies {
   /** Copies the first piece of the file, or checks whether the file has grown. */
   async #current(key: string, attempt: Attempt): Promise<State | null> {
     const state = this.#copies.get(key)
-    // The copy was evicted in the meantime: start over.
+    // The copy was evicted meanwhile, so start over.
     if (state === undefined || (await stat(state.path).catch(() => null)) === null) return this.#openOnce(key, attempt)
     const mayHaveGrown = attempt.endedAtMs === null || state.checkedAtMs <= attempt.endedAtMs
     const isDue = mayHaveGrown && this.#clock.nowMs() - state.checkedAtMs >= CHECK_EVERY_MS
@@ -165,7 +164,7 @@ export class RemoteCopies {
     })
   }
 
-  /** Appends the next piece; false: the node no longer has the file. */
+  /** Appends the next piece. Resolves to false if the node no longer has the file. */
   #append(attempt: Attempt, state: State): Promise<boolean> {
     state.appending ??= this.#appendNext(attempt, state).finally(() => {
       state.appending = null

@@ -17,12 +17,12 @@ type Serve = {
   [Call in ItemsCall]: (input: ItemsCalls[Call]['input'], context: Context) => Promise<ItemsCalls[Call]['result']>
 }
 
-/** Never aborted: other requests may wait for the same conversion. */
+/** Conversions are never aborted, because other requests may wait for the same one. */
 const NEVER = new AbortController().signal
-/** Smaller files are filtered without DuckDB, whose start would cost more than it saves. */
+/** Smaller files are filtered without DuckDB, because its start would cost more than it saves. */
 const FILTERED_PLAINLY_BYTES = 4 * 1024 * 1024
 
-/** Handles the calls of ItemsProcess, in a child process or in a thread. `mayLoad` false: without DuckDB. */
+/** Handles the calls of ItemsProcess, in a child process or in a thread. `mayLoad`: whether it may load DuckDB. */
 export function createItemsServer(mayLoad: boolean, whyNot: string | null): Serve {
   const plain = new PlainReader()
   if (mayLoad && !isDuckdbInstalled()) {
@@ -30,7 +30,6 @@ export function createItemsServer(mayLoad: boolean, whyNot: string | null): Serv
     whyNot = 'DuckDB is not installed, or has no binary for this machine'
   }
   const converting = new Map<string, Promise<void>>()
-  /** Why DuckDB cannot be used; null: it can. */
   let problem: Promise<string | null> | null = null
   const duckdbProblem = (): Promise<string | null> => {
     problem ??= mayLoad
@@ -46,7 +45,8 @@ export function createItemsServer(mayLoad: boolean, whyNot: string | null): Serv
   }
 
   /**
-   * DuckDB reads JSON lines without a byte order mark, from a path without glob characters. Converts everything else.
+   * DuckDB reads JSON lines without a byte order mark, from a path without glob characters. Converts everything
+   * else.
    */
   const asLines = async (source: ItemsSource, head: Head, signal: AbortSignal): Promise<LinesFile> => {
     const { endsInside } = await plain.describe(source, false, signal)
@@ -110,14 +110,14 @@ export function createItemsServer(mayLoad: boolean, whyNot: string | null): Serv
   }
 }
 
-/** Some items use data as field names, so the number of fields has no bound. Only this many are counted. */
+/** Some items use data as field names, so the number of fields is unbounded. Only this many are counted. */
 const FIELDS_COUNTED = 5_000
 const FIELDS_KEPT = 100
 const NAME_MAX_CHARACTERS = 200
 
 /**
- * Counts in how many items each field is filled: not absent, null or an empty string. Reads CSV and JSON too, without
- * DuckDB: parsing each item once costs no more CPU time than a query, and most files are small.
+ * Counts in how many items each field is filled: not absent, null or an empty string. Reads CSV and JSON too. Does
+ * not use DuckDB, because parsing each item once costs no more CPU time than a query, and most files are small.
  */
 export async function countFilled(source: ItemsSource, signal: AbortSignal): Promise<FilledFields> {
   const counts = new Map<string, number>()

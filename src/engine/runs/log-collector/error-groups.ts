@@ -21,7 +21,7 @@ const POINTS = 28
 const CHANGED_EVERY_MS = 2_000
 
 export class ErrorGroups {
-  /** `changed`: errors were recorded, or a state was set; at most every two seconds. */
+  /** `changed`: errors were recorded or a state was set. Emitted at most every two seconds for recorded errors. */
   readonly events = new EventEmitter<{ changed: [] }>()
   readonly #parts: { store: ErrorStore & JobReader; clock: Clock }
   readonly #alarm: Alarm
@@ -78,7 +78,8 @@ export class ErrorGroups {
   }
 
   /**
-   * Call after errors were recorded. Each change makes clients reload their lists, so hundreds of runs share one event.
+   * Call this after errors were recorded. Each change makes clients reload their lists, so hundreds of runs share
+   * one event.
    */
   noticeRecorded(): void {
     if (this.#alarm.isSet) return

@@ -91,7 +91,7 @@ test('a file that its node deleted between two tries does not count as a run wit
   await expect(items.keep(RUN, away)).rejects.toThrow('the node is away')
   const gone = nodeWith(() => null)
   await expect(items.keep(RUN, gone)).rejects.toMatchObject({ code: 'ITEMS_NOT_FOUND' })
-  // The record stays even if the engine died before it deleted the copy and the node has deleted the file.
+  // The record stays even if the engine died before it deleted the copy and the node deleted the file.
   const sizes = { rawBytes: 2, storedBytes: 1 }
   const { jobId, number, project, spider } = RUN
   await store.recordItems({ jobId, number, project, spider, endedAtMs: 1, sizes, problem: null, deletedAtMs: null })

@@ -25,7 +25,6 @@ interface ItemsArchiveParts {
   maxBytes?: number
 }
 
-/** Archived items files, whether or not their nodes still have them. */
 export class ItemsArchive {
   readonly #parts: ItemsArchiveParts
 
@@ -35,8 +34,8 @@ export class ItemsArchive {
 
   /**
    * Copies the items of an ended run, if it wrote any. If the file cannot be read to its end, keeps the partial copy
-   * for the next try and rejects with the node's error, with ITEMS_NOT_FOUND if the node deleted the file meanwhile, or
-   * with ITEMS_TOO_LARGE.
+   * for the next try and rejects with the node's error, with ITEMS_NOT_FOUND if the node deleted the file meanwhile,
+   * or with ITEMS_TOO_LARGE.
    */
   async keep(run: Run, read: ReadLog, signal?: AbortSignal): Promise<void> {
     const { archive, maxBytes = KEPT_ITEMS_MAX_BYTES } = this.#parts
@@ -65,12 +64,11 @@ export class ItemsArchive {
     await this.#record(run, { sizes: null, problem })
   }
 
-  /** The size of an attempt's archived items; null: none. */
   async sizeBytes({ jobId, number }: Pick<Run, 'jobId' | 'number'>): Promise<number | null> {
     return (await this.#parts.store.findItems(jobId, number))?.sizes?.rawBytes ?? null
   }
 
-  /** A range of an attempt's archived items; null: none. Rejects with ITEMS_FAILED if they are damaged. */
+  /** A range of an attempt's archived items. Null: none are archived. Rejects with ITEMS_FAILED if they are damaged. */
   async read({ jobId, number }: Pick<Run, 'jobId' | 'number'>, wanted: WantedBytes): Promise<LogBytes | null> {
     const { store, archive } = this.#parts
     const sizes = (await store.findItems(jobId, number))?.sizes ?? null
@@ -84,7 +82,7 @@ export class ItemsArchive {
     }
   }
 
-  /** Why the items of this attempt are gone; null: nothing was recorded. */
+  /** Why the items of this attempt are gone. Null: nothing was recorded. */
   async whyGone({ jobId, number }: Pick<Run, 'jobId' | 'number'>): Promise<ScrapdeckError | null> {
     const record = await this.#parts.store.findItems(jobId, number)
     if (record === null) return null
@@ -98,7 +96,7 @@ export class ItemsArchive {
     return new ScrapdeckError('ITEMS_NOT_FOUND', sentence('runs.items_not_kept', { jobId, why }), { data })
   }
 
-  /** The node has no items file. If an earlier try copied a part, the node has deleted the file since. */
+  /** The node has no items file. If an earlier try copied a part, the node deleted the file since then. */
   async #endWithoutFile(run: Run): Promise<void> {
     const { store, archive } = this.#parts
     const copied = await archive.copies.readIfAny(run.jobId, run.number, { offset: 0, limitBytes: 0 })
@@ -127,7 +125,7 @@ export class ItemsArchive {
   }
 }
 
-/** A lost run may be found again; copying then continues where its copy ends. */
+/** If a lost run is found again within this time, its copy is continued. */
 const STAYS_MS = 600_000
 
 /** Gives up the items of runs whose node went away before they were copied. */

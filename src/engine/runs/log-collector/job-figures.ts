@@ -8,14 +8,13 @@ import { type StoredFigures, timesAheadMs } from '../log-parser/stored-figures.t
 import type { LogCollector } from './log-collector.ts'
 import { BoundedMap } from '../../runtime/bounded.ts'
 
-/** The number of formats to keep: one is needed for each chunk of a log that a viewer shows. */
+/** A viewer needs one format for each chunk of a log. */
 const FORMATS_KEPT = 200
 
 /** Figures from the log of a run: current for a live run, recorded for an ended one. */
 export class JobFigures {
   readonly #store: JobReader & AttemptReader & Pick<ReadingStore, 'findFigures'>
   readonly #collector: Pick<LogCollector, 'figuresOf' | 'formatOf'>
-  /** Formats of ended attempts, least recently used first. */
   readonly #formats = new BoundedMap<string, HeadFormat>(FORMATS_KEPT)
 
   constructor(parts: {
@@ -26,7 +25,7 @@ export class JobFigures {
     this.#collector = parts.collector
   }
 
-  /** The record format of an attempt's log; null: not known (yet). */
+  /** The record format of an attempt's log. Null: not known (yet). */
   async formatOf({ jobId, number, state }: Attempt): Promise<HeadFormat | null> {
     if (state !== 'ended') return this.#collector.formatOf(jobId)
     const key = `${jobId} ${number}`

@@ -50,7 +50,6 @@ function world() {
     kept,
     noted,
     world,
-    /** Adds a log with a partial copy. */
     async copied(name: string, text: string, over: Partial<Attempt> | null) {
       const jobId = idOf(name)
       await archive.copies.advance(jobId, FIRST, async (range: WantedBytes) => cutBytes(Buffer.from(text), range))
@@ -114,7 +113,7 @@ describe('the copied part of a log', () => {
     await copied('a', log.slice(0, 10), {})
     await clock.advanceBy(10 * 24 * 3_600_000)
     node.logs.set('a', log)
-    // The node went silent just now.
+    // The node stopped responding just now.
     Object.assign(status, { health: 'down', lastSeenAtMs: clock.nowMs() })
     expect(await sweep()).toBe(0)
     status.health = 'up'
@@ -134,7 +133,6 @@ describe('the copied part of a log', () => {
     node.logs.set('b', 'short\n')
     await copied('c', 'gone there\n', {})
     expect(await sweep()).toBe(2)
-    // The log may still grow.
     expect(keptOf('a')).toBeUndefined()
     expect(await sweep()).toBe(1)
     expect([keptOf('a'), keptOf('b'), keptOf('c')]).toEqual(['first\nsecond\n', 'a long log\n', 'gone there\n'])

@@ -15,11 +15,10 @@ export interface LeftCopiesParts {
   record: (attempt: Attempt, entry: { message: Message; evidence: Record<string, unknown> }) => Promise<unknown>
   clock: Clock
   logger: Logger
-  /** The limit per log and sweep. */
   mostBytes?: number
 }
 
-/** A lost run may be found again; until then its log is read from the copy. */
+/** A lost run can be found again. For this long, its log stays in the copy. */
 const STAYS_MS = 600_000
 /** How long to wait for an unresponsive node to provide the rest. */
 const WAITS_MS = 86_400_000
@@ -29,8 +28,8 @@ const MOST_BYTES = 256 * 1024 * 1024
 type Rest = 'whole' | { cutBecause: Message } | 'wait'
 
 /**
- * Archives the copies of logs whose runs ended without an archived log: if the node of a lost run went away, the copy
- * is all there is. Deletes copies that are no longer needed, such as leftovers of a crash.
+ * Archives the copies of logs whose runs ended without an archived log. If the node of a lost run went away, the
+ * copy is all that is left. Deletes copies that are no longer needed, such as leftovers of a crash.
  */
 export function sweepLeftCopies(parts: LeftCopiesParts): Sweep<{ jobId: JobId; number: AttemptNumber }> {
   const { store, archive, fleet, record, clock, logger, mostBytes = MOST_BYTES } = parts
@@ -40,7 +39,7 @@ export function sweepLeftCopies(parts: LeftCopiesParts): Sweep<{ jobId: JobId; n
   const copiedBytesOf = async (jobId: JobId, number: AttemptNumber) =>
     (await archive.copies.readIfAny(jobId, number, { offset: 0, limitBytes: 0 }))?.sizeBytes ?? 0
 
-  /** A run that was found again may have been archived earlier, with less of its log. */
+  /** The log of a run that was found again may have been archived earlier, when it was shorter. */
   async function isNeeded({ jobId, number, logArchived, logDeletedAtMs }: Attempt): Promise<boolean> {
     const archived = logArchived ? await store.findArchivedLog(jobId, number) : null
     const copiedBytes = await copiedBytesOf(jobId, number)
@@ -68,8 +67,8 @@ export function sweepLeftCopies(parts: LeftCopiesParts): Sweep<{ jobId: JobId; n
   }
 
   /**
-   * Copies what the node has beyond the copy. The next sweep checks whether the log grew, because the run may still be
-   * alive.
+   * Copies what the node has beyond the copy. The next sweep checks whether the log grew, because the run may still
+   * be alive.
    */
   async function readRest(attempt: Attempt, signal: AbortSignal): Promise<Rest> {
     const { jobId, number } = attempt
@@ -89,7 +88,7 @@ export function sweepLeftCopies(parts: LeftCopiesParts): Sweep<{ jobId: JobId; n
   }
 
   function isSilent({ endedAtMs }: Attempt, { status }: FleetNode): boolean {
-    // After a restart it is unknown when the node last responded.
+    // After a restart, it is unknown when the node last responded.
     return clock.nowMs() - Math.max(endedAtMs ?? 0, status.lastSeenAtMs ?? beganAtMs) >= WAITS_MS
   }
 

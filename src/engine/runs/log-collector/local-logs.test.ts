@@ -59,7 +59,7 @@ async function world(options: { deletesFiles: boolean }) {
   const sweep = async () => {
     let archived: number | null = null
     void logs.run().then((count) => (archived = count))
-    // File operations take real time; the pauses between them use the fake clock.
+    // File operations take real time. The pauses between them use the fake clock.
     await vi.waitFor(async () => {
       await clock.advanceBy(20)
       expect(archived).not.toBeNull()

@@ -32,7 +32,7 @@ interface LocalLog {
   jobid: string
 }
 
-/** Archives the logs of local runs one by one, some time after each run has ended. */
+/** Archives the logs of local runs one by one, some time after each run ended. */
 export function sweepLocalLogs(parts: LocalLogsParts): Sweep<LocalLog> {
   const { store, directory, deletesFiles, clock, logger } = parts
   /** Archived, but left in place because the directory is shared. */
@@ -53,7 +53,7 @@ export function sweepLocalLogs(parts: LocalLogsParts): Sweep<LocalLog> {
     return isNew
   }
 
-  /** null: the file does not belong to an ended run. */
+  /** Null: the file does not belong to an ended run. */
   async function attemptOf({ project, spider, jobid }: LocalLog): Promise<Attempt | null> {
     const attempts = await store.findAttemptsOnNode(LOCAL_NODE_ID, [{ project, jobid }])
     const attempt = attempts.find((each) => each.spider === spider)
@@ -96,7 +96,6 @@ async function packedLog(
   return small && { packed: small, sizes: { rawBytes: bytes.length, storedBytes: small.length } }
 }
 
-/** Every file that may be a log, in no particular order. */
 async function* listLogs(directory: string): AsyncGenerator<LocalLog, void> {
   for (const project of await namesIn(directory, 'folders')) {
     for (const spider of await namesIn(join(directory, project), 'folders')) {

@@ -21,7 +21,6 @@ function collect({ nodes: count = 1, client }: { nodes?: number; client?: NodeCl
   const reads: { jobid: string; nodeId: string; atMs: number; offset: number }[] = []
   const most = { onOneNode: 0 }
   const nodes = Array.from({ length: count }, () => new FakeNode(clock, { slots: 0 }))
-  /** Delays each read. */
   const delay = { of: async (_jobid: string) => {} }
   const readingOn = new Map<string, number>()
   const entries = new Map(
@@ -82,12 +81,10 @@ function collect({ nodes: count = 1, client }: { nodes?: number; client?: NodeCl
       startedAtMs: clock.nowMs(),
       limits: null
     }),
-    /** Adds pages to the log of a run. */
     crawl(number: number, pages: number, node = 0) {
       const { logs } = nodes[node]!
       logs.set(`run-${number}`, (logs.get(`run-${number}`) ?? '') + PAGE.repeat(pages))
     },
-    /** When a run was read. */
     timesOf: (number: number) => reads.filter(({ jobid }) => jobid === `run-${number}`).map(({ atMs }) => atMs),
     pagesOf: (number: number) => collector.liveOf(jobIdOf(number))?.pages ?? null
   }

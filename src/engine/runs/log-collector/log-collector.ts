@@ -15,7 +15,6 @@ import { firstReadMs, mostMsFor, nextReadMs, readsPerSecond, THREATENED_FROM_RUN
 export interface GrowingRun extends RunOfLog {
   readonly nodeId: NodeId
   readonly startedAtMs: number | null
-  /** The job's own limits. */
   readonly limits: RunLimits | null
 }
 
@@ -34,8 +33,8 @@ export interface LogProgress {
   errors: number
   responses: Readonly<Record<string, number>>
   /**
-   * How long pages and items had not grown when the log was last read to its end; null: the log counts neither, or the
-   * spider is closing. Does not grow while the log cannot be read.
+   * How long pages and items had not grown when the log was last read to its end. Does not grow while the log cannot
+   * be read. Null: the log counts neither, or the spider is closing.
    */
   stillMs: number | null
 }
@@ -59,11 +58,11 @@ interface Followed {
   dueAtMs: number
   isReading: boolean
   live: LiveFigures | null
-  /** Monotonic: when pages or items last grew, or when the run began. */
+  /** Monotonic time when pages or items last grew, or when the run started. */
   progressedAtMs: number
-  /** Monotonic: start of the last read that reached the end of the log; null: none did. */
+  /** Monotonic start of the last read that reached the end of the log. Null: none did. */
   readAtMs: number | null
-  /** Monotonic: the log was written to after this time; null: not observed yet. */
+  /** Monotonic. The log was written to after this time. Null: not observed yet. */
   writtenSinceMs: number | null
   mostMs: number | null
   /** The runs of the same spider on the same node, including this one. */
@@ -74,38 +73,37 @@ interface CollectorEvents {
   /** The figures of these jobs changed. */
   progressed: [jobIds: JobId[]]
   recorded: []
-  /** The log of this job was read; it may not have grown. */
+  /** The log of this job was read. It may not have grown. */
   read: [jobId: JobId]
 }
 
 const TICK_MS = 250
-/** Enough to read a thousand logs on nodes 300 ms away every ten seconds. */
+/** Enough to read a thousand logs every ten seconds from nodes with a latency of 300 ms. */
 const READS_AT_ONCE = 32
 const READS_AT_ONCE_PER_NODE = 2
 const MOST_BYTES_AT_ONCE = 1_048_576
-/** Errors of running jobs are recorded in one write per interval; at the end of a run, they are counted once more. */
+/** Errors of running jobs are recorded in one write per interval. At the end of a run, they are counted once more. */
 const RECORD_EVERY_MS = 30_000
-/** The limit for all logs together; what exceeds it is read later. */
+/** The limit for all logs together. What exceeds it is read later. */
 const BYTES_PER_SECOND = 20_000_000
 
 /**
- * Reads the logs of running jobs as they grow, for their figures and errors, and to copy remote logs before the nodes
- * delete them. The number of requests, the bytes and the load per node are bounded, however many jobs run. A log that
- * could not be read in time is read when its run has ended.
+ * Reads the logs of running jobs as they grow, for their figures and errors, and to copy remote logs before the
+ * nodes delete them. The number of requests, the bytes and the load per node are bounded, however many jobs run. A
+ * log that could not be read in time is read when its run has ended.
  */
 export class LogCollector {
   readonly events = new EventEmitter<CollectorEvents>()
   readonly #parts: CollectorParts
   /** By job, because at most one attempt of a job is live. */
   readonly #followed = new Map<JobId, Followed>()
-  /** The same runs by node, project and spider. */
   readonly #siblings = new Map<string, Set<Followed>>()
   readonly #stopping = new AbortController()
   #timer: Timer | null = null
-  /** Logs to read as soon as the limits allow, longest waiting first; entries before `#dueAt` are done. */
+  /** Logs to read as soon as the limits allow, longest waiting first. Entries before `#dueAt` are done. */
   #due: Followed[] = []
   #dueAt = 0
-  /** Due logs that wait until their node has answered another request. */
+  /** Due logs that wait until their node has responded to another request. */
   readonly #heldOn = new Map<NodeId, Followed[]>()
   #reads = 0
   readonly #readsOn = new Map<NodeId, number>()
@@ -120,7 +118,7 @@ export class LogCollector {
     this.#parts = parts
   }
 
-  /** Call when its spider runs; may be called again. */
+  /** Call this when the spider runs. Repeated calls are allowed. */
   follow(run: GrowingRun): void {
     if (this.#find(run) !== undefined || this.#stopping.signal.aborted) return
     const earlier = this.#followed.get(run.jobId)
@@ -150,7 +148,7 @@ export class LogCollector {
     this.#schedule()
   }
 
-  /** Call when its job is back in the queue, or the run no longer belongs to us. */
+  /** Call this when the run's job is back in the queue, or the run no longer belongs to us. */
   forget(run: RunOfLog): void {
     const followed = this.#find(run)
     if (followed === undefined) return
@@ -160,7 +158,6 @@ export class LogCollector {
     if (followed.siblings.size === 0) this.#siblings.delete(spiderKey(followed.run))
   }
 
-  /** null: nothing is known (yet). */
   liveOf(jobId: JobId): LiveFigures | null {
     return this.#followed.get(jobId)?.live ?? null
   }
@@ -169,12 +166,12 @@ export class LogCollector {
     for (const { run, live } of this.#followed.values()) if (live !== null) yield { run, live }
   }
 
-  /** Monotonic: the log of a running job has been written to after this time; null: not observed. */
+  /** Monotonic. The log of a running job was written to after this time. Null: not observed. */
   writtenSinceMs(jobId: JobId): number | null {
     return this.#followed.get(jobId)?.writtenSinceMs ?? null
   }
 
-  /** null: its log was not read yet. */
+  /** Null: its log was not read yet. */
   progressOf(jobId: JobId): LogProgress | null {
     const followed = this.#followed.get(jobId)
     if (followed === undefined || followed.reading.parsedBytes === 0) return null
@@ -185,21 +182,20 @@ export class LogCollector {
     return { pages, items, errors: records.ERROR + records.CRITICAL, responses, stillMs }
   }
 
-  /** The record format of a running job's log; null: not known yet. */
   formatOf(jobId: JobId): HeadFormat | null {
     return this.figuresOf(jobId)?.format ?? null
   }
 
-  /** The current figures of a running job's log; null: it was not read yet. */
+  /** The current figures of a running job's log. Null: it was not read yet. */
   figuresOf(jobId: JobId): LogFigures | null {
     const followed = this.#followed.get(jobId)
     return followed === undefined || followed.reading.parsedBytes === 0 ? null : followed.reading.parser.figures()
   }
 
   /**
-   * Call when the run has ended. `tail` is the end of its log; null: only what was copied is left. Reads the rest and
-   * stops following the run. Resolves with null if there is nothing. Rejects as NodeClient.readLog does, and then
-   * continues to follow it.
+   * Call this when the run ended. `tail` is the end of its log. Null: only the copy is left. Reads the rest and
+   * stops following the run. Resolves to null if there is no log. Rejects as NodeClient.readLog does, and then
+   * continues to follow the run.
    */
   async finish(run: GrowingRun, node: FleetNode, tail: LogBytes | null, signal: AbortSignal) {
     const followed = this.#find(run)
@@ -213,7 +209,7 @@ export class LogCollector {
   /** Records the figures and errors of an ended run. `isStopped`: we stopped it, so an interruption is not an error. */
   async record(reading: LogReading, startedAtMs: number | null, { isStopped }: { isStopped: boolean }): Promise<void> {
     if (!isStopped) reading.errors.addInterruptions()
-    // Finish the records of the running job first: they must not overwrite this one.
+    // Wait for the records of the running job, which must not overwrite this one.
     await this.#recording
     const record = recordOf(reading, { startedAtMs, nowMs: this.#parts.clock.nowMs() })
     await this.#parts.store.recordReadings([record])
@@ -243,7 +239,7 @@ export class LogCollector {
   #readDue(): void {
     const nowMs = this.#parts.clock.monotonicMs()
     const seconds = (nowMs - this.#refilledAtMs) / 1_000
-    // Unused budget allows a burst of two ticks; it does not accumulate.
+    // Unused budget does not accumulate beyond a burst of two ticks.
     const perSecond = readsPerSecond(this.#parts.loopShare?.() ?? 0)
     this.#readsLeft = Math.min(perSecond / 2, this.#readsLeft + seconds * perSecond)
     this.#bytesLeft = Math.min(BYTES_PER_SECOND, this.#bytesLeft + seconds * BYTES_PER_SECOND)
@@ -259,7 +255,6 @@ export class LogCollector {
     this.#readNext()
   }
 
-  /** Starts as many reads as the limits allow. Called on each tick and whenever a read has ended. */
   #readNext(): void {
     if (this.#stopping.signal.aborted) return
     while (this.#dueAt < this.#due.length && this.#mayRead()) this.#readOrHold(this.#due[this.#dueAt++]!)
@@ -350,14 +345,14 @@ export class LogCollector {
     try {
       newBytes = await reading.readOn(node, MOST_BYTES_AT_ONCE, this.#stopping.signal)
       this.#bytesLeft -= newBytes
-      // New bytes were written after the last read that reached the end.
+      // The new bytes were written after the last read that reached the end.
       if (newBytes > 0) followed.writtenSinceMs = followed.readAtMs
       if (newBytes > 0) this.#update(followed)
       if (reading.errors.hasChanged && this.#find(run) === followed) this.#unrecorded.add(followed)
       if (newBytes < MOST_BYTES_AT_ONCE && !reading.isCapped) followed.readAtMs = begunAtMs
       isRead = true
     } catch (error) {
-      // No log yet, or the node does not answer, which the observer reports. Read it again later.
+      // There is no log yet, or the node does not respond, which the observer reports. Read it again later.
       if (!this.#stopping.signal.aborted && !isScrapdeckError(error, 'LOG_NOT_FOUND')) {
         logger.debug({ error, jobId: run.jobId }, 'the log of a running job could not be read')
       }

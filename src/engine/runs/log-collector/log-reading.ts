@@ -16,19 +16,19 @@ export interface RunOfLog extends RunNames {
 
 /** The bytes parsed per turn of the event loop: about a millisecond of work. */
 const PIECE_BYTES = 262_144
-/** Reading the rest delays the end of a run, so of a longer rest only the last part is read. */
+/** Reading the rest delays the end of a run, so only the last part of a longer rest is read. */
 const MOST_AT_END_BYTES = 67_108_864
 const KEPT_AT_END_BYTES = 8_388_608
 
 /**
- * Reads the log of one run once and in order. Copies a remote log on the way, so that its node may delete it. After a
- * restart of the engine, reads the copy again from its start.
+ * Reads the log of one run once and in order. Copies a remote log while reading, so that its node may delete it.
+ * After a restart of the engine, reads the copy again from its start.
  */
 export class LogReading {
   readonly run: RunOfLog
   readonly errors = new RunErrors()
   readonly #copies: LogArchivePort['copies']
-  /** null: nothing was read yet. Thousands of runs may be in this state. */
+  /** Null until the first read, because thousands of runs can be in this state. */
   #parsing: LogParser | null = null
   #parsedBytes = 0
   #isCopied = false
@@ -56,20 +56,20 @@ export class LogReading {
     return this.#isCopied
   }
 
-  /** Whether the log reached the maximum that is kept of one log; what follows is unknown. */
+  /** Whether the log reached the maximum that is kept of one log. What follows is unknown. */
   get isCapped(): boolean {
     return this.#isCapped
   }
 
   /**
-   * Reads at most `maxBytes` more; resolves with the number of new bytes. Rejects with NodeError, or with LOG_NOT_FOUND
-   * while there is no log.
+   * Reads at most `maxBytes` more and resolves to the number of new bytes. Rejects with NodeError, or with
+   * LOG_NOT_FOUND while there is no log.
    */
   readOn(node: FleetNode, maxBytes: number, signal: AbortSignal): Promise<number> {
     return this.#mutex.run(() => this.#readOn(node, maxBytes, signal))
   }
 
-  /** Call when the run has ended; reads the rest. `tail` is the end of its log; null: only the copy is left. */
+  /** Call this when the run ended. Reads the rest. `tail` is the end of its log. Null: only the copy is left. */
   finish(node: FleetNode, tail: LogBytes | null, signal: AbortSignal): Promise<void> {
     return this.#mutex.run(() => this.#finish(node, tail, signal))
   }
@@ -81,7 +81,7 @@ export class LogReading {
     this.#isCopied = true
     let parsed = 0
     const onProgress = (_progress: unknown, { offset, bytes }: LogBytes) => {
-      // The usual case: parse new bytes at once instead of reading them back from disk.
+      // Usually, new bytes are parsed immediately instead of being read back from disk.
       if (offset !== this.#parsedBytes || bytes.length > PIECE_BYTES) return
       this.#push(bytes)
       parsed += bytes.length
@@ -101,7 +101,7 @@ export class LogReading {
     } else if (node.client.traits.keepsLogs) {
       const read = (at: number) => this.#readFile(node, at, signal)
       await this.#skipTo(tail.sizeBytes, read)
-      // Stop at the known size: a process that outlives the run may write faster than we read.
+      // Stops at the known size, because a process that outlives the run can write faster than we read.
       await this.#parse(read, tail.sizeBytes - this.#parsedBytes)
     } else {
       const { jobId, number } = this.run
@@ -161,7 +161,7 @@ export class LogReading {
   }
 }
 
-/** `startedAtMs`: when the run started, by our clock; null: unknown. */
+/** `startedAtMs`: when the run started, by our clock. Null: unknown. */
 interface Times {
   startedAtMs: number | null
   nowMs: number
@@ -180,7 +180,7 @@ export function recordOf(reading: LogReading, times: Times): RunReading {
   }
 }
 
-/** The errors of a live run; its figures stay in memory. */
+/** The errors of a live run. Its figures stay in memory. */
 export function errorsOf(reading: LogReading, times: Times): RunReading {
   const { jobId, number } = reading.run
   return { jobId, attemptNumber: number, figures: null, errors: takeErrors(reading, times) }
@@ -190,7 +190,7 @@ function takeErrors({ parser, errors }: LogReading, { startedAtMs, nowMs }: Time
   if (!errors.hasChanged) return []
   const figures = parser.figures()
   const aheadMs = timesAheadMs(figures, startedAtMs)
-  // A log may contain any time; one in the future would keep its error group at the top forever.
+  // A log can contain any time. One in the future would keep its error group at the top forever.
   const seenMs = (atMs: number | null) =>
     Math.min(nowMs, Math.max(startedAtMs ?? 0, (atMs ?? figures.lastAtMs ?? nowMs + aheadMs) - aheadMs))
   return errors.takeChanged().map(({ fingerprint, firstAtMs, lastAtMs, count, line, offset, message }) => ({

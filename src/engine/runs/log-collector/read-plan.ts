@@ -1,23 +1,24 @@
 import type { RunLimits } from '../../../shared/contract/index.ts'
 
-/** Decides how often to read the logs of running jobs. Pure. */
+/** Decides how often to read the logs of running jobs. */
 
 export interface ReadFacts {
-  /** The log is on this machine, where reading takes only a few system calls. */
+  /** Whether the log is on this machine, where reading takes only several system calls. */
   isLocal: boolean
   /**
-   * The node may delete the log soon: Scrapyd keeps a limited number of logs per spider, and other runs start there.
+   * Whether the node may delete the log soon: Scrapyd keeps a limited number of logs per spider, and other runs
+   * start there.
    */
   isThreatened: boolean
   intervalMs: number
   newBytes: number
   hasMore: boolean
-  /** The longest interval that its limits allow; null: any. */
+  /** The longest interval that the run's limits allow. Null: any. */
   mostMs: number | null
 }
 
 const LOCAL_MS = 2_000
-/** Including the wait for a turn, figures are at most ten seconds old. */
+/** With the wait for a turn, figures are at most ten seconds old. */
 const REMOTE_MS = 9_500
 const QUIET_MS = 30_000
 const THREATENED_MS = 1_000
@@ -25,7 +26,7 @@ const MORE_MS = 250
 
 export const firstReadMs = ({ isLocal }: Pick<ReadFacts, 'isLocal'>): number => (isLocal ? 1_000 : 3_000)
 
-/** Time until the next read: longer while there are no new bytes, none while there is more to read. */
+/** Time until the next read: longer while there are no new bytes, shortest while there is more to read. */
 export function nextReadMs({ isLocal, isThreatened, intervalMs, newBytes, hasMore, mostMs }: ReadFacts): number {
   if (hasMore) return MORE_MS
   if (isThreatened) return THREATENED_MS
@@ -40,22 +41,23 @@ const BUSY_FROM = 0.7
 const BUSIEST = 0.95
 
 /**
- * For all logs together: a tenth or two of a core, less while the event loop is busy, because dispatching and polling
- * come first. When more is due, each log is read less often. `loopShare`: the busy share of the event loop, 0 to 1.
+ * For all logs together: 10 to 20 % of a core, less while the event loop is busy, because dispatching and polling
+ * have priority. When more is due, each log is read less often. `loopShare`: the busy share of the event loop, 0 to
+ * 1.
  */
 export function readsPerSecond(loopShare: number): number {
   const spare = Math.min(1, Math.max(0, (BUSIEST - loopShare) / (BUSIEST - BUSY_FROM)))
   return READS_PER_SECOND_WHEN_BUSY + spare * (READS_PER_SECOND - READS_PER_SECOND_WHEN_BUSY)
 }
 
-/** A quarter of the time that a run may stand still, so that a limit is noticed in time. */
+/** A quarter of the time that a run may make no progress, so that we notice in time when it exceeds the limit. */
 export function mostMsFor(limits: RunLimits | null): number | null {
   const seconds = limits?.noProgressSeconds
   return seconds == null ? null : Math.max(THREATENED_MS, seconds * 250)
 }
 
 /**
- * Whenever Scrapyd starts a run, it deletes all but `jobs_to_keep` logs of the spider (5 by default), including those
- * of running jobs. With this many live runs on one node, the next start may delete one.
+ * Whenever Scrapyd starts a run, it deletes all but `jobs_to_keep` logs of the spider (5 by default), even those of
+ * running jobs. With this many live runs on one node, the next start can delete one.
  */
 export const THREATENED_FROM_RUNS = 3

@@ -5,16 +5,16 @@ import type { LoggedError } from '../log-parser/error-record.ts'
 export interface RunError {
   fingerprint: ErrorFingerprint
   count: number
-  /** In the log's own time (see LogFigures); null: the log has no times. */
+  /** In the log's own time (see LogFigures). Null: the log has no times. */
   firstAtMs: number | null
   lastAtMs: number | null
-  /** Position of the first one: the byte at which its line begins, and the line number. */
+  /** Position of the first error: the byte at which its line starts, and the line number. */
   offset: number
   line: number
   message: string
 }
 
-/** A run with more kinds of errors has one problem, not hundreds; further kinds are not grouped. */
+/** A run with more kinds of errors has one problem, not hundreds, so further kinds are not grouped. */
 const MOST_KINDS = 100
 const MAX_MESSAGE_CHARS = 500
 
@@ -23,7 +23,7 @@ const isInterruption = ({ exceptions }: LoggedError) => exceptions.some(({ type 
 export class RunErrors {
   readonly #kinds = new Map<string, RunError>()
   #changed = new Set<string>()
-  /** Whether we stopped the run is only known at its end. */
+  /** Kept apart, because only the end of the run shows whether we stopped it. */
   readonly #interruptions = new Map<string, RunError>()
 
   add(errors: readonly LoggedError[]): void {
@@ -33,12 +33,11 @@ export class RunErrors {
     }
   }
 
-  /** Whether an error whose message starts like this was logged. */
   hasMessage(start: string): boolean {
     return [...this.#kinds.values()].some(({ message }) => message.startsWith(start))
   }
 
-  /** Call at the end of a run that we did not stop. */
+  /** Call this at the end of a run that we did not stop. */
   addInterruptions(): void {
     for (const [id, one] of this.#interruptions) {
       const known = this.#kinds.get(id)
@@ -70,7 +69,7 @@ export class RunErrors {
   }
 }
 
-/** Returns the id of its kind; null: there are too many kinds. */
+/** Returns the id of its kind. Null: there are too many kinds. */
 function count(error: LoggedError, kinds: Map<string, RunError>): string | null {
   const fingerprint = fingerprintOf(error)
   const known = kinds.get(fingerprint.id)

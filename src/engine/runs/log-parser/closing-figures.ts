@@ -6,7 +6,8 @@ import { seriesSoFar } from './series.ts'
 const MAX_STATS_TEXT = 10_000
 
 /**
- * Limits closing stats for storage, because a project chooses their names and values. Keeps Scrapy's own stats first.
+ * Limits closing stats for storage, because a project chooses their names and values. Keeps Scrapy's own stats
+ * first.
  */
 export function boundedStats(stats: ScrapyStats): ScrapyStats {
   let room = MAX_STATS_TEXT
@@ -34,8 +35,8 @@ const STATS_OF_NOTES: Partial<Record<NoteKind, RegExp>> = {
 const STATUS = 'downloader/response_status_count/'
 
 /**
- * The figures of a tally. Closing stats take precedence where they count the same. Higher counts of lines stay, because
- * several spiders may share a log while only the last dict of stats is kept.
+ * The figures of a tally. Closing stats take precedence where they count the same. Higher counts of lines stay,
+ * because several spiders can share a log while only the last dict of stats is kept.
  */
 export function figuresOf(
   tally: Tally,
@@ -50,7 +51,7 @@ export function figuresOf(
   const isCounted = tally.loggedPages !== null || values.pages > 0 || values.items > 0
   const counted = (count: number, hasLines: boolean) => {
     if (!tally.isOver) return isCounted ? count : null
-    // Only lines count every page. Scrapy's progress is up to a minute old, but shows how far a killed run came.
+    // Only lines count every page. Scrapy's progress is up to a minute old, but shows how far a killed run got.
     const isWhole = hasLines && !isPartial
     return isWhole || (tally.finishReason === null && count > 0) ? count : null
   }

@@ -3,20 +3,20 @@ import { parseJsonRecord } from '../../../shared/log-record/json-record.ts'
 
 export type ScrapyStats = Record<string, string | number | boolean | null>
 
-/** Scrapy's own counts. null: unknown, because nothing in the text counts it. */
+/** Scrapy's own counts. Null: unknown, because nothing in the text counts it. */
 export interface ClosingCounts {
   pages: number | null
   items: number | null
   errors: number | null
 }
 
-/** What the end of a Scrapy log says. A field is null if the log does not contain it. */
+/** What the end of a Scrapy log shows. A field is null if the log does not contain it. */
 export interface ClosingStats extends ClosingCounts {
   /** From the stats, otherwise from `Spider closed (…)`. */
   finishReason: string | null
   /**
-   * Keys as in Scrapy; keys that are not text, as Python wrote them. Times are ISO 8601 in UTC, integers above 2^53 are
-   * digits, and values that JSON lacks are as Python wrote them.
+   * Keys as in Scrapy; keys that are not text are spelled as in Python. Times are ISO 8601 in UTC, integers above
+   * 2^53 are digits, and values that JSON lacks are spelled as in Python.
    */
   stats: ScrapyStats | null
   /** The last error in the text, with the last line of its traceback. */
@@ -30,7 +30,6 @@ export const STATS_HEADING = 'Dumping Scrapy stats:'
 export const CLOSED = 'Spider closed ('
 
 const MAX_TEXT = 1_000_000
-/** The most stats from Scrapy and the project together. */
 const MAX_STATS = 1000
 const MAX_KEY = 200
 const MAX_VALUE = 500
@@ -38,7 +37,7 @@ const MAX_LINE = 300
 
 /**
  * Reads the closing lines and the `Dumping Scrapy stats:` block (a pretty-printed Python dict) at the end of a log.
- * Never throws; takes linear time. A spider writes its own log, so the result is only what the spider claims.
+ * Never throws and takes linear time. A spider writes its own log, so the result is only what the spider claims.
  */
 export function parseClosingStats(tailText: string): ClosingStats {
   const text = tailText.slice(-MAX_TEXT)
@@ -55,9 +54,9 @@ export function parseClosingStats(tailText: string): ClosingStats {
 }
 
 /**
- * Scrapy omits counters that are zero, so a missing count means 0, but only if its extension was active: CoreStats also
- * writes when and why the spider closed, and LogCount has counted at least one line. If CoreStats wrote only at the
- * close, the spider has cleared its stats.
+ * Scrapy omits counters that are zero. So a missing count means 0, but only if its extension was active: CoreStats
+ * also writes when and why the spider closed, and LogCount counts at least one line. If CoreStats wrote only at the
+ * close, the spider cleared its stats.
  */
 export function countsOf(stats: ScrapyStats | null): ClosingCounts {
   const isCleared = stats?.finish_time !== undefined && stats.start_time === undefined
@@ -83,7 +82,8 @@ const OF_SCRAPY =
   /^(?:downloader|scheduler|dupefilter|retry|robotstxt|httperror|offsite|httpcache|spider_exceptions|memusage|feedexport|item_dropped_reasons_count|request_depth_)/
 
 /**
- * What to keep first, because a project may add any number of keys: 0 counted keys, 1 Scrapy's other keys, 2 the rest.
+ * What to keep first, because a project can add any number of keys. 0: counted keys, 1: Scrapy's other keys, 2: the
+ * rest.
  */
 export const rankOf = (key: string): 0 | 1 | 2 => (COUNTED.test(key) ? 0 : OF_SCRAPY.test(key) ? 1 : 2)
 
@@ -96,7 +96,8 @@ function readStats(text: string): ScrapyStats | null {
 }
 
 /**
- * The rest of a JSON string, for JSON logs: `Dumping Scrapy stats:` and the dict. Empty: the string is not terminated.
+ * The rest of a JSON string, for JSON logs: `Dumping Scrapy stats:` and the dict. Empty: the string is not
+ * terminated.
  */
 function unescapeJson(text: string, start: number): string {
   let end = start
@@ -110,11 +111,11 @@ function unescapeJson(text: string, start: number): string {
   }
 }
 
-/** pprint starts each entry on its own line with one space; continuation lines of a value are indented further. */
+/** pprint starts each entry on its own line with one space. Continuation lines of a value are indented further. */
 const ENTRY = /\n (?=\S)/g
 
 /**
- * Reads `'key': value, …}`. Skips an entry that it cannot read, because a project may store any object. Returns null
+ * Reads `'key': value, …}`. Skips an entry that it cannot read, because a project can store any object. Returns null
  * for an incomplete dict: the process was killed while writing.
  */
 function readDict(text: string, start: number): ScrapyStats | null {
@@ -138,16 +139,16 @@ function readDict(text: string, start: number): ScrapyStats | null {
     if (room[rankOf(key)]-- > 0) entries.push([key.slice(0, MAX_KEY), value])
     at = text[entry.end] === ',' ? skipSpace(text, entry.end + 1) : entry.end
   }
-  // Object.fromEntries, because a stat may be called __proto__.
+  // Object.fromEntries, because a stat can be called __proto__.
   return Object.fromEntries(entries)
 }
 
-/** The brace may also belong to a value that is not Python syntax. */
+/** The brace could also belong to a value that is not Python syntax. */
 function isEndOfDict(text: string, at: number): boolean {
   return text[at] === '}' && '\r\n'.includes(text[at + 1] ?? '\n')
 }
 
-/** Reads `'key': value` from `start`, before the next entry at `limit`. null: unreadable. */
+/** Reads `'key': value` from `start`, before the next entry at `limit`. Null: unreadable. */
 function readEntry(text: string, start: number, limit: number) {
   const literal = readString(text, start)
   const keyEnd = literal?.end ?? endOfExpression(text, start, limit, ':')
@@ -232,7 +233,7 @@ function readEscape(text: string, at: number): Read<string> {
   return { value: ESCAPES[character] ?? `\\${character}`, end: at + character.length }
 }
 
-/** The end of any other Python expression before `limit`: the next `stop` or `}` outside of brackets and strings. */
+/** The end of any other Python expression before `limit`: the next `stop` or `}` outside brackets and strings. */
 function endOfExpression(text: string, start: number, limit: number, stop: ',' | ':'): number | null {
   let depth = 0
   let at = start
@@ -253,8 +254,8 @@ function endOfExpression(text: string, start: number, limit: number, stop: ',' |
 }
 
 /**
- * `datetime.datetime(2026, 11, 21, 1, 2, 3, 456789, tzinfo=datetime.timezone.utc)`. Scrapy's times are UTC, with or
- * without a time zone.
+ * As in `datetime.datetime(2026, 11, 21, 1, 2, 3, 456789, tzinfo=datetime.timezone.utc)`. Scrapy's times are UTC,
+ * with or without a time zone.
  */
 function readDateTime(source: string): string | null {
   const match = /^datetime\.datetime\(([\d, \n]{5,80}?)(?:tzinfo=datetime\.timezone\.utc)?\)$/.exec(source)
@@ -286,14 +287,14 @@ export const INTERRUPTION =
 const isInterruption = (exception: string | null) => INTERRUPTION.test(exception?.split(':', 1)[0] ?? '')
 
 /**
- * The last ERROR or CRITICAL line without time and logger, and the exception at the end of its traceback. `isStopped`:
- * we stopped the run, so an interruption is not its error.
+ * The last ERROR or CRITICAL line without time and logger, and the exception at the end of its traceback.
+ * `isStopped`: we stopped the run, so an interruption is not its error.
  */
 export function killingLineOf(log: string, { isStopped }: { isStopped: boolean }): string | null {
   const text = log.slice(-MAX_TEXT)
   const format = formatOf(text)
   if (format.kind === 'json') return readJsonKillingLine(text, isStopped)
-  // Backwards line by line: the first match is the answer, and one huge line costs little.
+  // Searches backwards line by line: the first match is the result, and a huge line costs little.
   let exception: string | null = null
   let tracebacksToRead = 20
   let blockEnd = text.length
@@ -346,7 +347,6 @@ function lastLineOfTraceback(after: string): string | null {
   return line?.slice(0, MAX_LINE).trimEnd() ?? null
 }
 
-/** null: both are empty. */
 function joined(line: string, exception: string | null): string | null {
   const message = line.trim()
   if (exception === null || message.includes(exception)) return message || null

@@ -249,7 +249,7 @@ describe('whatever the log contains', () => {
     fc.uuid(),
     fc.nat().map((each) => `0x${each.toString(16)}`),
     fc.stringMatching(/^[a-f0-9]{4,20}\d$/),
-    // Characters that may end a sentence do not belong to the URL.
+    // Characters that can end a sentence do not belong to the URL.
     fc.webUrl().map((url) => `${url.replaceAll("'", '')}/a`),
     fc.stringMatching(/^[^'\\\n]{0,20}$/).map((text) => `'${text}'`),
     fc.double({ noNaN: true, noDefaultInfinity: true }).map(String)

@@ -3,15 +3,15 @@ import { type LoggedError, type LoggedException, mainException } from './error-r
 import { isProjectFile, projectPath } from './frame-files.ts'
 
 export interface ErrorFingerprint {
-  /** 16 hex digits; the same on every machine. */
+  /** 16 hex digits, the same on every machine. */
   id: string
-  /** `ValueError: could not convert <text>` */
+  /** As in `ValueError: could not convert <text>`. */
   title: string
-  /** `shop/spiders/prices.py in parse`, otherwise the logger. */
+  /** As in `shop/spiders/prices.py in parse`. Without a frame of the project, the logger. */
   culprit: string
-  /** null: no exception was logged. */
+  /** Null: no exception was logged. */
   exceptionType: string | null
-  /** What the fingerprint is based on; `message`: the text of the record, because there is no exception. */
+  /** What the fingerprint is based on. `message`: the text of the record, because there is no exception. */
   because: 'frames' | 'exception' | 'message'
 }
 
@@ -20,21 +20,21 @@ const MAX_CULPRIT = 200
 const FRAMES_THAT_COUNT = 3
 
 /**
- * As in Sentry, the innermost frames of the project decide, else the exception with its masked text, else the masked
- * message. The id alone identifies a group: if a changed rule gives another id, a new group starts, and the old one
- * stays unchanged. Differences from Sentry:
+ * As in Sentry, the innermost frames of the project decide; without them, the exception with its masked text; without an
+ * exception, the masked message. The id alone identifies a group. If a changed rule results in another id, a new group
+ * starts, and the old one stays unchanged. Differences from Sentry:
  *
- * - Only its cause identifies a failed download, because Scrapy logs one failure as up to four records.
- * - Only three frames of the project count, and a recursion counts once: a bug that is reached in several ways stays
+ * - A failed download is identified only by its cause, because Scrapy logs one failure as up to four records.
+ * - Only three frames of the project count, and a recursion counts once. So a bug that is reached in several ways stays
  *   one group, while two callers of one helper remain distinct.
  * - Source lines do not count. Scrapyd runs eggs, whose source Python often cannot find, so logs contain the same
  *   error with and without them.
- * - The type of the exception always counts, so errors of different types never merge (getsentry/sentry#42006), and a
- *   path counts with its last three parts only, because each node deploys a project somewhere else.
+ * - The type of the exception always counts, so errors of different types never merge (getsentry/sentry#42006). Only the
+ *   last three parts of a path count, because each node deploys a project somewhere else.
  * - Every word with a digit is masked, not only known kinds of ids (getsentry/sentry#49681: ids split groups).
- * - In a chain, only the exception raised last counts; Sentry counts all of them.
+ * - In a chain, only the exception raised last counts. Sentry counts all of them.
  * - Without a frame of the project, Sentry uses all frames. These depend on the versions of Scrapy and Twisted, which
- *   differ between nodes, so the exception's text decides.
+ *   differ between nodes, so the exception's text decides here.
  */
 export function fingerprintOf(error: Pick<LoggedError, 'logger' | 'message' | 'exceptions'>): ErrorFingerprint {
   const exception = mainException(error)
@@ -57,8 +57,8 @@ export function fingerprintOf(error: Pick<LoggedError, 'logger' | 'message' | 'e
   }
   const type = shortType(exception.type)
   const value = firstLine(exception.value)
-  // Python quotes names from the code here, which are kept. The key of a KeyError may be data, so the title only shows
-  // it as an example.
+  // Python quotes names from the code here, so they are kept. The key of a KeyError can be data, so only the title
+  // shows it, as an example.
   const text = maskedText(type === 'KeyError' ? withoutQuotes(value) : value, { keepsNames: QUOTES_CODE.test(type) })
   const shown = type === 'KeyError' && frames.length > 0 ? maskedText(value, { keepsNames: true }) : text
   const title = text === '' ? type : `${type}: ${shown}`
@@ -68,7 +68,7 @@ export function fingerprintOf(error: Pick<LoggedError, 'logger' | 'message' | 'e
 
 const QUOTES_CODE = /^(?:ModuleNotFound|Import|Name|UnboundLocal|Attribute|Type)Error$/
 
-/** `'Spider not found: prices'`: a sentence that Python prints in quotes. */
+/** For a sentence that Python prints in quotes, as in `'Spider not found: prices'`. */
 function withoutQuotes(value: string): string {
   return /^(['"])([^'"]* [^'"]*)\1$/.exec(value)?.[2] ?? value
 }
@@ -76,7 +76,7 @@ function withoutQuotes(value: string): string {
 /** How the retry and robots.txt middlewares and the scraper log a request without a response. */
 const FAILED_DOWNLOAD =
   /^(?:Gave up retrying|Error downloading) <[A-Z]{1,20} [^\s>]{1,900}>(?: \(failed \d{1,9} times\))?(?:: (.+))?$/
-/** How Twisted prints what ended a connection; the closing brackets may be cut off. */
+/** How Twisted prints what ended a connection. The closing brackets can be cut off. */
 const FAILURE = /<twisted\.python\.failure\.Failure ([\w.]{1,200})(?:: (.*?))?(?:>\]?)?$/
 const CAUSES: [type: string, text: RegExp][] = [
   ['twisted.internet.error.DNSLookupError', /^DNS lookup failed/],
@@ -87,9 +87,7 @@ const CAUSES: [type: string, text: RegExp][] = [
 /** What an errback logs for the same failure. */
 const OF_NETWORK = /^twisted\.(?:internet\.error\.|web\._newclient\.ResponseFailed)/
 
-/**
- * The cause of a failed download, whatever logger reports it. `isKnown`: a network failure. null: no failed download.
- */
+/** The cause of a failed download, regardless of the logger. `isKnown`: a network failure. Null: no failed download. */
 function failedDownload({ message }: Pick<LoggedError, 'message'>, exception: LoggedException | null) {
   const record = FAILED_DOWNLOAD.exec(firstLine(message))
   if (record === null && (exception === null || !OF_NETWORK.test(shortType(exception.type)))) return null
@@ -100,7 +98,7 @@ function failedDownload({ message }: Pick<LoggedError, 'message'>, exception: Lo
   // Exceptions of other packages are not network failures.
   if (known === undefined && exception !== null && !/^(?:twisted|scrapy|OpenSSL)\./.test(exception.type)) return null
   const type = known?.[0] ?? inner?.[1] ?? (exception && shortType(exception.type))
-  // OpenSSL's last text is the reason; the functions before it change with its version.
+  // OpenSSL's last text is the reason. The functions before it change with its version.
   const words = /'([^']{1,200})'\)\]?$/.exec(reason)?.[1] ?? reason
   // An HTTP status is not an id, so it is not masked.
   const status = /^\d{3} (?=\D)/.exec(words)?.[0] ?? ''
@@ -115,7 +113,7 @@ function grouped(
   counted: string[],
   { title, culprit, type }: { title: string; culprit: string; type: string | null }
 ): ErrorFingerprint {
-  // JSON keeps the parts apart, whatever they contain.
+  // JSON separates the parts, whatever they contain.
   const id = createHash('sha256')
     .update(JSON.stringify([because, ...counted]))
     .digest('hex')
@@ -129,7 +127,7 @@ function grouped(
   }
 }
 
-/** Twisted's older names for the exceptions that newer versions of Scrapy raise instead, and aliases. */
+/** Aliases, and Twisted's older names for the exceptions that newer versions of Scrapy raise instead. */
 const OLDER_NAMES = new Map([
   ['scrapy.exceptions.CannotResolveHostError', 'twisted.internet.error.DNSLookupError'],
   ['scrapy.exceptions.DownloadConnectionRefusedError', 'twisted.internet.error.ConnectionRefusedError'],
@@ -147,7 +145,7 @@ function shortType(type: string): string {
 
 /**
  * The innermost frames of the project, innermost first. An exception without project frames, such as one that Scrapy
- * raised from the project's, takes those of the exception before it.
+ * raised from the project's, has those of the exception before it.
  */
 function projectFrames(exception: LoggedException, exceptions: LoggedException[]): string[] {
   const before = exceptions.slice(0, exceptions.indexOf(exception)).filter((each) => each.depth === exception.depth)
@@ -164,7 +162,7 @@ function projectFrames(exception: LoggedException, exceptions: LoggedException[]
   return []
 }
 
-/** `DNS lookup failed: no results for hostname lookup: shop.example.` */
+/** As in `DNS lookup failed: no results for hostname lookup: shop.example.` */
 function withoutHosts(text: string): string {
   return text.replace(/(?:[\p{L}\p{N}-]{1,63}\.){1,10}\p{L}{2,24}\.?/gu, '<host>')
 }
@@ -200,8 +198,8 @@ export function maskedText(text: string, { keepsNames = false } = {}): string {
 /** Brackets and punctuation at the end belong to the surrounding sentence. */
 const URL = /\b[a-zA-Z][a-zA-Z\d+.-]{1,20}:\/\/[^\s<>"'`]{0,1000}[^\s<>"'`)\]},.;:]/g
 /**
- * Excludes the apostrophe in `don't`: a quote has no letter on its outer side. A quote that is still open at the end of
- * the text was cut off.
+ * Excludes the apostrophe in `don't`, because a quote has no letter on its outer side. A quote that is still open at
+ * the end of the text was cut off.
  */
 const QUOTED =
   /(?<![\p{L}\p{N}_])[bBfFrRuU]{0,2}(?:'(?:[^'\\\n]|\\.){0,1000}(?:'|$)|"(?:[^"\\\n]|\\.){0,1000}(?:"|$)|`[^`\n]{1,1000}(?:`|$))(?![\p{L}\p{N}_])/gu

@@ -5,10 +5,9 @@ import { type LockedDuckdb, openLockedDuckdb } from './locked-duckdb.ts'
 import { IS_ITEM, lines, Parameters, pointerTo } from './queries.ts'
 
 const EXAMPLES = 20
-/** The most fields in both runs together; a longer list would not help users. */
+/** The limit of fields in both runs together. A longer list would not help users. */
 export const DIFF_FIELDS_MAX = 200
 
-/** Compares the items of two files: the `fields` of both, and the items by `key` or as a whole. */
 export async function diffWithDuckdb(
   { before, after }: { before: LinesFile; after: LinesFile },
   { fields, key }: { fields: { name: string; isBefore: boolean; isAfter: boolean }[]; key: string | null },
@@ -34,7 +33,7 @@ export async function diffWithDuckdb(
 
 async function countFields(database: LockedDuckdb, file: LinesFile, names: string[]) {
   const parameters = new Parameters()
-  // All fields of a line in one expression, so that DuckDB parses the line once.
+  // All fields of a line are in one expression, so that DuckDB parses the line once.
   const pointers = names.map((name) => `${parameters.add(pointerTo(name))}::VARCHAR`).join(', ')
   const values = names.length === 0 ? 'NULL' : `json_extract_string(json, [${pointers}])`
   const filled = names.map((_, at) => `, count(*) FILTER (coalesce(x[${at + 1}], '') <> '')`).join('')
@@ -50,8 +49,8 @@ async function countFields(database: LockedDuckdb, file: LinesFile, names: strin
 type Compared = Pick<DiffOfFiles, 'added' | 'removed' | 'changed' | 'same' | 'repeatedKeys' | 'examples'>
 
 /**
- * Without a key, equal items are counted, not merged. Keeps only hashes of keys and items: the text of a million items
- * would not fit into memory.
+ * Without a key, equal items are counted, not merged. Keeps only hashes of keys and items, because the text of a
+ * million items would not fit in memory.
  */
 async function compareItems(
   database: LockedDuckdb,
@@ -117,7 +116,6 @@ async function findExamples(
   return rows.map(([text]) => String(text))
 }
 
-/** The SQL for an item's identity; NULL for an empty key. */
 function nameOf(key: string | null, parameters: Parameters): string {
   return key === null ? 'json::VARCHAR' : `nullif(${parameters.field(key)}, '')`
 }

@@ -8,15 +8,15 @@ import { type LockedDuckdb, openLockedDuckdb } from './locked-duckdb.ts'
 import { asLooseNumber, IS_ITEM, lines, numberedLines, orderOf, Parameters, whereOf } from './queries.ts'
 
 const TOP_VALUES = 20
-/** Above this, distinct values are estimated instead of all counted. */
+/** If there are more distinct values than this, the candidates for the top values are estimated. */
 const COUNTED_VALUES = 200_000
-/** Longer items are fetched separately, a few at a time. */
+/** Longer items are fetched separately, several at a time. */
 const LONG_ITEM_CHARACTERS = 100_000
 const LONG_ITEMS_AT_ONCE = 10
 /** Small enough for several copies within the disk space that DuckDB may use (locked-duckdb.ts). */
 const SET_ASIDE_MAX_BYTES = 1_000_000_000
 
-/** A file of JSON lines that DuckDB can open; other formats are converted first. */
+/** A file of JSON lines that DuckDB can open. Other formats are converted first. */
 export type LinesFile = Pick<ItemsSource, 'path' | 'spillDirectory'> & { endsInside: boolean }
 
 export async function pageWithDuckdb(
@@ -37,7 +37,7 @@ export async function pageWithDuckdb(
 
 interface Line {
   index: number
-  /** null: not fetched yet, because it is long. */
+  /** Null while a long item is not fetched yet. */
   text: string | null
 }
 
@@ -88,16 +88,16 @@ export async function statisticsWithDuckdb(
   }
 }
 
-/** No value of such a field is frequent, and finding the few repeated ones would dominate the cost of the query. */
+/** No value of such a field is frequent, and finding the repeated ones would dominate the cost of the query. */
 const isNearlyUnique = (distinct: number, filled: number): boolean => filled > 10_000 && distinct > filled / 2
 
 interface Values {
-  /** A table with `is_item` for each line, and with the field's text in `x` if it is filled. */
+  /** A table with `is_item` for each line and the field's text in `x` if it is filled. */
   sql: string
   parameters: DuckDBValue[]
 }
 
-/** Materializes the values unless the file is too large: reading and parsing the file dominates the cost. */
+/** Materializes the values unless the file is too large, because reading and parsing the file dominates the cost. */
 async function valuesOf(database: LockedDuckdb, file: LinesFile, field: string): Promise<Values> {
   const parameters = new Parameters()
   // A subquery, because DuckDB would otherwise extract the field once per use.
@@ -114,7 +114,7 @@ async function topValues(database: LockedDuckdb, values: Values, distinct: numbe
   const shown = `(SELECT left(x, ${CELL_MAX_CHARACTERS}) AS x FROM ${values.sql})`
   let among = 'x IS NOT NULL'
   if (distinct > COUNTED_VALUES) {
-    // Counting every value would need memory for each: estimate the candidates first, then count only those.
+    // Counting every value would need memory for each. Estimates the candidates first, then counts only those.
     const [[found] = []] = await database.query(
       `SELECT approx_top_k(x, ${TOP_VALUES}) FROM ${shown} WHERE x IS NOT NULL`,
       parameters.values

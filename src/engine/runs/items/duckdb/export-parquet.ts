@@ -10,8 +10,8 @@ import { asNumber, IS_ITEM, lines, Parameters, whereOf, pointerTo, quoteName, qu
 const FIELDS_MAX = 1_000
 
 /**
- * One column per field that any item has. Numbers and booleans keep their type if all values of the field have it;
- * nested values become JSON text.
+ * Writes one column per field that any item has. Numbers and booleans keep their type if all values of the field
+ * have it. Nested values become JSON text.
  */
 export async function exportParquet(
   file: LinesFile,
@@ -54,7 +54,7 @@ async function listFields(database: LockedDuckdb, file: LinesFile): Promise<Fiel
   if (found.length === 0) return []
   const names = found.map(([name]) => String(name))
   const parameters = new Parameters()
-  // All types of a line in one expression, so that DuckDB parses the line once.
+  // All types of a line are in one expression, so that DuckDB parses the line once.
   const pointers = names.map((name) => `${parameters.add(pointerTo(name))}::VARCHAR`).join(', ')
   const isAll = (types: string) => names.map((_, at) => `bool_and(t[${at + 1}] IN (${types}))`).join(', ')
   const [row = []] = await database.query(
@@ -62,7 +62,7 @@ async function listFields(database: LockedDuckdb, file: LinesFile): Promise<Fiel
     parameters.values
   )
   return names.map((name, at) => {
-    // A field that is always null becomes text.
+    // A field that is always null has both types and becomes text.
     const [isNumber, isBoolean] = [row[at] === true, row[names.length + at] === true]
     return { name, type: isNumber === isBoolean ? 'text' : isNumber ? 'number' : 'boolean' }
   })
@@ -72,7 +72,7 @@ async function listFields(database: LockedDuckdb, file: LinesFile): Promise<Fiel
 const NUMBERS = "'BIGINT', 'UBIGINT', 'DOUBLE', 'HUGEINT', 'UHUGEINT', 'NULL'"
 const BOOLEANS = "'BOOLEAN', 'NULL'"
 
-/** DuckDB's column names ignore case: `Price` beside `price` becomes `Price_2`. */
+/** DuckDB's column names are case-insensitive: `Price` beside `price` becomes `Price_2`. */
 function freeName(name: string, used: Set<string>): string {
   for (let count = 1; ; count += 1) {
     const candidate = count === 1 && name !== '' ? name : `${name}_${count}`

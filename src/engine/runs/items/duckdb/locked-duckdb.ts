@@ -20,13 +20,11 @@ export function isDuckdbInstalled(): boolean {
     try {
       return resolve('@duckdb/node-api') !== '' && resolve(`${binary}${abi}/duckdb.node`) !== ''
     } catch {
-      // Not installed, like any optional package for another platform.
       return false
     }
   })
 }
 
-/** Rejects if the package or its binary for this platform is missing. */
 export function loadDuckdb(): Promise<Package> {
   return (loading ??= import('@duckdb/node-api'))
 }
@@ -40,8 +38,8 @@ export interface LockedDuckdb extends Disposable {
 }
 
 /**
- * Opens a database that may access exactly `paths` and spill to `spillDirectory`. It can then open no other file or
- * address, load no extension, and change no setting.
+ * Opens a database that may access exactly `paths` and spill to `spillDirectory`. Afterwards, it cannot open another
+ * file or address, load an extension or change a setting.
  */
 export async function openLockedDuckdb(
   paths: string[],

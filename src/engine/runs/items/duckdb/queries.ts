@@ -3,7 +3,7 @@ import type { ItemCondition } from '../../../../shared/contract/index.ts'
 import { ITEM_MAX_BYTES } from '../reading/bounds.ts'
 import { numberOf } from '../reading/filter.ts'
 
-/** Collects bound values; the statement refers to them as `$1`, `$2`… */
+/** Collects bound values. The statement refers to them as `$1`, `$2`… */
 export class Parameters {
   readonly values: DuckDBValue[] = []
 
@@ -12,21 +12,21 @@ export class Parameters {
     return `$${this.values.length}`
   }
 
-  /** An item's field as text; SQL NULL if it is absent or null. */
+  /** An item's field as text. SQL NULL if it is absent or null. */
   field(name: string): string {
     return `(json ->> ${this.add(pointerTo(name))})`
   }
 }
 
 /**
- * The lines of a JSON lines file as `json`, numbered from 0 as `n`. `json` is NULL for a line that is not valid JSON;
- * empty lines are skipped.
+ * The lines of a JSON lines file as `json`, numbered from 0 as `n`. `json` is NULL for a line that is not valid
+ * JSON. Empty lines are skipped.
  */
 export function numberedLines(path: string): string {
   return `(SELECT row_number() OVER () - 1 AS n, json FROM ${lines(path)})`
 }
 
-/** The same without numbers: numbering costs as much as reading. */
+/** Like `numberedLines`, but without numbers, because numbering costs as much as reading. */
 export function lines(path: string): string {
   return `read_ndjson_objects(${quoteText(path)}, ignore_errors = true, compression = 'uncompressed', maximum_object_size = ${ITEM_MAX_BYTES})`
 }
@@ -42,7 +42,7 @@ export function asNumber(text: string): string {
   return `(CASE WHEN regexp_full_match(${text}, '[+-]?([0-9]+\\.?[0-9]*|\\.[0-9]+)([eE][+-]?[0-9]+)?') AND isfinite(TRY_CAST(${text} AS DOUBLE)) THEN TRY_CAST(${text} AS DOUBLE) END)`
 }
 
-/** Faster, for sorting and statistics, where spaces around a number do not matter. */
+/** Faster than `asNumber`. For sorting and statistics, where spaces around a number do not matter. */
 export function asLooseNumber(text: string): string {
   return `(CASE WHEN isfinite(TRY_CAST(${text} AS DOUBLE)) THEN TRY_CAST(${text} AS DOUBLE) END)`
 }
@@ -51,7 +51,7 @@ export function whereOf(filter: readonly ItemCondition[], parameters: Parameters
   return filter.map((condition) => `AND ${termOf(condition, parameters)}`).join(' ')
 }
 
-/** Must decide as matches (reading/filter.ts) does. */
+/** Must decide like `matches` (reading/filter.ts). */
 function termOf({ field, operator, value }: ItemCondition, parameters: Parameters): string {
   const text = parameters.field(field)
   const asked = () => `${parameters.add(value)}::VARCHAR`
@@ -82,16 +82,16 @@ function termOf({ field, operator, value }: ItemCondition, parameters: Parameter
   }
 }
 
-/** Numbers sort before texts; items without the field come last. */
+/** Numbers sort before texts. Items without the field are last. */
 export function orderOf({ field, descending }: { field: string; descending: boolean }, parameters: Parameters): string {
   const text = parameters.field(field)
   const direction = descending ? 'DESC' : 'ASC'
   return `ORDER BY (${text} IS NULL), ${asLooseNumber(text)} ${direction} NULLS LAST, ${text} ${direction}, n`
 }
 
-/** Only these two functions put text into SQL. Bind everything else that comes from outside. */
+/** Only quoteName and quoteText put text into SQL. Bind everything else that comes from outside. */
 
-/** A column name. In DuckDB only the quote character ends a name. */
+/** A column name. In DuckDB, only the quote character ends a name. */
 export function quoteName(name: string): string {
   return `"${name.replaceAll('\0', '').replaceAll('"', '""')}"`
 }

@@ -7,7 +7,7 @@ import { splitLines } from './split-lines.ts'
 
 const SAMPLED_ITEMS = 1_000
 const SAMPLED_BYTES = 2 * 1024 * 1024
-/** Sampled from the middle and the end, where JSON lines allow it: some fields first appear late. */
+/** Sampled from the middle and the end, where JSON lines allow it, because some fields first appear late. */
 const LATER_SAMPLE_BYTES = 256 * 1024
 
 export interface Columns {
@@ -15,7 +15,7 @@ export interface Columns {
   hasMoreFields: boolean
 }
 
-/** The fields of a sample, in order of appearance. */
+/** Returns the fields of a sample, in order of appearance. */
 export async function inferColumns(source: ItemsSource, head: Head, signal: AbortSignal): Promise<Columns> {
   const found = new Map<string, Set<ValueType>>()
   let hasMoreFields = false

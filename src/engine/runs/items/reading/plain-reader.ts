@@ -8,10 +8,10 @@ import { matches } from './filter.ts'
 import { parseItem, type RawItem } from './raw-item.ts'
 import { type Head, type Place, readHead, readItems, readRange } from './read-items.ts'
 
-/** Items between two remembered offsets. */
+/** Number of items between two remembered offsets. */
 const STEP = 1_000
 const FILES_REMEMBERED = 8
-/** Larger files are not counted right away. */
+/** Larger files are counted only on request. */
 const COUNTED_BYTES = 8 * 1024 * 1024
 export const PAGE_MAX_BYTES = 4_000_000
 
@@ -80,7 +80,6 @@ export class PlainReader {
     return null
   }
 
-  /** Only JSON lines can be read from the middle. */
   #placeBefore(source: ItemsSource, head: Head, index: number): Place | undefined {
     return this.#places.get(keyOf(source, head))?.findLast((place) => place.index <= index)
   }
@@ -111,7 +110,7 @@ export async function shownColumns(source: ItemsSource, head: Head, signal: Abor
   return columns.slice(0, COLUMNS_SHOWN).map(({ name }) => name)
 }
 
-/** Collects the rows of a page; `add` returns false once the page is full. */
+/** Collects the rows of a page. `add` returns false when the page is full. */
 export function createPage(input: PageInput, columns: string[]) {
   const rows: ItemsPage['rows'] = []
   let bytes = 0
@@ -142,7 +141,7 @@ function indented(item: object, raw: RawItem): string {
   try {
     return JSON.stringify(item, null, 2)
   } catch {
-    // Nested too deeply for the stack: return the text of the file.
+    // It is nested too deeply for the stack, so return the text of the file.
     return raw.bytes!.toString('utf8')
   }
 }

@@ -4,12 +4,12 @@ export type Item = Record<string, unknown>
 
 export interface RawItem {
   index: number
-  /** JSON; null: longer than ITEM_MAX_BYTES. */
+  /** JSON. Null if longer than ITEM_MAX_BYTES. */
   bytes: Buffer | null
   endOffset: number
 }
 
-/** null: not an item. `exact` keeps the spelling of numbers; JSON.stringify then writes them unchanged. */
+/** Null: not an item. `exact` keeps the spelling of numbers; JSON.stringify then writes them unchanged. */
 export function parseItem({ bytes }: Pick<RawItem, 'bytes'>, exact = false): Item | null {
   if (bytes === null || !isUtf8(bytes)) return null
   const text = bytes.toString('utf8')
@@ -21,7 +21,7 @@ function parseJson(text: string, reviver?: Parameters<typeof JSON.parse>[1]): un
   try {
     return JSON.parse(text, reviver)
   } catch {
-    // Invalid, or (with a reviver) nested too deeply: reported as a line without an item.
+    // Invalid or, with a reviver, nested too deeply. Reported as a line without an item.
     return null
   }
 }
@@ -47,14 +47,14 @@ export function typeOf(value: unknown): ValueType {
   return typeof value === 'boolean' ? 'boolean' : 'nested'
 }
 
-/** A value as users and filters see it; null: absent or null. SQL's `->>` gives the same. */
+/** A value as users and filters see it. Null: absent or null. SQL's `->>` returns the same. */
 export function textOf(value: unknown): string | null {
   if (value === undefined || value === null) return null
   if (typeof value === 'string') return value
   try {
     return JSON.stringify(value)
   } catch {
-    // Nested too deeply for the stack.
+    // It is nested too deeply for the stack.
     return Array.isArray(value) ? '[…]' : '{…}'
   }
 }

@@ -22,7 +22,7 @@ export interface Head {
   startOffset: number
 }
 
-/** Detects the format from the first bytes. The name does not help: a node calls every file `.jl`. */
+/** Detects the format from the first bytes. The name does not help, because a node calls every file `.jl`. */
 export async function readHead(source: Pick<ItemsSource, 'path' | 'sizeBytes'>): Promise<Head> {
   const bytes = await readRange(source.path, 0, Math.min(HEAD_BYTES, source.sizeBytes))
   const startOffset = bytes.subarray(0, 3).equals(BOM) ? 3 : 0
@@ -46,7 +46,7 @@ function formatOf(head: Buffer): Format {
   return line.startsWith('"') && line.includes('",') ? 'csv' : 'jsonl'
 }
 
-/** Empty if it is not a regular file: opening a pipe would wait for a writer. */
+/** Rejects if it is not a regular file, because opening a pipe would wait for a writer. */
 export async function readRange(path: string, offset: number, length: number): Promise<Buffer> {
   await using file = await openItems(path)
   const bytes = Buffer.allocUnsafe(length)
@@ -63,7 +63,7 @@ async function openItems(path: string) {
   throw new ScrapdeckError('ITEMS_NOT_FOUND', sentence('runs.items_not_a_file'))
 }
 
-/** Where reading can start: only JSON lines can be read from the middle. */
+/** Where reading can start. Only JSON lines can be read from the middle. */
 export interface Place {
   index: number
   offset: number
@@ -74,7 +74,7 @@ export interface Batch {
   readBytes: number
 }
 
-/** All items of a file in order, in batches. Reading pauses until the next batch is requested. */
+/** Yields all items of a file in order, in batches. Reading pauses until the next batch is requested. */
 export async function* readItems(
   source: Pick<ItemsSource, 'path' | 'sizeBytes'>,
   { format, startOffset }: Head,
@@ -126,7 +126,7 @@ async function* readCsv(stream: Readable, sizeBytes: number): AsyncGenerator<Bat
     }
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException
-    // A quote is still open at the end: the last record is being written.
+    // A quote is still open at the end, so the last record is being written.
     if (code === 'CSV_QUOTE_NOT_CLOSED') items.push({ index, bytes: null, endOffset: sizeBytes })
     else if (code?.startsWith('CSV_') === true) {
       const text = sentence('runs.row_not_csv', { index, error: (error as Error).message })
@@ -139,7 +139,7 @@ async function* readCsv(stream: Readable, sizeBytes: number): AsyncGenerator<Bat
 }
 
 function itemOf(header: string[], record: string[]): Record<string, string> {
-  // No prototype, because a column may be called __proto__.
+  // No prototype, because a column can be called __proto__.
   const item = Object.create(null) as Record<string, string>
   record.forEach((value, at) => {
     item[header[at] ?? `column ${at + 1}`] = value
@@ -153,7 +153,7 @@ const COMMA = 0x2c
 const OPENING = new Set([0x5b, 0x7b])
 const CLOSING = new Set([0x5d, 0x7d])
 
-/** Splits a JSON array of any layout: Scrapy writes one element per line, other tools indent them. */
+/** Splits a JSON array of any layout. Scrapy writes one element per line; other tools indent them. */
 function splitArray(): Splitter {
   let index = 0
   let offset = 0
@@ -207,7 +207,7 @@ function splitArray(): Splitter {
   }
 }
 
-/** In JSON, line breaks occur only between tokens: with spaces instead, an element becomes one JSON line. */
+/** In JSON, line breaks occur only between tokens. Replacing them by spaces makes an element one JSON line. */
 function onOneLine(bytes: Buffer): Buffer {
   for (let at = 0; at < bytes.length; at += 1) if (bytes[at] === 0x0a || bytes[at] === 0x0d) bytes[at] = 0x20
   let start = 0

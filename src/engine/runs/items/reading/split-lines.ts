@@ -1,7 +1,7 @@
 import { ITEM_MAX_BYTES } from './bounds.ts'
 import type { RawItem } from './raw-item.ts'
 
-/** Cuts chunks of bytes into items; `end` returns the rest. */
+/** Cuts chunks of bytes into items. `end` returns the rest. */
 export interface Splitter {
   push(piece: Buffer): RawItem[]
   end(): RawItem[]
@@ -9,7 +9,7 @@ export interface Splitter {
 
 const NEWLINE = 0x0a
 
-/** JSON lines. Skips empty lines as DuckDB does, so that both assign the same numbers. */
+/** Splits JSON lines. Skips empty lines as DuckDB does, so that both assign the same numbers. */
 export function splitLines(start: { index: number; offset: number }): Splitter {
   let { index, offset } = start
   let kept: Buffer[] = []
@@ -33,7 +33,6 @@ export function splitLines(start: { index: number; offset: number }): Splitter {
       offset += piece.length
       const rest = piece.subarray(from)
       keptBytes += rest.length
-      // Only the length of an oversized line matters.
       if (keptBytes > ITEM_MAX_BYTES) kept = []
       else if (rest.length > 0) kept.push(Buffer.from(rest))
       return items

@@ -67,7 +67,7 @@ export async function writeItems(
   }
 }
 
-/** Converts the file once to JSON lines for DuckDB, at `convertedPath`. Keeps lines that are not items. */
+/** Converts the file to JSON lines for DuckDB, at `convertedPath`. Keeps lines that are not items. */
 export async function convertToLines(source: ItemsSource, head: Head, signal: AbortSignal): Promise<void> {
   const unfinished = `${source.convertedPath}.part`
   const target = createWriteStream(unfinished, { mode: 0o600, highWaterMark: BUFFER_BYTES })
@@ -91,10 +91,10 @@ export async function convertToLines(source: ItemsSource, head: Head, signal: Ab
   }
 }
 
-/** A line that is not an item keeps its place, so that numbers stay the same. */
+/** A line that is not an item keeps its place, so that the numbers stay the same. */
 const lineOf = ({ bytes }: RawItem): Buffer => bytes ?? Buffer.from('null')
 
-/** The CSV header comes first, so it needs all fields in advance. */
+/** The CSV header is first, so it needs all fields in advance. */
 async function allFields(
   source: ItemsSource,
   head: Head,
@@ -113,7 +113,7 @@ async function allFields(
   return [...found]
 }
 
-/** Values are not escaped for spreadsheets, which may run one that begins with `=`; docs/items.md warns about it. */
+/** Values are not escaped for spreadsheets, which can run one that starts with `=`. docs/items.md warns about it. */
 function csvLine(item: Item, columns: readonly string[]): string {
   const cells = columns.map((name) => quoteCell(textOf(Object.hasOwn(item, name) ? item[name] : null) ?? ''))
   return `${cells.join(',')}\r\n`

@@ -26,6 +26,5 @@ export const aPage = (over: Partial<PageInput> = {}): PageInput => ({
   ...over
 })
 
-/** As Scrapy's JsonLinesItemExporter writes them. */
 export const jsonLines = (items: readonly unknown[]): string =>
   items.map((item) => `${JSON.stringify(item)}\n`).join('')
