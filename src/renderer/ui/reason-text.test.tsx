@@ -1,20 +1,48 @@
 import { cleanup } from '@testing-library/react'
 import { afterEach, expect, test } from 'vitest'
+import { type Message, render, say } from '../../shared/texts/message.ts'
 import { renderBare } from '../testing/render-app.tsx'
+import { explainReason } from './outcome-reasons.ts'
 import { ReasonText } from './reason-text.tsx'
 
 afterEach(cleanup)
 
+/** The fields of a job that ended for a reason of ours, or of Scrapy or the spider. */
+const ended = (why: Message | string) =>
+  typeof why === 'string' ? { reason: why } : { reason: render(why), reasonCode: why.code, reasonParams: why.params }
+
 test.each([
-  ['end not visible in the log', 'end not visible in the log Quiet log'],
-  ['items below 5 (had 2)', 'items below 5 (had 2) Few items'],
-  ['no response at all', 'no response at all'],
-  ['killed by SIGKILL', 'killed by SIGKILL'],
-  ['exit code 1', 'exit code 1'],
+  [say('reason.end_hidden'), 'end not visible in the log Quiet log'],
+  [say('reason.items_below', { min: 5 }), 'items below 5 Few items'],
+  [say('reason.no_response'), 'no response at all'],
+  [say('reason.killed', { signal: 'SIGKILL' }), 'killed by SIGKILL'],
+  [say('reason.exit_code', { exitCode: 1 }), 'exit code 1'],
   ['finished', 'finished'],
   ['a reason of its own', 'a reason of its own']
-])('the reason %j is followed by a general term only if that adds information', (reason, shown) => {
-  renderBare(<ReasonText reason={reason} />)
+])('the reason %j is followed by a general term only if that adds information', (why, shown) => {
+  renderBare(<ReasonText job={ended(why)} />)
   const strong = document.querySelector('strong')!
   expect((strong.closest('[tabindex]') ?? strong).textContent).toBe(shown)
+})
+
+test.each([
+  ['finished', 'finished'],
+  ['memusage_exceeded', 'memusage_exceeded'],
+  [say('reason.memory_limit', { megabytes: 512 }), 'memusage_exceeded'],
+  [say('reason.progress_limit', { seconds: 600 }), 'cancelled (stalled)'],
+  [say('reason.silence_limit', { seconds: 600 }), 'cancelled (stalled)'],
+  [say('reason.wall_time_limit', { seconds: 7200 }), 'cancelled (24h limit)'],
+  [say('reason.out_of_memory'), 'killed by oom'],
+  [say('reason.killed', { signal: 'SIGKILL' }), 'killed by oom'],
+  [say('reason.killed', { signal: 'SIGTERM' }), null],
+  [say('reason.exit_code', { exitCode: 1 }), 'failed'],
+  [say('reason.exit_code', { exitCode: 0 }), 'finished'],
+  [say('reason.errors_above', { max: 10 }), null]
+])('%j is explained, and called %s by Scrapy Cloud', (why, zyte) => {
+  expect(explainReason(ended(why))).toMatchObject({ zyte, hint: expect.stringMatching(/\.$/) })
+})
+
+test('a reason of the spider is not explained, even one that reads like ours', () => {
+  for (const reason of ['catalogue_empty', 'finished early', 'no log', 'constructor'])
+    expect(explainReason({ reason })).toBeNull()
 })

@@ -1,19 +1,19 @@
 import { Tooltip } from '@mantine/core'
-import { explainReason } from '../../shared/outcome-reasons.ts'
+import type { Job } from '../../shared/contract/index.ts'
 import { texts } from '../../shared/texts/ui/shared.ts'
+import { explainReason } from './outcome-reasons.ts'
 
-/** Why a job ended, with a word for it and an explanation, if it is a known reason. */
-export function ReasonText({ reason }: { reason: string }) {
-  const known = explainReason(reason)
+/** Why a job ended, with a general term and an explanation, if it is a known reason. */
+export function ReasonText({ job }: { job: Pick<Job, 'reason' | 'reasonCode' | 'reasonParams'> }) {
+  const reason = job.reason ?? ''
+  const known = explainReason(job)
   if (known === null) return <strong>{reason}</strong>
-  const { label, text, zyte } = known
+  const { label, hint, zyte } = known
   return (
-    <Tooltip label={zyte === null || zyte === reason ? text : texts.scrapyCloudReason(text, zyte)} multiline maw={360}>
+    <Tooltip label={zyte === null || zyte === reason ? hint : texts.scrapyCloudReason(hint, zyte)} multiline maw={360}>
       <span tabIndex={0}>
         <strong>{reason}</strong>
-        {label !== 'Failed' && !reason.toLowerCase().includes(label.toLowerCase()) && (
-          <span className="dim"> {label}</span>
-        )}
+        {label !== '' && !reason.toLowerCase().includes(label.toLowerCase()) && <span className="dim"> {label}</span>}
       </span>
     </Tooltip>
   )

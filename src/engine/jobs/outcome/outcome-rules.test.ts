@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { DEFAULT_PROJECT_SETTINGS, type OutcomeRules } from '../../../shared/contract/index.ts'
-import { describeOutcomeRules, outcomeRulesOf } from '../../../shared/outcome-reasons.ts'
+import { outcomeRulesOf } from '../../../shared/outcome-rules.ts'
 import { applyOutcomeRules as apply } from './outcome-rules.ts'
 import { judgeOutcome as judge, type Judgement as Judged } from './outcome.ts'
 import { plain, render } from '../../../shared/texts/message.ts'
@@ -203,7 +203,7 @@ test('a spider’s rules replace those of its project one by one; null removes o
   expect(outcomeRulesOf(settings, 'bare')).toBeNull()
   expect(outcomeRulesOf({}, 'prices')).toBeNull()
   expect(outcomeRulesOf({ outcome: { requireResponse: false } }, 'prices')).toBeNull()
-  expect(describeOutcomeRules(outcomeRulesOf(DEFAULT_PROJECT_SETTINGS, 'prices'))).toBe('no response at all')
+  expect(outcomeRulesOf(DEFAULT_PROJECT_SETTINGS, 'prices')).toMatchObject({ requireResponse: true })
   const off = { ...DEFAULT_PROJECT_SETTINGS, spiderOutcomes: { prices: { requireResponse: null } } }
   expect(outcomeRulesOf(off, 'prices')).toBeNull()
 })

@@ -189,7 +189,7 @@ function JobHead({ job, attempt, nodeName, away, onElsewhere, onOpen }: JobHeadP
         </h2>
       </Group>
       <Flex component="p" align="center" gap="0 12px" wrap="wrap" m={0} className={`${classes.facts} dim`}>
-        {job.reason !== null && limitHit === null && <ReasonText reason={job.reason} />}
+        {job.reason !== null && limitHit === null && <ReasonText job={job} />}
         {job.nodeId !== null && (
           <span>
             {/* A job that is back in the queue is on no node. */}

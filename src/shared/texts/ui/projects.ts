@@ -296,5 +296,10 @@ export const texts = area('projects', {
   fails: 'fails',
   argumentsFact: (names: readonly string[]) => values(names, 'argument'),
   settingsFact: (names: readonly string[]) => values(names, 'setting'),
-  variablesFact: (names: readonly string[]) => values(names, 'variable')
+  variablesFact: (names: readonly string[]) => values(names, 'variable'),
+  noResponseRule: 'no response at all',
+  errorsAbove: (max: number) => `errors above ${max}`,
+  itemsBelow: (min: number) => `items below ${min}`,
+  pagesBelow: (min: number) => `pages below ${min}`,
+  otherFinishReasons: (reasons: string) => `finish reason other than ${reasons}`
 })

@@ -1,5 +1,5 @@
 import pLimit from 'p-limit'
-import { outcomeRulesOf } from '../../../../shared/outcome-reasons.ts'
+import { outcomeRulesOf } from '../../../../shared/outcome-rules.ts'
 import type { FleetNode } from '../../../nodes/fleet.ts'
 import { NodeError, type NodeErrorKind } from '../../../nodes/node-client.ts'
 import { Timers } from '../../../runtime/clock.ts'
