@@ -9,12 +9,13 @@ import { openTestApp } from './testing/test-app.ts'
 import { fillTwoProjects, type Ids, OTHER, SECRET, type TwoProjects } from './testing/two-projects.ts'
 
 /**
- * A principal gets the same response for a project that it may not see as for one that does not exist, byte for byte
- * except the name, at every endpoint: each request is sent twice, once with existing names and ids, once with others.
+ * A principal gets the same response for a hidden project as for one that does not exist, at every endpoint. The
+ * responses are equal byte for byte except the names. The tests send each request twice: once with existing names
+ * and ids, once with others.
  */
 interface Things {
   project: string
-  /** In all other names. */
+  /** Part of every other name. */
   word: string
   ids: Ids
 }
@@ -23,7 +24,6 @@ type Asked = [name: string, request: InjectOptions]
 const FOUND = listOperations(contract)
 const TREES = { logs: 'log', items: 'jl' }
 let t: TwoProjects
-/** An alert channel for rules of the hidden project alone. */
 let channel: string
 let hidden: Things
 let absent: Things
@@ -42,7 +42,7 @@ beforeAll(async () => {
 }, 120_000)
 afterAll(() => t.remove())
 
-/** If an id is a position in a list, this is the same position. */
+/** If an id is a position in a list, the absent id is the same position. */
 const beside = (id: string) => (id.length < 32 ? '999' : id.slice(0, -1) + (id.endsWith('0') ? '1' : '0'))
 
 type Written = 'POST' | 'PUT' | 'PATCH' | 'DELETE'
@@ -53,7 +53,6 @@ const json = (method: Written, url: string, payload: unknown): InjectOptions => 
   headers: { 'content-type': 'application/json' }
 })
 
-/** A call over JSON-RPC, oRPC and REST. */
 function callOf(name: string, input: Record<string, unknown>): Asked[] {
   const { method = 'GET', path = '' } = FOUND.get(name)!['~orpc'].route
   const left = { ...input }
@@ -76,7 +75,7 @@ function callOf(name: string, input: Record<string, unknown>): Asked[] {
   ]
 }
 
-/** Calls that name something hidden beside what is the caller's own, or as a filter or a place. */
+/** Calls that combine something hidden with the caller's own things, or use it as a filter or position. */
 function mixedCalls({ project, word, ids }: Things, own: Ids): [string, Record<string, unknown>][] {
   const run = { project: 'shop', spiders: ['own-spider'] }
   const both = { jobs: [run, { project, spiders: ['x'] }] }
@@ -144,7 +143,6 @@ function mixedCalls({ project, word, ids }: Things, own: Ids): [string, Record<s
   ]
 }
 
-/** Endpoints outside the contract: Scrapyd's API, crawl orders, logs as events, and files. */
 function pagesOf({ project, word, ids }: Things): string[] {
   const spider = `${word}-spider`
   return [
@@ -175,7 +173,6 @@ function formsOf({ project, word, ids }: Things): [string, Record<string, string
   ]
 }
 
-/** An upload, which has a form. */
 function uploadTo({ project, word }: Things): InjectOptions {
   const field = (name: string, value: string, file = '') =>
     `--x\r\nContent-Disposition: form-data; name="${name}"${file}\r\n\r\n${value}\r\n`
@@ -206,7 +203,7 @@ function requestsFor(things: Things): Asked[] {
   ]
 }
 
-/** Of each request its own. `rank` and new ids are of what the request itself has made. */
+/** These headers differ in every response. So do `rank` and the ids that the request created. */
 const OWN_HEADERS = /^(?:date|x-request-id|content-length|ratelimit-.*)$/
 const withoutOwn = (text: string) =>
   text
@@ -214,7 +211,7 @@ const withoutOwn = (text: string) =>
     .replace(/"rank\\*":\d+/g, '<rank>')
     .replace(/[0-9a-f]{32}/g, '<id>')
 
-/** The whole answer, with `<…>` for the names and ids that were asked with. */
+/** Replaces the names and ids of the request with `<…>`. */
 function whole({ statusCode, headers, body }: LightMyRequestResponse, { project, word, ids }: Things): string {
   const head = Object.entries(headers).filter(([name]) => !OWN_HEADERS.test(name))
   const { errorGroup, ...others } = ids
@@ -235,7 +232,10 @@ async function openDoors(roles: { role: 'owner' } | { projects: Record<string, s
   return { ask }
 }
 
-/** Sends each pair in turn, so that what the first one makes is there for the second one. */
+/**
+ * Sends the two requests of a pair one after the other, so that the second request finds what the first one
+ * created.
+ */
 async function* pairs(ask: (request: InjectOptions) => Promise<LightMyRequestResponse>) {
   const others = requestsFor(absent)
   for (const [index, [name, request]] of requestsFor(hidden).entries()) {
@@ -259,7 +259,7 @@ it.each([
       if (one !== other) different.push(`${name}: ${one.slice(-300)} but ${other.slice(-300)}`)
     }
     expect(different).toEqual([])
-    // A refusal before any look-up proves nothing.
+    // Rejections before any lookup would prove nothing.
     expect([...statuses]).toEqual(expect.arrayContaining([200, 404]))
   }
 )
@@ -274,7 +274,7 @@ it('a service account that has lost its last role gets one response, whatever it
     answers.add(`${first.statusCode} ${whole(first, hidden) === whole(second, absent)}`)
   for (const url of ['/', '/jobs', '/metrics', '/logs/', '/items/', '/daemonstatus.json', '/api/v1/system'])
     answers.add(`${(await ask({ url })).statusCode} true`)
-  // An invalid token is refused like a wrong one, and soon delayed like one.
+  // An invalid token is rejected and soon delayed like a wrong one.
   expect([...answers]).toEqual(['401 true', '429 true'])
 })
 
@@ -283,7 +283,7 @@ it('an owner gets another response for what exists, which proves that the sweep 
   const others = pagesOf(absent)
   const alike: string[] = []
   for (const [index, url] of pagesOf(hidden).entries()) {
-    // Endless logs, jobs and schedules that are not crawl orders, and the caller's own project.
+    // Skip endless logs, jobs and schedules that are not crawl orders, and the caller's own project.
     if (/\/logs$|\/crawl\/|shop/.test(url)) continue
     const [first, second] = [await ask({ url }), await ask({ url: others[index]! })]
     if (whole(first, hidden) === whole(second, absent)) alike.push(url)

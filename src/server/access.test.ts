@@ -223,7 +223,7 @@ describe('logins of browsers', () => {
     ])
     expect(await statusWith(planted, overTls)).toBe(401)
     expect(await statusWith(`${planted}; ${ours}`, overTls)).toBe(200)
-    // The proxy says nothing in this request.
+    // The proxy states no user in this request.
     expect(await statusWith(ours)).toBe(200)
     await askAnonymously({ method: 'POST', url: '/ui/logout', headers: { cookie: `${planted}; ${ours}` } })
     expect(await statusWith(ours)).toBe(401)

@@ -75,7 +75,7 @@ describe('an operator of one project', () => {
     await expect(t.limited.alertRules.create(rule(news.id))).rejects.toMatchObject(missing)
     const escalation = { afterSeconds: 60, channels: [news.id] as never }
     await expect(t.limited.alertRules.update({ ...made, escalation })).rejects.toMatchObject(missing)
-    // An owner sees why, even for a rule of all projects.
+    // An owner sees the reason, even for a rule of all projects.
     const refused = { code: 'BAD_INPUT', message: expect.stringContaining('The channel n is for rules of news') }
     await expect(t.client.alertRules.create(rule(news.id))).rejects.toMatchObject(refused)
     await expect(t.client.alertRules.create({ ...rule(news.id), project: null })).rejects.toMatchObject(refused)
@@ -102,7 +102,7 @@ describe('an operator of one project', () => {
     await t.until(async () => (await told()).includes('of-news'))
     await t.clock.advanceBy(60_000)
     expect(await told()).not.toContain('of-shop')
-    // And again once it may.
+    // The channel sends the notice when it serves all projects again.
     await t.client.alertChannels.update({ ...channel, projects: [] })
     await t.until(async () => (await told()).includes('of-shop'))
   })

@@ -54,29 +54,28 @@ export interface AppOptions {
     | 'authenticate'
   > & { sharedAnswers: Pick<NonNullable<Engine['sharedAnswers']>, 'find'> | null }
   dataDirectory: string
-  /** The directory of the built UI, with index.html. */
   uiDirectory: string
   docsDirectory: string
-  /** Override the defaults in limits.ts. */
+  /** Overrides the defaults in limits.ts. */
   rateLimits?: Partial<RateLimits> | undefined
   connectionLimits?: Partial<ConnectionLimits> | undefined
-  /** Tracks the connections of all the app's sockets. Absent: the app has no sockets. */
+  /** Tracks the connections of all the app's sockets. Absent if the app has no sockets. */
   connections?: Connections | undefined
   /** The secret with which other engines on the same database mark the requests that they forward. */
   peerSecret?: string | undefined
-  /** Distinguishes this engine from others on the same database. Absent: there are no others. */
+  /** Distinguishes this engine from others on the same database. Absent if there are no others. */
   engineName?: string | undefined
-  /** Addresses and networks of proxies that may state the client's address in X-Forwarded-For. Default: none. */
+  /** Addresses and networks of proxies that may state the client's address in X-Forwarded-For. Empty by default. */
   trustedProxies?: readonly string[] | undefined
   signIn?: SignInOptions | undefined
   /** By default, metrics are served, require authentication, and have the prefix `scrapdeck_`. */
   metrics?: { isServed: boolean; prefix: string; openTo: readonly string[] } | undefined
-  /** The certificate of the app's TCP sockets. Absent: they speak plain HTTP. */
+  /** The certificate of the app's TCP sockets. If absent, they use plain HTTP. */
   certificate?: CertificateFiles | null | undefined
   bindAddress: string
   port: () => number
   allowedHosts: string[]
-  /** Override the defaults in scrapyd/settings.ts. */
+  /** Overrides the defaults in scrapyd/settings.ts. */
   scrapyd?: Partial<ScrapydEndpointSettings> | undefined
   clock: Clock
   logger: Logger
@@ -86,9 +85,9 @@ export interface App extends RequestHandler {
   fastify: FastifyInstance
   /** Creates a one-time login link, valid for ten minutes, and returns its path. */
   createLoginPath(): string
-  /** Ends all browser sessions with their streams, and revokes unused login links. Returns the number of sessions. */
+  /** Ends all browser sessions and their streams, and revokes unused login links. Returns the number of sessions. */
   logOutEverywhere(): Promise<number>
-  /** Loads the handlers of the contract's routes once. Otherwise, the first request to such a route loads them. */
+  /** Loads the handlers of the contract's routes. Otherwise, the first request to such a route loads them. */
   loadContract(): Promise<void>
 }
 
@@ -101,12 +100,14 @@ declare module 'fastify' {
 const noSchema = () => {
   throw new Error('Our routes have no schemas of Fastify.')
 }
-/** Without this, Fastify loads two schema compilers, which no route uses and which take a tenth of the startup time. */
+/**
+ * Without this, Fastify loads two schema compilers, which no route uses and which take a tenth of the startup time.
+ */
 const NO_SCHEMAS = { compilersFactory: { buildValidator: noSchema, buildSerializer: noSchema } }
 
 const DEFAULT_METRICS = { isServed: true, prefix: 'scrapdeck', openTo: [] }
 
-/** Sent with every response, unless its route overrides it. */
+/** Sent with every response unless its route overrides it. */
 export const SAFE_HEADERS = {
   'x-content-type-options': 'nosniff',
   'referrer-policy': 'no-referrer',
@@ -116,15 +117,18 @@ export const SAFE_HEADERS = {
   'cross-origin-resource-policy': 'same-origin',
   // A page that opened one of ours must not control its window.
   'cross-origin-opener-policy': 'same-origin',
-  // Almost all responses require authentication. Routes whose responses may be cached override this.
+  // Almost all responses require authentication. Routes with cacheable responses override this.
   'cache-control': 'no-store'
 }
 
 const ENDED = { data: { credentials: 'wrong' } }
 
-/** Browsers then use only TLS for a year. They ignore this header while they do not trust the certificate. */
+/**
+ * Browsers use only TLS for a year after receiving this. They ignore the header while they do not trust the
+ * certificate.
+ */
 const ONLY_ENCRYPTED = 'max-age=31536000'
-/** On localhost the header is not sent, because it would also apply to servers on all other ports. */
+/** The header is not sent on localhost, because it would also apply to servers on all other ports. */
 const isOnThisMachine = ({ headers: { host = '' } }: FastifyRequest) => isLoopback(host.replace(/:\d+$/, ''))
 
 function stayEncrypted(request: FastifyRequest, reply: FastifyReply): void {
@@ -175,7 +179,8 @@ export function createApp(options: AppOptions): App {
     nodeOfToken: (token) => engine.pulling.authenticate(token)
   })
   closeInOrder(fastify)
-  // Fastify does not allow a shared object as a default. The hook below sets the caller before any other code reads it.
+  // Fastify does not allow a shared object as a default. The hook below sets the caller before any other code reads
+  // it.
   fastify.decorateRequest('caller')
   const requests = new PipelinedRequests((request, response) => {
     if (peerSecret !== undefined) recognizePeer(request, peerSecret)
@@ -200,7 +205,7 @@ export function createApp(options: AppOptions): App {
     if (waiting === undefined) done()
     else waiting.then(() => done(), done)
   })
-  // It may take minutes to receive a body, and meanwhile its sender may have lost access.
+  // Receiving a body can take minutes, and its sender may have lost access meanwhile.
   fastify.addHook('preHandler', (request, _reply, done) => {
     if (authenticator.isCurrent(request.caller)) done()
     else done(new ScrapdeckError('UNAUTHORIZED', sentence('server.session_ended'), ENDED))
@@ -276,7 +281,9 @@ function createContractHandlers(options: HandlersOptions & { engine: Pick<Engine
   }
 }
 
-/** Paths that the router cannot parse skip the hooks, and so authentication: the response must reveal nothing. */
+/**
+ * Paths that the router cannot parse skip the hooks, including authentication, so the response must reveal nothing.
+ */
 function answerUnreadable(request: FastifyRequest, reply: FastifyReply): void {
   const path = request.raw.url ?? ''
   stayEncrypted(request, reply)
@@ -285,8 +292,9 @@ function answerUnreadable(request: FastifyRequest, reply: FastifyReply): void {
 }
 
 /**
- * Makes closing fast without cutting off responses. Event streams never end by themselves, so they are cut off; clients
- * resume at a cursor. Other requests complete, then their connections close: keep-alive would delay it.
+ * Closes quickly without cutting off other responses. Cuts off event streams, which never end on their own. Their
+ * clients resume at a cursor. Closes each other connection when its request is complete, because keep-alive would
+ * delay the end.
  */
 function closeInOrder(fastify: FastifyInstance): void {
   const streams = new Set<ServerResponse>()
@@ -307,8 +315,8 @@ function closeInOrder(fastify: FastifyInstance): void {
 }
 
 /**
- * Health checks for load balancers, containers and start scripts, without credentials. If the service is not live,
- * restart it. If it is live but not ready, it is stopping or cannot write to its disk: send it no requests for now.
+ * Health checks for load balancers, containers and start scripts, without credentials. Restart the service if it is
+ * not live. Send it no requests while it is live but not ready: it is stopping or cannot write to its disk.
  */
 async function healthEndpoints(
   app: FastifyInstance,
@@ -319,7 +327,7 @@ async function healthEndpoints(
   const role = options.engineName === undefined ? {} : { engine: options.engineName, leads: true }
   app.get('/health', async (_request, reply) => sendReady(reply))
   app.get('/health/ready', async (_request, reply) => sendReady(reply))
-  // Do not wait for the disk here: supervisors kill a service that does not respond in time.
+  // Do not wait for the disk here, because supervisors kill a service that does not respond in time.
   app.get('/health/live', (_request, reply) => send(reply, { ...health.now(), ...role }, 'live'))
 
   async function sendReady(reply: FastifyReply): Promise<FastifyReply> {

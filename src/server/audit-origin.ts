@@ -16,7 +16,7 @@ export const REQUEST_ID_HEADER = 'x-request-id'
 const OF_THIS_RUN = randomBytes(5).toString('hex')
 let count = 0
 
-/** Used by Fastify for `request.id`. Returns the client's own id if it has a simple format, otherwise a new one. */
+/** Fastify calls this for `request.id`. Returns the client's own id if it has a simple format, otherwise a new id. */
 export function makeRequestId({ headers }: Pick<IncomingMessage, 'headers'>): string {
   const given = headers[REQUEST_ID_HEADER]
   return typeof given === 'string' && /^[\w.:-]{1,64}$/.test(given) && maskTokens(given) === given
@@ -24,7 +24,7 @@ export function makeRequestId({ headers }: Pick<IncomingMessage, 'headers'>): st
     : `${OF_THIS_RUN}${(count += 1).toString(16).padStart(6, '0')}`
 }
 
-/** Hexadecimal digits of a session id: enough to distinguish sessions. */
+/** Number of hexadecimal digits of a session id that distinguish sessions. */
 export const SESSION_DIGITS = 12
 
 export function originOf(request: FastifyRequest, door: AuditDoor): RequestOrigin {
@@ -44,19 +44,18 @@ export const actorOf = (request: FastifyRequest, door: AuditDoor): Actor => ({
   origin: originOf(request, door)
 })
 
-/** Adds a header with the id of the request in the audit log. */
 export function sendRequestId(request: FastifyRequest, reply: FastifyReply): void {
   reply.header(REQUEST_ID_HEADER, request.id)
 }
 
 const claimedNames = new WeakMap<IncomingMessage, string>()
 
-/** Remembers the user name that a proxy stated, so that the audit log has it if the request is refused. */
+/** Remembers the user name that a proxy stated, so that the audit log contains it if the request is rejected. */
 export const claimName = ({ raw }: FastifyRequest, name: string): void => void claimedNames.set(raw, name)
 
 /**
- * Performs a change to users on behalf of an identity provider or a proxy. Adds an audit entry only if something
- * changes. Failures are recorded by the request's handler.
+ * Changes users on behalf of an identity provider or a proxy. Adds an audit entry only if something changes. The
+ * request's handler records failures.
  */
 export const recordVouching = <T>(
   audit: Pick<Audit, 'perform'>,
@@ -70,7 +69,7 @@ export const recordVouching = <T>(
     work
   )
 
-/** Browsers send an Origin header with every write. The desktop app sends its own header to another engine. */
+/** Browsers send an Origin header with every write. The desktop app sends its own header to a remote engine. */
 export const isFromApp = ({ caller, headers }: FastifyRequest): boolean =>
   caller?.kind === 'session' || headers.origin !== undefined || headers[APP_HEADER] !== undefined
 
@@ -80,12 +79,12 @@ function doorOf(request: FastifyRequest): AuditDoor {
   return url.startsWith('/ui/login') ? 'login' : url.startsWith('/ui') ? 'ui' : 'scrapyd'
 }
 
-/** Refusals that are recorded: the credentials of the caller do not allow what it tried. */
+/** Records these rejections, because the credentials of the caller do not allow what it tried. */
 const RECORDED: ReadonlySet<string> = new Set(['ROLE_REQUIRED', 'PASSWORD_REQUIRED', 'SECOND_FACTOR_REQUIRED'])
 
 /**
- * Records refusals that happen before or outside an operation, such as a wrong password or token, or a missing
- * permission. Requests without any credentials are not recorded, because they tried nothing.
+ * Records rejections before or outside an operation, such as for a wrong password or token, or a missing
+ * permission. Ignores requests without credentials, because they tried nothing.
  */
 export async function recordRefusal(
   audit: Pick<Audit, 'refuse'>,

@@ -9,7 +9,10 @@ import { builtInRights } from '../engine/testing/built-in-rights.ts'
 import { type EngineWithFakeNode, openEngineWithFakeNode } from '../engine/testing/engine-with-fake-node.ts'
 
 const SHOP = { project: 'shop', spiders: ['prices'] }
-/** They are recorded, or have uploaded the demo, before they find that there is no other engine, or no Python. */
+/**
+ * These operations write a record, or upload the demo, before they find that there is no other engine, or no
+ * Python.
+ */
 const IN_TWO = new Set(['engines.handOver', 'engines.drain', 'system.runDemo'])
 const SECRET = 'hunter2-planted-secret'
 
@@ -32,7 +35,7 @@ async function open() {
   return { ...opened, client: opened.client, engine: opened.engine, clientOf, entriesOf: () => entriesOf(opened) }
 }
 
-/** Oldest first. */
+/** Returns the oldest entry first. */
 async function entriesOf({ client }: Pick<EngineWithFakeNode, 'client'>): Promise<AuditEntry[]> {
   const all: AuditEntry[] = []
   for (let before: number | null | undefined; before !== null; ) {
@@ -166,7 +169,7 @@ describe('the audit log', () => {
       await (call as (input: unknown) => Promise<unknown>)(input).catch(() => null)
       const made = (await entriesOf()).slice(before)
       const [first, ...others] = made
-      // What it wrote before it failed is one, and that it failed another.
+      // One entry is for what the operation wrote before it failed, the other for the failure.
       const isInTwo = IN_TWO.has(name) && others.length === 1 && others[0]!.requestId === first?.requestId
       if (first?.operation !== name || (others.length > 0 && !isInTwo)) {
         wrong.push(`${name}: ${made.map(({ operation, result }) => `${operation} ${result}`).join(', ')}`)

@@ -9,7 +9,7 @@ import { openTestApp } from '../testing/test-app.ts'
 const JSON_TYPE = { 'content-type': 'application/json' }
 const RUN = { method: 'POST', url: '/api/v1/jobs', payload: { project: 'shop', spiders: ['a'] } } as const
 
-/** A fake engine that counts orders, gives each a numbered id, and records the `onceKey` the API passed along. */
+/** A fake engine that counts orders, numbers their ids, and records the `onceKey` that the API passes. */
 function countingEngine() {
   const engine = createFakeEngine()
   const asked: (string | undefined)[] = []
@@ -332,7 +332,6 @@ describe('pages', () => {
     const { ask } = openTestApp({ rateLimits: { api: null } })
     const hrefs = (body: string) => [...body.matchAll(/(?:href|src)="([^"#]*)(#[^"]*)?"/g)]
     const { body: list } = await ask({ url: '/docs' })
-    // The entry lists the chapters of the page.
     expect(list).toMatch(/>Schedules and chains<\/a><p>When it fires · /)
     const pages = hrefs(list).flatMap(([, path]) => (path!.startsWith('/docs/') ? [path!] : []))
     expect(pages).toEqual(expect.arrayContaining(['/docs/http', '/docs/security', '/docs/errors']))

@@ -13,8 +13,8 @@ interface OrderFields {
 }
 
 /**
- * Converts a response to the scheduler's format: the `job_id` of a repeated order is the id of its schedule, and the
- * status `paused` becomes `pending`.
+ * Converts a response to the scheduler's format. The `job_id` of a repeated order is the id of its schedule, and
+ * the status `paused` becomes `pending`.
  */
 export function inSchedulerFormat(body: unknown): unknown {
   if (typeof body !== 'object' || body === null) return body
@@ -45,7 +45,7 @@ const NOTHING_YET = {
 
 const iso = (atMs: number | null): string | null => (atMs === null ? null : new Date(atMs).toISOString())
 
-/** Returns the progress of a job. For a repeated order, this is the progress of its newest job. */
+/** Returns the progress of a job. For a repeated order, returns the progress of its newest job. */
 export async function progressOf(client: ApiClient, id: string): Promise<ReturnType<typeof describe>> {
   const detail = await jobOf(client, id)
   if (detail !== null) return describe(detail)
@@ -54,7 +54,6 @@ export async function progressOf(client: ApiClient, id: string): Promise<ReturnT
   return newest === null ? NOTHING_YET : describe(await client.jobs.get({ id: newest }))
 }
 
-/** The scheduler's names for log events and their fields. */
 export const SCHEDULER_EVENTS: LogEvents = {
   log: ({ time, level, message }) => ({ ts: time, level, msg: message }),
   async end(client, id) {
@@ -63,7 +62,10 @@ export const SCHEDULER_EVENTS: LogEvents = {
   }
 }
 
-/** Finds a job by its id, or by the id of a repeated order: then its newest job, or its first once it exists. */
+/**
+ * Finds a job by its id or by the id of a repeated order. For an order, finds its newest job or waits for its
+ * first.
+ */
 export const findEither: FindJob = async (client, id, clock) => {
   if ((await jobOf(client, id)) !== null) return findJob(client, id, clock)
   await requireSchedule(client, id)
@@ -71,7 +73,8 @@ export const findEither: FindJob = async (client, id, clock) => {
 }
 
 /**
- * Rejects with JOB_NOT_FOUND for other formats: clients may still have ids from the scheduler that Scrapdeck replaced.
+ * Rejects with JOB_NOT_FOUND for other formats, because clients can have ids from the scheduler that Scrapdeck
+ * replaced.
  */
 async function jobOf(client: ApiClient, id: string): Promise<JobDetail | null> {
   if (!JOB_ID_PATTERN.test(id)) throw noJob(id)

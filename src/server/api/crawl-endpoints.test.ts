@@ -17,7 +17,6 @@ const JOB = aJobId('0'.repeat(31) + '1')
 const SCHEDULE = aScheduleId('a'.repeat(32))
 const NOBODY = 'f'.repeat(32)
 
-/** Records the orders it gets; knows one job and one schedule, whose newest job is that job. */
 function open(over: Partial<Job> = {}, options: Parameters<typeof openTestApp>[0] & { hasRun?: boolean } = {}) {
   const { hasRun = true, ...rest } = options
   const fake = createFakeEngine()

@@ -4,7 +4,7 @@ import type { HandlerOf } from '../contract-handlers.ts'
 
 /**
  * Crawl orders outside the API, with the paths and names of a crawl scheduler service that Scrapdeck replaces
- * (docs/api.md). Orders look as in the API; the status and log of a job have other names (crawl-answers.ts).
+ * (docs/api.md). Orders have the API's format. The status and log of a job use other names (crawl-answers.ts).
  */
 export function crawlEndpoints(app: FastifyInstance, handlerOf: HandlerOf): void {
   const serveOrder = handlerOf('serveCrawl')

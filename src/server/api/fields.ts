@@ -4,13 +4,16 @@ import { ScrapdeckError } from '../../shared/errors.ts'
 import { sentence } from '../../shared/texts/errors/server.ts'
 import { type Shape, shapeOfSchema } from './unknown-parts.ts'
 
-/** The requested parts of a response as a tree of names. null: everything below this name. */
+/** The requested parts of a response as a tree of names. null means everything below this name. */
 export type Wanted = Map<string, Wanted | null>
 
 const MAX_TEXT = 2_000
 const PATH = /^[A-Za-z0-9_]{1,100}(\.[A-Za-z0-9_]{1,100}){0,9}$/
 
-/** Parses `fields=jobs.id,nextBefore`. Names pass through lists and are not checked here. Throws BAD_INPUT. */
+/**
+ * Parses `fields=jobs.id,nextBefore`. Names apply to the items of lists too. Does not check whether they exist.
+ * Throws BAD_INPUT.
+ */
 export function parseFields(text: string): Wanted {
   const wanted: Wanted = new Map()
   const paths = text.split(',').map((path) => path.trim())
@@ -42,7 +45,6 @@ export function checkFields(wanted: Wanted, procedure: AnyProcedure): void {
   check(wanted, route.outputStructure === 'detailed' ? partsOf(whole, root).names.get('body')! : whole, [], root)
 }
 
-/** Streams have no parts to select. */
 export function noFields(): ScrapdeckError {
   return new ScrapdeckError('BAD_INPUT', sentence('server.fields_without_response'))
 }
@@ -63,7 +65,10 @@ function check(wanted: Wanted, schemas: Shape[], path: string[], root: Shape): v
   }
 }
 
-/** The property names in any of these schemas, also inside lists. `others`: schemas for any other name; null: none. */
+/**
+ * Finds the property names in any of these schemas, also inside lists. `others` has the schemas for any other name,
+ * or is null if no other name is allowed.
+ */
 function partsOf(schemas: Shape[], root: Shape): { names: Map<string, Shape[]>; others: Shape[] | null } {
   const names = new Map<string, Shape[]>()
   let others: Shape[] | null = null

@@ -17,7 +17,6 @@ import { API_EVENTS } from './serve-files.ts'
 const JOB = '0'.repeat(32)
 const RECORD = '2026-11-02 12:00:02 [shop] INFO: '
 
-/** A job whose runs write what the test gives them. */
 function aJobThatRuns() {
   const logs: string[] = []
   const state = { ended: false, outcome: null as JobProgress['outcome'], nodeIsGone: false, tails: 0 }

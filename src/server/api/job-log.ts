@@ -11,7 +11,7 @@ import { toWireError } from '../../shared/wire-errors.ts'
 import { GrowingFormat, parseRecordHead, type RecordLevel } from '../../shared/log-record.ts'
 
 interface LogLine {
-  /** The spider's local time, without a zone because logs do not state one; null before the first record. */
+  /** The spider's local time, without a zone because logs do not state one. null before the first record. */
   time: string | null
   level: RecordLevel | null
   logger: string | null
@@ -22,7 +22,7 @@ interface LogLine {
   nextOffset: number
 }
 
-/** Longer lines are split: otherwise a spider that never ends a line could use any amount of memory. */
+/** Longer lines are split. Otherwise, a spider that never ends a line could use any amount of memory. */
 const MAX_LINE_CHARACTERS = 262_144
 
 /** Assembles lines from the consecutive pieces of a log. The last piece also returns a line without a line break. */
@@ -77,7 +77,7 @@ const WRITE_CHARACTERS = 32_768
 export const END_ID = 'end'
 
 export interface Place {
-  /** null: the newest attempt, or the first one if none exists yet. */
+  /** null for the newest attempt, or the first one if none exists yet. */
   attemptNumber: AttemptNumber | null
   offset: number
 }
@@ -98,7 +98,6 @@ export interface LogEvents {
 
 export interface LogOptions {
   client: RouterClient<EngineRouter>
-  /** Resolves when there is a job to follow. */
   job: (gone: AbortSignal) => Promise<JobId>
   events: LogEvents
   from: Place
@@ -107,13 +106,13 @@ export interface LogOptions {
 }
 
 /**
- * The log of a job as server-sent events: `log` for each line, whose id is the position after it; `attempt` when the
- * job runs again; `problem` when its node stops responding (reconnect with the last id); `end` with the outcome. The
- * stream ends when the client disconnects.
+ * The log of a job as server-sent events: `log` for each line, with the position after it as id; `attempt` when the
+ * job runs again; `problem` when its node stops responding (clients reconnect with the last id); `end` with the
+ * outcome. The stream ends when the client disconnects.
  */
 export function openJobLog(options: LogOptions): Readable {
   const stream = new PassThrough()
-  // Send the response headers at once. `retry`: how long clients wait before they reconnect.
+  // Send the response headers immediately. `retry` is how long clients wait before they reconnect.
   stream.write('retry: 2000\n\n')
   const gone = new AbortController()
   stream.on('close', () => gone.abort())
@@ -151,7 +150,7 @@ async function follow(
     if (isOver && newest <= (attemptNumber ?? newest)) break
     isOver = false
     if (newest <= (attemptNumber ?? newest)) continue
-    // The job has a newer attempt: send the rest of this log, then continue with the next.
+    // The job has a newer attempt, so send the rest of this log, then continue with the next attempt.
     const left = attemptNumber ?? newest
     for (let more = left < newest; more; ) {
       const chunk = await client.logs
@@ -208,7 +207,7 @@ async function follow(
       (newest) => {
         if (newest !== undefined && attemptNumber !== null && newest > attemptNumber) superseded.abort()
       },
-      // Ignore errors here: if the job was deleted or the engine is stopping, reading the log reports it.
+      // Ignore errors here. If the job was deleted or the engine is stopping, reading the log reports it.
       () => {}
     )
   }
@@ -237,7 +236,6 @@ async function follow(
   }
 }
 
-/** The attempt has no log, so there is nothing left to read. */
 function noLog(error: unknown): null {
   if (error instanceof ScrapdeckError && error.code === 'LOG_NOT_FOUND') return null
   throw error

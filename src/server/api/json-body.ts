@@ -11,10 +11,10 @@ const TEXT_BOUNDS = { depth: INPUT_BOUNDS.depth, values: 300_000, fields: 2_000 
 /** Each step of parsing a longer text takes milliseconds, so it runs in a separate turn of the event loop. */
 const LONG_TEXT_CHARACTERS = 100_000
 
-/** The JSON is nested too deeply, or has a property name that a JavaScript object would lose. */
+/** The JSON is nested too deeply or has a property name that a JavaScript object would lose. */
 export class UnusableTreeError extends Error {}
 
-/** Rejects with BAD_INPUT; its cause is a SyntaxError or an UnusableTreeError. */
+/** Rejects with BAD_INPUT. Its cause is a SyntaxError or an UnusableTreeError. */
 export async function parseJsonBody(text: string): Promise<unknown> {
   if (text === '') return undefined
   const isLong = text.length > LONG_TEXT_CHARACTERS

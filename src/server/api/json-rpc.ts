@@ -25,7 +25,7 @@ const BATCH_ANSWER_BYTES = 12 * 1024 * 1024
 const CALLS_AT_ONCE = 8
 
 /**
- * Performs the calls of a batch, a few at a time, as long as there is room for their responses. Each call first
+ * Performs the calls of a batch, several at a time, while there is room for their responses. Each call first
  * reserves room for its largest possible response, so that no work is done for a response that cannot be sent.
  */
 export class AnswerBudget {
@@ -38,12 +38,12 @@ export class AnswerBudget {
   }
 
   /**
-   * Starts the call or refuses it. `perform` resolves to the size of the response. Resolves when the next call may
+   * Starts the call or rejects it. `perform` resolves to the size of the response. Resolves when the next call can
    * start. Rejects if an earlier call failed.
    */
   async spend(mostBytes: number, call: { perform: () => Promise<number>; refuse: () => void }): Promise<void> {
     const fits = () => this.#takenBytes + mostBytes <= this.#limitBytes
-    // Wait for running calls: their responses may be smaller than what they reserved.
+    // Wait for running calls, because their responses may be smaller than the room they reserved.
     while (this.#running.size >= CALLS_AT_ONCE || (!fits() && this.#running.size > 0)) {
       await Promise.race(this.#running)
     }
@@ -76,8 +76,8 @@ const OPERATIONS = listOperations(contract)
 
 /**
  * Serves the contract as JSON-RPC 2.0: `{"method": "jobs.list", "params": {"limit": 5}}`. Parameters are named. The
- * calls of a batch start in order, a few at a time, and share one response. A call is not performed if there is no room
- * left for its response. Returns null if the body contains only notifications.
+ * calls of a batch start in order, run several at a time, and share one response. A call is not performed if there
+ * is no room left for its response. Returns null if the body contains only notifications.
  */
 export async function answerJsonRpc(
   body: unknown,
@@ -104,7 +104,6 @@ export async function answerJsonRpc(
   return given.length === 0 ? null : given
 }
 
-/** The largest response that this call can have, estimated before it runs. */
 function mostBytesOf(body: unknown): number {
   const { method, params } = (body ?? {}) as { method?: unknown; params?: unknown }
   const { answerBytes } = OPERATIONS.get(String(method))?.['~orpc'].meta ?? {}
@@ -170,7 +169,7 @@ async function perform(
   }
 }
 
-/** Reads only own properties: `constructor` and the like are not methods. */
+/** Reads only own properties, because `constructor` and similar names are not methods. */
 function find(router: object, path: string[]): AnyProcedure | null {
   let found: unknown = router
   for (const step of path) {

@@ -10,7 +10,7 @@ Traceback (most recent call last):
 2026-11-02 12:00:04 [a] [b] WARNING: two brackets
 `
 
-/** The pieces of a log, cut at these byte offsets. Like a tail, never within a character. */
+/** Cuts a log at these byte offsets, but never within a character, like a tail. */
 function pieces(text: string, cuts: number[]) {
   const bytes = Buffer.from(text)
   const whole = cuts

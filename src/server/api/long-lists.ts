@@ -4,9 +4,9 @@ import { z } from 'zod'
 import { yielder, nextTurn } from '../../engine/runtime/yielder.ts'
 import { type Clock, systemClock } from '../../engine/runtime/clock.ts'
 
-/** Longer lists directly in an input are validated in slices: jobs.runMany accepts 10,000 items. */
+/** Longer lists directly in an input are validated in slices, because jobs.runMany accepts 10,000 items. */
 const LONG_LIST_ITEMS = 50
-/** Validation of a list stops after this many issues: only the first few are reported (wire-errors.ts). */
+/** Validation of a list stops after this many issues, because only the first ones are reported (wire-errors.ts). */
 const ISSUES_MAX = 5
 
 interface Call {
@@ -21,15 +21,16 @@ interface LongList {
 }
 
 /**
- * Converts texts to the types that the operation expects: in its whole input or, with `list`, in an item of that list.
+ * Converts texts to the types that the operation expects: in its whole input or, with `list`, in an item of that
+ * list.
  */
 export type Coerce = (value: unknown, list?: string) => unknown
 
 let lastTurn: Promise<void> = Promise.resolve()
 
 /**
- * Resolves in a later turn of the event loop that is reserved for this caller. This lets short requests run in between,
- * however many long ones there are.
+ * Resolves in a later turn of the event loop that is reserved for this caller. Short requests can run in between,
+ * even if many long ones wait.
  */
 export const giveWay = (): Promise<void> => (lastTurn = lastTurn.then(nextTurn))
 
@@ -45,7 +46,9 @@ export function longListsOf({ procedure, input }: Call): LongList[] {
   })
 }
 
-/** Calls `visit` for the items until it returns true, in slices of a few milliseconds, each in its own turn. */
+/**
+ * Calls `visit` for the items until it returns true. Works in slices of several milliseconds, each in its own turn.
+ */
 export async function visitInSlices(
   items: readonly unknown[],
   visit: (item: unknown, index: number) => boolean,
@@ -60,8 +63,8 @@ export async function visitInSlices(
 }
 
 /**
- * Validates long lists in the input in slices. Returns the result with a procedure that does not validate it again, or
- * other calls unchanged. Coerces an item only if it is not valid as sent. Rejects with the errors of oRPC.
+ * Validates long lists in the input in slices. Returns the result with a procedure that does not validate it again.
+ * Returns other calls unchanged. Coerces an item only if it is not valid as sent. Rejects with the errors of oRPC.
  */
 export async function readLongLists(call: Call, coerce: Coerce = (value) => value): Promise<Call> {
   const lists = longListsOf(call)

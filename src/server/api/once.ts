@@ -3,7 +3,7 @@ import type { Engine } from '../../engine/index.ts'
 import { ScrapdeckError } from '../../shared/errors.ts'
 import { sentence } from '../../shared/texts/errors/server.ts'
 
-/** The response to a request with an Idempotency-Key. `headers`: those that are not on every response. */
+/** The response to a request with an Idempotency-Key. `headers` has those that are not on every response. */
 export interface KeyedResponse {
   status: number
   headers: Record<string, string>
@@ -23,13 +23,12 @@ export interface OnceRequest {
 
 const KEY = /^[\x21-\x7e]{1,255}$/
 
-/** Stored instead of a response that contains a secret. */
 const NOT_KEPT = 'null'
 
 /**
- * Performs a request once per Idempotency-Key. The engine knows it by its `onceKey` (RouterContext.onceKey). Responses
- * that cannot be repeated (streams, failures) are not stored, which frees the key. A response that `isSecret` is not
- * stored either: a repeated request rejects with IDEMPOTENCY_SECRET_NOT_KEPT.
+ * Performs a request once per Idempotency-Key. The engine knows it by its `onceKey` (RouterContext.onceKey).
+ * Responses that cannot be repeated (streams, failures) are not stored, which frees the key. Secret responses
+ * (`isSecret`) are not stored either, so a repeated request rejects with IDEMPOTENCY_SECRET_NOT_KEPT.
  */
 export async function answerOnce(
   { answers, incoming }: Pick<Engine, 'answers' | 'incoming'>,

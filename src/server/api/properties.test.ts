@@ -22,9 +22,9 @@ import type { Known } from '../testing/arbitrary-of-schema.ts'
 import { createRequestGenerator, type Operation, type Request } from '../testing/generated-requests.ts'
 
 /**
- * Requests generated from our own OpenAPI document, valid and invalid, against a whole engine: no response may be a 500
- * or differ from the document. `SCRAPDECK_PROPERTY_RUNS=500 npx vitest run …` generates more; SCRAPDECK_PROPERTY_SEED
- * repeats a run.
+ * Sends requests generated from our own OpenAPI document, valid and invalid, to a whole engine. No response may be
+ * a 500 or differ from the document. `SCRAPDECK_PROPERTY_RUNS=500 npx vitest run …` generates more requests.
+ * SCRAPDECK_PROPERTY_SEED repeats a run.
  */
 const RUNS = Number(process.env['SCRAPDECK_PROPERTY_RUNS'] || pickLength(4, 40))
 const LIMIT_MS = 30_000 + RUNS * 2_000
@@ -83,7 +83,6 @@ const answersOf = new Map(
   ])
 )
 const logged: string[] = []
-/** Counts what was tested, so that we know each feature was exercised at least once. */
 const asked = { requests: 0, calls: 0, replayed: 0, pages: 0, picked: 0 }
 
 beforeAll(async () => {
@@ -136,7 +135,6 @@ afterAll(async () => {
   await directory.remove()
 })
 
-/** Creates one of everything, so that requests find something to act on. */
 async function fill(): Promise<void> {
   const client = createRouterClient(await engine.router(), { context: { principal: OWNER, source: 'api' } })
   const egg = await buildEgg([
@@ -153,7 +151,7 @@ async function fill(): Promise<void> {
     const example = exampleOf(`${noun}.create`)
     if (example === undefined) continue
     const { create } = client[noun as 'chains'] as unknown as { create: (input: unknown) => Promise<object> }
-    // An example that names a thing of another noun is refused.
+    // An example that names a thing of another noun is rejected.
     const created: object = await create(example.input).catch(() => ({}))
     ids[noun] = Object.values(created).flatMap((thing) => (thing as { id?: string }).id ?? [])
   }
@@ -214,7 +212,6 @@ describe('requests generated from the document', () => {
           fc.constantFrom('', '{}', '[]'),
           async (method, at, path, body) => {
             logged.length = 0
-            // A URL is ASCII on the wire.
             const url = `${at}${path.join('/')}`.replace(/[^\x21-\x7e]/g, (sign) =>
               encodeURIComponent(sign.toWellFormed())
             )
@@ -270,7 +267,10 @@ const HOSTILE_SEGMENTS = [
   ]
 ]
 
-/** The parsed response if it is a success; null: a documented failure, or not JSON, or reduced by `fields`. */
+/**
+ * Returns the parsed response if it is a success. Returns null if it is a documented failure, not JSON, or reduced
+ * by `fields`.
+ */
 function checkAnswer(operation: Operation, request: Request, { status, type, body }: Answer): unknown {
   const told = `${request.options.method} ${String(request.options.url)}: ${status} ${body.slice(0, 2_000)}\n${logged.join('\n')}`
   if (status >= 400) {
@@ -278,7 +278,7 @@ function checkAnswer(operation: Operation, request: Request, { status, type, bod
     if (!isError(answer)) throw new Error(`No error of ours: ${told}`)
     expect([ERROR_CODES[answer.code].status, answer.status], told).toEqual([status, status])
     expect(answer.code, told).not.toBe('INTERNAL')
-    // Other generated values may be rejected, but these names exist.
+    // Other generated values can be rejected, but these names exist.
     if (request.fields !== null) expect(answer.message, told).not.toContain('"fields"')
     return null
   }
@@ -302,7 +302,6 @@ function checkAnswer(operation: Operation, request: Request, { status, type, bod
   return answer
 }
 
-/** Repeating a write with the same key gives the same response, marked as replayed. */
 async function checkReplay(request: Request, first: Answer): Promise<void> {
   // If all calls failed, the key is free again.
   if (request.options.url === '/api/v1/jsonrpc' && !first.body.includes('"result":')) return
@@ -311,7 +310,6 @@ async function checkReplay(request: Request, first: Answer): Promise<void> {
   asked.replayed += 1
 }
 
-/** The next page exists, is valid and repeats nothing of this one. */
 async function checkNextPage(operation: Operation, request: Request, answer: unknown): Promise<void> {
   const { nextBefore, nextAfter, ...lists } = (answer ?? {}) as Record<string, unknown>
   const cursor = nextBefore ?? nextAfter

@@ -4,7 +4,6 @@ import { StandardRPCMatcher, type StandardMatcher } from '@orpc/server/standard'
 import type { OperationMeta } from '../../shared/contract/index.ts'
 
 export interface RequestedOperation extends OperationMeta {
-  /** Such as `jobs.run`. */
   name: string
 }
 
@@ -23,7 +22,10 @@ export class RequestedOperations {
     for (const { matcher } of this.mounts.slice(0, 2)) matcher.init(router)
   }
 
-  /** Returns undefined if the contract has no such operation. `path`: as received, with or without the query. */
+  /**
+   * Returns undefined if the contract has no such operation. `path` is the received path, with or without the
+   * query.
+   */
   async find(method: string, path: string): Promise<RequestedOperation | undefined> {
     const { pathname } = new URL(`http://x${path}`)
     const mount = this.mounts.find(({ prefix }) => pathname.startsWith(prefix))

@@ -26,7 +26,6 @@ const TYPES: Record<ItemsFormat, string> = {
   parquet: 'application/vnd.apache.parquet'
 }
 
-/** All items of a job as one file, like items.export followed by items.readExport. */
 export async function serveItemsExport(
   request: FastifyRequest,
   reply: FastifyReply,
@@ -36,7 +35,6 @@ export async function serveItemsExport(
   const query = new URL(request.url, 'http://x').searchParams
   checkQuery(query, ['format', 'attemptNumber'], ITEMS_EXPORT)
   const format = readFormat(query)
-  // Stop the export when the client disconnects.
   const gone = new AbortController()
   reply.raw.on('close', () => gone.abort())
   const attemptNumber = query.get('attemptNumber') ?? undefined
@@ -71,7 +69,7 @@ async function* piecesOf(client: ApiClient, id: string): AsyncGenerator<Buffer> 
 
 const LOG_ZIP = 'logs.zipFile'
 
-/** The logs of many jobs as one archive, like logs.zip. The archive is sent while it is being written. */
+/** Sends the logs of many jobs as one archive, like logs.zip, while writing the archive. */
 export async function serveLogZip(
   request: FastifyRequest,
   reply: FastifyReply,
@@ -85,7 +83,7 @@ export async function serveLogZip(
   const gone = new AbortController()
   reply.raw.on('close', () => gone.abort())
   const pieces = (await client.logs.zip(body as never, { signal: gone.signal }))[Symbol.asyncIterator]()
-  // Wait for the first piece, because a refusal can only be sent before the response begins.
+  // Wait for the first piece, because an error response can only be sent before the download starts.
   const first = await pieces.next()
   reply.headers({ 'cache-control': 'no-store', 'content-disposition': 'attachment; filename="logs.zip"' })
   return reply.type('application/zip').send(Readable.from(bytesOf(first, pieces), { objectMode: false }))
@@ -109,7 +107,6 @@ export type ApiClient = RouterClient<EngineRouter>
 export type FindJob = (client: ApiClient, id: string, clock: Clock) => Promise<(gone: AbortSignal) => Promise<JobId>>
 
 export interface LogRoute {
-  /** The operation's name, for error messages. */
   operation: string
   find: FindJob
   events: LogEvents
@@ -152,7 +149,7 @@ export const findJob: FindJob = async (client, id) => {
   return async () => id as JobId
 }
 
-/** When to check again for a schedule's first job: at its due time, but within these bounds. */
+/** Bounds for the wait before checking again for a schedule's first job. Within them, waits until the job is due. */
 const CHECK_AFTER_MS = { min: 1_000, max: 15_000 }
 
 /** Returns the newest job of a schedule, or waits for its first. */

@@ -21,7 +21,6 @@ const operations = Object.entries(contract).flatMap(([noun, verbs]): [string, An
     : Object.entries(verbs).map(([verb, procedure]) => [`${noun}.${verb}`, procedure])
 )
 
-/** The app over an engine that records which operations were performed. */
 function openCountingApp() {
   const done: string[] = []
   const count = (router: object, path: string[]): object =>
@@ -51,11 +50,10 @@ const schemaOf = ({ '~orpc': { inputSchema } }: AnyContractProcedure): JsonSchem
 
 interface Spoiled {
   value: unknown
-  /** Path of the unknown property. */
   path: string[]
 }
 
-/** For each object in an input without free-form names: an input with one extra name there. */
+/** For each object in an input without free-form names, returns an input with an extra name there. */
 function spoilEach(schema: JsonSchema): Spoiled[] {
   const choices = schema.anyOf ?? schema.oneOf
   if (choices !== undefined) return choices.flatMap(spoilEach)
@@ -71,7 +69,6 @@ function spoilEach(schema: JsonSchema): Spoiled[] {
   return properties === undefined ? below : [{ value: { ...own, [UNKNOWN]: 1 }, path: [UNKNOWN] }, ...below]
 }
 
-/** An operation as REST: path parameters in the path, the rest in the query or the body. */
 function restRequest({ '~orpc': { route } }: AnyContractProcedure, input: Record<string, unknown>): InjectOptions {
   const { method, path = '' } = route as { method: 'GET' | 'POST'; path?: string }
   const inPath = [...path.matchAll(/\{(\w+)\}/g)].map(([, name]) => name!)
@@ -196,9 +193,9 @@ describe('an unknown property', () => {
     )
     for (const url of ['/api/v1/jobs?fields[]=jobs.id', '/api/v1/jobs?fields=jobs.id&fields[x]=jobs'])
       expect((await ask({ url })).json().message).toMatch(/^jobs\.list has no "fields\[.*The query takes .*fields\.$/)
-    expect((await ask({ method: 'POST', url: '/api/v1/system/demo', headers: JSON_TYPE, payload: { x: 1 } })).json())
-      // An operation without input says so.
-      .toMatchObject({ message: 'system.runDemo has no "x". It takes nothing.' })
+    expect(
+      (await ask({ method: 'POST', url: '/api/v1/system/demo', headers: JSON_TYPE, payload: { x: 1 } })).json()
+    ).toMatchObject({ message: 'system.runDemo has no "x". It takes nothing.' })
   })
 
   it('of another kind in a union is rejected: an interval has no expression', async () => {

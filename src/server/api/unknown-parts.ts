@@ -7,7 +7,6 @@ import { suggestNear } from '../../shared/near-matches.ts'
 import { longListsOf, visitInSlices } from './long-lists.ts'
 import { z } from 'zod'
 
-/** The part of a JSON schema that describes the properties of a value. */
 export interface Shape {
   $ref?: string
   type?: unknown
@@ -21,10 +20,10 @@ export interface Shape {
   $defs?: Record<string, Shape>
 }
 
-// Separate for input and output, because a schema may accept something other than it returns.
+// Input and output have separate shapes, because a schema can accept something other than it returns.
 const shapes = { input: new WeakMap<object, Shape>(), output: new WeakMap<object, Shape>() }
 
-/** The shape of a zod schema of the contract; computed once. */
+/** Returns the shape of a zod schema of the contract. Computes it only once. */
 export function shapeOfSchema(schema: object, side: 'input' | 'output'): Shape {
   let shape = shapes[side].get(schema)
   if (shape === undefined) {
@@ -36,7 +35,6 @@ export function shapeOfSchema(schema: object, side: 'input' | 'output'): Shape {
 
 interface Asked {
   procedure: AnyProcedure
-  /** Such as `jobs.run`. */
   operation: string
   input: unknown
 }
@@ -50,14 +48,13 @@ interface RestRequest {
 
 /** A parameter of the API, not of its operations (fields.ts). */
 const FIELDS = 'fields'
-/** Longer names are cut in messages. */
 const LONGEST_NAME = 100
 
 /**
- * Rejects with BAD_INPUT if the input has an unknown property at any depth. Call this before anything is done:
- * otherwise a typo would be ignored silently. The schemas themselves allow unknown properties, because they also parse
- * data that other versions stored, and requests from a UI page that was loaded before an update. Maps with free names
- * (such as arguments) accept any name.
+ * Rejects with BAD_INPUT if the input has an unknown property at any depth. Call this before the operation runs,
+ * because a typo would otherwise be silently ignored. The schemas themselves allow unknown properties, because they
+ * also parse data that other versions stored and requests from a UI page that was loaded before an update. Maps
+ * with free names, such as arguments, accept any name.
  */
 export async function checkParts({ procedure, operation, input }: Asked): Promise<void> {
   const root = shapeOf(procedure)
@@ -75,7 +72,7 @@ export async function checkParts({ procedure, operation, input }: Asked): Promis
   throw refuse(operation, path, known, takes(above === '' ? 'It' : `"${above}"`, known))
 }
 
-/** Checks a REST request in the same way. Also rejects a property in the wrong place: path, query or body. */
+/** Checks a REST request like `checkParts`. Also rejects a property in the wrong place: path, query or body. */
 export async function checkRestParts(request: RestRequest, asked: Asked): Promise<void> {
   const { procedure, operation } = asked
   const input = (asked.input ?? {}) as Record<string, unknown>
@@ -114,7 +111,8 @@ export function checkQuery(
   next: (name: string) => string = () => takes('The query', known)
 ): void {
   for (const key of query.keys()) {
-    // Brackets mark lists and objects, as in `status[]`. The API itself reads `fields`, which must not have brackets.
+    // Brackets mark lists and objects, as in `status[]`. The API itself reads `fields`, which must not have
+    // brackets.
     const bare = key.split('[', 1)[0]!
     const name = bare === FIELDS ? key : bare
     if (!known.includes(name)) throw refuse(operation, [name], known, next(name), ' in its query')
@@ -162,9 +160,12 @@ async function findUnknownInLists(lists: ReturnType<typeof longListsOf>, root: S
   return null
 }
 
-/** Finds a property that the shape does not have. Allocates nothing if there is none: bulks have ten thousand items. */
+/**
+ * Finds a property that the shape does not have. Allocates nothing if there is none, because bulks have ten
+ * thousand items.
+ */
 function findUnknown(value: unknown, shape: Shape, root: Shape): Unknown | null {
-  // Values of a wrong type are left to the schema.
+  // The schema checks the types of values.
   if (typeof value !== 'object' || value === null) return null
   if (shape.$ref !== undefined) {
     return findUnknown(value, shape.$ref === '#' ? root : root.$defs![shape.$ref.split('/').at(-1)!]!, root)
@@ -196,7 +197,9 @@ function findUnknown(value: unknown, shape: Shape, root: Shape): Unknown | null 
   return null
 }
 
-/** Whether a value can match this member of a union: the types are equal, and no constant (such as `kind`) differs. */
+/**
+ * Whether a value can match this member of a union: the types are equal, and no constant (such as `kind`) differs.
+ */
 function mayBe(value: object, choice: Shape): boolean {
   if (choice.type !== undefined && choice.type !== (Array.isArray(value) ? 'array' : 'object')) return false
   return Object.entries(choice.properties ?? {}).every(

@@ -2,7 +2,10 @@ import { createHmac, randomBytes } from 'node:crypto'
 import type { Clock } from '../../engine/runtime/clock.ts'
 import { BoundedMap, BoundedSet } from '../../engine/runtime/bounded.ts'
 
-/** Clients that may send a wrong password for one account before it is slowed down. Each also has its own limit. */
+/**
+ * Number of clients that can send a wrong password for an account before it is slowed down. Each client also has
+ * its own limit.
+ */
 const FREE_CLIENTS = 5
 const FIRST_WAIT_MS = 1_000
 const MAX_WAIT_MS = 30_000
@@ -21,9 +24,9 @@ interface Account {
 }
 
 /**
- * Slows down guesses at one account from many addresses: each wrong password doubles the wait, up to half a minute. The
- * caller exempts clients that must never wait (password-check.ts), so an attacker can slow down an account only for
- * clients that it does not know.
+ * Slows down guesses at one account from many addresses. Each wrong password doubles the wait, up to half a minute.
+ * The caller exempts clients that must never wait (password-check.ts), so an attacker can slow down an account only
+ * for unknown clients.
  */
 export class AccountBackoff {
   readonly #clock: Clock
@@ -34,7 +37,7 @@ export class AccountBackoff {
     this.#clock = clock
   }
 
-  /** How long to refuse passwords for this account without checking them; 0 if they can be checked now. */
+  /** How long to reject passwords for this account without checking them. 0 if they can be checked now. */
   waitMs(name: string): number {
     const account = this.#byName.get(fold(name))
     if (account === undefined || account.spread === 0) return 0

@@ -3,12 +3,12 @@ import type { Clock } from '../../engine/runtime/clock.ts'
 import { BoundedMap } from '../../engine/runtime/bounded.ts'
 
 const WINDOW_MS = 60_000
-/** Limits memory use: beyond this, the clients whose first failure is the oldest are forgotten. */
+/** Limits memory use. Beyond this, the limiter forgets the clients with the oldest first failure. */
 const MAX_CLIENTS = 10_000
 
 /**
- * Counts failed logins per client, in windows of one minute. With a shared cache, each failure also fetches the count
- * of all engines, without waiting for it, so several engines together allow a few more attempts than one.
+ * Counts failed logins per client, in windows of one minute. With a shared cache, each failure also fetches the
+ * count of all engines without waiting for it, so several engines together allow slightly more attempts than one.
  */
 export class AttemptLimiter {
   readonly #name: string
@@ -24,7 +24,7 @@ export class AttemptLimiter {
     this.#maxFailures = options.maxFailuresPerMinute
   }
 
-  /** How long this client remains blocked after too many failures; 0 if it is not blocked. */
+  /** How long this client remains blocked after too many failures. 0 if it is not blocked. */
   blockedForMs(client: string): number {
     const window = this.#windows.get(client)
     if (window === undefined || window.failures < this.#maxFailures) return 0
@@ -49,7 +49,7 @@ export class AttemptLimiter {
     if (window !== undefined && window.failures > 0) window.failures -= 1
   }
 
-  /** Call this if the attempt failed: also counts it for the other engines. */
+  /** Call this if the attempt failed. Also counts it for the other engines. */
   confirm(client: string): void {
     if (this.#cache !== null && !this.#cache.isAway) void this.#addEverywhere(client, this.#cache)
   }

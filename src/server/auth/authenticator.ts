@@ -32,17 +32,17 @@ import { SharedSessions } from './shared-sessions.ts'
 import { PluginUsers } from './vouched-users.ts'
 
 /**
- * Whether the sender of this request knows the password. A browser repeats the password with every request once the
- * user has entered it, so a password from a browser proves no more than a session.
+ * Whether the sender of this request knows the password. After the user enters the password once, a browser repeats
+ * it with every request, so a password from a browser proves no more than a session.
  */
 export function knowsPassword({ caller, headers }: FastifyRequest): boolean {
   return caller.kind === 'password' && isOwnerItself(caller) && headers['sec-fetch-site'] === undefined
 }
 
-/** The caller has the service's own password. Users with the same role, and tokens, do not count. */
+/** Whether the caller has the service's own password. Users with the same role, and tokens, do not count. */
 const isOwnerItself = ({ principal }: Caller): boolean => principal?.userId === null && principal.tokenId === null
 
-/** Throws UNAUTHORIZED for nodes and for anonymous callers. */
+/** Throws UNAUTHORIZED for nodes and anonymous callers. */
 export function principalOf({ caller }: FastifyRequest): Principal {
   if (caller.principal !== null) return caller.principal
   throw new ScrapdeckError('UNAUTHORIZED', UNAUTHORIZED_TEXTS.missing, { data: { credentials: 'missing' } })
@@ -61,19 +61,22 @@ export interface AuthenticatorOptions {
   secondFactors: Engine['secondFactors']
   audit: Engine['audit']
   dataDirectory: string
-  /** Shared by all engines; null: this is the only engine. */
+  /** Shared by all engines. null if this is the only engine. */
   cache: SharedCache | null
   signIn: SignInOptions
   clock: Clock
   logger: Logger
 }
 
-/** How long a connection may repeat verified credentials. Shorter than a day, for which a client counts as known. */
+/**
+ * How long a connection can repeat verified credentials. Shorter than the day during which a client counts as
+ * known.
+ */
 const VERIFIED_ON_SOCKET_MS = 60_000
 /** Limits the sessions of plugin users, because their groups are only read at login. */
 const PLUGIN_SESSION_MS = 12 * 3_600_000
 const EXPIRY_CHECK_MS = 30_000
-/** Limits the session cookies read per request: pages on other ports of the host may have added some. */
+/** Limits the session cookies read per request, because pages on other ports of the host may have added some. */
 const SHARED_COOKIES_MAX = 10
 /** How long to remember that Basic credentials sent along with a session are meant for a proxy. */
 const PROXY_CREDENTIALS_MS = 60_000
@@ -81,7 +84,7 @@ const PROXY_CREDENTIALS_MAX = 1_000
 
 export class Authenticator {
   readonly links: OneTimeLinks
-  /** null: users can log in only with a password. */
+  /** null if no identity provider is configured. */
   readonly oidc: OidcSignIn | null
   readonly #jwts: BearerJwts | null
   readonly #proxyUsers: ProxyUsers | null
@@ -101,8 +104,8 @@ export class Authenticator {
   /** Hashes of Basic credentials that were sent along with a session and match no user here. */
   readonly #proxyCredentials = new Map<string, number>()
   /**
-   * The credentials with which each connection last authenticated. A sender who repeats them on that connection knows
-   * them, so a plain comparison is safe. A full check took a tenth of the time of a short request.
+   * The credentials with which each connection last authenticated. A sender who repeats them on that connection
+   * knows them, so a plain comparison is safe. A full check took a tenth of the time of a short request.
    */
   readonly #verifiedOnSocket = new WeakMap<
     Socket,
@@ -146,8 +149,8 @@ export class Authenticator {
       backoff: new AccountBackoff(clock)
     }
     this.#formCheck = new PasswordCheck({ ...common, name: 'form', maxFailuresPerMinute: 10, takesTokens: false })
-    // Higher than for the form: a program that polls with an outdated password must not lock out others at the same
-    // address.
+    // Higher than for the form, because a program that polls with an outdated password must not lock out others at
+    // the same address.
     this.#basicCheck = new PasswordCheck({ ...common, name: 'basic', maxFailuresPerMinute: 300, takesTokens: true })
     access.events.on('changed', () => this.#cutRevoked())
     this.#secondFactors.events.on('changed', () => this.#cutRevoked())
@@ -164,7 +167,7 @@ export class Authenticator {
     this.#known.add(clientOf(addressOf(request)), name)
   }
 
-  /** The client, if this user logged in from its address in the last day. */
+  /** Returns the client if this user logged in from its address in the last day, otherwise null. */
   knownClientOf(request: FastifyRequest, name: string): string | null {
     const client = clientOf(addressOf(request))
     return this.#known.has(client, name) ? client : null
@@ -176,8 +179,9 @@ export class Authenticator {
 
   /**
    * Throws or rejects with UNAUTHORIZED unless the request has a session or valid credentials, and with
-   * TOO_MANY_REQUESTS after too many wrong ones. A bearer token takes precedence over a proxy's user, and both over a
-   * cookie, which a page on another port may have set. Returns a promise only if it must ask another service.
+   * TOO_MANY_REQUESTS after too many wrong ones. A bearer token takes precedence over a proxy's user. Both take
+   * precedence over a cookie, because a page on another port may have set it. Returns a promise only if the check
+   * must wait.
    */
   check(request: FastifyRequest): Caller | Promise<Caller> {
     if (bearerToken(request.headers.authorization) !== null) return this.#checkCredentials(request)
@@ -198,9 +202,9 @@ export class Authenticator {
   }
 
   /**
-   * The request has a session, and Basic credentials of another user. If the credentials are valid, they take
-   * precedence, because a page on another port may have set the cookie. Otherwise they are meant for a proxy in front
-   * of Scrapdeck; this result is cached.
+   * The request has a session and Basic credentials of another user. Valid credentials take precedence, because a
+   * page on another port may have set the cookie. Other credentials are meant for a proxy in front of Scrapdeck.
+   * That result is cached.
    */
   async #checkOther(caller: Caller, request: FastifyRequest): Promise<Caller> {
     const key = hashToken(`${caller.id} ${request.headers.authorization}`)
@@ -265,7 +269,7 @@ export class Authenticator {
       const { name } = verdict.principal
       throw new ScrapdeckError('SECOND_FACTOR_REQUIRED', sentence('server.second_factor_needed', { name }))
     }
-    // Say only what the client already knows, not whether the name or the password was wrong.
+    // Do not reveal whether the name or the password was wrong.
     const credentials = request.headers.authorization === undefined ? 'missing' : 'wrong'
     throw new ScrapdeckError('UNAUTHORIZED', UNAUTHORIZED_TEXTS[credentials], { data: { credentials } })
   }
@@ -274,18 +278,18 @@ export class Authenticator {
     return this.#formCheck.check(request, given)
   }
 
-  /** Whether this caller still has the rights that it had when the request began. */
+  /** Whether this caller still has the rights that it had when the request started. */
   isCurrent({ kind, id, principal }: Receiver): boolean {
     return principal === null || this.#access.isCurrent(kind === 'session' ? this.#asCounted(id, principal) : principal)
   }
 
-  /** A session that ended all others counts as started at that moment, even for requests that began earlier. */
+  /** A session that ended all others counts as started at that moment, even for requests that started earlier. */
   #asCounted(id: string, principal: Principal): Principal {
     const session = this.#own.get(id)
     return session === null ? principal : { ...principal, sinceMs: Math.max(principal.sinceMs, countedFrom(session)) }
   }
 
-  /** Begins a session. Returns its id and its token, which is the value of the cookie. */
+  /** Starts a session. Returns its id and its token, which is the value of the cookie. */
   async logIn(
     { userId }: Pick<Principal, 'userId'>,
     { signedInWith, endsAtMs, request }: { signedInWith: SignedInWith; endsAtMs?: number; request: FastifyRequest }
@@ -299,7 +303,9 @@ export class Authenticator {
     return { token, id: read.id, maxAgeSeconds: Math.ceil((ends.endsAtMs - nowMs) / 1_000) }
   }
 
-  /** Records a use of the session. Returns the new cookie for its browser, or null if the browser keeps its cookie. */
+  /**
+   * Records a use of the session. Returns the new cookie for its browser, or null if the browser keeps its cookie.
+   */
   renew({ cookie }: Caller, request: FastifyRequest): { token: string; maxAgeSeconds: number } | null {
     if (cookie === undefined) return null
     const token = this.#own.use(cookie, browserOf(request))
@@ -309,8 +315,8 @@ export class Authenticator {
   }
 
   /**
-   * Ends the request's sessions and cuts off the responses that they are receiving. If one of them began at an identity
-   * provider, returns its id.
+   * Ends the request's sessions and cuts off the responses that they are receiving. If one of them started at an
+   * identity provider, returns its id.
    */
   async logOut(request: FastifyRequest): Promise<string | null> {
     let fromProvider: string | null = null
@@ -328,7 +334,10 @@ export class Authenticator {
     await this.#sessions.end(id)
   }
 
-  /** The sessions that the caller may see: its own or all, of several engines only those that this one has seen. */
+  /**
+   * The sessions that the caller can see: its own sessions or all sessions. With several engines, includes only
+   * sessions that this engine has seen.
+   */
   sessionsOf(request: FastifyRequest): SessionsOfCaller {
     const { caller } = request
     const list = () =>
@@ -340,7 +349,8 @@ export class Authenticator {
         const { userId, sinceMs } = principalOf(request)
         const others = list().filter((one) => one.userId === userId && !one.isCurrent)
         if (userId !== null) {
-          // Other engines may have sessions that are not listed here. The time stored in the database ends those, too.
+          // Other engines can have sessions that are not listed here. The time stored in the database ends those,
+          // too.
           const countsFromMs = () => (caller.kind === 'session' ? this.#countedFrom(caller.id) : sinceMs)
           await this.#access.endOtherSessions(userId, countsFromMs, (fromMs) => this.#own.keepFrom(caller.id, fromMs))
         }
@@ -354,7 +364,6 @@ export class Authenticator {
     }
   }
 
-  /** null: the session has ended. */
   #countedFrom(id: string): number | null {
     const session = this.#own.get(id)
     return session === null ? null : countedFrom(session)
@@ -371,7 +380,7 @@ export class Authenticator {
     }
   }
 
-  /** A token has no sessions of its own, so it sees none, unless it may manage users. */
+  /** A token has no sessions of its own, so it sees none unless it can manage users. */
   #listSessions(by: Principal): Omit<ShownSession, 'isCurrent'>[] {
     return this.#own.list().flatMap((one) => {
       const { id, userId, beganAtMs, signedInWith, endsAtMs, lastSeenAtMs, address, userAgent } = one
@@ -384,8 +393,8 @@ export class Authenticator {
   }
 
   /**
-   * Ends all sessions, cuts off the responses that they are receiving, and revokes unused links. Returns the number of
-   * sessions that this engine knew.
+   * Ends all sessions, cuts off the responses that they are receiving, and revokes unused links. Returns the number
+   * of sessions that this engine knew.
    */
   async logOutEverywhere(): Promise<number> {
     await this.links.revokeAll()
@@ -424,7 +433,7 @@ export class Authenticator {
     )
   }
 
-  /** The step that must follow the password; null if there is none or the caller sent a token. */
+  /** The step that must follow the password. null if there is none or the caller sent a token. */
   #nextStepOf({ userId, tokenId }: Principal): NextStep | null {
     if (tokenId !== null) return null
     return this.#secondFactors.stepAfterPassword(userId, { isRequired: this.#requiresSecondFactor })
@@ -442,8 +451,8 @@ export class Authenticator {
   }
 
   /**
-   * A page on another port can add cookies to ours. Invalid ones are ignored. If two belong to different users, the
-   * request is refused: the page may have added one to make its user act as another.
+   * A page on another port can add cookies to ours. Ignores invalid ones. Rejects the request if two cookies belong
+   * to different users, because the page may have added one to make its user act as another.
    */
   async #findAmong(cookies: readonly string[], request: FastifyRequest): Promise<FoundSession | null> {
     const sessions: FoundSession[] = []
@@ -462,7 +471,6 @@ export class Authenticator {
     return this.#sessions.find(token, browserOf(request))
   }
 
-  /** Returns null if there is no such session or its user may no longer log in. */
   #sessionOf(id: string | null, read: SessionToken, token: string): FoundSession | null {
     if (id === null) return null
     const principal = this.#access.findBySession(read.userId, countedFrom(this.#own.get(id) ?? read))
@@ -479,7 +487,7 @@ function browserOf(request: FastifyRequest): Browser {
   return { address: addressOf(request), userAgent: request.headers['user-agent'] ?? '' }
 }
 
-/** For requests with their own credentials. Uses the user's id, because another user may get the same name later. */
+/** For requests with their own credentials. Uses the user's id, because another user can get the same name later. */
 function idOf({ tokenId, userId, name }: Principal): string {
   if (tokenId !== null) return `token:${tokenId}`
   return userId === null ? `user:${name}` : `user-id:${userId}`
@@ -487,7 +495,7 @@ function idOf({ tokenId, userId, name }: Principal): string {
 
 type FoundSession = Pick<Caller, 'id'> & { principal: Principal; token: string }
 
-/** A bearer token is returned as a password without a user name. */
+/** Returns a bearer token as a password without a user name. */
 function credentialsOf(authorization: string | undefined): BasicCredentials | null {
   const token = bearerToken(authorization)
   return token === null ? parseBasic(authorization) : { username: '', password: token }

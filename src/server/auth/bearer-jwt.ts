@@ -10,7 +10,6 @@ import type { JwtOptions } from './sign-in-options.ts'
 const MAX_LENGTH = 16_384
 const FORM = /^[\w-]+\.[\w-]+\.[\w-]+$/
 
-/** Signed tokens from the configured issuer, which programs send as `Authorization: Bearer`. */
 export class BearerJwts {
   readonly #options: JwtOptions
   readonly #access: Engine['access']
@@ -28,7 +27,9 @@ export class BearerJwts {
     return token.length <= MAX_LENGTH && FORM.test(token) && !this.#access.looksLikeToken(token)
   }
 
-  /** Returns a previously verified token at once. Rejects with UNAUTHORIZED, ROLE_REQUIRED, SIGN_IN_UNAVAILABLE. */
+  /**
+   * Returns a previously verified token immediately. Rejects with UNAUTHORIZED, ROLE_REQUIRED, SIGN_IN_UNAVAILABLE.
+   */
   find(token: string): Principal | Promise<Principal> {
     return this.#access.findByBearer(token) ?? this.#verify(token)
   }

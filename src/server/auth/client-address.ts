@@ -3,7 +3,7 @@ import type { FastifyRequest } from 'fastify'
 import { remember } from '../remember.ts'
 import { clientAddressOfPeer } from './peer-requests.ts'
 
-/** Addresses and networks from a setting, such as `127.0.0.1 10.1.0.0/16`, which was validated when it was read. */
+/** Addresses and networks from a validated setting, such as `127.0.0.1 10.1.0.0/16`. */
 export class AddressList {
   readonly #list = new BlockList()
 
@@ -24,13 +24,13 @@ export class AddressList {
 }
 
 /**
- * The client's address for logs and limits. Behind a trusted proxy (`trusted_proxies`), this is the address that the
- * proxy reports. On the Unix socket, it is `socket`.
+ * The client's address for logs and limits. Behind a trusted proxy (`trusted_proxies`), this is the address that
+ * the proxy reports. On the Unix socket, it is `socket`.
  */
 export function addressOf(request: FastifyRequest): string {
   const ofPeer = clientAddressOfPeer(request.raw)
   if (ofPeer !== null) return read(ofPeer) ?? 'peer'
-  // `request.ip` is what X-Forwarded-For says, as far as the proxies are trusted.
+  // `request.ip` is the address that the trusted proxies report in X-Forwarded-For.
   return read(request.ip ?? '') ?? plainAddress(request.raw.socket.remoteAddress ?? 'socket')
 }
 
@@ -41,8 +41,8 @@ const read = remember((text) => {
 })
 
 /**
- * What limits treat as one client: an IPv4 address, or an IPv6 network of 64 bits. One customer gets a whole such
- * network, and with it 2^64 addresses.
+ * What limits treat as one client: an IPv4 address, or an IPv6 /64 network, because one customer gets such a
+ * network with 2^64 addresses.
  */
 export const clientOf = remember((address: string): string => {
   if (!isIPv6(address)) return address
@@ -50,7 +50,7 @@ export const clientOf = remember((address: string): string => {
   return `${groups.map((group) => group.toString(16)).join(':')}::/64`
 })
 
-/** Converts an IPv4 address in IPv6 notation, which is how a socket for both versions reports it. */
+/** Converts an IPv4 address in IPv6 notation, which a socket for both versions reports. */
 export function plainAddress(address: string): string {
   if (!isIPv6(address)) return address
   const groups = groupsOf(address)
@@ -61,13 +61,12 @@ export function plainAddress(address: string): string {
     .join('.')
 }
 
-/** The eight numbers of an IPv6 address. */
 function groupsOf(address: string): number[] {
   const [front = [], back] = (address.split('%', 1)[0] as string).split('::').map(readGroups)
   return back === undefined ? front : [...front, ...Array<number>(8 - front.length - back.length).fill(0), ...back]
 }
 
-/** An IPv4 address at the end stands for two groups. */
+/** An IPv4 address at the end means two groups. */
 function readGroups(text: string): number[] {
   if (text === '') return []
   return text.split(':').flatMap((group) => {

@@ -8,12 +8,11 @@ import { type BucketRule, secondsUntil, type Taken, TokenBuckets } from '../../e
 import { ScrapdeckError } from '../../shared/errors.ts'
 import { sentence } from '../../shared/texts/errors/server.ts'
 
-/** A limit in the shared cache takes a moment to charge; others are charged immediately. */
 type Charging = void | Promise<void>
 
 /**
- * Applies the rate limits of all endpoints. Each method throws or rejects with TOO_MANY_REQUESTS, and sets headers with
- * the remaining allowance.
+ * Applies the rate limits of all endpoints. Each method throws or rejects with TOO_MANY_REQUESTS, and sets headers
+ * with the remaining allowance.
  */
 export class EndpointLimits {
   readonly #api: RequestLimiter | null
@@ -38,7 +37,6 @@ export class EndpointLimits {
     return charge(this.#endpoints, bucketOf(request.caller, request), { reply, cost: 1 })
   }
 
-  /** Charges a request of a pulling node, from whatever address. */
   chargeNode(request: FastifyRequest, reply: FastifyReply): Charging {
     return charge(this.#nodes, request.caller.id, { reply, cost: 1 })
   }
@@ -50,16 +48,15 @@ export class EndpointLimits {
     await charge(this.#endpoints, bucket, { reply, cost: 1 })
   }
 
-  /** Charges an anonymous request before any work is done for it. */
   chargeOpen(request: FastifyRequest, reply: FastifyReply): Charging {
     return charge(this.#open, clientOf(addressOf(request)), { reply, cost: 1 })
   }
 }
 
 /**
- * What a limit applies to: all tokens of a user at one address, or each of the service's own credentials, so that one
- * runaway program cannot stop other programs or browsers. All sessions at one address count as one: otherwise a client
- * that knows the password could open a new session for each request.
+ * Each limit applies to all tokens of a user at one address, or to each of the service's own credentials, so that
+ * one runaway program cannot stop other programs or browsers. All sessions at one address share a limit, because a
+ * client with the password could open a new session for each request.
  */
 const bucketOf = (caller: Pick<Caller, 'kind' | 'id' | 'principal'>, request: FastifyRequest): string =>
   `${caller.kind === 'session' ? 'sessions' : (caller.principal?.userId ?? caller.id)} ${clientOf(addressOf(request))}`
@@ -82,7 +79,6 @@ function settle(reply: FastifyReply, { allowance, refused }: Charged): void {
   if (refused !== null) throw refused
 }
 
-/** What is left of a limit, for the response headers. */
 interface Allowance {
   limit: number
   remaining: number
@@ -90,13 +86,13 @@ interface Allowance {
   resetSeconds: number
 }
 
-/** `refused`: the request exceeded the limit and was not charged. */
+/** If `refused` is true, the request exceeded the limit and was not charged. */
 interface Charged {
   allowance: Allowance
   refused: ScrapdeckError | null
 }
 
-/** Limits each client's requests with a token bucket: of this engine, or of all engines on a shared cache. */
+/** Limits each client's requests with a token bucket, either of this engine or of all engines on a shared cache. */
 class RequestLimiter {
   readonly #name: string
   readonly #rule: BucketRule
@@ -105,7 +101,7 @@ class RequestLimiter {
   readonly #advice: string
   readonly #text: string
 
-  /** `advice`: a clause that follows "Retry in 2 s" in the error for a client over the limit. */
+  /** `advice` is a clause that follows "Retry in 2 s" in the error for a client over the limit. */
   constructor(options: { name: string; clock: Clock; limit: RateLimit; cache: SharedCache | null; advice?: string }) {
     const { requests, windowSeconds, burst } = options.limit
     this.#name = options.name
@@ -117,8 +113,8 @@ class RequestLimiter {
   }
 
   /**
-   * Charges a request as much as `cost` ordinary ones. Without a shared cache, or while it does not respond, this
-   * engine counts alone and returns without waiting.
+   * Charges `cost` to the client. An ordinary request costs 1. Without a shared cache, or while it does not
+   * respond, this engine counts alone and returns without waiting.
    */
   charge(client: string, cost = 1): Charged | Promise<Charged> {
     if (this.#cache === null || this.#cache.isAway) return this.#judge(this.#takeHere(client, cost), cost)

@@ -6,7 +6,7 @@ const WINDOW_MS = 60_000
 const MAX_LINES_PER_ADDRESS = 5
 const MAX_LINES = 60
 
-/** Logs failed logins without passwords, and rarely enough that guessing cannot fill the disk. */
+/** Logs failed logins without passwords. Limits the entries, so that guessing cannot fill the disk. */
 export class FailureLog {
   readonly #clock: Clock
   readonly #logger: Logger
@@ -32,7 +32,6 @@ export class FailureLog {
     this.#logger.warn({ address, username: readableName(username) }, 'Login failed: wrong user name or password')
   }
 
-  /** From now until the end of the minute, passwords from this address are refused unchecked. */
   addBlock(address: string): void {
     this.#logger.warn({ address }, 'Too many failed logins: this address is blocked for the rest of the minute')
   }

@@ -4,7 +4,10 @@ import type { GroupRights, GroupRoles, SignInOptions } from './sign-in-options.t
 const GROUPS_MAX = 2_000
 const GROUP_LENGTH_MAX = 1_000
 
-/** Combines the roles of these groups: in all projects, in single ones, in node groups. null: they have none. */
+/**
+ * Combines the roles of these groups: in all projects, in single projects and in node groups. Returns null if the
+ * groups have no role.
+ */
 export function rightsIn(groups: readonly string[], roles: GroupRoles): GroupRights | null {
   const having = groups.flatMap((group) => roles.get(group) ?? [])
   if (having.length === 0) return null
@@ -24,11 +27,11 @@ export function rightsIn(groups: readonly string[], roles: GroupRoles): GroupRig
   }
 }
 
-/** Roles in node groups are ordered: each includes all permissions of the previous ones. */
+/** Roles in node groups are ordered. Each includes all permissions of the previous ones. */
 const higherOf = (role: NodeGroupRole, other: NodeGroupRole = role): NodeGroupRole =>
   NODE_GROUP_ROLES.indexOf(role) < NODE_GROUP_ROLES.indexOf(other) ? other : role
 
-/** All roles that occur in the sign-in options, each with the names of the options that use it. */
+/** All roles in the sign-in options, each with the names of the options that use it. */
 export function configuredRoles({ oidc, jwt, proxy, pluginRoles }: SignInOptions): Map<string, string[]> {
   const found = new Map<string, string[]>()
   const ways = { oidc_roles: oidc, jwt_roles: jwt, proxy_roles: proxy, plugin_roles: { roles: pluginRoles } }
@@ -40,8 +43,8 @@ export function configuredRoles({ oidc, jwt, proxy, pluginRoles }: SignInOptions
 }
 
 /**
- * The groups in a claim, which may be a list of texts or one text. `name`: the claim, or a path such as Keycloak's
- * `realm_access.roles`. Ignores an unverified email address, because users can enter any.
+ * The groups in a claim, which can be a list of texts or one text. `name` is the claim, or a path such as
+ * Keycloak's `realm_access.roles`. Ignores an unverified email address, because users can enter any.
  */
 export function groupsIn(claims: Readonly<Record<string, unknown>>, name: string): string[] {
   if (name === 'email' && claims['email_verified'] !== true) return []
@@ -50,7 +53,6 @@ export function groupsIn(claims: Readonly<Record<string, unknown>>, name: string
   return list.filter((group): group is string => typeof group === 'string' && group.length <= GROUP_LENGTH_MAX)
 }
 
-/** Returns undefined if there is no such claim. */
 export function claimIn(claims: Readonly<Record<string, unknown>>, name: string): unknown {
   if (Object.hasOwn(claims, name)) return claims[name]
   let value: unknown = claims
@@ -61,12 +63,10 @@ export function claimIn(claims: Readonly<Record<string, unknown>>, name: string)
   return value
 }
 
-/** The user's name: the first of these claims that is a text. */
 export function nameIn(claims: Readonly<Record<string, unknown>>, nameClaim: string): string {
   const candidates = [claimIn(claims, nameClaim), claims['preferred_username'], claims['email'], claims['sub']]
   return candidates.find((value): value is string => typeof value === 'string' && value.trim() !== '') ?? ''
 }
 
-/** Explains to a refused user what is missing and whom to ask. */
 export const noRoleText = (name: string, option: string): string =>
   `None of the groups of ${name} has a role in this Scrapdeck. Ask its owner to add one of them to ${option}, or the administrator of your organization to add you to a group.`

@@ -3,12 +3,12 @@ import { hostname } from 'node:os'
 import type { NoPasskeySite, PasskeySite } from '../../engine/index.ts'
 
 /**
- * Which `Host` headers are accepted. If a web page points its own name at this machine (DNS rebinding), its requests
- * have that name and are rejected. `allowedHosts`: the operator's names; without a port they match any port.
+ * Checks `Host` headers. If a web page points its own name at this machine (DNS rebinding), its requests have that
+ * name and are rejected. `allowedHosts` are the operator's names. A name without a port matches any port.
  */
 export function createHostRule(options: {
   bindAddress: string
-  /** A function, because port 0 is resolved only once the server listens. */
+  /** A function, because port 0 is resolved only when the server listens. */
   port: () => number
   allowedHosts: string[]
   /** With TLS, a Host header without a port means 443. */
@@ -51,9 +51,9 @@ function splitHost(host: string | undefined, usualPort: number): { name: string;
 }
 
 /**
- * Returns the passkey site for a browser that has opened `address` (such as `https://deck.example.org:6800`), or why
- * there is none. Passkeys belong to a host name, and browsers support them only over HTTPS and on localhost.
- * `publicUrl`: if configured, passkeys work only at this address.
+ * Returns the passkey site for a browser that has opened `address` (such as `https://deck.example.org:6800`), or
+ * why there is none. Passkeys belong to a host name, and browsers support them only over HTTPS and on localhost. If
+ * `publicUrl` is configured, passkeys work only at that address.
  */
 export function passkeySiteOf(address: string, publicUrl: string | null): PasskeySite | NoPasskeySite {
   if (!URL.canParse(address)) return { problem: 'Passkeys need a host name: open Scrapdeck by its name.' }

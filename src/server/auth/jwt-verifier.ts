@@ -3,7 +3,7 @@ import type { Clock } from '../../engine/runtime/clock.ts'
 import { createBoundedFetch } from './bounded-fetch.ts'
 import type { JwtOptions } from './sign-in-options.ts'
 
-/** `requires`: claims that a token must have in addition to its expiry. */
+/** `requires` has the claims that a token must have in addition to its expiry. */
 type Expected = Pick<JwtOptions, 'issuer' | 'audience' | 'jwksUrl'> & { requires: readonly string[] }
 
 /** Never `none`, and no symmetric algorithm, because then the public key would serve as the secret. */
@@ -29,7 +29,7 @@ export class JwtVerifier {
     this.#fetch = createBoundedFetch(clock)
   }
 
-  /** Returns `unknown` if the issuer's keys cannot be read. `nowMs`: the time to which the expiry is compared. */
+  /** Returns `unknown` if the issuer's keys cannot be read. Compares the expiry to `nowMs`. */
   async verify(token: string, nowMs: number): Promise<VerifiedJwt> {
     const { issuer, audience, requires } = this.#options
     let keys: ReturnType<typeof createRemoteJWKSet>

@@ -36,17 +36,16 @@ form.addEventListener('submit', async (event) => {
 const sourceOf = (script: string): string => `'sha256-${createHash('sha256').update(script).digest('base64')}'`
 
 export interface LoginPage {
-  /** Why the last attempt failed; null: no attempt was made. */
+  /** Why the last attempt failed, or null if there was no attempt. */
   problem: string | null
-  /** The name of the identity provider; null: none is configured. */
+  /** The name of the identity provider, or null if none is configured. */
   signInWith: string | null
-  /** `yes`: show a button. `problem`: why passkeys cannot be used. null: no user has one. */
+  /** `yes` shows a button. `problem` says why passkeys cannot be used. null if no user has a passkey. */
   passkeys: 'yes' | { problem: string } | null
   /** The page is shown at another address than its form's. */
   isElsewhere?: boolean
 }
 
-/** Allows only the scripts on this page. */
 export function loginPagePolicy({ signInWith, passkeys }: LoginPage): string {
   const scripts = [...(signInWith === null ? [] : [LINK_SCRIPT]), ...(passkeys === 'yes' ? [PASSKEY_SCRIPT] : [])]
   const policy =
@@ -55,8 +54,8 @@ export function loginPagePolicy({ signInWith, passkeys }: LoginPage): string {
 }
 
 /**
- * The page for browsers without a session. At its own address, its forms have no action, so that the browser keeps the
- * fragment, which names the requested page of the UI.
+ * The page for browsers without a session. At its own address, its forms have no action, so that the browser keeps
+ * the fragment, which names the requested page of the UI.
  */
 export function loginPage({ problem, signInWith, passkeys, isElsewhere = false }: LoginPage): string {
   const action = isElsewhere ? ' action="/ui/login"' : ''
@@ -100,7 +99,9 @@ ${problemText(problem)}${codeForm(step, 'Log in')}
   return smallPage({ title: 'Log in to Scrapdeck', body })
 }
 
-/** The page after the password if all users need a second factor and this one has none: it sets up the app. */
+/**
+ * Sets up the authenticator app. Shown after the password if all users need a second factor and this one has none.
+ */
 export function setUpPage({
   problem,
   step,

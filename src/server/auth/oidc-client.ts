@@ -23,7 +23,7 @@ import type { OidcOptions } from './sign-in-options.ts'
 
 /** Signatures with the provider's private key. Never `none`, and no algorithm with a secret that the client knows. */
 const ASYMMETRIC = /^(?:RS|PS|ES)(?:256|384|512)$|^EdDSA$|^Ed25519$/
-/** How long to cache the provider's discovery document, whose addresses and algorithms rarely change. */
+/** How long to cache the provider's discovery document, because its addresses and algorithms rarely change. */
 const DESCRIPTION_MAX_AGE_MS = 3_600_000
 
 /** Values that must match when the browser returns. */
@@ -70,7 +70,7 @@ export class OidcClient {
     return { url, expected }
   }
 
-  /** `query`: from the returning browser. Rejects unless the whole response is signed and as expected. */
+  /** `query` is from the returning browser. Rejects unless the whole response is signed and as expected. */
   async finish(query: string, { state, nonce, verifier, redirectUri }: Expected): Promise<SignedIn> {
     const configuration = await this.#discover()
     const tokens = await authorizationCodeGrant(configuration, new URL(`${redirectUri}?${query}`), {
@@ -88,7 +88,9 @@ export class OidcClient {
     return { subject: sub, claims: { ...more, ...claims, sub }, idToken: tokens.id_token! }
   }
 
-  /** Returns where the browser also ends its session at the provider; null: the provider has no such address. */
+  /**
+   * Returns the address where the browser also ends its session at the provider, or null if the provider has none.
+   */
   async endUrl(idToken: string | null, returnTo: string): Promise<URL | null> {
     const configuration = await this.#discover()
     if (configuration.serverMetadata().end_session_endpoint === undefined) return null
@@ -98,7 +100,7 @@ export class OidcClient {
     })
   }
 
-  /** Failures are not cached: the next login asks again, subject to the pauses of bounded-fetch.ts. */
+  /** Failures are not cached. The next login tries again, subject to the pauses of bounded-fetch.ts. */
   #discover(): Promise<Configuration> {
     const nowMs = this.#clock.monotonicMs()
     if (this.#described !== null && nowMs - this.#described.atMs < DESCRIPTION_MAX_AGE_MS)

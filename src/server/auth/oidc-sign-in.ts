@@ -12,17 +12,16 @@ import type { OidcOptions } from './sign-in-options.ts'
 import { BoundedMap } from '../../engine/runtime/bounded.ts'
 
 export const SIGN_IN_PATH = '/ui/login/oidc'
-/** Where the provider redirects the browser. */
 export const CALLBACK_PATH = '/ui/login/oidc/callback'
 
-/** Where the provider reports sessions that ended there. */
+/** The provider reports ended sessions here. */
 export const BACK_CHANNEL_PATH = '/ui/login/oidc/logout'
 /** The event in such a report (OpenID Connect Back-Channel Logout 1.0, section 2.4). */
 const LOGOUT_EVENT = 'http://schemas.openid.net/event/backchannel-logout'
 
 /** How long a browser has to sign in at the provider. */
 export const LOGIN_MS = 10 * 60_000
-/** How many sessions can also be ended at the provider. */
+/** The number of sessions that can also be ended at the provider. */
 const PROVIDER_SESSIONS_MAX = 1_000
 const ID_TOKEN_LENGTH_MAX = 16_384
 const QUERY_LENGTH_MAX = 8_192
@@ -35,20 +34,21 @@ interface Begun extends Expected {
 
 interface ProviderSession {
   idToken: string
-  /** The provider's id of the session; null: the provider sent none. */
+  /** The provider's id of the session, or null if the provider sent none. */
   sid: string | null
 }
 
 export interface SignedInUser {
   principal: Principal
-  /** The fragment of the requested page; empty if none was requested. */
+  /** The fragment of the requested page, or empty if none was requested. */
   page: string
   providerSession: ProviderSession
 }
 
 /**
- * Sign-in with an OpenID Connect provider. What its response must match is kept for ten minutes and used once. A cookie
- * identifies the browser that began the login, so a response sent to another browser does not log it in.
+ * Signs users in with an OpenID Connect provider. Keeps the values that its response must match for ten minutes and
+ * uses them once. A cookie identifies the browser that started the login, so a response sent to another browser
+ * does not log it in.
  */
 export class OidcSignIn {
   readonly #options: OidcOptions
@@ -57,8 +57,8 @@ export class OidcSignIn {
   readonly #logger: Logger
   readonly #pending: PendingLogins<Begun>
   /**
-   * By session id. After a restart, the provider asks users whether to log out, and a logout at the provider ends all
-   * of the user's sessions.
+   * Keyed by session id. After a restart, the provider asks users to confirm a logout, and a logout at the provider
+   * ends all of the user's sessions.
    */
   readonly #providerSessions = new BoundedMap<string, ProviderSession>(PROVIDER_SESSIONS_MAX)
   #client: Promise<OidcClient> | null = null
@@ -76,12 +76,14 @@ export class OidcSignIn {
     return this.#options.label
   }
 
-  /** When a session that begins now would end. */
+  /** When a session that starts now would end. */
   endsAtMs(): number {
     return this.#clock.nowMs() + this.#options.sessionMs
   }
 
-  /** Returns where the browser signs in, and the cookie that it must return with. Rejects with SIGN_IN_UNAVAILABLE. */
+  /**
+   * Returns where the browser signs in, and the cookie that it must return with. Rejects with SIGN_IN_UNAVAILABLE.
+   */
   async begin(at: { address: string; client: string; page: string }): Promise<{ url: string; cookie: string }> {
     const { url, expected } = await this.#ask((client) => client.begin(`${at.address}${CALLBACK_PATH}`))
     const page = PAGE.test(at.page) ? at.page : ''
@@ -89,8 +91,8 @@ export class OidcSignIn {
   }
 
   /**
-   * `query`: what the browser brings back from the provider, without `?`. Rejects with SIGN_IN_FAILED, ROLE_REQUIRED,
-   * SIGN_IN_UNAVAILABLE or UNAUTHORIZED, each with a message for the login page.
+   * `query` is what the browser brings back from the provider, without `?`. Rejects with SIGN_IN_FAILED,
+   * ROLE_REQUIRED, SIGN_IN_UNAVAILABLE or UNAUTHORIZED, each with a message for the login page.
    */
   async finish(cookies: readonly string[], query: string): Promise<SignedInUser> {
     const begun = this.#pending.take(cookies)
@@ -116,13 +118,12 @@ export class OidcSignIn {
     return { principal, page: begun.page, providerSession: { idToken, sid: typeof sid === 'string' ? sid : null } }
   }
 
-  /** Remembers the provider's session, for a logout here or there. */
   keep(session: string, of: ProviderSession): void {
     if (of.idToken.length <= ID_TOKEN_LENGTH_MAX) this.#providerSessions.set(session, of)
   }
 
   /**
-   * Handles a logout that the provider reports. Returns the sessions that the report names, or ends all sessions of the
+   * Handles a logout that the provider reports. Returns the sessions in the report, or ends all sessions of the
    * user. Rejects with BAD_INPUT unless the provider signed the report for us, and with SIGN_IN_UNAVAILABLE.
    */
   async endByProvider(logoutToken: string): Promise<string[]> {
@@ -137,7 +138,7 @@ export class OidcSignIn {
     const claims = verified.is === 'valid' ? verified.claims : {}
     const { events, sub, sid } = claims
     const isLogout = typeof events === 'object' && events !== null && Object.hasOwn(events, LOGOUT_EVENT)
-    // An ID token, which has a nonce, must not pass for a logout token.
+    // An ID token has a nonce and must not pass for a logout token.
     if (!isLogout || Object.hasOwn(claims, 'nonce')) {
       throw new ScrapdeckError('BAD_INPUT', sentence('server.logout_token_invalid'))
     }
@@ -149,7 +150,7 @@ export class OidcSignIn {
     return sessions
   }
 
-  /** Returns where the browser ends its session at the provider; null: there is no address, or no response. */
+  /** Returns where the browser ends its session at the provider, or null if there is no address or no response. */
   async endUrl(session: string, returnTo: string): Promise<string | null> {
     const idToken = this.#providerSessions.get(session)?.idToken ?? null
     this.#providerSessions.delete(session)
@@ -188,13 +189,13 @@ const failed = (text: string): ScrapdeckError =>
 /** Either there was no response, or it came from a server in front of the provider. */
 const NO_RESPONSE = new Set(['OAUTH_TIMEOUT', 'OAUTH_ABORT', 'OAUTH_RESPONSE_IS_NOT_CONFORM'])
 
-/** The library's own codes say what is wrong with a response. Other errors occurred before a response arrived. */
+/** The library's own codes describe the problem with a response. Other errors occurred before a response arrived. */
 function isBadResponse(error: unknown): boolean {
   const { code } = error as { code?: unknown }
   return typeof code === 'string' && code.startsWith('OAUTH_') && !NO_RESPONSE.has(code)
 }
 
-/** Omits what the provider sent, because it may contain tokens. */
+/** Omits what the provider sent, because it can contain tokens. */
 function describe(error: unknown): Error {
   const { message, cause } = error as Error
   const reason = cause instanceof Error ? `: ${cause.message}` : ''

@@ -6,7 +6,7 @@ describe('passkeys', () => {
     ['https://deck.example.org', null, { origin: 'https://deck.example.org', host: 'deck.example.org' }],
     ['https://deck.example.org:6800', null, { origin: 'https://deck.example.org:6800', host: 'deck.example.org' }],
     ['http://localhost:6800', null, { origin: 'http://localhost:6800', host: 'localhost' }],
-    // A proxy that does not say by which scheme it was asked.
+    // A proxy that does not report the scheme of the request.
     [
       'http://deck.example.org',
       'https://deck.example.org',

@@ -49,7 +49,7 @@ export class KnownClients {
 const keyOf = (client: string, name?: string): string =>
   name === undefined ? client : `${client} ${name.slice(0, 64).toLowerCase()}`
 
-/** What follows the password: a code from the authenticator app, or setting up the app. null: nothing. */
+/** What follows the password: a code from the authenticator app, or setting up the app. */
 export type NextStep = 'code' | 'setUp'
 
 export type Verdict =
@@ -59,7 +59,7 @@ export type Verdict =
   | { is: 'wrong' }
   | { is: 'blocked'; retryAfterSeconds: number }
 
-/** How long a verified password is not hashed again for new connections from the same client. */
+/** How long a verified password is not hashed again for new connections. */
 const VERIFIED_FOR_MS = 60_000
 const VERIFIED_MAX = 1_000
 /** Limits concurrent checks for clients that have not sent this user's right password before. */
@@ -67,8 +67,8 @@ const CHECKED_AT_ONCE_MAX = 4
 const BUSY_MS = 1_000
 
 /**
- * Checks passwords and limits wrong ones per minute and client. A client that is known for this user is checked even
- * over the limit: otherwise anyone at the same address could lock that user out.
+ * Checks passwords and limits wrong ones per minute and client. Checks a client that is known for this user even
+ * over the limit, because otherwise anyone at the same address could lock that user out.
  */
 export class PasswordCheck {
   readonly #isOwner: (given: BasicCredentials) => boolean
@@ -79,7 +79,6 @@ export class PasswordCheck {
   /** Keyed by an HMAC of name and password. */
   readonly #verified = new Map<string, { principal: Principal; untilMs: number }>()
   readonly #running = new Map<string, Promise<Principal | null>>()
-  /** The number of checks in progress per client. */
   readonly #checking = new Map<string, number>()
   readonly #key = randomBytes(32)
   readonly #limiter: AttemptLimiter
@@ -89,16 +88,17 @@ export class PasswordCheck {
   readonly #failures: FailureLog
 
   constructor(options: {
-    /** The name of the limit in the shared cache. */
     name: string
     cache: SharedCache | null
     credentials: BasicCredentials
     access: Engine['access']
-    /** null: no plugin checks passwords. */
+    /** null if no plugin checks passwords. */
     pluginUsers: PluginUsers | null
     clock: Clock
     maxFailuresPerMinute: number
-    /** Accepts a token instead of a password. Never set for sessions, which would then have all rights of the user. */
+    /**
+     * Accepts a token instead of a password. Never set for sessions, which would then have all rights of the user.
+     */
     takesTokens: boolean
     nextStepOf: (principal: Principal) => NextStep | null
     known: KnownClients
@@ -117,7 +117,10 @@ export class PasswordCheck {
     this.#failures = options.failures
   }
 
-  /** Only waits for the slow check of a user's password. Rejects like PluginUsers, or with TOO_MANY_REQUESTS. */
+  /**
+   * Returns a promise only for the slow check of a user's password. Rejects like PluginUsers, or with
+   * TOO_MANY_REQUESTS.
+   */
   check(request: FastifyRequest, given: BasicCredentials): Verdict | Promise<Verdict> {
     const client = clientOf(addressOf(request))
     const isKnown = this.#known.has(client, given.username)
@@ -133,7 +136,8 @@ export class PasswordCheck {
     const byToken = this.#isToken(given) ? this.#access.findByToken(given.password) : null
     if (byToken !== null) return { is: 'right', principal: byToken }
     if ((this.#access.isEmpty && this.#pluginUsers === null) || this.#access.looksLikeToken(given.password)) {
-      // A known client over the limit: like unchecked passwords, a wrong one is neither counted nor logged.
+      // For a known client over the limit, a wrong password is neither counted nor logged, like unchecked
+      // passwords.
       if (blockedForMs > 0) return blocked(blockedForMs)
       return this.#wrong(request, given, this.#limiter.addFailure(client))
     }
@@ -166,7 +170,8 @@ export class PasswordCheck {
       if (blockedForMs === 0) this.#limiter.takeBack(client)
       return this.#right(principal, client, given)
     } catch (error) {
-      // A plugin that does not respond counts as a failure: otherwise an outage would allow unlimited attempts.
+      // A plugin that does not respond counts as a failure, because an outage would otherwise allow unlimited
+      // attempts.
       const isCounted = error instanceof ScrapdeckError && error.code === 'SIGN_IN_UNAVAILABLE'
       if (blockedForMs === 0 && !isCounted) this.#limiter.takeBack(client)
       throw error
@@ -177,7 +182,6 @@ export class PasswordCheck {
     }
   }
 
-  /** Concurrent requests with the same password share one check. */
   #find(key: string, given: BasicCredentials, request: FastifyRequest): Promise<Principal | null> {
     const running = this.#running.get(key)
     if (running !== undefined) return running
@@ -198,7 +202,7 @@ export class PasswordCheck {
   }
 
   #right(principal: Principal, client: string, { username }: BasicCredentials): Verdict {
-    // A client becomes known only after all steps: a stolen password alone must not make it pass for the user.
+    // A client becomes known only after all steps, because a stolen password alone must not make it known.
     const next = this.#nextStepOf(principal)
     if (next !== null) return { is: 'half', principal, next }
     this.#known.add(client, username)
@@ -228,7 +232,7 @@ interface Tried {
   blockedForMs: number
 }
 
-/** The client is on this machine, connected over TCP or the service's own socket. */
+/** Whether the client is on this machine, connected over TCP or the service's own socket. */
 const isHere = (address: string): boolean => address === 'socket' || isLoopback(address) || address === LOOPBACK_NETWORK
 /** The form in which clientOf returns `::1`. */
 const LOOPBACK_NETWORK = '0:0:0:0::/64'

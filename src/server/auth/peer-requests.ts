@@ -2,12 +2,11 @@ import { createHash, timingSafeEqual } from 'node:crypto'
 import type { IncomingMessage } from 'node:http'
 import { PEER_HEADER } from '../../engine/runtime/peer-header.ts'
 
-/** The client's address, and whether the request came from a proxy that may state the user. */
 const fromPeers = new WeakMap<IncomingMessage, { address: string; isVouchedFor: boolean }>()
 
 /**
- * Detects a request that another engine forwarded. Call this before the headers are read: it removes the secret. A
- * sender without the secret is an ordinary client.
+ * Detects a request that another engine forwarded. Call this before the headers are read, because it removes the
+ * secret. A sender without the secret is an ordinary client.
  */
 export function recognizePeer(request: IncomingMessage, secret: string): void {
   const header = request.headers[PEER_HEADER]
@@ -18,7 +17,7 @@ export function recognizePeer(request: IncomingMessage, secret: string): void {
   fromPeers.set(request, { address, isVouchedFor: proxy === FROM_PROXY })
 }
 
-/** Whether the other engine itself is the client, as in engine-node.ts: then it names no other client. */
+/** Whether the other engine itself is the client, as in engine-node.ts. It then states no other client. */
 export const isOfPeerItself = (request: IncomingMessage): boolean => fromPeers.get(request)?.address === '-'
 
 export const isFromPeer = (request: IncomingMessage): boolean => fromPeers.has(request)
@@ -26,10 +25,12 @@ export const isFromPeer = (request: IncomingMessage): boolean => fromPeers.has(r
 /** Returns null if no engine forwarded the request. */
 export const clientAddressOfPeer = (request: IncomingMessage): string | null => fromPeers.get(request)?.address ?? null
 
-/** Whether the forwarding engine got the request from a proxy that may state the user; null: none forwarded it. */
+/**
+ * Whether the forwarding engine received the request from a proxy that may state the user. null if no engine
+ * forwarded it.
+ */
 export const wasVouchedFor = (request: IncomingMessage): boolean | null => fromPeers.get(request)?.isVouchedFor ?? null
 
-/** The header that an engine adds to a forwarded request. */
 export const peerHeaderOf = (secret: string, client: { address: string; isVouchedFor: boolean }): string =>
   [secret, client.address, ...(client.isVouchedFor ? [FROM_PROXY] : [])].join(' ')
 

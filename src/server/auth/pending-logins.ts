@@ -29,7 +29,8 @@ export class OneTimeLinks {
   async create(): Promise<string> {
     const token = createToken()
     const isShared = (await this.#cache?.addLink(hashToken(token), VALID_MS)) === true
-    // Use a new token, because the first may have reached the cache after all, and the link would then work twice.
+    // Use a new token, because the first may have reached the cache despite the error, and the link would then work
+    // twice.
     return isShared ? token : this.createHere()
   }
 
@@ -66,8 +67,8 @@ interface Kept<T> {
 }
 
 /**
- * Logins that are completed by a later request from the same browser. A cookie with a random token identifies the
- * browser; only its hash is kept here. After a restart, users start again.
+ * Logins that a later request from the same browser completes. A cookie with a random token identifies the browser.
+ * Only its hash is kept here. After a restart, users start again.
  */
 export class PendingLogins<T> {
   readonly #clock: Clock
@@ -80,7 +81,7 @@ export class PendingLogins<T> {
     this.#validMs = validMs
   }
 
-  /** Returns the value for the cookie. `client`: to whose limit the login counts. */
+  /** Returns the value for the cookie. The login counts toward the limit of `client`. */
   add(value: T, client: string): string {
     const nowMs = this.#clock.monotonicMs()
     for (const [hash, { untilMs }] of this.#byHash) if (untilMs <= nowMs) this.#byHash.delete(hash)
@@ -100,7 +101,6 @@ export class PendingLogins<T> {
     return null
   }
 
-  /** Finds the login and removes it. */
   take(cookies: readonly string[]): T | null {
     const found = this.find(cookies)
     if (found === null) return null

@@ -14,7 +14,7 @@ const NAME_MAX = 200
 
 /**
  * Users that a proxy has authenticated and states in a header. The header only counts on connections from the proxy
- * itself, whatever X-Forwarded-For says; from other senders it is ignored.
+ * itself, whatever X-Forwarded-For says. It is ignored from other senders.
  */
 export class ProxyUsers {
   readonly #options: ProxyOptions

@@ -22,8 +22,8 @@ import { changesNothing, checkRequestOrigin, ANONYMOUS, type Caller } from './re
 type Raw = FastifyRequest['raw']
 
 /**
- * Clients with credentials may take minutes to send a body, which stays in memory until it is complete. All incomplete
- * bodies share this much memory. When it is full, the connection with the oldest one is closed.
+ * Memory for incomplete bodies. Clients with credentials can take minutes to send a body, which stays in memory
+ * until it is complete. When the memory is full, the connection with the oldest incomplete body is closed.
  */
 const ROOM_BYTES = 256 * 1024 * 1024
 
@@ -31,7 +31,10 @@ class BodyRoom {
   readonly #held = new Map<Raw, number>()
   #bytes = 0
 
-  /** Reserves the body's length, or what the route keeps in memory at most if it is longer or has no length. */
+  /**
+   * Reserves the length of the body, up to the maximum that the route keeps in memory. Reserves that maximum if the
+   * length is unknown.
+   */
   hold(request: FastifyRequest): void {
     const { raw, headers } = request
     const most = isNodeRoute(request) ? NODE_MESSAGE_BYTES : MAX_TEXT_BYTES
@@ -60,7 +63,6 @@ export interface RequestGateOptions {
   isOurHost: (host: string | undefined) => boolean
   /** Clients that may read /metrics without a password. */
   readsMetrics: AddressList
-  /** Returns the node that this token is valid for. */
   nodeOfToken: (token: string) => string | null
   clock: Clock
 }
@@ -78,8 +80,8 @@ export class RequestGate {
   }
 
   /**
-   * Sets `request.caller`, or throws or rejects. Usually returns no promise; await it if there is one. `isFromSocket`:
-   * no web page can have sent the request.
+   * Sets `request.caller`, or throws or rejects. Usually returns no promise. Await it if there is one. If
+   * `isFromSocket` is true, no web page can have sent the request.
    */
   admit(
     request: FastifyRequest,
@@ -111,8 +113,8 @@ export class RequestGate {
     request.caller = caller
     if (caller.kind === 'anonymous') {
       this.limitBody(request)
-      // A flood of logins must not lock out users who logged in from the same address before: they are charged only for
-      // failures and new sessions.
+      // A flood of logins must not lock out users who logged in from the same address before. They are charged only
+      // for failures and new sessions.
       if (!isLogin(request) || !authenticator.knows(request)) return this.#chargeStranger(request, reply)
       return
     }
@@ -123,7 +125,7 @@ export class RequestGate {
     const renewed = authenticator.renew(caller, request)
     if (renewed !== null) setSessionCookie(request, reply, renewed)
     authenticator.bindResponse(caller, reply.raw)
-    // API requests are charged in contract-endpoints.ts.
+    // contract-endpoints.ts charges API requests.
     if (!isApi(request)) return limits.chargeEndpoint(request, reply)
   }
 
@@ -145,7 +147,9 @@ export class RequestGate {
     })
   }
 
-  /** Closes the connection of a client over the limit: a new connection costs the client more than another request. */
+  /**
+   * Closes the connection of a client over the limit, because a new connection costs it more than another request.
+   */
   #chargeStranger(request: FastifyRequest, reply: FastifyReply): void | Promise<void> {
     const close = (error: unknown) => {
       closeAfter(request, reply)
@@ -164,8 +168,8 @@ export class RequestGate {
   }
 
   /**
-   * Limits the time for the rest of the body. Used for anonymous clients, and after a response, when the body is only
-   * read so that the client sees the response.
+   * Limits the time for the rest of the body. Used for anonymous clients. Also used after a response, when the body
+   * is only read so that the client sees the response.
    */
   limitBody(request: FastifyRequest): void {
     if (!hasUnreadBody(request)) return
@@ -194,7 +198,7 @@ function isOpenToAll(request: FastifyRequest): boolean {
   )
 }
 
-/** Callers of these routes have no credentials yet, at most a code. */
+/** Callers of these routes have no credentials yet, or at most a code. */
 const SIGN_IN_ROUTES: ReadonlySet<string> = new Set([
   ...[SIGN_IN_PATH, CALLBACK_PATH, BACK_CHANNEL_PATH, DEVICE_PATH, TOKEN_PATH]
 ])
@@ -204,7 +208,9 @@ function isLogin({ routeOptions: { url } }: FastifyRequest): boolean {
   return url === '/ui/login' || url === PASSKEY_OPTIONS_PATH
 }
 
-/** Throws ROLE_REQUIRED. Without a matching route there is nothing to protect: all callers get the same response. */
+/**
+ * Throws ROLE_REQUIRED. Without a matching route there is nothing to protect, so all callers get the same response.
+ */
 function requireWhatRouteNeeds({ routeOptions, method }: FastifyRequest, { principal }: Caller): void {
   const { url, config } = routeOptions
   const { needs = OWNER_PERMISSIONS, isOfAll = needs === OWNER_PERMISSIONS } = config
@@ -213,7 +219,6 @@ function requireWhatRouteNeeds({ routeOptions, method }: FastifyRequest, { princ
   require(principal!, needs, `${method} ${url}`)
 }
 
-/** Whether contract-endpoints.ts serves the request. */
 function isApi({ routeOptions: { url } }: FastifyRequest): boolean {
   return url !== undefined && (/^\/api(\/|$)/.test(url) || isCrawlRoute(url))
 }
