@@ -38,7 +38,7 @@ export interface ApiOptions {
   scrapdeckVersion: string
   /** Other engines that the UI links to. */
   trustedEngines?: { name: string; url: string }[]
-  /** How long an identical crawl order returns the existing job; 0: never. */
+  /** How long an identical crawl order returns the existing job. 0: never. */
   crawlCacheSeconds?: number
 }
 
@@ -57,7 +57,7 @@ interface ApiParts extends Tools, Pick<Storage, 'store' | 'secretBox' | 'incomin
   commands: Commands
   maintenance: Maintenance
   monitoring: Monitoring
-  /** null: this is the only engine. */
+  /** null if this is the only engine. */
   leadership: Leadership | null
   hasLocalNode: boolean
   layout: LocalLayout
@@ -197,7 +197,7 @@ export function openApi(opened: AsyncDisposableStack, options: ApiOptions, parts
     })
   }
   let router: Promise<EngineRouter> | null = null
-  // Loaded on first use: the contract, items and search would take a fifth of the startup time.
+  // Loaded on first use, because the contract, items and search would take a fifth of the startup time.
   const loadRouter = async () => {
     const { openRouter } = await import('./router/open-router.ts')
     return openRouter({ ...routerParts, jobItems: await runs.openItems() })

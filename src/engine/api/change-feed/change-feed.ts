@@ -10,7 +10,8 @@ export type BareKind = Exclude<
 >
 
 /**
- * Changes that are not in the change log: state in memory, and small tables. The code that makes them calls `touch`.
+ * Changes to state in memory and to small tables. The change log does not contain them, so the code that makes them
+ * must call `touch`.
  */
 export type TouchedThing =
   | `node:${string}`
@@ -25,22 +26,22 @@ export type TouchedThing =
 export interface ChangeFeedOptions {
   store: ChangeLog
   clock: Clock
-  /** Identifies this run of the engine; cursors from other runs have an invalid counter. */
+  /** Identifies this run of the engine. In a cursor from another run, the counter is invalid. */
   runId: string
-  /** Reads the current state. For a removed item, returns its `…_removed`. */
+  /** Reads the current state. Returns the `…_removed` change for a removed item. */
   describeStored: (things: ChangedThing[]) => Promise<Change[]>
   describeTouched: (things: TouchedThing[]) => Promise<Change[]>
 }
 
 const BATCH_INTERVAL_MS = 100
 const BATCH_SIZE_MAX = 500
-/** Schedules include their last runs, so more than a hundred at once would block the event loop. */
+/** Schedules include their last runs, so reading more than a hundred together would block the event loop. */
 const SCHEDULES_A_BATCH_MAX = 100
 
 /**
  * A resumable stream of changes. It buffers nothing per subscriber: the store's change log says what changed after a
- * position, and the feed reads the current state when it sends. So a slow subscriber gets fewer, larger batches and
- * never outdated state. A cursor is `<position in the change log>.<run>.<counter of state in memory>`.
+ * position, and the feed reads the current state when it sends. A slow subscriber therefore gets fewer, larger
+ * batches and never outdated state. A cursor is `<position in the change log>.<run>.<counter of state in memory>`.
  */
 export class ChangeFeed {
   readonly #options: ChangeFeedOptions
@@ -76,7 +77,7 @@ export class ChangeFeed {
       position = asked.position
       counter = asked.runId === runId ? asked.counter : 0
     } else if (after !== undefined) {
-      // The cursor is invalid or from another database: the client must start over.
+      // The cursor is invalid or from another database, so the client must start over.
       reset = true
       counter = 0
     }
@@ -92,7 +93,7 @@ export class ChangeFeed {
         continue
       }
       waker.cancel()
-      // Both read the current state, so an item in both lists appears twice with equal content.
+      // Both reads return the current state, so an item in both lists appears twice with equal content.
       const changes = [
         ...(await this.#options.describeStored(stored.changes)),
         ...(await this.#options.describeTouched(volatile))

@@ -34,7 +34,7 @@ export class EventRecorder {
     this.#record('deploy', project, { project, version, sha256, spiders })
   }
 
-  /** From here on the store is closing, so failed writes are expected. */
+  /** Call this before closing the store. Failed writes are expected from then on. */
   stop(): void {
     this.#isStopped = true
   }

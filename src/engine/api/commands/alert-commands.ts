@@ -64,7 +64,7 @@ const FROM_THE_FIRST = '0'
 
 export class AlertCommands {
   readonly #parts: AlertCommandsParts
-  /** Serialized, so that no other write comes between a quota check and the write that it allows. */
+  /** Serialized, so that no other write happens between a quota check and the write that it allows. */
   readonly #oneAtATime = pLimit(1)
 
   constructor(parts: AlertCommandsParts) {
@@ -108,7 +108,7 @@ export class AlertCommands {
     return rule
   }
 
-  /** Returns what the rule would have sent during the last `days` days. Rejects like createRule. */
+  /** Returns the messages that the rule would have sent during the last `days` days. Rejects like createRule. */
   async previewRule({ days, ...settings }: AlertRuleSettings & { days: number }): Promise<RulePreview> {
     const { previews } = this.#parts
     await this.#checkRule(settings)
@@ -116,7 +116,7 @@ export class AlertCommands {
     return previews.preview(settings, days)
   }
 
-  /** `revision`: the revision that the client edited. Rejects with ALERT_RULE_NOT_FOUND and CHANGED_MEANWHILE. */
+  /** `revision` is the revision that the client edited. Rejects with ALERT_RULE_NOT_FOUND and CHANGED_MEANWHILE. */
   async updateRule({
     id,
     revision,
@@ -204,7 +204,6 @@ export class AlertCommands {
       CHANNELS
     )
     this.#checkChannel(settings, secret ?? null)
-    // Scrapdeck generates the secret of a webhook.
     const made = settings.target.kind === 'webhook' ? makeSecret(random) : null
     const sealedSecret = made ?? secret ?? null
     const channel = await this.#put({
@@ -232,7 +231,7 @@ export class AlertCommands {
         sentence('api.channel_keeps_kind', { name: before.name, kind: target.kind })
       )
     const isOtherPlace = placeOf(target) !== placeOf(settings.target)
-    // A secret is kept only for the address that it was entered for; sending it to another address could leak it.
+    // A secret is kept only for the address that it was entered for. Sending it to another address could leak it.
     const kept = isOtherPlace && target.kind !== 'webhook' ? null : before.sealedSecret
     this.#checkChannel(settings, secret ?? kept)
     const sealedSecret = secret === undefined ? kept : await this.#parts.secretBox.seal(secret)
@@ -256,7 +255,7 @@ export class AlertCommands {
     return result
   }
 
-  /** Desktop clients poll for notices, so the test notice is delivered like any other. */
+  /** Desktop clients poll for notices, so the test notice is delivered like any other notice. */
   async #testDesktop({ id, enabled }: StoredWebhook): Promise<TestResult> {
     const { alerts, clock } = this.#parts
     if (!enabled)
@@ -271,8 +270,8 @@ export class AlertCommands {
   }
 
   /**
-   * Notices sent to desktop channels after this message, oldest first, and the cursor for the next call. If `after` is
-   * null, returns only the cursor. `isShown`: whether the caller may see data of that project.
+   * Returns the notices sent to desktop channels after this message, oldest first, and the cursor for the next call.
+   * If `after` is null, returns only the cursor. `isShown` tells whether the caller may see data of that project.
    */
   async notices(
     after: string | null,
@@ -285,7 +284,7 @@ export class AlertCommands {
     if (after === null) return { notices: [], after: newest }
     const rows = await store.listDeliveriesAfter(ids, after === FROM_THE_FIRST ? null : after, NOTICES_MAX)
     const notices = rows.map((row) => noticeOf(row, isShown)).filter((notice) => notice !== null)
-    // The message that the client knows may be gone after a restore from backup or with its channel.
+    // The message that the client knows can be missing after a restore from backup or the removal of its channel.
     return { notices, after: rows.at(-1)?.id ?? newest }
   }
 
@@ -351,7 +350,7 @@ export class AlertCommands {
 
 type NewSilence = Omit<AlertSilence, 'id' | 'by' | 'fromMs'> & { fromMs: number | null }
 
-/** Throws BAD_INPUT for a silence that could never apply, or whose times are invalid. */
+/** Throws BAD_INPUT for a silence that could never apply, or that has invalid times. */
 function checkSilence(silence: AlertSilence, nowMs: number): void {
   const { fromMs, untilMs, repeats } = silence
   const bad = (text: string) => new ScrapdeckError('BAD_INPUT', text)
@@ -435,12 +434,12 @@ interface Quota {
   remedy: string
 }
 
-/** One project may have a tenth of the total. Another tenth is reserved for users with the right in all projects. */
+/** One project can have a tenth of the total. Another tenth is reserved for users with the right in all projects. */
 const SHARES = 10
 
 /**
- * Why one more item does not fit; null if it does. The fuller the total, the fewer items one project may have, which
- * leaves room for projects that have few. `isOfAll`: the caller has the right in all projects. Pure.
+ * Returns why one more item does not fit, or null if it does. As the total fills up, each project can have fewer
+ * items, which leaves room for projects with few items. `isOfAll`: the caller has the right in all projects.
  */
 export function whyNoRoom(
   there: readonly { project: ProjectName | null }[],

@@ -15,12 +15,11 @@ export interface ChainCommandsParts {
   secretBox: Pick<SecretBox, 'seal'>
   clock: Clock
   random: Random
-  /** Works like checkTemplate. Rejects with BAD_INPUT, ARGUMENT_RESERVED, NODE_NOT_FOUND. */
   checkTemplate: (template: ChainSettings['run'], name: string) => Promise<ChainSettings['run']>
   onChange: () => Promise<void>
 }
 
-/** A chain's spider may be deployed later; a chain that fires without it reports that. */
+/** A chain's spider can be deployed later. If the chain fires before that, it reports the problem. */
 export class ChainCommands {
   readonly #parts: ChainCommandsParts
 
@@ -37,7 +36,7 @@ export class ChainCommands {
     return this.#put(random.hex(16) as ChainId, settings, null, clock.nowMs())
   }
 
-  /** Rejects with CHAIN_NOT_FOUND. Masked secret values keep their stored value. */
+  /** Masked secret values keep their stored value. Rejects with CHAIN_NOT_FOUND. */
   async update(id: ChainId, settings: ChainSettings): Promise<Chain> {
     const before = await this.#find(id)
     if (before === undefined) throw noChain(id)

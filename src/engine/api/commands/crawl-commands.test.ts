@@ -73,7 +73,7 @@ beforeEach(async () => {
 
 afterEach(() => temporary.remove())
 
-/** As through an endpoint: the schema parses the request and checks the response. */
+/** Acts like an endpoint: the schema parses the request and checks the response. */
 const crawl = async (order: unknown) => CrawlOutput.parse(await commands.crawl(CrawlInput.parse(order)))
 const change = (part: object) => commands.update(CrawlChange.parse(part))
 const orders = async (filter: object = {}) => (await commands.list({ limit: 9, ...filter })).orders
@@ -380,7 +380,7 @@ describe('a repeated order', () => {
     await clock.advanceBy(60_000)
     expect(await nextOf('15m')).toBe(15 * 60_000)
     await change({ id, interval: '0 9 * * *' })
-    // Changed from a cron expression: it first fires after one whole interval.
+    // The rule was a cron expression before, so the interval first fires after one whole interval.
     expect(await nextOf('1h')).toBe(clock.nowMs() + 3_600_000 + 1_000 - firstMs)
     const later = new Date(clock.nowMs() + 86_400_000).toISOString()
     expect(await change({ id, interval: '2h', schedule_at: later })).toMatchObject({ next_run: later })

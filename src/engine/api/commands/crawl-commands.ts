@@ -38,29 +38,29 @@ export interface CrawlCommandsParts {
     Pick<ScheduleReader, 'getSchedules' | 'pageSchedules'>
   scheduleCommands: Pick<ScheduleCommands, 'create' | 'update' | 'remove' | 'setPaused'>
   scheduleReads: Pick<ScheduleReads, 'get' | 'list'>
-  /** How long an order without its own setting is remembered; 0: not at all. */
+  /** How long an identical order returns the existing job, if the order does not set this itself. 0: never. */
   cacheSeconds: number
   clock: Clock
   random: Random
 }
 
-/** Delay before a repeated order first runs: a schedule fires only for times after its creation. */
+/** Delay before a repeated order first runs, because a schedule fires only for times after its creation. */
 const FIRST_RUN_AFTER_MS = 1_000
 
 /**
- * Orders in the format of `POST /crawl`: now, later, or repeatedly. The same order by the same user returns the
- * existing job (found by its dedupe key, unique in the store) or schedule (found by its key).
+ * Runs orders in the format of `POST /crawl`: now, later or repeatedly. For the same order by the same user, returns
+ * the existing job (found by its dedupe key, unique in the store) or schedule (found by its key).
  */
 export class CrawlCommands {
   readonly #parts: CrawlCommandsParts
-  /** Orders in progress by key: a concurrent identical order waits for the first. */
+  /** Orders in progress by key. A concurrent identical order waits for the first. */
   readonly #underWay = new Map<string, Promise<{ schedule: Schedule; cached: boolean }>>()
 
   constructor(parts: CrawlCommandsParts) {
     this.#parts = parts
   }
 
-  /** Rejects as jobs.run and schedules.create do, and with BAD_INPUT if several projects have the spider. */
+  /** Rejects like jobs.run and schedules.create, and with BAD_INPUT if several projects have the spider. */
   async crawl(input: CrawlInput, { onceKey }: Pick<Origin, 'onceKey'> = {}): Promise<CrawlOutput> {
     const { user_id = null, ignore_cache, cache_seconds = this.#parts.cacheSeconds } = input
     const project = input.project ?? this.#projectWith(input.spider)
@@ -75,7 +75,7 @@ export class CrawlCommands {
     const evidence = json.length > 0 && { evidence: { jsonParams: json } }
     const [made] = await this.#parts.jobCommands.queue(run, { ...CRAWL, onceKey, ...evidence })
     const { id, jobid } = made!
-    // For a new job, `id` and `jobid` are equal; otherwise an earlier job was returned.
+    // `id` and `jobid` are equal for a new job only. If they differ, an earlier job was returned.
     const cached = id !== jobid
     const cached_at = cached ? orders.iso(timeOfJobId(id)) : null
     const answer = { job_id: id, cached, cached_at, logs_url: `/api/v1/jobs/${id}/logs` }
@@ -146,7 +146,7 @@ export class CrawlCommands {
       const cache_seconds = job.dedupeKey === null ? 0 : ownSeconds
       const origin = { ...CRAWL, evidence: { jsonParams: orders.jsonParamsOf(after) } }
       const run = this.#runOf(after, { ignore_cache: false, cache_seconds })
-      // The restrictions of the client that created the job stay in force, whichever user changes the order.
+      // The restrictions of the client that created the job stay in force, regardless of who changes the order.
       const settings = { ...run.settings, ...(isWithoutFiles(job.settings) && WITHOUT_FILES) }
       await jobCommands.reorderAs(id, { ...run, settings }, origin)
       return this.get(id)
@@ -259,7 +259,7 @@ export class CrawlCommands {
     return { schedule, cached: false }
   }
 
-  /** Returns the newest schedule with the key. There are several if an order ignored the previous ones. */
+  /** Returns the newest schedule with the key. Several have the same key if an order ignored the previous ones. */
   async #findByKey(crawlKey: string): Promise<Schedule | null> {
     const { schedules } = await this.#parts.store.pageSchedules({ crawlKey }, { after: null, limit: SAME_KEY_MAX })
     const newest = schedules.reduce<StoredSchedule | null>(
@@ -270,8 +270,8 @@ export class CrawlCommands {
   }
 
   /**
-   * The job of a single order; null if the id belongs to no such job. Rejects with SCHEDULE_NOT_FOUND for an invalid
-   * id.
+   * Returns the job of a single order, or null if the id belongs to no such job. Rejects with SCHEDULE_NOT_FOUND for
+   * an invalid id.
    */
   async #single(id: OrderId): Promise<StoredJob | null> {
     if (!JOB_ID_PATTERN.test(id)) throw noCrawl(id)
@@ -308,7 +308,7 @@ type ListFilter = OnlyProjects & { user_id?: string; project?: ProjectName; afte
 const NO_ORDERS = { orders: [], next_after: null }
 /** The format of `next_after` while single orders are listed. */
 const LATER = /^later:(\d{1,16}):([0-9a-f]{32}|)$/
-/** Limits pages with large rows: an order may contain megabytes of URLs. */
+/** Limits pages with large rows: an order can contain megabytes of URLs. */
 const PAGE_MAX_BYTES = 4_000_000
 const CRAWL = { source: 'crawl' } satisfies Origin
 

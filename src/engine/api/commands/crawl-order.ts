@@ -42,7 +42,7 @@ export function timeOfOrder({ schedule_at, zone }: { schedule_at?: number | stri
   return typeof schedule_at === 'string' ? momentOfWall(zone, Date.parse(`${schedule_at}Z`)) : (schedule_at ?? null)
 }
 
-/** Throws BAD_INPUT if the order has its start URLs twice. */
+/** Throws BAD_INPUT if the order contains its start URLs twice. */
 export function workOf({ start_urls, depth, params = {} }: Order): Work {
   if (start_urls !== undefined && Object.hasOwn(params, 'start_urls')) {
     throw new ScrapdeckError('BAD_INPUT', sentence('api.start_urls_twice'))
@@ -57,7 +57,7 @@ function textOf(value: unknown): string {
 }
 
 /**
- * Settings of Scrapy's HTTP cache. A bypass turns it off explicitly, because the project's settings may turn it on.
+ * Settings of Scrapy's HTTP cache. A bypass disables it explicitly, because the project's settings may enable it.
  * Scrapy reads an expiry of 0 as "never".
  */
 export function cacheSettings(
@@ -71,8 +71,8 @@ export function cacheSettings(
 }
 
 /**
- * Equal for equal orders of the same user, whatever the order of parameters, fields and URLs, and whatever the cache
- * time. Changing what is hashed makes orders that already exist look new.
+ * The key is equal for equal orders of the same user, regardless of the cache time and of the order of parameters,
+ * fields and URLs. A change to what is hashed makes existing orders look new.
  */
 export function keyOf(order: Order): string {
   const { user_id, project, spider, start_urls, params = {}, atMs, interval = null, zone, http_cache } = order
@@ -85,7 +85,6 @@ export function keyOf(order: Order): string {
   return createHash('sha256').update(JSON.stringify(what)).digest('hex')
 }
 
-/** The same JSON with sorted fields in every object. */
 function sorted(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(sorted)
   if (typeof value !== 'object' || value === null) return value
@@ -108,8 +107,8 @@ export function timingOf(
 }
 
 /**
- * When a changed order fires: at its new time if it has one, else in its existing rhythm, else after one whole
- * interval. Only a new order runs at once.
+ * A changed order fires at its new time if it has one. Otherwise it keeps its interval, or starts with one whole
+ * interval. Only a new order runs immediately.
  */
 function changedTiming(
   { rules: [rule], startMs }: ScheduleSettings,
@@ -127,7 +126,7 @@ function changedTiming(
   }
 }
 
-/** Templates read braces as placeholders; orders take them literally. */
+/** Templates read braces as placeholders, but orders contain literal braces. */
 export function templateArgs(args: Record<string, string>): Record<string, string> {
   return Object.fromEntries(Object.entries(args).map(([name, value]) => [name, value.replace(/\{/g, '{{')]))
 }
@@ -143,7 +142,7 @@ export function changedOrder(before: Order, change: Omit<CrawlChange, 'id' | 'pa
 }
 
 /**
- * Settings of the schedule after its order changed. Parts that did not change keep what an operator may have edited.
+ * Returns the settings of the schedule after its order changed. Parts that did not change keep an operator's edits.
  */
 export function changedSettings(
   schedule: ScheduleSettings,
@@ -182,7 +181,8 @@ export function orderOf(
   )
   const urls = addressesOf(start_urls)
   if (start_urls !== undefined && urls === null) args['start_urls'] = start_urls
-  // Arguments are text. A parameter that was given as another type keeps that type unless its text has changed since.
+  // Arguments are text. A parameter that was given as another type keeps that type unless its text has changed
+  // since.
   const params = Object.fromEntries(
     Object.entries(args).map(([name, text]) => {
       const ordered = Object.hasOwn(origin.params, name) ? origin.params[name] : text
@@ -209,7 +209,7 @@ function addressesOf(text: string | undefined): string[] | null {
   return Array.isArray(urls) && urls.every((url) => typeof url === 'string') ? urls : null
 }
 
-/** undefined: an operator edited the text in the schedule, or the value is a masked secret. */
+/** Returns undefined if an operator edited the text in the schedule, or if the value is a masked secret. */
 function parsed(text: string | undefined): unknown {
   try {
     return JSON.parse(text ?? '')
@@ -244,11 +244,11 @@ export function describeOrder(schedule: Schedule, origin: CrawlOrigin): CrawlOrd
   }
 }
 
-/** Parameters whose values are not text; arguments are always text. */
+/** Names the parameters that are not text. Arguments are always text. */
 export const jsonParamsOf = ({ params = {} }: Order): string[] =>
   Object.keys(params).filter((name) => typeof params[name] !== 'string')
 
-/** The order that would create this job. It has no time zone, because only its start time is kept. */
+/** Returns the order that would create this job. It has no time zone, because the job stores only its start time. */
 export function orderOfJob(job: StoredJob, timeline: readonly Transition[]): Order {
   const { args = {}, settings = {} } = ownParts({ job: maskSecrets(job), timeline })
   const names = (orderEntry(timeline)?.evidence['jsonParams'] ?? []) as string[]

@@ -22,7 +22,7 @@ export interface ExternalJobsParts {
 }
 
 /**
- * Signals an external job, or removes it from the node's queue. One of our jobs that was given up but is still on the
+ * Signals an external job, or removes it from the node's queue. A job of ours that was given up but is still on the
  * node counts as external. Rejects with JOB_IS_OURS or NODE_….
  */
 export async function cancelExternal(
@@ -47,9 +47,9 @@ export async function cancelExternal(
 }
 
 /**
- * Adopts an external job in the state that its node last reported. From then on it is followed, judged and archived
- * like our own jobs. Its version stays unknown, because Scrapyd does not report it. Rejects with JOB_IS_OURS,
- * EXTERNAL_JOB_GONE or BAD_INPUT.
+ * Adopts an external job in the state that its node last reported. After that, it is handled like our own jobs. Its
+ * version stays unknown, because Scrapyd does not report it. Rejects with JOB_IS_OURS, EXTERNAL_JOB_GONE or
+ * BAD_INPUT.
  */
 export async function adoptExternal(node: FleetNode, run: RunOnNode, parts: ExternalJobsParts): Promise<StoredJob> {
   const { store, fleet, live, clock, newJobId } = parts
@@ -107,7 +107,8 @@ function findExternal(node: FleetNode, run: RunOnNode): { list: 'pending' | 'run
 }
 
 /**
- * Refuses names that cannot be file names: an adopted job's names become paths of logs and items, here and on the node.
+ * Refuses names that cannot be file names: an adopted job's names become paths of logs and items, here and on the
+ * node.
  */
 function refuseUnusable({ project, spider, jobid }: SeenJob): void {
   for (const [noun, name] of Object.entries({ project, spider, jobid })) {

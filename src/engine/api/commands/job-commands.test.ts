@@ -81,7 +81,7 @@ describe('many jobs at once', () => {
     expect([asked.length, alreadyEnded]).toEqual([3_000, []])
     expect(told).toContain('cancel 1000 by force')
     expect((await commands.cancel(ids.slice(1_000), { force: false })).alreadyEnded).toHaveLength(2_000)
-    // Comparing each with every other would take seconds.
+    // Comparing each job with every other would take seconds.
     expect(process.cpuUsage().user / 1000 - beforeMs).toBeLessThan(2_000)
   })
 

@@ -14,8 +14,8 @@ import type { JobRetentionStore, JobStore, QueueStore } from '../../storage/stor
 import { checkNode, prepareJobs, type Origin, type PrepareJobsParts } from './prepare-jobs.ts'
 
 /**
- * Reading timelines one by one would wait for the store's thread each time, and a retry of ten thousand jobs reads ten
- * thousand of them.
+ * Reading timelines one by one would wait for the store's thread each time, and a retry can read ten thousand of
+ * them.
  */
 const TIMELINES_AT_ONCE = 64
 
@@ -25,7 +25,7 @@ export interface JobCommandsParts extends PrepareJobsParts {
   waiting: WaitingReasons
 }
 
-/** Each command validates everything, writes in one transaction, then acknowledges. */
+/** Each command validates everything, writes in one transaction, then responds. */
 export class JobCommands {
   readonly #parts: JobCommandsParts
 
@@ -34,14 +34,14 @@ export class JobCommands {
   }
 
   /**
-   * Queues one job per spider, all or none. A repeated order with the same dedupe key returns the existing job. Rejects
-   * like `prepareJobs`, and with JOB_NOT_FOUND if a dependency does not exist.
+   * Queues one job per spider, all or none. A repeated order with the same dedupe key returns the existing job.
+   * Rejects like `prepareJobs`, and with JOB_NOT_FOUND if a dependency does not exist.
    */
   async run(input: RunInput, origin: Origin): Promise<Job[]> {
     return this.#completed((await this.queue(input, origin)).map(({ id }) => id))
   }
 
-  /** Like `run`, but does not read the jobs back: a client that queues thousands waits only for the disk. */
+  /** Like `run`, but does not read the jobs back, so that a client that queues thousands waits only for the disk. */
   async queue(input: RunInput, origin: Origin): Promise<{ id: JobId; jobid: string }[]> {
     const { spiders, ...rest } = input
     if (rest.dedupe != null && spiders.length > 1) {
@@ -54,14 +54,14 @@ export class JobCommands {
     return jobs.map(({ jobid }, index) => ({ id: ids[index]!, jobid }))
   }
 
-  /** Queues many jobs in one transaction, all or none. Ids have the order of the items. Rejects like `run`. */
+  /** Queues many jobs in one transaction, all or none. Returns ids in the order of the items. Rejects like `run`. */
   async runMany(items: RunItem[], origin: Origin): Promise<{ ids: JobId[]; deduplicated: number }> {
     const { jobs, ids } = await this.#enqueue(items, origin)
     return { ids, deduplicated: jobs.reduce((count, { id }, index) => count + Number(id !== ids[index]), 0) }
   }
 
   /**
-   * Replaces the order of a queued job that never ran; the id stays. Rejects like `run`, and with CHANGED_MEANWHILE.
+   * Replaces the order of a queued job that never ran. The id stays. Rejects like `run`, and with CHANGED_MEANWHILE.
    */
   async reorderAs(id: JobId, { spiders, ...rest }: RunInput, origin: Origin): Promise<void> {
     const { ids } = await this.#enqueue([{ ...rest, spider: spiders[0]! }], origin, ([job]) =>
@@ -75,7 +75,7 @@ export class JobCommands {
     if (ids.length === 0) throw new ScrapdeckError('CHANGED_MEANWHILE', why)
   }
 
-  /** Queued jobs end at once. Live jobs get a cancel request and end when their node confirms it. */
+  /** Queued jobs end immediately. Live jobs get a cancel request and end when their node confirms it. */
   async cancel(
     ids: JobId[],
     options: { force: boolean; waitSeconds?: number | undefined }
@@ -85,7 +85,8 @@ export class JobCommands {
     const { force, waitSeconds } = options
     const limit = waitSeconds === undefined ? {} : { waitSeconds }
     const done = new Set<JobId>()
-    // A node may refuse a job between the two calls, which returns it to the queue: repeat until each job is handled.
+    // A node can refuse a job between the two calls, which returns the job to the queue. Repeat until each job is
+    // handled.
     for (let rest = ids; rest.length > 0; rest = await this.#notEnded(ids.filter((id) => !done.has(id)))) {
       for (const id of await store.cancelQueued(rest, this.#entry(say('timeline.cancelled_while_queued', by()))))
         done.add(id)
@@ -102,7 +103,7 @@ export class JobCommands {
     return { asked: [...done], alreadyEnded: ids.filter((id) => !done.has(id)) }
   }
 
-  /** Sends one signal to running jobs. `isCancel`: the signal is meant to end them, so their outcome is `cancelled`. */
+  /** Sends one signal to running jobs. With `isCancel`, their outcome is `cancelled`. */
   async signal(ids: JobId[], signal: NodeSignal, options: { isCancel: boolean }): Promise<void> {
     const { store, dispatch } = this.#parts
     const message = say('timeline.cancel_requested_by_signal', { signal, ...by() })
@@ -135,7 +136,7 @@ export class JobCommands {
       const { project, version, spider, settings, args, env, userId } = job
       const { secretNames, limits, retry, noOverlap, placement } = job
       const same = { project, version, spider, settings, args, env, userId, secretNames, limits, retry, noOverlap }
-      // Lowers the priority if a user with more rights may have set it than the one who retries the job.
+      // Lowers the priority if the user who retries the job may not set it.
       const priority = actorMayGoFirst() ? job.priority : Math.min(job.priority, 0)
       const evidence = { retryOf: job.id, ...taken.get(job.id) }
       const entry = this.#entry(say('timeline.queued', { source: 'retry', ...by() }), evidence)
@@ -152,7 +153,7 @@ export class JobCommands {
     return this.#parts.store.keepJobs(ids, isKept, this.#entry(message, { kept: isKept }))
   }
 
-  /** Affects queued jobs only and returns their ids, as do reorder and place. */
+  /** Changes queued jobs only and returns their ids. The same applies to `reorder` and `place`. */
   async setPriority(ids: JobId[], priority: number): Promise<string[]> {
     refuseHighPriority(priority)
     const entry = this.#entry(say('timeline.priority_set', { priority, ...by() }), { priority })
@@ -188,7 +189,7 @@ export class JobCommands {
     return this.#changed(await store.placeQueued(ids, { nodeId, tags }, entry))
   }
 
-  /** Gives up live jobs whose node does not respond and queues them again; returns those jobs. */
+  /** Gives up live jobs whose node does not respond, and queues them again. Returns these jobs. */
   async runElsewhere(ids: JobId[]): Promise<string[]> {
     return this.#parts.dispatch.runElsewhere(ids)
   }
@@ -209,8 +210,8 @@ export class JobCommands {
   }
 
   /**
-   * A copy took the same values from the defaults as its original. If there are no defaults now, all values are its
-   * own.
+   * A copy took the same values from the defaults as its original. If there are no defaults now, all values count as
+   * the copy's own.
    */
   async #takenDefaults(jobs: readonly StoredJob[]): Promise<Map<JobId, TakenDefaults>> {
     const { store, projects } = this.#parts

@@ -148,7 +148,8 @@ describe('a node that is removed', () => {
     const { stored } = await add('http://eu-3:6800/')
     expect((await commands.setMode(stored.id, 'cordoned')).stored.mode).toBe('cordoned')
     await expect(commands.remove(id, { force: false })).rejects.toMatchObject({ code: 'NODE_NOT_FOUND' })
-    // Until then, a crash must leave the node, so that an operator can remove it again.
+    // Until the removal is complete, the node stays in the store, so that an operator can remove it again after a
+    // crash.
     expect((await temporary.store.listNodes()).map((node) => node.id)).toContain(id)
     forgetting.resolve()
     await removed
@@ -262,7 +263,6 @@ describe('the settings of a node', () => {
   it('do not keep a client key or a password for another machine', async () => {
     const { id } = (await add('http://eu-1:6800/')).stored
     const { stored } = fleet.get(id)!
-    // The state after an update.
     fleet.update({ ...stored, clientCertificate: 'certificate', sealedClientKey: asSealedText('key') })
     const near = await commands.update(id, { url: 'http://eu-1:6800/base/' })
     expect(near.stored).toMatchObject({ clientCertificate: 'certificate', sealedClientKey: 'key', sealedPassword: 'p' })

@@ -27,7 +27,7 @@ import { isElsewhere, requireRightsForAddress } from './connection-rules.ts'
 import { shortNameOf } from '../../../shared/ssh-address.ts'
 
 function defaultNameOf({ kubernetes }: Pick<NodeAddress, 'kubernetes'>, url: string): string {
-  // All namespaces of a cluster share its host, so the namespace is the name.
+  // All namespaces of a cluster share its host, so use the namespace as the name.
   const namespace = kubernetes ? new URL(url).pathname.split('/').at(-2) : undefined
   return namespace ?? shortNameOf(url)
 }
@@ -35,7 +35,7 @@ function defaultNameOf({ kubernetes }: Pick<NodeAddress, 'kubernetes'>, url: str
 /** Makes names of nodes unique: `eu-1`, `eu-1-2`, `eu-1-3` … */
 class TakenNames {
   readonly #taken: Set<string>
-  /** The last number per name, because thousands of nodes may want the same name. */
+  /** The last number per name. Without it, adding thousands of nodes with the same name would be slow. */
   readonly #numbers = new Map<string, number>()
 
   constructor(names: string[]) {
@@ -63,7 +63,7 @@ export interface NodeCommandsParts {
   random: Random
   pulling: Pick<PullingNodes, 'get'>
   credentialFiles: CredentialFiles
-  /** null: this is the only engine. */
+  /** null if this is the only engine. */
   engineNodes: Pick<EngineNodes, 'isThere'> | null
   newJobId: () => JobId
 }
@@ -71,7 +71,7 @@ export interface NodeCommandsParts {
 /** A node with its discovery source and the Scrapyd version from the probe. */
 type NewNode = NodeAddress & NodeSettings & { scrapydVersion: string | null; sourceId?: SourceId | null }
 
-/** The number of nodes per commit; other work runs between commits. */
+/** The number of nodes per commit. Other work runs between commits. */
 const WRITTEN_AT_ONCE = 50
 
 const CONNECTION_FIELDS = [
@@ -86,20 +86,23 @@ const CONNECTION_FIELDS = [
 ] as const
 
 /**
- * Commands for nodes, run one at a time. Each writes the whole row, so two at once would overwrite each other, and two
- * that add one address would create two nodes with the same slots.
+ * Commands for nodes, run one at a time. Each writes the whole row, so concurrent commands would overwrite each
+ * other, and two that add the same address would create two nodes with the same slots.
  */
 export class NodeCommands {
   readonly #parts: NodeCommandsParts
   readonly #exclusively = pLimit(1)
-  /** Nodes that are being removed; resolves when nothing of them is left. */
+  /** Nodes that are being removed. Each promise resolves when everything of the node is deleted. */
   readonly #leaving = new Map<NodeId, Promise<void>>()
 
   constructor(parts: NodeCommandsParts) {
     this.#parts = parts
   }
 
-  /** Rejects with NODE_URL_INVALID, NODE_CONNECTION_INVALID or NODE_DUPLICATE. The node need not respond yet. */
+  /**
+   * Adds a node, which need not respond yet. Rejects with NODE_URL_INVALID, NODE_CONNECTION_INVALID or
+   * NODE_DUPLICATE.
+   */
   add(given: NewNode): Promise<FleetNode> {
     return this.#exclusively(async () => {
       const { store, fleet, dispatch } = this.#parts
@@ -137,7 +140,7 @@ export class NodeCommands {
     })
   }
 
-  /** Detaches nodes from all discovery sources but these. They then count as added by hand. */
+  /** Detaches nodes from all discovery sources except these. The nodes then count as added by hand. */
   releaseAllBut(sourceIds: readonly string[]): Promise<void> {
     return this.#exclusively(async () => {
       const released = this.#parts.fleet
@@ -164,7 +167,8 @@ export class NodeCommands {
   }
 
   /**
-   * Adds a pulling node and returns its token, which is stored only as a hash. `id`: from a fleet file, if still free.
+   * Adds a pulling node and returns its token, which is stored only as a hash. Uses `id`, from a fleet file, if it
+   * is free.
    */
   addPulling(input: NodeSettings & { id?: NodeId }): Promise<{ node: FleetNode; token: string }> {
     return this.#exclusively(async () => {
@@ -177,7 +181,7 @@ export class NodeCommands {
     })
   }
 
-  /** Adds an engine's local node under the engine's name. An existing one stays as it is. */
+  /** Adds an engine's local node under the engine's name. Does not change an existing one. */
   addEngine(engine: string): Promise<FleetNode> {
     return this.#exclusively(async () => {
       const url = addressOfEngine(engine)
@@ -188,7 +192,7 @@ export class NodeCommands {
         url,
         tokenHash: null
       } as const
-      // The id is the same as before, so wait until everything of the former node is gone.
+      // The new node gets the same id, so wait until everything of the former node is deleted.
       await this.#leaving.get(named.id)
       return this.findByUrl(url) ?? this.#addWithoutAddress(named, {})
     })
@@ -275,7 +279,7 @@ export class NodeCommands {
       requireOnNodeOfActor(stored.tags, 'nodes.change', 'nodes.remove')
       this.checkRemoval(id, options)
       await this.#put({ ...stored, mode: 'cordoned' })
-      // Remove the node from the fleet first: jobs that are placed there but not sent yet then return to the queue.
+      // Remove the node from the fleet first, so that jobs placed there but not yet sent return to the queue.
       return { done: fleet.remove(id) }
     })
     // The node can no longer be found, so other commands need not wait for the slow part.
@@ -312,7 +316,7 @@ export class NodeCommands {
 
   async cordonDrained(id: NodeId): Promise<void> {
     if (!this.#isDrained(id)) return
-    // An earlier command in the queue may have changed its mode.
+    // An earlier command in the queue can have changed the mode.
     await this.#exclusively(async () => {
       if (this.#isDrained(id)) await this.#setMode(id, 'cordoned')
     })
@@ -403,7 +407,7 @@ export class NodeCommands {
       stored.scrapydVersion = null
     }
     await store.putNode(stored)
-    // Replacing the connection aborts its requests in progress, so do it only if something in it changed.
+    // Replacing the connection aborts its requests in progress, so replace it only if it changed.
     const isSameAddress = CONNECTION_FIELDS.every((field) => isDeepStrictEqual(stored[field], node.stored[field]))
     if (isSameAddress) fleet.update(stored)
     else await fleet.add(stored)
@@ -420,14 +424,14 @@ export class NodeCommands {
       throw new ScrapdeckError('NODE_CONNECTION_INVALID', sentence('api.node_not_cluster', { node: node.stored.name }))
     }
     if (given.url === undefined && given.kubernetes === undefined && !given.kubeconfig) return given
-    // A change of other settings leaves the address and its credentials as they are.
+    // A change of other settings leaves the address and its credentials unchanged.
     const whole = { ...given, url: given.url ?? url, kubernetes: given.kubernetes ?? kubernetes! }
     return resolved(whole, this.#parts.credentialFiles)
   }
 
   /**
-   * The address with the certificates and the proxy that `update` would keep, for a probe before the update. It never
-   * contains the node's password; `keepsPassword` says whether `update` would keep it.
+   * Returns the address with the certificates and the proxy that `update` would keep, for a probe before the update.
+   * It never contains the node's password. `keepsPassword` says whether `update` would keep the password.
    */
   async addressLike(id: NodeId, address: NodeAddress): Promise<{ address: NodeAddress; keepsPassword: boolean }> {
     const node = this.require(id)
@@ -444,7 +448,10 @@ export class NodeCommands {
     }
   }
 
-  /** Refuses an address while it is unknown whether jobs arrived: elsewhere they would look absent and run twice. */
+  /**
+   * Refuses another address while it is unknown whether jobs arrived, because they would look absent there and run
+   * twice.
+   */
   #refuseUnresolved({ stored }: FleetNode): void {
     const unresolved = this.#parts.live
       .ofNode(stored.id)
@@ -455,7 +462,7 @@ export class NodeCommands {
     })
   }
 
-  /** Certificates and proxy after an update. Omitted fields are kept, but a key only at the same address. */
+  /** Certificates and proxy after an update. Omitted fields are kept, but a key is kept only for the same address. */
   async #connectionOf(
     node: FleetNode,
     input: Partial<NodeAddress>,
@@ -500,14 +507,14 @@ export class NodeCommands {
   async #setMode(id: NodeId, mode: NodeMode): Promise<FleetNode> {
     const { dispatch, live } = this.#parts
     const { stored } = this.require(id)
-    // Without live jobs, a drain is complete at once.
+    // Without live jobs, a drain is complete immediately.
     const reached = mode === 'draining' && live.ofNode(id).length === 0 ? 'cordoned' : mode
     await this.#put({ ...stored, mode: reached })
     dispatch.wake()
     return this.require(id)
   }
 
-  /** Stores a change that needs no new connection. */
+  /** Stores a change that does not affect the connection. */
   async #put(stored: StoredNode): Promise<void> {
     await this.#parts.store.putNode(stored)
     this.#parts.fleet.update(stored)
@@ -539,10 +546,10 @@ export class NodeCommands {
   }
 }
 
-/** Replaces `in-cluster` and `kubeconfig` with the address and credentials that they stand for. */
+/** Replaces `in-cluster` and `kubeconfig` with the actual address and credentials. */
 async function resolved<Input extends Partial<NodeAddress>>(input: Input, files: CredentialFiles): Promise<Input> {
   if (!input.kubernetes || input.url === undefined) return input
-  // Loads the kubeconfig parser only when a fleet has a cluster.
+  // Loads the kubeconfig parser only if a fleet has a cluster.
   const { resolveClusterAddress } = await import('../../nodes/kubernetes/cluster-address.ts')
   return resolveClusterAddress({ ...input, url: input.url, kubernetes: input.kubernetes }, files)
 }

@@ -35,7 +35,6 @@ interface CommandsParts
 
 export type Commands = ReturnType<typeof openCommands>
 
-/** Commands that are also used by schedules, discovery and retention. */
 export function openCommands(opened: AsyncDisposableStack, parts: CommandsParts) {
   const { store, secretBox, projects, live, clock, random, logger } = parts
   const { fleet, local, engineNodes, credentialFiles, pulling } = parts

@@ -41,11 +41,10 @@ export interface Origin {
   source: Job['source']
   /** The jobid that a Scrapyd client chose. */
   jobid?: string | undefined
-  /** The client's idempotency key: a repeated request returns the jobs of the first. */
+  /** The client's idempotency key. A repeated request returns the jobs of the first request. */
   onceKey?: string | undefined
   /** The schedule and the nominal time of the firing. */
   scheduled?: { scheduleId: ScheduleId; nominalMs: number } | undefined
-  /** Evidence for the first timeline entry. */
   evidence?: TimelineEntry['evidence']
 }
 
@@ -58,10 +57,10 @@ export interface PrepareJobsParts {
 }
 
 /**
- * Validates a whole order and builds its jobs; writes nothing. Work that items share, such as resolving a spider or
- * encrypting a secret, is done once. Rejects with PROJECT_, VERSION_, SPIDER_, NODE_NOT_FOUND, ARGUMENT_RESERVED,
- * REQUEST_TOO_LARGE (arguments of all items together) or BAD_INPUT (secrets, limits, times, dependencies). With several
- * items, the message names the item at fault.
+ * Validates a whole order and builds its jobs. Writes nothing. Resolves each spider and encrypts each secret only
+ * once, even if several items share it. Rejects with PROJECT_, VERSION_, SPIDER_, NODE_NOT_FOUND, ARGUMENT_RESERVED,
+ * REQUEST_TOO_LARGE (arguments of all items together) or BAD_INPUT (secrets, limits, times, dependencies). If there
+ * are several items, the message names the item with the error.
  */
 export async function prepareJobs(
   ordered: readonly RunItem[],
@@ -149,7 +148,7 @@ export async function prepareJobs(
           ? entry
           : { ...entry, evidence: { ...entry.evidence, ...takenDefaults(ordered[index]!, item) } }
     }
-    // From here on, only the dispatcher sees the plain values, when it sends the job.
+    // After this point, only the dispatcher sees the plain values, when it sends the job.
     return withSecrets(job, (value) => sealed.get(value)!)
   }
 }
@@ -228,7 +227,7 @@ export function requireSpiders(
   for (const spider of spiders) catalog.resolve(project, version, spider)
 }
 
-/** Equals the retention of remembered answers (remembered-answers.ts). */
+/** Must equal the retention of remembered responses (remembered-answers.ts). */
 const ONCE_MS = 24 * 3_600_000
 
 function onceOf({ onceKey }: Origin, index: number, { project }: RunItem, nowMs: number): NewJob['dedupe'] {
@@ -247,13 +246,12 @@ function dedupeUntil(
   return renew === true ? { key, expiresAtMs, renew } : { key, expiresAtMs }
 }
 
-/** Adds the position of the job to the error. */
 function named(error: ScrapdeckError, index: number, count: number): ScrapdeckError {
   const message = sentence('api.one_job_of_order', { index, count, error: error.message.replace(/\.?$/, '.') })
   return new ScrapdeckError(error.code, message, { cause: error, data: { ...error.data, index } })
 }
 
-/** Limits of names; values are limited only by the size of a request. */
+/** Limits of names. Values are limited only by the size of a request. */
 const NAMES_MAX = 1_000
 const LONGEST_NAME = 200
 
@@ -279,7 +277,7 @@ export function checkNames(values: object | undefined, what: 'settings' | 'argum
 
 const shortened = (name: string) => (name.length > 60 ? `${name.slice(0, 60)}…` : name)
 
-/** Like checkNames; also throws ARGUMENT_RESERVED. Scrapyd clients may use names that Scrapyd itself drops. */
+/** Like checkNames, but also throws ARGUMENT_RESERVED. Scrapyd clients can use names that Scrapyd itself drops. */
 export function checkArguments(args: object | undefined, source?: Job['source']): void {
   checkNames(args, 'arguments')
   for (const name in args) {

@@ -39,7 +39,7 @@ export interface ProjectCommandsParts {
   secretBox: Pick<SecretBox, 'seal'>
   clock: Clock
   wakeDispatcher: () => void
-  /** Schedules the distribution of eggs for projects that deploy to all nodes at once. */
+  /** Schedules the distribution of eggs for projects that deploy to all nodes immediately. */
   spreadAtOnce: () => void
   onUploaded: (version: StoredVersion) => void
   logger: Logger
@@ -57,10 +57,7 @@ function allDefaults<T extends Values>(settings: { defaults: T; spiderDefaults: 
   return [settings.defaults, ...Object.values(settings.spiderDefaults)]
 }
 
-/**
- * Whether the change gives jobs of the project or of a spider a higher than normal priority that they did not have
- * before. Pure.
- */
+/** Whether the change newly gives jobs of the project or of a spider a higher than normal priority. */
 function raisesPriority(settings: ProjectSettings, former: ProjectSettings): boolean {
   const priorityOf = (of: ProjectSettings, spider: string | null) =>
     (spider === null ? null : of.spiderDefaults[spider]?.priority) ?? of.defaults.priority ?? 0
@@ -71,7 +68,7 @@ function raisesPriority(settings: ProjectSettings, former: ProjectSettings): boo
 
 export class ProjectCommands {
   readonly #parts: ProjectCommandsParts
-  /** Serializes changes of settings: each starts from the result of the one before. */
+  /** Serializes changes of settings, because each starts from the result of the previous one. */
   readonly #exclusively = pLimit(1)
 
   constructor(parts: ProjectCommandsParts) {
@@ -91,8 +88,8 @@ export class ProjectCommands {
   }
 
   /**
-   * Replaces the settings of a project, deployed or not, and starts building its Python environment. Throws BAD_INPUT
-   * if the project could not run with that Python.
+   * Replaces the settings of a project, deployed or not, and starts to build its Python environment. Throws
+   * BAD_INPUT if the project could not run with that Python.
    */
   async configure(project: ProjectName, settings: ProjectSettings): Promise<Project> {
     await this.check(settings)
@@ -124,7 +121,7 @@ export class ProjectCommands {
     if (raisesPriority(settings, former)) requireOfActor(null, 'projects.change', 'A priority above 0')
     await projects.configure(project, await sealDefaults(settings, former, secretBox))
     environments.refresh(project)
-    // Spiders that are still unknown may be listable with the new environment.
+    // The new environment may be able to list spiders that are still unknown.
     projects.listMissingSpiders().catch((error: unknown) => logger.error({ error }, 'listing spiders failed'))
     this.#wakeSending()
     return this.#describe(project)
@@ -154,7 +151,9 @@ export class ProjectCommands {
     return this.#describe(project)
   }
 
-  /** From now on, jobs without a version run this one; null: the latest. Rejects with PROJECT_ or VERSION_NOT_FOUND. */
+  /**
+   * Sets the version that jobs without a version run. null: the latest. Rejects with PROJECT_ or VERSION_NOT_FOUND.
+   */
   async pinVersion(project: ProjectName, version: VersionName | null): Promise<Project> {
     const { projects } = this.#parts
     projects.catalog.requireProject(project)
@@ -177,7 +176,10 @@ export class ProjectCommands {
     this.#parts.spreadAtOnce()
   }
 
-  /** Sends a version to these nodes and yields each step. Without nodes: to all active nodes that respond. */
+  /**
+   * Sends a version to these nodes and yields each step. If `nodes` is absent, sends it to all active nodes that
+   * respond.
+   */
   async *deploy(
     project: ProjectName,
     version: VersionName,
@@ -193,7 +195,7 @@ export class ProjectCommands {
   }
 
   /**
-   * Deletes the version here and on every node that has it; returns the failed deployments. Rejects with
+   * Deletes the version here and on every node that has it. Returns the failed deployments. Rejects with
    * VERSION_PINNED, and with VERSION_IN_USE while jobs need it.
    */
   async deleteVersion(project: ProjectName, version: VersionName, options: InUse = {}): Promise<Deployment[]> {
@@ -202,7 +204,8 @@ export class ProjectCommands {
     if (projects.isPinned(stored)) {
       throw new ScrapdeckError('VERSION_PINNED', sentence('api.version_pinned', { project, version: stored.version }))
     }
-    // Jobs without a version use the newest one left, so deleting the last version affects every job of the project.
+    // Jobs without a version use the newest remaining one, so deleting the last version affects every job of the
+    // project.
     const isLast = projects.catalog.requireProject(project).length === 1
     if (options.inUse !== 'allow') await refuseInUse(store, project, isLast ? null : stored.version, DELETE)
     const failed = await this.#deleteOnNodes(stored)
@@ -243,7 +246,7 @@ export class ProjectCommands {
     return results.filter((result) => result !== null)
   }
 
-  /** null: the node runs eggs directly from our store. */
+  /** Returns null if the node runs eggs directly from our store. */
   #eggTarget(nodeId: NodeId): EggTarget | null {
     const node = this.#parts.fleet.get(nodeId)
     if (node === undefined)

@@ -12,7 +12,6 @@ const RULES: LimitRule[] = [
   { id: 'a2', project: null, spider: 'price*', tag: null, perNode: true, max: 1 }
 ]
 
-/** Nothing is live. */
 const NO_STORE = {} as ConstructorParameters<typeof LiveAttempts>[0]['store']
 
 function someCommands(kept: { limits: StoredLimits } = { limits: { revision: 0, rules: [] } }) {

@@ -5,11 +5,11 @@ import type { Logger } from '../../runtime/logger.ts'
 import type { SecretBox } from '../../runtime/secret-box.ts'
 import type { AnswerStore } from '../../storage/store.ts'
 
-/** A client that got no response retries within minutes. A day also covers one that was off overnight. */
+/** A client that got no response retries within minutes. A day also covers a client that was off overnight. */
 const REMEMBERED_MS = 24 * 3_600_000
 /**
- * Beyond these, the oldest answers are forgotten. A repeated request then runs again, but still finds the jobs that
- * were created with its key.
+ * If there are more responses than this, the oldest are forgotten. A repeated request then runs again, but still
+ * finds the jobs that were created with its key.
  */
 const QUOTA = {
   ofScope: { count: 100_000, bytes: 64 * 1024 * 1024 },
@@ -17,7 +17,7 @@ const QUOTA = {
 }
 /** Large enough for lists of ten thousand ids. */
 const LONGEST_ANSWER = 8 * 1024 * 1024
-/** The most answers to keep in memory; a full disk is noticed long before this. */
+/** The most responses to keep in memory. A full disk is noticed long before this. */
 const MAX_UNWRITTEN = 1_000
 
 export interface KeyedRequest {
@@ -25,11 +25,11 @@ export interface KeyedRequest {
   scope: string
   key: string
   fingerprint: string
-  /** How long after its start a request with an unknown result may be repeated, because it is idempotent. 0: never. */
+  /** How long after its start an idempotent request with an unknown result can be repeated. 0: never. */
   repeatableForMs: number
 }
 
-/** `isFinal`: remember the answer. Otherwise the key becomes free again, as if there had been no request. */
+/** If `isFinal`, the response is remembered. Otherwise the key becomes free again, as if there had been no request. */
 export interface KeyedAnswer {
   text: string
   isFinal: boolean
@@ -44,12 +44,15 @@ export interface RememberedAnswersParts {
   logger: Logger
 }
 
-/** Responses to requests with an idempotency key. They are encrypted at rest, because some contain one-time secrets. */
+/**
+ * Remembers responses to requests with an idempotency key. They are encrypted at rest, because some contain one-time
+ * secrets.
+ */
 export class RememberedAnswers {
   readonly #parts: RememberedAnswersParts
   #runId: string | null = null
   readonly #underWay = new Map<string, { fingerprint: string; answer: Promise<KeyedAnswer> }>()
-  /** By name: answers of this run whose requests took effect, but that could not be stored. */
+  /** Responses of this run, by name, that could not be stored although their requests took effect. */
   readonly #unwritten = new Map<string, string>()
 
   constructor(parts: RememberedAnswersParts) {
@@ -57,9 +60,10 @@ export class RememberedAnswers {
   }
 
   /**
-   * Performs a request once per key. Repeated requests get the first answer (`isReplayed`), even while the first is in
-   * progress and after a restart. Rejects with IDEMPOTENCY_KEY_REUSED for a different request with the same key, and
-   * with IDEMPOTENCY_CUT_OFF if Scrapdeck stopped during the first request and must not perform it twice.
+   * Performs a request once per key. A repeated request gets the first response (`isReplayed`), even while the first
+   * request is in progress and after a restart. Rejects with IDEMPOTENCY_KEY_REUSED for a different request with the
+   * same key, and with IDEMPOTENCY_CUT_OFF if Scrapdeck stopped during the first request and must not perform it
+   * twice.
    */
   async once(
     request: KeyedRequest,
@@ -109,7 +113,8 @@ export class RememberedAnswers {
       const text = earlier.answer === null ? unwritten : await secretBox.open(earlier.answer)
       if (earlier.answer === null && unwritten !== undefined) await this.#write(name, request, unwritten)
       if (text !== undefined) return { text, isFinal: true, isReplayed: true }
-      // This run is not processing the request. If this run began it, the missing answer means that it had no effect.
+      // This run is not processing the request. If this run started it, the missing response means that it had no
+      // effect.
       const begunMs = earlier.expiresAtMs - REMEMBERED_MS
       if (earlier.begunBy !== this.#runId && !(nowMs - begunMs < request.repeatableForMs)) {
         throw new ScrapdeckError('IDEMPOTENCY_CUT_OFF', sentence('api.first_request_cut_off'))
@@ -127,7 +132,10 @@ export class RememberedAnswers {
     return { ...answer, isReplayed: false }
   }
 
-  /** `text`: null frees the key without storing an answer. A failed write must not fail a request that took effect. */
+  /**
+   * If `text` is null, frees the key without storing a response. A failed write must not fail a request that took
+   * effect.
+   */
   async #write(name: string, { scope, key }: KeyedRequest, text: string | null): Promise<void> {
     const { store, secretBox, logger } = this.#parts
     try {

@@ -214,7 +214,7 @@ describe('a schedule', () => {
     const before = await stored(id)
     await commands.update(id, settings({ name: 'renamed' }))
     expect(await stored(id)).toMatchObject({ movedAtMs: 0, pauseNote: before.pauseNote })
-    // The clock is set back after this one.
+    // The firing is later than the clock, as if the clock had been set back since.
     const laterMs = clock.nowMs() + HOUR_MS
     await temporary.store.fire([aNewFiring({ scheduleId: id, atMs: laterMs, state: 'failed', reason: 'refused' })])
     await commands.update(id, settings({ jobs: [RunTemplate.parse({ project: 'news', spiders: ['a'] })] }))
@@ -319,7 +319,7 @@ describe('a preview', () => {
       }))
     ])
     const halfYears = [{ kind: 'interval' as const, everySeconds: 182 * 86_400, anchorMs: 0 }]
-    // These zones were not used before.
+    // No other test uses these zones, so nothing about them is cached.
     const zones = [
       'Asia/Gaza',
       'Asia/Beirut',
@@ -333,7 +333,7 @@ describe('a preview', () => {
       asked.mockClear()
       const { occurrences } = await reads.preview(settings({ rules, zone: zones[index]! }), { fromMs, count: 1_000 })
       expect(occurrences.length).toBeGreaterThanOrEqual(9)
-      // A year in one zone has some 150 of them.
+      // A year in one zone needs some 150 calls.
       expect(asked.mock.calls.length, JSON.stringify(rules[0])).toBeLessThan(100 * 200)
     }
     const often = settings({ rules: [{ kind: 'cron', expression: '* * * * *' }], zone: 'Europe/Berlin' })

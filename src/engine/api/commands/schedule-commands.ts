@@ -45,15 +45,15 @@ export interface ScheduleCommandsParts {
   onChange: () => void
 }
 
-/** Attempts at an update without a revision, when concurrent changes interfere. */
+/** Attempts at an update without a revision, if concurrent changes interfere. */
 const TRIES_MAX = 5
-/** Each may have thousands of history rows, so deleting a few at a time already keeps the store busy. */
+/** Each schedule can have thousands of history rows, so even small batches keep the store busy. */
 const DELETED_AT_ONCE = 5
 
-/** Commands for schedules. `schedules/` fires them; schedule-reads.ts answers queries. */
+/** Commands for schedules. `schedules/` fires them, and schedule-reads.ts handles queries. */
 export class ScheduleCommands {
   readonly #parts: ScheduleCommandsParts
-  /** Serializes the check of a name and the write that follows. */
+  /** Serializes the check of a name and the following write. */
   readonly #naming = pLimit(1)
 
   constructor(parts: ScheduleCommandsParts) {
@@ -61,9 +61,9 @@ export class ScheduleCommands {
   }
 
   /**
-   * The projects and spiders may be deployed later. `namesake`: what to do about an existing schedule of this name:
-   * refuse (default), replace its settings, or allow both (a fleet file exported with both). Rejects with BAD_INPUT,
-   * ARGUMENT_RESERVED, NODE_NOT_FOUND or SCHEDULE_NAME_TAKEN.
+   * The projects and spiders can be deployed later. `namesake` says what to do if a schedule of this name exists:
+   * refuse (default), replace its settings, or allow both (for a fleet file exported with both). Rejects with
+   * BAD_INPUT, ARGUMENT_RESERVED, NODE_NOT_FOUND or SCHEDULE_NAME_TAKEN.
    */
   async create(
     given: ScheduleSettings,
@@ -94,7 +94,7 @@ export class ScheduleCommands {
       createdAtMs: nowMs,
       changedAtMs: nowMs,
       movedAtMs: 0,
-      // Fire times before its creation do not count as missed.
+      // Fire times before the creation do not count as missed.
       doneUntilMs: nowMs,
       runCount: 0,
       failuresInARow: 0,
@@ -106,8 +106,8 @@ export class ScheduleCommands {
   }
 
   /**
-   * Replaces all settings. Masked secret values keep their stored value. Rejects like create, with SCHEDULE_NOT_FOUND,
-   * and with CHANGED_MEANWHILE if `revision` is no longer current.
+   * Replaces all settings. Masked secret values keep their stored value. Rejects like create, with
+   * SCHEDULE_NOT_FOUND, and with CHANGED_MEANWHILE if `revision` is not current.
    */
   async update(id: ScheduleId, given: ScheduleSettings, revision?: number, crawl?: CrawlOrigin): Promise<Schedule> {
     const settings = await this.#check(given, crawl)
@@ -124,7 +124,7 @@ export class ScheduleCommands {
     await this.#change(id, revision, async (before) => {
       const isOtherTiming = JSON.stringify(timingOf(before.settings)) !== JSON.stringify(timingOf(settings))
       const [newest] = await this.#parts.store.listRecentFirings([id], 1)
-      // The clock may have been set back since the newest firing.
+      // The clock can have been set back since the newest firing.
       const { movedAtMs, pauseNote, pauseNoteCode, pauseNoteParams } = afterMove(
         before,
         settings.jobs,
@@ -157,7 +157,7 @@ export class ScheduleCommands {
   }
 
   /**
-   * Fire times during a pause are skipped and recorded. Rejects before any change, with SCHEDULE_NOT_FOUND, and with
+   * Fire times during a pause are skipped and recorded. Rejects before any change: with SCHEDULE_NOT_FOUND, and with
    * BAD_INPUT if a schedule to resume has no fire times left.
    */
   async setPaused(ids: ScheduleId[], paused: boolean, note: string | null): Promise<Schedule[]> {
@@ -180,7 +180,7 @@ export class ScheduleCommands {
     return this.#parts.reads.describeMany(wanted)
   }
 
-  /** Rejects with SCHEDULE_NOT_FOUND, and like prepareJobs if something that its templates name is missing. */
+  /** Rejects with SCHEDULE_NOT_FOUND, and like prepareJobs if its templates name something that does not exist. */
   async runNow(id: ScheduleId): Promise<Firing> {
     await this.#parts.reads.require(id)
     return describeFiring(await this.#parts.scheduler.runNow(id, { mayGoFirst: actorMayGoFirst() }))
@@ -226,7 +226,8 @@ export class ScheduleCommands {
   }
 
   /**
-   * New rules count from now. A fire time that is due but still delayed by jitter fires if the new rules include it.
+   * New rules apply from now on. A fire time that is due but still delayed by jitter fires if the new rules include
+   * it.
    */
   #doneUntil(id: ScheduleId, timing: ScheduleTiming): number {
     const nowMs = this.#parts.clock.nowMs()
@@ -255,7 +256,8 @@ export class ScheduleCommands {
     for (let tries = 1; ; tries += 1) {
       let before = await this.#parts.reads.require(id)
       if (before.paused) {
-        // Skipped fire times are written hourly. Write them before the pause ends: a crash right after would lose them.
+        // Skipped fire times are written hourly. Write them before the pause ends, because a crash right after would
+        // lose them.
         await scheduler.writePaused(id)
         before = await this.#parts.reads.require(id)
       }
@@ -302,8 +304,9 @@ function nameTaken(name: string, namesakes: readonly StoredSchedule[]): Scrapdec
 const projectsOf = ({ settings }: StoredSchedule): ProjectName[] => projectsOfTemplates(settings.jobs)
 
 /**
- * The earlier template whose secrets are kept: the one for the same spiders, else the one at the same index. It must be
- * of the same project: a user with rights in another project must not get its secrets there.
+ * Returns the earlier template that provides the masked secrets: the one for the same spiders, otherwise the one at
+ * the same index. It must be of the same project, because a user with rights in another project must not get its
+ * secrets.
  */
 function templateBefore(template: RunTemplate, index: number, before: ScheduleSettings | null): RunTemplate | null {
   const isSame = (other: RunTemplate) =>

@@ -38,9 +38,9 @@ interface Bounds {
 }
 
 /**
- * The fire times of many schedules from `fromMs` to before `untilMs`, in order, at most `limit`. The streams are
- * merged, so a schedule that fires each second hides no other. `more`: there are others, or a schedule's fire times
- * take too long to find. Yields to the event loop, because thousands of schedules take a while.
+ * Returns the fire times of many schedules from `fromMs` to before `untilMs`, in order, at most `limit`. The streams
+ * are merged, so a schedule that fires every second cannot hide others. `more`: there are others, or a schedule's
+ * fire times take too long to find. Yields to the event loop, because thousands of schedules take a while.
  */
 export async function upcomingMoments(
   schedules: readonly Upcoming[],
@@ -71,7 +71,7 @@ export async function upcomingMoments(
   return { moments, more: isCut }
 }
 
-/** The fire times found so far of one schedule, and the index of the next one. */
+/** The fire times of one schedule that were found so far, and the index of the next one. */
 interface Stream extends Upcoming {
   moments: number[]
   at: number
@@ -106,8 +106,8 @@ export interface Loading extends Upcoming {
 }
 
 /**
- * Firings and jobs of each minute, jitter included; omits empty minutes. Rejects with BAD_INPUT if there are more than
- * `limit` firings, or if those of a schedule take too long to find.
+ * Counts the firings and jobs of each minute, jitter included. Omits empty minutes. Rejects with BAD_INPUT if there
+ * are more than `limit` firings, or if those of a schedule take too long to find.
  */
 export async function loadByMinute(
   schedules: readonly Loading[],
@@ -138,7 +138,7 @@ export async function loadByMinute(
   return [...minutes.values()].sort((one, other) => one.atMs - other.atMs)
 }
 
-/** Names the schedule in the error, because the request is about all of them. */
+/** Adds the schedule to the error, because the request is about all schedules. */
 function countable<Result>(id: ScheduleId, find: () => Result): Result {
   try {
     return find()
@@ -158,7 +158,10 @@ interface ScheduleOutlook {
   backfill: Backfill | null
 }
 
-/** A schedule as clients see it: with masked secrets, its next fire time and its newest firings, newest first. Pure. */
+/**
+ * Returns a schedule as clients see it: with masked secrets, its next fire time and its newest firings, newest
+ * first.
+ */
 export function describeSchedule(
   { settings, doneUntilMs: _doneUntilMs, movedAtMs: _movedAtMs, crawl: _crawl, ...stored }: StoredSchedule,
   recent: readonly StoredFiring[],
@@ -175,7 +178,7 @@ export function describeSchedule(
   }
 }
 
-/** The firing's outcome is the worst of its jobs; it is live while any job is live. Pure. */
+/** A firing's outcome is the worst of its jobs. The firing is live while any of its jobs is live. */
 export function describeFiring(stored: StoredFiring): Firing {
   const { backfillId: _backfillId, statuses, startedAtMs, endedAtMs, ...firing } = stored
   const outcome = outcomeOf(statuses)

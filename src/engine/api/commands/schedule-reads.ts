@@ -27,17 +27,17 @@ interface Span {
 
 const Cursor = z.tuple([z.string(), ScheduleId])
 const RECENT_FIRINGS = 30
-/** Firings on one page of schedules. More would block other work while they are read and sent. */
+/** Firings on one page of schedules. Reading and sending more would block other work. */
 const FIRINGS_A_PAGE = 3_000
-/** Limits pages with large rows: an order may contain megabytes of URLs, a firing 10,000 jobs. */
+/** Limits pages with large rows: an order can contain megabytes of URLs, a firing 10,000 jobs. */
 const PAGE_MAX_BYTES = 4_000_000
 /** Schedules whose firings are read in one step. */
 const DESCRIBED_AT_ONCE = 25
-/** The longest span: a month view of full weeks takes a little less. */
+/** The longest span. A month view of full weeks needs slightly less. */
 const SPAN_MAX_MS = 45 * 86_400_000
-/** The most fire times to count: about two seconds of computing. */
+/** The most fire times to count, which takes about two seconds. */
 const LOAD_MOMENTS_MAX = 1_000_000
-/** Schedules per page when reading all: the store's thread returns a page of this size without a noticeable pause. */
+/** Schedules per page when reading all. The store's thread returns a page of this size without a noticeable pause. */
 const READ_AT_ONCE = 500
 
 export class ScheduleReads {
@@ -48,8 +48,8 @@ export class ScheduleReads {
   }
 
   /**
-   * Sorted by name, at most `limit`. `after`: the `nextAfter` of the previous page, else BAD_INPUT. `recent`: the
-   * number of newest firings per schedule.
+   * Sorted by name, at most `limit`. `after` is the `nextAfter` of the previous page, otherwise rejects with
+   * BAD_INPUT. `recent` is the number of newest firings per schedule.
    */
   async list(
     filter: Pick<ScheduleFilter, 'text' | 'project' | 'userId' | 'isCrawl' | 'onlyProjects'> & {
@@ -70,7 +70,7 @@ export class ScheduleReads {
     return { schedules: await this.#describe(shown, recent), nextAfter, total: page.total }
   }
 
-  /** Returns those that exist. */
+  /** Returns the schedules that exist. */
   async describeMany(ids: ScheduleId[]): Promise<Schedule[]> {
     return this.#describe(await this.#parts.store.getSchedules(ids))
   }
@@ -79,7 +79,7 @@ export class ScheduleReads {
     return this.#describeOne(await this.require(id))
   }
 
-  /** Works for any timing, stored or not. Rejects with BAD_INPUT; the message says what is wrong. */
+  /** Accepts any timing, stored or not. Rejects with BAD_INPUT, with a message that says what is wrong. */
   async preview(timing: ScheduleTiming, { fromMs, count }: { fromMs?: number; count: number }) {
     checkTiming(timing)
     const afterMs = fromMs === undefined ? this.#parts.clock.nowMs() : fromMs - 1
@@ -107,7 +107,7 @@ export class ScheduleReads {
     return { slots: this.#parts.slots(), minutes }
   }
 
-  /** Firings of one schedule or of all, newest first. */
+  /** Returns the firings of one schedule or of all, newest first. */
   async firings(
     filter: OnlyProjects & { scheduleId?: ScheduleId; state?: Firing['state'][]; before?: number; limit: number }
   ) {
@@ -127,7 +127,6 @@ export class ScheduleReads {
     return this.#parts.scheduler.planBackfill(id, range)
   }
 
-  /** Rejects with SCHEDULE_NOT_FOUND. */
   async require(id: ScheduleId): Promise<StoredSchedule> {
     const [schedule] = await this.#parts.store.getSchedules([id])
     if (schedule === undefined) throw notFound(id)

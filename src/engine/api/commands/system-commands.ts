@@ -24,11 +24,11 @@ export interface SystemCommandsParts {
 export class SystemCommands {
   readonly #parts: SystemCommandsParts
   #paused = false
-  /** Address of the HTTP server; null: there is none, or it does not listen yet. */
+  /** The address of the HTTP server. null: there is no server, or it does not listen yet. */
   address: string | null = null
   /** The public address on which the service speaks plain HTTP, to be reported as a problem. */
   plainHttpOn: string | null = null
-  /** The certificate of the HTTP server; null: without TLS, or there is no server yet. */
+  /** The certificate of the HTTP server. null: the server does not use TLS, or there is no server yet. */
   certificate: { readonly endsAtMs: number } | null = null
 
   constructor(parts: SystemCommandsParts) {
@@ -39,7 +39,6 @@ export class SystemCommands {
     return this.#paused
   }
 
-  /** Reads the stored pause, which survives a restart. */
   async readPaused(): Promise<boolean> {
     this.#paused = (await this.#parts.store.getSetting('paused')) ?? false
     return this.#paused

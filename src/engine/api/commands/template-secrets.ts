@@ -4,19 +4,21 @@ import { sentence } from '../../../shared/texts/errors/api.ts'
 import { secretValues, withSecrets } from '../../../shared/secret-values.ts'
 import { asSealedText, type SecretBox } from '../../runtime/secret-box.ts'
 
-/** The parts of a template, or of defaults, that contain values. */
 type TemplateValues = Pick<RunTemplate, 'settings' | 'args' | 'secretNames'> &
   Partial<Pick<RunTemplate, 'argSets' | 'matrix'>> & { env?: Record<string, string> }
 
-/** A copy with masked values replaced with those of `before`. Without an earlier value, the mask stays. */
+/**
+ * Returns a copy in which masked values are replaced with those of `before`. If there is no earlier value, the mask
+ * stays.
+ */
 export function fillMasked<T extends TemplateValues>(template: T, before: TemplateValues | undefined): T {
   const known = valuesByPlace(before)
   return withSecrets(template, (value, where) => (value === SECRET_MASK ? (known.get(where) ?? value) : value))
 }
 
 /**
- * A copy for the store with every secret value encrypted. A masked value keeps the encrypted value from the same
- * position in `before`. Rejects with BAD_INPUT if there is none, or if a secret name has no value.
+ * Returns a copy for the store, with every secret value encrypted. A masked value keeps the encrypted value from the
+ * same position in `before`. Rejects with BAD_INPUT if there is none, or if a secret name has no value.
  */
 export async function sealTemplate<T extends TemplateValues>(
   template: T,
@@ -47,7 +49,7 @@ export function checkSecretNames(names: readonly string[], isGiven: (name: strin
   throw new ScrapdeckError('BAD_INPUT', sentence('api.secret_name_unknown', { stranger }))
 }
 
-/** A copy with decrypted secrets, for creating jobs. Rejects if they were encrypted with another key. */
+/** Returns a copy with decrypted secrets, for creating jobs. Rejects if they were encrypted with another key. */
 export async function openTemplate<T extends TemplateValues>(
   template: T,
   secretBox: Pick<SecretBox, 'open'>
@@ -57,7 +59,7 @@ export async function openTemplate<T extends TemplateValues>(
   return withSecrets(template, (value) => opened.get(value)!)
 }
 
-/** The settings with every secret of their defaults encrypted. Rejects like sealTemplate. */
+/** Returns the settings with every secret of their defaults encrypted. Rejects like sealTemplate. */
 export async function sealDefaults(
   settings: ProjectSettings,
   before: ProjectSettings,

@@ -23,7 +23,7 @@ export interface WebhookCommandsParts {
   onChange: () => void
 }
 
-/** A replaced secret keeps signing for this long, so that receivers have time to switch. */
+/** How long a replaced secret still signs, so that receivers have time to switch. */
 const OLD_SECRET_HOLDS_MS = 86_400_000
 
 /** Commands for webhooks. A secret is returned only once, when it is created. */
@@ -90,7 +90,7 @@ export class WebhookCommands {
     const data = { webhook: { id, name: webhook.name } }
     const body = JSON.stringify({ type: 'webhook.test', timestamp: new Date(clock.nowMs()).toISOString(), data })
     const { isGood, answer } = await sendToWebhook(this.#parts, webhook, { id: `msg_test_${random.hex(8)}`, body })
-    // It responds again, so pending deliveries need not wait for its backoff.
+    // The receiver responds again, so pending deliveries need not wait for its backoff.
     if (isGood) this.#parts.deliverer.forgetFailures(id)
     return { ok: isGood, answer }
   }

@@ -24,7 +24,7 @@ export function alertOfFile(
   const { escalation } = rule
   const item: FileAlert = {
     ...rule,
-    // Also matches a project that was deployed before names were restricted.
+    // Also accepts a project that was deployed before names were restricted.
     project: rule.project as FileAlert['project'],
     node: nodeId === null ? null : nameIn(names.nodes, nodeId),
     schedule: scheduleId === null ? null : nameIn(names.schedules, scheduleId),
@@ -59,7 +59,7 @@ export function alertFromFile(rule: FileAlert, names: AlertNames): AlertRuleSett
   }
 }
 
-/** The first name in a rule that neither the fleet nor the file has. Pure. */
+/** Returns the first name in a rule that neither the fleet nor the file has. */
 export function missingNames(
   { node, schedule, channels, escalation }: FileAlert,
   known: { nodes: ReadonlySet<string>; schedules: ReadonlySet<string>; channels: ReadonlySet<string> }

@@ -45,17 +45,17 @@ const APPLY = {
     if (item === null) return nodes.remove(id!, { force: false })
     const { kind, mode, ...wanted } = item
     if (id === null) {
-      // The token is discarded; an operator renews it to set up the node.
+      // The token is discarded. An operator renews it to set up the node.
       const added =
         kind === 'pulling'
           ? (await nodes.addPulling({ ...wanted, id: idOfPulling(wanted.url)! })).node
           : await nodes.add({ ...wanted, scrapydVersion: null })
-      // The add command numbers a name that is taken, but the file's name must stay.
+      // The add command numbers a name that is taken, but the name in the file must stay.
       if (added.stored.name !== item.name) await nodes.update(added.stored.id, { name: item.name })
       return mode === 'active' ? added : nodes.setMode(added.stored.id, mode)
     }
     const { kind: _kind, mode: modeBefore, ...was } = before!
-    // Updates only changed fields, because an update may replace the connection.
+    // Updates only changed fields, because an update can replace the connection.
     const changed = Object.fromEntries(
       Object.entries(wanted).filter(
         ([name, value]) => value !== undefined && !isDeepStrictEqual(value, was[name as keyof typeof was] ?? null)
@@ -129,7 +129,7 @@ const APPLY = {
   }
 } satisfies { [P in Part]: Apply<P> }
 
-/** Reads the store now, because the file may just have added these nodes; the plan has checked the names. */
+/** Reads the store now, because the file may just have added these nodes. The plan has checked the names. */
 async function idsOfNodes({ store }: FleetFileParts): Promise<(name: string) => NodeId> {
   const ids = new Map((await store.listNodes()).map(({ id, name }) => [name, id]))
   return (name) => ids.get(name) ?? (name as NodeId)

@@ -17,14 +17,14 @@ import { writeFleetFile } from './yaml.ts'
 const HEADING = `Fleet file of Scrapdeck: what is set, without passwords, keys and other secrets (dots stand in their place,
 and an engine that has them keeps them). "scrapdeck apply FILE" shows what would change; with --yes, it applies that.`
 
-/** Changes listed in the error's message; `data.done` has all of them. */
+/** How many changes the error's message lists. `data.done` has all of them. */
 const LISTED_IN_MESSAGE = 10
 
 export async function exportFleet(parts: FleetFileParts): Promise<string> {
   return writeFleetFile(toShow(await readFleet(parts)), HEADING)
 }
 
-/** `inTurn`: waits until other files have been read. Rejects with FLEET_FILE_INVALID. */
+/** `inTurn` waits until other files have been read. Rejects with FLEET_FILE_INVALID. */
 export async function planChanges(
   { yaml, prune }: { yaml: string; prune: boolean },
   parts: FleetFileParts,
@@ -43,7 +43,7 @@ export async function planChanges(
   return noted
 }
 
-/** If the actor may not choose code, stored templates have one setting more than the file; that is no change. */
+/** If the actor may not choose code, stored templates have one setting more than the file. That is not a change. */
 function isChanged({ item, before, change }: Step): boolean {
   if (item === null || before === null) return true
   if ('rules' in item && 'rules' in before)
@@ -55,7 +55,7 @@ function isChanged({ item, before, change }: Step): boolean {
   return true
 }
 
-/** The permissions that the equivalent operations need: a file must not bypass them. */
+/** The permissions that the equivalent operations need, because a file must not bypass them. */
 const NEEDED: Record<Part, readonly Permission[]> = {
   nodes: ['nodes.change', 'nodes.operate'],
   discovery: ['nodes.change'],
@@ -68,7 +68,6 @@ const NEEDED: Record<Part, readonly Permission[]> = {
   retention: ['storage.change']
 }
 
-/** Throws ROLE_REQUIRED unless the actor may make all changes. */
 export function requireForSteps(steps: readonly Step[]): void {
   for (const part of new Set(steps.map((step) => step.part)))
     for (const needed of NEEDED[part]) requireOfActor(null, needed, `Applying a fleet file with changes of ${part}`)
@@ -91,7 +90,7 @@ export async function makeChanges(steps: Step[], parts: FleetFileParts): Promise
   return done
 }
 
-/** Failures that no check can foresee: a full disk, a node that was removed in the meantime. */
+/** Handles failures that no check can foresee, such as a full disk or a node that was removed meanwhile. */
 function inTheMiddle(error: unknown, step: Step, done: FleetFileChange[], count: number): ScrapdeckError {
   const { noun, name } = step.change
   const { code, message, data } = isScrapdeckError(error)
@@ -120,7 +119,7 @@ function toShow(current: CurrentFleet): FleetForm {
     (current[part] as CurrentItem<P>[]).filter(({ isOurs }) => isOurs).map(({ item }) => maskItem(part, item))
   return {
     version: 1,
-    // A file without a password or key leaves it unchanged; the mask would become the new one.
+    // A file without a password or key leaves it unchanged. A mask would become the new password.
     nodes: ours('nodes').map(({ password: _password, clientKey: _clientKey, ...node }) => node),
     discovery: ours('discovery').map(({ password: _password, ...source }) => source),
     projects: ours('projects'),

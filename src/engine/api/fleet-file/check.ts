@@ -38,13 +38,13 @@ import {
 import type { CurrentFleet, Step } from './plan.ts'
 import { refuse } from './yaml.ts'
 
-/** Before added nodes have ids, templates refer to nodes by name. */
+/** Templates refer to nodes by name, because added nodes do not have ids yet. */
 const ANY_NODE = { get: () => ({}) as never }
 const asId = (name: string) => name as NodeId
 
 /**
- * Puts addresses into stored form and refers to nodes by name in templates, so that equal things compare equal. Throws
- * FLEET_FILE_INVALID if a node is in neither the file nor the fleet, or if two nodes have the same address.
+ * Puts addresses into stored form and refers to nodes by name in templates, so that equal items compare equal.
+ * Throws FLEET_FILE_INVALID if a node is in neither the file nor the fleet, or if two nodes have the same address.
  */
 export function normalise(form: FleetForm, current: CurrentFleet): FleetForm {
   const problems: string[] = []
@@ -119,7 +119,10 @@ export type FleetChecks = Pick<
   'nodes' | 'projects' | 'webhooks' | 'deployed' | 'alerts' | 'retention' | 'clock'
 >
 
-/** Makes the checks of all commands before any of them runs. Rejects with FLEET_FILE_INVALID, naming every problem. */
+/**
+ * Makes the checks of all commands before any of them runs. Rejects with FLEET_FILE_INVALID, which lists every
+ * problem.
+ */
 export async function checkSteps(steps: readonly Step[], current: CurrentFleet, checks: FleetChecks): Promise<void> {
   const fromConfiguration = new Set(current.discovery.filter(({ isOurs }) => !isOurs).map(({ id }) => id))
   const problems = danglingNodes(steps, current)
@@ -151,7 +154,7 @@ export async function checkSteps(steps: readonly Step[], current: CurrentFleet, 
   if (problems.length > 0) refuse(problems)
 }
 
-/** Removed nodes that a remaining schedule or chain runs on. */
+/** Lists removed nodes that a remaining schedule or chain names. */
 function danglingNodes(steps: readonly Step[], current: CurrentFleet): string[] {
   const going = new Set(
     steps.flatMap(({ part, item, before }) => (part === 'nodes' && item === null ? [(before as FileNode).name] : []))
@@ -171,7 +174,7 @@ function danglingNodes(steps: readonly Step[], current: CurrentFleet): string[] 
   })
 }
 
-/** The templates and defaults in an item, which may name a node to run on. */
+/** Returns the templates and defaults in an item that can name a node to run on. */
 function placedIn(item: object): { node: string | null }[] {
   if ('rules' in item) return (item as FileSchedule).jobs
   if ('run' in item) return [item.run as FileTemplate]
@@ -297,7 +300,7 @@ function withAddress(node: FileNode): FileNode {
   return { ...node, url, username: node.username ?? username, ...secret, proxyUrl }
 }
 
-/** The stored form of an address; text that is not an address stays unchanged and matches none. */
+/** Returns the stored form of an address. Text that is not an address stays unchanged and matches none. */
 function storedForm(text: string, parse: (text: string) => string): string {
   try {
     return parse(text)

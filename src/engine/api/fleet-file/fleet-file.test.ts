@@ -11,7 +11,6 @@ webhooks: [{ name: w, url: 'https://ops.example/', events: [job.ended] }]`
 
 const clock = createFakeClock()
 
-/** An empty engine whose chains fail with the given error. */
 function openFiles(failure: { next: Error | null }) {
   const [limits, chains, webhooks]: [LimitRule[], object[], object[]] = [[], [], []]
   const none = async () => []
@@ -78,7 +77,7 @@ test('a file designed to be slow is read in a thread with a time limit, and only
   const results = Array.from({ length: 7 }, () => files.plan(hurting, false).catch((error: ScrapdeckError) => error))
   const refused = await Promise.race(results)
   expect(refused).toMatchObject({ code: 'TOO_MANY_REQUESTS' })
-  // The event loop is free while the first file is read.
+  // Reading the first file does not block the event loop.
   await new Promise((resolve) => setTimeout(resolve, 100))
   await clock.advanceBy(30_000)
   expect(await results[0]).toMatchObject({

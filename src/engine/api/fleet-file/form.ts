@@ -24,8 +24,8 @@ import {
 } from '../../../shared/contract/index.ts'
 
 /**
- * The contents of a fleet file, in a form for people: node names instead of ids, times with an offset, and no internal
- * fields (ids, counts). Unknown fields are refused, because a misspelled one would never be applied.
+ * The contents of a fleet file, in a form for people: node names instead of ids, times with an offset, and no
+ * internal fields (ids, counts). Unknown fields are refused, because a misspelled field would never be applied.
  */
 const OFFSET_TIME = /^\d{4}-\d\d-\d\dT\d\d:\d\d(:\d\d(\.\d{1,3})?)?(Z|[+-]\d\d:\d\d)$/
 
@@ -51,7 +51,7 @@ const FileRule = z.union(
   [
     z.strictObject({ cron: z.string().min(1).max(200) }),
     z.strictObject({
-      /** Seconds. */
+      /** In seconds. */
       every: z.number().int().min(1).max(31_622_400),
       from: Moment.default('1970-01-01T00:00:00Z')
     }),
@@ -66,8 +66,8 @@ const FileNode = z.strictObject({
   name: NodeSettings.shape.name.unwrap(),
   kind: z.enum(['scrapyd', 'local', 'engine', 'pulling', 'kubernetes']).default('scrapyd'),
   /**
-   * Empty for the local node, `engine:NAME` for an engine's local node. A pulling node has `pull:ID`, and needs a new
-   * token wherever the file adds it.
+   * Empty for the local node, `engine:NAME` for an engine's local node. A pulling node has `pull:ID`. It needs a new
+   * token in each fleet to which the file adds it.
    */
   url: z.string().max(2_000).default(''),
   username: z.string().max(200).nullable().default(null),
@@ -75,7 +75,7 @@ const FileNode = z.strictObject({
   password: NodeAddress.shape.password,
   caCertificate: z.string().max(100_000).nullable().default(null),
   clientCertificate: z.string().max(100_000).nullable().default(null),
-  /** Like the password: never exported, and kept if absent. */
+  /** Never exported. If absent, the stored key is kept. */
   clientKey: NodeAddress.shape.clientKey,
   proxyUrl: z.string().max(2_000).nullable().default(null),
   slots: NodeSettings.shape.slots.unwrap().default(null),
@@ -99,7 +99,7 @@ const FileProject = ProjectSettings.extend({
   name: ProjectName,
   python: ProjectPython.default({ kind: 'default' }),
   limits: ProjectSettings.shape.limits.default(null),
-  /** If absent, unchanged: applying a file must not undo a rollback. null unpins. */
+  /** If absent, unchanged, because applying a file must not undo a rollback. null unpins. */
   pinnedVersion: ProjectSettings.shape.pinnedVersion,
   defaults: FileDefaults.default(FileDefaults.parse({})),
   spiderDefaults: z.record(z.string().min(1).max(200), FileDefaults).default({})
@@ -121,7 +121,10 @@ const FileSchedule = ScheduleSettings.omit({ rules: true, startMs: true, endMs: 
     start: Moment.nullable().default(null),
     end: Moment.nullable().default(null),
     jobs: z.array(FileTemplate).min(1).max(50),
-    /** If absent, unchanged: applying a file must not resume a schedule that has ended or that failures paused. */
+    /**
+     * If absent, unchanged, because applying a file must not resume a schedule that has ended or that failures
+     * paused.
+     */
     paused: z.boolean().optional(),
     pauseNote: z.string().max(1_000).nullable().optional()
   })
@@ -188,14 +191,14 @@ export const FleetForm = z.strictObject({
   schedules: z.array(FileSchedule).max(20_000).optional(),
   chains: z.array(FileChain).max(10_000).optional(),
   webhooks: z.array(FileWebhook).max(1_000).optional(),
-  /** Only the rules; the channels that they name are not in the file. */
+  /** Only the rules. The file does not contain the channels that they name. */
   alerts: z.array(FileAlert).max(5_000).optional(),
-  /** Applied as a whole: between partial changes, retention could delete something. */
+  /** Applied as a whole, because retention could delete something between partial changes. */
   retention: FileRetention.transform((policy) => [policy]).optional()
 })
 export type FleetForm = z.infer<typeof FleetForm>
 
-/** In the order of application: later parts may refer to earlier ones. */
+/** In the order of application, because later parts can refer to earlier ones. */
 export const PARTS = {
   nodes: FileNode,
   discovery: FileSource,

@@ -47,7 +47,7 @@ const FILLED: { [P in Part]: (item: ItemOf<P>, before: ItemOf<P> | undefined) =>
   retention: same
 }
 
-/** A copy without secrets, for an export or a plan. */
+/** Returns a copy without secrets, for an export or a plan. */
 export function maskItem<P extends Part>(part: P, item: ItemOf<P>): ItemOf<P> {
   return MASKED[part](item)
 }

@@ -6,7 +6,7 @@ import { normalise } from './check.ts'
 import { type CurrentFleet, planFleetFile, type Step } from './plan.ts'
 import { readFleetFile } from './yaml.ts'
 
-/** Ten thousand schedules take 2 s on an idle machine; a malicious file may take forever. */
+/** Ten thousand schedules take 2 s on an idle machine. A malicious file can take forever. */
 const TIMEOUT_MS = 30_000
 /** Enough for ten thousand schedules. More would noticeably increase the service's memory usage. */
 const MEMORY_MB = 160
@@ -17,10 +17,10 @@ export interface PlanInput {
   prune: boolean
 }
 
-/** Without anchors there are no aliases, and a small file is read faster than a thread starts. */
+/** Aliases need anchors, and starting a thread takes longer than reading a small file. */
 const isSmall = (yaml: string) => yaml.length <= 16_000 && !yaml.includes('&')
 
-/** Reads the file and plans its changes, in a thread unless it is small. Rejects with FLEET_FILE_INVALID. */
+/** Reads the file and plans its changes, in a thread unless the file is small. Rejects with FLEET_FILE_INVALID. */
 export async function planInThread(input: PlanInput, clock: Clock): Promise<Step[]> {
   if (isSmall(input.yaml)) return planText(input)
   return runInThread({

@@ -21,7 +21,6 @@ const NOTHING: CurrentFleet = {
 
 const read = (text: string) => readFleetFile(`version: 1\n${text}`)
 
-/** A fleet that matches the given form. */
 function fleetOf(form: Plain<FleetForm>): CurrentFleet {
   const fleet = structuredClone(NOTHING)
   for (const part of Object.keys(fleet) as Part[]) {
@@ -85,7 +84,7 @@ describe('the plan of a fleet file', () => {
       'nodes: []\ndiscovery: []\nprojects: []\nlimits: []\nschedules: []\nchains: []\nwebhooks: []\nalerts: []'
     )
     const gone = planFleetFile(fleetOf(FULL), empty, true).map(({ change }) => `${change.act} ${change.noun}`)
-    // The local node belongs to the service and stays; so does the retention policy.
+    // The local node belongs to the service, so it stays. The retention policy stays as well.
     expect(gone).toEqual(
       made
         .slice(1, -1)

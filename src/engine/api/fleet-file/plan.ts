@@ -39,7 +39,7 @@ export interface CurrentItem<P extends Part> {
 }
 export type CurrentFleet = { [P in Part]: CurrentItem<P>[] }
 
-/** `item`: the wanted state; `before`: the current one. */
+/** `item` is the wanted state, `before` the current one. */
 export interface Step<P extends Part = Part> {
   part: P
   change: FleetFileChange
@@ -61,8 +61,8 @@ export const NOUNS: Record<Part, FleetFileChange['noun']> = {
 }
 
 /**
- * The steps that make the fleet match the file: additions and changes in the order of PARTS, then removals in reverse
- * order. Only `prune` removes anything, and only from parts that the file contains. Pure.
+ * The steps that make the fleet match the file: additions and changes in the order of PARTS, then removals in
+ * reverse order. Only `prune` removes anything, and only from parts that the file contains.
  */
 export function planFleetFile(current: CurrentFleet, wanted: FleetForm, prune: boolean): Step[] {
   const made = PART_NAMES.flatMap((part) => planPart(part, current, wanted, prune))
@@ -150,7 +150,7 @@ function nameForPeople<P extends Part>(part: P, item: ItemOf<P>): string {
 
 function differences<P extends Part>(part: P, before: ItemOf<P>, item: ItemOf<P>): FleetFileChange['fields'] {
   const names = (Object.keys(item) as (keyof ItemOf<P> & string)[]).filter(
-    // Absent: unchanged.
+    // An absent field is unchanged.
     (name) => item[name] !== undefined && !isDeepStrictEqual(before[name] ?? null, item[name])
   )
   if (names.length === 0) return []
@@ -168,7 +168,7 @@ function fieldsOf<P extends Part>(part: P, item: ItemOf<P>): { name: string; tex
     .map((name) => ({ name, text: shown(name, masked[name as keyof ItemOf<P>]) }))
 }
 
-/** The field as YAML; null: the field is absent. */
+/** Returns the field as YAML, or null if it is absent. */
 function shown(name: string, value: unknown): string | null {
   return value === undefined ? null : textOfValue(name, value)
 }

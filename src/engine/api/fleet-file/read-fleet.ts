@@ -44,7 +44,7 @@ export async function readAlertNames({ store, alerts }: Pick<FleetReads, 'store'
   }
 }
 
-/** Everything that a fleet file may contain, with decrypted secrets: never show it unmasked. */
+/** Returns everything that a fleet file can contain, with decrypted secrets. Never show it unmasked. */
 export async function readFleet(parts: FleetReads): Promise<CurrentFleet> {
   const { store, hasLocalNode, hasEngines, secretBox } = parts
   const isThere = ({ kind }: StoredNode) => (kind !== 'local' || hasLocalNode) && (kind !== 'engine' || hasEngines)
@@ -104,7 +104,7 @@ export async function readFleet(parts: FleetReads): Promise<CurrentFleet> {
   }
 
   async function opened<T extends RunTemplate | JobDefaults>(template: T) {
-    // Secrets encrypted with another key stay encrypted. They cannot be read, and entering one again counts as a
+    // Secrets encrypted with another key stay encrypted, because they cannot be read. Entering one again counts as a
     // change.
     const plain = await openTemplate(template, secretBox).catch(() => template)
     return templateOfFile(plain, (nodeId) => nameOf.get(nodeId) ?? nodeId)

@@ -6,7 +6,7 @@ import { sentence } from '../../../shared/texts/errors/api.ts'
 import { problemOfTree } from '../../../shared/tree-bounds.ts'
 import { DEFAULTS_FIELDS, FleetForm, KEEP_FIELDS, type Part, PARTS, PART_NAMES, TEMPLATE_FIELDS } from './form.ts'
 
-/** Enough for hand-written anchors; nested aliases beyond this are an attack. */
+/** Enough for hand-written anchors. More nested aliases than this are an attack. */
 const ALIASES_MAX = 1_000
 /** Deeper than any valid file, and larger than 4 MB of text can become without aliases. */
 const BOUNDS = { depth: 50, size: 10_000_000 }
@@ -19,7 +19,7 @@ const STYLE = { lineWidth: 0, aliasDuplicateObjects: false }
 export function readFleetFile(text: string): FleetForm {
   const lines = new LineCounter()
   const document = attempt(() =>
-    // `uniqueKeys` is off because the parser compares each key with all others of its map; see refuseSameKeys.
+    // `uniqueKeys` is off because the parser compares each key with all others of its map. See refuseSameKeys.
     parseDocument(text, {
       lineCounter: lines,
       prettyErrors: false,
@@ -41,7 +41,7 @@ export function readFleetFile(text: string): FleetForm {
 
   function placeOf(path: PropertyKey[]): string {
     const keys = path.map((key) => (typeof key === 'symbol' ? String(key) : key))
-    // The nearest ancestor that exists in the file, because a missing field has no line.
+    // Use the nearest ancestor that exists in the file, because a missing field has no line.
     for (let length = keys.length; length >= 0; length -= 1) {
       const node = document.getIn(keys.slice(0, length), true)
       if (!isNode(node) || node.range == null) continue
@@ -57,7 +57,6 @@ export function writeFleetFile(form: FleetForm, heading: string): string {
     const items = form[part]
     if (items === undefined) continue
     const compacted = items.map((item) => compactItem(part, item))
-    // There is only one retention policy.
     if (part !== 'retention') compact[part] = compacted
     else if (compacted.length > 0) compact[part] = compacted[0]
   }
@@ -68,13 +67,13 @@ export function compactItem(part: Part, item: object): Record<string, unknown> {
   return withoutDefaults(item, PARTS[part].shape)
 }
 
-/** A field's value for a readable diff, in one line or a few. */
+/** Formats a field's value for a readable diff. */
 export function textOfValue(name: string, value: unknown): string {
   return stringify(compactValue(name, value), STYLE).trimEnd()
 }
 
 function withoutDefaults(item: object, fields: z.ZodRawShape): Record<string, unknown> {
-  // The name comes first, where readers look for it.
+  // Readers look for the name first.
   const kept: Record<string, unknown> = 'name' in item ? { name: item.name } : {}
   for (const [name, value] of Object.entries(item)) {
     if (value === undefined) continue

@@ -26,7 +26,7 @@ import { lockDirectory } from '../../storage/sqlite/directory-lock.ts'
 interface BlobPlace {
   name: string
   store: BlobStore
-  /** null: there is no such blob, or its checksum is unknown. */
+  /** Returns null if there is no such blob, or if its checksum is unknown. */
   sha256Of(name: string): Promise<string | null>
   close(): Promise<void>
 }
@@ -43,8 +43,8 @@ const TREES = ['eggs/', 'logs/', 'items/']
 const COPIED_AT_ONCE = 4
 
 /**
- * Copies all blobs between data directories, shared directories and `s3://…`. Each copy is verified by its checksum,
- * and a blob that the target already has is compared instead of copied, so the next call continues an interrupted copy.
+ * Copies all blobs between data directories, shared directories and `s3://…`. Verifies each copy by its checksum. A
+ * blob that the target already has is compared instead of copied, so the next call continues an interrupted copy.
  * Deletes nothing. Rejects with BAD_INPUT, DATA_DIRECTORY_IN_USE while an engine runs on a data directory,
  * BLOBS_UNUSABLE or BLOB_DAMAGED.
  */
@@ -75,7 +75,7 @@ export async function copyBlobs(options: {
   let hasFailed = false
   const copying = work.map(({ name, sizeBytes, isThere }) =>
     limit(async () => {
-      // Finish copies in progress, but begin no other.
+      // Finish copies in progress, but start no others.
       if (hasFailed) return
       try {
         if (isThere && (await isSame(from, to, name))) counts.same += 1
@@ -105,7 +105,7 @@ async function isSame(from: BlobPlace, to: BlobPlace, name: string): Promise<boo
 async function copyOne(from: BlobPlace, to: BlobPlace, name: string): Promise<void> {
   await to.store.write(name, await from.store.openRead(name))
   const [before, after] = await Promise.all([from.sha256Of(name), to.sha256Of(name)])
-  // An object that another program wrote has no checksum; only its length was compared.
+  // An object that another program wrote has no checksum, so only its length was compared.
   if (before === null || before === after) return
   const text = sentence('api.copy_differs', { name })
   throw new ScrapdeckError('BLOB_DAMAGED', text)
@@ -163,7 +163,7 @@ async function openDirectory(directory: string, isTarget: boolean): Promise<Blob
   }
 }
 
-/** Opens shared storage without a lock, because other machines may use it. As a source, it is only read. */
+/** Opens shared storage without a lock, because other machines can use it. A source is only read. */
 async function openShared(text: string, isTarget: boolean): Promise<BlobPlace> {
   const path = isFileUrl(text) ? parseBlobsDirectory(text) : text
   if (path === null) throw new ScrapdeckError('BAD_INPUT', sentence('api.shared_directory_form'))

@@ -17,9 +17,9 @@ export interface ImportSchedulesOptions {
   /** The database, the crontab, or the folder that contains one. With `text` (from a pipe), only its name. */
   path: string
   text?: string
-  /** The zone for schedules without one; null: the other program's own, else this machine's. */
+  /** The zone for schedules without one. null: the other program's own zone, or this machine's. */
   zone: string | null
-  /** Ignores the original nodes: the queue chooses. */
+  /** Ignores the original nodes, so that the queue chooses the node. */
   anyNode?: boolean
   hasUsers?: boolean
   project?: string | null
@@ -33,8 +33,8 @@ const PLACES: Record<ImportSource, string[]> = {
 }
 
 /**
- * Converts another program's schedules into a fleet file, with a result for each task or line. Read-only. Throws
- * BAD_INPUT if there is nothing to read.
+ * Converts another program's schedules into a fleet file, with a result for each task or line. Only reads the
+ * source. Throws BAD_INPUT if there is nothing to read.
  */
 export function importSchedules(options: ImportSchedulesOptions): { yaml: string; imported: Imported[] } {
   if (options.zone !== null && !isZone(options.zone))
@@ -95,14 +95,14 @@ const VARIABLE = /^([A-Za-z_]\w*)\s*=\s*(.*)$/
 interface CrontabOptions {
   /** The zone of lines without a preceding CRON_TZ. */
   zone: string
-  /** Lines have a user name between the times and the command, as in /etc/crontab and /etc/cron.d. */
+  /** Whether lines have a user name between the times and the command, as in /etc/crontab and /etc/cron.d. */
   hasUsers: boolean
   /** The project of commands that name none (`scrapy crawl`). */
   project: string | null
   anyNode: boolean
 }
 
-/** Converts the lines of a crontab that start spiders into schedules. Other lines are reported and left to cron. */
+/** Converts the lines of a crontab that start spiders into schedules. Reports other lines, which stay with cron. */
 function importCrontab(crontab: string, options: CrontabOptions): Imported[] {
   const found: Imported[] = []
   const names = new Map<string, number>()
@@ -122,7 +122,7 @@ function importCrontab(crontab: string, options: CrontabOptions): Imported[] {
         zone === null ? refused(origin, 'its time zone is unknown') : importLine(origin, line, zone, options, names)
       )
     } catch (error) {
-      // The problem may be an unescaped %, at which cron ends the command.
+      // The problem may be an unescaped %, because cron ends the command there.
       const isCut = PERCENT_SIGN.test(line)
       const { message } = error as Error
       found.push(refused(origin, isCut ? `${message} (cron ends the command at its first %: write \\%)` : message))
@@ -158,7 +158,7 @@ function importLine(
 
 const PERCENT_SIGN = /(?<!\\)%/
 
-/** In a crontab, `%` ends the command and starts its input; `\%` is a literal percent sign. */
+/** In a crontab, `%` ends the command and starts its input. `\%` is a literal percent sign. */
 function withoutInput(command: string): string {
   const end = PERCENT_SIGN.exec(command)?.index ?? command.length
   return command.slice(0, end).replaceAll('\\%', '%')

@@ -45,7 +45,7 @@ export interface ImportOptions {
     logs: string | null
     items: string | null
     databases: string | null
-    /** Projects in its `[settings]` section, which may have no egg. */
+    /** Projects in its `[settings]` section, even those without an egg. */
     settingsProjects: string[]
     /** The table of a queue that it shared with other Scrapyds. */
     sharedQueue?: { address: PostgresAddress; executionRef: string | null } | undefined
@@ -79,13 +79,15 @@ export interface Count {
 const BATCH = 500
 /** The same limit as for uploads. */
 const LARGEST_EGG_BYTES = 200 * 1024 * 1024
-/** Larger than the tail that is read to judge a run: nothing else reads these logs, so it must hold even long stats. */
+/**
+ * Larger than the tail that is read to judge a run. Nothing else reads these logs, so it must hold even long stats.
+ */
 const IMPORTED_TAIL_BYTES = 8 * CLOSING_TAIL_BYTES
 const REPORT_EVERY_MS = 2_000
 
 /**
- * Imports what a stopped Scrapyd left: eggs, pending jobs, finished jobs, logs, items. The import can be interrupted
- * and repeated, because each item is written whole and recognized by its content. It only reads the source. Rejects
+ * Imports the eggs, pending jobs, finished jobs, logs and items of a stopped Scrapyd. Only reads the source. The
+ * import can be interrupted and repeated, because each item is written whole and recognized by its content. Rejects
  * with DATA_DIRECTORY_IN_USE while an engine uses the data directory.
  */
 export async function importScrapyd(options: ImportOptions): Promise<ImportCounts> {
@@ -107,7 +109,7 @@ export async function importScrapyd(options: ImportOptions): Promise<ImportCount
   }
 }
 
-/** null: the blobs are in the data directory. A dry run writes nothing to shared blobs either. */
+/** Returns null if the blobs are in the data directory. A dry run does not write to shared blobs either. */
 async function openShared(
   store: Pick<SettingStore, 'getSetting'>,
   dataDirectory: string,
@@ -157,7 +159,7 @@ async function importInto(
     incoming: IncomingFiles.open(join(dataDirectory, 'incoming')),
     eggDirectory: join(local, 'egg-files'),
     ...(options.dryRun ? {} : { tree: await EggTree.open(directories.eggs, silentLogger) }),
-    // The engine lists them once it has a Python.
+    // The engine lists them as soon as it has a Python.
     listSpidersOfEgg: null,
     clock: { ...clock, nowMs: () => eggTimeMs },
     logger: silentLogger
@@ -166,7 +168,7 @@ async function importInto(
   const databases = readDatabases()
   const logs = await importFiles('logs', source.logs, directories.logs)
   const items = await importFiles('items', source.items, directories.items)
-  // Each job is recognized by its id, so the order does not matter; history before queue is easier to read.
+  // Each job is recognized by its id, so the order does not matter. History before queue is easier to read.
   const finished = await importFinished()
   const pending = await importPending()
   return { eggs, pending, finished, logs, items }
@@ -175,7 +177,7 @@ async function importInto(
     const count = newCount()
     for (const project of (await directoriesIn(source.eggs)) as ProjectName[]) {
       const names = (await readdir(join(source.eggs, project))).filter((name) => /^[^.].*\.egg$/.test(name)).sort()
-      // If version names define no order, the newest upload is the latest: keep the order of Scrapyd's list.
+      // If version names define no order, the newest upload is the latest, so keep the order of Scrapyd's list.
       let lastMs = 0
       for (const name of names) {
         const path = join(source.eggs, project, name)
@@ -257,7 +259,7 @@ async function importInto(
         if (isNew) count.taken++
         else count.known++
       } catch (error) {
-        // The disk is full: every following file would fail too.
+        // The disk is full, so every following file would fail too.
         if ((error as NodeJS.ErrnoException).code === 'ENOSPC') throw error
         skipIn(count, `${join(from, path)}: it cannot be copied (${(error as Error).message})`)
       }
@@ -315,7 +317,7 @@ async function importInto(
     const log = source.logs === null ? null : join(source.logs, project, spider, `${jobid}.log`)
     const tail = log === null ? null : await readTail(log)
     const judged = judgeOutcome({ tail, exit: null, cancelAsked: false })
-    // Scrapyd keeps only a few logs per spider. Without a log, the run's outcome is unknown.
+    // Scrapyd keeps only the newest logs of each spider. Without a log, the run's outcome is unknown.
     const { outcome, reason } =
       tail === null ? { outcome: 'lost' as const, reason: say('reason.scrapyd_kept_no_log') } : judged
     const evidence = { importedFrom: 'Scrapyd' }
@@ -370,7 +372,7 @@ async function importInto(
           skipIn(count, `the pending job in row ${row.id} of ${project}: ${pending}`)
           continue
         }
-        // Ascending ids keep the order of jobs of equal priority; the rest of the id is the same in later imports.
+        // Ascending ids keep the order of jobs of equal priority. The rest of the id is the same in later imports.
         const id = importedId(nowMs + jobs.length, ['pending', project, String(row.id), row.message])
         const namesakes = await store.findJobsByJobid(project, pending.jobid)
         if (namesakes.some((job) => markOf(job.id) === markOf(id))) {

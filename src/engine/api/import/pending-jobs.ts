@@ -10,8 +10,9 @@ const COLUMNS = ['project', 'spider', 'job', 'status', 'start_time', 'end_time']
 type Texts = [ProjectName, string, string, string, string, string]
 
 /**
- * Groups the jobs of a shared queue (`pending`, `ongoing`, `terminated`) by project, as if each project had a database
- * of its own Scrapyd. That Scrapyd has stopped, so ongoing jobs have ended; when is unknown, so they get `nowMs`.
+ * Groups the jobs of a shared queue (`pending`, `ongoing`, `terminated`) by project, as if each project had its own
+ * Scrapyd database. The Scrapyd has stopped, so ongoing jobs have ended. Their end times are unknown, so they get
+ * `nowMs`.
  */
 export function projectsOfSharedQueue(
   rows: readonly SharedQueueRow[],
@@ -56,8 +57,9 @@ function messageOf(message: unknown, columns: Record<string, string>): string | 
 type PendingJob = Pick<NewJob, 'spider' | 'jobid' | 'version' | 'settings' | 'args' | 'priority'>
 
 /**
- * Reads one row of `spider_queue` (scrapyd-protocol.md, 6.1); a string says why it cannot be imported. Old Scrapyds,
- * and programs that write to the queue themselves, left lists and numbers where Scrapyd has text.
+ * Reads one row of `spider_queue` (scrapyd-protocol.md, 6.1). Returns a string that says why if it cannot be
+ * imported. Old Scrapyds, and programs that wrote to the queue directly, left lists and numbers where Scrapyd has
+ * text.
  */
 export function readPendingJob(row: ScrapydDatabase['pending'][number]): PendingJob | string {
   let message: unknown
@@ -113,8 +115,8 @@ function isRecord(value: unknown): value is Record<string, unknown> {
 }
 
 /**
- * `2026-11-21 01:02:03.004000`, in the local time of this machine, which wrote it. PostgreSQL's JSON has a T, and an
- * offset if the column has a zone. null: invalid.
+ * Reads `2026-11-21 01:02:03.004000` as local time of this machine, which wrote it. PostgreSQL's JSON has a T, and
+ * an offset if the column has a zone. Returns null if the text is invalid.
  */
 export function parseScrapydTime(text: string): number | null {
   if (/^\d{4}-\d\d-\d\dT[\d:.]+(Z|[+-]\d\d:\d\d)$/.test(text)) return Date.parse(text) || null

@@ -3,7 +3,7 @@ import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { readPickle } from './pickle.ts'
 
-/** Runs Python code with the JSON value `given`; returns what it assigns to `answer`, with bytes as base64. */
+/** Runs Python code with the JSON value `given`. Returns what it assigns to `answer`, with bytes as base64. */
 function python<T>(code: string, given: unknown): T {
   const program = `import base64, json, pickle, sys\ngiven = json.load(sys.stdin)\n${code}\nprint(json.dumps(answer))`
   const options = { input: JSON.stringify(given), encoding: 'utf8', maxBuffer: 1e9 } as const
@@ -16,7 +16,7 @@ const plain = fc.letrec<{ value: unknown }>((tie) => ({
     fc.string({ unit: 'grapheme' }),
     fc.constantFrom('a\\u0041', "it's", '"', '\n', 'x'.repeat(70_000), '__proto__', null, true, false, 0, -1, 255, 256),
     fc.maxSafeInteger(),
-    // Whole numbers are integers in JSON, and so in Python.
+    // Whole numbers are integers in JSON, and therefore in Python.
     fc
       .double({ noDefaultInfinity: true, noNaN: true })
       .filter((one) => !Number.isInteger(one) || Number.isSafeInteger(one)),

@@ -1,4 +1,4 @@
-/** The values that a message of Scrapyd's queue may contain. */
+/** The values that a message of Scrapyd's queue can contain. */
 type Plain = string | number | boolean | null | Plain[] | { [name: string]: Plain }
 
 /** Limits the pickle in bytes, and repeated texts in characters. */
@@ -7,8 +7,8 @@ const MARK = Symbol('mark')
 
 /**
  * Reads plain data from a pickle of Python 3's protocols 0 to 5: dict, list, tuple, str, bytes (UTF-8), int, float,
- * bool and None. It runs nothing: it refuses every opcode that names or calls a class or function, and every unknown
- * one. Throws an Error that says why. Integers too large for a number become text.
+ * bool and None. It executes nothing: it refuses unknown opcodes, and every opcode that names or calls a class or
+ * function. Integers too large for a number become text. Throws an Error that says why.
  */
 export function readPickle(bytes: Buffer): Plain {
   const stack: (Plain | typeof MARK)[] = []
@@ -46,8 +46,8 @@ export function readPickle(bytes: Buffer): Plain {
     return stack.splice(from).slice(1) as Plain[]
   }
   /**
-   * Refuses repeated containers, which could contain themselves, and limits repeated texts: a small pickle may expand
-   * to a huge text.
+   * Refuses repeated containers, which could contain themselves. Limits repeated texts, because a small pickle can
+   * expand to a huge text.
    */
   const again = (key: number): Plain => {
     const value = memo.get(key)
@@ -149,13 +149,13 @@ function written(digits: string): Plain {
 
 const whole = (value: bigint): Plain => (Number.isSafeInteger(Number(value)) ? Number(value) : String(value))
 
-/** Two's complement, the lowest byte first. */
+/** Two's complement, lowest byte first. */
 function long(bytes: Buffer): Plain {
   if (bytes.length > 1_000) throw new Error('it has a number that is too long')
   return whole(BigInt.asIntN(bytes.length * 8, BigInt(`0x0${Buffer.from(bytes).reverse().toString('hex')}`)))
 }
 
-/** Python also escapes each backslash in `V` lines. */
+/** In `V` lines, Python escapes backslashes as well. */
 function escaped(written: string): string {
   return written.replace(/\\u([\da-f]{4})|\\U([\da-f]{8})/g, (_all, short?: string, long?: string) =>
     String.fromCodePoint(Number.parseInt(short ?? long!, 16))

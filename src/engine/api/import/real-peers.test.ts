@@ -8,7 +8,7 @@ import { type FileSchedule, settingsFromFile } from '../fleet-file/form.ts'
 import { makeTemporaryDirectory } from '../../testing/temporary-directory.ts'
 import { importSchedules, type ImportSource } from './import-schedules.ts'
 
-/** Databases that ScrapydWeb 1.6.0 and Gerapy 0.9.13 wrote: schedules/testing/README.md says how. */
+/** Databases that ScrapydWeb 1.6.0 and Gerapy 0.9.13 wrote, as described in schedules/testing/README.md. */
 
 const WRITTEN = join(import.meta.dirname, 'schedules/testing')
 /** When fires.py started: 2026-11-21T16:00:00Z. */
@@ -21,7 +21,7 @@ beforeEach(async () => {
 })
 afterEach(() => directory.remove())
 
-/** By task number. ScrapydWeb's machine was in Berlin. */
+/** Returns the imported schedules by task number. ScrapydWeb's machine was in Berlin. */
 function take(from: ImportSource, path: string, zone: string | null) {
   const { imported } = importSchedules({ from, path, zone })
   const byTask = new Map(imported.map((one) => [/^task (\d+) /.exec(one.origin)?.[1] ?? one.origin, one]))
@@ -76,7 +76,7 @@ test('timer tasks keep their arguments, nodes and grace; tasks that are paused, 
     jobs: [{ version: '2_1' }, { version: '2_1' }]
   })
   expect(scheduleOf(17).jobs[0]?.args).toEqual({ json: '{{"a":1}', names: 'ä' })
-  // ScrapydWeb sorts its servers: the second in the settings is its third.
+  // ScrapydWeb sorts its servers, so the second in the settings is its third.
   expect(nodesOf(scheduleOf(2))).toEqual(['127.0.0.1:16801', '127.0.0.1:16803'])
   expect(imported.filter(({ schedule }) => schedule?.paused).map(({ schedule }) => schedule?.name)).toEqual([
     'paused',
@@ -86,7 +86,7 @@ test('timer tasks keep their arguments, nodes and grace; tasks that are paused, 
   ])
   expect(notesOf(9)).toContain('limited to weeks 1-10')
   expect(notesOf(13)).toContain('second "10/*" is not understood')
-  // A missed run has no time limit there.
+  // Gerapy does not limit how late a missed run can start.
   expect(scheduleOf(7).catchUpWindowSeconds).toBe(31_622_400)
 })
 
@@ -141,5 +141,5 @@ test('tasks that Gerapy does not run, without a client or because another replac
   expect(notesOf(14)).toBe('')
 })
 
-/** Its intervals start at a microsecond; without unpickling, only the one in its store can be read. */
+/** Its intervals start at a microsecond. Only the start time in its store can be read without unpickling. */
 const wholeSecond = (atMs: number): number => Math.floor(atMs / 1_000)

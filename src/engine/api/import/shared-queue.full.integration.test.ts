@@ -109,7 +109,6 @@ describe.skipIf(whyNoPostgres() !== null)('the table spider_job of a shared queu
     expect(await find('o1')).toMatchObject({ outcome: 'lost', startedAtMs: new Date(2026, 10, 22, 1, 2, 3).getTime() })
     expect(() => execFileSync('ls', [trace], { stdio: 'ignore' })).toThrow()
     await close()
-    // A repeated import adds nothing.
     const again = await take(directory.path)
     expect(again.counts).toMatchObject({ pending: { taken: 0, known: 2 }, finished: { taken: 0, known: 3 } })
     await again.close()

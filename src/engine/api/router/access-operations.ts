@@ -25,7 +25,7 @@ function describeRights({ everywhere, inProjects, inNodeGroups }: Rights) {
   }
 }
 
-/** A caller needs no further permission for their own user and tokens. */
+/** Callers need no further permission for their own user and tokens. */
 export const accessOperations = (
   access: Access,
   secondFactors: SecondFactors
@@ -139,7 +139,10 @@ export const signInOperations = (signIns: SignIns): Pick<Handlers, 'signIns'> =>
 /** The desktop's own window has no session that could end. */
 const ALWAYS = () => true
 
-/** The user of a browser page. A program may not sign in another program: the new token could outlive its own. */
+/**
+ * Returns the user of a browser page. A program must not sign in another program, because the new token could
+ * outlive its own.
+ */
 function personIn({ principal, isFromPage }: RouterContext): Principal {
   if (isFromPage === true && principal.tokenId === null) return principal
   throw new ScrapdeckError('BROWSER_REQUIRED', sentence('api.sign_in_on_page'))

@@ -14,19 +14,19 @@ const metaOf = (procedure: { '~orpc': { meta: unknown } }) => procedure['~orpc']
 
 const answerOf = (result: unknown): unknown => (result as { output: unknown }).output
 
-/** A shallow copy: narrowToSeen later changes the fields of the validated input. */
+/** Makes a shallow copy, because narrowToSeen later changes the fields of the validated input. */
 const asSent = (input: unknown): unknown =>
   typeof input === 'object' && input !== null && Object.getPrototypeOf(input) === Object.prototype
     ? { ...input }
     : input
 
 /**
- * The contract, to be implemented. On every transport, each operation first refuses callers without the rights that its
- * metadata names: the permission before the input is validated, the subjects of the input after that. This is the only
- * place that checks rights, and that writes operations and refusals to the audit log.
+ * The contract, to be implemented. On every transport, each operation first refuses callers without the rights that
+ * its metadata names. It checks the permission before it validates the input, and the subjects of the input after
+ * that. This is the only place that checks rights and that writes operations and refusals to the audit log.
  */
 export const implementWithRights = (reads: SubjectReads, audit: Pick<Audit, 'perform' | 'refuse'>) =>
-  // The first of the two comes before the validation (https://orpc.dev/docs/advanced/validation).
+  // The first of the two runs before the validation (https://orpc.dev/docs/advanced/validation).
   implement(contract, { initialInputValidationIndex: -1 })
     .$context<RouterContext>()
     .use(async ({ context, procedure, path, next }, input) => {

@@ -7,7 +7,7 @@ export interface SessionsOfCaller {
   list(): Session[]
   /** Returns false if there is no such session that the caller may see. */
   end(id: string): Promise<boolean>
-  /** Whether the session of this request is still open, at any later time; true if the request has none. */
+  /** Whether the session of this request is still open when called. true if the request has no session. */
   ownIsOpen: () => boolean
   /**
    * Ends all sessions of the caller's user except the one of this request. Rejects with UNAUTHORIZED if that session
@@ -20,15 +20,15 @@ export interface RouterContext {
   principal: Principal
   /** Recorded with the job: the app's own UI, or a program. */
   source: 'ui' | 'api'
-  /** For the audit log. Absent: the request is from this process. */
+  /** For the audit log. Absent if the request is from this process. */
   origin?: RequestOrigin
-  /** The client's idempotency key: its jobs are created once, even if the request is repeated after a crash. */
+  /** The client's idempotency key. Its jobs are created once, even if the request is repeated after a crash. */
   onceKey?: string
-  /** Ends all browser sessions and returns their number. Absent: there is no HTTP server. */
+  /** Ends all browser sessions and returns their number. Absent if there is no HTTP server. */
   logOutEverywhere?: () => Promise<number>
-  /** The browser sessions that the caller may see. Absent: there is no HTTP server. */
+  /** The browser sessions that the caller may see. Absent if there is no HTTP server. */
   sessions?: SessionsOfCaller
-  /** Where the caller's browser shows this Scrapdeck. Absent: there is no HTTP server. */
+  /** Where the caller's browser shows this Scrapdeck. Absent if there is no HTTP server. */
   site?: PasskeySite | NoPasskeySite
   /** A page with a logged-in user sent the request, not a program. */
   isFromPage?: boolean

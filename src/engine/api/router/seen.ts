@@ -27,14 +27,14 @@ import { parseLane } from '../../model/lane.ts'
 import { type OnlyProjects, reasonOf } from '../../model/records.ts'
 import type { JobReader, ScheduleReader } from '../../storage/store.ts'
 
-/** The projects that a caller may see; null: all. */
+/** The projects that a caller may see. null: all projects. */
 export type Seen = ReadonlySet<ProjectName> | null
 
 export const onlySeen = (seen: Seen): OnlyProjects => (seen === null ? {} : { onlyProjects: [...seen] })
 
 export const isSeen = (seen: Seen, project: ProjectName): boolean => seen === null || seen.has(project)
 
-/** Tags of the nodes that a caller may see; null: all nodes. */
+/** The tags of the nodes that a caller may see. null: all nodes. */
 export type SeenNodes = ReadonlySet<string> | null
 
 export const isNodeSeen = (seen: SeenNodes, { tags }: { tags: readonly string[] }): boolean =>
@@ -43,7 +43,7 @@ export const isNodeSeen = (seen: SeenNodes, { tags }: { tags: readonly string[] 
 export interface View {
   projects: Seen
   nodes: SeenNodes
-  /** Tags of nodes that the caller has a role for. */
+  /** The tags of nodes that the caller has a role for. */
   ownNodes: ReadonlySet<string>
   tagsOf: (id: NodeId) => readonly string[] | undefined
 }
@@ -63,7 +63,7 @@ export function seenNode(node: Node, seen: Seen): Node {
   }
 }
 
-/** A problem without a project may name hidden projects in its text, unless it belongs to a node. */
+/** A problem without a project can name hidden projects in its text, unless it belongs to a node. */
 export function seenProblems(problems: Problem[], { projects, ownNodes, tagsOf }: View): Problem[] {
   if (projects === null) return problems
   return problems.filter(({ project, nodeId }) => {
@@ -106,7 +106,7 @@ export function seenUsage(usage: StorageUsage, seen: Seen): StorageUsage {
   return {
     ...usage,
     projects: projects.filter(({ project }) => isSeen(seen, project)),
-    // The problem's text names a file, which names a job.
+    // The problem's text names a file, and the file name identifies a job.
     encryption: encryption && { ...encryption, problem: seen === null ? encryption.problem : null }
   }
 }
@@ -136,7 +136,7 @@ interface JobReads {
 
 const READ_AT_ONCE = 1_000
 
-/** The ids that the caller may see. Deleted jobs are not among them, because their projects are unknown. */
+/** Returns the ids that the caller may see. Omits deleted jobs, because their projects are unknown. */
 async function nameable(
   ids: Iterable<JobId>,
   seen: ReadonlySet<ProjectName>,
@@ -152,7 +152,7 @@ async function nameable(
   return shown
 }
 
-/** Visible jobs, without the ids of hidden jobs that they wait or waited for. */
+/** Returns visible jobs, without the ids of hidden jobs that they wait or waited for. */
 export async function seenJobs<One extends Job>(jobs: One[], seen: Seen, reads: JobReads): Promise<One[]> {
   if (seen === null) return jobs
   const messages = jobs.map((job) => ({
@@ -187,7 +187,7 @@ export async function seenJob<One extends Job>(job: One, seen: Seen, reads: JobR
 
 const BY_A_CHAIN = say('timeline.queued_by_chain', { jobId: null, chain: null, spider: null, outcome: null })
 
-/** The timeline of a visible job. If the job that a chain watched is hidden, so is the chain. */
+/** Returns the timeline of a visible job. If the job that a chain watched is hidden, so is the chain. */
 export async function seenTimeline(timeline: Transition[], seen: Seen, reads: JobReads): Promise<Transition[]> {
   if (seen === null) return timeline
   const inEvidence = ({ evidence }: Transition) =>
@@ -199,7 +199,7 @@ export async function seenTimeline(timeline: Transition[], seen: Seen, reads: Jo
     const said = withoutJobs(entry as Message, (id) => shown.has(id))
     if (inEvidence(entry).every((id) => shown.has(id))) return { ...entry, ...written(said) }
     const { jobId: _jobId, retryOf: _retryOf, chainId, ...evidence } = entry.evidence
-    // Entries from before codes existed name the chain in their text.
+    // Older entries have no code and name the chain in their text.
     return { ...entry, ...written(entry.code === 'text' && chainId !== undefined ? BY_A_CHAIN : said), evidence }
   })
 }
@@ -207,8 +207,8 @@ export async function seenTimeline(timeline: Transition[], seen: Seen, reads: Jo
 type ScheduleReads = JobReads & { store: Pick<ScheduleReader, 'getSchedules'> }
 
 /**
- * How much of these schedules' history the caller may see. Runs from before their jobs moved to their current projects
- * are visible only if all their jobs are.
+ * Decides how much of these schedules' history the caller may see. Runs from before a schedule moved to its current
+ * projects are visible only if all their jobs are.
  */
 async function seenPast(
   ids: Iterable<ScheduleId>,
@@ -246,7 +246,7 @@ export async function seenSchedules(schedules: Schedule[], seen: Seen, reads: Sc
   const { isFormer, isShown } = await seenPast(ids, firings, seen, reads)
   return schedules.map((schedule) => ({
     ...schedule,
-    // Someone may have written the note before the schedule moved.
+    // Users of the former projects may have written the note before the schedule moved.
     ...(isFormer(schedule.id, schedule.changedAtMs) && {
       pauseNote: null,
       pauseNoteCode: undefined,
@@ -260,7 +260,10 @@ export async function seenSchedule(schedule: Schedule, seen: Seen, reads: Schedu
   return (await seenSchedules([schedule], seen, reads))[0]!
 }
 
-/** Visible chains, without the ids of hidden jobs, which ended before the chain was changed to watch this project. */
+/**
+ * Returns visible chains, without the ids of hidden jobs that ended before the chain was changed to watch this
+ * project.
+ */
 export async function seenChains(chains: Chain[], seen: Seen, reads: JobReads): Promise<Chain[]> {
   if (seen === null) return chains
   const all = chains.filter((chain) => projectsOfChain(chain).every((project) => seen.has(project)))

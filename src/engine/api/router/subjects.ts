@@ -46,7 +46,7 @@ export interface SubjectReads {
   fleet: Pick<Fleet, 'get'>
 }
 
-/** The caller of `what`, who needs these permissions in the projects of everything the input names. */
+/** The caller of `what`, who needs these permissions in the projects of everything that the input names. */
 interface Caller {
   principal: Principal
   needs: Permissions
@@ -61,8 +61,9 @@ interface Run {
 type ProjectsById<Id> = Map<Id, readonly ProjectName[]>
 
 /**
- * Checks the things that `fields` name. Things of hidden projects are treated as missing: one is refused with
- * …_NOT_FOUND, and of several they are left out. Rejects with ROLE_REQUIRED for things that the caller may only see.
+ * Checks the things that `fields` name. Things of hidden projects are treated as missing: a single one is refused
+ * with …_NOT_FOUND, and in a list they are left out. Rejects with ROLE_REQUIRED for things that the caller may only
+ * see.
  */
 export async function narrowToSeen(
   fields: Record<string, unknown>,
@@ -177,7 +178,7 @@ async function checkRun(run: Run, caller: Caller, reads: SubjectReads): Promise<
   return run
 }
 
-/** The caller only needs to be allowed to see these jobs. */
+/** The caller only needs the right to see these jobs. */
 async function checkDependencies<After extends { jobId: JobId }[]>(
   after: After,
   { principal, what }: Caller,

@@ -38,16 +38,16 @@ export interface ScrapydCommandsParts {
   itemsArchive: Pick<ItemsArchive, 'sizeBytes' | 'read' | 'whyGone'>
   jobCommands: JobCommands
   projectCommands: ProjectCommands
-  /** Where local runs write their logs and items; null: nowhere. */
+  /** Where local runs write their logs and items. null: nowhere. */
   directories: Record<FileTree, string | null>
   clock: Clock
   position: StorePosition
 }
 
 /**
- * Presents the whole fleet as one Scrapyd: its commands in our terms, plain data in and out. Rejects with
- * PROJECT_NOT_FOUND, VERSION_NOT_FOUND, SPIDER_NOT_FOUND and EGG_…, for which the server uses the wording of Scrapyd
- * 1.6.
+ * Presents the whole fleet as one Scrapyd: its commands in our terms, with plain data as input and output. Rejects
+ * with PROJECT_NOT_FOUND, VERSION_NOT_FOUND, SPIDER_NOT_FOUND and EGG_…. The server reports these in the wording of
+ * Scrapyd 1.6.
  */
 export class ScrapydCommands {
   readonly nodeName = hostname()
@@ -71,9 +71,9 @@ export class ScrapydCommands {
   }
 
   /**
-   * Validates and stores the egg, and counts its spiders. Replaces even a version in use. An invalid egg is not kept;
-   * one whose spiders cannot be listed is (SPIDERS_UNKNOWN). `pinned`: the other version that jobs without a version
-   * run.
+   * Validates and stores the egg, and counts its spiders. Replaces even a version in use. An invalid egg is not
+   * kept. An egg whose spiders cannot be listed is kept (SPIDERS_UNKNOWN). `pinned` is the other version that jobs
+   * without a version run.
    */
   async addVersion(
     project: ProjectName,
@@ -92,17 +92,18 @@ export class ScrapydCommands {
     return { spiders: stored.spiders.length, pinned: projects.isPinned(stored) ? null : pinnedVersion }
   }
 
-  /** Throws PROJECT_NOT_FOUND. */
   requireProject(project: ProjectName): void {
     this.#parts.projects.catalog.requireProject(project)
   }
 
-  /** Rejects like `schedule` for the project, version or spider, which Scrapyd checks before settings and arguments. */
+  /**
+   * Rejects like `schedule` for the project, version or spider. Scrapyd checks these before settings and arguments.
+   */
   async requireSpider(project: ProjectName, version: VersionName | null, spider: string): Promise<void> {
     this.#parts.projects.catalog.resolve(project, version, spider)
   }
 
-  /** Returns the jobid that the client will use: its own, which may be any text, or the job's id. */
+  /** Returns the jobid that the client will use: its own, which can be any text, or the job's id. */
   async schedule(request: ScrapydScheduleRequest): Promise<{ jobid: string }> {
     const { project, version, spider, settings, args, priority, jobid } = request
     const [job] = await this.#parts.jobCommands.queue(
@@ -113,9 +114,9 @@ export class ScrapydCommands {
   }
 
   /**
-   * Removes pending jobs and signals running ones. With `signal: null`, each call takes one step of the cancel ladder,
-   * like INT in Scrapy: the first is graceful, the second forces. `refuse`: the message (BAD_INPUT) for an invalid
-   * signal, thrown only if a running job matches.
+   * Removes pending jobs and signals running ones. With `signal: null`, each call takes one step of the cancel
+   * ladder, like INT in Scrapy: the first is graceful, the second forces. `refuse` is the message (BAD_INPUT) for an
+   * invalid signal, thrown only if a running job matches.
    */
   async cancel(request: {
     project: ProjectName
@@ -156,12 +157,15 @@ export class ScrapydCommands {
     return this.#parts.projects.catalog.names()
   }
 
-  /** Sanitized, ascending, latest last; empty for an unknown project, as in Scrapyd. */
+  /** Returns sanitized versions, ascending, latest last. Empty for an unknown project, as in Scrapyd. */
   async listVersions(project: ProjectName): Promise<string[]> {
     return (this.#parts.projects.catalog.versionNames(project) ?? []).map(sanitiseVersion)
   }
 
-  /** If they are unknown, a node lists them. Rejects with EGG_IMPORT_FAILED, or with SPIDERS_UNKNOWN if no node can. */
+  /**
+   * If the spiders are unknown, a node lists them. Rejects with EGG_IMPORT_FAILED, or SPIDERS_UNKNOWN if no node
+   * can.
+   */
   async listSpiders(project: ProjectName, version: VersionName | null): Promise<readonly string[]> {
     const stored = this.#parts.projects.catalog.requireVersion(project, version)
     return stored.spiders ?? this.#parts.spiderLookup.find(project, stored.version)
@@ -173,7 +177,7 @@ export class ScrapydCommands {
     return this.#lists.list(project, finishedToKeep)
   }
 
-  /** Allowed while jobs need the version: running ones keep their egg, queued ones wait for a new upload. */
+  /** Allowed while jobs need the version: running jobs keep their egg, queued jobs wait for a new upload. */
   async deleteVersion(project: ProjectName, version: VersionName): Promise<void> {
     await this.#parts.projectCommands.deleteVersion(project, version, { inUse: 'allow' })
   }
@@ -183,8 +187,8 @@ export class ScrapydCommands {
   }
 
   /**
-   * Opens a path under /logs/ or /items/: a local file, the log or items of a run on another node, or a directory; null
-   * if there is none. Segments are decoded and contain no slash. Never leaves the two directories.
+   * Opens a path under /logs/ or /items/: a local file, the log or items of a run on another node, or a directory.
+   * Returns null if there is none. Segments are decoded and contain no slash. Never leaves the two directories.
    */
   openFile(tree: FileTree, segments: string[]): Promise<ScrapydFile | ScrapydDirectory | null> {
     return this.#files.open(tree, segments)

@@ -101,7 +101,7 @@ describe('the files of this machine', () => {
     const path = join(base, 'logs', 'shop', 'quotes', 'a b.log')
     const file = await logs('shop', 'quotes', 'a b.log')
     if (file?.kind !== 'file') throw new Error('no file')
-    // The inode must not be reused by the next file.
+    // The next file must not reuse the inode.
     await rename(path, join(base, 'kept'))
     await put(path)
     await expect(text(file.read(0, 6))).rejects.toThrow('replaced')
@@ -119,7 +119,7 @@ it('a tree whose directory does not exist yet is an empty folder, as in Scrapyd'
 })
 
 describe('the items of runs on other nodes', () => {
-  /** Jobs newest first, each on a node; `kept`: the jobids whose items the nodes still have. */
+  /** Jobs newest first, each on a node. `kept`: the jobids whose items the nodes still have. */
   function openFleet(
     jobs: { jobid: string; nodeId: string }[],
     kept: Set<string>,

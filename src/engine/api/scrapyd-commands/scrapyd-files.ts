@@ -19,7 +19,7 @@ export interface ScrapydFilesParts {
   fleet: Fleet
   jobLogs: JobLogs
   itemsArchive: Pick<ItemsArchive, 'sizeBytes' | 'read' | 'whyGone'>
-  /** The directories of local runs; null: there are none. */
+  /** The directories of local runs. null: there are none. */
   directories: Record<FileTree, string | null>
 }
 
@@ -32,7 +32,6 @@ const LISTED_OF_OTHER_NODES = 1000
 /** Each takes a request to the node. By default, a Scrapyd keeps five. */
 const LISTED_ITEMS_OF_A_NODE = 100
 const GONE_IN_A_ROW = 3
-/** Codes of errors for a path that cannot be opened. */
 const NOWHERE = new Set(['ENOENT', 'ENOTDIR', 'ENAMETOOLONG', 'ELOOP', 'EACCES', 'ERR_INVALID_ARG_VALUE'])
 
 /** The fleet's logs and items as two trees PROJECT/SPIDER/JOBID.log and .jl. Local files take precedence. */
@@ -53,7 +52,7 @@ export class ScrapydFiles {
     if (local === null && segments.length === 3)
       return this.#openOnNode(tree, segments as [ProjectName, string, string])
     const hasRemote = this.#parts.fleet.list().some(({ stored }) => stored.kind !== 'local')
-    // The archive may have files of a spider that ran on this machine.
+    // The archive can have files of a spider that ran on this machine.
     if (!hasRemote && segments.length !== 2) {
       return isEmptyTree ? { kind: 'directory', entries: [] } : local
     }
@@ -105,7 +104,6 @@ export class ScrapydFiles {
     const attempt = (await this.#parts.store.listAttempts(job.id)).at(-1)
     if (attempt === undefined) return null
     const kept = await this.#parts.itemsArchive.read(attempt, range)
-    // Local files were already looked up in the directory.
     if (kept !== null || attempt.nodeId === LOCAL_NODE_ID) return kept
     // Files that retention deleted are treated as gone, even if their node still has them.
     if ((await this.#parts.itemsArchive.whyGone(attempt))?.data['deletedAtMs'] != null) return null
@@ -123,14 +121,14 @@ export class ScrapydFiles {
     const unknown = { sizeBytes: null, modifiedAtMs: null }
     const { store } = this.#parts
     if (spider === undefined) {
-      // Listed by runs, not by uploads: as on a disk, the logs of a deleted project remain.
+      // Listed from runs, not from uploads: as on a disk, the logs of a deleted project remain.
       const ran = await store.listSpidersElsewhere(LOCAL_NODE_ID)
       const names = project === undefined ? ran.map((run) => run.project) : spidersIn(ran, project)
       return [...new Set(names)].map((name) => ({ name, isDirectory: true, ...unknown }))
     }
     if (deeper.length > 0) return []
     const used = new Set<string>()
-    /** The client's jobid, or the job's id if the jobid is not a valid file name or is already taken. */
+    /** Returns the client's jobid, or the job's id if the jobid is not a valid file name or is already taken. */
     const nameOf = ({ id, jobid }: StoredJob) => {
       if (problemOfPathPart(jobid) !== null || used.has(jobid)) return id
       used.add(jobid)
@@ -162,8 +160,8 @@ export class ScrapydFiles {
   }
 
   /**
-   * Nodes delete old items. Asks each node for its files, newest first, until several in a row are gone. If a node does
-   * not respond, the rest of its files is left out.
+   * Nodes delete old items. Checks the files of each node, newest first, until several in a row are gone. If a node
+   * does not respond, leaves out the rest of its files.
    */
   async #keepExisting(runs: { job: StoredJob; entry: Entry }[]): Promise<Entry[]> {
     const kept: Entry[] = []
@@ -201,7 +199,7 @@ async function openLocal(root: string, segments: string[]): Promise<ScrapydFile 
     const realRoot = await realpath(root)
     const path = await realpath(join(root, ...segments))
     if (!isInside(path, realRoot)) return null
-    // lstat, because a link may have replaced the file since realpath.
+    // Uses lstat, because a link may have replaced the file since realpath.
     const stats = await lstat(path)
     if (stats.isDirectory()) return { kind: 'directory', entries: await readEntries(path, realRoot) }
     // Reading a pipe or a device would never end.
@@ -218,7 +216,7 @@ async function openLocal(root: string, segments: string[]): Promise<ScrapydFile 
   }
 }
 
-/** Skips what cannot be served: links that lead nowhere or out of the tree, and special files such as pipes. */
+/** Skips what cannot be served: broken links, links out of the tree, and special files such as pipes. */
 async function readEntries(directory: string, realRoot: string): Promise<Entry[]> {
   const found = (await readdir(directory, { withFileTypes: true })).sort((one, other) =>
     one.name < other.name ? -1 : 1
@@ -235,7 +233,7 @@ async function readEntries(directory: string, realRoot: string): Promise<Entry[]
         if (!isDirectory && !stats.isFile()) return []
         return [{ name: entry.name, isDirectory, sizeBytes: isDirectory ? null : size, modifiedAtMs: mtimeMs }]
       } catch (error) {
-        // Pruned in the meantime.
+        // The file was pruned meanwhile.
         if (leadsNowhere(error)) return []
         throw error
       }
@@ -245,7 +243,7 @@ async function readEntries(directory: string, realRoot: string): Promise<Entry[]
   return entries
 }
 
-/** Reads exactly the file that was found: a spider may have replaced it with a pipe or a link. */
+/** Reads exactly the file that was found. A spider may have replaced it with a pipe or a link. */
 async function* readFound(
   path: string,
   found: { dev: number; ino: number },
@@ -266,7 +264,8 @@ async function* readFound(
 async function* readPieces(read: Read, start: number, stop: number): AsyncGenerator<Uint8Array> {
   for (let offset = start; offset < stop; ) {
     const piece = await read({ offset, limitBytes: Math.min(PIECE_BYTES, stop - offset) })
-    // Ending early would look like a complete file to the client; an error breaks the connection instead.
+    // If the stream ended early, the client would take the file for complete. An error breaks the connection
+    // instead.
     if (piece === null || piece.bytes.length === 0) throw new Error('A file shrank while it was read.')
     yield piece.bytes.subarray(0, stop - offset)
     offset += piece.bytes.length

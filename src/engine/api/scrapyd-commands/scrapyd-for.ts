@@ -6,8 +6,8 @@ import { noProject, withoutSimilarNames } from '../../projects/catalog.ts'
 import type { FleetAsScrapyd } from './scrapyd-commands.ts'
 
 /**
- * The fleet as a Scrapyd with only the projects that this principal may see. Rejects with ROLE_REQUIRED for projects
- * that the principal may only see. Hidden projects look missing.
+ * Presents the fleet as a Scrapyd with only the projects that this principal may see. Hidden projects look missing.
+ * Rejects with ROLE_REQUIRED for projects that the principal may see but not change.
  */
 export function scrapydFor(fleet: FleetAsScrapyd, principal: Principal): FleetAsScrapyd {
   const { rights } = principal

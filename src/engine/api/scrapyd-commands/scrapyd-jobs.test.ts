@@ -8,7 +8,7 @@ import { ScrapydJobLists } from './scrapyd-jobs.ts'
 
 const SHOP = aProjectName('shop')
 
-/** The store, which records the names of its reads. */
+/** Returns the store, which records the names of its reads. */
 function watched(store: Store): { store: Store; read: string[] } {
   const read: string[] = []
   const proxy = new Proxy(store, {

@@ -14,7 +14,9 @@ import type { ScrapydFiles } from './scrapyd-files.ts'
 const LIVE_LISTED_MAX = 1_000_000
 /** Limits large settings and arguments. */
 const LIVE_MAX_BYTES = 16_000_000
-/** Files of finished runs rarely change (an operator, jobs_to_keep), but clients may poll a thousand times a second. */
+/**
+ * Files of finished runs rarely change (an operator, jobs_to_keep), but clients can poll a thousand times a second.
+ */
 const FILES_SEEN_FOR_MS = 1_000
 
 /** A live run has no archived items yet. */
@@ -31,19 +33,19 @@ interface Finished {
 }
 
 /**
- * The fleet's jobs as Scrapyd lists them. Store reads are cached until the store changes, so polling costs no query.
+ * The fleet's jobs as Scrapyd lists them. Store reads are cached until the store changes, so polling needs no query.
  */
 export class ScrapydJobLists {
   readonly #store: JobReader & AttemptReader & ChangeNotifier
   readonly #files: Pick<ScrapydFiles, 'hasLocal'>
   readonly #clock: Clock
   readonly #position: StorePosition
-  /** Results by query; cleared on every change of the store. */
+  /** Results by query, cleared on every change of the store. */
   readonly #kept = new Map<string, Promise<unknown>>()
   readonly #figures = { hits: 0, misses: 0 }
   #keptAt = 0
   #finished: { runs: FinishedRun[]; described: Promise<Finished> } | null = null
-  /** Lists by project; null: all projects. */
+  /** Lists by project. null: all projects. */
   readonly #answers = new Map<string | null, { live: Live; finished: Finished; jobs: ScrapydJobs }>()
 
   constructor(parts: {
@@ -82,13 +84,13 @@ export class ScrapydJobLists {
     const kept = this.#answers.get(project)
     if (kept?.live === live && kept.finished === finished) return kept.jobs
     const jobs = await this.#select(project, live, finished)
-    // Not cached while jobs are running on this machine: their log files may appear at any time.
+    // Not cached while jobs are running on this machine, because their log files can appear at any time.
     if (jobs.running.length === 0 || jobs.isOfStore) this.#answers.set(project, { live, finished, jobs })
     return jobs
   }
 
   async #select(project: ProjectName | null, live: Live, finished: Finished): Promise<ScrapydJobs> {
-    // Considers the jobs of all projects, even for one project: looking for the relevant ones would not be worth it.
+    // Considers the jobs of all projects, even for one project, because finding the relevant jobs would cost more.
     const isOfStore = finished.isOfStore && !live.running.some(({ run }) => run?.nodeId === LOCAL_NODE_ID)
     if (project === null) {
       const running = await this.#describeRunning(live.running)
@@ -152,7 +154,7 @@ export class ScrapydJobLists {
       .filter((job) => job.state === 'running')
       .map((job) => {
         const attempt = attemptOf.get(job.id)
-        // A pid is useful to a Scrapyd client only on its own machine, so only local ones are reported.
+        // A pid is useful to a Scrapyd client only on its own machine, so only local pids are reported.
         const pid = attempt?.nodeId === LOCAL_NODE_ID ? attempt.pid : null
         return { job, pid, run: attempt ?? null }
       })
@@ -181,7 +183,7 @@ export class ScrapydJobLists {
     if (this.#finished?.runs !== runs) {
       const described = this.#readFinished(runs)
       this.#finished = { runs, described }
-      // After a disk error, read again next time.
+      // After a disk error, the next call reads again.
       described.catch(() => {
         if (this.#finished?.described === described) this.#finished = null
       })
@@ -190,7 +192,7 @@ export class ScrapydJobLists {
     const { described } = this.#finished
     return described.then((finished) => {
       if (this.#clock.monotonicMs() - finished.seenAtMs < FILES_SEEN_FOR_MS) return finished
-      // The first of several callers that find it expired refreshes it for all.
+      // If several callers find it expired, the first one refreshes it for all.
       if (this.#finished?.described === described) this.#finished = null
       return this.#describeFinished(runs)
     })
@@ -237,7 +239,10 @@ export class ScrapydJobLists {
   }
 }
 
-/** Sorts by project; within one, jobs that a node has accepted come first, then by priority and queue order. */
+/**
+ * Sorts by project. Within a project, jobs that a node has accepted come first, then jobs by priority and queue
+ * order.
+ */
 function inQueueOrder(one: StoredJob, other: StoredJob): number {
   if (one.project !== other.project) return one.project < other.project ? -1 : 1
   if (one.state !== other.state) return one.state === 'starting' ? -1 : 1

@@ -30,7 +30,8 @@ export interface ScrapydJobs {
   running: (ScrapydRun & { pid: number | null; startedAtMs: number | null })[]
   finished: (ScrapydRun & { startedAtMs: number | null; endedAtMs: number })[]
   /**
-   * Whether the result depends on the store alone, not on files of this machine: then any engine would answer the same.
+   * Whether the result depends on the store alone, not on files of this machine. If so, any engine would return the
+   * same.
    */
   isOfStore: boolean
 }
@@ -39,7 +40,7 @@ export interface ScrapydRun {
   jobid: string
   project: ProjectName
   spider: string
-  /** File names in the run's directories of logs and items; null if there is no file now. */
+  /** File names in the run's directories of logs and items. null if there is no file now. */
   logFile: string | null
   itemsFile: string | null
 }
@@ -50,7 +51,7 @@ export interface ScrapydFile {
   kind: 'file'
   sizeBytes: number
   modifiedAtMs: number | null
-  /** The bytes from `start` up to but not including `stop`; fails if the file has shrunk. */
+  /** Returns the bytes from `start` up to but not including `stop`. Fails if the file has shrunk. */
   read(start: number, stop: number): Readable
 }
 

@@ -1,13 +1,14 @@
 /**
- * Converts triggers of APScheduler 3, which ScrapydWeb and Gerapy use, into our rules. Unlike in cron, Monday is 0, a
- * day of the month and a weekday must both match, days may be `last` or `2nd fri`, and there are years and ISO weeks.
+ * Converts triggers of APScheduler 3, which ScrapydWeb and Gerapy use, into our rules. Differences from cron: Monday
+ * is 0, a day of the month and a weekday must both match, days can be `last` or `2nd fri`, and there are years and
+ * ISO weeks.
  */
 
 export const CRON_FIELDS = ['year', 'month', 'day', 'week', 'day_of_week', 'hour', 'minute', 'second'] as const
 type Field = (typeof CRON_FIELDS)[number]
 type CronTexts = Record<Field, string>
 
-/** Defaults of fields finer than the last one given; coarser fields default to `*`. */
+/** Defaults of fields finer than the last one given. Coarser fields default to `*`. */
 const FIRST: CronTexts = {
   year: '*',
   month: '1',
@@ -39,7 +40,7 @@ export interface CronTrigger {
   years: { from: number; to: number } | null
 }
 
-/** `given`: the fields that were set, as text. Throws TriggerProblem. */
+/** `given` contains the fields that were set, as text. Throws TriggerProblem. */
 export function readCronTrigger(given: Partial<CronTexts>): CronTrigger {
   const last = CRON_FIELDS.findLastIndex((field) => given[field] !== undefined)
   const texts = Object.fromEntries(
@@ -57,7 +58,7 @@ export function readCronTrigger(given: Partial<CronTexts>): CronTrigger {
   }
 }
 
-/** Numbered days, the last day and nth weekdays are three kinds, for which cron needs different fields. */
+/** Numbered days, the last day and nth weekdays are three kinds, and cron needs different fields for each. */
 function readDays(dayText: string, weekdayText: string): { day: string; weekday: string }[] {
   const weekday = weekdayText === '*' ? '*' : cronField('day_of_week', weekdayText)
   if (dayText === '*') return [{ day: '*', weekday }]
@@ -80,7 +81,7 @@ function readDays(dayText: string, weekdayText: string): { day: string; weekday:
   return kinds
 }
 
-/** One field in cron syntax. Lists values explicitly where cron would count them differently. */
+/** Converts one field to cron syntax. Lists values explicitly if cron would count them differently. */
 function cronField(field: keyof typeof RANGES, text: string): string {
   const [min, max] = RANGES[field]
   const values = new Set<number>()
@@ -144,7 +145,7 @@ function indexOf(names: string[], name: string, what: string): number {
 /** In cron, the week starts on Sunday. */
 const toCronWeekday = (monday0: number): number => (monday0 + 1) % 7
 
-/** `1,2,3,7` as `1-3,7`. */
+/** Converts `1,2,3,7` to `1-3,7`. */
 function ranges(numbers: number[]): string {
   const runs: [number, number][] = []
   for (const number of numbers) {

@@ -1,6 +1,6 @@
 import { shellCommands, templateText } from './shell-words.ts'
 
-/** The spider that a command line starts. `node`: the address of the Scrapyd that the command calls. */
+/** The spider that a command line starts. `node` is the address of the Scrapyd that the command calls. */
 export interface StartedSpider {
   project: string
   spider: string
@@ -13,8 +13,8 @@ export interface StartedSpider {
 type Pair = [name: string, value: string]
 
 /**
- * Commands that may precede the program and only affect how it runs: their options that take the next word as value,
- * and their number of other words before the program.
+ * Commands that can precede the program and only affect how it runs. `values`: their options that take the next word
+ * as value. `operands`: the number of their other words before the program.
  */
 const WRAPPERS = new Map<string, { values?: string[]; operands?: number }>([
   ...['nohup', 'chronic', 'cronic', 'setsid', 'sh', 'bash', 'dash', 'zsh'].map((name) => [name, {}] as const),
@@ -85,7 +85,7 @@ function readScheduleRequest(words: string[]): StartedSpider | null {
   const query = queryPairs(address.split('?')[1] ?? '')
   for (const [index, word] of words.entries()) {
     if (program.startsWith('http')) {
-      // HTTPie: `a=1` goes into the body, `a==1` into the query. Its options, such as --form, do not match.
+      // HTTPie sends `a=1` in the body and `a==1` in the query. Its options, such as --form, do not match.
       const [, name, sign, value = ''] = /^([A-Za-z_][\w-]*)(:?=@|@|==|=)(.*)$/s.exec(word) ?? []
       if (sign?.endsWith('@')) throw new Error(`${word} is a file: write its content instead`)
       if (name !== undefined) (sign === '==' ? query : pairs).push([name, value])
@@ -96,7 +96,7 @@ function readScheduleRequest(words: string[]): StartedSpider | null {
     if (flag !== undefined) {
       const text = joined ?? words[index + 1] ?? ''
       if (text.startsWith('@')) throw new Error(`${text} is a file: write its content instead`)
-      // Form and --data-urlencode values are literal pairs. Any other body is encoded and may hold several pairs.
+      // Form and --data-urlencode values are literal pairs. Any other body is encoded and can hold several pairs.
       pairs.push(
         ...(flag === '-F' || flag === '--form' || flag.endsWith('urlencode') ? [pairOf(text)] : queryPairs(text))
       )
@@ -156,7 +156,8 @@ function readScrapyCrawl(words: string[], project: string | null): StartedSpider
 }
 
 /**
- * Parameters that are not arguments of a spider. Scrapdeck generates the jobid; Scrapyd's priorities use another scale.
+ * Parameters that are not arguments of a spider. Scrapdeck generates the jobid, and Scrapyd's priorities use another
+ * scale.
  */
 const OWN_PARAMETERS = new Set(['project', 'spider', '_version', 'setting', 'jobid', 'priority'])
 

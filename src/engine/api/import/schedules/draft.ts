@@ -2,10 +2,10 @@ import type { NodeId } from '../../../../shared/contract/index.ts'
 import { isZone, momentOfWall, problemOfTiming } from '../../../../shared/calendar/index.ts'
 import { type FileSchedule, FleetForm, settingsFromFile, textOfMoment } from '../../fleet-file/form.ts'
 
-/** A schedule as in a fleet file; absent fields have their defaults. */
+/** A schedule as in a fleet file. Absent fields have their defaults. */
 export type Draft = Record<string, unknown> & { name: string }
 
-/** The result for one task or line. `notes`: why there is no schedule, or how it differs from the original. */
+/** The result for one task or line. `notes` say why there is no schedule, or how it differs from the original. */
 export interface Imported {
   origin: string
   schedule: FileSchedule | null
@@ -44,13 +44,15 @@ export function refused(origin: string, why: string, notes: string[] = []): Impo
   return { origin, schedule: null, notes: [...notes, `not imported: ${why.replace(/\.$/, '')}`] }
 }
 
-/** The task's zone, or `standard` if it has none; null if the zone is invalid. */
+/** Returns the task's zone, `standard` if it has none, or null if the zone is invalid. */
 export function zoneOr(text: unknown, standard: string): string | null {
   if (typeof text !== 'string' || text.trim() === '') return standard
   return isZone(text.trim()) ? text.trim() : null
 }
 
-/** Reads `2026-11-21 10:00:00` (or only the date) as local time in the zone, unless it has an offset. null: invalid. */
+/**
+ * Reads `2026-11-21 10:00:00` (or only the date) as local time in the zone, unless it has an offset. null: invalid.
+ */
 export function readLocalTime(text: string, zone: string): number | null {
   const [, date, time = '00:00:00', offset] =
     /^(\d{4}-\d\d-\d\d)(?:[T ](\d\d:\d\d(?::\d\d(?:\.\d{1,6})?)?))?(Z|[+-]\d\d:?\d\d)?$/.exec(text.trim()) ?? []
@@ -61,14 +63,14 @@ export function readLocalTime(text: string, zone: string): number | null {
   return offset === undefined ? momentOfWall(zone, parsed) : parsed
 }
 
-/** A start or end that was stored as local time in the zone; undefined: invalid. */
+/** Reads a start or end that was stored as local time in the zone. undefined: invalid. */
 export function boundOf(text: unknown, zone: string): string | null | undefined {
   if (text === null || text === undefined || text === '') return null
   const atMs = typeof text === 'string' ? readLocalTime(text, zone) : null
   return atMs === null ? undefined : textOfMoment(atMs)
 }
 
-/** A trigger's start and end, narrowed to its years. */
+/** Returns a trigger's start and end, narrowed to its years. */
 export function boundsOf(
   { start, end }: { start: unknown; end: unknown },
   years: { from: number; to: number } | null,
@@ -84,5 +86,5 @@ export function boundsOf(
   }
 }
 
-/** Escapes braces in settings and arguments, which templates would read as placeholders. */
+/** Escapes braces in settings and arguments, because templates would read them as placeholders. */
 export const literal = (text: string): string => text.replaceAll('{', '{{')

@@ -17,13 +17,13 @@ import {
 
 const UNIT_SECONDS = { weeks: 604_800, days: 86_400, hours: 3_600, minutes: 60, seconds: 1 } as const
 
-/** Gerapy always uses this time zone, wherever its server is (TIME_ZONE in its settings). */
+/** Gerapy always uses this time zone, regardless of its server's zone (TIME_ZONE in its settings). */
 const GERAPY_ZONE = 'Asia/Shanghai'
 
 /**
  * Converts Gerapy's tasks into equivalent schedules: a job on each chosen client, even while the previous one runs.
- * Gerapy passes no arguments to spiders. It keeps one job per client, project and spider, so of several such tasks only
- * the last one runs. `zone`: for tasks without one.
+ * Gerapy passes no arguments to spiders. It keeps one job per client, project and spider, so only the last of
+ * several such tasks runs. `zone` is for tasks without one.
  */
 export function importGerapy(database: GerapyDatabase, zone: string | null, anyNode: boolean): Imported[] {
   const clients = new Map(database.clients.map((client) => [String(client['id']), clientOf(client)]))
@@ -59,7 +59,7 @@ function importTask(
     jobs: chosen.map((node) => ({ ...template, node })),
     overlap: 'allow',
     catchUp: 'last',
-    // APScheduler's own grace period: it skips runs that are later than this.
+    // APScheduler's own grace period. It skips runs that are later than this.
     catchUpWindowSeconds: 1
   }
   const later = names.map((name) => runs.get(name)!).filter((other) => other !== task)
@@ -85,7 +85,7 @@ function timingOf(trigger: string, given: Record<string, string>, zone: string, 
     const bounds = boundsOf(dates, null, zone)
     if (bounds === null) return null
     const startMs = given['start_date'] ? readLocalTime(given['start_date'], zone) : null
-    // Without a start, the interval counts from Gerapy's own start, so stay in step with the next run.
+    // Without a start, the interval counts from Gerapy's own start, so align it with the next run.
     const fromMs = startMs ?? nextMs
     return { rules: [{ every, ...(fromMs === null ? {} : { from: textOfMoment(fromMs) }) }], ...bounds }
   }
@@ -125,10 +125,9 @@ function jobNames(task: Row, clients: Map<string, Client>): string[] {
   return known.map(({ name }) => `${name}-${text(task['project'])}-${text(task['spider'])}`)
 }
 
-/** `[1, 2]` */
 const idsOf = (task: Row): string[] => [...text(task['clients']).matchAll(/\d+/g)].map(([id]) => id)
 
-/** The addresses of the task's clients. null: any node. */
+/** Returns the addresses of the task's clients. null: any node. */
 function clientsOf(task: Row, clients: Map<string, Client>, notes: string[]): (string | null)[] {
   const ids = idsOf(task)
   const unknown = ids.filter((id) => !clients.has(id))

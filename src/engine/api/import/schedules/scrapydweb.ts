@@ -18,8 +18,8 @@ const LATEST = 'default: the latest version'
 const WINDOW_MAX_SECONDS = 31_622_400
 
 /**
- * Converts ScrapydWeb's timer tasks into equivalent schedules: a job for each chosen node, even while the previous one
- * runs. Missed runs are caught up within the grace time. `zone`: for tasks without one.
+ * Converts ScrapydWeb's timer tasks into equivalent schedules: a job for each chosen node, even while the previous
+ * one runs. Missed runs are caught up within the grace time. `zone` is for tasks without one.
  */
 export function importScrapydWeb(databases: ScrapydWebDatabases, zone: string, anyNode: boolean): Imported[] {
   return importTasks(databases.tasks, (origin, task) => importTask(origin, task, databases, zone, anyNode))
@@ -74,7 +74,7 @@ function readTrigger(task: Row): CronTrigger {
   return readCronTrigger(Object.fromEntries(CRON_FIELDS.map((field) => [field, text(task[field]) || '*'])))
 }
 
-/** `{"setting": ["A=b"], "name": "value"}` */
+/** Reads `{"setting": ["A=b"], "name": "value"}`. */
 function readArguments(json: string): { settings: Record<string, string>; args: Record<string, string> } {
   const parsed: unknown = json === '' ? {} : JSON.parse(json)
   if (typeof parsed !== 'object' || parsed === null) throw new Error('its settings and arguments cannot be read')
@@ -91,7 +91,7 @@ function readArguments(json: string): { settings: Record<string, string>; args: 
   return { settings: Object.fromEntries(settings), args: Object.fromEntries(args) }
 }
 
-/** `[1, 3]`: positions in the server list, whose addresses are known from past runs. null: any node. */
+/** Reads `[1, 3]`: positions in the server list, whose addresses are known from past runs. null: any node. */
 function nodesOf(chosen: string, nodes: ScrapydWebDatabases['nodes'], notes: string[]): (string | null)[] {
   const numbers = [...chosen.matchAll(/\d+/g)].map(([number]) => Number(number))
   const unknown = numbers.filter((number) => !nodes.has(number))
