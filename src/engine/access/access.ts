@@ -27,23 +27,18 @@ export interface AccessParts {
   clock: Clock
   random: Random
   logger: Logger
-  /** Reserved for the service's own password. */
   ownerName: string
-  /** Tells whether a new password is easy to guess. By default, a separate thread judges it. */
+  /** Default: judges the password in a separate thread. */
   isGuessable?: (password: JudgedPassword) => Promise<boolean>
 }
 
-/**
- * Users who leave the identity provider stop logging in, and no event reports that they left. Their tokens are
- * therefore valid only for this long after their last login.
- */
+/** No event reports that a user left the identity provider, so tokens are valid only for this long after a login. */
 const VOUCHED_FOR_MS = 30 * DAY_MS
 
 /** A user for whom an identity provider or a proxy vouches. */
 export interface Vouched {
   /** The user's identity there: `oidc ISSUER SUB` or `proxy NAME`. Later logins are recognized by this key only. */
   subject: string
-  /** The name to use if the user is new. */
   name: string
   /** Comes from the user's groups there and replaces the previous role. */
   role: string | null
@@ -51,10 +46,7 @@ export interface Vouched {
   nodeGroups: StoredUser['nodeGroups']
 }
 
-/**
- * Finds the user of a request and the user's rights from the credentials. The owner of the data directory (OWNER) is
- * not a user.
- */
+/** Finds the user of a request, and the user's rights, by the credentials. The owner (OWNER) is not a user. */
 export class Access {
   readonly #parts: AccessParts
   readonly #directory: Directory
@@ -90,7 +82,6 @@ export class Access {
     return this.#lastSeen.stop()
   }
 
-  /** `changed` is emitted when the rights of users change. */
   get events(): EventEmitter<{ changed: [] }> {
     return this.#directory.events
   }
@@ -134,10 +125,7 @@ export class Access {
     return this.#directory.token(id)?.name ?? null
   }
 
-  /**
-   * Whether the text has the form of a token, even of an invalid or mistyped one. Passwords never have this form, so
-   * the caller can skip the password check.
-   */
+  /** Whether the text has the form of a token, even of an invalid one. Passwords never have this form. */
   looksLikeToken(text: string): boolean {
     return looksLikeToken(text)
   }
@@ -152,9 +140,7 @@ export class Access {
     return this.#principalOfToken(owner, token)
   }
 
-  /**
-   * Finds the sender of a recently verified token from another issuer. null: the caller must verify the token first.
-   */
+  /** For a token of another issuer. null: verify the token first. */
   findByBearer(text: string): Principal | null {
     return this.#bearers.find(text)
   }
@@ -165,10 +151,7 @@ export class Access {
     return this.#bearers.add(text, { ...bearer, name: nameFrom(bearer.name) || 'jwt' })
   }
 
-  /**
-   * Like `signIn`, but synchronous, for a proxy that vouches with each request. null: call `signIn`, because
-   * something must be written.
-   */
+  /** A synchronous `signIn` for a proxy that vouches with each request. null: call `signIn`. */
   findVouched({ subject, role, projects, nodeGroups }: Vouched): Principal | null {
     const user = this.#directory.userBySubject(subject)
     if (user === undefined) return null
@@ -202,7 +185,6 @@ export class Access {
       const user: StoredUser = { ...before, role, projects, nodeGroups, vouchedAtMs: nowMs }
       const isNews = known === undefined || !areSameRoles(before, { role, projects, nodeGroups })
       if (isNews) addToAudit({ name: user.name, subject, role, projects, nodeGroups })
-      // A repeated login is not a change, so the audit log omits it.
       await (isNews ? this.#directory.putUser(user) : actAs(null, () => this.#directory.putUser(user)))
       this.#lastSeen.mark(user.id, null)
       const principal = this.#principalOf(user.id, this.sessionStart(user.id))
@@ -211,10 +193,7 @@ export class Access {
     })
   }
 
-  /**
-   * For a user whose outside groups give no role. Returns an empty role if groups in Scrapdeck give the user a role,
-   * otherwise null.
-   */
+  /** For a user whose outside groups give no role. null: groups in Scrapdeck give the user no role either. */
   noneOfItsOwn(subject: string): Pick<Vouched, 'role' | 'projects' | 'nodeGroups'> | null {
     const user = this.#directory.userBySubject(subject)
     if (user === undefined || !this.#directory.groupsOf(user.id).some(hasRole)) return null
@@ -226,10 +205,7 @@ export class Access {
     return this.#changeSubject(subject, (user) => user)
   }
 
-  /**
-   * Call this when no service vouches for this subject any more. Ends its sessions, and suspends its tokens until
-   * the next login.
-   */
+  /** Call this when no service vouches for this subject any more. Suspends its tokens until the next login. */
   disown(subject: string): Promise<void> {
     return this.#changeSubject(subject, (user) => (user.vouchedAtMs === null ? null : { ...user, vouchedAtMs: null }))
   }
@@ -247,16 +223,12 @@ export class Access {
     return this.#principalOf(user.id, sinceMs)
   }
 
-  /** Whether only this service checks the password for this name, as for the owner and for users created here. */
   isLocalName(name: string): boolean {
     const user = this.#directory.userByName(name)
     return user === undefined ? foldName(name) === foldName(this.#parts.ownerName) : user.subject === null
   }
 
-  /**
-   * Returns null if the session has ended. `userId` null: the owner. `isSeen`: whether the request counts as
-   * activity.
-   */
+  /** Returns null if the session has ended. `userId` null: the owner. `isSeen`: counts as activity. */
   findBySession(userId: UserId | null, beganAtMs: number, { isSeen = true } = {}): Principal | null {
     const principal = this.#principalOf(userId, beganAtMs)
     if (principal === null || !this.isCurrent(principal) || beganAtMs < this.#directory.sessionsSince(userId))
@@ -265,15 +237,12 @@ export class Access {
     return principal
   }
 
-  /**
-   * The start time of a new session. Never before the end of earlier sessions, which another engine's clock may have
-   * set.
-   */
+  /** Never before the end of earlier sessions, which another engine's clock may have set. */
   sessionStart(userId: UserId | null): number {
     return Math.max(this.#parts.clock.nowMs(), this.#directory.sessionsSince(userId))
   }
 
-  /** Whether this principal still has the same rights. False after a change of its role or password. */
+  /** False after a change of the principal's role or password. */
   isCurrent({ userId, tokenId, rights, sinceMs }: Principal): boolean {
     if (userId === null && tokenId === null) return rights.everywhere === OWNER.rights.everywhere
     const bearer = tokenId === null ? null : this.#bearers.get(tokenId)
@@ -297,7 +266,6 @@ export class Access {
     return { userId, name: user.name, role: this.#rights.shownRoleOf(userId), rights, tokenId: null, sinceMs }
   }
 
-  /** Returns null if the user no longer has any role in the token's projects. */
   #principalOfToken(owner: Principal, token: StoredAccessToken): Principal | null {
     const rights = this.#rightsOfToken(owner, token)
     if (rights.anywhere === NONE) return null
@@ -333,7 +301,6 @@ export class Access {
     return new ScrapdeckError('ROLE_REQUIRED', sentence('access.role_of_groups_missing', { name, role }))
   }
 
-  /** Whether the user's last login through an outside service is recent enough for tokens. */
   #isVouchedFor(userId: UserId | null): boolean {
     const user = this.#directory.user(userId)
     if (user === undefined || user.subject === null) return true
@@ -359,7 +326,7 @@ export class Access {
 
 const SEEN_EVERY_MS = 60_000
 
-/** Collects when users and tokens were last seen, and writes it to the store once a minute. */
+/** Collects when users and tokens were last seen, and stores it once a minute. */
 class LastSeen {
   readonly #parts: { directory: Directory; clock: Clock; logger: Logger }
   readonly #timers: Timers

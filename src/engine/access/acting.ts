@@ -16,7 +16,7 @@ import { codeIn, WITHOUT_FILES } from './run-rights.ts'
 interface Acting {
   principal: Principal | null
   ticket: AuditTicket | null
-  /** Whether the actor's session is still open. Absent if the actor has no session. */
+  /** Absent if the actor has no session. */
   isOpen?: () => boolean
 }
 
@@ -25,20 +25,16 @@ const CODE = permissionsOf(['code.choose'])
 const acting = new AsyncLocalStorage<Acting>()
 
 /**
- * Runs `work` as this principal, or without an actor (null), as for a schedule. Everything that `work` starts,
- * including timers, inherits the actor. Work that no user requested must therefore pass null.
+ * Runs `work` as this principal. null: no actor, as for a schedule. Everything that `work` starts, including timers,
+ * inherits the actor, so work that no user requested must pass null.
  */
 export const actAs = <T>(principal: Principal | null, work: () => T, ticket: AuditTicket | null = null): T =>
   acting.run({ principal, ticket }, work)
 
-/**
- * Runs `work`, which is allowed only while `isOpen` returns true. Queued work checks this again (Access.inTurn).
- * Call this within actAs.
- */
+/** Call this within actAs. Queued work checks `isOpen` again before it starts (Access.inTurn). */
 export const actWhile = <T>(isOpen: () => boolean, work: () => T): T =>
   acting.run({ ...acting.getStore()!, isOpen }, work)
 
-/** Throws UNAUTHORIZED if the actor has been logged out or changed since the request started. */
 export function refuseEndedActor(isCurrent: (principal: Principal) => boolean): void {
   const { principal = null, isOpen = () => true } = acting.getStore() ?? {}
   if (principal !== null && !(isCurrent(principal) && isOpen())) throw endedMeanwhile()
@@ -60,7 +56,6 @@ export function addToAudit(facts: Readonly<Record<string, unknown>>): void {
   auditTicket()?.add(facts)
 }
 
-/** Adds the setting that keeps the run from reading the node's files, unless the actor may choose code. */
 export function asActorStores<Given extends { project: ProjectName; settings?: Record<string, string> | undefined }>(
   given: Given
 ): Given {
@@ -71,9 +66,8 @@ export function asActorStores<Given extends { project: ProjectName; settings?: R
 
 /**
  * Returns the order, or the template of orders, as the actor may give it. If the actor may not choose code, adds the
- * setting that keeps the run from reading the node's files (run-rights.ts). The setting is stored, so schedules,
- * chains, retries and backfills keep it. Throws ROLE_REQUIRED if the order names code. Does not check the defaults
- * of a project, because they need their own permission.
+ * setting that keeps the run from reading the node's files (run-rights.ts), and throws ROLE_REQUIRED if the order
+ * names code. Does not check the defaults of a project, because they need their own permission.
  */
 export function asActorMayRun<Given extends Parameters<typeof codeIn>[0] & { project: ProjectName }>(
   given: Given,
@@ -102,16 +96,12 @@ export function refuseHighPriority(priority: number | null | undefined): void {
   if (priority != null && priority > 0) requireOfActor(null, 'queue.order', 'A priority above 0')
 }
 
-/** Whether the actor may see all of these projects. Lookups by name and by id both use this check. */
 export function actorSees(projects: readonly ProjectName[]): boolean {
   const principal = acting.getStore()?.principal
   return principal == null || areSeen(projects, principal.rights)
 }
 
-/**
- * Throws ROLE_REQUIRED unless the actor has the permission in these projects, which the actor may see. `null`: in
- * all projects.
- */
+/** Throws ROLE_REQUIRED unless the actor has the permission in these projects. `null`: in all projects. */
 export function requireOfActor(projects: readonly ProjectName[] | null, needed: Permission, what: string): void {
   const principal = acting.getStore()?.principal
   if (principal == null) return
@@ -149,10 +139,7 @@ export function refuseForeignTags(before: readonly string[] | null, after: reado
   )
 }
 
-/**
- * Throws ROLE_REQUIRED if the actor may change only some nodes. For a `use` that affects all projects, or the keys
- * and files of Scrapdeck's machine.
- */
+/** Throws ROLE_REQUIRED if the actor may change only some nodes. */
 export function requireAllNodesOfActor(use: string): void {
   const principal = acting.getStore()?.principal
   if (principal == null || mayChangeAllNodes(principal.rights)) return
@@ -164,16 +151,14 @@ export function requireAllNodesOfActor(use: string): void {
 }
 
 /**
- * Throws ROLE_REQUIRED if the source of nodes is a file on this machine, unless the actor is an owner. If the file
- * had a single line, such as a password, this line would become the address of a node, which everyone can see.
+ * Throws ROLE_REQUIRED if the source of nodes is a file on this machine and the actor is not an owner. A line of that
+ * file, such as a password, would become the address of a node, which everyone can see.
  */
 export function requireOwnerForFile({ source }: { source: { kind: string } }): void {
   if (source.kind === 'file') requireOfActor(null, 'users.change', 'Naming a file on the machine of Scrapdeck')
 }
 
-/**
- * Whether the actor may see a node with these tags. Use this for nodes that were found by address instead of by id.
- */
+/** For nodes that were found by address instead of by id. */
 export function actorSeesNode(tags: readonly string[]): boolean {
   const principal = acting.getStore()?.principal
   return principal == null || permissionsOnNode(principal.rights, tags) !== null

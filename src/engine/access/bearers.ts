@@ -7,14 +7,10 @@ import { givenRights, type SetOfRole, shownRole } from './given-roles.ts'
 import type { StoredUser } from '../model/records.ts'
 import { BoundedMap } from '../runtime/bounded.ts'
 
-/**
- * More tokens than the programs of an issuer use at the same time. Beyond that, the oldest tokens must be verified
- * again.
- */
+/** Beyond this, the oldest tokens must be verified again. */
 const BEARERS_MAX = 2_000
 const ID_LENGTH = 32
 
-/** The sender of a signed token from another issuer, as stated in the token. */
 export interface Bearer {
   /** `jwt ISSUER SUB`. */
   subject: string
@@ -26,8 +22,8 @@ export interface Bearer {
 }
 
 /**
- * Verified tokens from another issuer, until they expire. Neither the tokens nor their users are stored, because a
- * token is its own proof. The ids are hashes of the subjects, so that limits count one client per subject.
+ * Verified tokens from another issuer, until they expire. They are not stored, because a token is its own proof. The
+ * ids are hashes of the subjects, so that limits count one client per subject.
  */
 export class Bearers {
   readonly #clock: Clock
@@ -47,7 +43,6 @@ export class Bearers {
     return principal
   }
 
-  /** Call this when the permissions of roles change. */
   recompute(): void {
     for (const [id, kept] of this.#byId) kept.principal = this.#principalOf(id, kept.bearer)
   }

@@ -17,13 +17,13 @@ const NAME_MAX = 64
 export const foldName = (name: string): string => name.normalize('NFKC').toLowerCase()
 
 /**
- * The only code that writes users, groups and tokens. It keeps all of them in memory, so that requests need no
- * query. Each change is on disk before it takes effect.
+ * The only code that writes users, groups and tokens. Keeps all of them in memory. Each change is on disk before it
+ * takes effect.
  */
 export class Directory {
   readonly #store: DirectoryStore
   readonly #users = new Map<UserId, StoredUser>()
-  /** Keyed by folded name. A Map, because anyone can send any name to look up. */
+  /** Keyed by folded name. */
   readonly #idByName = new Map<string, UserId>()
   readonly #idBySubject = new Map<string, UserId>()
   readonly #tokens = new Map<AccessTokenId, StoredAccessToken>()
@@ -96,14 +96,14 @@ export class Directory {
     this.events.emit('changed')
   }
 
-  /** When this user's sessions last ended. Sessions that started earlier are invalid. null: the owner. */
+  /** Sessions that started before this time are invalid. null: the owner. */
   sessionsSince(userId: UserId | null): number {
     return Math.max(this.#allSessionsSinceMs, this.user(userId)?.sessionsSinceMs ?? 0)
   }
 
   /**
-   * Returns a time that ends all sessions of this user, including those that started in this millisecond. The time
-   * never decreases: an earlier leader's clock may have been ahead, and no session starts before the last end.
+   * Returns a time that ends all sessions of this user, including those that started in this millisecond. It never
+   * decreases, because an earlier leader's clock may have been ahead.
    */
   nextSessionsSince(userId: UserId | null, nowMs: number): number {
     return Math.max(nowMs, this.sessionsSince(userId)) + 1
@@ -187,7 +187,7 @@ export class Directory {
     return isDeleted
   }
 
-  /** Changes no rights. Skips users and tokens that have been deleted. */
+  /** Skips users and tokens that have been deleted. */
   async recordSeen(users: readonly UserId[], tokens: readonly AccessTokenId[], atMs: number): Promise<void> {
     for (const id of users) {
       const user = this.#users.get(id)

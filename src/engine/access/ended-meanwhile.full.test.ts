@@ -32,7 +32,6 @@ async function openWithAnna() {
   const anna = await access.createUser({ name: 'anna', kind: 'person', role: 'owner', password: OLD })
   const ben = await access.createUser({ name: 'ben', kind: 'person', role: 'viewer', password: OLD })
   const session = access.findBySession(anna.id, access.sessionStart(anna.id))!
-  /** Starts to set a new password, which waits until `finish` is called. */
   const beginNewPassword = () => {
     const { promise, resolve } = Promise.withResolvers<boolean>()
     judged = promise
@@ -98,8 +97,7 @@ describe('a user logged out by a new password while one of their requests waits'
     ])
     const results = Promise.allSettled(late)
     // These passwords are compared after those of the late changes, so all late changes are now waiting. Two passwords
-    // are compared in parallel: one of theirs could still be running beside the first of ours if its thread gets no
-    // CPU time.
+    // are compared in parallel, so a single comparison would not be enough.
     for (let count = 0; count < 8; count += 1) await confirm(OLD)
     await finish()
     for (const result of await results) expect(result).toMatchObject({ reason: { code: 'UNAUTHORIZED' } })

@@ -5,7 +5,7 @@ import { NODE_GROUP_PERMISSIONS, NODE_GROUP_ROLES, type NodeGroupRole, rolesIn }
 import { type Rights, rightsOf } from './rights.ts'
 
 export interface GivenRoles {
-  /** The role in all projects. null: there are only roles in single projects. */
+  /** The role in all projects, if any. */
   role: string | null
   projects: Readonly<Record<ProjectName, string>>
   /** Roles by node tag. */
@@ -29,7 +29,7 @@ export function givenRights({ role, projects, nodeGroups = {} }: GivenRoles, set
 export const hasRole = ({ role, projects, nodeGroups = {} }: GivenRoles): boolean =>
   role !== null || Object.keys(projects).length + Object.keys(nodeGroups).length > 0
 
-/** The names of these roles, for people. Omits roles that another role includes. */
+/** For people. Omits roles that another role includes. */
 export function shownRole(given: readonly GivenRoles[], setOf: SetOfRole): string {
   const texts = given.flatMap(({ role, projects }) => [...(role === null ? [] : [role]), ...Object.values(projects)])
   const names = [...new Set(texts.flatMap(rolesIn))]

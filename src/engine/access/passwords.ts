@@ -10,7 +10,7 @@ const ARGON2ID = { memory: 19_456, passes: 2, parallelism: 1 }
 const SCRYPT = { N: 2 ** 17, r: 8, p: 1 }
 const SALT_BYTES = 16
 const HASH_BYTES = 32
-/** Each check uses a core and up to 128 MB for a moment, so the number of parallel checks must be limited. */
+/** Each check uses a core and up to 128 MB for a moment. */
 const AT_ONCE = 2
 const WAITING_MAX = 50
 const RETRY_AFTER_SECONDS = 2
@@ -24,13 +24,13 @@ interface Parsed {
 }
 
 /**
- * Computes password hashes outside the event loop, at most two in parallel. If this runtime does not support the
- * kind of a hash (argon2id in Electron), the hash never matches.
+ * Computes password hashes, at most two in parallel. If this runtime does not support the kind of a hash (argon2id in
+ * Electron), the hash never matches.
  */
 export class Passwords {
   #running = 0
   readonly #waiting: (() => void)[] = []
-  /** A hash to check for unknown users, so that refusing them takes the same time as refusing a wrong password. */
+  /** Checked for unknown users, so that refusing them takes the same time as refusing a wrong password. */
   #decoy: Promise<string> | null = null
 
   /** The hash contains its parameters, so that later versions can use others: `argon2id 19456,2,1 SALT HASH`. */
@@ -43,10 +43,7 @@ export class Passwords {
     return `${kind} ${cost.join(',')} ${salt.toString('base64url')} ${hash.toString('base64url')}`
   }
 
-  /**
-   * If `stored` is null, takes the same time but never matches. Rejects with TOO_MANY_REQUESTS without checking the
-   * password.
-   */
+  /** If `stored` is null, takes the same time but never matches. Rejects with TOO_MANY_REQUESTS. */
   async isRight(password: string, stored: string | null): Promise<boolean> {
     if (this.#waiting.length >= WAITING_MAX) {
       const text = sentence('access.too_many_passwords_checked', { retryAfterSeconds: RETRY_AFTER_SECONDS })
@@ -109,7 +106,6 @@ function deriveScrypt(password: string, salt: Buffer, [N, r, p]: Parsed['cost'])
 const WINDOW_MS = 60_000
 const PER_WINDOW = 10
 
-/** Limits how often logged-in users can try their own password, or `what`. */
 export class UserAttemptLimiter {
   readonly #clock: Clock
   readonly #what: string

@@ -14,18 +14,16 @@ import { leastRoleWith, roleOf } from '../../shared/roles.ts'
 import type { AccessTokenId, ProjectName, UserId } from '../../shared/contract/index.ts'
 import { permissionsIn, permissionsOnNode, type Rights, rightsOf } from './rights.ts'
 
-/** The sender of a request and its rights. */
 export interface Principal {
   /**
    * null: the owner of this machine's data directory (the service's own password, its socket, the desktop's window).
    */
   userId: UserId | null
-  /** For messages and records. */
   name: string
   /** The names of its roles, for people. Only `rights` count. */
   role: string
   rights: Rights
-  /** The token that was sent. null: the request had other credentials. */
+  /** null: the request had other credentials. */
   tokenId: AccessTokenId | null
   /**
    * When the password was checked or the session started. A later change of the user's password makes this invalid.
@@ -43,16 +41,12 @@ export const OWNER: Principal = {
   sinceMs: 0
 }
 
-/**
- * Throws ROLE_REQUIRED unless the principal has the permissions in at least one project. `what`: `jobs.run`, or a
- * path.
- */
+/** Throws ROLE_REQUIRED unless the principal has the permissions in at least one project. */
 export function requirePermission(principal: Principal, needed: Permissions, what: string): void {
   const held = principal.rights.anywhere
   if (!includes(held, needed)) throw lacking(principal, held, needed, what, '')
 }
 
-/** Throws ROLE_REQUIRED unless the principal has the permissions in all projects. */
 export function requirePermissionEverywhere(principal: Principal, needed: Permissions, what: string): void {
   const held = principal.rights.everywhere ?? NONE
   if (!includes(held, needed)) throw lacking(principal, held, needed, what, ' in all projects')
@@ -112,7 +106,6 @@ const quoted = (names: readonly Permission[]): string =>
 
 const NAMED_MAX = 6
 
-/** Returns text to follow "has": the equivalent built-in role, or the permissions. */
 function describeHeld(held: Permissions): string {
   if (held === NONE) return 'none'
   const same = roleOf(held)

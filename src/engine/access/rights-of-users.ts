@@ -3,12 +3,10 @@ import type { Directory } from './directory.ts'
 import { givenRights, type GivenRoles, type SetOfRole, shownRole } from './given-roles.ts'
 import { NO_RIGHTS, type Rights, uniteRights } from './rights.ts'
 
-/** Computes the rights of users from their own roles and those of their groups. */
 export class RightsOfUsers {
   readonly #directory: Directory
   readonly #setOf: SetOfRole
   #known = new WeakMap<GivenRoles, Rights>()
-  /** The combined rights of each user, kept until anything changes. */
   readonly #ofUsers = new Map<UserId, Rights>()
 
   constructor(directory: Directory, setOf: SetOfRole) {
@@ -17,7 +15,6 @@ export class RightsOfUsers {
     directory.events.on('changed', () => this.#ofUsers.clear())
   }
 
-  /** Call this when the permissions of roles change. */
   forget(): void {
     this.#known = new WeakMap()
     this.#ofUsers.clear()

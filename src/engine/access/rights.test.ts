@@ -77,7 +77,6 @@ it('of a user and of groups are united: in each place the user has all rights th
     fc.property(rights, rights, rights, (one, other, third) => {
       const both = uniteRights(one, other)
       for (const name of NAMES) {
-        // Rights given everywhere apply in all projects, including those that only the other rights name.
         expect(heldIn(both, name)).toBe(unite(heldIn(one, name), heldIn(other, name)))
       }
       expect(both.everywhere ?? NONE).toBe(unite(one.everywhere ?? NONE, other.everywhere ?? NONE))
@@ -96,8 +95,7 @@ it('on a node are those given everywhere and for any of its tags, and none unles
       const seen = seenNodeGroups(of)
       const isSeen = seen === null || tags.some((tag) => seen.has(tag))
       expect(permissionsOnNode(of, tags) !== null).toBe(isSeen)
-      // A user who can see all nodes has the right to read them. For anything else, the roles in the node groups
-      // decide.
+      // A user who can see all nodes has the right to read them, even without a role in the node groups.
       expect(onNode(of, ...tags)).toBe(isSeen && inGroups === NONE ? READ : inGroups)
       expect(includes(of.anywhere, inGroups)).toBe(true)
     })

@@ -11,7 +11,7 @@ import {
 } from '../../shared/permissions.ts'
 import { NODE_GROUP_PERMISSIONS, nodePermissionsIn } from '../../shared/roles.ts'
 
-/** The rights are computed in advance, so that each check is a single bit operation. */
+/** Computed in advance, so that each check is a single bit operation. */
 export interface Rights {
   /** In all projects, and therefore for the whole service. null: there are only rights in single projects. */
   readonly everywhere: Permissions | null
@@ -68,7 +68,6 @@ export interface TokenScope {
   nodeGroups: readonly string[] | null
 }
 
-/** Reduces rights to those of a token with these permissions. */
 export function narrowRights(rights: Rights, permissions: Permissions, { projects, nodeGroups }: TokenScope): Rights {
   const { everywhere, inProjects, inNodeGroups } = rights
   const ofNodes = nodePermissionsIn(permissions)
@@ -91,12 +90,10 @@ export function permissionsIn({ everywhere, inProjects }: Rights, project: Proje
   return inProjects.get(project) ?? everywhere
 }
 
-/** Whether all of these projects are visible. Everyone can see things without a project. */
 export function areSeen(projects: readonly ProjectName[], rights: Rights): boolean {
   return projects.every((project) => permissionsIn(rights, project) !== null)
 }
 
-/** Returns the visible projects. null: all projects are visible. */
 export function seenProjects({ everywhere, inProjects }: Rights): ReadonlySet<ProjectName> | null {
   return everywhere === null ? new Set(inProjects.keys()) : null
 }
@@ -110,7 +107,6 @@ export function permissionsOnNode(rights: Rights, tags: readonly string[]): Perm
   return seenNodeGroups(rights) === null ? READ : null
 }
 
-/** Returns the tags of visible nodes. null: all nodes are visible. */
 export function seenNodeGroups({ everywhere, inProjects, inNodeGroups }: Rights): ReadonlySet<string> | null {
   return everywhere === null && inProjects.size === 0 ? new Set(inNodeGroups.keys()) : null
 }
@@ -133,7 +129,7 @@ export function keyOfRights({ everywhere, inProjects, inNodeGroups }: Rights): s
   return `${everywhere} ${JSON.stringify([sorted(inProjects), sorted(inNodeGroups)])}`
 }
 
-/** This permission applies to the whole service, because its holder can change all rights. */
+/** Applies to the whole service, because its holder can change all rights. */
 const MANAGES_USERS = permissionsOf(['users.change'])
 export const managesUsers = ({ everywhere }: Rights): boolean =>
   everywhere !== null && includes(everywhere, MANAGES_USERS)

@@ -31,7 +31,6 @@ async function openAccess() {
   const parts = { store, clock, random: systemRandom, logger: silentLogger, ownerName: 'scrapdeck' }
   const access = await Access.open(parts)
   const { roles } = access
-  /** Creates a service user with these roles, and returns its token. */
   const programWith = async (role: string | null, projects: Record<string, string> = {}, name = 'ci') => {
     const user = await access.createUser({ name, kind: 'service', role, projects: projects as never })
     const { secret, token } = await access.createToken(OWNER, { name: 'a', userId: user.id, expiresInDays: null })
@@ -226,7 +225,6 @@ describe('a role of external groups', () => {
     expect([access.findVouched(vouched), access.listUsers()]).toEqual([null, []])
     const bearer = { ...vouched, subject: 'jwt i 1', expiresAtMs: Number.MAX_SAFE_INTEGER }
     expect(() => access.admitBearer('t', bearer)).toThrow('does not exist')
-    // A role that does not exist has no effect beside another role.
     expect(namesAnywhere(await access.signIn({ ...vouched, role: 'viewer + shop keeper' }))).toEqual(['read'])
 
     await roles.create(KEEPER)

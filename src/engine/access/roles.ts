@@ -25,22 +25,15 @@ import type { InTurn } from './directory.ts'
 export interface RolesParts {
   store: Pick<AccessStore, 'putRole' | 'deleteRole'>
   clock: Pick<Clock, 'nowMs'>
-  /** Serializes changes to roles and to their holders. */
   inTurn: InTurn
-  /**
-   * Lists the holders of this role, such as `the user anna`. `inProjects`: those who have it in single projects
-   * only.
-   */
+  /** The holders of this role, such as `the user anna`. `inProjects`: only holders in single projects. */
   holdersOf: (name: string, where?: 'inProjects') => string[]
 }
 
 const ROLES_MAX = 100
 const HOLDERS_NAMED = 5
 
-/**
- * The custom roles, in addition to the built-in ones. All are in memory, and each change is on disk before it takes
- * effect. Permissions that are reserved for owners are ignored, even if the store contains them.
- */
+/** The custom roles, in memory. Each change is on disk before it takes effect. */
 export class Roles {
   readonly #parts: RolesParts
   readonly #custom: Map<string, StoredRole>

@@ -1,7 +1,7 @@
 /**
  * Scrapy settings that only change how much and how fast a spider crawls. Any other setting can name code, files or
- * ports (EXTENSIONS, TELNETCONSOLE_…, options of plugins). With it, a user can run other code on the node, so
- * setting it needs the permission `code.choose`. https://docs.scrapy.org/en/latest/topics/settings.html
+ * ports (EXTENSIONS, TELNETCONSOLE_…, options of plugins), so setting it needs the permission `code.choose`.
+ * https://docs.scrapy.org/en/latest/topics/settings.html
  */
 const HARMLESS = new Set(
   `AJAXCRAWL_ENABLED AUTOTHROTTLE_DEBUG AUTOTHROTTLE_ENABLED AUTOTHROTTLE_MAX_DELAY AUTOTHROTTLE_START_DELAY
@@ -27,8 +27,7 @@ const RUNS_CODE = 'can make a run execute other code'
 
 /**
  * Keeps a run from reading the node's files: Scrapy then has no handler for `file:`, `s3:` and `ftp:`, regardless of
- * how an address is spelled. Scrapy merges the project's own DOWNLOAD_HANDLERS over these, so the project's own
- * still work.
+ * how an address is spelled. Scrapy merges the project's own DOWNLOAD_HANDLERS over these.
  */
 export const WITHOUT_FILES = {
   DOWNLOAD_HANDLERS_BASE: JSON.stringify({
@@ -50,7 +49,7 @@ interface Given {
   matrix?: Record<string, string[]> | undefined
 }
 
-/** This check only reports the problem early. Spellings that it misses find no handler in the run (WITHOUT_FILES). */
+/** Spellings that this misses find no handler in the run (WITHOUT_FILES). */
 const FILE_ADDRESS = /(?:^|[\s"'[(,;=|])file:/i
 const CRAWLED = /^https?:/i
 const SCHEME = /^\s*[a-z][a-z0-9+.-]*:/i
@@ -61,7 +60,6 @@ function isLocalAddress(name: string, value: string): boolean {
   return addressesIn(value).some((address) => SCHEME.test(address) && !CRAWLED.test(address.trim()))
 }
 
-/** The crawl API sends a JSON list. Any other text can be a single address. */
 function addressesIn(text: string): string[] {
   try {
     const list: unknown = JSON.parse(text)
@@ -71,7 +69,6 @@ function addressesIn(text: string): string[] {
   }
 }
 
-/** Returns an argument that makes a run read the node's files, or null. */
 function fileIn({ args = {}, argSets = [], matrix = {} }: Given): string | null {
   for (const values of [args, ...argSets, matrix]) {
     for (const [name, value] of Object.entries(values)) {
@@ -83,8 +80,8 @@ function fileIn({ args = {}, argSets = [], matrix = {} }: Given): string | null 
 }
 
 /**
- * Describes how a run, or a template for runs, could run code from outside its egg or read files of its node. The
- * text is the start of a sentence. null: it could not.
+ * Describes how a run, or a template for runs, could run code from outside its egg or read files of its node. null: it
+ * could not.
  */
 export function codeIn(given: Given, { isCrawl = false } = {}): string | null {
   const { settings = {}, env = {}, secretNames = [] } = given

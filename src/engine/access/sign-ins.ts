@@ -9,9 +9,7 @@ import { UserAttemptLimiter } from './passwords.ts'
 import type { Principal } from './principal.ts'
 import { BoundedMap } from '../runtime/bounded.ts'
 
-/** How long the program at the redirect address can take to exchange the code. */
 const CODE_MS = 60_000
-/** How long the user can take to type the code that a program displays. */
 const DEVICE_MS = 10 * 60_000
 /** A program that polls more often than this ignores its interval. */
 const TOO_SOON_MS = 1_000
@@ -22,7 +20,7 @@ const DEVICES_OF_ADDRESS_MAX = 10
 
 export interface Grant {
   by: Principal
-  /** Whether the session in which the user approved is still open. After it has ended, no token may be created. */
+  /** Whether the session in which the user approved is still open. Otherwise, no token may be created. */
   isSessionOpen: () => boolean
   token: { name: string; expiresInDays: number } & Pick<SignInApproval, 'role' | 'projects'>
 }
@@ -44,9 +42,8 @@ interface Device extends WaitingSignIn {
 export type Poll = { is: 'pending' } | { is: 'granted'; grant: Grant }
 
 /**
- * Sign-ins of programs through the user's browser, from the first request to the token. They are in memory. After a
- * restart or a change of the leader, the user must start a sign-in again. Codes are stored as hashes and are valid
- * once.
+ * Sign-ins of programs through the user's browser, in memory. After a restart or a change of the leader, the user must
+ * start a sign-in again. Codes are stored as hashes.
  */
 export class SignIns {
   readonly #access: Access
@@ -98,7 +95,6 @@ export class SignIns {
     return found.grant
   }
 
-  /** For a program that cannot open a browser and displays this code instead. */
   begin(
     requester: SignInRequester,
     address: string
@@ -125,10 +121,7 @@ export class SignIns {
     return { deviceCode, userCode, expiresInSeconds: DEVICE_MS / 1_000 }
   }
 
-  /**
-   * Throws SIGN_IN_FAILED if the sign-in was denied or has expired, and TOO_MANY_REQUESTS if the program polls too
-   * often.
-   */
+  /** Throws SIGN_IN_FAILED if the sign-in was denied or has expired, and TOO_MANY_REQUESTS. */
   poll(deviceCode: string): Poll {
     this.#forgetExpired()
     const key = hashOf(deviceCode)

@@ -21,7 +21,6 @@ export const DAY_MS = 86_400_000
 
 export type GivenToken = Pick<NewAccessToken, 'name' | 'userId' | 'role' | 'expiresInDays'> & Partial<NewAccessToken>
 
-/** The fields that determine whether a user may have such a token. */
 export type GrantedToken = Partial<Pick<NewAccessToken, 'userId' | 'role' | 'projects' | 'nodeGroups'>>
 
 export interface TokenCommandsParts {
@@ -42,7 +41,6 @@ export class TokenCommands {
     this.#parts = parts
   }
 
-  /** Lists the principal's own tokens, or all tokens if it may manage them. */
   list(by: Principal): AccessToken[] {
     return this.#directory.tokens.filter((token) => mayManage(by, token)).map(describeToken)
   }
@@ -75,7 +73,7 @@ export class TokenCommands {
     }, check)
   }
 
-  /** Returns the user and role of the future token. Throws the same errors as `create` if a permission is missing. */
+  /** Throws the same errors as `create` if a permission is missing. */
   requireGrantable(by: Principal, wanted: GrantedToken): { userId: UserId | null; role: string } {
     const userId = wanted.userId ?? by.userId
     if (by.tokenId !== null) throw needsPassword('A token cannot create another one')
@@ -98,7 +96,6 @@ export class TokenCommands {
     return { userId, role }
   }
 
-  /** The role of a token that may do everything that its user may do, now and later. */
   #roleWithAllOf(userId: UserId | null, { anywhere }: Rights): string {
     const { roles, rights } = this.#parts
     const own = userId === null ? 'owner' : rights.shownRoleOf(userId)
@@ -118,15 +115,15 @@ export class TokenCommands {
 }
 
 /**
- * Owners manage all tokens, other users their own. A token without owner rights manages only itself, because
- * otherwise it could revoke more powerful tokens.
+ * Owners manage all tokens, other users their own. A token without owner rights manages only itself, because otherwise
+ * it could revoke more powerful tokens.
  */
 function mayManage({ rights, userId, tokenId }: Principal, token: StoredAccessToken): boolean {
   if (managesUsers(rights)) return true
   return tokenId === null ? token.userId === userId : token.id === tokenId
 }
 
-/** Whether the user has everything that the role allows. If the user has only roles for nodes, these count. */
+/** If the user has only roles for nodes, these count. */
 function canHave({ anywhere, everywhere, inProjects }: Rights, permissions: Permissions): boolean {
   if (includes(anywhere, permissions)) return true
   return everywhere === null && inProjects.size === 0 && includes(anywhere, nodePermissionsIn(permissions))
@@ -143,7 +140,7 @@ function describeToken({ hash: _, ...token }: StoredAccessToken): AccessToken {
 const SECRET_BYTES = 32
 const FORM = /^sdk_([\w-]{43})([0-9a-f]{8})$/
 
-/** 256 random bits and a checksum. The checksum distinguishes a mistyped token from a revoked one. */
+/** The checksum distinguishes a mistyped token from a revoked one. */
 export function makeTokenText(): string {
   const secret = randomBytes(SECRET_BYTES).toString('base64url')
   return `${TOKEN_PREFIX}${secret}${checksum(secret)}`
@@ -159,7 +156,6 @@ export function isTokenText(text: string): boolean {
 /** A token has so many random bits that a fast hash is as safe as a slow one. */
 export const hashTokenText = (text: string): string => hash('sha256', text)
 
-/** The last characters, by which users recognize a token. */
 const endingOf = (text: string): string => text.slice(-8)
 
 const checksum = (secret: string): string => crc32(secret).toString(16).padStart(8, '0')

@@ -93,8 +93,8 @@ export class UserCommands {
   }
 
   /**
-   * A new password, or disabling the user, ends all sessions. `confirmed` is the hash of the password that confirmed
-   * this change. Rejects with USER_NOT_FOUND or BAD_INPUT.
+   * A new password, or disabling the user, ends all sessions. `confirmed`: the hash of the password that confirmed
+   * this. Rejects with USER_NOT_FOUND or BAD_INPUT.
    */
   update(
     id: UserId,
@@ -153,8 +153,8 @@ export class UserCommands {
   }
 
   /**
-   * Protects actions in a browser that was left unattended. Rejects with PASSWORD_REQUIRED for a token, BAD_INPUT if
-   * the password is wrong or the user has none, and TOO_MANY_REQUESTS after several wrong passwords.
+   * Protects actions in a browser that was left unattended. Rejects with PASSWORD_REQUIRED for a token, BAD_INPUT for
+   * a wrong or missing password, and TOO_MANY_REQUESTS.
    */
   async confirmPassword(
     { userId, tokenId }: Principal,
@@ -174,7 +174,7 @@ export class UserCommands {
     return user
   }
 
-  /** Runs `work`, then ends all sessions of this user before any other change. Rejects with USER_NOT_FOUND. */
+  /** Ends all sessions after `work`, before any other change. Rejects with USER_NOT_FOUND. */
   endSessions(id: UserId, work: () => Promise<void> = async () => {}): Promise<ListedUser> {
     return this.#parts.inTurn(async () => {
       this.#parts.directory.requireUser(id)
@@ -184,8 +184,8 @@ export class UserCommands {
   }
 
   /**
-   * Ends all sessions of this user except the caller's, which `keep` renews first. `countsFromMs` returns the start
-   * of the caller's session, or null if it has ended. In that case, rejects with UNAUTHORIZED.
+   * Ends all sessions of this user except the caller's, which `keep` renews first. Rejects with UNAUTHORIZED if
+   * `countsFromMs` returns null because the caller's session has ended.
    */
   endOtherSessions(
     id: UserId,
@@ -214,7 +214,7 @@ export class UserCommands {
     return inTurn(async () => directory.deleteUser(directory.requireUser(id)))
   }
 
-  /** Creates a user for whom another service vouches, with the subject and name from there. Throws BAD_INPUT. */
+  /** Creates a user for whom another service vouches. Throws BAD_INPUT. */
   newFromElsewhere(subject: string, wanted: string): StoredUser {
     this.#refuseTooMany()
     const { clock, random } = this.#parts
@@ -256,7 +256,6 @@ export class UserCommands {
   }
 }
 
-/** Words that many passwords for this service contain. */
 const OWN_NAMES = ['scrapdeck', 'scrapyd', 'scrapy', 'spider', 'crawler', 'scraper']
 
 const passwordChanged = (): ScrapdeckError =>
@@ -280,10 +279,7 @@ const originOf = ({ subject }: Pick<StoredUser, 'subject'>): User['origin'] =>
 
 const NAME_MAX = 56
 
-/**
- * Derives a user name from a name at another service. Keeps letters, digits and `. _ @ + -`, and replaces everything
- * else with `-`. Returns an empty text if nothing is usable.
- */
+/** Keeps letters, digits and `. _ @ + -`, and replaces everything else with `-`. Can return an empty text. */
 export function nameFrom(text: string): string {
   const plain = text
     .slice(0, 1_000)
@@ -293,7 +289,7 @@ export function nameFrom(text: string): string {
   return short.replaceAll(/^-+|-+$/g, '')
 }
 
-/** Returns the name, or the first free one of `name-2`, `name-3` …, because namesakes are separate users. */
+/** Returns the name, or the first free one of `name-2`, `name-3` … */
 export function freeName(name: string, isTaken: (name: string) => boolean): string {
   if (!isTaken(name)) return name
   let number = 2

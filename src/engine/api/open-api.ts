@@ -36,7 +36,6 @@ import { ScrapydCommands } from './scrapyd-commands/scrapyd-commands.ts'
 export interface ApiOptions {
   host: 'desktop' | 'service'
   scrapdeckVersion: string
-  /** Other engines that the UI links to. */
   trustedEngines?: { name: string; url: string }[]
   /** How long an identical crawl order returns the existing job. 0: never. */
   crawlCacheSeconds?: number
@@ -197,7 +196,7 @@ export function openApi(opened: AsyncDisposableStack, options: ApiOptions, parts
     })
   }
   let router: Promise<EngineRouter> | null = null
-  // Loaded on first use, because the contract, items and search would take a fifth of the startup time.
+  // The contract, items and search would take a fifth of the startup time.
   const loadRouter = async () => {
     const { openRouter } = await import('./router/open-router.ts')
     return openRouter({ ...routerParts, jobItems: await runs.openItems() })

@@ -25,16 +25,13 @@ export interface RequestOrigin {
   door: AuditDoor
   /** null for this machine's own socket or window. */
   address: string | null
-  /** By default, a new id is created. */
   requestId?: string
   /** A short id that cannot be used to log in. */
   session?: string | null
 }
 
 export interface Actor {
-  /** null for an unknown caller. */
   principal: Principal | null
-  /** The name that an unknown caller stated. */
   claimedName?: string
   origin: RequestOrigin
 }
@@ -47,7 +44,7 @@ export interface AuditedOperation {
   writes: boolean
   /** Adds an entry only if something changes. The caller records failures. */
   onlyChanges?: boolean
-  /** Returns the operation's response, given the result of the work. By default, the result is the response. */
+  /** Returns the operation's response. By default, this is the result of the work. */
   answerOf?: (result: unknown) => unknown
 }
 
@@ -71,18 +68,16 @@ const REFUSALS: ReadonlySet<string> = new Set([
     'TOO_MANY_REQUESTS'
   ]
 ])
-/** These are recorded before the work, because this engine may be unable to write afterwards. */
+/** Recorded before the work, because this engine may be unable to write afterwards. */
 const RECORDED_FIRST: ReadonlySet<string> = new Set(['engines.handOver', 'engines.drain'])
 
 /**
- * The audit log has one entry for each operation of people and programs. The entry is written in the transaction of
- * the operation's first write (storage/audit/audited-store.ts). If the operation writes nothing, it is written at
- * the end.
+ * Writes one audit entry for each operation of people and programs. The entry is written in the transaction of the
+ * operation's first write (storage/audit/audited-store.ts), or at the end if there is none.
  */
 export class Audit {
   readonly #parts: AuditParts
   readonly #repeats: Repeats
-  /** `recorded` is emitted when there may be new entries. */
   readonly events = new EventEmitter<{ recorded: [] }>()
 
   constructor(parts: AuditParts) {
@@ -94,7 +89,7 @@ export class Audit {
     return this.#repeats.stop()
   }
 
-  /** Performs `work` as this actor. If it fails after changing something, a second entry records the failure. */
+  /** If `work` fails after changing something, a second entry records the failure. */
   async perform<T>(actor: Actor, audited: AuditedOperation, work: () => T): Promise<Awaited<T>> {
     const { operation, input, writes, onlyChanges = false, answerOf = (all) => all } = audited
     const { principal } = actor
@@ -123,10 +118,7 @@ export class Audit {
     }
   }
 
-  /**
-   * Records a failed attempt. Equal attempts of one sender are counted together. By default, the `sender` of an
-   * unknown caller is its address.
-   */
+  /** Records a failed attempt. Equal attempts of one sender are counted together. Default `sender`: the address. */
   refuse(
     actor: Actor,
     { operation, input, code, sender }: { operation: string; input: unknown; code: string; sender?: string }
@@ -164,7 +156,7 @@ export class Audit {
     return { entries: entries.slice(0, limit), nextAfter: entries.length < limit ? null : entries[limit - 1]!.seq }
   }
 
-  /** Recomputes all hashes in small steps. `expect` is a hash that was stored elsewhere. */
+  /** Recomputes all hashes. `expect` is a hash that was stored elsewhere. */
   async verify(expect: string | null, signal?: AbortSignal): Promise<AuditCheck> {
     const { store } = this.#parts
     const { deleted, newest } = await store.auditChain()
@@ -172,7 +164,6 @@ export class Audit {
     for (;;) {
       signal?.throwIfAborted()
       const entries = await store.listAuditAfter(check.lastSeq, ENTRIES_AT_ONCE)
-      // The next check covers entries that were added meanwhile.
       const wanted = entries.filter(({ seq }) => seq <= newest.seq)
       const fits = wanted.every((entry) => check.add(entry))
       if (!fits || wanted.length < ENTRIES_AT_ONCE) break
@@ -212,7 +203,7 @@ export class Audit {
     }
   }
 
-  /** Never throws, because the operation is already complete. Writing can fail while the engine is stopping. */
+  /** Never throws, because the operation is already complete. */
   async #append(record: NewAuditRecord): Promise<void> {
     try {
       await this.#parts.store.appendAudit(record)
@@ -273,7 +264,6 @@ function saysNothingChanged(result: unknown): boolean {
   return values.length > 0 && values.every((value) => value === 0 || (Array.isArray(value) && value.length === 0))
 }
 
-/** Errors of oRPC do not have Scrapdeck's error codes. */
 function codeOf(error: unknown): string {
   if (isScrapdeckError(error)) return error.code
   const { code } = error as { code?: unknown }
@@ -281,13 +271,12 @@ function codeOf(error: unknown): string {
 }
 
 const WINDOW_MS = 60_000
-/** How many kinds of failures to distinguish per minute. Beyond that, failures are counted by operation only. */
+/** Beyond this number per minute, failures are counted by operation only. */
 const KINDS_MAX = 300
 
 /**
- * Limits equal failures of one sender within a minute, and equal operations that changed nothing, to two entries:
- * the first one, and one that counts the others. A client that guesses passwords or repeats useless requests
- * therefore cannot fill the disk.
+ * Limits equal failures of one sender within a minute, and equal operations that changed nothing, to two entries: the
+ * first one, and one that counts the others. Clients that guess passwords therefore cannot fill the disk.
  */
 class Repeats {
   readonly #write: (record: NewAuditRecord) => Promise<void>
@@ -300,7 +289,7 @@ class Repeats {
     this.#timers = new Timers(clock)
   }
 
-  /** Failures of one `sender` are counted together. `make` is called only if the entry is needed. */
+  /** `make` is called only if the entry is needed. */
   async add(sender: string, record: NewAuditRecord): Promise<void> {
     const { operation, code } = record
     const exact = `${sender} ${operation} ${code}`
@@ -335,7 +324,6 @@ class Repeats {
   }
 }
 
-/** The entry for several senders. It contains only what they have in common. */
 const ofMany = (record: NewAuditRecord): NewAuditRecord => ({
   ...record,
   operation: 'many',

@@ -6,7 +6,6 @@ import type { Clock } from '../../runtime/clock.ts'
 import type { SyslogAddress } from '../../runtime/syslog-address.ts'
 import type { AuditEntry } from '../../../shared/contract/index.ts'
 
-/** The timeout for connecting and for sending. */
 const TIMEOUT_MS = 10_000
 const KEEP_ALIVE_MS = 30_000
 
@@ -28,7 +27,7 @@ async function openUdp({ host, port }: SyslogAddress): Promise<SyslogConnection>
     if (isOpen) socket.close()
     isOpen = false
   }
-  // A datagram's failure can be reported after the send has finished, when nothing can handle it.
+  // A datagram's failure can be reported too late for anyone to handle it.
   socket.on('error', close).unref()
   const sendOne = (message: string) =>
     new Promise<void>((resolve, reject) => {

@@ -15,9 +15,6 @@ export interface SyslogParts {
   hostName: string
 }
 
-/**
- * The syslog server does not accept entries. They stay in the audit log until it accepts them or until they expire.
- */
 export interface SyslogAway {
   address: string
   reason: string
@@ -28,30 +25,25 @@ const CURSOR = 'audit.syslogSeq'
 const ENTRIES_AT_ONCE = 200
 const SEND_AFTER_MS = 100
 const LOOK_EVERY_MS = 30_000
-/**
- * A syslog server acknowledges nothing. Entries count as received if the connection is still open after this time.
- * Otherwise they are sent again.
- */
+/** A syslog server acknowledges nothing. Entries count as received if the connection is still open after this time. */
 const SETTLED_AFTER_MS = 1_000
 const RETRY_FIRST_MS = 1_000
 const RETRY_MAX_MS = 60_000
 
 /**
- * Sends the audit log to a syslog server, in order. Continues after a restart, so the server can be unavailable for
- * as long as entries are kept. Delivers each entry at least once, because entries that a broken connection may have
- * lost are sent again.
+ * Sends the audit log to a syslog server, in order. Continues after a restart. Delivers each entry at least once:
+ * entries that a broken connection may have lost are sent again.
  */
 export class SyslogStream {
   readonly #parts: SyslogParts
   readonly #timers: Timers
   #connection: SyslogConnection | null = null
-  /** The last entry that counts as received, after which the next start continues. null: not read yet. */
+  /** The next start continues after this entry. null: not read yet. */
   #settledSeq: number | null = null
   #sentSeq = 0
   #unsettled: { seq: number; sentAtMs: number }[] = []
   #retryMs = RETRY_FIRST_MS
   #away: SyslogAway | null = null
-  /** `changed` is emitted when the server becomes unavailable or available. */
   readonly events = new EventEmitter<{ changed: [] }>()
   #isDue = false
   readonly #sending = new SingleFlight()
@@ -67,12 +59,10 @@ export class SyslogStream {
     this.#timers.set(LOOK_EVERY_MS, () => this.start())
   }
 
-  /** Returns null if the server accepts entries or has not been contacted yet. */
   away(): SyslogAway | null {
     return this.#away
   }
 
-  /** Call this when there may be new entries. */
   wake(): void {
     if (this.#isDue || this.#isStopped) return
     this.#isDue = true

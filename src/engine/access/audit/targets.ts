@@ -1,6 +1,5 @@
 import { maskTokens } from '../../../shared/secret-values.ts'
 
-/** Maps input fields that name targets to their nouns. */
 const NOUNS = Object.entries({
   project: 'project',
   version: 'version',
@@ -63,7 +62,7 @@ export interface Targets {
 const readable = (text: string, lengthMax: number): string =>
   maskTokens(text.slice(0, LOOKED_AT_MAX)).slice(0, lengthMax).toWellFormed()
 
-/** Returns the targets that a request names, even if the request is invalid. */
+/** Also works for invalid requests. */
 export function targetsOf(operation: string, input: unknown): Targets {
   const found: Targets = { project: null, targets: [], moreTargets: 0 }
   if (typeof input !== 'object' || input === null) return found

@@ -8,21 +8,19 @@ export interface JudgedPassword {
 }
 
 /**
- * How many guesses, as estimated by zxcvbn, a password must withstand. Two or three words from its list of 30,000
- * leaked passwords need fewer guesses, three uncommon words need more.
+ * As estimated by zxcvbn. Two or three words from its list of 30,000 leaked passwords need fewer guesses, three
+ * uncommon words need more.
  */
 const GUESSES_MIN = 1e13
 /** Longer passwords are judged by their start only, because the time grows with the square of the length. */
 const JUDGED_LENGTH = 100
 
 /**
- * Whether an attacker with the usual lists and rules would soon guess the password: leaked passwords, alone or
- * combined, with digits for letters; names; dates; neighboring keys; repetitions. Takes up to half a second and 50
+ * Whether an attacker with the usual lists and rules would soon guess the password. Takes up to half a second and 50
  * MB, so call it through password-thread.ts.
  */
 export function isGuessable({ password, names }: JudgedPassword): boolean {
   const judge = new ZxcvbnFactory({ dictionary, graphs: adjacencyGraphs, maxLength: JUDGED_LENGTH })
-  // Include the parts of names, such as `example` in deck.example.org.
   const parts = names.flatMap((name) => [name, ...name.split(/[^\p{L}\p{N}]+/u)]).filter((part) => part.length > 2)
   return judge.check(password, [...new Set(parts)]).guesses < GUESSES_MIN
 }

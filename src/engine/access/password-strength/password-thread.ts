@@ -6,10 +6,7 @@ import type { JudgedPassword } from './judge-password.ts'
 
 const LIMITS = { memoryMb: 150, timeoutMs: 20_000 }
 
-/**
- * Judges a password in a separate thread. This keeps the event loop free, and the word lists are in memory only
- * while a user sets a password.
- */
+/** Keeps the event loop free, and unloads the word lists after use. */
 export const judgeInThread =
   (clock: Clock) =>
   (input: JudgedPassword): Promise<boolean> =>

@@ -52,7 +52,6 @@ it('an attacker who guesses continuously gets only a hundred tries a day after t
   }
   expect(tries).toBeGreaterThan(90)
   expect(tries).toBeLessThan(115)
-  // Other clients and other accounts are counted separately.
   guesses.begin('anna', '10.0.0.7')
   guesses.begin('ben', null)
 })

@@ -15,10 +15,7 @@ const MAX_ACCOUNTS = 10_000
 /**
  * Limits guesses at six-digit codes by a client that knows the password. After five wrong codes, each further one
  * doubles the wait, up to a quarter of an hour. A guess is right three times in a million, so guessing for a day
- * achieves nothing.
- *
- * Clients from which the owner has logged in recently are counted separately (`client`), so only strangers are
- * slowed down. Recovery codes and passkeys are not counted here.
+ * achieves nothing. Clients from which the owner has logged in recently are counted separately (`client`).
  */
 export class CodeGuesses {
   readonly #clock: Clock
@@ -45,7 +42,6 @@ export class CodeGuesses {
     this.#byAccount.set(key, { count: count + 1, lastMs: nowMs })
   }
 
-  /** Call this after a correct code. */
   forget(account: string, client: string | null): void {
     this.#byAccount.delete(keyOf(account, client))
   }
@@ -60,7 +56,6 @@ const BYTES = 10
 const ALPHABET = '0123456789abcdefghjkmnpqrstvwxyz'
 const FORM = /^[0-9a-hjkmnp-tv-z]{16}$/
 
-/** Creates ten codes, such as `4f7q-9k2m-x0ab-c3de`. */
 export const createRecoveryCodes = (): string[] => Array.from({ length: COUNT }, createCode)
 
 function createCode(): string {
@@ -76,7 +71,7 @@ export function readRecoveryCode(text: string): string | null {
   return FORM.test(plain) ? plain : null
 }
 
-/** The hash to store. It includes the user, so that equal codes of two users have different hashes. */
+/** Includes the user, so that equal codes of two users have different hashes. */
 export const hashRecoveryCode = (user: UserId, code: string): string =>
   hash('sha256', `${user} ${readRecoveryCode(code) ?? code}`)
 

@@ -36,7 +36,6 @@ async function openFactors() {
   const clock = createFakeClock()
   const common = { store, clock, random: systemRandom, logger: silentLogger }
   const access = await Access.open({ ...common, ownerName: 'scrapdeck', isGuessable: async () => false })
-  // Reverses the text, to check that the store contains nothing else.
   const turned = (text: string) => text.split('').toReversed().join('')
   const secretBox = {
     seal: async (text: string) => asSealedText(turned(text)),
@@ -47,7 +46,6 @@ async function openFactors() {
   const anna = await access.createUser({ name: 'anna', role: 'viewer', kind: 'person', password: PASSWORD })
   const by = principalOf(anna)
   const codeNow = (secret: string) => codeAt(secret, clock.nowMs())
-  /** Enables the app. This uses the code of the current step. */
   const turnOn = async () => {
     const { secret } = await factors.beginAuthenticator(by, PASSWORD, SITE.host)
     const recoveryCodes = await factors.confirmAuthenticator(by, codeNow(secret))
@@ -182,7 +180,6 @@ describe('an authenticator app', () => {
     }
     for (const change of changes(OWNER, PASSWORD)) await expect(change()).rejects.toMatchObject(BAD_INPUT)
     await expect(factors.confirmAuthenticator(token, '000000')).rejects.toMatchObject({ code: 'PASSWORD_REQUIRED' })
-    // Requests of ben affect only ben's factors.
     expect(await factors.removeAuthenticator(principalOf(ben), `${PASSWORD} too`)).toBe(false)
     expect(factors.hasAuthenticator(anna.id)).toBe(true)
     expect(await factors.removeAuthenticator(by, PASSWORD)).toBe(true)

@@ -52,15 +52,14 @@ interface Begun<T> {
 }
 
 /**
- * Owns authenticator apps, their recovery codes and passkeys, and keeps all of them in memory. The store decides
- * whether a code or signature is valid, so that each is valid only once, regardless of which engine receives it.
+ * Owns authenticator apps, their recovery codes and passkeys, in memory. The store decides whether a code or signature
+ * is valid, so that each is valid only once, regardless of which engine receives it.
  */
 export class SecondFactors {
   readonly #parts: SecondFactorParts
   readonly #authenticators: Map<UserId, StoredAuthenticator>
   readonly #passkeys: Map<PasskeyId, StoredPasskey>
   readonly #guesses: CodeGuesses
-  /** Unconfirmed secrets, and passkeys that are being registered. A user has at most one of each. */
   readonly #secrets = new Map<UserId, Begun<string>>()
   readonly #turningOn = new Set<UserId>()
   readonly #challenges = new Map<UserId, Begun<{ challenge: string; site: PasskeySite }>>()
@@ -84,10 +83,7 @@ export class SecondFactors {
     return userId !== null && this.#authenticators.has(userId)
   }
 
-  /**
-   * What a login still needs after a correct password. `isRequired`: every user with a password must have a second
-   * factor.
-   */
+  /** What a login still needs after a correct password. */
   stepAfterPassword(userId: UserId | null, { isRequired }: { isRequired: boolean }): 'code' | 'setUp' | null {
     if (userId === null) return null
     if (this.hasAuthenticator(userId)) return 'code'
@@ -142,7 +138,6 @@ export class SecondFactors {
     return this.confirmSetUp(userId, code)
   }
 
-  /** `check`: see Access.inTurn. */
   async confirmSetUp(userId: UserId, code: string, check?: () => void): Promise<string[]> {
     const { access, clock, secretBox, store } = this.#parts
     const secret = this.#find(this.#secrets, userId)
@@ -205,8 +200,8 @@ export class SecondFactors {
   }
 
   /**
-   * Marks the code as used and resolves with its kind. null: it is neither, or was used before. `client` is a client
-   * from which the user logged in recently, or null for any other client. Rejects with TOO_MANY_REQUESTS.
+   * Marks the code as used and returns its kind. null: invalid, or used before. `client`: a client from which the user
+   * logged in recently. Rejects with TOO_MANY_REQUESTS.
    */
   async useCode(userId: UserId, code: string, client: string | null): Promise<'authenticator' | 'recoveryCode' | null> {
     const authenticator = this.#authenticators.get(userId)
@@ -242,10 +237,7 @@ export class SecondFactors {
     return true
   }
 
-  /**
-   * Returns options for the browser. Rejects like Access.confirmPassword, and with BAD_INPUT if passkeys cannot be
-   * used.
-   */
+  /** Rejects like Access.confirmPassword, and with BAD_INPUT if passkeys cannot be used. */
   async beginPasskey(by: Principal, current: string, site: PasskeySite | NoPasskeySite): Promise<object> {
     const user = await this.#confirm(by, current, 'add a passkey')
     const at = requireSite(site)
@@ -301,7 +293,6 @@ export class SecondFactors {
     })
   }
 
-  /** Returns options for the browser. Its response must match this `challenge`. */
   async beginLogin(site: PasskeySite): Promise<{ challenge: string }> {
     return loginOptions(site)
   }

@@ -23,7 +23,7 @@ export interface PasskeyAnswer {
 }
 
 type Library = typeof import('@simplewebauthn/server')
-/** Loaded with the first passkey, because loading takes half a second and 20 MB. */
+/** Loading takes half a second and 20 MB. */
 const load = (): Promise<Library> => withReflection(() => import('@simplewebauthn/server'))
 
 export const PASSKEY_MS = 10 * 60_000
@@ -35,10 +35,7 @@ const ALGORITHMS = [-8, -7, -257]
 
 const handleOf = (userId: UserId): Buffer<ArrayBuffer> => Buffer.from(userId, 'hex')
 
-/**
- * Options for `navigator.credentials.create()`. `others` are the user's other passkeys, so that no authenticator
- * stores a second one.
- */
+/** Options for `navigator.credentials.create()`. `others` are the user's other passkeys. */
 export async function registrationOptions(
   { host }: PasskeySite,
   user: { id: UserId; name: string },
@@ -81,7 +78,7 @@ export async function verifyRegistration(
   }
 }
 
-/** Options for `navigator.credentials.get()`. Any passkey of this host identifies its own user. */
+/** Options for `navigator.credentials.get()`. */
 export async function loginOptions({ host }: PasskeySite) {
   return (await load()).generateAuthenticationOptions({
     rpID: host,

@@ -3,16 +3,13 @@ import { type Clock, sleep } from '../../runtime/clock.ts'
 import type { ChangedThing } from '../../model/records.ts'
 import type { ChangeLog } from '../../storage/store.ts'
 
-/** Changes without data, after which clients reload. `jobs` comes from the change log. */
+/** Changes without data, after which clients reload. */
 export type BareKind = Exclude<
   { [One in Change as One['kind']]: keyof One extends 'kind' ? One['kind'] : never }[Change['kind']],
   'jobs'
 >
 
-/**
- * Changes to state in memory and to small tables. The change log does not contain them, so the code that makes them
- * must call `touch`.
- */
+/** Changes that the change log does not contain. The code that makes them must call `touch`. */
 export type TouchedThing =
   | `node:${string}`
   | `waiting:${string}`
@@ -26,16 +23,16 @@ export type TouchedThing =
 export interface ChangeFeedOptions {
   store: ChangeLog
   clock: Clock
-  /** Identifies this run of the engine. In a cursor from another run, the counter is invalid. */
+  /** Identifies this run of the engine. */
   runId: string
-  /** Reads the current state. Returns the `…_removed` change for a removed item. */
+  /** Returns the `…_removed` change for a removed item. */
   describeStored: (things: ChangedThing[]) => Promise<Change[]>
   describeTouched: (things: TouchedThing[]) => Promise<Change[]>
 }
 
 const BATCH_INTERVAL_MS = 100
 const BATCH_SIZE_MAX = 500
-/** Schedules include their last runs, so reading more than a hundred together would block the event loop. */
+/** Schedules include their last runs, so reading more together would block the event loop. */
 const SCHEDULES_A_BATCH_MAX = 100
 
 /**
@@ -93,7 +90,6 @@ export class ChangeFeed {
         continue
       }
       waker.cancel()
-      // Both reads return the current state, so an item in both lists appears twice with equal content.
       const changes = [
         ...(await this.#options.describeStored(stored.changes)),
         ...(await this.#options.describeTouched(volatile))

@@ -10,7 +10,7 @@ interface SeenNode {
   status: { health: NodeHealth; problem: string | null }
 }
 
-/** Records fleet events in the outbox. The store itself records the events of jobs and schedules. */
+/** The store itself records the events of jobs and schedules. */
 export class EventRecorder {
   readonly events = new EventEmitter<{ recorded: [] }>()
   readonly #parts: { store: EventStore; clock: Clock; logger: Logger }

@@ -64,7 +64,7 @@ const FROM_THE_FIRST = '0'
 
 export class AlertCommands {
   readonly #parts: AlertCommandsParts
-  /** Serialized, so that no other write happens between a quota check and the write that it allows. */
+  /** No other write may happen between a quota check and the write that it allows. */
   readonly #oneAtATime = pLimit(1)
 
   constructor(parts: AlertCommandsParts) {
@@ -108,7 +108,7 @@ export class AlertCommands {
     return rule
   }
 
-  /** Returns the messages that the rule would have sent during the last `days` days. Rejects like createRule. */
+  /** Rejects like createRule. */
   async previewRule({ days, ...settings }: AlertRuleSettings & { days: number }): Promise<RulePreview> {
     const { previews } = this.#parts
     await this.#checkRule(settings)
@@ -143,7 +143,6 @@ export class AlertCommands {
     return (await this.removeRules([id])).length > 0
   }
 
-  /** Returns the ids that existed. */
   removeRules(ids: readonly AlertRuleId[]): Promise<AlertRuleId[]> {
     return this.#removeEach(ids, this.#parts.store.deleteAlertRule)
   }
@@ -185,7 +184,6 @@ export class AlertCommands {
     return (await this.endSilences([id])).length > 0
   }
 
-  /** Returns the ids that existed. */
   endSilences(ids: readonly AlertSilenceId[]): Promise<AlertSilenceId[]> {
     return this.#removeEach(ids, this.#parts.store.deleteSilence)
   }
@@ -231,7 +229,7 @@ export class AlertCommands {
         sentence('api.channel_keeps_kind', { name: before.name, kind: target.kind })
       )
     const isOtherPlace = placeOf(target) !== placeOf(settings.target)
-    // A secret is kept only for the address that it was entered for. Sending it to another address could leak it.
+    // Sending a secret to another address than it was entered for could leak it.
     const kept = isOtherPlace && target.kind !== 'webhook' ? null : before.sealedSecret
     this.#checkChannel(settings, secret ?? kept)
     const sealedSecret = secret === undefined ? kept : await this.#parts.secretBox.seal(secret)
@@ -255,7 +253,6 @@ export class AlertCommands {
     return result
   }
 
-  /** Desktop clients poll for notices, so the test notice is delivered like any other notice. */
   async #testDesktop({ id, enabled }: StoredWebhook): Promise<TestResult> {
     const { alerts, clock } = this.#parts
     if (!enabled)
@@ -271,7 +268,7 @@ export class AlertCommands {
 
   /**
    * Returns the notices sent to desktop channels after this message, oldest first, and the cursor for the next call.
-   * If `after` is null, returns only the cursor. `isShown` tells whether the caller may see data of that project.
+   * If `after` is null, returns only the cursor.
    */
   async notices(
     after: string | null,
@@ -284,7 +281,6 @@ export class AlertCommands {
     if (after === null) return { notices: [], after: newest }
     const rows = await store.listDeliveriesAfter(ids, after === FROM_THE_FIRST ? null : after, NOTICES_MAX)
     const notices = rows.map((row) => noticeOf(row, isShown)).filter((notice) => notice !== null)
-    // The message that the client knows can be missing after a restore from backup or the removal of its channel.
     return { notices, after: rows.at(-1)?.id ?? newest }
   }
 
@@ -310,7 +306,6 @@ export class AlertCommands {
     for (const id of [...settings.channels, ...(settings.escalation?.channels ?? [])]) {
       const stored = known.get(id)
       const seen = projectsOf(stored).filter((project) => actorSees([project]))
-      // A channel of other projects is reported as missing.
       if (stored === undefined || (seen.length === 0 && projectsOf(stored).length > 0)) throw noChannel(id)
       if (!mayTell(stored.channel!, settings.project))
         throw new ScrapdeckError('BAD_INPUT', sentence('api.channel_of_other_projects', { name: stored.name, seen }))
@@ -439,7 +434,7 @@ const SHARES = 10
 
 /**
  * Returns why one more item does not fit, or null if it does. As the total fills up, each project can have fewer
- * items, which leaves room for projects with few items. `isOfAll`: the caller has the right in all projects.
+ * items, which leaves room for projects with few items.
  */
 export function whyNoRoom(
   there: readonly { project: ProjectName | null }[],

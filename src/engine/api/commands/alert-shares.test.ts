@@ -14,7 +14,6 @@ test('one project may use a tenth of the limit, and above that the error says wh
     'shop already has 100 silences, the most that one project can have: end some.'
   )
   expect(why(of('shop', 100), 'news')).toBeNull()
-  // Rules without a project count towards no project.
   expect(why(of(null, 500), 'shop')).toBeNull()
 })
 

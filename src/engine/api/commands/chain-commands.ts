@@ -19,7 +19,7 @@ export interface ChainCommandsParts {
   onChange: () => Promise<void>
 }
 
-/** A chain's spider can be deployed later. If the chain fires before that, it reports the problem. */
+/** A chain's spider can be deployed later. */
 export class ChainCommands {
   readonly #parts: ChainCommandsParts
 
@@ -53,7 +53,7 @@ export class ChainCommands {
     const { store, secretBox, checkTemplate, onChange } = this.#parts
     const { name, enabled, project, spider, on } = settings
     const allowed = await checkTemplate(settings.run, name)
-    // Keeps secrets within their project: a user with rights only in another project must not get them.
+    // A user with rights only in another project must not get this project's secrets.
     const kept = before?.settings.run.project === settings.run.project ? before.settings.run : null
     const run = await sealTemplate(allowed, kept, secretBox)
     await store.putChain({ id, settings: { name, enabled, project, spider, on, run }, createdAtMs })

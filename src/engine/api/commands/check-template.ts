@@ -9,9 +9,8 @@ import { problemOfShownName, showUnseen } from '../../../shared/unseen.ts'
 import { checkArguments, checkNames, checkNode, refuseUnrunnable } from './prepare-jobs.ts'
 
 /**
- * Returns the template as the actor may store it. The check does not depend on what is deployed, because a fleet
- * file can be applied before the first egg is uploaded. Throws BAD_INPUT, ARGUMENT_RESERVED, NODE_NOT_FOUND, or
- * ROLE_REQUIRED if the actor may not run other code or raise the priority.
+ * Returns the template as the actor may store it. Does not check what is deployed, because a fleet file can be applied
+ * before the first egg is uploaded. Throws BAD_INPUT, ARGUMENT_RESERVED, NODE_NOT_FOUND or ROLE_REQUIRED.
  */
 export function checkTemplate(
   template: RunTemplate,

@@ -8,9 +8,9 @@ import type { StoredNode } from '../../model/records.ts'
 const CLUSTER_FIELDS = ['url', 'proxyUrl', 'kubernetes', 'kubeconfig', 'kubeconfigContext'] as const
 
 /**
- * An address can use more than what the client sends: SSH keys of this machine, credential files, the pod's service
- * account. Throws ROLE_REQUIRED if it does and the actor lacks the right on all nodes. `before` is the node that has
- * the address.
+ * Throws ROLE_REQUIRED if the address uses more than what the client sends (SSH keys of this machine, credential
+ * files, the pod's service account) and the actor lacks the right on all nodes. `before` is the node that has the
+ * address.
  */
 export function requireRightsForAddress(
   address: Partial<NodeAddress>,
@@ -30,15 +30,15 @@ export function requireRightsForAddress(
 const CLUSTERS = 'The connection of a cluster can name files and accounts of the service'
 
 /**
- * Whether to drop passwords and keys, because they belong to the machine that they were entered for. A new proxy
- * counts as another machine, because it can read requests to an http node.
+ * Whether to drop passwords and keys, because they were entered for another machine. A new proxy counts as another
+ * machine, because it can read requests to an http node.
  */
 export function isElsewhere(node: FleetNode, address: NodeUrl | null, proxyUrl: string | null | undefined): boolean {
   const isMoved = address !== null && originOf(address.url) !== originOf(node.stored.url)
   return isMoved || hasNewProxy(node, proxyUrl)
 }
 
-/** Whether requests would newly go through this proxy. `shown` is the URL without credentials, as clients see it. */
+/** `shown` is the URL without credentials, as clients see it. */
 function hasNewProxy({ proxyUrl: before }: FleetNode, shown: string | null | undefined): boolean {
   if (!shown || shown === before) return false
   const proxyUrl = parseProxyUrl(shown)

@@ -73,7 +73,6 @@ beforeEach(async () => {
 
 afterEach(() => temporary.remove())
 
-/** Acts like an endpoint: the schema parses the request and checks the response. */
 const crawl = async (order: unknown) => CrawlOutput.parse(await commands.crawl(CrawlInput.parse(order)))
 const change = (part: object) => commands.update(CrawlChange.parse(part))
 const orders = async (filter: object = {}) => (await commands.list({ limit: 9, ...filter })).orders

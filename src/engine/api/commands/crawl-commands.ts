@@ -38,22 +38,22 @@ export interface CrawlCommandsParts {
     Pick<ScheduleReader, 'getSchedules' | 'pageSchedules'>
   scheduleCommands: Pick<ScheduleCommands, 'create' | 'update' | 'remove' | 'setPaused'>
   scheduleReads: Pick<ScheduleReads, 'get' | 'list'>
-  /** How long an identical order returns the existing job, if the order does not set this itself. 0: never. */
+  /** The default for how long an identical order returns the existing job. 0: never. */
   cacheSeconds: number
   clock: Clock
   random: Random
 }
 
-/** Delay before a repeated order first runs, because a schedule fires only for times after its creation. */
+/** A schedule fires only for times after its creation. */
 const FIRST_RUN_AFTER_MS = 1_000
 
 /**
  * Runs orders in the format of `POST /crawl`: now, later or repeatedly. For the same order by the same user, returns
- * the existing job (found by its dedupe key, unique in the store) or schedule (found by its key).
+ * the existing job or schedule.
  */
 export class CrawlCommands {
   readonly #parts: CrawlCommandsParts
-  /** Orders in progress by key. A concurrent identical order waits for the first. */
+  /** A concurrent identical order waits for the first. */
   readonly #underWay = new Map<string, Promise<{ schedule: Schedule; cached: boolean }>>()
 
   constructor(parts: CrawlCommandsParts) {
@@ -126,7 +126,7 @@ export class CrawlCommands {
     return { orders: described, next_after: page.nextAfter }
   }
 
-  /** Rejects with SCHEDULE_NOT_FOUND, even for schedules that were not created by an order. */
+  /** Rejects with SCHEDULE_NOT_FOUND. */
   async get(id: OrderId): Promise<CrawlOrder> {
     const job = await this.#single(id)
     if (job !== null) return this.#describe(job)
@@ -259,7 +259,7 @@ export class CrawlCommands {
     return { schedule, cached: false }
   }
 
-  /** Returns the newest schedule with the key. Several have the same key if an order ignored the previous ones. */
+  /** Several schedules have the same key if an order ignored the previous ones. */
   async #findByKey(crawlKey: string): Promise<Schedule | null> {
     const { schedules } = await this.#parts.store.pageSchedules({ crawlKey }, { after: null, limit: SAME_KEY_MAX })
     const newest = schedules.reduce<StoredSchedule | null>(
@@ -269,10 +269,7 @@ export class CrawlCommands {
     return newest === null ? null : this.#parts.scheduleReads.get(newest.id)
   }
 
-  /**
-   * Returns the job of a single order, or null if the id belongs to no such job. Rejects with SCHEDULE_NOT_FOUND for
-   * an invalid id.
-   */
+  /** Returns null if the id belongs to no such job. Rejects with SCHEDULE_NOT_FOUND for an invalid id. */
   async #single(id: OrderId): Promise<StoredJob | null> {
     if (!JOB_ID_PATTERN.test(id)) throw noCrawl(id)
     const job = await this.#parts.store.getJob(id)
@@ -308,7 +305,7 @@ type ListFilter = OnlyProjects & { user_id?: string; project?: ProjectName; afte
 const NO_ORDERS = { orders: [], next_after: null }
 /** The format of `next_after` while single orders are listed. */
 const LATER = /^later:(\d{1,16}):([0-9a-f]{32}|)$/
-/** Limits pages with large rows: an order can contain megabytes of URLs. */
+/** An order can contain megabytes of URLs. */
 const PAGE_MAX_BYTES = 4_000_000
 const CRAWL = { source: 'crawl' } satisfies Origin
 

@@ -25,7 +25,6 @@ export interface Order
   project: ProjectName
   user_id: string | null
   zone: string
-  /** null: now. */
   atMs: number | null
 }
 
@@ -57,8 +56,8 @@ function textOf(value: unknown): string {
 }
 
 /**
- * Settings of Scrapy's HTTP cache. A bypass disables it explicitly, because the project's settings may enable it.
- * Scrapy reads an expiry of 0 as "never".
+ * A bypass disables Scrapy's HTTP cache explicitly, because the project's settings may enable it. Scrapy reads an
+ * expiry of 0 as "never".
  */
 export function cacheSettings(
   http_cache: boolean | undefined,
@@ -71,8 +70,8 @@ export function cacheSettings(
 }
 
 /**
- * The key is equal for equal orders of the same user, regardless of the cache time and of the order of parameters,
- * fields and URLs. A change to what is hashed makes existing orders look new.
+ * Equal for equal orders of the same user, regardless of the cache time and of the order of parameters, fields and
+ * URLs. Changing what is hashed makes existing orders look new.
  */
 export function keyOf(order: Order): string {
   const { user_id, project, spider, start_urls, params = {}, atMs, interval = null, zone, http_cache } = order
@@ -108,7 +107,7 @@ export function timingOf(
 
 /**
  * A changed order fires at its new time if it has one. Otherwise it keeps its interval, or starts with one whole
- * interval. Only a new order runs immediately.
+ * interval.
  */
 function changedTiming(
   { rules: [rule], startMs }: ScheduleSettings,
@@ -133,7 +132,6 @@ export function templateArgs(args: Record<string, string>): Record<string, strin
 
 const plainText = (text: string): string => text.replace(/\{\{/g, '{')
 
-/** Throws BAD_INPUT like timeOfOrder. */
 export function changedOrder(before: Order, change: Omit<CrawlChange, 'id' | 'paused'>): Order {
   const { schedule_at, ...fields } = change
   const cleared = Object.entries(fields).map(([name, value]) => [name, value ?? undefined])
@@ -141,9 +139,7 @@ export function changedOrder(before: Order, change: Omit<CrawlChange, 'id' | 'pa
   return schedule_at === undefined ? after : { ...after, atMs: timeOfOrder({ schedule_at, zone: after.zone }) }
 }
 
-/**
- * Returns the settings of the schedule after its order changed. Parts that did not change keep an operator's edits.
- */
+/** Parts that did not change keep an operator's edits. */
 export function changedSettings(
   schedule: ScheduleSettings,
   { before, after }: { before: Order; after: Order },
@@ -181,8 +177,7 @@ export function orderOf(
   )
   const urls = addressesOf(start_urls)
   if (start_urls !== undefined && urls === null) args['start_urls'] = start_urls
-  // Arguments are text. A parameter that was given as another type keeps that type unless its text has changed
-  // since.
+  // Arguments are text. A parameter that was given as another type keeps that type unless its text has changed.
   const params = Object.fromEntries(
     Object.entries(args).map(([name, text]) => {
       const ordered = Object.hasOwn(origin.params, name) ? origin.params[name] : text
@@ -244,7 +239,6 @@ export function describeOrder(schedule: Schedule, origin: CrawlOrigin): CrawlOrd
   }
 }
 
-/** Names the parameters that are not text. Arguments are always text. */
 export const jsonParamsOf = ({ params = {} }: Order): string[] =>
   Object.keys(params).filter((name) => typeof params[name] !== 'string')
 

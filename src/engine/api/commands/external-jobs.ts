@@ -47,9 +47,8 @@ export async function cancelExternal(
 }
 
 /**
- * Adopts an external job in the state that its node last reported. After that, it is handled like our own jobs. Its
- * version stays unknown, because Scrapyd does not report it. Rejects with JOB_IS_OURS, EXTERNAL_JOB_GONE or
- * BAD_INPUT.
+ * Adopts an external job in the state that its node last reported. Its version stays unknown, because Scrapyd does not
+ * report it. Rejects with JOB_IS_OURS, EXTERNAL_JOB_GONE or BAD_INPUT.
  */
 export async function adoptExternal(node: FleetNode, run: RunOnNode, parts: ExternalJobsParts): Promise<StoredJob> {
   const { store, fleet, live, clock, newJobId } = parts
@@ -106,10 +105,7 @@ function findExternal(node: FleetNode, run: RunOnNode): { list: 'pending' | 'run
   return null
 }
 
-/**
- * Refuses names that cannot be file names: an adopted job's names become paths of logs and items, here and on the
- * node.
- */
+/** An adopted job's names become paths of logs and items, here and on the node. */
 function refuseUnusable({ project, spider, jobid }: SeenJob): void {
   for (const [noun, name] of Object.entries({ project, spider, jobid })) {
     const problem = problemOfPathPart(name)

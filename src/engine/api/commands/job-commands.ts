@@ -13,10 +13,7 @@ import { type NewJob, PLAIN_JOB, type StoredJob } from '../../model/records.ts'
 import type { JobRetentionStore, JobStore, QueueStore } from '../../storage/store.ts'
 import { checkNode, prepareJobs, type Origin, type PrepareJobsParts } from './prepare-jobs.ts'
 
-/**
- * Reading timelines one by one would wait for the store's thread each time, and a retry can read ten thousand of
- * them.
- */
+/** Reading timelines one by one would wait for the store's thread each time. */
 const TIMELINES_AT_ONCE = 64
 
 export interface JobCommandsParts extends PrepareJobsParts {
@@ -41,7 +38,7 @@ export class JobCommands {
     return this.#completed((await this.queue(input, origin)).map(({ id }) => id))
   }
 
-  /** Like `run`, but does not read the jobs back, so that a client that queues thousands waits only for the disk. */
+  /** Like `run`, but does not read the jobs back, so that clients wait only for the disk. */
   async queue(input: RunInput, origin: Origin): Promise<{ id: JobId; jobid: string }[]> {
     const { spiders, ...rest } = input
     if (rest.dedupe != null && spiders.length > 1) {
@@ -85,8 +82,7 @@ export class JobCommands {
     const { force, waitSeconds } = options
     const limit = waitSeconds === undefined ? {} : { waitSeconds }
     const done = new Set<JobId>()
-    // A node can refuse a job between the two calls, which returns the job to the queue. Repeat until each job is
-    // handled.
+    // A node can refuse a job between the two calls, which returns the job to the queue.
     for (let rest = ids; rest.length > 0; rest = await this.#notEnded(ids.filter((id) => !done.has(id)))) {
       for (const id of await store.cancelQueued(rest, this.#entry(say('timeline.cancelled_while_queued', by()))))
         done.add(id)
@@ -147,7 +143,6 @@ export class JobCommands {
     return this.#completed(again.map(({ id }) => id))
   }
 
-  /** Returns the ids that exist. */
   keep(ids: JobId[], isKept: boolean): Promise<JobId[]> {
     const message = say(isKept ? 'timeline.kept' : 'timeline.no_longer_kept', by())
     return this.#parts.store.keepJobs(ids, isKept, this.#entry(message, { kept: isKept }))
@@ -209,10 +204,7 @@ export class JobCommands {
     return { jobs, ids }
   }
 
-  /**
-   * A copy took the same values from the defaults as its original. If there are no defaults now, all values count as
-   * the copy's own.
-   */
+  /** A copy took the same values from the defaults as its original. */
   async #takenDefaults(jobs: readonly StoredJob[]): Promise<Map<JobId, TakenDefaults>> {
     const { store, projects } = this.#parts
     const taken = new Map<JobId, TakenDefaults>()
@@ -241,7 +233,6 @@ export class JobCommands {
     return (await this.#parts.store.getJobs(ids)).map((job) => this.#parts.waiting.describeJob(job))
   }
 
-  /** Like #require, but counts the jobs instead of reading them. */
   async #requireAll(ids: JobId[]): Promise<void> {
     const each = [...new Set(ids)]
     const counts = await this.#parts.store.countStatuses(each)

@@ -148,8 +148,7 @@ describe('a node that is removed', () => {
     const { stored } = await add('http://eu-3:6800/')
     expect((await commands.setMode(stored.id, 'cordoned')).stored.mode).toBe('cordoned')
     await expect(commands.remove(id, { force: false })).rejects.toMatchObject({ code: 'NODE_NOT_FOUND' })
-    // Until the removal is complete, the node stays in the store, so that an operator can remove it again after a
-    // crash.
+    // After a crash, an operator must be able to remove the node again.
     expect((await temporary.store.listNodes()).map((node) => node.id)).toContain(id)
     forgetting.resolve()
     await removed

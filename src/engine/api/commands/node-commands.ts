@@ -68,10 +68,9 @@ export interface NodeCommandsParts {
   newJobId: () => JobId
 }
 
-/** A node with its discovery source and the Scrapyd version from the probe. */
 type NewNode = NodeAddress & NodeSettings & { scrapydVersion: string | null; sourceId?: SourceId | null }
 
-/** The number of nodes per commit. Other work runs between commits. */
+/** Other work runs between commits. */
 const WRITTEN_AT_ONCE = 50
 
 const CONNECTION_FIELDS = [
@@ -86,23 +85,19 @@ const CONNECTION_FIELDS = [
 ] as const
 
 /**
- * Commands for nodes, run one at a time. Each writes the whole row, so concurrent commands would overwrite each
- * other, and two that add the same address would create two nodes with the same slots.
+ * Each command writes the whole row, so concurrent commands would overwrite each other, and two that add the same
+ * address would create two nodes with the same slots.
  */
 export class NodeCommands {
   readonly #parts: NodeCommandsParts
   readonly #exclusively = pLimit(1)
-  /** Nodes that are being removed. Each promise resolves when everything of the node is deleted. */
   readonly #leaving = new Map<NodeId, Promise<void>>()
 
   constructor(parts: NodeCommandsParts) {
     this.#parts = parts
   }
 
-  /**
-   * Adds a node, which need not respond yet. Rejects with NODE_URL_INVALID, NODE_CONNECTION_INVALID or
-   * NODE_DUPLICATE.
-   */
+  /** The node need not respond yet. Rejects with NODE_URL_INVALID, NODE_CONNECTION_INVALID or NODE_DUPLICATE. */
   add(given: NewNode): Promise<FleetNode> {
     return this.#exclusively(async () => {
       const { store, fleet, dispatch } = this.#parts
@@ -157,7 +152,7 @@ export class NodeCommands {
     return this.#exclusively(() => this.#update(id, input))
   }
 
-  /** Stores the version that a probe found, for nodes that were added without a probe. */
+  /** For nodes that were added without a probe. */
   async recordScrapydVersion(id: NodeId, url: string, scrapydVersion: string): Promise<void> {
     await this.#exclusively(async () => {
       const stored = this.#parts.fleet.get(id)?.stored
@@ -166,10 +161,7 @@ export class NodeCommands {
     })
   }
 
-  /**
-   * Adds a pulling node and returns its token, which is stored only as a hash. Uses `id`, from a fleet file, if it
-   * is free.
-   */
+  /** Returns the node's token, which is stored only as a hash. Uses `id`, from a fleet file, if it is free. */
   addPulling(input: NodeSettings & { id?: NodeId }): Promise<{ node: FleetNode; token: string }> {
     return this.#exclusively(async () => {
       const { random } = this.#parts
@@ -181,7 +173,7 @@ export class NodeCommands {
     })
   }
 
-  /** Adds an engine's local node under the engine's name. Does not change an existing one. */
+  /** Does not change an existing node. */
   addEngine(engine: string): Promise<FleetNode> {
     return this.#exclusively(async () => {
       const url = addressOfEngine(engine)
@@ -297,7 +289,6 @@ export class NodeCommands {
     await gone
   }
 
-  /** Throws the errors with which `remove` would reject now. */
   checkRemoval(id: NodeId, options: { force: boolean }): void {
     const { stored } = this.require(id)
     if (stored.kind === 'local') {
@@ -424,14 +415,13 @@ export class NodeCommands {
       throw new ScrapdeckError('NODE_CONNECTION_INVALID', sentence('api.node_not_cluster', { node: node.stored.name }))
     }
     if (given.url === undefined && given.kubernetes === undefined && !given.kubeconfig) return given
-    // A change of other settings leaves the address and its credentials unchanged.
     const whole = { ...given, url: given.url ?? url, kubernetes: given.kubernetes ?? kubernetes! }
     return resolved(whole, this.#parts.credentialFiles)
   }
 
   /**
    * Returns the address with the certificates and the proxy that `update` would keep, for a probe before the update.
-   * It never contains the node's password. `keepsPassword` says whether `update` would keep the password.
+   * It never contains the node's password.
    */
   async addressLike(id: NodeId, address: NodeAddress): Promise<{ address: NodeAddress; keepsPassword: boolean }> {
     const node = this.require(id)
@@ -448,10 +438,7 @@ export class NodeCommands {
     }
   }
 
-  /**
-   * Refuses another address while it is unknown whether jobs arrived, because they would look absent there and run
-   * twice.
-   */
+  /** While it is unknown whether jobs arrived, they would look absent at another address and run twice. */
   #refuseUnresolved({ stored }: FleetNode): void {
     const unresolved = this.#parts.live
       .ofNode(stored.id)
@@ -462,7 +449,7 @@ export class NodeCommands {
     })
   }
 
-  /** Certificates and proxy after an update. Omitted fields are kept, but a key is kept only for the same address. */
+  /** Omitted fields are kept, but a key is kept only for the same address. */
   async #connectionOf(
     node: FleetNode,
     input: Partial<NodeAddress>,
@@ -484,7 +471,6 @@ export class NodeCommands {
         : { clientCertificate: stored.clientCertificate, sealedClientKey: stored.sealedClientKey }
       return { caCertificate, sealedProxyUrl: proxy, ...kept }
     }
-    // A renewed certificate for the same key does not need the key again.
     const keptKey = stored.sealedClientKey === null || movesAway ? null : await secretBox.open(stored.sealedClientKey)
     const clientCertificate =
       (input.clientCertificate === undefined ? stored.clientCertificate : input.clientCertificate) || null
@@ -507,14 +493,12 @@ export class NodeCommands {
   async #setMode(id: NodeId, mode: NodeMode): Promise<FleetNode> {
     const { dispatch, live } = this.#parts
     const { stored } = this.require(id)
-    // Without live jobs, a drain is complete immediately.
     const reached = mode === 'draining' && live.ofNode(id).length === 0 ? 'cordoned' : mode
     await this.#put({ ...stored, mode: reached })
     dispatch.wake()
     return this.require(id)
   }
 
-  /** Stores a change that does not affect the connection. */
   async #put(stored: StoredNode): Promise<void> {
     await this.#parts.store.putNode(stored)
     this.#parts.fleet.update(stored)
@@ -546,10 +530,8 @@ export class NodeCommands {
   }
 }
 
-/** Replaces `in-cluster` and `kubeconfig` with the actual address and credentials. */
 async function resolved<Input extends Partial<NodeAddress>>(input: Input, files: CredentialFiles): Promise<Input> {
   if (!input.kubernetes || input.url === undefined) return input
-  // Loads the kubeconfig parser only if a fleet has a cluster.
   const { resolveClusterAddress } = await import('../../nodes/kubernetes/cluster-address.ts')
   return resolveClusterAddress({ ...input, url: input.url, kubernetes: input.kubernetes }, files)
 }

@@ -103,7 +103,6 @@ function asDiscovered(fleet: Nodes['fleet'], commands: NodeCommands): Discovered
       const remote = fleet.list().filter(({ stored }) => stored.kind === 'scrapyd')
       return remote.map(({ stored: { id, url, mode, sourceId } }) => ({ id, url, mode, sourceId }))
     },
-    // The Scrapyd version is detected when the node responds.
     add: (nodes) => commands.addMany(nodes.map((node) => ({ ...node, scrapydVersion: null }))),
     async setMode(nodeId, mode) {
       try {

@@ -43,7 +43,6 @@ export interface Origin {
   jobid?: string | undefined
   /** The client's idempotency key. A repeated request returns the jobs of the first request. */
   onceKey?: string | undefined
-  /** The schedule and the nominal time of the firing. */
   scheduled?: { scheduleId: ScheduleId; nominalMs: number } | undefined
   evidence?: TimelineEntry['evidence']
 }
@@ -57,10 +56,9 @@ export interface PrepareJobsParts {
 }
 
 /**
- * Validates a whole order and builds its jobs. Writes nothing. Resolves each spider and encrypts each secret only
- * once, even if several items share it. Rejects with PROJECT_, VERSION_, SPIDER_, NODE_NOT_FOUND, ARGUMENT_RESERVED,
- * REQUEST_TOO_LARGE (arguments of all items together) or BAD_INPUT (secrets, limits, times, dependencies). If there
- * are several items, the message names the item with the error.
+ * Validates a whole order and builds its jobs. Writes nothing. Rejects with PROJECT_, VERSION_, SPIDER_,
+ * NODE_NOT_FOUND, ARGUMENT_RESERVED, REQUEST_TOO_LARGE (arguments of all items together) or BAD_INPUT (secrets,
+ * limits, times, dependencies).
  */
 export async function prepareJobs(
   ordered: readonly RunItem[],
@@ -181,7 +179,6 @@ async function startFromDefaults(
   return completed
 }
 
-/** Every name in `withoutDefaults` must be an existing default of at least one spider in the order. */
 function checkLeftOut(items: readonly RunItem[], all: readonly (JobDefaults | null)[]): void {
   if (items.every(({ withoutDefaults }) => withoutDefaults === undefined)) return
   const known = new Set(
@@ -219,7 +216,7 @@ export function refuseUnrunnable(run: Parameters<typeof problemOfRun>[0]): void 
   if (why !== null) throw new ScrapdeckError('BAD_INPUT', sentence('api.no_node_can_start', { why }))
 }
 
-/** Throws PROJECT_, VERSION_ or SPIDER_NOT_FOUND if a template cannot create jobs. */
+/** Throws PROJECT_, VERSION_ or SPIDER_NOT_FOUND. */
 export function requireSpiders(
   { project, version, spiders }: Pick<RunTemplate, 'project' | 'version' | 'spiders'>,
   catalog: Pick<Catalog, 'resolve'>
@@ -251,7 +248,7 @@ function named(error: ScrapdeckError, index: number, count: number): ScrapdeckEr
   return new ScrapdeckError(error.code, message, { cause: error, data: { ...error.data, index } })
 }
 
-/** Limits of names. Values are limited only by the size of a request. */
+/** Values are limited only by the size of a request. */
 const NAMES_MAX = 1_000
 const LONGEST_NAME = 200
 
@@ -277,7 +274,7 @@ export function checkNames(values: object | undefined, what: 'settings' | 'argum
 
 const shortened = (name: string) => (name.length > 60 ? `${name.slice(0, 60)}…` : name)
 
-/** Like checkNames, but also throws ARGUMENT_RESERVED. Scrapyd clients can use names that Scrapyd itself drops. */
+/** Also throws ARGUMENT_RESERVED. Scrapyd clients can use names that Scrapyd itself drops. */
 export function checkArguments(args: object | undefined, source?: Job['source']): void {
   checkNames(args, 'arguments')
   for (const name in args) {
@@ -291,7 +288,6 @@ export function checkNode(nodeId: NodeId, fleet: Pick<Fleet, 'get'>): void {
   throw new ScrapdeckError('NODE_NOT_FOUND', sentence('api.no_node_to_run_on', { nodeId }))
 }
 
-/** Throws NODE_NOT_FOUND if the node was removed after it became a default. */
 function checkDefaultNode(nodeId: NodeId, project: string, fleet: Pick<Fleet, 'get'>): void {
   if (fleet.get(nodeId) !== undefined) return
   throw new ScrapdeckError('NODE_NOT_FOUND', sentence('api.default_node_removed', { project, nodeId }))

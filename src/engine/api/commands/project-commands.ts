@@ -39,7 +39,7 @@ export interface ProjectCommandsParts {
   secretBox: Pick<SecretBox, 'seal'>
   clock: Clock
   wakeDispatcher: () => void
-  /** Schedules the distribution of eggs for projects that deploy to all nodes immediately. */
+  /** For projects that deploy to all nodes immediately. */
   spreadAtOnce: () => void
   onUploaded: (version: StoredVersion) => void
   logger: Logger
@@ -57,7 +57,6 @@ function allDefaults<T extends Values>(settings: { defaults: T; spiderDefaults: 
   return [settings.defaults, ...Object.values(settings.spiderDefaults)]
 }
 
-/** Whether the change newly gives jobs of the project or of a spider a higher than normal priority. */
 function raisesPriority(settings: ProjectSettings, former: ProjectSettings): boolean {
   const priorityOf = (of: ProjectSettings, spider: string | null) =>
     (spider === null ? null : of.spiderDefaults[spider]?.priority) ?? of.defaults.priority ?? 0
@@ -68,7 +67,7 @@ function raisesPriority(settings: ProjectSettings, former: ProjectSettings): boo
 
 export class ProjectCommands {
   readonly #parts: ProjectCommandsParts
-  /** Serializes changes of settings, because each starts from the result of the previous one. */
+  /** Each change starts from the result of the previous one. */
   readonly #exclusively = pLimit(1)
 
   constructor(parts: ProjectCommandsParts) {
@@ -88,8 +87,8 @@ export class ProjectCommands {
   }
 
   /**
-   * Replaces the settings of a project, deployed or not, and starts to build its Python environment. Throws
-   * BAD_INPUT if the project could not run with that Python.
+   * Configures a project, deployed or not, and starts to build its Python environment. Throws BAD_INPUT if the project
+   * could not run with that Python.
    */
   async configure(project: ProjectName, settings: ProjectSettings): Promise<Project> {
     await this.check(settings)
@@ -170,16 +169,13 @@ export class ProjectCommands {
     return known ?? { name: project, settings: maskDefaults(projects.settingsOf(project)), ...none }
   }
 
-  /** Wakes both senders: waiting jobs may be able to run now, and eggs may need sending. */
+  /** Waiting jobs may be able to run now, and eggs may need sending. */
   #wakeSending(): void {
     this.#parts.wakeDispatcher()
     this.#parts.spreadAtOnce()
   }
 
-  /**
-   * Sends a version to these nodes and yields each step. If `nodes` is absent, sends it to all active nodes that
-   * respond.
-   */
+  /** Yields each step. By default, sends the version to all active nodes that respond. */
   async *deploy(
     project: ProjectName,
     version: VersionName,
@@ -204,8 +200,7 @@ export class ProjectCommands {
     if (projects.isPinned(stored)) {
       throw new ScrapdeckError('VERSION_PINNED', sentence('api.version_pinned', { project, version: stored.version }))
     }
-    // Jobs without a version use the newest remaining one, so deleting the last version affects every job of the
-    // project.
+    // Jobs without a version use the newest remaining one, so deleting the last version affects them all.
     const isLast = projects.catalog.requireProject(project).length === 1
     if (options.inUse !== 'allow') await refuseInUse(store, project, isLast ? null : stored.version, DELETE)
     const failed = await this.#deleteOnNodes(stored)
@@ -246,7 +241,6 @@ export class ProjectCommands {
     return results.filter((result) => result !== null)
   }
 
-  /** Returns null if the node runs eggs directly from our store. */
   #eggTarget(nodeId: NodeId): EggTarget | null {
     const node = this.#parts.fleet.get(nodeId)
     if (node === undefined)

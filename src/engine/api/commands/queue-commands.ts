@@ -44,10 +44,7 @@ export class QueueCommands {
     return live.limits.rules().map((counted) => ({ ...counted.rule, live: liveOf(counted, hasTag) }))
   }
 
-  /**
-   * Replaces all limits. Running jobs continue. If two rules share an id, changes nothing and rejects with
-   * BAD_INPUT.
-   */
+  /** Running jobs continue. If two rules share an id, changes nothing and rejects with BAD_INPUT. */
   setLimits(rules: LimitRule[]): Promise<CountedLimit[]> {
     return this.#exclusively(async () => {
       const { store, live, wakeDispatcher } = this.#parts
@@ -75,7 +72,6 @@ export class QueueCommands {
     })
   }
 
-  /** Lists lanes, deepest first. */
   async lanes(limit: number, { onlyProjects }: OnlyProjects = {}): Promise<{ lanes: LaneSummary[]; total: number }> {
     const lanesOfAll = await this.#parts.store.listLanes()
     const all =

@@ -7,21 +7,18 @@ import type { AnswerStore } from '../../storage/store.ts'
 
 /** A client that got no response retries within minutes. A day also covers a client that was off overnight. */
 const REMEMBERED_MS = 24 * 3_600_000
-/**
- * If there are more responses than this, the oldest are forgotten. A repeated request then runs again, but still
- * finds the jobs that were created with its key.
- */
+/** Beyond this, the oldest responses are forgotten. A repeated request then finds the jobs created with its key. */
 const QUOTA = {
   ofScope: { count: 100_000, bytes: 64 * 1024 * 1024 },
   ofAll: { count: 300_000, bytes: 256 * 1024 * 1024 }
 }
 /** Large enough for lists of ten thousand ids. */
 const LONGEST_ANSWER = 8 * 1024 * 1024
-/** The most responses to keep in memory. A full disk is noticed long before this. */
+/** A full disk is noticed long before this. */
 const MAX_UNWRITTEN = 1_000
 
 export interface KeyedRequest {
-  /** The credential that the key belongs to. The same key under two credentials is two keys. */
+  /** The same key under two credentials is two keys. */
   scope: string
   key: string
   fingerprint: string
@@ -29,7 +26,7 @@ export interface KeyedRequest {
   repeatableForMs: number
 }
 
-/** If `isFinal`, the response is remembered. Otherwise the key becomes free again, as if there had been no request. */
+/** If not `isFinal`, the key becomes free again, as if there had been no request. */
 export interface KeyedAnswer {
   text: string
   isFinal: boolean
@@ -38,21 +35,17 @@ export interface KeyedAnswer {
 export interface RememberedAnswersParts {
   store: AnswerStore
   secretBox: Pick<SecretBox, 'seal' | 'open'>
-  /** Creates an id for this run of the engine, on first use. */
   newRunId: () => string
   clock: Clock
   logger: Logger
 }
 
-/**
- * Remembers responses to requests with an idempotency key. They are encrypted at rest, because some contain one-time
- * secrets.
- */
+/** Responses are encrypted at rest, because some contain one-time secrets. */
 export class RememberedAnswers {
   readonly #parts: RememberedAnswersParts
   #runId: string | null = null
   readonly #underWay = new Map<string, { fingerprint: string; answer: Promise<KeyedAnswer> }>()
-  /** Responses of this run, by name, that could not be stored although their requests took effect. */
+  /** Responses of this run that could not be stored although their requests took effect. */
   readonly #unwritten = new Map<string, string>()
 
   constructor(parts: RememberedAnswersParts) {
@@ -60,10 +53,9 @@ export class RememberedAnswers {
   }
 
   /**
-   * Performs a request once per key. A repeated request gets the first response (`isReplayed`), even while the first
-   * request is in progress and after a restart. Rejects with IDEMPOTENCY_KEY_REUSED for a different request with the
-   * same key, and with IDEMPOTENCY_CUT_OFF if Scrapdeck stopped during the first request and must not perform it
-   * twice.
+   * Performs a request once per key. A repeated request gets the first response (`isReplayed`), even during the first
+   * request and after a restart. Rejects with IDEMPOTENCY_KEY_REUSED for a different request with the same key, and
+   * with IDEMPOTENCY_CUT_OFF if Scrapdeck stopped during the first request and must not perform it twice.
    */
   async once(
     request: KeyedRequest,
@@ -113,8 +105,7 @@ export class RememberedAnswers {
       const text = earlier.answer === null ? unwritten : await secretBox.open(earlier.answer)
       if (earlier.answer === null && unwritten !== undefined) await this.#write(name, request, unwritten)
       if (text !== undefined) return { text, isFinal: true, isReplayed: true }
-      // This run is not processing the request. If this run started it, the missing response means that it had no
-      // effect.
+      // This run is not processing the request. If it started it, the missing response means that it had no effect.
       const begunMs = earlier.expiresAtMs - REMEMBERED_MS
       if (earlier.begunBy !== this.#runId && !(nowMs - begunMs < request.repeatableForMs)) {
         throw new ScrapdeckError('IDEMPOTENCY_CUT_OFF', sentence('api.first_request_cut_off'))
@@ -132,10 +123,7 @@ export class RememberedAnswers {
     return { ...answer, isReplayed: false }
   }
 
-  /**
-   * If `text` is null, frees the key without storing a response. A failed write must not fail a request that took
-   * effect.
-   */
+  /** If `text` is null, frees the key. A failed write must not fail a request that took effect. */
   async #write(name: string, { scope, key }: KeyedRequest, text: string | null): Promise<void> {
     const { store, secretBox, logger } = this.#parts
     try {

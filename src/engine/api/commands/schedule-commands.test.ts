@@ -319,7 +319,6 @@ describe('a preview', () => {
       }))
     ])
     const halfYears = [{ kind: 'interval' as const, everySeconds: 182 * 86_400, anchorMs: 0 }]
-    // No other test uses these zones, so nothing about them is cached.
     const zones = [
       'Asia/Gaza',
       'Asia/Beirut',

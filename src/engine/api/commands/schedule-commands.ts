@@ -50,10 +50,8 @@ const TRIES_MAX = 5
 /** Each schedule can have thousands of history rows, so even small batches keep the store busy. */
 const DELETED_AT_ONCE = 5
 
-/** Commands for schedules. `schedules/` fires them, and schedule-reads.ts handles queries. */
 export class ScheduleCommands {
   readonly #parts: ScheduleCommandsParts
-  /** Serializes the check of a name and the following write. */
   readonly #naming = pLimit(1)
 
   constructor(parts: ScheduleCommandsParts) {
@@ -61,9 +59,9 @@ export class ScheduleCommands {
   }
 
   /**
-   * The projects and spiders can be deployed later. `namesake` says what to do if a schedule of this name exists:
-   * refuse (default), replace its settings, or allow both (for a fleet file exported with both). Rejects with
-   * BAD_INPUT, ARGUMENT_RESERVED, NODE_NOT_FOUND or SCHEDULE_NAME_TAKEN.
+   * The projects and spiders can be deployed later. `namesake`: refuse a schedule of an existing name (default),
+   * replace the settings of that schedule, or allow both. Rejects with BAD_INPUT, ARGUMENT_RESERVED, NODE_NOT_FOUND or
+   * SCHEDULE_NAME_TAKEN.
    */
   async create(
     given: ScheduleSettings,
@@ -94,7 +92,6 @@ export class ScheduleCommands {
       createdAtMs: nowMs,
       changedAtMs: nowMs,
       movedAtMs: 0,
-      // Fire times before the creation do not count as missed.
       doneUntilMs: nowMs,
       runCount: 0,
       failuresInARow: 0,
@@ -106,8 +103,8 @@ export class ScheduleCommands {
   }
 
   /**
-   * Replaces all settings. Masked secret values keep their stored value. Rejects like create, with
-   * SCHEDULE_NOT_FOUND, and with CHANGED_MEANWHILE if `revision` is not current.
+   * Masked secret values keep their stored value. Rejects like create, with SCHEDULE_NOT_FOUND, and with
+   * CHANGED_MEANWHILE if `revision` is not current.
    */
   async update(id: ScheduleId, given: ScheduleSettings, revision?: number, crawl?: CrawlOrigin): Promise<Schedule> {
     const settings = await this.#check(given, crawl)
@@ -124,7 +121,6 @@ export class ScheduleCommands {
     await this.#change(id, revision, async (before) => {
       const isOtherTiming = JSON.stringify(timingOf(before.settings)) !== JSON.stringify(timingOf(settings))
       const [newest] = await this.#parts.store.listRecentFirings([id], 1)
-      // The clock can have been set back since the newest firing.
       const { movedAtMs, pauseNote, pauseNoteCode, pauseNoteParams } = afterMove(
         before,
         settings.jobs,
@@ -180,7 +176,7 @@ export class ScheduleCommands {
     return this.#parts.reads.describeMany(wanted)
   }
 
-  /** Rejects with SCHEDULE_NOT_FOUND, and like prepareJobs if its templates name something that does not exist. */
+  /** Rejects with SCHEDULE_NOT_FOUND, and like prepareJobs. */
   async runNow(id: ScheduleId): Promise<Firing> {
     await this.#parts.reads.require(id)
     return describeFiring(await this.#parts.scheduler.runNow(id, { mayGoFirst: actorMayGoFirst() }))
@@ -203,7 +199,6 @@ export class ScheduleCommands {
     return schedules.filter(({ id }) => id !== except)
   }
 
-  /** Returns the settings as the actor may store them. */
   async #check(given: ScheduleSettings, crawl: CrawlOrigin | undefined): Promise<ScheduleSettings> {
     checkTiming(given)
     const yieldTurn = yielder(this.#parts.clock)
@@ -225,10 +220,7 @@ export class ScheduleCommands {
     return { ...settings, jobs }
   }
 
-  /**
-   * New rules apply from now on. A fire time that is due but still delayed by jitter fires if the new rules include
-   * it.
-   */
+  /** New rules apply from now on. A fire time that is due but delayed by jitter fires if the new rules include it. */
   #doneUntil(id: ScheduleId, timing: ScheduleTiming): number {
     const nowMs = this.#parts.clock.nowMs()
     const pendingMs = this.#parts.scheduler.nextOf(id)?.nextNominalMs
@@ -256,8 +248,7 @@ export class ScheduleCommands {
     for (let tries = 1; ; tries += 1) {
       let before = await this.#parts.reads.require(id)
       if (before.paused) {
-        // Skipped fire times are written hourly. Write them before the pause ends, because a crash right after would
-        // lose them.
+        // Skipped fire times are written hourly. A crash right after the end of the pause would lose them.
         await scheduler.writePaused(id)
         before = await this.#parts.reads.require(id)
       }
@@ -289,7 +280,6 @@ export class ScheduleCommands {
 function nameTaken(name: string, namesakes: readonly StoredSchedule[]): ScrapdeckError {
   const code = 'SCHEDULE_NAME_TAKEN'
   if (!namesakes.every((one) => actorSees(projectsOf(one)))) {
-    // Reveals nothing about a schedule that the actor may not see.
     return new ScrapdeckError(code, sentence('api.schedule_name_unusable', { name }))
   }
   const count = namesakes.length
@@ -304,9 +294,8 @@ function nameTaken(name: string, namesakes: readonly StoredSchedule[]): Scrapdec
 const projectsOf = ({ settings }: StoredSchedule): ProjectName[] => projectsOfTemplates(settings.jobs)
 
 /**
- * Returns the earlier template that provides the masked secrets: the one for the same spiders, otherwise the one at
- * the same index. It must be of the same project, because a user with rights in another project must not get its
- * secrets.
+ * The template that provides the masked secrets: the one for the same spiders, otherwise the one at the same index. It
+ * must be of the same project, because a user with rights in another project must not get its secrets.
  */
 function templateBefore(template: RunTemplate, index: number, before: ScheduleSettings | null): RunTemplate | null {
   const isSame = (other: RunTemplate) =>

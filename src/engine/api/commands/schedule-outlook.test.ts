@@ -16,7 +16,7 @@ const loading = (id: string, seconds: number) => ({
   jobs: 2
 })
 
-/** A clock on which the time between two readings exceeds the limit of a turn. Counts the turns of other work. */
+/** Each reading of this clock exceeds the limit of a turn. Counts the turns of other work. */
 function slowWorld() {
   let nowMs = 0
   let turns = 0

@@ -31,16 +31,14 @@ interface Span {
   untilMs: number
 }
 
-/** `clock` decides when to yield. */
 interface Bounds {
   limit: number
   clock: Pick<Clock, 'monotonicMs'>
 }
 
 /**
- * Returns the fire times of many schedules from `fromMs` to before `untilMs`, in order, at most `limit`. The streams
- * are merged, so a schedule that fires every second cannot hide others. `more`: there are others, or a schedule's
- * fire times take too long to find. Yields to the event loop, because thousands of schedules take a while.
+ * Returns the fire times from `fromMs` to before `untilMs`, in order, at most `limit`. The streams are merged, so a
+ * schedule that fires every second cannot hide others. `more`: there are others, or they take too long to find.
  */
 export async function upcomingMoments(
   schedules: readonly Upcoming[],
@@ -71,7 +69,6 @@ export async function upcomingMoments(
   return { moments, more: isCut }
 }
 
-/** The fire times of one schedule that were found so far, and the index of the next one. */
 interface Stream extends Upcoming {
   moments: number[]
   at: number
@@ -81,7 +78,6 @@ interface Stream extends Upcoming {
 
 const momentOf = (stream: Stream) => stream.moments[stream.at]!
 
-/** Returns false if there are no more fire times. */
 function readAhead(stream: Stream, afterMs: number, untilMs: number): boolean {
   const found = findAhead(stream, afterMs, untilMs)
   stream.moments = found.map(({ nominalMs }) => nominalMs)
@@ -106,8 +102,8 @@ export interface Loading extends Upcoming {
 }
 
 /**
- * Counts the firings and jobs of each minute, jitter included. Omits empty minutes. Rejects with BAD_INPUT if there
- * are more than `limit` firings, or if those of a schedule take too long to find.
+ * Includes jitter and omits empty minutes. Rejects with BAD_INPUT for more than `limit` firings, or if they take too
+ * long to find.
  */
 export async function loadByMinute(
   schedules: readonly Loading[],
@@ -138,7 +134,6 @@ export async function loadByMinute(
   return [...minutes.values()].sort((one, other) => one.atMs - other.atMs)
 }
 
-/** Adds the schedule to the error, because the request is about all schedules. */
 function countable<Result>(id: ScheduleId, find: () => Result): Result {
   try {
     return find()
@@ -158,10 +153,7 @@ interface ScheduleOutlook {
   backfill: Backfill | null
 }
 
-/**
- * Returns a schedule as clients see it: with masked secrets, its next fire time and its newest firings, newest
- * first.
- */
+/** Masks secrets and adds the next fire time and the newest firings, newest first. */
 export function describeSchedule(
   { settings, doneUntilMs: _doneUntilMs, movedAtMs: _movedAtMs, crawl: _crawl, ...stored }: StoredSchedule,
   recent: readonly StoredFiring[],
@@ -178,7 +170,7 @@ export function describeSchedule(
   }
 }
 
-/** A firing's outcome is the worst of its jobs. The firing is live while any of its jobs is live. */
+/** A firing's outcome is the worst of its jobs. */
 export function describeFiring(stored: StoredFiring): Firing {
   const { backfillId: _backfillId, statuses, startedAtMs, endedAtMs, ...firing } = stored
   const outcome = outcomeOf(statuses)

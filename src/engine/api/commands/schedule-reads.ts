@@ -27,17 +27,16 @@ interface Span {
 
 const Cursor = z.tuple([z.string(), ScheduleId])
 const RECENT_FIRINGS = 30
-/** Firings on one page of schedules. Reading and sending more would block other work. */
+/** Reading and sending more would block other work. */
 const FIRINGS_A_PAGE = 3_000
-/** Limits pages with large rows: an order can contain megabytes of URLs, a firing 10,000 jobs. */
+/** An order can contain megabytes of URLs, a firing 10,000 jobs. */
 const PAGE_MAX_BYTES = 4_000_000
-/** Schedules whose firings are read in one step. */
 const DESCRIBED_AT_ONCE = 25
-/** The longest span. A month view of full weeks needs slightly less. */
+/** A month view of full weeks needs slightly less. */
 const SPAN_MAX_MS = 45 * 86_400_000
-/** The most fire times to count, which takes about two seconds. */
+/** Counting them takes about two seconds. */
 const LOAD_MOMENTS_MAX = 1_000_000
-/** Schedules per page when reading all. The store's thread returns a page of this size without a noticeable pause. */
+/** The store's thread returns a page of this size without a noticeable pause. */
 const READ_AT_ONCE = 500
 
 export class ScheduleReads {
@@ -48,8 +47,8 @@ export class ScheduleReads {
   }
 
   /**
-   * Sorted by name, at most `limit`. `after` is the `nextAfter` of the previous page, otherwise rejects with
-   * BAD_INPUT. `recent` is the number of newest firings per schedule.
+   * Sorted by name. `after` is the `nextAfter` of the previous page (BAD_INPUT otherwise). `recent`: firings per
+   * schedule.
    */
   async list(
     filter: Pick<ScheduleFilter, 'text' | 'project' | 'userId' | 'isCrawl' | 'onlyProjects'> & {
@@ -70,7 +69,6 @@ export class ScheduleReads {
     return { schedules: await this.#describe(shown, recent), nextAfter, total: page.total }
   }
 
-  /** Returns the schedules that exist. */
   async describeMany(ids: ScheduleId[]): Promise<Schedule[]> {
     return this.#describe(await this.#parts.store.getSchedules(ids))
   }
@@ -79,7 +77,7 @@ export class ScheduleReads {
     return this.#describeOne(await this.require(id))
   }
 
-  /** Accepts any timing, stored or not. Rejects with BAD_INPUT, with a message that says what is wrong. */
+  /** Accepts any timing, stored or not. Rejects with BAD_INPUT. */
   async preview(timing: ScheduleTiming, { fromMs, count }: { fromMs?: number; count: number }) {
     checkTiming(timing)
     const afterMs = fromMs === undefined ? this.#parts.clock.nowMs() : fromMs - 1
@@ -87,7 +85,6 @@ export class ScheduleReads {
     return { words: describeTiming(timing), occurrences }
   }
 
-  /** Includes all schedules that are not paused. */
   async calendar({ limit, onlyProjects, ...span }: Span & OnlyProjects & { limit: number }) {
     checkSpan(span)
     const schedules = (await this.#active({ onlyProjects })).map(({ id, settings }) => ({ id, timing: settings }))
@@ -107,7 +104,7 @@ export class ScheduleReads {
     return { slots: this.#parts.slots(), minutes }
   }
 
-  /** Returns the firings of one schedule or of all, newest first. */
+  /** Newest first. */
   async firings(
     filter: OnlyProjects & { scheduleId?: ScheduleId; state?: Firing['state'][]; before?: number; limit: number }
   ) {
@@ -167,7 +164,7 @@ export class ScheduleReads {
   }
 }
 
-/** A schedule's position in the list is its name and id, so a cursor stays valid when the schedule changes. */
+/** A cursor of name and id stays valid when the schedule changes. */
 function placeOf({ id, settings }: StoredSchedule): { name: string; id: ScheduleId } {
   return { name: settings.name, id }
 }

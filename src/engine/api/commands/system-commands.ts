@@ -24,11 +24,10 @@ export interface SystemCommandsParts {
 export class SystemCommands {
   readonly #parts: SystemCommandsParts
   #paused = false
-  /** The address of the HTTP server. null: there is no server, or it does not listen yet. */
+  /** null: there is no server, or it does not listen yet. */
   address: string | null = null
-  /** The public address on which the service speaks plain HTTP, to be reported as a problem. */
   plainHttpOn: string | null = null
-  /** The certificate of the HTTP server. null: the server does not use TLS, or there is no server yet. */
+  /** null: the server does not use TLS, or there is no server yet. */
   certificate: { readonly endsAtMs: number } | null = null
 
   constructor(parts: SystemCommandsParts) {

@@ -7,18 +7,15 @@ import { asSealedText, type SecretBox } from '../../runtime/secret-box.ts'
 type TemplateValues = Pick<RunTemplate, 'settings' | 'args' | 'secretNames'> &
   Partial<Pick<RunTemplate, 'argSets' | 'matrix'>> & { env?: Record<string, string> }
 
-/**
- * Returns a copy in which masked values are replaced with those of `before`. If there is no earlier value, the mask
- * stays.
- */
+/** Masked values get the values of `before`. If there is no earlier value, the mask stays. */
 export function fillMasked<T extends TemplateValues>(template: T, before: TemplateValues | undefined): T {
   const known = valuesByPlace(before)
   return withSecrets(template, (value, where) => (value === SECRET_MASK ? (known.get(where) ?? value) : value))
 }
 
 /**
- * Returns a copy for the store, with every secret value encrypted. A masked value keeps the encrypted value from the
- * same position in `before`. Rejects with BAD_INPUT if there is none, or if a secret name has no value.
+ * Encrypts every secret value. A masked value keeps the encrypted value from the same position in `before`. Rejects
+ * with BAD_INPUT if there is none, or if a secret name has no value.
  */
 export async function sealTemplate<T extends TemplateValues>(
   template: T,
@@ -49,7 +46,7 @@ export function checkSecretNames(names: readonly string[], isGiven: (name: strin
   throw new ScrapdeckError('BAD_INPUT', sentence('api.secret_name_unknown', { stranger }))
 }
 
-/** Returns a copy with decrypted secrets, for creating jobs. Rejects if they were encrypted with another key. */
+/** Decrypts the secrets. Rejects if they were encrypted with another key. */
 export async function openTemplate<T extends TemplateValues>(
   template: T,
   secretBox: Pick<SecretBox, 'open'>
@@ -59,7 +56,7 @@ export async function openTemplate<T extends TemplateValues>(
   return withSecrets(template, (value) => opened.get(value)!)
 }
 
-/** Returns the settings with every secret of their defaults encrypted. Rejects like sealTemplate. */
+/** Encrypts every secret of the defaults. Rejects like sealTemplate. */
 export async function sealDefaults(
   settings: ProjectSettings,
   before: ProjectSettings,

@@ -23,10 +23,10 @@ export interface WebhookCommandsParts {
   onChange: () => void
 }
 
-/** How long a replaced secret still signs, so that receivers have time to switch. */
+/** Receivers need time to switch to the new secret. */
 const OLD_SECRET_HOLDS_MS = 86_400_000
 
-/** Commands for webhooks. A secret is returned only once, when it is created. */
+/** A secret is returned only once, when it is created. */
 export class WebhookCommands {
   readonly #parts: WebhookCommandsParts
 

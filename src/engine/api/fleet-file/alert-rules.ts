@@ -31,12 +31,11 @@ export function alertOfFile(
     channels: channelsOf(rule.channels),
     escalation: escalation === null ? null : { ...escalation, channels: channelsOf(escalation.channels) }
   }
-  // Lists the fields in a fixed order, so that equal rules export equal text.
+  // Equal rules must export equal text.
   const fields = Object.keys(PARTS.alerts.shape) as (keyof FileAlert)[]
   return Object.fromEntries(fields.map((field) => [field, item[field]])) as FileAlert
 }
 
-/** Fills missing figures with the default values of the watch. */
 export function withUsual(rule: FileAlert) {
   const { usual, compares } = ALERT_WATCHES[rule.watch]
   const given = Object.fromEntries(Object.entries(rule).filter(([, value]) => value !== undefined)) as FileAlert
@@ -44,7 +43,6 @@ export function withUsual(rule: FileAlert) {
     Pick<AlertRuleSettings, 'comparison' | 'threshold' | 'forSeconds' | 'severity'>
 }
 
-/** Every name must exist, or be an id. */
 export function alertFromFile(rule: FileAlert, names: AlertNames): AlertRuleSettings {
   const { node, schedule, channels, escalation, ...rest } = withUsual(rule)
   const idIn = <Id extends string>(known: ReadonlyMap<Id, string>, name: string) =>
@@ -59,7 +57,6 @@ export function alertFromFile(rule: FileAlert, names: AlertNames): AlertRuleSett
   }
 }
 
-/** Returns the first name in a rule that neither the fleet nor the file has. */
 export function missingNames(
   { node, schedule, channels, escalation }: FileAlert,
   known: { nodes: ReadonlySet<string>; schedules: ReadonlySet<string>; channels: ReadonlySet<string> }

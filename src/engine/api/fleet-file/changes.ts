@@ -17,7 +17,7 @@ import { writeFleetFile } from './yaml.ts'
 const HEADING = `Fleet file of Scrapdeck: what is set, without passwords, keys and other secrets (dots stand in their place,
 and an engine that has them keeps them). "scrapdeck apply FILE" shows what would change; with --yes, it applies that.`
 
-/** How many changes the error's message lists. `data.done` has all of them. */
+/** `data.done` has all of them. */
 const LISTED_IN_MESSAGE = 10
 
 export async function exportFleet(parts: FleetFileParts): Promise<string> {
@@ -90,7 +90,6 @@ export async function makeChanges(steps: Step[], parts: FleetFileParts): Promise
   return done
 }
 
-/** Handles failures that no check can foresee, such as a full disk or a node that was removed meanwhile. */
 function inTheMiddle(error: unknown, step: Step, done: FleetFileChange[], count: number): ScrapdeckError {
   const { noun, name } = step.change
   const { code, message, data } = isScrapdeckError(error)
@@ -119,7 +118,7 @@ function toShow(current: CurrentFleet): FleetForm {
     (current[part] as CurrentItem<P>[]).filter(({ isOurs }) => isOurs).map(({ item }) => maskItem(part, item))
   return {
     version: 1,
-    // A file without a password or key leaves it unchanged. A mask would become the new password.
+    // An omitted password or key stays unchanged. A mask would become the new password.
     nodes: ours('nodes').map(({ password: _password, clientKey: _clientKey, ...node }) => node),
     discovery: ours('discovery').map(({ password: _password, ...source }) => source),
     projects: ours('projects'),

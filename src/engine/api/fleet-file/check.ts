@@ -38,20 +38,18 @@ import {
 import type { CurrentFleet, Step } from './plan.ts'
 import { refuse } from './yaml.ts'
 
-/** Templates refer to nodes by name, because added nodes do not have ids yet. */
 const ANY_NODE = { get: () => ({}) as never }
 const asId = (name: string) => name as NodeId
 
 /**
- * Puts addresses into stored form and refers to nodes by name in templates, so that equal items compare equal.
- * Throws FLEET_FILE_INVALID if a node is in neither the file nor the fleet, or if two nodes have the same address.
+ * Normalizes addresses and refers to nodes by name, so that equal items compare equal. Throws FLEET_FILE_INVALID if a
+ * node is in neither the file nor the fleet, or if two nodes have the same address.
  */
 export function normalise(form: FleetForm, current: CurrentFleet): FleetForm {
   const problems: string[] = []
   const nodes = form.nodes?.map((node) => attempt(`node ${node.name}`, () => withAddress(node)) ?? node)
   const seen = new Map<string, FileNode>()
   for (const node of nodes ?? []) {
-    // The local node's address is empty.
     const other = seen.get(node.url)
     seen.set(node.url, node)
     if (other === undefined) continue
@@ -119,10 +117,7 @@ export type FleetChecks = Pick<
   'nodes' | 'projects' | 'webhooks' | 'deployed' | 'alerts' | 'retention' | 'clock'
 >
 
-/**
- * Makes the checks of all commands before any of them runs. Rejects with FLEET_FILE_INVALID, which lists every
- * problem.
- */
+/** Runs all checks before any command. Rejects with FLEET_FILE_INVALID, which lists every problem. */
 export async function checkSteps(steps: readonly Step[], current: CurrentFleet, checks: FleetChecks): Promise<void> {
   const fromConfiguration = new Set(current.discovery.filter(({ isOurs }) => !isOurs).map(({ id }) => id))
   const problems = danglingNodes(steps, current)
@@ -154,7 +149,6 @@ export async function checkSteps(steps: readonly Step[], current: CurrentFleet, 
   if (problems.length > 0) refuse(problems)
 }
 
-/** Lists removed nodes that a remaining schedule or chain names. */
 function danglingNodes(steps: readonly Step[], current: CurrentFleet): string[] {
   const going = new Set(
     steps.flatMap(({ part, item, before }) => (part === 'nodes' && item === null ? [(before as FileNode).name] : []))
@@ -174,7 +168,6 @@ function danglingNodes(steps: readonly Step[], current: CurrentFleet): string[] 
   })
 }
 
-/** Returns the templates and defaults in an item that can name a node to run on. */
 function placedIn(item: object): { node: string | null }[] {
   if ('rules' in item) return (item as FileSchedule).jobs
   if ('run' in item) return [item.run as FileTemplate]
@@ -185,7 +178,7 @@ function placedIn(item: object): { node: string | null }[] {
 
 const nameOf = (item: object): string => ('name' in item ? String(item.name) : '')
 
-/** Adds notes that are not errors of the file: what jobs would wait for, what retention would delete. */
+/** Notes are not errors of the file: they say what jobs would wait for and what retention would delete. */
 export function createNotes({
   deployed,
   retention
@@ -300,7 +293,7 @@ function withAddress(node: FileNode): FileNode {
   return { ...node, url, username: node.username ?? username, ...secret, proxyUrl }
 }
 
-/** Returns the stored form of an address. Text that is not an address stays unchanged and matches none. */
+/** Text that is not an address stays unchanged and matches none. */
 function storedForm(text: string, parse: (text: string) => string): string {
   try {
     return parse(text)

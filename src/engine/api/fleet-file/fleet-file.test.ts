@@ -77,7 +77,6 @@ test('a file designed to be slow is read in a thread with a time limit, and only
   const results = Array.from({ length: 7 }, () => files.plan(hurting, false).catch((error: ScrapdeckError) => error))
   const refused = await Promise.race(results)
   expect(refused).toMatchObject({ code: 'TOO_MANY_REQUESTS' })
-  // Reading the first file does not block the event loop.
   await new Promise((resolve) => setTimeout(resolve, 100))
   await clock.advanceBy(30_000)
   expect(await results[0]).toMatchObject({

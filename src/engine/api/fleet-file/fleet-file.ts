@@ -6,14 +6,12 @@ import { addToAudit } from '../../access/acting.ts'
 import type { FleetFileParts } from './apply-step.ts'
 import type { Step } from './plan.ts'
 
-/** The most files that can wait for the thread that reads them. */
 const WAITING_MAX = 5
 const RETRY_AFTER_SECONDS = 10
 
-// Loaded with the first file. Loading YAML and its forms would take 5 % of every startup.
+// Loading YAML and its forms would take 5 % of every startup.
 const changes = () => import('./changes.ts')
 
-/** Exports the settings as one YAML file and applies these files, one at a time. */
 export class FleetFiles {
   readonly #parts: FleetFileParts
   readonly #oneAtATime = pLimit(1)
@@ -28,15 +26,12 @@ export class FleetFiles {
     return exportFleet(this.#parts)
   }
 
-  /** Returns the changes that applying the file would make. Rejects with FLEET_FILE_INVALID. */
+  /** Rejects with FLEET_FILE_INVALID. */
   async plan(yaml: string, prune: boolean): Promise<FleetFileChange[]> {
     return (await this.#plan(yaml, prune)).map(({ change }) => change)
   }
 
-  /**
-   * If it fails partway, the error lists the changes made. Repeating it is safe, because matching items are not
-   * changed.
-   */
+  /** If it fails partway, the error lists the changes made. Repeating it is safe. */
   apply(yaml: string, prune: boolean): Promise<FleetFileChange[]> {
     return this.#oneAtATime(async () => {
       const { makeChanges, requireForSteps } = await changes()

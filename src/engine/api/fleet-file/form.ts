@@ -24,8 +24,8 @@ import {
 } from '../../../shared/contract/index.ts'
 
 /**
- * The contents of a fleet file, in a form for people: node names instead of ids, times with an offset, and no
- * internal fields (ids, counts). Unknown fields are refused, because a misspelled field would never be applied.
+ * The contents of a fleet file, for people: node names instead of ids, and no internal fields. Unknown fields are
+ * refused, because a misspelled field would never be applied.
  */
 const OFFSET_TIME = /^\d{4}-\d\d-\d\dT\d\d:\d\d(:\d\d(\.\d{1,3})?)?(Z|[+-]\d\d:\d\d)$/
 
@@ -65,10 +65,7 @@ type FileRule = z.infer<typeof FileRule>
 const FileNode = z.strictObject({
   name: NodeSettings.shape.name.unwrap(),
   kind: z.enum(['scrapyd', 'local', 'engine', 'pulling', 'kubernetes']).default('scrapyd'),
-  /**
-   * Empty for the local node, `engine:NAME` for an engine's local node. A pulling node has `pull:ID`. It needs a new
-   * token in each fleet to which the file adds it.
-   */
+  /** Empty for the local node, `engine:NAME` for an engine's local node, `pull:ID` for a pulling node. */
   url: z.string().max(2_000).default(''),
   username: z.string().max(200).nullable().default(null),
   /** Never exported. If absent, the stored password is kept. */
@@ -121,10 +118,7 @@ const FileSchedule = ScheduleSettings.omit({ rules: true, startMs: true, endMs: 
     start: Moment.nullable().default(null),
     end: Moment.nullable().default(null),
     jobs: z.array(FileTemplate).min(1).max(50),
-    /**
-     * If absent, unchanged, because applying a file must not resume a schedule that has ended or that failures
-     * paused.
-     */
+    /** If absent, unchanged: applying a file must not resume a schedule that has ended or that failures paused. */
     paused: z.boolean().optional(),
     pauseNote: z.string().max(1_000).nullable().optional()
   })
@@ -216,7 +210,6 @@ export type ItemOf<P extends Part> = NonNullable<FleetForm[P]>[number]
 
 export const TEMPLATE_FIELDS: z.ZodRawShape = FileTemplate.shape
 export const DEFAULTS_FIELDS: z.ZodRawShape = FileDefaults.shape
-/** The fields of one kind in the retention policy, and of a project there. */
 export const KEEP_FIELDS: z.ZodRawShape = { ...FileEggs.shape, ...FileKeep.shape }
 
 export function templateOfFile<T extends { nodeId: NodeId | null }>(

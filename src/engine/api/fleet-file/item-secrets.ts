@@ -47,12 +47,11 @@ const FILLED: { [P in Part]: (item: ItemOf<P>, before: ItemOf<P> | undefined) =>
   retention: same
 }
 
-/** Returns a copy without secrets, for an export or a plan. */
 export function maskItem<P extends Part>(part: P, item: ItemOf<P>): ItemOf<P> {
   return MASKED[part](item)
 }
 
-/** Secrets masked in the file keep their stored values. An absent password or key is unchanged anyway. */
+/** Secrets masked in the file keep their stored values. */
 export function fillItem<P extends Part>(part: P, item: ItemOf<P>, before: ItemOf<P> | undefined): ItemOf<P> {
   return FILLED[part](item, before)
 }

@@ -8,7 +8,7 @@ import { readFleetFile } from './yaml.ts'
 
 /** Ten thousand schedules take 2 s on an idle machine. A malicious file can take forever. */
 const TIMEOUT_MS = 30_000
-/** Enough for ten thousand schedules. More would noticeably increase the service's memory usage. */
+/** Enough for ten thousand schedules. */
 const MEMORY_MB = 160
 
 export interface PlanInput {
@@ -20,7 +20,7 @@ export interface PlanInput {
 /** Aliases need anchors, and starting a thread takes longer than reading a small file. */
 const isSmall = (yaml: string) => yaml.length <= 16_000 && !yaml.includes('&')
 
-/** Reads the file and plans its changes, in a thread unless the file is small. Rejects with FLEET_FILE_INVALID. */
+/** Rejects with FLEET_FILE_INVALID. */
 export async function planInThread(input: PlanInput, clock: Clock): Promise<Step[]> {
   if (isSmall(input.yaml)) return planText(input)
   return runInThread({

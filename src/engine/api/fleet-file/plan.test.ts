@@ -84,7 +84,6 @@ describe('the plan of a fleet file', () => {
       'nodes: []\ndiscovery: []\nprojects: []\nlimits: []\nschedules: []\nchains: []\nwebhooks: []\nalerts: []'
     )
     const gone = planFleetFile(fleetOf(FULL), empty, true).map(({ change }) => `${change.act} ${change.noun}`)
-    // The local node belongs to the service, so it stays. The retention policy stays as well.
     expect(gone).toEqual(
       made
         .slice(1, -1)

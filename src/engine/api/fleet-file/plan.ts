@@ -26,10 +26,7 @@ interface IdOf {
   retention: 'policy'
 }
 
-/**
- * An existing item as a file would contain it, with decrypted secrets. Items managed by a discovery source or by the
- * configuration are never exported and never pruned.
- */
+/** An existing item as a file would contain it, with decrypted secrets. */
 export interface CurrentItem<P extends Part> {
   id: IdOf[P]
   item: ItemOf<P>
@@ -61,8 +58,8 @@ export const NOUNS: Record<Part, FleetFileChange['noun']> = {
 }
 
 /**
- * The steps that make the fleet match the file: additions and changes in the order of PARTS, then removals in
- * reverse order. Only `prune` removes anything, and only from parts that the file contains.
+ * Additions and changes in the order of PARTS, then removals in reverse order. Only `prune` removes anything, and only
+ * from parts that the file contains.
  */
 export function planFleetFile(current: CurrentFleet, wanted: FleetForm, prune: boolean): Step[] {
   const made = PART_NAMES.flatMap((part) => planPart(part, current, wanted, prune))
@@ -98,7 +95,6 @@ function planPart<P extends Part>(part: P, current: CurrentFleet, wanted: FleetF
   return [...steps, ...[...rest].filter(isFree).map((one) => removal(part, one))]
 }
 
-/** Distinguishes items with the same name: nodes by address, others by their whole content. */
 function contentOf<P extends Part>(part: P, item: ItemOf<P>): string {
   if (part === 'nodes') return JSON.stringify([(item as FileNode).name, (item as FileNode).url])
   return JSON.stringify(Object.entries(compactItem(part, item)).sort(([one], [other]) => (one < other ? -1 : 1)))
@@ -131,7 +127,7 @@ function removal<P extends Part>(part: P, { id, item }: CurrentItem<P>): Step<P>
   return { part, id, item: null, before: item, change }
 }
 
-/** The key that identifies an item within its part. A limit is identified by what it limits. */
+/** A limit is identified by what it limits. */
 function nameOf<P extends Part>(part: P, item: ItemOf<P>): string {
   if (part === 'limits') {
     const { project, spider, tag, perNode } = item as FileLimit
@@ -150,7 +146,6 @@ function nameForPeople<P extends Part>(part: P, item: ItemOf<P>): string {
 
 function differences<P extends Part>(part: P, before: ItemOf<P>, item: ItemOf<P>): FleetFileChange['fields'] {
   const names = (Object.keys(item) as (keyof ItemOf<P> & string)[]).filter(
-    // An absent field is unchanged.
     (name) => item[name] !== undefined && !isDeepStrictEqual(before[name] ?? null, item[name])
   )
   if (names.length === 0) return []
@@ -168,7 +163,6 @@ function fieldsOf<P extends Part>(part: P, item: ItemOf<P>): { name: string; tex
     .map((name) => ({ name, text: shown(name, masked[name as keyof ItemOf<P>]) }))
 }
 
-/** Returns the field as YAML, or null if it is absent. */
 function shown(name: string, value: unknown): string | null {
   return value === undefined ? null : textOfValue(name, value)
 }

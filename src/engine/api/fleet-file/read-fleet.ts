@@ -44,7 +44,7 @@ export async function readAlertNames({ store, alerts }: Pick<FleetReads, 'store'
   }
 }
 
-/** Returns everything that a fleet file can contain, with decrypted secrets. Never show it unmasked. */
+/** The secrets are decrypted. Never show them unmasked. */
 export async function readFleet(parts: FleetReads): Promise<CurrentFleet> {
   const { store, hasLocalNode, hasEngines, secretBox } = parts
   const isThere = ({ kind }: StoredNode) => (kind !== 'local' || hasLocalNode) && (kind !== 'engine' || hasEngines)
@@ -104,8 +104,7 @@ export async function readFleet(parts: FleetReads): Promise<CurrentFleet> {
   }
 
   async function opened<T extends RunTemplate | JobDefaults>(template: T) {
-    // Secrets encrypted with another key stay encrypted, because they cannot be read. Entering one again counts as a
-    // change.
+    // Secrets encrypted with another key cannot be read. Entering one again counts as a change.
     const plain = await openTemplate(template, secretBox).catch(() => template)
     return templateOfFile(plain, (nodeId) => nameOf.get(nodeId) ?? nodeId)
   }
@@ -120,7 +119,6 @@ export async function readFleet(parts: FleetReads): Promise<CurrentFleet> {
   }
 }
 
-/** Items with the same name are sorted by content. */
 function byName<T extends { item: { name: string } }>(items: T[]): T[] {
   const keyOf = ({ item }: T) => `${item.name}\n${JSON.stringify(item)}`
   const keyed = items.map((one) => ({ one, key: keyOf(one) }))

@@ -6,7 +6,7 @@ import { sentence } from '../../../shared/texts/errors/api.ts'
 import { problemOfTree } from '../../../shared/tree-bounds.ts'
 import { DEFAULTS_FIELDS, FleetForm, KEEP_FIELDS, type Part, PARTS, PART_NAMES, TEMPLATE_FIELDS } from './form.ts'
 
-/** Enough for hand-written anchors. More nested aliases than this are an attack. */
+/** More nested aliases than this are an attack. */
 const ALIASES_MAX = 1_000
 /** Deeper than any valid file, and larger than 4 MB of text can become without aliases. */
 const BOUNDS = { depth: 50, size: 10_000_000 }
@@ -19,7 +19,7 @@ const STYLE = { lineWidth: 0, aliasDuplicateObjects: false }
 export function readFleetFile(text: string): FleetForm {
   const lines = new LineCounter()
   const document = attempt(() =>
-    // `uniqueKeys` is off because the parser compares each key with all others of its map. See refuseSameKeys.
+    // `uniqueKeys` would compare each key with all others of its map. See refuseSameKeys.
     parseDocument(text, {
       lineCounter: lines,
       prettyErrors: false,
@@ -41,7 +41,7 @@ export function readFleetFile(text: string): FleetForm {
 
   function placeOf(path: PropertyKey[]): string {
     const keys = path.map((key) => (typeof key === 'symbol' ? String(key) : key))
-    // Use the nearest ancestor that exists in the file, because a missing field has no line.
+    // A missing field has no line, so use the nearest ancestor that exists in the file.
     for (let length = keys.length; length >= 0; length -= 1) {
       const node = document.getIn(keys.slice(0, length), true)
       if (!isNode(node) || node.range == null) continue
@@ -67,13 +67,11 @@ export function compactItem(part: Part, item: object): Record<string, unknown> {
   return withoutDefaults(item, PARTS[part].shape)
 }
 
-/** Formats a field's value for a readable diff. */
 export function textOfValue(name: string, value: unknown): string {
   return stringify(compactValue(name, value), STYLE).trimEnd()
 }
 
 function withoutDefaults(item: object, fields: z.ZodRawShape): Record<string, unknown> {
-  // Readers look for the name first.
   const kept: Record<string, unknown> = 'name' in item ? { name: item.name } : {}
   for (const [name, value] of Object.entries(item)) {
     if (value === undefined) continue
@@ -115,7 +113,6 @@ function refuseSameKeys(document: Document, lineAt: (offset: number) => number):
   })
 }
 
-/** The parser itself throws on excessive nesting and too many aliases. */
 function attempt<T>(work: () => T): T {
   try {
     return work()

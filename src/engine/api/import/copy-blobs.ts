@@ -43,10 +43,9 @@ const TREES = ['eggs/', 'logs/', 'items/']
 const COPIED_AT_ONCE = 4
 
 /**
- * Copies all blobs between data directories, shared directories and `s3://…`. Verifies each copy by its checksum. A
- * blob that the target already has is compared instead of copied, so the next call continues an interrupted copy.
- * Deletes nothing. Rejects with BAD_INPUT, DATA_DIRECTORY_IN_USE while an engine runs on a data directory,
- * BLOBS_UNUSABLE or BLOB_DAMAGED.
+ * Copies all blobs between data directories, shared directories and `s3://…`, and verifies their checksums. Skips
+ * blobs that the target already has, so the next call continues an interrupted copy. Rejects with BAD_INPUT,
+ * DATA_DIRECTORY_IN_USE while an engine runs on a data directory, BLOBS_UNUSABLE or BLOB_DAMAGED.
  */
 export async function copyBlobs(options: {
   from: string
@@ -163,7 +162,7 @@ async function openDirectory(directory: string, isTarget: boolean): Promise<Blob
   }
 }
 
-/** Opens shared storage without a lock, because other machines can use it. A source is only read. */
+/** Takes no lock, because other machines can use shared storage. */
 async function openShared(text: string, isTarget: boolean): Promise<BlobPlace> {
   const path = isFileUrl(text) ? parseBlobsDirectory(text) : text
   if (path === null) throw new ScrapdeckError('BAD_INPUT', sentence('api.shared_directory_form'))
@@ -181,7 +180,6 @@ const NO_RULES: DirectoryRules = {
   deleteUnused: async () => false
 }
 
-/** Whether it is a directory of the option `blobs`, not a data directory. */
 function isBlobsDirectory(path: string): boolean {
   return existsSync(join(path, MARK)) && !existsSync(join(path, 'blobs'))
 }

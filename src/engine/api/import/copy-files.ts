@@ -7,7 +7,7 @@ export interface FoundFile {
   sizeBytes: number
 }
 
-/** Returns all regular files below a directory, or none if it does not exist. Does not follow links. */
+/** Returns no files if the directory does not exist. Does not follow links. */
 export async function listFiles(directory: string): Promise<FoundFile[]> {
   const found: FoundFile[] = []
   const walk = async (prefix: string): Promise<void> => {
@@ -24,8 +24,8 @@ export async function listFiles(directory: string): Promise<FoundFile[]> {
 }
 
 /**
- * Copies a file atomically, with its modification time, which pruning uses. Does not create a hard link, because a
- * job that runs again under its old id would write into the original. Returns false if a file of that name exists.
+ * Keeps the modification time, which pruning uses. Does not create a hard link, because a job that runs again under
+ * its old id would write into the original. Returns false if a file of that name exists.
  */
 export async function copyOnce(from: string, to: string): Promise<boolean> {
   if ((await lstat(to).catch(() => null)) !== null) return false

@@ -19,7 +19,6 @@ export interface ImportSchedulesOptions {
   text?: string
   /** The zone for schedules without one. null: the other program's own zone, or this machine's. */
   zone: string | null
-  /** Ignores the original nodes, so that the queue chooses the node. */
   anyNode?: boolean
   hasUsers?: boolean
   project?: string | null
@@ -32,10 +31,7 @@ const PLACES: Record<ImportSource, string[]> = {
   crontab: []
 }
 
-/**
- * Converts another program's schedules into a fleet file, with a result for each task or line. Only reads the
- * source. Throws BAD_INPUT if there is nothing to read.
- */
+/** Converts another program's schedules into a fleet file. Throws BAD_INPUT if there is nothing to read. */
 export function importSchedules(options: ImportSchedulesOptions): { yaml: string; imported: Imported[] } {
   if (options.zone !== null && !isZone(options.zone))
     throw new ScrapdeckError('BAD_INPUT', sentence('api.time_zone_unknown', { zone: options.zone }))
@@ -102,7 +98,7 @@ interface CrontabOptions {
   anyNode: boolean
 }
 
-/** Converts the lines of a crontab that start spiders into schedules. Reports other lines, which stay with cron. */
+/** Lines that start no spider are reported and stay with cron. */
 function importCrontab(crontab: string, options: CrontabOptions): Imported[] {
   const found: Imported[] = []
   const names = new Map<string, number>()

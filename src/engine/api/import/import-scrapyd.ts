@@ -39,7 +39,7 @@ import { copyOnce, listFiles } from './copy-files.ts'
 import { parseScrapydTime, readPendingJob, projectsOfSharedQueue } from './pending-jobs.ts'
 
 export interface ImportOptions {
-  /** The directories of the stopped Scrapyd, which are only read. null: not on this disk. */
+  /** null: not on this disk. */
   source: {
     eggs: string
     logs: string | null
@@ -47,17 +47,14 @@ export interface ImportOptions {
     databases: string | null
     /** Projects in its `[settings]` section, even those without an egg. */
     settingsProjects: string[]
-    /** The table of a queue that it shared with other Scrapyds. */
     sharedQueue?: { address: PostgresAddress; executionRef: string | null } | undefined
   }
   dataDirectory: string
-  /** See EngineOptions.directories. */
   directories?: { eggs?: string; logs?: string | null; items?: string | null }
   blobsDirectory?: string | null
   s3?: { address: S3Address; credentialsFile: string | null; cacheBytes: number } | null
   encryption?: EncryptionOptions | null
   dryRun: boolean
-  /** Receives progress and everything that is skipped, line by line. */
   report: (line: string) => void
   clock?: Clock
 }
@@ -79,21 +76,18 @@ export interface Count {
 const BATCH = 500
 /** The same limit as for uploads. */
 const LARGEST_EGG_BYTES = 200 * 1024 * 1024
-/**
- * Larger than the tail that is read to judge a run. Nothing else reads these logs, so it must hold even long stats.
- */
+/** Nothing else reads these logs, so the tail must hold even long stats. */
 const IMPORTED_TAIL_BYTES = 8 * CLOSING_TAIL_BYTES
 const REPORT_EVERY_MS = 2_000
 
 /**
- * Imports the eggs, pending jobs, finished jobs, logs and items of a stopped Scrapyd. Only reads the source. The
- * import can be interrupted and repeated, because each item is written whole and recognized by its content. Rejects
- * with DATA_DIRECTORY_IN_USE while an engine uses the data directory.
+ * Imports the eggs, jobs, logs and items of a stopped Scrapyd. Can be interrupted and repeated, because each item is
+ * written whole and recognized by its content. Rejects with DATA_DIRECTORY_IN_USE while an engine uses the data
+ * directory.
  */
 export async function importScrapyd(options: ImportOptions): Promise<ImportCounts> {
   const { dataDirectory, dryRun } = options
   const clock = options.clock ?? systemClock
-  // A dry run creates nothing, not even a data directory.
   const isNew = !existsSync(join(dataDirectory, 'scrapdeck.sqlite'))
   const workDirectory = dryRun && isNew ? await mkdtemp(join(tmpdir(), 'scrapdeck-dry-')) : dataDirectory
   try {
@@ -109,7 +103,7 @@ export async function importScrapyd(options: ImportOptions): Promise<ImportCount
   }
 }
 
-/** Returns null if the blobs are in the data directory. A dry run does not write to shared blobs either. */
+/** Returns null if the blobs are in the data directory. */
 async function openShared(
   store: Pick<SettingStore, 'getSetting'>,
   dataDirectory: string,
@@ -159,7 +153,6 @@ async function importInto(
     incoming: IncomingFiles.open(join(dataDirectory, 'incoming')),
     eggDirectory: join(local, 'egg-files'),
     ...(options.dryRun ? {} : { tree: await EggTree.open(directories.eggs, silentLogger) }),
-    // The engine lists them as soon as it has a Python.
     listSpidersOfEgg: null,
     clock: { ...clock, nowMs: () => eggTimeMs },
     logger: silentLogger
@@ -168,7 +161,6 @@ async function importInto(
   const databases = readDatabases()
   const logs = await importFiles('logs', source.logs, directories.logs)
   const items = await importFiles('items', source.items, directories.items)
-  // Each job is recognized by its id, so the order does not matter. History before queue is easier to read.
   const finished = await importFinished()
   const pending = await importPending()
   return { eggs, pending, finished, logs, items }
@@ -259,7 +251,6 @@ async function importInto(
         if (isNew) count.taken++
         else count.known++
       } catch (error) {
-        // The disk is full, so every following file would fail too.
         if ((error as NodeJS.ErrnoException).code === 'ENOSPC') throw error
         skipIn(count, `${join(from, path)}: it cannot be copied (${(error as Error).message})`)
       }
@@ -401,7 +392,7 @@ async function importInto(
   }
 }
 
-/** A job id (src/shared/contract/ids.ts) that ends in a hash of the job's content. */
+/** Ends in a hash of the job's content. */
 function importedId(atMs: number, parts: string[]): JobId {
   const mark = createHash('sha256').update(JSON.stringify(parts)).digest('hex').slice(0, 20)
   return (Math.max(0, atMs).toString(16).padStart(12, '0') + mark) as JobId

@@ -10,9 +10,8 @@ const COLUMNS = ['project', 'spider', 'job', 'status', 'start_time', 'end_time']
 type Texts = [ProjectName, string, string, string, string, string]
 
 /**
- * Groups the jobs of a shared queue (`pending`, `ongoing`, `terminated`) by project, as if each project had its own
- * Scrapyd database. The Scrapyd has stopped, so ongoing jobs have ended. Their end times are unknown, so they get
- * `nowMs`.
+ * Groups the jobs of a shared queue by project, as if each project had its own Scrapyd database. Ongoing jobs have
+ * ended with the Scrapyd, at an unknown time, so they get `nowMs`.
  */
 export function projectsOfSharedQueue(
   rows: readonly SharedQueueRow[],
@@ -38,10 +37,7 @@ export function projectsOfSharedQueue(
 
 const OTHER_STATUS = 'its status is none of pending, ongoing and terminated'
 
-/**
- * Converts a pickle, JSON text or a JSON column to JSON as in Scrapyd's own queue. Missing fields come from the
- * columns.
- */
+/** Missing fields come from the columns. */
 function messageOf(message: unknown, columns: Record<string, string>): string | Error {
   try {
     let read = message
@@ -57,9 +53,8 @@ function messageOf(message: unknown, columns: Record<string, string>): string | 
 type PendingJob = Pick<NewJob, 'spider' | 'jobid' | 'version' | 'settings' | 'args' | 'priority'>
 
 /**
- * Reads one row of `spider_queue` (scrapyd-protocol.md, 6.1). Returns a string that says why if it cannot be
- * imported. Old Scrapyds, and programs that wrote to the queue directly, left lists and numbers where Scrapyd has
- * text.
+ * Reads one row of `spider_queue` (scrapyd-protocol.md, 6.1), or returns why it cannot be imported. Old Scrapyds and
+ * other programs left lists and numbers where Scrapyd has text.
  */
 export function readPendingJob(row: ScrapydDatabase['pending'][number]): PendingJob | string {
   let message: unknown
@@ -100,7 +95,7 @@ function finite(priority: number | null): number {
   return Math.min(Math.max(priority ?? Number.NEGATIVE_INFINITY, -Number.MAX_VALUE), Number.MAX_VALUE)
 }
 
-/** Converts numbers to text. Returns the name of a value that is neither text nor a number. */
+/** Returns the name of a value that is neither text nor a number. */
 function toTexts(values: Record<string, unknown>): Record<string, string> | string {
   const texts: [string, string][] = []
   for (const [name, value] of Object.entries(values)) {
@@ -115,8 +110,8 @@ function isRecord(value: unknown): value is Record<string, unknown> {
 }
 
 /**
- * Reads `2026-11-21 01:02:03.004000` as local time of this machine, which wrote it. PostgreSQL's JSON has a T, and
- * an offset if the column has a zone. Returns null if the text is invalid.
+ * Reads `2026-11-21 01:02:03.004000` as local time of this machine, which wrote it. PostgreSQL's JSON has a T, and an
+ * offset if the column has a zone. Returns null if the text is invalid.
  */
 export function parseScrapydTime(text: string): number | null {
   if (/^\d{4}-\d\d-\d\dT[\d:.]+(Z|[+-]\d\d:\d\d)$/.test(text)) return Date.parse(text) || null

@@ -1,4 +1,3 @@
-/** The values that a message of Scrapyd's queue can contain. */
 type Plain = string | number | boolean | null | Plain[] | { [name: string]: Plain }
 
 /** Limits the pickle in bytes, and repeated texts in characters. */
@@ -6,9 +5,8 @@ const SIZE_MAX = 1_000_000
 const MARK = Symbol('mark')
 
 /**
- * Reads plain data from a pickle of Python 3's protocols 0 to 5: dict, list, tuple, str, bytes (UTF-8), int, float,
- * bool and None. It executes nothing: it refuses unknown opcodes, and every opcode that names or calls a class or
- * function. Integers too large for a number become text. Throws an Error that says why.
+ * Reads plain data from a pickle of Python 3's protocols 0 to 5. Executes nothing: it refuses unknown opcodes, and
+ * every opcode that names or calls a class or function. Integers too large for a number become text. Throws an Error.
  */
 export function readPickle(bytes: Buffer): Plain {
   const stack: (Plain | typeof MARK)[] = []
@@ -45,10 +43,7 @@ export function readPickle(bytes: Buffer): Plain {
     if (from < 0) throw new Error('it is no whole pickle')
     return stack.splice(from).slice(1) as Plain[]
   }
-  /**
-   * Refuses repeated containers, which could contain themselves. Limits repeated texts, because a small pickle can
-   * expand to a huge text.
-   */
+  /** Repeated containers could contain themselves, and a small pickle of repeated texts can expand to a huge text. */
   const again = (key: number): Plain => {
     const value = memo.get(key)
     if (value === undefined || (typeof value === 'object' && value !== null))
@@ -91,7 +86,7 @@ export function readPickle(bytes: Buffer): Plain {
     h: () => again(unsigned(1)),
     j: () => again(unsigned(4))
   }
-  // Arguments are evaluated left to right: they leave the stack before `top()` reads what is below them.
+  // Arguments are evaluated left to right, so they leave the stack before `top()` reads the value below them.
   const effects: Record<string, () => unknown> = {
     '\x80': () => unsigned(1),
     '\x95': () => take(8),
@@ -155,7 +150,6 @@ function long(bytes: Buffer): Plain {
   return whole(BigInt.asIntN(bytes.length * 8, BigInt(`0x0${Buffer.from(bytes).reverse().toString('hex')}`)))
 }
 
-/** In `V` lines, Python escapes backslashes as well. */
 function escaped(written: string): string {
   return written.replace(/\\u([\da-f]{4})|\\U([\da-f]{8})/g, (_all, short?: string, long?: string) =>
     String.fromCodePoint(Number.parseInt(short ?? long!, 16))

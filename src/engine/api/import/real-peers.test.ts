@@ -21,7 +21,7 @@ beforeEach(async () => {
 })
 afterEach(() => directory.remove())
 
-/** Returns the imported schedules by task number. ScrapydWeb's machine was in Berlin. */
+/** ScrapydWeb's machine was in Berlin. */
 function take(from: ImportSource, path: string, zone: string | null) {
   const { imported } = importSchedules({ from, path, zone })
   const byTask = new Map(imported.map((one) => [/^task (\d+) /.exec(one.origin)?.[1] ?? one.origin, one]))
@@ -141,5 +141,5 @@ test('tasks that Gerapy does not run, without a client or because another replac
   expect(notesOf(14)).toBe('')
 })
 
-/** Its intervals start at a microsecond. Only the start time in its store can be read without unpickling. */
+/** The intervals start at a microsecond. Only the start time in the store can be read without unpickling. */
 const wholeSecond = (atMs: number): number => Math.floor(atMs / 1_000)

@@ -139,10 +139,7 @@ export const signInOperations = (signIns: SignIns): Pick<Handlers, 'signIns'> =>
 /** The desktop's own window has no session that could end. */
 const ALWAYS = () => true
 
-/**
- * Returns the user of a browser page. A program must not sign in another program, because the new token could
- * outlive its own.
- */
+/** A program must not sign in another program, because the new token could outlive its own. */
 function personIn({ principal, isFromPage }: RouterContext): Principal {
   if (isFromPage === true && principal.tokenId === null) return principal
   throw new ScrapdeckError('BROWSER_REQUIRED', sentence('api.sign_in_on_page'))

@@ -24,9 +24,7 @@ interface StoredReads {
   scheduleReads: Pick<ScheduleReads, 'describeMany'>
 }
 
-/**
- * Returns changed rows as clients see them, and the schedules whose jobs changed, because they show their last runs.
- */
+/** Includes the schedules whose jobs changed, because they show their last runs. */
 export async function describeStored(things: ChangedThing[], parts: StoredReads): Promise<Change[]> {
   const jobIds = things.flatMap((thing) => (thing.noun === 'job' ? [thing.id] : []))
   const jobs = new Map((jobIds.length === 0 ? [] : await parts.store.getJobs(jobIds)).map((job) => [job.id, job]))
@@ -63,7 +61,7 @@ export async function describeStored(things: ChangedThing[], parts: StoredReads)
   return [...changes, ...others.map((schedule): Change => ({ kind: 'schedule', schedule }))]
 }
 
-/** Returns the current state of what was touched. describeStored reports removed nodes. */
+/** describeStored reports removed nodes. */
 export function describeTouched(
   things: readonly TouchedThing[],
   reads: {

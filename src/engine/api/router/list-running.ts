@@ -10,7 +10,6 @@ export async function listRunning(
   parts: {
     store: AttemptReader & JobReader
     waiting: Pick<WaitingReasons, 'describeJob'>
-    /** The newest sample of a jobid on the local node. */
     newestUsage: (jobid: string) => UsageSample | null
   },
   seen: Seen

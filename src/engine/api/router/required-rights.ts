@@ -14,16 +14,16 @@ const metaOf = (procedure: { '~orpc': { meta: unknown } }) => procedure['~orpc']
 
 const answerOf = (result: unknown): unknown => (result as { output: unknown }).output
 
-/** Makes a shallow copy, because narrowToSeen later changes the fields of the validated input. */
+/** narrowToSeen later changes the fields of the validated input. */
 const asSent = (input: unknown): unknown =>
   typeof input === 'object' && input !== null && Object.getPrototypeOf(input) === Object.prototype
     ? { ...input }
     : input
 
 /**
- * The contract, to be implemented. On every transport, each operation first refuses callers without the rights that
- * its metadata names. It checks the permission before it validates the input, and the subjects of the input after
- * that. This is the only place that checks rights and that writes operations and refusals to the audit log.
+ * On every transport, each operation first refuses callers without the rights that its metadata names: the permission
+ * before the input is validated, the subjects of the input after that. This is the only place that checks rights and
+ * that writes operations and refusals to the audit log.
  */
 export const implementWithRights = (reads: SubjectReads, audit: Pick<Audit, 'perform' | 'refuse'>) =>
   // The first of the two runs before the validation (https://orpc.dev/docs/advanced/validation).
@@ -49,7 +49,7 @@ export const implementWithRights = (reads: SubjectReads, audit: Pick<Audit, 'per
       const { needs, about } = metaOf(procedure)
       const { everywhere } = principal.rights
       if (typeof about === 'string' || (everywhere !== null && includes(everywhere, needs))) return next()
-      // The input was made for this call alone, by the validation or in slices (server/api/long-lists.ts).
+      // Narrowing can change the input, because it was made for this call alone.
       const fields = input as Record<string, unknown>
       await narrowToSeen(fields, about, { principal, needs, what: path.join('.') }, reads)
       if (seenProjects(principal.rights) === null) return next()

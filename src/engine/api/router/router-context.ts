@@ -9,10 +9,7 @@ export interface SessionsOfCaller {
   end(id: string): Promise<boolean>
   /** Whether the session of this request is still open when called. true if the request has no session. */
   ownIsOpen: () => boolean
-  /**
-   * Ends all sessions of the caller's user except the one of this request. Rejects with UNAUTHORIZED if that session
-   * has ended.
-   */
+  /** Rejects with UNAUTHORIZED if the session of this request has ended. */
   endOthers(): Promise<void>
 }
 
@@ -22,11 +19,11 @@ export interface RouterContext {
   source: 'ui' | 'api'
   /** For the audit log. Absent if the request is from this process. */
   origin?: RequestOrigin
-  /** The client's idempotency key. Its jobs are created once, even if the request is repeated after a crash. */
+  /** Its jobs are created once, even if the request is repeated after a crash. */
   onceKey?: string
   /** Ends all browser sessions and returns their number. Absent if there is no HTTP server. */
   logOutEverywhere?: () => Promise<number>
-  /** The browser sessions that the caller may see. Absent if there is no HTTP server. */
+  /** The sessions that the caller may see. Absent if there is no HTTP server. */
   sessions?: SessionsOfCaller
   /** Where the caller's browser shows this Scrapdeck. Absent if there is no HTTP server. */
   site?: PasskeySite | NoPasskeySite

@@ -113,7 +113,7 @@ export interface RouterParts {
   status: () => Omit<SystemStatus, 'figures' | 'problems'>
 }
 
-/** Limits large settings and arguments in a list of jobs. A page that exceeds it ends early. */
+/** A page that exceeds this ends early. */
 const LIST_MAX_BYTES = 4_000_000
 
 export function createRouter(parts: RouterParts): EngineRouter {

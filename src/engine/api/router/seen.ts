@@ -27,14 +27,14 @@ import { parseLane } from '../../model/lane.ts'
 import { type OnlyProjects, reasonOf } from '../../model/records.ts'
 import type { JobReader, ScheduleReader } from '../../storage/store.ts'
 
-/** The projects that a caller may see. null: all projects. */
+/** null: all projects. */
 export type Seen = ReadonlySet<ProjectName> | null
 
 export const onlySeen = (seen: Seen): OnlyProjects => (seen === null ? {} : { onlyProjects: [...seen] })
 
 export const isSeen = (seen: Seen, project: ProjectName): boolean => seen === null || seen.has(project)
 
-/** The tags of the nodes that a caller may see. null: all nodes. */
+/** Node tags. null: all nodes. */
 export type SeenNodes = ReadonlySet<string> | null
 
 export const isNodeSeen = (seen: SeenNodes, { tags }: { tags: readonly string[] }): boolean =>
@@ -76,7 +76,7 @@ export function seenProblems(problems: Problem[], { projects, ownNodes, tagsOf }
 export const seenEngines = (list: EngineList, seen: SeenNodes): EngineList =>
   seen === null ? list : { ...list, engines: [], terms: [] }
 
-/** Hides the path of the key, because it reveals the path of the data directory. */
+/** The path of the key reveals the path of the data directory. */
 export const seenSecrets = (secrets: SystemStatus['secrets'], seen: Seen): SystemStatus['secrets'] =>
   seen === null ? secrets : { ...secrets, text: 'Encrypted' }
 
@@ -100,7 +100,6 @@ export function seenLimits<Rule extends LimitRule>(limits: Rule[], seen: Seen): 
   return limits.filter(({ project }) => project === null || isSeen(seen, project))
 }
 
-/** The totals are visible to everyone. */
 export function seenUsage(usage: StorageUsage, seen: Seen): StorageUsage {
   const { encryption, projects } = usage
   return {
@@ -136,7 +135,7 @@ interface JobReads {
 
 const READ_AT_ONCE = 1_000
 
-/** Returns the ids that the caller may see. Omits deleted jobs, because their projects are unknown. */
+/** Omits deleted jobs, because their projects are unknown. */
 async function nameable(
   ids: Iterable<JobId>,
   seen: ReadonlySet<ProjectName>,
@@ -152,7 +151,7 @@ async function nameable(
   return shown
 }
 
-/** Returns visible jobs, without the ids of hidden jobs that they wait or waited for. */
+/** Removes the ids of hidden jobs that the visible jobs wait or waited for. */
 export async function seenJobs<One extends Job>(jobs: One[], seen: Seen, reads: JobReads): Promise<One[]> {
   if (seen === null) return jobs
   const messages = jobs.map((job) => ({
@@ -187,7 +186,7 @@ export async function seenJob<One extends Job>(job: One, seen: Seen, reads: JobR
 
 const BY_A_CHAIN = say('timeline.queued_by_chain', { jobId: null, chain: null, spider: null, outcome: null })
 
-/** Returns the timeline of a visible job. If the job that a chain watched is hidden, so is the chain. */
+/** If the job that a chain watched is hidden, so is the chain. */
 export async function seenTimeline(timeline: Transition[], seen: Seen, reads: JobReads): Promise<Transition[]> {
   if (seen === null) return timeline
   const inEvidence = ({ evidence }: Transition) =>
@@ -206,10 +205,7 @@ export async function seenTimeline(timeline: Transition[], seen: Seen, reads: Jo
 
 type ScheduleReads = JobReads & { store: Pick<ScheduleReader, 'getSchedules'> }
 
-/**
- * Decides how much of these schedules' history the caller may see. Runs from before a schedule moved to its current
- * projects are visible only if all their jobs are.
- */
+/** Runs from before a schedule moved to its current projects are visible only if all their jobs are. */
 async function seenPast(
   ids: Iterable<ScheduleId>,
   firings: readonly Firing[],
@@ -260,10 +256,7 @@ export async function seenSchedule(schedule: Schedule, seen: Seen, reads: Schedu
   return (await seenSchedules([schedule], seen, reads))[0]!
 }
 
-/**
- * Returns visible chains, without the ids of hidden jobs that ended before the chain was changed to watch this
- * project.
- */
+/** Removes the ids of hidden jobs, which ended before the chain was changed to watch this project. */
 export async function seenChains(chains: Chain[], seen: Seen, reads: JobReads): Promise<Chain[]> {
   if (seen === null) return chains
   const all = chains.filter((chain) => projectsOfChain(chain).every((project) => seen.has(project)))
@@ -282,8 +275,8 @@ interface ChangeReads {
 }
 
 /**
- * Filters the change feed for one caller, whose initially visible nodes are among `nodes`. A node that leaves the
- * caller's view is reported as removed. Ids of removed schedules reveal nothing, so they pass.
+ * `nodes` contains at least the initially visible nodes. A node that leaves the caller's view is reported as removed.
+ * Ids of removed schedules reveal nothing, so they pass.
  */
 export function seeChanges(
   view: View,

@@ -23,7 +23,6 @@ const store = {
 }
 const reads = { store, environments: { list: () => environments } } as unknown as SubjectReads
 
-/** Returns the response to a user with this role everywhere who is also a deployer of shop. */
 function ask(id: string, needed: Role, everywhere: Role | null = null, noun: NamedThing = 'environment') {
   const rights = builtInRights(everywhere, { shop: 'deployer' })
   const principal = {

@@ -46,7 +46,6 @@ export interface SubjectReads {
   fleet: Pick<Fleet, 'get'>
 }
 
-/** The caller of `what`, who needs these permissions in the projects of everything that the input names. */
 interface Caller {
   principal: Principal
   needs: Permissions
@@ -61,9 +60,8 @@ interface Run {
 type ProjectsById<Id> = Map<Id, readonly ProjectName[]>
 
 /**
- * Checks the things that `fields` name. Things of hidden projects are treated as missing: a single one is refused
- * with …_NOT_FOUND, and in a list they are left out. Rejects with ROLE_REQUIRED for things that the caller may only
- * see.
+ * Checks the things that `fields` name. Things of hidden projects are treated as missing: a single one is refused with
+ * …_NOT_FOUND, and a list omits them. Rejects with ROLE_REQUIRED for things that the caller may only see.
  */
 export async function narrowToSeen(
   fields: Record<string, unknown>,
@@ -78,7 +76,6 @@ export async function narrowToSeen(
   }
 }
 
-/** Each returns the permitted part of the value. */
 const CHECKS: { [Noun in NamedThing]: (value: never, caller: Caller, reads: SubjectReads) => unknown } = {
   project: (name: ProjectName, caller) => one(name, new Map([[name, [name]]]), noProject, caller),
   maybeProject: (name: ProjectName | null, caller) => {
@@ -211,7 +208,7 @@ async function projectsOfGroups(
   return new Map((await store.projectsOfErrorGroups(ids)).map(({ id, project }) => [id, [project]]))
 }
 
-/** Things without a project belong to the whole service, and only users who see all projects see them. */
+/** Things without a project are visible only to users who see all projects. */
 const isScopeSeen = ({ project }: { project: ProjectName | null }, { rights }: Principal): boolean =>
   project === null ? rights.everywhere !== null : areSeen([project], rights)
 
@@ -230,7 +227,6 @@ function oneOfScope<Id>(
 function severalOfScope<Id>(ids: Id[], found: ReadonlyMap<Id, { project: ProjectName | null }>, caller: Caller): Id[] {
   const seen = ids.filter((id) => found.has(id) && isScopeSeen(found.get(id)!, caller.principal))
   const projects = new Map(seen.map((id) => [id, [found.get(id)!.project].filter((one) => one !== null)]))
-  // Alerts without a project, such as those of a node, belong to the whole service.
   if ([...projects.values()].some((each) => each.length === 0))
     requirePermissionEverywhere(caller.principal, caller.needs, caller.what)
   return several(ids, projects, caller)

@@ -38,16 +38,15 @@ export interface ScrapydCommandsParts {
   itemsArchive: Pick<ItemsArchive, 'sizeBytes' | 'read' | 'whyGone'>
   jobCommands: JobCommands
   projectCommands: ProjectCommands
-  /** Where local runs write their logs and items. null: nowhere. */
+  /** null: nowhere. */
   directories: Record<FileTree, string | null>
   clock: Clock
   position: StorePosition
 }
 
 /**
- * Presents the whole fleet as one Scrapyd: its commands in our terms, with plain data as input and output. Rejects
- * with PROJECT_NOT_FOUND, VERSION_NOT_FOUND, SPIDER_NOT_FOUND and EGG_…. The server reports these in the wording of
- * Scrapyd 1.6.
+ * Presents the whole fleet as one Scrapyd, in our terms. Rejects with PROJECT_NOT_FOUND, VERSION_NOT_FOUND,
+ * SPIDER_NOT_FOUND and EGG_…, which the server reports in the wording of Scrapyd 1.6.
  */
 export class ScrapydCommands {
   readonly nodeName = hostname()
@@ -61,7 +60,6 @@ export class ScrapydCommands {
     this.#lists = new ScrapydJobLists({ ...parts, files: this.#files })
   }
 
-  /** Counts of the cached lists that polling clients use. */
   cacheFigures(): CacheFigures {
     return this.#lists.cacheFigures()
   }
@@ -71,9 +69,8 @@ export class ScrapydCommands {
   }
 
   /**
-   * Validates and stores the egg, and counts its spiders. Replaces even a version in use. An invalid egg is not
-   * kept. An egg whose spiders cannot be listed is kept (SPIDERS_UNKNOWN). `pinned` is the other version that jobs
-   * without a version run.
+   * Replaces even a version in use. Does not keep an invalid egg, but keeps one whose spiders cannot be listed
+   * (SPIDERS_UNKNOWN). `pinned` is the other version that jobs without a version run.
    */
   async addVersion(
     project: ProjectName,
@@ -96,14 +93,12 @@ export class ScrapydCommands {
     this.#parts.projects.catalog.requireProject(project)
   }
 
-  /**
-   * Rejects like `schedule` for the project, version or spider. Scrapyd checks these before settings and arguments.
-   */
+  /** Scrapyd checks project, version and spider before settings and arguments. */
   async requireSpider(project: ProjectName, version: VersionName | null, spider: string): Promise<void> {
     this.#parts.projects.catalog.resolve(project, version, spider)
   }
 
-  /** Returns the jobid that the client will use: its own, which can be any text, or the job's id. */
+  /** Returns the client's own jobid, which can be any text, or the job's id. */
   async schedule(request: ScrapydScheduleRequest): Promise<{ jobid: string }> {
     const { project, version, spider, settings, args, priority, jobid } = request
     const [job] = await this.#parts.jobCommands.queue(
@@ -114,9 +109,9 @@ export class ScrapydCommands {
   }
 
   /**
-   * Removes pending jobs and signals running ones. With `signal: null`, each call takes one step of the cancel
-   * ladder, like INT in Scrapy: the first is graceful, the second forces. `refuse` is the message (BAD_INPUT) for an
-   * invalid signal, thrown only if a running job matches.
+   * Removes pending jobs and signals running ones. With `signal: null`, the first call is graceful and the second
+   * forces, like INT in Scrapy. `refuse` is the message (BAD_INPUT) for an invalid signal, thrown only if a running
+   * job matches.
    */
   async cancel(request: {
     project: ProjectName
@@ -162,10 +157,7 @@ export class ScrapydCommands {
     return (this.#parts.projects.catalog.versionNames(project) ?? []).map(sanitiseVersion)
   }
 
-  /**
-   * If the spiders are unknown, a node lists them. Rejects with EGG_IMPORT_FAILED, or SPIDERS_UNKNOWN if no node
-   * can.
-   */
+  /** If the spiders are unknown, a node lists them. Rejects with EGG_IMPORT_FAILED or SPIDERS_UNKNOWN. */
   async listSpiders(project: ProjectName, version: VersionName | null): Promise<readonly string[]> {
     const stored = this.#parts.projects.catalog.requireVersion(project, version)
     return stored.spiders ?? this.#parts.spiderLookup.find(project, stored.version)
@@ -187,8 +179,8 @@ export class ScrapydCommands {
   }
 
   /**
-   * Opens a path under /logs/ or /items/: a local file, the log or items of a run on another node, or a directory.
-   * Returns null if there is none. Segments are decoded and contain no slash. Never leaves the two directories.
+   * Opens a path under /logs/ or /items/: a local file, a file of a run on another node, or a directory. Returns null
+   * if there is none. Segments are decoded and contain no slash. Never leaves the two directories.
    */
   openFile(tree: FileTree, segments: string[]): Promise<ScrapydFile | ScrapydDirectory | null> {
     return this.#files.open(tree, segments)

@@ -119,7 +119,7 @@ it('a tree whose directory does not exist yet is an empty folder, as in Scrapyd'
 })
 
 describe('the items of runs on other nodes', () => {
-  /** Jobs newest first, each on a node. `kept`: the jobids whose items the nodes still have. */
+  /** `kept`: the jobids whose items the nodes still have. */
   function openFleet(
     jobs: { jobid: string; nodeId: string }[],
     kept: Set<string>,

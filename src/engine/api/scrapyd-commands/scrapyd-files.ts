@@ -19,7 +19,6 @@ export interface ScrapydFilesParts {
   fleet: Fleet
   jobLogs: JobLogs
   itemsArchive: Pick<ItemsArchive, 'sizeBytes' | 'read' | 'whyGone'>
-  /** The directories of local runs. null: there are none. */
   directories: Record<FileTree, string | null>
 }
 
@@ -42,7 +41,7 @@ export class ScrapydFiles {
     this.#parts = parts
   }
 
-  /** See ScrapydCommands.openFile. Rejects with a NODE_ code if the node that has the file fails. */
+  /** Rejects with a NODE_ code if the node that has the file fails. */
   async open(tree: FileTree, segments: string[]): Promise<ScrapydFile | ScrapydDirectory | null> {
     const root = this.#parts.directories[tree]
     const local = root === null ? null : await openLocal(root, segments)
@@ -52,7 +51,6 @@ export class ScrapydFiles {
     if (local === null && segments.length === 3)
       return this.#openOnNode(tree, segments as [ProjectName, string, string])
     const hasRemote = this.#parts.fleet.list().some(({ stored }) => stored.kind !== 'local')
-    // The archive can have files of a spider that ran on this machine.
     if (!hasRemote && segments.length !== 2) {
       return isEmptyTree ? { kind: 'directory', entries: [] } : local
     }
@@ -116,7 +114,6 @@ export class ScrapydFiles {
     }
   }
 
-  /** Lists projects, then spiders, then the files of runs on other nodes. */
   async #listOnNodes(tree: FileTree, [project, spider, ...deeper]: [] | [ProjectName, ...string[]]): Promise<Entry[]> {
     const unknown = { sizeBytes: null, modifiedAtMs: null }
     const { store } = this.#parts
@@ -128,7 +125,7 @@ export class ScrapydFiles {
     }
     if (deeper.length > 0) return []
     const used = new Set<string>()
-    /** Returns the client's jobid, or the job's id if the jobid is not a valid file name or is already taken. */
+    /** The job's id replaces a jobid that is not a valid file name or is already taken. */
     const nameOf = ({ id, jobid }: StoredJob) => {
       if (problemOfPathPart(jobid) !== null || used.has(jobid)) return id
       used.add(jobid)
@@ -152,17 +149,13 @@ export class ScrapydFiles {
     return attempt === undefined ? null : this.#parts.itemsArchive.sizeBytes(attempt)
   }
 
-  /** Whether the log is in the archive or probably on its node. */
   async #hasLog({ id, nodeId }: StoredJob): Promise<boolean> {
     const attempt = (await this.#parts.store.listAttempts(id)).at(-1)
     if (attempt === undefined) return false
     return attempt.logArchived || (nodeId !== LOCAL_NODE_ID && attempt.logDeletedAtMs === null)
   }
 
-  /**
-   * Nodes delete old items. Checks the files of each node, newest first, until several in a row are gone. If a node
-   * does not respond, leaves out the rest of its files.
-   */
+  /** Nodes delete old items. Checks the files of each node, newest first, until several in a row are gone. */
   async #keepExisting(runs: { job: StoredJob; entry: Entry }[]): Promise<Entry[]> {
     const kept: Entry[] = []
     const elsewhere: typeof runs = []
@@ -189,7 +182,6 @@ export class ScrapydFiles {
   }
 }
 
-/** Leaves out spiders that no path can name. */
 function spidersIn(ran: { project: ProjectName; spider: string }[], project: ProjectName): string[] {
   return ran.filter((run) => run.project === project && problemOfPathPart(run.spider) === null).map((run) => run.spider)
 }
@@ -199,7 +191,7 @@ async function openLocal(root: string, segments: string[]): Promise<ScrapydFile 
     const realRoot = await realpath(root)
     const path = await realpath(join(root, ...segments))
     if (!isInside(path, realRoot)) return null
-    // Uses lstat, because a link may have replaced the file since realpath.
+    // A link may have replaced the file since realpath.
     const stats = await lstat(path)
     if (stats.isDirectory()) return { kind: 'directory', entries: await readEntries(path, realRoot) }
     // Reading a pipe or a device would never end.
@@ -233,7 +225,6 @@ async function readEntries(directory: string, realRoot: string): Promise<Entry[]
         if (!isDirectory && !stats.isFile()) return []
         return [{ name: entry.name, isDirectory, sizeBytes: isDirectory ? null : size, modifiedAtMs: mtimeMs }]
       } catch (error) {
-        // The file was pruned meanwhile.
         if (leadsNowhere(error)) return []
         throw error
       }
@@ -243,7 +234,7 @@ async function readEntries(directory: string, realRoot: string): Promise<Entry[]
   return entries
 }
 
-/** Reads exactly the file that was found. A spider may have replaced it with a pipe or a link. */
+/** A spider may have replaced the file with a pipe or a link. */
 async function* readFound(
   path: string,
   found: { dev: number; ino: number },
@@ -251,7 +242,6 @@ async function* readFound(
 ): AsyncGenerator<Uint8Array> {
   const file = await openRegularFile(path)
   if (file === null) throw new Error('A file was replaced while it was read.')
-  // The stream closes the file at the end, and when the reader stops early.
   const stream = file.createReadStream({ start, end: stop - 1 })
   const { dev, ino } = await file.stat()
   if (dev !== found.dev || ino !== found.ino) {
@@ -264,8 +254,7 @@ async function* readFound(
 async function* readPieces(read: Read, start: number, stop: number): AsyncGenerator<Uint8Array> {
   for (let offset = start; offset < stop; ) {
     const piece = await read({ offset, limitBytes: Math.min(PIECE_BYTES, stop - offset) })
-    // If the stream ended early, the client would take the file for complete. An error breaks the connection
-    // instead.
+    // If the stream ended early, the client would take the file for complete.
     if (piece === null || piece.bytes.length === 0) throw new Error('A file shrank while it was read.')
     yield piece.bytes.subarray(0, stop - offset)
     offset += piece.bytes.length

@@ -5,10 +5,7 @@ import { permissionsIn, seenProjects } from '../../access/rights.ts'
 import { noProject, withoutSimilarNames } from '../../projects/catalog.ts'
 import type { FleetAsScrapyd } from './scrapyd-commands.ts'
 
-/**
- * Presents the fleet as a Scrapyd with only the projects that this principal may see. Hidden projects look missing.
- * Rejects with ROLE_REQUIRED for projects that the principal may see but not change.
- */
+/** Hidden projects look missing. Rejects with ROLE_REQUIRED for projects that the principal may see but not change. */
 export function scrapydFor(fleet: FleetAsScrapyd, principal: Principal): FleetAsScrapyd {
   const { rights } = principal
   if (rights.everywhere !== null && rights.inProjects.size === 0) return fleet

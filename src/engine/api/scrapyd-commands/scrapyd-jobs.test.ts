@@ -8,7 +8,6 @@ import { ScrapydJobLists } from './scrapyd-jobs.ts'
 
 const SHOP = aProjectName('shop')
 
-/** Returns the store, which records the names of its reads. */
 function watched(store: Store): { store: Store; read: string[] } {
   const read: string[] = []
   const proxy = new Proxy(store, {

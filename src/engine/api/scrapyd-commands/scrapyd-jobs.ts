@@ -12,11 +12,8 @@ import type { StorePosition } from '../../cluster/cache/store-position.ts'
 import type { ScrapydFiles } from './scrapyd-files.ts'
 
 const LIVE_LISTED_MAX = 1_000_000
-/** Limits large settings and arguments. */
 const LIVE_MAX_BYTES = 16_000_000
-/**
- * Files of finished runs rarely change (an operator, jobs_to_keep), but clients can poll a thousand times a second.
- */
+/** Files of finished runs rarely change, but clients can poll a thousand times a second. */
 const FILES_SEEN_FOR_MS = 1_000
 
 /** A live run has no archived items yet. */
@@ -32,20 +29,18 @@ interface Finished {
   ofProject: Map<string, ScrapydJobs['finished']>
 }
 
-/**
- * The fleet's jobs as Scrapyd lists them. Store reads are cached until the store changes, so polling needs no query.
- */
+/** Store reads are cached until the store changes, so polling needs no query. */
 export class ScrapydJobLists {
   readonly #store: JobReader & AttemptReader & ChangeNotifier
   readonly #files: Pick<ScrapydFiles, 'hasLocal'>
   readonly #clock: Clock
   readonly #position: StorePosition
-  /** Results by query, cleared on every change of the store. */
+  /** Cleared on every change of the store. */
   readonly #kept = new Map<string, Promise<unknown>>()
   readonly #figures = { hits: 0, misses: 0 }
   #keptAt = 0
   #finished: { runs: FinishedRun[]; described: Promise<Finished> } | null = null
-  /** Lists by project. null: all projects. */
+  /** By project. null: all projects. */
   readonly #answers = new Map<string | null, { live: Live; finished: Finished; jobs: ScrapydJobs }>()
 
   constructor(parts: {
@@ -90,7 +85,7 @@ export class ScrapydJobLists {
   }
 
   async #select(project: ProjectName | null, live: Live, finished: Finished): Promise<ScrapydJobs> {
-    // Considers the jobs of all projects, even for one project, because finding the relevant jobs would cost more.
+    // Finding the jobs of this project alone would cost more.
     const isOfStore = finished.isOfStore && !live.running.some(({ run }) => run?.nodeId === LOCAL_NODE_ID)
     if (project === null) {
       const running = await this.#describeRunning(live.running)
@@ -183,7 +178,6 @@ export class ScrapydJobLists {
     if (this.#finished?.runs !== runs) {
       const described = this.#readFinished(runs)
       this.#finished = { runs, described }
-      // After a disk error, the next call reads again.
       described.catch(() => {
         if (this.#finished?.described === described) this.#finished = null
       })
@@ -192,7 +186,6 @@ export class ScrapydJobLists {
     const { described } = this.#finished
     return described.then((finished) => {
       if (this.#clock.monotonicMs() - finished.seenAtMs < FILES_SEEN_FOR_MS) return finished
-      // If several callers find it expired, the first one refreshes it for all.
       if (this.#finished?.described === described) this.#finished = null
       return this.#describeFinished(runs)
     })
@@ -211,10 +204,7 @@ export class ScrapydJobLists {
     return { seenAtMs, isOfStore, jobs, ofProject: new Map() }
   }
 
-  /**
-   * A remote run's log is in the archive or on its node. Only that node knows whether there are items that are not
-   * archived.
-   */
+  /** Only the node of a remote run knows whether there are items that are not archived. */
   async #describeRun(
     job: Pick<StoredJob, 'id' | 'jobid' | 'project' | 'spider'>,
     run: Run | null
@@ -239,10 +229,7 @@ export class ScrapydJobLists {
   }
 }
 
-/**
- * Sorts by project. Within a project, jobs that a node has accepted come first, then jobs by priority and queue
- * order.
- */
+/** Within a project, jobs that a node has accepted come first, then jobs by priority and queue order. */
 function inQueueOrder(one: StoredJob, other: StoredJob): number {
   if (one.project !== other.project) return one.project < other.project ? -1 : 1
   if (one.state !== other.state) return one.state === 'starting' ? -1 : 1

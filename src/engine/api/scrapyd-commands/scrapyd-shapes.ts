@@ -29,10 +29,7 @@ export interface ScrapydJobs {
   }[]
   running: (ScrapydRun & { pid: number | null; startedAtMs: number | null })[]
   finished: (ScrapydRun & { startedAtMs: number | null; endedAtMs: number })[]
-  /**
-   * Whether the result depends on the store alone, not on files of this machine. If so, any engine would return the
-   * same.
-   */
+  /** Whether the result depends on the store alone, not on files of this machine. */
   isOfStore: boolean
 }
 
@@ -40,7 +37,7 @@ export interface ScrapydRun {
   jobid: string
   project: ProjectName
   spider: string
-  /** File names in the run's directories of logs and items. null if there is no file now. */
+  /** null if there is no file now. */
   logFile: string | null
   itemsFile: string | null
 }
@@ -51,12 +48,11 @@ export interface ScrapydFile {
   kind: 'file'
   sizeBytes: number
   modifiedAtMs: number | null
-  /** Returns the bytes from `start` up to but not including `stop`. Fails if the file has shrunk. */
+  /** Fails if the file has shrunk. */
   read(start: number, stop: number): Readable
 }
 
 export interface ScrapydDirectory {
   kind: 'directory'
-  /** Sorted by name. */
   entries: { name: string; isDirectory: boolean; sizeBytes: number | null; modifiedAtMs: number | null }[]
 }

@@ -1,7 +1,6 @@
 /**
- * Converts triggers of APScheduler 3, which ScrapydWeb and Gerapy use, into our rules. Differences from cron: Monday
- * is 0, a day of the month and a weekday must both match, days can be `last` or `2nd fri`, and there are years and
- * ISO weeks.
+ * Converts triggers of APScheduler 3, which ScrapydWeb and Gerapy use. Differences from cron: Monday is 0, a day of
+ * the month and a weekday must both match, days can be `last` or `2nd fri`, and there are years and ISO weeks.
  */
 
 export const CRON_FIELDS = ['year', 'month', 'day', 'week', 'day_of_week', 'hour', 'minute', 'second'] as const
@@ -34,13 +33,12 @@ const POSITIONS = ['1st', '2nd', '3rd', '4th', '5th', 'last']
 /** A feature of a trigger that our rules do not support. */
 export class TriggerProblem extends Error {}
 
-/** Several expressions if the trigger mixes kinds of days. */
 export interface CronTrigger {
   expressions: string[]
   years: { from: number; to: number } | null
 }
 
-/** `given` contains the fields that were set, as text. Throws TriggerProblem. */
+/** Throws TriggerProblem. */
 export function readCronTrigger(given: Partial<CronTexts>): CronTrigger {
   const last = CRON_FIELDS.findLastIndex((field) => given[field] !== undefined)
   const texts = Object.fromEntries(
@@ -58,7 +56,7 @@ export function readCronTrigger(given: Partial<CronTexts>): CronTrigger {
   }
 }
 
-/** Numbered days, the last day and nth weekdays are three kinds, and cron needs different fields for each. */
+/** Numbered days, the last day and nth weekdays need different fields in cron. */
 function readDays(dayText: string, weekdayText: string): { day: string; weekday: string }[] {
   const weekday = weekdayText === '*' ? '*' : cronField('day_of_week', weekdayText)
   if (dayText === '*') return [{ day: '*', weekday }]
@@ -81,7 +79,7 @@ function readDays(dayText: string, weekdayText: string): { day: string; weekday:
   return kinds
 }
 
-/** Converts one field to cron syntax. Lists values explicitly if cron would count them differently. */
+/** Lists values explicitly if cron would count them differently. */
 function cronField(field: keyof typeof RANGES, text: string): string {
   const [min, max] = RANGES[field]
   const values = new Set<number>()
@@ -142,7 +140,6 @@ function indexOf(names: string[], name: string, what: string): number {
   return index
 }
 
-/** In cron, the week starts on Sunday. */
 const toCronWeekday = (monday0: number): number => (monday0 + 1) % 7
 
 /** Converts `1,2,3,7` to `1-3,7`. */

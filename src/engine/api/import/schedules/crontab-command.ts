@@ -1,6 +1,6 @@
 import { shellCommands, templateText } from './shell-words.ts'
 
-/** The spider that a command line starts. `node` is the address of the Scrapyd that the command calls. */
+/** `node` is the address of the Scrapyd that the command calls. */
 export interface StartedSpider {
   project: string
   spider: string
@@ -13,8 +13,8 @@ export interface StartedSpider {
 type Pair = [name: string, value: string]
 
 /**
- * Commands that can precede the program and only affect how it runs. `values`: their options that take the next word
- * as value. `operands`: the number of their other words before the program.
+ * Commands that can precede the program. `values`: options that take the next word as value. `operands`: the number of
+ * other words before the program.
  */
 const WRAPPERS = new Map<string, { values?: string[]; operands?: number }>([
   ...['nohup', 'chronic', 'cronic', 'setsid', 'sh', 'bash', 'dash', 'zsh'].map((name) => [name, {}] as const),
@@ -31,7 +31,7 @@ const WRAPPERS = new Map<string, { values?: string[]; operands?: number }>([
 /** `sh -c`, `bash -lc`, `flock FILE -c`, `su USER -c`: the next word is a command line. */
 const TAKES_LINE = /^(?:-[a-z]*c|--command)$/
 
-/** Finds the one command in a line that starts a spider. Throws if there is none, or no equivalent. */
+/** Throws if no command, or more than one, starts a spider, or if there is no equivalent. */
 export function readCommand(line: string, project: string | null, notes: string[]): StartedSpider {
   const commands = shellCommands(line).flatMap(unwrap)
   const started = commands.flatMap((words) => {
@@ -128,7 +128,6 @@ function readScrapydClient(words: string[]): StartedSpider | null {
     index += 1
   }
   if (/[*?[]/.test(found.project + found.spider)) throw new Error('it starts all spiders of a pattern: list them')
-  // In the order in which scrapyd-client sends them.
   return fromPairs([...pairs, ['project', found.project], ['spider', found.spider]], found.node)
 }
 
@@ -155,10 +154,7 @@ function readScrapyCrawl(words: string[], project: string | null): StartedSpider
   return fromPairs([...pairs, ...args], null)
 }
 
-/**
- * Parameters that are not arguments of a spider. Scrapdeck generates the jobid, and Scrapyd's priorities use another
- * scale.
- */
+/** Scrapdeck generates the jobid, and Scrapyd's priorities use another scale. */
 const OWN_PARAMETERS = new Set(['project', 'spider', '_version', 'setting', 'jobid', 'priority'])
 
 /** As in Scrapyd, the first value of a repeated name counts, but all settings do. */

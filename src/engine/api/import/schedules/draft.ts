@@ -5,7 +5,7 @@ import { type FileSchedule, FleetForm, settingsFromFile, textOfMoment } from '..
 /** A schedule as in a fleet file. Absent fields have their defaults. */
 export type Draft = Record<string, unknown> & { name: string }
 
-/** The result for one task or line. `notes` say why there is no schedule, or how it differs from the original. */
+/** `notes` say why there is no schedule, or how it differs from the original. */
 export interface Imported {
   origin: string
   schedule: FileSchedule | null
@@ -16,7 +16,6 @@ export type Row = Record<string, unknown>
 
 export const text = (value: unknown): string => (value === null || value === undefined ? '' : String(value))
 
-/** Refuses a task for which `read` throws, with that message. */
 export function importTasks(tasks: Row[], read: (origin: string, task: Row) => Imported): Imported[] {
   return tasks.map((task) => {
     const name = text(task['name']) || `${text(task['project'])}/${text(task['spider'])}`
@@ -44,7 +43,7 @@ export function refused(origin: string, why: string, notes: string[] = []): Impo
   return { origin, schedule: null, notes: [...notes, `not imported: ${why.replace(/\.$/, '')}`] }
 }
 
-/** Returns the task's zone, `standard` if it has none, or null if the zone is invalid. */
+/** Returns null if the zone is invalid. */
 export function zoneOr(text: unknown, standard: string): string | null {
   if (typeof text !== 'string' || text.trim() === '') return standard
   return isZone(text.trim()) ? text.trim() : null
@@ -70,7 +69,6 @@ export function boundOf(text: unknown, zone: string): string | null | undefined 
   return atMs === null ? undefined : textOfMoment(atMs)
 }
 
-/** Returns a trigger's start and end, narrowed to its years. */
 export function boundsOf(
   { start, end }: { start: unknown; end: unknown },
   years: { from: number; to: number } | null,
@@ -86,5 +84,5 @@ export function boundsOf(
   }
 }
 
-/** Escapes braces in settings and arguments, because templates would read them as placeholders. */
+/** Templates would read braces as placeholders. */
 export const literal = (text: string): string => text.replaceAll('{', '{{')

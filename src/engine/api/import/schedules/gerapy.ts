@@ -17,13 +17,12 @@ import {
 
 const UNIT_SECONDS = { weeks: 604_800, days: 86_400, hours: 3_600, minutes: 60, seconds: 1 } as const
 
-/** Gerapy always uses this time zone, regardless of its server's zone (TIME_ZONE in its settings). */
+/** Gerapy always uses this time zone (TIME_ZONE in its settings). */
 const GERAPY_ZONE = 'Asia/Shanghai'
 
 /**
- * Converts Gerapy's tasks into equivalent schedules: a job on each chosen client, even while the previous one runs.
- * Gerapy passes no arguments to spiders. It keeps one job per client, project and spider, so only the last of
- * several such tasks runs. `zone` is for tasks without one.
+ * Converts Gerapy's tasks into equivalent schedules. Gerapy keeps one job per client, project and spider, so only the
+ * last of several such tasks runs.
  */
 export function importGerapy(database: GerapyDatabase, zone: string | null, anyNode: boolean): Imported[] {
   const clients = new Map(database.clients.map((client) => [String(client['id']), clientOf(client)]))
@@ -59,7 +58,7 @@ function importTask(
     jobs: chosen.map((node) => ({ ...template, node })),
     overlap: 'allow',
     catchUp: 'last',
-    // APScheduler's own grace period. It skips runs that are later than this.
+    // APScheduler skips runs that are later than this.
     catchUpWindowSeconds: 1
   }
   const later = names.map((name) => runs.get(name)!).filter((other) => other !== task)
@@ -96,7 +95,6 @@ function timingOf(trigger: string, given: Record<string, string>, zone: string, 
   return bounds === null ? null : { rules: expressions.map((cron) => ({ cron })), ...bounds }
 }
 
-/** Empty values count as unset, as in Gerapy. */
 function readConfiguration(json: string): Record<string, string> {
   const parsed: unknown = json === '' ? {} : JSON.parse(json)
   if (typeof parsed !== 'object' || parsed === null) throw new Error('its configuration cannot be read')
@@ -127,7 +125,7 @@ function jobNames(task: Row, clients: Map<string, Client>): string[] {
 
 const idsOf = (task: Row): string[] => [...text(task['clients']).matchAll(/\d+/g)].map(([id]) => id)
 
-/** Returns the addresses of the task's clients. null: any node. */
+/** null: any node. */
 function clientsOf(task: Row, clients: Map<string, Client>, notes: string[]): (string | null)[] {
   const ids = idsOf(task)
   const unknown = ids.filter((id) => !clients.has(id))

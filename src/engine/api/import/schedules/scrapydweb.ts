@@ -13,14 +13,10 @@ import {
   zoneOr
 } from './draft.ts'
 
-/** ScrapydWeb's text for "no specific version". */
 const LATEST = 'default: the latest version'
 const WINDOW_MAX_SECONDS = 31_622_400
 
-/**
- * Converts ScrapydWeb's timer tasks into equivalent schedules: a job for each chosen node, even while the previous
- * one runs. Missed runs are caught up within the grace time. `zone` is for tasks without one.
- */
+/** Converts ScrapydWeb's timer tasks into equivalent schedules. `zone` is for tasks without one. */
 export function importScrapydWeb(databases: ScrapydWebDatabases, zone: string, anyNode: boolean): Imported[] {
   return importTasks(databases.tasks, (origin, task) => importTask(origin, task, databases, zone, anyNode))
 }
@@ -91,7 +87,7 @@ function readArguments(json: string): { settings: Record<string, string>; args: 
   return { settings: Object.fromEntries(settings), args: Object.fromEntries(args) }
 }
 
-/** Reads `[1, 3]`: positions in the server list, whose addresses are known from past runs. null: any node. */
+/** Reads `[1, 3]`: positions in the server list. Past runs reveal the addresses. null: any node. */
 function nodesOf(chosen: string, nodes: ScrapydWebDatabases['nodes'], notes: string[]): (string | null)[] {
   const numbers = [...chosen.matchAll(/\d+/g)].map(([number]) => Number(number))
   const unknown = numbers.filter((number) => !nodes.has(number))

@@ -63,7 +63,6 @@ export function shellCommands(line: string): string[][] {
     return place + 1
   }
 
-  /** Schedules support only dates. Any other shell expansion is refused. */
   function readSubstitution(from: number): number {
     const [whole, dollar, tick] = /^(?:\$\(([^()]*)\)|`([^`]*)`)/.exec(line.slice(from)) ?? []
     const command = dollar ?? tick
@@ -90,7 +89,7 @@ const DIRECTIVES: Record<string, string> = {
   R: 'HH:mm'
 }
 
-/** Converts `date +%F` into a placeholder's format. Returns null if it is not a supported date. */
+/** Returns null if it is not a supported date. */
 function dateFormat(command: string): string | null {
   if (command === 'date +%s') return 'unix'
   const [, single, double, plain] = /^date\s+\+(?:'([^']*)'|"([^"]*)"|(\S+))$/.exec(command) ?? []
@@ -105,7 +104,7 @@ function dateFormat(command: string): string | null {
   return /[{}']/.test(text) ? null : format
 }
 
-/** Converts a word for a template: dates become placeholders of the nominal time, and braces are escaped. */
+/** Dates become placeholders of the nominal time, and braces are escaped. */
 export function templateText(word: string): string {
   return word.replaceAll('{', '{{').replaceAll('\u0000', '{nominal:').replaceAll('\u0001', '}')
 }
