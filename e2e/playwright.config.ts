@@ -11,13 +11,13 @@ export default defineConfig({
   testIgnore: leftOut,
   globalSetup: './support/require-build.ts',
   outputDir: '../.cache/playwright',
-  // Limits, not measurements: a met condition continues at once, and a shared machine may be slow.
+  // Limits, not measurements: a met condition continues immediately, and a shared machine can be slow.
   timeout: 120_000,
   expect: { timeout: 20_000 },
-  // Stories wait for spiders and polls a fifth of their time: with two workers the cores were idle as long.
+  // Stories wait for spiders and polls a fifth of their time. With two workers, the cores were idle as long.
   workers: 3,
   fullyParallel: false,
-  // As vitest.config.ts says.
+  // For the reason in vitest.config.ts.
   retries: process.env['CI'] === undefined ? 0 : 1,
   forbidOnly: process.env['CI'] !== undefined,
   reporter: [['list'], ['json', { outputFile: '../.cache/playwright-report.json' }]],
@@ -25,15 +25,15 @@ export default defineConfig({
     actionTimeout: 30_000,
     viewport: { width: 1440, height: 900 },
     launchOptions: { args, executablePath },
-    // Recording one takes a sixth of all CPU: use `--trace retain-on-failure` if a failure does not explain itself.
+    // Recording takes a sixth of all CPU time. Use `--trace retain-on-failure` if a failure is unclear.
     trace: 'off',
     screenshot: 'only-on-failure'
   },
   projects: [
     { name: 'browser', testMatch: 'browser/**/*.spec.ts', testIgnore: [SCALE, ...leftOut] },
-    // Each desktop story is independent, or shares the app with others of its worker.
+    // Each desktop story is independent or shares the app with others of its worker.
     { name: 'desktop', testMatch: 'desktop/**/*.spec.ts', fullyParallel: true },
-    // Alone on the machine: it measures how long the page is blocked.
+    // Runs alone on the machine, because it measures how long the page is blocked.
     { name: 'scale', testMatch: SCALE, dependencies: ['browser', 'desktop'] }
   ]
 })

@@ -5,7 +5,7 @@ import base from './playwright.config.ts'
 export default defineConfig({
   ...base,
   workers: 1,
-  // A set has about 150 pictures: three minutes on a free machine, three times that on a busy one.
+  // A set of about 150 pictures takes three minutes on an idle machine and nine on a busy one.
   timeout: 900_000,
   projects: [{ name: 'screenshots', testMatch: 'screenshots/**/*.shots.ts' }]
 })

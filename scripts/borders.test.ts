@@ -5,7 +5,7 @@ import { promisify } from 'node:util'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { cacheDirectory, inRoot, packageFile } from './setup/platform.mjs'
 
-/** One forbidden import for each rule: the importing file, what it imports, the rule that must fire. */
+/** One forbidden import for each rule: the importing file, its import, and the rule that must fire. */
 const PLANTED: [file: string, imported: string, rule: string][] = [
   ['src/shared/a.ts', '../engine/index.ts', 'shared-imports-nothing-of-ours'],
   ['src/shared/b.ts', 'node:fs', 'shared-runs-anywhere'],
@@ -56,7 +56,7 @@ const PLANTED: [file: string, imported: string, rule: string][] = [
   ['src/preload/a.ts', '../main/index.ts', 'preload-knows-the-wire-only']
 ]
 
-/** Allowed, though similar to a violation. */
+/** Allowed, although similar to a violation. */
 const ALLOWED: [file: string, imported: string][] = [
   ['src/engine/jobs/dispatch/b.ts', '../queue/claim.ts'],
   ['src/engine/assembly/b.ts', '../nodes/private.ts'],
@@ -109,7 +109,7 @@ const EXISTING = [
   'src/renderer/features/nodes/card.ts'
 ]
 
-// In a separate directory, so that a build that runs at the same time does not see the planted files.
+// Uses a separate directory, so a concurrent build does not see the planted files.
 let house = ''
 let violations: { from: string; rule: { name: string } }[] = []
 let rules: { name: string; comment: string }[] = []
@@ -155,7 +155,7 @@ function write(file: string, text: string): void {
   fs.writeFileSync(target, text)
 }
 
-/** A type import: the borders apply to types too. */
+/** Uses a type import, because the borders also apply to types. */
 function importOf(imported: string): string {
   return `import type * as Other from '${imported}'\nexport type Thing = typeof Other\n`
 }

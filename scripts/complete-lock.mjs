@@ -1,11 +1,11 @@
 /**
- * Adds to package-lock.json the optional packages of other platforms that npm left out.
+ * Adds the optional packages of other platforms that npm left out of package-lock.json.
  *
- * Behind a registry mirror that lacks the binaries of some platforms, `npm install` writes a lock without them; `npm
- * ci` then rejects that lock everywhere ("Missing: … from lock file"), and those platforms would get no binary. The
- * entries added here have the exact version, the platform and the integrity that the registry's metadata names, so
- * that npm compares what it installs with the lock on every platform. Run it (`npm run lock:complete`) after each
- * change of a dependency; a test finds entries without integrity.
+ * Behind a registry mirror that lacks the binaries of some platforms, `npm install` leaves them out of the lock.
+ * `npm ci` then rejects that lock everywhere ("Missing: … from lock file"), and those platforms would get no
+ * binary. The added entries have the exact version, platform and integrity from the registry's metadata, so npm
+ * compares its downloads with the lock on every platform. Run this (`npm run lock:complete`) after each change of a
+ * dependency. A test finds entries without integrity.
  */
 import { spawnSync } from 'node:child_process'
 import fs from 'node:fs'

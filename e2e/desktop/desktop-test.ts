@@ -14,26 +14,27 @@ export { expect } from '@playwright/test'
 
 const DOOR_LIMIT_MS = 60_000
 
-/** For tests without spiders: a local node costs two Pythons that import Scrapy. */
+/** For tests without spiders: a local node costs two Python processes that import Scrapy. */
 export const WITHOUT_LOCAL_NODE = { SCRAPDECK_LOCAL_SLOTS: '0' }
 
 interface DesktopFixtures {
-  /** A userData folder for this test only. */
   userData: string
-  /** Starts the built app; it is ended after the test. */
+  /** Starts the built app and stops it after the test. */
   launch: (options?: Partial<DesktopOptions>) => Promise<Desktop>
   desktop: Desktop
   window: Page
 }
 
-/** Starting the app means a browser, an engine and two Pythons, so tests that leave it as they found it share one. */
+/**
+ * Starting the app means a browser, an engine and two Python processes, so tests that restore its state share one.
+ */
 interface SharedFixtures {
   shared: { desktop: Desktop; userData: string }
 }
 
 export const test = base.extend<DesktopFixtures, SharedFixtures>({
   shared: [
-    // Empty, but needed: Playwright reads the fixtures' names from this pattern.
+    // Empty but necessary: Playwright reads the fixtures' names from this pattern.
     async ({}, use) => {
       const userData = mkdtempSync(join(tmpdir(), 'scrapdeck-desktop-'))
       const desktop = await startDesktop({ userData })
@@ -43,7 +44,7 @@ export const test = base.extend<DesktopFixtures, SharedFixtures>({
     },
     { scope: 'worker' }
   ],
-  // Empty, but needed: Playwright reads the fixtures' names from this pattern.
+  // Empty but necessary: Playwright reads the fixtures' names from this pattern.
   userData: async ({}, use) => {
     const directory = mkdtempSync(join(tmpdir(), 'scrapdeck-desktop-'))
     await use(directory)
@@ -66,9 +67,9 @@ export const test = base.extend<DesktopFixtures, SharedFixtures>({
 })
 
 /**
- * Tests whose `desktop`, `window` and `userData` belong to one app that earlier tests may have used: it shows Overview,
- * nothing runs and nothing is paused, but projects and jobs may exist. A failing test ends the app; the next test gets
- * a new one.
+ * `desktop`, `window` and `userData` of these tests belong to one app that earlier tests can have used. It shows
+ * Overview, no job is running and the queue is not paused, but projects and jobs can exist. A failing test ends the
+ * app, and the next test starts a new one.
  */
 export const sharedTest = test.extend({
   userData: async ({ shared }, use) => use(shared.userData),
@@ -81,14 +82,14 @@ export const sharedTest = test.extend({
   },
   window: async ({ desktop }, use) => {
     const window = await desktop.window()
-    // An earlier test may have left a dialog open.
+    // An earlier test can have left a dialog open.
     if ((await window.getByRole('dialog').count()) > 0) await window.reload()
     await openScreen(window, 'Overview')
     await use(window)
   }
 })
 
-/** Answers the following questions with the button whose label matches, and records them. */
+/** Answers later questions with the button whose label matches, and records them. */
 export async function answerQuestions(desktop: Desktop, label: string): Promise<void> {
   await desktop.evaluate(({ dialog }, pattern) => {
     const asked: { message: string; buttons: string[] }[] = []
@@ -106,14 +107,14 @@ export const askedQuestions = (desktop: Desktop) =>
     () => (globalThis as unknown as { askedQuestions: { message: string; buttons: string[] }[] }).askedQuestions
   )
 
-/** As from the menu; expects exit code 0. */
+/** Quits as the menu does. Expects exit code 0. */
 export async function quit(desktop: Desktop): Promise<void> {
   await desktop.evaluate(({ app }) => void setTimeout(() => app.quit(), 50))
   expect(await desktop.exited).toBe(0)
 }
 
 function startDesktop(options: DesktopOptions): Promise<Desktop> {
-  // The test may have put its own data there.
+  // The test can have put its own data there.
   if (!existsSync(join(options.userData, 'data'))) lendLearnedModules(join(options.userData, 'data/local'))
   const environment = { SCRAPDECK_PYTHON: readTestEnvironment().python, ...options.environment }
   return launchDesktop({ ...options, environment })
@@ -131,15 +132,15 @@ type Attach = (name: string, options: { body: string | Buffer; contentType: stri
 async function attachEvidence(desktop: Desktop, attach: Attach): Promise<void> {
   await attach('main process', { body: desktop.output(), contentType: 'text/plain' })
   for (const page of desktop.pages()) {
-    // A page that is already gone has no screenshot; the output above remains.
+    // A page that is gone has no screenshot. The output above remains.
     const picture = await page.screenshot({ timeout: 5_000 }).catch(() => null)
     if (picture) await attach('window', { body: picture, contentType: 'image/png' })
   }
 }
 
 /**
- * The HTTP server of this desktop: on port 6800 or one from 6810 on, and the only one that knows its credentials. null
- * if it is closed.
+ * Finds the HTTP server of this desktop, or null if it is closed: it listens on port 6800 or one from 6810 on and
+ * is the only one that knows its credentials.
  */
 export async function findDoor(userData: string): Promise<{ address: string; client: Client } | null> {
   const credentials = readCredentials(join(userData, 'data'))
@@ -149,7 +150,7 @@ export async function findDoor(userData: string): Promise<{ address: string; cli
     const client = connectClient(address, credentials)
     const isOurs = await client.users.me().then(
       () => true,
-      // Nothing listens, or it is another program, or another Scrapdeck that does not know this password.
+      // No server listens, or it is another program or a Scrapdeck that does not know this password.
       () => false
     )
     if (isOurs) return { address, client }
@@ -157,7 +158,7 @@ export async function findDoor(userData: string): Promise<{ address: string; cli
   return null
 }
 
-/** Waits until it is open; on a busy machine that takes as long as opening a window. */
+/** Waits until it is open. On a busy machine that takes as long as opening a window. */
 export async function untilDoor(userData: string): Promise<{ address: string; client: Client }> {
   const door = await until('the door', () => findDoor(userData), Boolean, DOOR_LIMIT_MS)
   return door!

@@ -4,7 +4,7 @@ import { uploadFolder, workWithAFleet } from '../stories/fleet.ts'
 import { startScrapydFleet } from '../support/scrapyd-fleet.ts'
 import { expect, sharedTest, test, untilDoor } from './desktop-test.ts'
 
-// The browser's story over the desktop's transport; the demo and the folder story use that transport in short runs too.
+// Plays the browser's story over the desktop's transport. In short runs, only the demo and the folder story do.
 const longTest = isLong ? test : test.skip
 
 longTest('the desktop runs the same fleet by hand', async ({ launch, userData }) => {

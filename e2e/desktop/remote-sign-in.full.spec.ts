@@ -12,7 +12,7 @@ import type { Desktop } from '../support/desktop.ts'
 import { type Service, startService, TEST_CREDENTIALS } from '../support/service.ts'
 import { expect, test, untilDoor, WITHOUT_LOCAL_NODE } from './desktop-test.ts'
 
-/** The address that the app would open in the browser; null: none yet. */
+/** Returns the URL that the app would open in the browser, or null before it opens one. */
 async function catchLinks(desktop: Desktop): Promise<() => Promise<string | null>> {
   await desktop.evaluate(({ shell }) => {
     shell.openExternal = async (url) => void Object.assign(globalThis, { openedLink: url })
@@ -20,7 +20,7 @@ async function catchLinks(desktop: Desktop): Promise<() => Promise<string | null
   return () => desktop.evaluate(() => (globalThis as { openedLink?: string }).openedLink ?? null)
 }
 
-/** The steps of a user in the browser that the app has opened. */
+/** Acts as the user in the browser that the app opened. */
 async function allowDesktop(page: Page): Promise<void> {
   await logIn(page)
   await expect(page.getByRole('heading', { name: /^Allow the desktop app on / })).toBeVisible()
@@ -173,13 +173,12 @@ test('the user signs in with the browser through an SSH host, at a local port th
     expect((await page.context().cookies()).map(({ name }) => name)).toEqual([
       `scrapdeck_relay_${new URL(origin).port}`
     ])
-    // Another program of this computer, maybe of another user, gets its own cookies only.
+    // Another program on this computer, perhaps of another user, receives only its own cookies.
     const otherPort = (other.address() as AddressInfo).port
     await page.goto(`http://127.0.0.1:${otherPort}/first`)
     await page.goto(`http://127.0.0.1:${otherPort}/second`)
     expect([...new Set(received)]).toEqual([undefined, 'own=1'])
 
-    // With a code, in another browser.
     await engineMenu(window).click()
     await window.getByRole('menuitem', { name: 'Edit Frankfurt…' }).click()
     await dialog.getByRole('checkbox', { name: 'Sign in again' }).check()

@@ -5,7 +5,7 @@ test('the window has every protection enabled', async ({ desktop, window }) => {
   await expect(window.getByRole('heading', { name: 'Overview' })).toBeVisible()
   const preferences = await desktop.evaluate(({ BrowserWindow }) => {
     const contents = BrowserWindow.getAllWindows()[0]?.webContents
-    // Missing in Electron's types: the preferences that the page really has.
+    // Missing in Electron's types: returns the preferences that the page really has.
     return (contents as unknown as { getLastWebPreferences(): Record<string, unknown> }).getLastWebPreferences()
   })
   expect(preferences).toMatchObject({
@@ -31,7 +31,7 @@ test('the page cannot leave its origin', async ({ desktop, window }) => {
     await window.evaluate((url) => {
       globalThis.location.href = url
     }, target)
-    // An allowed load would have begun by then.
+    // By then an allowed load would have started.
     await window.waitForTimeout(300)
     expect(window.url().startsWith(appUrl(desktop.kind)), target).toBe(true)
   }
@@ -101,7 +101,7 @@ test('a page of another origin gets no transport, even with our preload in it', 
       })
   )
   expect(answer).toBe('nothing')
-  // The same request from our own page succeeds: the refusal above was not a broken preload.
+  // The same request from our own page succeeds, so the refusal above did not come from a broken preload.
   const ours = await window.evaluate(
     () =>
       new Promise<string>((resolve) => {
@@ -120,7 +120,7 @@ test('a page of another origin gets no transport, even with our preload in it', 
 test('files outside the UI cannot be read through its origin', async ({ desktop, window }) => {
   await expect(window.getByRole('heading', { name: 'Overview' })).toBeVisible()
   const statuses = await window.evaluate(async (base) => {
-    // The policy allows scripts from the origin, so this is the possible way in.
+    // The policy allows scripts from the origin, so this is the likely attack.
     const load = (path: string) =>
       new Promise<string>((resolve) => {
         const script = document.createElement('script')

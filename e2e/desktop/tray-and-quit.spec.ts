@@ -4,7 +4,6 @@ import type { Page } from '@playwright/test'
 import { until } from '../../src/engine/testing/until.ts'
 import { answerQuestions, askedQuestions, expect, findDoor, quit, sharedTest, test, untilDoor } from './desktop-test.ts'
 
-/** Deploys the demo project and runs one spider on this computer for much longer than the test. */
 async function startSpider(userData: string, window: Page): Promise<{ jobId: string; logPath: string }> {
   await expect(window.getByRole('heading', { name: 'Overview' })).toBeVisible()
   const door = await findDoor(userData)
@@ -25,7 +24,7 @@ async function startSpider(userData: string, window: Page): Promise<{ jobId: str
   return { jobId, logPath }
 }
 
-/** Output of the spider itself proves that it is alive. */
+/** Only the spider's own output proves that it is alive. */
 function readLog(path: string): string {
   return existsSync(path) ? readFileSync(path, 'utf8') : ''
 }
@@ -109,7 +108,8 @@ sharedTest('"Pause queue" in the tray pauses the queue', async ({ desktop, windo
       const menu = (globalThis as unknown as { trayMenu?: Electron.Menu }).trayMenu
       return menu?.items.find(({ label }) => label === 'Pause queue')?.checked
     })
-  // The menu is rebuilt when its text changes. Each change is awaited: two at once may cause one rebuild or none.
+  // The menu is rebuilt when its text changes. Waits for each change, because two together can cause one rebuild or
+  // none.
   const door = await findDoor(userData)
   await door?.client.system.setPaused({ paused: true })
   await expect.poll(isPausedInMenu).toBe(true)

@@ -1,6 +1,6 @@
 import type { AllowedDifference } from './exchange.ts'
 
-/** In the order in which they are applied: each one gets their response as changed by those before it. */
+/** Applied in this order: each receives their response as changed by the earlier ones. */
 export const ALLOWED_DIFFERENCES: readonly AllowedDifference[] = [
   {
     id: 'no-cors',
@@ -367,7 +367,7 @@ export const ALLOWED_DIFFERENCES: readonly AllowedDifference[] = [
   }
 ]
 
-/** The end of the list of extensions, and lines of its own. */
+/** Removes the end of the list of extensions and the extension's own lines. */
 const withoutRemoteControl = (body: string): string =>
   body
     .replace(/,",\n " 'scrapy\.extensions\.remote_control\.RemoteControl'\]/, ']')
@@ -384,7 +384,6 @@ function withoutHeaders(headers: Record<string, string>, pattern: RegExp): Recor
   return Object.fromEntries(Object.entries(headers).filter(([name]) => !pattern.test(name)))
 }
 
-/** Sorts quoted JSON names within a list. */
 function sortNames(list: string): string {
   const nameOf = (text: string) => (text === '' ? '' : (JSON.parse(text) as string))
   const names = list.split(/, (?=")/)
@@ -396,12 +395,11 @@ function versionsOf(body: string): string[] {
   return list === '' ? [] : list.split(', ').map((version) => JSON.parse(version) as string)
 }
 
-/** The last line of the message of an error. */
 function lastLineOf(body: string): string | undefined {
   return (JSON.parse(body) as { message?: string }).message?.trimEnd().split('\n').at(-1)
 }
 
-/** Where our log or items URL has a generated jobid, it replaces the one at the same position in theirs. */
+/** Where our log or items URL has a generated jobid, replaces their URL at the same position with ours. */
 function withUrlsOfTwins(theirs: string, ours: string): string {
   const url = /"(?:log|items)_url": (?:null|"[^"]*")|<td>(?:<a href=".*?">\w+<\/a>)?<\/td>/g
   const ourUrls = ours.match(url) ?? []
@@ -413,7 +411,7 @@ function withUrlsOfTwins(theirs: string, ours: string): string {
   })
 }
 
-/** The pending jobs of a list or of the page, grouped by project, projects sorted by name. */
+/** Groups the pending jobs of a list or of the page by project, sorted by name. */
 function withPendingByProject(body: string): string {
   const projectOf = (entry: string) =>
     /^\{"id": "(?:[^"\\]|\\.)*", "project": "((?:[^"\\]|\\.)*)"/.exec(entry)?.[1] ??

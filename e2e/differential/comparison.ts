@@ -1,7 +1,7 @@
 import type { AllowedDifference, Exchange, Seen } from './exchange.ts'
 import type { Answer, Request } from './http.ts'
 
-/** Values specific to one side: replaced by the same placeholders on both. */
+/** Values specific to one side. Both are replaced with the same placeholders. */
 export interface Surroundings {
   directory: string
   address: string
@@ -28,7 +28,8 @@ export function see(request: Request, answer: Answer, surroundings: Surroundings
   }
   if (answer.headers['last-modified'] !== undefined) headers['last-modified'] = '<time>'
   const length = answer.headers['content-length']
-  // Lengths of masked text differ, so this compares whether each side's length is correct. HEAD has only the number.
+  // Lengths of masked text differ, so this compares whether each side's length is correct. HEAD has only the
+  // number.
   if (request.method === 'HEAD') headers['content-length'] = length ?? '<none>'
   else if (length !== undefined) {
     headers['content-length'] =
@@ -37,13 +38,13 @@ export function see(request: Request, answer: Answer, surroundings: Surroundings
   return { status: answer.status, headers, body: mask(asText(answer.body), surroundings) }
 }
 
-/** Bytes that are not text are shown in hex, so that they compare exactly. */
+/** Returns bytes that are not text in hex, so they compare exactly. */
 function asText(bytes: Buffer): string {
   const text = bytes.toString('utf8')
   return Buffer.from(text).equals(bytes) ? text : `<bytes ${bytes.toString('hex')}>`
 }
 
-/** The size of a log, which names paths and durations, may be on either side of a whole number of kB. */
+/** A log contains paths and durations, so rounding can give its size a different number of kB on each side. */
 export function mask(text: string, { directory, address }: Surroundings): string {
   return text
     .replaceAll(directory, '<directory>')
@@ -58,15 +59,15 @@ export function mask(text: string, { directory, address }: Surroundings): string
 }
 
 export interface Verdict {
-  /** null: the same, apart from what is allowed. */
+  /** null if the responses are the same, apart from allowed differences. */
   difference: string | null
   /** Allowed differences that occurred. */
   used: string[]
 }
 
 /**
- * Each allowed difference turns their response into what we expect of ours; whatever still differs is a finding. So
- * none can hide another, and one that no longer applies fails.
+ * Each allowed difference turns their response into the one expected from us. Anything that still differs is a
+ * finding. So no allowed difference hides another, and one that no longer applies fails.
  */
 export function judge(exchange: Exchange, allowed: readonly AllowedDifference[]): Verdict {
   const used: string[] = []

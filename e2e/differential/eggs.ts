@@ -5,10 +5,13 @@ import { aProjectName } from '../../src/shared/testing/ids.ts'
 import { asWheel } from '../../src/engine/testing/archives.ts'
 import { buildEgg } from '../../src/engine/projects/egg-builder.ts'
 
-/** The environment variable of the servers that tells these eggs' spiders where to write their reports. */
+/** An environment variable of the servers: the directory into which these eggs' spiders write their reports. */
 export const REPORTS_VARIABLE = 'DIFFERENTIAL_REPORTS'
 
-/** `report` reports all it sees of its process; `hold` stays until it is released. `more` are spiders in name only. */
+/**
+ * `report` reports what it sees of its process. `hold` runs until it is released. `more` spiders differ only in
+ * name.
+ */
 export async function reporterEgg(more: string[] = [], settings = ''): Promise<Buffer> {
   const spiders = await readFile(join(import.meta.dirname, 'reporter.py'), 'utf8')
   const added = more.map((name) => `\n\nclass ${name}_(Report):\n    name = ${JSON.stringify(name)}\n`).join('')
@@ -21,7 +24,7 @@ export async function reporterEgg(more: string[] = [], settings = ''): Promise<B
   })
 }
 
-/** Archives that are no plain egg and that Scrapyd takes. */
+/** Archives that Scrapyd accepts although they are not plain eggs. */
 export async function oddEggs(): Promise<Record<string, Buffer>> {
   const plain = await reporterEgg()
   const entryPoints = '[scrapy]\nsettings = reporter.settings [redis]\n'
@@ -33,7 +36,6 @@ export async function oddEggs(): Promise<Record<string, Buffer>> {
   }
 }
 
-/** An egg with one file whose checksum is wrong. */
 export async function damagedEgg(name: string): Promise<Buffer> {
   const egg = await reporterEgg()
   const inList = egg.lastIndexOf(name)
@@ -46,7 +48,7 @@ export function brokenEgg(): Promise<Buffer> {
   return egg({ 'reporter/__init__.py': '', 'reporter/settings.py': 'raise RuntimeError("no good")\n' })
 }
 
-/** Prints on import: Scrapyd takes each line for a spider. */
+/** Prints on import. Scrapyd takes each printed line for a spider. */
 export async function talkingEgg(): Promise<Buffer> {
   return reporterEgg([], 'print("hello from settings")\n')
 }

@@ -1,6 +1,6 @@
 import type { Request } from './http.ts'
 
-/** What is compared of a response or of a finished job, with everything masked that differs by its nature. */
+/** The compared parts of a response or a finished job. Values that always differ are masked. */
 export interface Seen {
   status: number
   headers: Record<string, string>
@@ -20,8 +20,8 @@ export interface AllowedDifference {
   reason: string
   /** A heading of docs/scrapyd-compatibility.md. */
   anchor: string
-  /** As narrow as possible: which requests, and which of their responses. */
+  /** Selects the requests, and which of their responses, as narrowly as possible. */
   applies(exchange: Exchange): boolean
-  /** Their response, changed to what we expect of ours. */
+  /** Changes their response to the one expected from us. */
   expect(theirs: Seen, exchange: Exchange): Seen
 }

@@ -1,18 +1,16 @@
 import { Buffer } from 'node:buffer'
 import { request as sendRequest } from 'node:http'
 
-/** One request, as sent to both servers. */
 export interface Request {
   method: string
-  /** As on the wire: with its query, percent-encoded by the scenario. */
+  /** As sent, with its query. The scenario percent-encodes it. */
   path: string
   headers?: Record<string, string>
   body?: Buffer | string
-  /** By default requests carry the credentials of both servers. */
+  /** Default: requests carry the credentials of both servers. */
   withoutCredentials?: boolean
 }
 
-/** One response, as it came. */
 export interface Answer {
   status: number
   headers: Record<string, string>
@@ -21,7 +19,7 @@ export interface Answer {
 
 const ANSWER_LIMIT_MS = 60_000
 
-/** A new connection per request: nothing of one response can leak into the next. */
+/** Opens a new connection for each request, so no part of one response can leak into the next. */
 export function send(address: string, request: Request): Promise<Answer> {
   const { hostname, port } = new URL(address)
   const { method, path, headers = {} } = request
@@ -56,18 +54,17 @@ export function get(path: string, headers: Record<string, string> = {}): Request
   return { method: 'GET', path, headers }
 }
 
-/** `fields` as pairs, so that names may repeat; percent-encoded as browsers do. */
+/** `fields` can be pairs, so names can repeat. Percent-encodes as browsers do. */
 export function post(endpoint: string, fields: [string, string][] | Record<string, string> = {}): Request {
   const pairs = Array.isArray(fields) ? fields : Object.entries(fields)
   return postForm(endpoint, new URLSearchParams(pairs).toString())
 }
 
-/** A urlencoded body, sent as is. */
 export function postForm(endpoint: string, body: Buffer | string): Request {
   return { method: 'POST', path: `/${endpoint}`, headers: { 'content-type': FORM }, body }
 }
 
-/** multipart/form-data, as sent by requests and curl; a Buffer becomes a file. */
+/** multipart/form-data, as requests and curl send it. A Buffer becomes a file. */
 export function postMultipart(endpoint: string, fields: [string, string | Buffer][]): Request {
   const boundary = 'differential-boundary-7c1f'
   const parts = fields.map(([name, value]) => {
@@ -83,7 +80,10 @@ export function postMultipart(endpoint: string, fields: [string, string | Buffer
   }
 }
 
-/** For the report: the command that sends the same request to one server. Non-text bodies are shown as their size. */
+/**
+ * The command that sends the same request to one server, for the report. Shows bodies that are not text as their
+ * size.
+ */
 export function asCurl(request: Request, address: string, credentials: { username: string; password: string }): string {
   const words = ['curl', '-si', '--path-as-is', '-X', request.method]
   if (!request.withoutCredentials) words.push('-u', `${credentials.username}:${credentials.password}`)

@@ -1,9 +1,9 @@
 /**
- * `npm run differential`: runs every scenario and the generated sequences on a real Scrapyd 1.6 and on our service.
+ * `npm run differential` runs every scenario and the generated sequences on a real Scrapyd 1.6 and on our service.
  *
  *   npm run differential                      everything
  *   npm run differential -- --seed 7          the generated sequences of another seed
- *   npm run differential -- --only WORDS      only scenarios whose name contains these
+ *   npm run differential -- --only WORDS      only scenarios whose name contains WORDS
  */
 import { parseArgs } from 'node:util'
 import { describeFinding, reportOf } from './report.ts'
@@ -15,7 +15,7 @@ const all = wholeRun(seed)
 const isNamed = all.some(({ name }) => name === values.only)
 const scenarios = all.filter(({ name }) => (isNamed ? name === values.only : name.includes(values.only ?? '')))
 const beganAt = performance.now()
-// Both servers leave spiders behind when they are just killed.
+// Killed servers leave their spiders behind.
 const interruption = new AbortController()
 for (const name of ['SIGINT', 'SIGTERM'] as const) process.once(name, () => interruption.abort())
 const tally = await runScenarios({

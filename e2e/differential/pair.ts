@@ -16,12 +16,11 @@ export interface Finding extends Exchange {
   curl: string
 }
 
-/** What a whole run has seen, across all its pairs of servers. */
 export interface Tally {
   requests: Map<string, number>
   findings: Finding[]
   used: Map<string, number>
-  /** Scenarios that could not be completed, with the reason. */
+  /** Scenarios that failed before their end, with the reason. */
   brokenOff: string[]
 }
 
@@ -46,9 +45,8 @@ const NODE_NAME = 'node ü'
 const SLOTS = 1
 const JOB_LIMIT_MS = 30_000
 
-/** A real Scrapyd and our service, each in its own directory, which get the same requests. */
+/** A real Scrapyd and our service, each in its own directory. Both get the same requests. */
 export class Pair {
-  /** The current scenario, for the report. */
   scenario = ''
   readonly theirs: Side
   readonly ours: Side
@@ -67,15 +65,15 @@ export class Pair {
   }
 
   /**
-   * `jobsToKeep` 0 keeps everything. After several jobs with one id our side has more files than theirs, so what a
-   * later job prunes could not be compared.
+   * With `jobsToKeep` 0, both keep everything. After several jobs with one id, our side has more files than theirs,
+   * so the files that a later job prunes would differ.
    */
   static async start(tally: Tally, jobsToKeep = 0): Promise<Pair> {
     const base = mkdtempSync(join(tmpdir(), 'scrapdeck-differential-'))
     const environmentOf = (side: string) => {
       const reports = join(base, side, 'reports')
       mkdirSync(reports, { recursive: true })
-      // Scrapyd is always started with it (scrapyd-fleet.ts), and its spiders see it.
+      // scrapyd-fleet.ts always starts Scrapyd with PYTHONUNBUFFERED, and its spiders see it.
       return { [REPORTS_VARIABLE]: reports, DIFFERENTIAL_INHERITED: 'ä b;c', PYTHONUNBUFFERED: '1' }
     }
     const environments = { theirs: environmentOf('theirs'), ours: environmentOf('ours') }
@@ -90,7 +88,7 @@ export class Pair {
         directory: join(base, 'theirs'),
         maxProc: SLOTS,
         pollIntervalSeconds: 0.05,
-        // What spiders report about their process is compared.
+        // The test compares what spiders report about their process.
         forks: 'lists',
         ...CREDENTIALS,
         configuration: { node_name: NODE_NAME, jobs_to_keep: jobsToKeep },
@@ -117,12 +115,15 @@ export class Pair {
     return [this.theirs, this.ours]
   }
 
-  /** Sends it to both, compares, and returns both responses for later requests that need values from them. */
+  /**
+   * Sends the request to both, compares the responses and returns both, because later requests need values from
+   * them.
+   */
   async ask(request: Request): Promise<Both> {
     return this.askEach(() => request)
   }
 
-  /** Like `ask`, for responses whose length and body differ by nature: a log has times and measurements in it. */
+  /** Like `ask`, for responses whose length and body always differ, such as logs with times and measurements. */
   async askForHeaders(request: Request): Promise<Both> {
     return this.askEach(
       () => request,
@@ -137,7 +138,8 @@ export class Pair {
   }
 
   /**
-   * Like `ask`, for a request that contains a value from the side it is sent to. The report shows the one sent to us.
+   * Like `ask`, for a request that contains a value of the receiving side. The report shows the request to our
+   * side.
    */
   async askEach(requestOf: (side: Side) => Request, adapt: (seen: Seen) => Seen = (seen) => seen): Promise<Both> {
     const request = requestOf(this.ours)
@@ -163,7 +165,7 @@ export class Pair {
     this.#tally.findings.push({ ...exchange, difference, curl: asCurl(request, this.ours.address, CREDENTIALS) })
   }
 
-  /** What jobs left behind, compared like responses: by name, with the same allowances. */
+  /** Compares what jobs left behind like responses: by name, with the same allowed differences. */
   compareFacts(name: string, factsOf: (side: Side) => unknown): void {
     const [theirs, ours] = this.sides.map((side) => {
       const text = JSON.stringify(factsOf(side), null, 1) ?? 'undefined'
@@ -172,12 +174,12 @@ export class Pair {
     this.compare({ method: 'JOB', path: `/${name}` }, theirs!, ours!)
   }
 
-  /** Sends it to both without comparing, to reach a state. */
+  /** Sends the request to both without comparing, to reach a state. */
   async quietly(request: Request): Promise<void> {
     await Promise.all(this.sides.map((side) => this.#send(side, request)))
   }
 
-  /** Waits until both have started what they can start and only holding spiders are left. */
+  /** Waits until both have started all jobs they can, and only `hold` spiders are left. */
   async settle(): Promise<void> {
     await Promise.all(
       this.sides.map((side) =>
@@ -193,7 +195,7 @@ export class Pair {
     )
   }
 
-  /** Schedules a spider that stays, and waits until it has started on both sides. */
+  /** Schedules a spider that keeps running and waits until it has started on both sides. */
   async hold(project: string, jobid: string, spider = 'hold'): Promise<void> {
     await this.ask(post('schedule.json', { project, spider, jobid }))
     await this.untilHeld(jobid)
@@ -203,7 +205,7 @@ export class Pair {
     await this.untilReported(`${jobid}.held`)
   }
 
-  /** After a cancel: waits until the job is neither pending nor running. */
+  /** Waits after a cancel until the job is neither pending nor running. */
   async untilEnded(jobid: string): Promise<void> {
     await Promise.all(
       this.sides.map((side) =>
@@ -222,7 +224,7 @@ export class Pair {
     for (const side of this.sides) writeFileSync(join(side.directory, 'reports', `${jobid}.release`), '')
   }
 
-  /** Waits for the file that a spider writes about itself, on both sides. */
+  /** Waits on both sides for the file that a spider writes about itself. */
   async untilReported(name: string): Promise<void> {
     await Promise.all(
       this.sides.map((side) =>
@@ -244,12 +246,12 @@ export class Pair {
     return JSON.parse((await this.#send(side, get('/listjobs.json'))).body.toString())
   }
 
-  /** Nothing of a scenario may reach the next: ends its jobs and deletes its projects. */
+  /** Ends the jobs of a scenario and deletes its projects, so they cannot affect the next one. */
   async cleanUp(): Promise<void> {
     for (const side of this.sides) {
       const { pending, running } = await this.jobs(side)
       for (const { id, project } of [...pending, ...running]) {
-        // Cancelled by id even if only a hold uses it.
+        // Cancels by id even if only a `hold` spider uses it.
         await this.#send(side, post('cancel.json', { project, job: id, signal: 'KILL' }))
       }
     }
@@ -259,7 +261,7 @@ export class Pair {
           `the jobs of ${side.name} to end`,
           async () => {
             const jobs = await this.jobs(side)
-            // Scrapyd may have started one between the list and the cancel.
+            // Scrapyd can have started one between the list and the cancel.
             for (const { id, project } of [...jobs.pending, ...jobs.running]) {
               await this.#send(side, post('cancel.json', { project, job: id, signal: 'KILL' }))
             }
@@ -276,14 +278,14 @@ export class Pair {
     }
   }
 
-  /** Ends both, with their spiders, and removes their directories. */
+  /** Stops both servers and their spiders and removes their directories. */
   async stop(): Promise<void> {
     const stopped = await Promise.allSettled([this.#scrapyd.stop(), this.#service.stop()])
     rmSync(this.#base, { recursive: true, force: true, maxRetries: 5 })
     for (const result of stopped) if (result.status === 'rejected') throw result.reason
   }
 
-  /** For the report of a scenario that broke off: the last output of our service, and its newest jobs. */
+  /** For the report of a failed scenario: the last output of our service and its newest jobs. */
   async describeOurs(): Promise<string> {
     const printed = this.#service.output().split('\n').slice(-15).join('\n')
     const jobs = await this.#service.client.jobs.list({ limit: 5 }).then((list) => JSON.stringify(list.jobs), String)

@@ -10,7 +10,6 @@ export interface ReportOptions {
   elapsedMs: number
 }
 
-/** The request as curl, both responses, and where they first differ. */
 export function describeFinding({ scenario, request, difference, curl, theirs, ours }: Finding): string {
   const lines = [`✗ ${request.method} ${request.path}   (${scenario})`, `    ${curl}`, `    ${difference}`]
   for (const [name, seen] of [
@@ -22,7 +21,6 @@ export function describeFinding({ scenario, request, difference, curl, theirs, o
   return lines.join('\n')
 }
 
-/** Counts, and what else is wrong besides the findings. */
 export function reportOf(tally: Tally, { seed, isWhole, elapsedMs }: ReportOptions): { text: string; isGood: boolean } {
   const lines: string[] = []
   for (const reason of tally.brokenOff) lines.push(`✗ ${reason}`)

@@ -19,7 +19,7 @@ const HAND_WRITTEN: Scenario[] = [
 
 const GENERATED_SEQUENCES = 30
 
-/** Each generated sequence is seeded with the run's seed plus its number: replay one with its own seed and `--only`. */
+/** Each generated sequence uses the run's seed plus its number. Replay one with its own seed and `--only`. */
 export function wholeRun(seed: number, sequences = GENERATED_SEQUENCES): Scenario[] {
   const generated = Array.from({ length: sequences }, (_, index) => generatedScenario(seed + index))
   return [...HAND_WRITTEN, ...generated]
@@ -27,15 +27,14 @@ export function wholeRun(seed: number, sequences = GENERATED_SEQUENCES): Scenari
 
 export interface RunOptions {
   scenarios: Scenario[]
-  /** Called when a scenario begins. */
   onScenario?: (scenario: Scenario) => void
-  /** Called with each finding once its scenario has ended. */
+  /** Called with each finding when its scenario has ended. */
   onFinding?: (finding: Finding) => void
-  /** When aborted, the current servers and spiders are ended, and the run with them. */
+  /** An abort stops the current servers and spiders and ends the run. */
   signal?: AbortSignal
 }
 
-/** Runs them in order on one pair of servers, except those that need their own. */
+/** Runs scenarios in order on one pair of servers, except those that need their own. */
 export async function runScenarios({ scenarios, onScenario, onFinding, signal }: RunOptions): Promise<Tally> {
   const tally = newTally()
   let pair: Pair | null = null

@@ -22,7 +22,7 @@ class App extends EventEmitter {
 
   constructor() {
     super()
-    // `ready` never fires before the main bundle has run to its end once.
+    // `ready` fires only after the main bundle has run to its end.
     setTimeout(() => {
       this.#isReady = true
       this.emit('ready')
@@ -44,13 +44,16 @@ class App extends EventEmitter {
     return true
   }
 
-  /** The first process listens on a socket in its user data; a second one sends it its arguments and gets `false`. */
+  /**
+   * The first process listens on a socket in its user data. A second one sends its arguments there and returns
+   * false.
+   */
   requestSingleInstanceLock(): boolean {
     if (existsSync(this.#lockPath) && isProcessAlive(Number(readFileSync(`${this.#lockPath}.pid`, 'utf8')))) {
       const socket = createConnection(this.#lockPath)
       socket.on('error', (error) => console.error('The first instance cannot be told:', error))
       socket.end(JSON.stringify(process.argv))
-      // app.exit() follows at once and must not cut the message off.
+      // app.exit() follows immediately and must not cut off the message.
       exitAfter = new Promise((resolve) => socket.once('close', resolve))
       return false
     }
@@ -65,7 +68,7 @@ class App extends EventEmitter {
     return true
   }
 
-  /** before-quit → each window's close → will-quit → exit; any of the first three may cancel it. */
+  /** before-quit → each window's close → will-quit → exit. Any of the first three can cancel it. */
   quit(): void {
     if (this.#isQuitting) return
     const beforeQuit = new PreventableEvent()
@@ -102,18 +105,18 @@ BrowserWindow.onCreated((window) => {
   app.emit('web-contents-created', new PreventableEvent(), window.webContents)
   window.once('closed', () => {
     if (BrowserWindow.getAllWindows().length > 0) return
-    // As in Electron: without a listener, closing the last window quits the app.
+    // As in Electron, closing the last window quits the app unless there is a listener.
     if (!app.emit('window-all-closed')) app.quit()
   })
 })
-// Electron's main process never exits because it has nothing left to do.
+// Electron's main process does not exit when its event loop is empty.
 setInterval(() => {}, 2 ** 30)
 
 function isProcessAlive(pid: number): boolean {
   try {
     return process.kill(pid, 0)
   } catch {
-    // No such process: the lock was left by a killed one.
+    // The process does not exist: a killed one left the lock.
     return false
   }
 }

@@ -38,7 +38,7 @@ class PreventableEvent {
   }
 }
 
-/** One document of the main frame. When the page navigates away it is gone, and its end of every port with it. */
+/** One document of the main frame. When the page navigates away, the document and its end of every port are gone. */
 class WebFrameMain {
   readonly parent = null
   readonly url: string
@@ -96,7 +96,7 @@ class WebContents extends EventEmitter {
   #session: CDPSession | null = null
   #frames = new Map<number, WebFrameMain>()
   #openHandler: (details: WindowOpenDetails) => { action: string } = () => ({ action: 'allow' })
-  /** Set while the app itself loads a page: Electron does not emit will-frame-navigate for such loads. */
+  /** Set while the app itself loads a page, because Electron does not emit will-frame-navigate for those loads. */
   #loadingUrl: string | null = null
 
   constructor(window: BrowserWindow, webPreferences: WebPreferences) {
@@ -147,7 +147,7 @@ class WebContents extends EventEmitter {
         arguments: [{ value: message }]
       })
     } catch (error) {
-      // The document was gone before the message arrived; Electron drops such messages too.
+      // The document was gone before the message arrived. Electron drops these messages too.
       if (this.#frames.has(contextId)) console.warn('A message did not reach its page:', (error as Error).message)
     }
   }
@@ -170,7 +170,7 @@ class WebContents extends EventEmitter {
       this.#frames.get(executionContextId)?.receive(JSON.parse(payload) as FromPage)
     })
     session.on('Page.windowOpen', ({ url }) => {
-      // The popup itself is closed below; here `window.open` returns a closed window, where Electron returns null.
+      // Closes the popup below. `window.open` returns a closed window here, but null in Electron.
       const { action } = this.#openHandler({ url: toAppUrl(url) })
       if (action !== 'deny') throw new Error('The stand-in has no windows opened by pages')
     })

@@ -6,11 +6,11 @@ import { toAppUrl } from './address.ts'
 import { answerFromApp, isPermissionGranted } from './session.ts'
 
 let opening: Promise<BrowserContext> | null = null
-/** From now on a page that fails to open is no error: it was closed while opening. */
+/** From now on, a page that fails to open is no error, because it was closed while opening. */
 export let isClosing = false
 
 /**
- * The browser behind all windows, started for the first one. The test gets its debugging address over the process
+ * The browser for all windows, started with the first one. The test gets its debugging address over the process
  * channel.
  */
 export function openChromium(profileDirectory: string): Promise<BrowserContext> {
@@ -46,7 +46,7 @@ async function launch(profileDirectory: string): Promise<BrowserContext> {
 
 let isFirstPageTaken = false
 
-/** The browser starts with one page: the first window uses it, later ones get new pages. */
+/** The browser starts with one page. The first window uses it, and later windows get new pages. */
 export async function openPage(context: BrowserContext): Promise<Page> {
   const [first] = context.pages()
   if (!first || isFirstPageTaken) return context.newPage()
@@ -57,7 +57,7 @@ export async function openPage(context: BrowserContext): Promise<Page> {
 const PERMISSIONS = ['notifications', 'geolocation', 'midi', 'clipboard-read']
 
 /**
- * Applies the answers of the app's permission handlers to the browser, so that pages really have these permissions.
+ * Applies the decisions of the app's permission handlers to the browser, so pages really have these permissions.
  * They last as long as the session.
  */
 export async function applyPermissions(session: CDPSession, browserUrl: string): Promise<void> {

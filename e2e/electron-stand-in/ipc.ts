@@ -1,6 +1,6 @@
 import { EventEmitter } from 'node:events'
 
-/** The other end of a port that was transferred to a page: a real MessagePort there. */
+/** The other end of a port that was transferred to a page, where it is a real MessagePort. */
 export interface PortSink {
   post(data: unknown): void
   close(): void
@@ -40,7 +40,9 @@ export class MessagePortMain extends EventEmitter {
     this.#peer?.close()
   }
 
-  /** The port now belongs to the page and is dead in this process. The returned functions act for the page. */
+  /**
+   * The port then belongs to the page and cannot be used in this process. The returned functions act for the page.
+   */
   transferTo(sink: PortSink): { receiveFromPage(data: unknown): void; closedByPage(): void } {
     if (this.#sink || this.#isStarted) throw new Error('A port can be transferred once, and only before start()')
     this.#sink = sink

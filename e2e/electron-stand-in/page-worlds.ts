@@ -1,15 +1,17 @@
 import { decodeClone, encodeClone } from './clone-codec.ts'
 
-/** The name of the isolated world that the preload bundle runs in. */
+/** The isolated world in which the preload bundle runs. */
 export const PRELOAD_WORLD = 'stand-in preload'
-/** The function in that world that sends text to this process. */
+/** A function in that world that sends text to this process. */
 export const TO_MAIN_BINDING = 'standInToMain'
 
-// Both worlds share the window's event targets but no objects: they communicate by events with text, and each value is
-// cloned on the way, as by Electron's contextBridge.
+// The worlds share the window's event targets but no objects. They exchange text in events and clone each value, as
+// Electron's contextBridge does.
 const BRIDGE = 'stand-in-bridge'
 
-/** Runs in the isolated world before any script of the page: provides a sandboxed preload's `require` and `process`. */
+/**
+ * Runs in the isolated world before any script of the page. Provides a sandboxed preload's `require` and `process`.
+ */
 export function preloadWorldSource(preloadBundle: string): string {
   return `(() => {
     if (window !== window.top) return
@@ -26,7 +28,7 @@ export function preloadWorldSource(preloadBundle: string): string {
   })()`
 }
 
-/** Runs in the page's own world before its scripts: only exposes what the preload exposed. */
+/** Runs in the page's own world before its scripts. Exposes only what the preload exposed. */
 export function pageWorldSource(): string {
   return `(() => {
     if (window !== window.top) return
@@ -52,7 +54,7 @@ function createPreloadElectron(bridge: string, binding: string) {
     return port2
   }
 
-  // Called by the main process through the debugging protocol; not reachable from the page's world.
+  // The main process calls it through the debugging protocol. The page's world cannot reach it.
   Object.assign(globalThis, {
     standInFromMain(message: { kind: string; id: number; ids: number[]; channel: string; data: unknown }) {
       if (message.kind === 'port') ports.get(message.id)?.postMessage(decodeClone(message.data))
@@ -72,7 +74,7 @@ function createPreloadElectron(bridge: string, binding: string) {
     return { value: encodeClone(value) }
   }
   const tellPage = () => window.dispatchEvent(new CustomEvent(`${bridge}:exposed`, { detail: JSON.stringify(exposed) }))
-  // The page's world may be set up before or after this one.
+  // Either world can be set up first.
   window.addEventListener(`${bridge}:hello`, tellPage)
   window.addEventListener(`${bridge}:call`, (event) => {
     const { id, values } = JSON.parse((event as CustomEvent<string>).detail) as { id: number; values: unknown[] }

@@ -1,8 +1,8 @@
 import { registerHooks } from 'node:module'
 import { listenForEvaluations } from './control.ts'
 
-// Loaded with `node --import`: from here on `import … from 'electron'` resolves to the stand-in, for the built bundles
-// and everything they import. Everything else resolves as usual.
+// Loaded with `node --import`. From then on, `import … from 'electron'` resolves to the stand-in, for the built
+// bundles and everything they import. All other imports resolve as usual.
 const standIn = new URL('./electron.ts', import.meta.url).href
 registerHooks({
   resolve: (specifier, context, next) =>

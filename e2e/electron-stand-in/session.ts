@@ -38,13 +38,13 @@ export const session = {
   }
 }
 
-/** The app's response to one of its URLs, given as the browser writes it; null for other schemes. */
+/** Returns the app's response to one of its URLs, in the browser's form, or null for other schemes. */
 export async function answerFromApp(method: string, browserUrl: string): Promise<Response | null> {
   const handler = handlers.get(schemeOf(browserUrl) ?? '')
   return handler ? handler(new Request(toAppUrl(browserUrl), { method })) : null
 }
 
-/** Electron uses both handlers: the check for `navigator.permissions.query`, the request when a page needs one. */
+/** Electron uses both handlers: check for `navigator.permissions.query`, request when a page needs a permission. */
 export async function isPermissionGranted(permission: string, appUrl: string): Promise<boolean> {
   const details = { requestingUrl: appUrl }
   const origin = appUrl.split('/').slice(0, 3).join('/')

@@ -2,8 +2,8 @@ import { createCipheriv, createDecipheriv, createHash, randomBytes } from 'node:
 import { EventEmitter } from 'node:events'
 import { existsSync } from 'node:fs'
 
-// Objects without any UI behind them. Specs replace the methods they want to watch or answer (dialog, shell,
-// Tray.prototype), as on real Electron.
+// Objects without UI. Specs replace the methods that they want to watch or answer (dialog, shell, Tray.prototype),
+// as on real Electron.
 
 export const dialog = {
   async showMessageBox(options: { cancelId?: number }): Promise<{ response: number; checkboxChecked: boolean }> {
@@ -48,7 +48,7 @@ export class Menu {
   constructor(items: MenuItemTemplate[]) {
     this.items = items.map((item) => ({
       ...item,
-      // As in Electron: a checkbox is toggled before its click handler runs.
+      // As in Electron, a checkbox is toggled before its click handler runs.
       click: () => {
         if (item.type === 'checkbox') item.checked = !item.checked
         item.click?.({ checked: item.checked ?? false })
@@ -95,7 +95,7 @@ export class Tray extends EventEmitter {
   }
 }
 
-// STAND_IN_KEYCHAIN names the backend to simulate; without it there is none, as in a bare Linux session.
+// STAND_IN_KEYCHAIN names the backend to simulate. By default there is none, as in a bare Linux session.
 const backend = process.env['STAND_IN_KEYCHAIN'] ?? 'basic_text'
 const key = createHash('sha256').update(`keychain of ${backend}`).digest()
 

@@ -27,7 +27,7 @@ function makeDirectory(): string {
   return directory
 }
 
-/** With names that no engine has: others must trust the certificate, not its names. */
+/** The certificate has names that no engine has: other engines must trust the certificate itself. */
 function makeCertificateFiles() {
   const directory = makeDirectory()
   const [key, certificate] = [join(directory, 'key.pem'), join(directory, 'certificate.pem')]
@@ -45,7 +45,7 @@ async function startEngine(name: string, tls: string[]): Promise<Service> {
   if (first !== undefined) cpSync(join(first.dataDirectory, 'secret.key'), join(directory, 'secret.key'))
   const service = await startService({
     dataDirectory: directory,
-    // The check whether it is warm uses a connection that would have to trust it first.
+    // The check whether the local node is warm would need a connection that trusts the certificate.
     localSlots: 0,
     arguments: ['--local-slots=1', `--store=${database.url}`, ...tls],
     environment: { SCRAPDECK_ENGINE_NAME: name }
@@ -54,7 +54,7 @@ async function startEngine(name: string, tls: string[]): Promise<Service> {
   return service
 }
 
-/** Trusts any certificate; the tests of the clients check it. */
+/** Trusts any certificate, because the tests of the clients check that. */
 async function ask(service: Service, path: string): Promise<{ status: number; body: string }> {
   const headers = { authorization: basicAuthorization(TEST_CREDENTIALS) }
   const url = new URL(path, service.address)
@@ -114,7 +114,7 @@ describe.skipIf(whyNoPostgres() !== null)('engines that speak TLS', () => {
     await north.kill()
     const seen = () => leaderSeenBy(south).catch(() => null)
     await until('another leader', seen, (name) => name === 'south', 15_000)
-    // And the other way round.
+    // Now in the other direction.
     await north.start()
     expect(await leaderSeenBy(north)).toBe('south')
   }, 120_000)

@@ -23,7 +23,7 @@ const headers = { authorization: basicAuthorization(TEST_CREDENTIALS) }
 
 describe.skipIf(whyNoPostgres() !== null)('engines with their blobs in a shared directory', () => {
   const root = mkdtempSync(join(tmpdir(), 'scrapdeck-shared-blobs-'))
-  /** Each machine has the share mounted somewhere else. */
+  /** Each machine mounts the share at a different path. */
   const mounts = { north: join(root, 'mnt', 'share'), south: join(root, 'south-share') }
   let database: PostgresServer
   let scrapyd: Scrapyd
@@ -112,7 +112,6 @@ describe.skipIf(whyNoPostgres() !== null)('engines with their blobs in a shared 
     ])
     expect(await (await fetch(`${south.address}/metrics`, { headers })).text()).toMatch(/^scrapdeck_blobs_up 0$/m)
     expect(trees()).toEqual([])
-    // Nor at a start on the machine that had mounted it there.
     await south.kill()
     await expect(south.start()).rejects.toThrow(/not the directory that was there before/)
     rmSync(mounts.north, { recursive: true })
@@ -143,9 +142,9 @@ describe.skipIf(whyNoPostgres() !== null)('engines with their blobs in a shared 
     rmSync(join(root, 'other share', 'eggs', readdirSync(join(root, 'other share', 'eggs'))[0]!))
     expect(await copy(mounts.south, share)).toMatchObject({ copied: 1, same: 3 })
     expect(await copy(join(root, 'other share'), mounts.south)).toMatchObject({ copied: 0, same: 4 })
-    // All engines move there, now that none runs.
+    // All engines move there, because none is running.
     const moved = await startEngine('north', join(root, 'other share'))
-    // The lease of the killed engine may not have expired yet.
+    // The lease of the killed engine can still be valid.
     const projects = () => moved.client.projects.list({}).then((listed) => listed.projects.length, String)
     await expect.poll(projects, { timeout: 30_000 }).toBe(1)
     await moved.kill()

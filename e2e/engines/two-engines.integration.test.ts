@@ -18,7 +18,7 @@ const directories: string[] = []
 
 async function startEngine(name: string): Promise<Service> {
   const directory = mkdtempSync(join(tmpdir(), 'scrapdeck-engines-'))
-  // The encryption key must be the same everywhere.
+  // All engines need the same encryption key.
   if (directories[0] !== undefined) cpSync(join(directories[0], 'secret.key'), join(directory, 'secret.key'))
   directories.push(directory)
   const service = await startService({

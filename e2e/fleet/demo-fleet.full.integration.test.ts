@@ -15,10 +15,10 @@ import {
 import { basicAuthorization } from '../support/basic-authorization.ts'
 
 const WHOLE_ROUND: Round = { quotes: 36, prices: 16, broken: 8 }
-/** More than there are slots. */
+/** More jobs than slots. */
 const CALM_ROUND = pickLength({ quotes: 4, prices: 2, broken: 2 }, WHOLE_ROUND)
 const KILLS_ROUND = pickLength({ quotes: 7, prices: 3, broken: 2 }, WHOLE_ROUND)
-/** How many spiders of the round have started by then. */
+/** The number of the round's spiders that have started by then. */
 const ENGINE_KILLS_AT = pickLength([2, 6, 9], [8, 22, 40])
 const SCRAPYD_KILL_AT = pickLength(4, 15)
 const SCRAPYD_AWAY_MS = 2_000
@@ -34,7 +34,7 @@ test(`${sizeOf(CALM_ROUND)} jobs on three real Scrapyds each run once and end wi
   expect(asked).toHaveLength(sizeOf(CALM_ROUND))
   const jobs = await fleet.untilEnded(asked.length)
 
-  // The spiders' own side effects show what really ran, whatever Scrapdeck believes.
+  // The spiders' own side effects show what really ran, independently of Scrapdeck.
   expect(fleet.touched().toSorted()).toEqual(asked.map(({ id }) => id).toSorted())
   expect(jobs.map(({ id, status }) => [id, status]).toSorted()).toEqual(
     asked.map((job) => [job.id, expectedOutcome(job)]).toSorted()
@@ -44,12 +44,12 @@ test(`${sizeOf(CALM_ROUND)} jobs on three real Scrapyds each run once and end wi
   const nodes = await Promise.all(fleet.scrapyds.map(mostAtOnce))
   expect(nodes.reduce((sum, { runs }) => sum + runs, 0)).toBe(asked.length)
   for (const node of nodes) {
-    // Fully used but never exceeded: if a slot were always idle, the test would prove little.
+    // Fully used but never exceeded. If a slot were always idle, the test would prove little.
     expect(node.runs).toBeGreaterThan(asked.length / 12)
     expect(node.mostAtOnce).toBe(SLOTS_PER_NODE)
   }
 
-  // The nodes still have their newest item files, and the listing names exactly files that can be read.
+  // The nodes still have their newest item files, and the listing names exactly the files that can be read.
   const listing = await ask('/items/demo/quotes/')
   const names = [...(await listing.text()).matchAll(/href="([^"]+\.jl)"/g)].map((match) => match[1]!)
   expect([listing.status, names.length > 0]).toEqual([200, true])
@@ -71,7 +71,7 @@ test('when the engine is killed three times and one Scrapyd once, every job runs
   const killedNodeId = (await fleet.service.client.nodes.list()).nodes.find(({ url }) => url === killed.url)?.id
 
   for (const touchedCount of [...ENGINE_KILLS_AT, SCRAPYD_KILL_AT].toSorted((left, right) => left - right)) {
-    // Counted by the spiders, not by the engine: kills must not wait for a convenient moment of the engine.
+    // The spiders count, not the engine: kills must not wait for a convenient moment of the engine.
     await until(
       'spiders to come up',
       async () => fleet.touched().length - before,
@@ -90,7 +90,7 @@ test('when the engine is killed three times and one Scrapyd once, every job runs
   const all = await fleet.untilEnded(earlier.size + asked.length)
   const jobs = all.filter(({ id }) => !earlier.has(id))
 
-  // No acknowledged job is gone, and none appeared.
+  // All acknowledged jobs exist, and no others.
   expect(jobs.map(({ id }) => id).toSorted()).toEqual(asked.map(({ id }) => id).toSorted())
 
   const runsOf = countRuns(fleet.touched().slice(before))
@@ -104,7 +104,8 @@ test('when the engine is killed three times and one Scrapyd once, every job runs
       expect({ job: job.id, ran, status: job.status }).toEqual({ job: job.id, ran: 1, status: expectedOutcome(job) })
     }
   }
-  // At most what occupied the killed node's slots at that moment, including runs whose end had not been seen.
+  // At most the jobs in the killed node's slots at that moment, including ended runs that Scrapdeck had not seen
+  // end.
   expect(jobs.filter(({ status }) => status === 'lost').length).toBeLessThanOrEqual(SLOTS_PER_NODE)
 
   for (const scrapyd of fleet.scrapyds) {
@@ -113,7 +114,7 @@ test('when the engine is killed three times and one Scrapyd once, every job runs
   }
 }, 240_000)
 
-/** A later attempt's jobid is the job's id with `-2`, `-3`…: all of them are runs of that job. */
+/** A later attempt's jobid is the job's id with `-2`, `-3`…, so all of them are runs of that job. */
 function countRuns(jobids: string[]): Map<string, number> {
   const counts = new Map<string, number>()
   for (const jobid of jobids) {

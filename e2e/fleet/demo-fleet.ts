@@ -8,18 +8,18 @@ import { type Service, startService } from '../support/service.ts'
 import { until } from '../../src/engine/testing/until.ts'
 
 export const SLOTS_PER_NODE = 2
-// More than the slots that Scrapdeck knows of: if it ever sent too much, the node would run it and the test would see
-// it.
+// More than the slots that Scrapdeck knows. If it sent too many jobs, the node would run them and the test would
+// see it.
 const MAX_PROC = SLOTS_PER_NODE * 2
 
-/** The spiders of the demo, and how each must end. */
+/** The demo's spiders and their expected outcomes. */
 const SPIDERS = {
   quotes: { args: { pages: '3', delay: '0.1' }, outcome: 'succeeded' },
   prices: { args: { pages: '4', delay: '0.1' }, outcome: 'succeeded' },
   broken: { args: {}, outcome: 'failed' }
 } as const
 
-/** How many jobs of each spider. Each is a Python that imports Scrapy: seconds of CPU. */
+/** The number of jobs of each spider. Each is a Python that imports Scrapy, which takes seconds of CPU time. */
 export type Round = Record<keyof typeof SPIDERS, number>
 
 export const sizeOf = (round: Round) => Object.values(round).reduce((sum, count) => sum + count, 0)
@@ -31,15 +31,15 @@ export interface DemoFleet {
   queueRound(round: Round): Promise<Job[]>
   /** The jobs of all rounds. */
   jobs(): Promise<Job[]>
-  /** All jobs, once this many exist and all have ended. */
+  /** All jobs, as soon as this many exist and all have ended. */
   untilEnded(count: number): Promise<Job[]>
-  /** The jobids of all rounds, in the order in which their spiders started, as written by the spiders themselves. */
+  /** The jobids of all rounds, in the order in which their spiders started. The spiders themselves write them. */
   touched(): string[]
   stop(): Promise<void>
 }
 
 /**
- * Three real Scrapyds with two slots each as nodes of a real service; the demo project is uploaded but not deployed.
+ * Adds three real Scrapyds with two slots each to a real service. Uploads the demo project but does not deploy it.
  */
 export async function startDemoFleet(): Promise<DemoFleet> {
   const directory = mkdtempSync(join(tmpdir(), 'scrapdeck-fleet-'))
@@ -94,7 +94,7 @@ export function expectedOutcome(job: Job): JobStatus {
   return SPIDERS[job.spider as keyof Round].outcome
 }
 
-/** How many spiders the node ran at most at one time, by its own record of starts and ends. */
+/** The most concurrent spiders on the node, by its own record of starts and ends. */
 export async function mostAtOnce(scrapyd: Scrapyd): Promise<{ runs: number; mostAtOnce: number }> {
   const response = await fetch(`${scrapyd.url}listjobs.json?project=demo`)
   const { finished } = (await response.json()) as { finished: { start_time: string; end_time: string }[] }
@@ -102,7 +102,7 @@ export async function mostAtOnce(scrapyd: Scrapyd): Promise<{ runs: number; most
     { atMs: Date.parse(start_time), change: 1 },
     { atMs: Date.parse(end_time), change: -1 }
   ])
-  // An end and a start at the same instant are one slot handed over.
+  // An end and a start at the same instant reuse one slot.
   steps.sort((left, right) => left.atMs - right.atMs || left.change - right.change)
   let running = 0
   let most = 0

@@ -77,7 +77,7 @@ describe.skipIf(whyNoS3() !== null)('a service with its blobs on S3', () => {
     ).toEqual(['eggs', 'items', 'logs'])
     expect(existsSync(join(service.dataDirectory, 'blobs'))).toBe(false)
 
-    // Neither the node nor a local copy has it any more.
+    // Neither the node nor a local cache has it now.
     await scrapyd.kill()
     await service.kill()
     rmSync(join(service.dataDirectory, 'blob-cache'), { recursive: true })
@@ -132,7 +132,7 @@ describe.skipIf(whyNoS3() !== null)('a service with its blobs on S3', () => {
     const counts = async (from: string, to: string) =>
       JSON.parse((await copy(from, to)).stdout) as { copied: number; same: number }
     expect(await counts(address(), copies)).toMatchObject({ copied: there, same: 0, total: there })
-    // Repeated after an interruption, only what is missing is copied.
+    // A repeated copy after an interruption copies only what is missing.
     const name = readdirSync(join(copies, 'blobs', 'logs'))[0]!
     rmSync(join(copies, 'blobs', 'logs', name))
     expect(await counts(address(), copies)).toMatchObject({ copied: 1, same: there - 1 })

@@ -1,4 +1,4 @@
-/** The Helm chart on a real API server: what it accepts, and what its controllers create from it. */
+/** Tests the Helm chart on a real API server: what the server accepts and what its controllers create from it. */
 import assert from 'node:assert/strict'
 import { execFile } from 'node:child_process'
 import { readFileSync } from 'node:fs'
@@ -11,14 +11,12 @@ import { until } from '../../src/engine/testing/until.ts'
 import type { ClusterApi } from './cluster-api.ts'
 import type { Cluster } from './control-plane.ts'
 
-/** Long enough for a busy machine. */
 const LIMIT_MS = 180_000
 const NAMESPACE = 'deck'
 const RELEASE = 'deck'
-/** As the chart makes them of the release's. */
 const ENGINE = 'deck-scrapdeck'
 const SCRAPYD = 'deck-scrapdeck-scrapyd'
-/** Every kind in the chart: one that is no longer rendered would no longer be tested. */
+/** Every kind in the chart. A kind that is no longer rendered would no longer be tested. */
 const KINDS = [
   'Deployment',
   'HorizontalPodAutoscaler',
@@ -55,7 +53,7 @@ async function openHelm({ directory }: Cluster) {
     (await run(program, [...words, '--namespace', NAMESPACE], { env, maxBuffer: 64 * 1024 * 1024 })).stdout
 }
 
-/** Creates the namespace and the kinds of KEDA, which a bare API server does not have. */
+/** Creates the namespace and the kinds of KEDA, because a bare API server does not have them. */
 async function prepare({ api }: Cluster): Promise<void> {
   const isThere = (path: string) =>
     api.get(path).then(
@@ -110,7 +108,7 @@ const untilReady = (cluster: Cluster, plural: string, name: string, replicas: nu
     LIMIT_MS
   )
 
-/** The names under which a service's pods are found. */
+/** Returns the hostnames of a service's pods. */
 async function hostsOf(cluster: Cluster, service: string): Promise<string[]> {
   type Slice = { endpoints?: { hostname?: string; targetRef: { name: string }; conditions: { ready?: boolean } }[] }
   const query = `?labelSelector=kubernetes.io/service-name%3D${service}`
@@ -121,7 +119,7 @@ async function hostsOf(cluster: Cluster, service: string): Promise<string[]> {
 
 const numbered = (name: string, count: number) => Array.from({ length: count }, (_, index) => `${name}-${index}`)
 
-/** Claims of a StatefulSet wait for volumes, as on a cluster without dynamic ones. */
+/** Without dynamic volumes, the claims of a StatefulSet wait for these. */
 async function createVolumes({ api }: Cluster, count: number): Promise<void> {
   for (const name of numbered('volume', count)) {
     await api.put('POST', 'api/v1/persistentvolumes', {
@@ -155,7 +153,7 @@ export const CHART_CASES: Record<string, (world: { cluster: Cluster }) => Promis
       }
     }
     assert.deepEqual([...kinds].sort(), KINDS)
-    // Proves that the check can fail: misspelt fields, of Kubernetes and of KEDA.
+    // Proves that the check can fail, with misspelled fields of Kubernetes and of KEDA.
     const everything = await helm('template', RELEASE, CHART, ...setting(VALUE_SETS['everything']!))
     for (const [right, wrong] of [
       ['readinessProbe', 'readynessProbe'],
@@ -186,7 +184,7 @@ export const CHART_CASES: Record<string, (world: { cluster: Cluster }) => Promis
       const claims = await listOf<Resource & { status: { phase: string } }>(cluster, 'api/v1', 'persistentvolumeclaims')
       assert.deepEqual(namesOf(claims), [`data-${ENGINE}-0`, ...scrapyds.map((name) => `data-${name}`)])
       assert.ok(claims.every(({ status }) => status.phase === 'Bound'))
-      // Discovery reads the same names under which the nodes are drained and activated.
+      // Discovery reads the names under which the nodes are drained and activated.
       const found = await until(
         'the Scrapyds',
         () => hostsOf(cluster, SCRAPYD),
@@ -196,7 +194,7 @@ export const CHART_CASES: Record<string, (world: { cluster: Cluster }) => Promis
       assert.deepEqual(found, scrapyds)
       assert.deepEqual(await hostsOf(cluster, ENGINE), [`${ENGINE}-0`])
 
-      // Machines are emptied one Scrapyd after the other, and a single engine may go.
+      // A drain evicts one Scrapyd after the other, and can evict a single engine.
       await until(
         'the budgets',
         () => listOf<{ status: { disruptionsAllowed: number } }>(cluster, 'apis/policy/v1', 'poddisruptionbudgets'),
@@ -214,10 +212,10 @@ export const CHART_CASES: Record<string, (world: { cluster: Cluster }) => Promis
       await untilReady(cluster, 'statefulsets', SCRAPYD, 2)
       assert.deepEqual(await secret(), before, 'the upgrade changed the passwords')
 
-      // Another kind of workload under the same name: Helm removes the one and creates the other.
+      // The new workload has another kind but the same name, so Helm removes the old one and creates the new one.
       const scaled = ['engine.autoscaling.enabled=true', 'scrapyd.keda.enabled=true', 'ingress.enabled=true']
       await helm('upgrade', RELEASE, CHART, ...setting([...POSTGRES, ...scaled, 'ingress.host=deck.example.org']))
-      // One pod without a number of replicas, until the autoscaler asks for its minimum.
+      // Without a number of replicas there is one pod, until the autoscaler requests its minimum.
       await untilReady(cluster, 'deployments', ENGINE, 2)
       const sets = await listOf(cluster, 'apis/apps/v1', 'replicasets')
       assert.ok(sets.length > 0)
@@ -244,7 +242,7 @@ export const CHART_CASES: Record<string, (world: { cluster: Cluster }) => Promis
     for (const plural of ['deployments', 'statefulsets', 'replicasets']) {
       assert.deepEqual(await listOf(cluster, 'apis/apps/v1', plural), [])
     }
-    // What cannot be recreated stays: the data, and the key to its secrets.
+    // What cannot be recreated remains: the data and the key to its secrets.
     assert.ok((await secret())['secret-key'])
     assert.equal((await listOf(cluster, 'api/v1', 'persistentvolumeclaims')).length, 4)
   }

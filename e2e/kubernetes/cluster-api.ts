@@ -3,7 +3,7 @@ import { Agent, request } from 'undici'
 
 export type ClusterApi = ReturnType<typeof createClusterApi>
 
-/** The API as its administrator uses it. Rejects with the status and message of a failed request. */
+/** Uses the API as its administrator. Rejects with the status and message of a failed request. */
 export function createClusterApi({ server, caFile, token }: { server: string; caFile: string; token: string }) {
   const agent = new Agent({ connect: { ca: readFileSync(caFile, 'utf8') } })
 

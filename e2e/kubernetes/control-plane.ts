@@ -9,7 +9,6 @@ import { startKubelet } from './kubelet.ts'
 
 export const TOKENS = { admin: 'token-of-the-admin', scrapdeck: 'token-of-scrapdeck', nobody: 'token-of-nobody' }
 
-/** A real API server, controllers and scheduler with etcd, and one stand-in kubelet. */
 export async function startCluster(directory: string, python: string) {
   const { controlPlane, etcd } = await ensureControlPlane()
   mkdirSync(join(directory, 'tls'), { recursive: true })

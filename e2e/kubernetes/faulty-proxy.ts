@@ -6,8 +6,9 @@ import { join } from 'node:path'
 import { Agent, request as send } from 'undici'
 
 /**
- * Stands between Scrapdeck and the API server, with its certificate: passes everything on, or loses answers to POSTs
- * that arrived, sends a POST twice, answers a continued list with 410, answers 503, and lets watches hang.
+ * A proxy between Scrapdeck and the API server, with the server's certificate. Forwards most requests, but loses
+ * responses to POSTs that arrived, sends a POST twice, answers a continued list with 410, answers 503, and makes
+ * watches hang.
  */
 export async function startFaultyProxy({ target, directory }: { target: string; directory: string }) {
   const file = (name: string) => readFileSync(join(directory, name), 'utf8')
@@ -15,7 +16,7 @@ export async function startFaultyProxy({ target, directory }: { target: string; 
   const counts = { lostAnswer: 0, sentTwice: 0, gone: 0, unavailable: 0, hungWatch: 0 }
   let isFaulty = false
   const watches = new Set<ServerResponse>()
-  /** A watch lasts minutes, so the faults apply to new ones. */
+  /** A watch lasts minutes, and faults affect only new ones. */
   const endWatches = () => {
     for (const response of watches) response.destroy()
   }

@@ -43,27 +43,25 @@ interface RunningPod {
   directory: string
   child: ChildProcess | null
   states: Map<string, State>
-  /** Where in the file of a container its log begins since the last rotation: older lines are no longer served. */
+  /** The offset of a container's log file at its last rotation. Older lines are no longer served. */
   rotatedAt: Map<string, number>
   phase: 'Pending' | 'Running' | 'Succeeded' | 'Failed'
-  /** The address of a container that serves something. */
+  /** The address of a container that serves requests. */
   address: string | null
   isStopping: boolean
   isOver: boolean
 }
 
-/** An image with this name cannot be pulled. */
 export const MISSING_IMAGE = 'registry.invalid/missing:1'
-/** The image in which `python3` runs. */
 export const SCRAPY_IMAGE = 'scrapy:test'
 
 /**
- * Does what a kubelet does, as far as Scrapdeck's Jobs need it, with processes instead of containers: registers a
- * node, runs the containers of its pods one after the other, reports their states, ends them with TERM and KILL after
- * the grace time, kills what exceeds its memory limit, and serves logs to the API server over TLS.
+ * Does what Scrapdeck's Jobs need from a kubelet, with processes instead of containers: registers a node, runs the
+ * containers of its pods one after the other, reports their states, ends them with TERM and, after the grace
+ * period, KILL, kills those that exceed their memory limit, and serves logs to the API server over TLS.
  *
- * Pods of any other image are not run: their init containers count as done, and they are ready until they are deleted.
- * That is what the controllers of deployments, services and budgets need to go on.
+ * It does not run pods of other images: their init containers count as done, and they are ready until they are
+ * deleted. The controllers of deployments, services and budgets need no more.
  */
 export async function startKubelet(options: {
   api: ClusterApi
@@ -194,7 +192,7 @@ export async function startKubelet(options: {
     if (child !== null && Date.parse(pod.metadata.deletionTimestamp) <= Date.now() + (graceMs <= 1_000 ? 1_000 : 0)) {
       child.kill('SIGKILL')
     }
-    // A pod with a finalizer stays after that.
+    // A pod with a finalizer remains after that.
     if (one.isOver && graceMs > 0) void api.remove(`${pathOf(pod)}?gracePeriodSeconds=0`).catch(() => {})
   }
 
@@ -317,9 +315,9 @@ export async function startKubelet(options: {
 
   return {
     port,
-    /** The processes of the pods' containers. */
+    /** The number of running container processes. */
     runningCount: () => [...pods.values()].filter(({ child }) => child !== null).length,
-    /** Like the kubelet at `containerLogMaxSize`: from now on, the log begins here. */
+    /** Simulates the rotation at `containerLogMaxSize`: from now on, the log starts here. */
     rotateLog(podName: string) {
       const one = [...pods.values()].find(({ pod }) => pod.metadata.name === podName)
       const container = one?.pod.spec.containers[0]?.name

@@ -1,6 +1,6 @@
 /**
- * Tests jobs on a real Kubernetes API, with its own controllers and scheduler and a stand-in kubelet. `npm run
- * test:kubernetes` runs it; with arguments, it runs only the cases whose names contain one of them.
+ * Tests jobs on a real Kubernetes API with its own controllers and scheduler and a stand-in kubelet. `npm run
+ * test:kubernetes` runs it. With arguments, it runs only the cases whose names contain one of them.
  */
 import assert from 'node:assert/strict'
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
@@ -22,7 +22,6 @@ import { type Cluster, startCluster, TOKENS } from './control-plane.ts'
 import { MISSING_IMAGE, SCRAPY_IMAGE } from './kubelet.ts'
 import { startFaultyProxy } from './faulty-proxy.ts'
 
-/** Long enough for a busy machine. */
 const LIMIT_MS = 180_000
 const NAMESPACE = 'crawls'
 const SETTINGS = {
@@ -38,7 +37,7 @@ interface World {
   cluster: Cluster
   service: Service
   node: Node
-  /** The address of the API server as the service reaches it. */
+  /** The proxy through which the service reaches the API server. */
   proxy: Awaited<ReturnType<typeof startFaultyProxy>>
   directory: string
 }
@@ -63,12 +62,12 @@ async function order({ service }: World, spec: Spec = {}): Promise<JobId> {
   return jobs[0]!.id
 }
 
-/** Each of its runs adds a line to a file, whatever the cluster and Scrapdeck observe. */
+/** Each run adds a line to a file, independently of what the cluster and Scrapdeck observe. */
 function countRuns({ directory }: World, name: string) {
   const file = join(directory, `${name}.runs`)
   return {
     args: { touch_file: file },
-    /** Fails unless exactly this many runs began, each of another job. */
+    /** Fails unless exactly this many runs started, each of a different job. */
     require(expected: number): void {
       const lines = readFileSync(file, 'utf8').trim().split('\n')
       assert.equal(lines.length, expected, `${lines.length} runs began`)
@@ -113,7 +112,7 @@ async function podOf(world: World, id: JobId): Promise<PodOfCluster> {
 }
 
 const logOf = async ({ service }: World, jobId: JobId) => {
-  // Before the run has started, there is no log.
+  // A run that has not started has no log.
   const read = service.client.logs.read({ jobId, offset: 0, limitBytes: 1_000_000 })
   return read.then(
     ({ text }) => text,
@@ -322,7 +321,7 @@ const CASES: Record<string, (world: World) => Promise<void>> = {
     await running(world, id)
     const { metadata, spec } = await podOf(world, id)
     const { nodeName: _node, ...rest } = spec
-    // Without the labels of the Job: its controller would adopt the pod and delete it as surplus.
+    // Leaves out the Job's labels, because the Job's controller would adopt the pod and delete it as surplus.
     const labels = Object.fromEntries(Object.entries(metadata.labels).filter(([name]) => name === NODE_LABEL))
     await world.cluster.api.put('POST', `api/v1/namespaces/${NAMESPACE}/pods`, {
       apiVersion: 'v1',
@@ -397,7 +396,7 @@ async function openWorld(directory: string, parts: AsyncDisposableStack): Promis
   const proxy = parts.adopt(await startFaultyProxy(faulty), ({ stop }) => stop())
   const { api } = cluster
   await api.put('POST', 'api/v1/namespaces', { apiVersion: 'v1', kind: 'Namespace', metadata: { name: NAMESPACE } })
-  // Uses the role of the documentation to prove that it is right.
+  // Uses the role from the documentation to prove that it is correct.
   const documentation = readFileSync(resolve(import.meta.dirname, '../../docs/kubernetes.md'), 'utf8')
   const role = parse(/```yaml\n([\s\S]*?)```/.exec(documentation)![1]!.replace(/^ {3}/gm, ''))
   const rbac = `apis/rbac.authorization.k8s.io/v1/namespaces/${NAMESPACE}`

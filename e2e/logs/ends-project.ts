@@ -3,7 +3,7 @@ import { buildEgg } from '../../src/engine/projects/egg-builder.ts'
 
 export const PROJECT = 'ends'
 
-/** Each spider of the project ends in its own way; all serve themselves the pages that they read. */
+/** Each spider of the project ends differently. All serve the pages that they read. */
 const SPIDERS = `import json
 import logging
 import os

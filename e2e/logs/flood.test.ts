@@ -15,7 +15,7 @@ it('a viewer that does not read is sent no more than the limit of a flood over a
   let readTo = 0
   let shown = 0
   const log = {
-    /** A log of 1 GB that is read as fast as requested. */
+    /** A log of 1 GB, served as fast as the reader requests it. */
     read: async ({ offset, limitBytes }: { offset: number; limitBytes: number }) => {
       if (readTo - shown > 16 * LIMIT_BYTES) throw new Error('A viewer that stands still is flooded')
       await new Promise((wake) => setImmediate(wake))
@@ -54,7 +54,7 @@ it('a viewer that does not read is sent no more than the limit of a flood over a
     },
     onState: () => {}
   })
-  /** Resolves when the engine has been idle for a while: no test can wait for something that must not come. */
+  /** Resolves when the engine has been idle for a while. A test cannot wait for an event that must not occur. */
   const settle = async () => {
     for (let before = -1; before !== readTo; ) {
       before = readTo

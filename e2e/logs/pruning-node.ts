@@ -6,7 +6,7 @@ import { endsEgg, PROJECT } from './ends-project.ts'
 
 export type PruningNode = Awaited<ReturnType<typeof startPruningNode>>
 
-/** The service with its local node and, as `remote`, a Scrapyd that keeps one log of each spider. */
+/** Starts the service with its local node and a Scrapyd, named `remote`, that keeps one log per spider. */
 export async function startPruningNode({ slots, localSlots }: { slots: number; localSlots: number }) {
   const [scrapyd, service] = await Promise.all([
     startScrapyd({ maxProc: slots, configuration: { jobs_to_keep: '1' } }),

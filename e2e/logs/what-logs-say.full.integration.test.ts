@@ -32,7 +32,7 @@ const ENDS: End[] = [
   { spider: 'json-log', outcome: 'succeeded', reason: 'finished', pages: 12, items: 12, errors: 0 }
 ]
 
-// All at once, as far as the nodes have room: nearly all of the time is waiting.
+// The tests run concurrently, limited by the slots, because nearly all of their time is waiting.
 describe.concurrent.each(['a real Scrapyd', 'the local node'])('the log of a run on %s', (where) => {
   const nodeId = () => (where === 'the local node' ? (LOCAL_NODE_ID as NodeId) : remote)
 
@@ -66,9 +66,9 @@ describe.concurrent.each(['a real Scrapyd', 'the local node'])('the log of a run
     for (const [index, end] of Object.values(expected).entries()) {
       expect(jobs[index]).toMatchObject({ ...end, attemptCount: 1 })
       if (!isLocal) continue
-      // Not 0: the log does not show them.
+      // The log does not show these numbers, so they must not be 0.
       expect([jobs[index]!.items, jobs[index]!.errors]).not.toContain(0)
-      // The line with which the process of the spider reports its end is not output of the spider.
+      // The line with which the spider's process reports its end is not output of the spider.
       const printed = { jobId: jobs[index]!.id, offset: 0, printed: true }
       await expect(service.client.logs.read(printed)).rejects.toMatchObject({ code: 'LOG_NOT_FOUND' })
     }

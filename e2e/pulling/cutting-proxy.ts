@@ -3,16 +3,16 @@ import http from 'node:http'
 import net from 'node:net'
 
 /**
- * An HTTP proxy (`GET http://…`, as HTTP_PROXY requires) that loses connections: before a request has arrived, or after
- * it was carried out and before its response got through. The test selects by path what is lost.
+ * An HTTP proxy (`GET http://…`, as HTTP_PROXY requires) that loses connections: before a request arrives, or
+ * between its execution and the response. The test selects by path what is lost.
  */
 export interface CuttingProxy {
   url: string
-  /** Requests passed on, by path without query. */
+  /** The number of forwarded requests by path without query. */
   counts: Map<string, number>
-  /** Loses the next `count` requests to paths with this ending, on their way there or back. */
+  /** Loses the next `count` requests, or their responses, whose paths end with `path`. */
   lose(what: 'request' | 'answer', path: string, count: number): void
-  /** Cuts every nth connection in one way or the other; 0: none. */
+  /** Cuts every nth connection in either way. 0 cuts none. */
   cutEvery: number
   /** Never responds, like a firewall. */
   isBlackHole: boolean
@@ -46,7 +46,7 @@ export async function startCuttingProxy(): Promise<CuttingProxy> {
       { method: request.method, headers: { ...request.headers, connection: 'close' }, agent: false },
       (answer) => {
         if (loss === 'answer') {
-          // The request was carried out, but the response is lost.
+          // The request was executed, but the response is lost.
           answer.resume().once('end', () => request.socket.destroy())
           return
         }
@@ -56,7 +56,7 @@ export async function startCuttingProxy(): Promise<CuttingProxy> {
       }
     )
     onward.once('error', () => request.socket.destroy())
-    // Passes on that a node hangs up.
+    // Forwards that the node closed the connection.
     response.once('close', () => onward.destroy())
     request.pipe(onward)
   })

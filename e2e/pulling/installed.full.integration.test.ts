@@ -24,7 +24,7 @@ const PROXY_CREDENTIALS = { username: 'node', password: 'pass word' }
 
 let directory: string
 let service: Service
-/** Scrapdeck behind TLS: nginx in docs/scaling.md. */
+/** Terminates TLS for Scrapdeck, as nginx does in docs/scaling.md. */
 let front: RoundRobin
 
 beforeAll(async () => {
@@ -45,8 +45,8 @@ afterAll(async () => {
 const inEnvironment = (program: string) => join(directory, 'environment', 'bin', program)
 
 /**
- * `pip install ./node` in a fresh environment. In the short form, the environment of the tests lends it Scrapyd and
- * pip, and nothing is downloaded; in the long form, all of it comes from the package index.
+ * Runs `pip install ./node` in a fresh environment. In the short form, it uses Scrapyd and pip of the tests'
+ * environment and downloads nothing. In the long form, everything comes from the package index.
  */
 async function installPackage(): Promise<void> {
   const { python } = readTestEnvironment()
@@ -71,7 +71,7 @@ async function packagesOf(python: string): Promise<string> {
   return (await run(python, ['-c', 'import sysconfig; print(sysconfig.get_path("purelib"))'])).stdout.trim()
 }
 
-/** A CA, and a certificate of it for `localhost`. */
+/** Creates a CA and its certificate for `localhost`. */
 function makePrivateAuthority(cwd: string): void {
   const openssl = (...words: string[]) => execFileSync('openssl', words, { cwd, stdio: 'ignore' })
   const curve = ['-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:prime256v1', '-nodes']
@@ -82,7 +82,9 @@ function makePrivateAuthority(cwd: string): void {
   openssl('x509', '-req', '-in', 'deck.csr', '-out', 'deck.pem', ...signed)
 }
 
-/** A Scrapyd of that environment, with the configuration that Scrapdeck shows for a new node plus these lines. */
+/**
+ * Starts a Scrapyd of that environment with the configuration that Scrapdeck shows for a new node plus these lines.
+ */
 async function startInstalled(name: string, more: Record<string, string>, url = front.url) {
   const { node, token } = await service.client.nodes.addPulling({ name })
   const tokenFile = join(directory, `${name}.token`)
@@ -144,7 +146,7 @@ it('a ca_file without certificates ends the start with the reason', async () => 
   )
 }, 60_000)
 
-/** A proxy that only connects (CONNECT), with a password. */
+/** Starts a proxy that supports only CONNECT and needs a password. */
 async function startTunnel() {
   let tunnels = 0
   const sockets = new Set<net.Socket>()

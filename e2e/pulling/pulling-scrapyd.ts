@@ -10,19 +10,19 @@ export const PACKAGE_DIRECTORY = resolve(import.meta.dirname, '../../resources/p
 
 export interface PullingScrapydOptions {
   version?: ScrapydVersion
-  /** How it reaches the service; default: directly. */
+  /** The URL at which it reaches the service. Default: the service's own address. */
   url?: string
   maxProc?: number
-  /** In the fleet. */
+  /** Its name in the fleet. */
   name?: string
   /** Additional lines for [scrapyd] in its configuration. */
   configuration?: Record<string, string | number>
   environment?: Record<string, string>
-  /** For PYTHONPATH, besides the package. */
+  /** Added to PYTHONPATH. */
   pythonPath?: string
 }
 
-/** A stock Scrapyd with the package, which pulls from a node that is added for it. */
+/** Adds a node and starts a stock Scrapyd with the package that pulls for it. */
 export async function startPullingScrapyd(
   service: Service,
   options: PullingScrapydOptions = {}

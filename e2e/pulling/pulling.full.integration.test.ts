@@ -40,7 +40,7 @@ const untilStatus = (service: Service, id: JobId, status: Job['status']): Promis
     60_000
   )
 
-/** How often Scrapyd started the job, according to its own log. */
+/** The number of times that Scrapyd started the job, according to its own log. */
 const startsOf = (output: string, jobid: string): number =>
   [...output.matchAll(/Process started:.*/g)].filter(([line]) => line.includes(`job='${jobid}'`)).length
 
@@ -110,7 +110,7 @@ it('a kill -9 of either side at any time loses no job and runs none twice', asyn
   const [first, second, third] = await Promise.all([
     run(service, 'slow', { seconds: '4' }),
     run(service, 'slow', { seconds: '4' }),
-    // Waits on the node or here.
+    // This job waits on the node or in Scrapdeck's queue.
     run(service, 'quotes', SHORT)
   ])
   await untilStatus(service, first, 'running')
@@ -207,7 +207,7 @@ it(
   pickLength(110_000, 1_600_000)
 )
 
-/** As an operator sets it for Scrapyd. Loopback addresses would otherwise be left out. */
+/** The environment that an operator sets for Scrapyd. The empty no_proxy includes loopback addresses. */
 const proxied = ({ url }: CuttingProxy) => ({ http_proxy: url, HTTP_PROXY: url, no_proxy: '', NO_PROXY: '' })
 
 function logOnNode(directory: string, spider: string): string {

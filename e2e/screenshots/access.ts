@@ -5,7 +5,7 @@ import type { Service } from '../support/service.ts'
 
 const PASSWORD = 'kestrel amber window'
 
-/** Persons and a program with different roles; one is disabled, one token has been used. */
+/** Creates persons and a program with different roles. One user is disabled, and one token has been used. */
 export async function fillAccess({ address, client }: Service): Promise<void> {
   const add = async (name: string, role: 'viewer' | 'operator' | 'deployer' | 'admin') =>
     (await client.users.create({ name, role, password: PASSWORD })).user
@@ -40,7 +40,7 @@ export async function fillAccess({ address, client }: Service): Promise<void> {
   await fetch(`${address}/api/v1/users/me`, { headers: { authorization: `Bearer ${secret}` } })
 }
 
-/** Turns on an authenticator app, as the browser does. */
+/** Sets up an authenticator app, as the browser does. */
 async function setUpApp(address: string, username: string): Promise<void> {
   const headers = {
     authorization: basicAuthorization({ username, password: PASSWORD }),
@@ -56,7 +56,7 @@ async function setUpApp(address: string, username: string): Promise<void> {
 
 const openAccess = async (page: Page) => {
   await page.goto('#/access')
-  // The page may still be viewed as another role.
+  // The page can still be in the view of another role.
   const stop = page.getByRole('status').getByRole('button', { name: 'Stop' })
   if (await stop.isVisible()) await stop.click()
   await page.getByText('GitLab deploys').waitFor()
@@ -182,7 +182,6 @@ export const ACCESS_SCREENS: Record<string, (page: Page) => Promise<void>> = {
   }
 }
 
-/** Without users. */
 export const ACCESS_ALONE_SCREENS: Record<string, (page: Page) => Promise<void>> = {
   'access-alone': (page) => page.goto('#/access').then(() => {})
 }

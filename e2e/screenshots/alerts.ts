@@ -6,10 +6,13 @@ import { aProjectName } from '../../src/shared/testing/ids.ts'
 import type { Client, Service } from '../support/service.ts'
 
 const HOUR_MS = 3_600_000
-/** Nothing listens there. */
+/** No server listens there. */
 const NOWHERE = 'http://127.0.0.1:9'
 
-/** Alerts that fire, or are acknowledged, silenced, muted or over; rules; channels, one of which fails; silences. */
+/**
+ * Creates alerts that are firing, acknowledged, silenced, muted or ended; rules; channels, one of them failing;
+ * silences.
+ */
 export async function fillAlerts({ client }: Service): Promise<void> {
   const [chat, onCall] = [
     await channel(client, '#crawl-alerts', { kind: 'webhook', url: 'http://127.0.0.1:9/chat' }, { quiet: QUIET }),
@@ -151,7 +154,6 @@ export const ALERT_SCREENS: Record<string, (page: Page) => Promise<void>> = {
   'alerts-report': (page) => page.goto('#/alerts/report').then(() => {})
 }
 
-/** Without rules. */
 export const ALERT_FIRST_SCREENS: Record<string, (page: Page) => Promise<void>> = {
   'alerts-first': (page) => page.goto('#/alerts').then(() => {}),
   'alerts-first-silences': (page) => page.goto('#/alerts/silences').then(() => {}),

@@ -4,12 +4,12 @@ import { until } from '../../src/engine/testing/until.ts'
 import type { Service } from '../support/service.ts'
 
 export interface PicturedEngines {
-  /** The follower, whose pages are taken. */
+  /** The follower whose pages are taken. */
   shown: Service
   stop(): Promise<void>
 }
 
-/** Three engines on one database: one was killed, one took over, one follows. */
+/** Starts three engines on one database: one was killed, one took over, one follows. */
 export async function startEngines(): Promise<PicturedEngines> {
   const names = ['north.example', 'south.example', 'west.example']
   const { engines, stop } = await startSharedEngines(names, { localSlots: 2 })
@@ -26,7 +26,7 @@ export async function startEngines(): Promise<PicturedEngines> {
   return { shown, stop }
 }
 
-/** Waits until the killed one counts as silent. */
+/** Waits until the killed engine counts as silent. */
 const openEngines = async (page: Page) => {
   await page.goto('#/engines')
   await page.getByText('Silent').waitFor({ timeout: 15_000 })
@@ -36,7 +36,7 @@ export const ENGINE_SCREENS: Record<string, (page: Page) => Promise<void>> = {
   engines: openEngines,
   'engines-nodes': async (page) => {
     await page.goto('#/nodes')
-    // The screen of engines, which is visible until then, has the same names.
+    // The screen of engines is visible until then and has the same names.
     await page.getByRole('heading', { name: 'Nodes', level: 1, exact: true }).waitFor()
     await page.getByRole('main').getByText('south.example').first().click()
     await page.getByText('hostname').waitFor()

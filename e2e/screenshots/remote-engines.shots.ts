@@ -7,7 +7,7 @@ import { aCertificate } from '../support/a-certificate.ts'
 
 const pictures = resolve(import.meta.dirname, '../../.cache/screenshots')
 
-/** In both colour schemes. */
+/** Takes the picture in both color schemes. */
 async function take(window: Page, name: string): Promise<void> {
   for (const colorScheme of ['light', 'dark'] as const) {
     await window.emulateMedia({ colorScheme })
@@ -19,7 +19,7 @@ test('the desktop with a remote engine', async ({ launch, userData }) => {
   mkdirSync(pictures, { recursive: true })
   const certificate = aCertificate(join(userData, 'certificates'), 'deck')
   const service = await startService({
-    // Its own client would not trust the certificate.
+    // The local node's own client would not trust the certificate.
     localSlots: 0,
     environment: { SCRAPDECK_TLS_CERTIFICATE: certificate.path, SCRAPDECK_TLS_KEY: certificate.key }
   })

@@ -9,7 +9,7 @@ import type { Client, Service } from '../support/service.ts'
 
 const DAY_MS = 86_400_000
 
-/** A quarter of runs with their logs, before the service starts. */
+/** Creates a quarter of runs with their logs, before the service starts. */
 export async function fillPast(dataDirectory: string): Promise<void> {
   const spiders = [
     ['shop', 'prices', 240],
@@ -29,7 +29,6 @@ export async function fillPast(dataDirectory: string): Promise<void> {
   long = ids.find((_, index) => jobs[index]!.log.length > 1_000_000)!
 }
 
-/** The long log of the past, and the runs of today. */
 let long: JobId
 let prices: JobId
 let running: JobId[]
@@ -64,7 +63,7 @@ function pastLog(spider: string, pages: number, endedAtMs: number): string {
   return parts.join('')
 }
 
-/** Errors of several kinds, and runs that go on. */
+/** Creates errors of several kinds, and runs that continue. */
 export async function fillResults({ client }: Service): Promise<void> {
   await client.projects.upload({ file: await endsEgg(), project: PROJECT, version: 'v1' })
   const ended = [
@@ -154,7 +153,7 @@ export const RESULT_SCREENS: Record<string, (page: Page) => Promise<void>> = {
   running: (page) => page.goto('#/running').then(() => {}),
   'job-progress': async (page) => {
     await page.goto(`#/jobs?job=${running[0]}&tab=stats`)
-    // After two whole minutes of the clock.
+    // The chart appears after two whole minutes of the clock.
     await page.getByText('Pages per minute').waitFor({ timeout: 150_000 })
   },
   'job-timeline': (page) => page.goto(`#/jobs?job=${prices}`).then(() => {}),

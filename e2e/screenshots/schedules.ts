@@ -8,12 +8,12 @@ import { until } from '../../src/engine/testing/until.ts'
 const DAY_MS = 86_400_000
 const QUICK = { pages: '1', delay: '0' }
 
-/** The services' configuration: the webhook receiver of the screenshots is on this machine. */
+/** The webhook receiver of the screenshots is on this machine. */
 export const PICTURE_CONFIGURATION = '[scrapdeck]\nwebhook_networks = 127.0.0.1\n'
 
 /**
- * A week of schedules with a history: runs, failures, missed runs, a pause, a crowded minute, chains (one with a
- * problem), webhooks.
+ * Creates a week of schedules with a history: runs, failures, missed runs, a pause, a crowded minute, chains (one
+ * with a problem), webhooks.
  */
 export async function fillSchedules(service: Service): Promise<void> {
   const { client } = service
@@ -177,7 +177,6 @@ export const SCHEDULE_SCREENS: Record<string, (page: Page) => Promise<void>> = {
   }
 }
 
-/** Before anything has been created. */
 export const EMPTY_SCREENS: Record<string, (page: Page) => Promise<void>> = {
   'first-run': (page) => page.reload().then(() => {}),
   'first-schedules': (page) => page.goto('#/schedules').then(() => {}),

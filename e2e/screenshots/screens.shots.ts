@@ -24,7 +24,7 @@ const SIZES = [
   { name: '390', width: 390, height: 844 }
 ]
 const SCHEMES = ['light', 'dark'] as const
-/** Shown in the README; copied to docs/images when SCRAPDECK_DOCS_IMAGES is set. */
+/** Shown in the README. Copied to docs/images if SCRAPDECK_DOCS_IMAGES is set. */
 const FOR_README = ['overview-light-1440', 'jobs-dark-1440', 'logs-dark-1440']
 
 let service: Service
@@ -33,7 +33,7 @@ let engines: PicturedEngines | null = null
 let scrapyds: Scrapyd[] = []
 const configuration = mkdtempSync(join(tmpdir(), 'scrapdeck-pictures-'))
 const dataDirectory = join(configuration, 'data')
-/** SCRAPDECK_SCREENS=^schedules takes only those screens, and creates only the data they need. */
+/** SCRAPDECK_SCREENS=^schedules takes only those screens and creates only the data that they need. */
 const only = new RegExp(process.env['SCRAPDECK_SCREENS'] ?? '')
 
 test.beforeAll(async () => {
@@ -65,7 +65,6 @@ test.afterAll(async () => {
   rmSync(configuration, { recursive: true, force: true })
 })
 
-/** Adds three servers and two projects. */
 async function deploy(): Promise<void> {
   const { client } = service
   const names = ['eu-1', 'eu-2', 'us-1']
@@ -79,7 +78,7 @@ async function deploy(): Promise<void> {
   await client.projects.upload({ file, project: 'news', version: '2026-11-18' })
 }
 
-/** A fleet at work: ended, failed, running and queued jobs, an unreachable node, a cordoned one. */
+/** Creates ended, failed, running and queued jobs, an unreachable node and a cordoned one. */
 async function fillFleet(): Promise<void> {
   const { client } = service
   const run = async (project: string, spider: string, count: number, args: Record<string, string> = {}) => {
@@ -116,7 +115,7 @@ async function fillFleet(): Promise<void> {
   )
 }
 
-/** Jobs that wait for different reasons: slots, a limit, a time, another job, and a tag that no node has. */
+/** Creates jobs that wait for different reasons: slots, a limit, a time, another job, and a tag that no node has. */
 async function fillQueue(): Promise<void> {
   const { client } = service
   const everywhere = { project: null, spider: null, tag: null, perNode: false }
@@ -140,7 +139,7 @@ async function fillQueue(): Promise<void> {
 }
 
 /**
- * On this computer: project limits, a run that one of them ended, a running one with a secret, and an environment with
+ * Creates project limits, a run that one of them ended, a running one with a secret, and an environment with
  * problems.
  */
 async function runOnLocalNode(): Promise<void> {
@@ -171,7 +170,6 @@ async function runOnLocalNode(): Promise<void> {
   await client.jobs.run({ project: 'shop', spiders: ['slow'], args, ...secret, limits: { memoryMegabytes: 96 } })
 }
 
-/** The local job of this status that has its own limits. */
 async function findLimitedJob(status: 'running' | 'failed'): Promise<string> {
   const { jobs } = await service.client.jobs.list({ status: [status], nodeId: LOCAL_NODE_ID, limit: 100 })
   return jobs.find(({ limits }) => limits !== null)?.id ?? ''
@@ -180,7 +178,7 @@ async function findLimitedJob(status: 'running' | 'failed'): Promise<string> {
 const SCREENS: Record<string, (page: Page) => Promise<void>> = {
   overview: (page) => page.goto('#/').then(() => {}),
   jobs: async (page) => {
-    // By its id: at 720 px its row may be below what the table has rendered.
+    // Selects by id: at 720 px, the table may not have rendered its row.
     const { jobs } = await service.client.jobs.list({ status: ['failed'], project: 'shop', limit: 1 })
     await page.goto(`#/jobs?job=${jobs[0]?.id}`)
   },
@@ -256,7 +254,8 @@ const SCREENS: Record<string, (page: Page) => Promise<void>> = {
   logs: async (page) => {
     const { jobs } = await service.client.jobs.list({ status: ['running'], limit: 500 })
     const { jobs: ended } = await service.client.jobs.list({ status: ['succeeded'], project: 'news', limit: 5 })
-    // First one without errors: their lines name directories of this machine, and the README shows this picture.
+    // Shows a log without errors first, because their lines name directories of this machine and the README shows
+    // this picture.
     const quotes = ended.find(({ spider }) => spider === 'quotes')
     const prices = jobs.find(({ spider }) => spider === 'prices')
     const ids = [quotes, prices].flatMap((job) => (job ? [job.id] : []))
@@ -300,12 +299,12 @@ for (const scheme of SCHEMES) {
         await page.goto(await makeLoginLink(from))
         for (const [screen, show] of wanted) {
           await show(page)
-          // Live data and lazy screens: wait for the settled state, not a skeleton.
+          // Waits for live data and lazy screens, so the picture shows no skeleton.
           await page.waitForTimeout(900)
           const file = `${screen}-${scheme}-${sizeName}`
           await page.screenshot({ path: join(pictures, `${file}.png`) })
           if (process.env['SCRAPDECK_DOCS_IMAGES'] && FOR_README.includes(file)) await copyToDocs(page, file)
-          // In a dialog with an open list, the first Escape only closes the list.
+          // In a dialog with an open list, the first Escape closes only the list.
           for (let times = 0; times < 3; times += 1) await page.keyboard.press('Escape')
           // Unsaved changes would prompt before the next screen.
           const discard = page.getByRole('button', { name: 'Discard changes', exact: true })
@@ -313,7 +312,7 @@ for (const scheme of SCHEMES) {
         }
         await context.close()
       }
-      // The screens of access come last, because they log in as another user.
+      // The access screens come last, because they log in as another user.
       await take(service, {
         ...SCREENS,
         ...RESULT_SCREENS,
@@ -329,7 +328,7 @@ for (const scheme of SCHEMES) {
   }
 }
 
-/** With the entries of the rail, which `readme-pictures.test.ts` compares with those of today. */
+/** Also copies the entries of the rail, which `readme-pictures.test.ts` compares with the current ones. */
 async function copyToDocs(page: Page, file: string): Promise<void> {
   mkdirSync(join(root, 'docs/images'), { recursive: true })
   const rail = await page.getByRole('navigation', { name: 'Screens' }).getByRole('link').allInnerTexts()

@@ -7,8 +7,8 @@ import { QUOTES } from './schedules.ts'
 const chainRow = (page: Page, name: string) => page.getByRole('listitem', { name: `Chain ${name}` })
 
 /**
- * A chain made in the dialog appears in the graph and as a sentence, and runs; one that cannot create a job says why;
- * removed chains are gone and can be restored.
+ * A chain created in the dialog appears in the graph and as a sentence, and runs. A chain that cannot create a job
+ * says why. Removed chains can be restored.
  */
 export async function chainSpiders(page: Page, client: Client): Promise<void> {
   await openView(page, 'Chains')
@@ -28,7 +28,7 @@ export async function chainSpiders(page: Page, client: Client): Promise<void> {
   const inGraph = page.getByRole('button', { name: 'Edit chain prices after quotes' })
   await expect(inGraph).toHaveText('succeeded')
   await expect(chainRow(page, 'prices after quotes')).toContainText('when demo/quotes succeeds, run demo/prices')
-  // Its spider does not exist (yet): that is allowed until it has to run.
+  // Its spider does not exist, which is allowed until the chain has to run.
   await client.chains.create(
     ChainSettings.parse({
       name: 'tell the stock',

@@ -7,7 +7,7 @@ export async function runTheDemo(page: Page): Promise<void> {
 
   const log = page.getByRole('log')
   await expect(log).toContainText('Spider opened', { timeout: 20_000 })
-  // Live: seen before the job's end, then its end without a reload.
+  // Live: the log is visible before the job's end, and then its end without a reload.
   await expect(log).not.toContainText('Spider closed')
   await expect(log).toContainText('Spider closed (finished)', { timeout: 30_000 })
 
@@ -25,7 +25,6 @@ export async function openScreen(
     .click()
 }
 
-/** The first row of the jobs table that names the spider. */
 export function jobRow(page: Page, spider: string) {
   return page.getByRole('grid', { name: 'Jobs' }).getByRole('row').filter({ hasText: spider }).first()
 }

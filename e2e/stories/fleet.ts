@@ -6,19 +6,19 @@ import type { Client } from '../support/service.ts'
 import { openScreen } from './first-run.ts'
 
 interface Fleet {
-  /** Real Scrapyds, not yet known to Scrapdeck. */
+  /** Real Scrapyds that Scrapdeck does not know yet. */
   urls: string[]
   client: Client
-  /** Where every spider, on whichever node, writes its jobid when it starts. */
+  /** Every spider, on any node, writes its jobid here when it starts. */
   touchFile: string
 }
 
-/** The main task by hand: nodes by paste, an egg by drop, three spiders at once, a reload in the middle, a cancel. */
+/** The main task by hand: pasting nodes, dropping an egg, running three spiders, a reload in the middle, a cancel. */
 export async function workWithAFleet(page: Page, { urls, client, touchFile }: Fleet): Promise<void> {
   await addNodesByPaste(page, urls)
   await deployEgg(page, await buildDemoEgg(), 'v1', urls.length + 1)
 
-  // A page a second: on a busy machine, a Scrapyd needs longer to start than a fast spider to finish.
+  // Reads one page per second: on a busy machine, a Scrapyd takes longer to start than a fast spider to finish.
   await runSpiders(page, ['quotes', 'prices', 'slow'], { delay: '1' })
   await openScreen(page, 'Jobs')
   const grid = page.getByRole('grid', { name: 'Jobs' })
@@ -30,7 +30,7 @@ export async function workWithAFleet(page: Page, { urls, client, touchFile }: Fl
   await detail.getByRole('tab', { name: 'Log' }).click()
   await expect(detail.getByRole('log')).toContainText('Tick 3')
   await page.reload()
-  // The address contains the open job and its tab; the log continues from where it is now.
+  // The URL contains the open job and its tab. The log continues at its current end.
   await expect(detail.getByRole('log')).toContainText(/Tick \d+/)
   await expect(detail.getByRole('tab', { name: 'Log' })).toHaveAttribute('aria-selected', 'true')
   await expect(jobRows(page, 'quotes')).toContainText('succeeded', { timeout: 30_000 })
@@ -45,12 +45,12 @@ export async function workWithAFleet(page: Page, { urls, client, touchFile }: Fl
   expect(touched.toSorted()).toEqual(after.map(({ id }) => id).toSorted())
 }
 
-/** Pastes addresses into the Add dialog, sees each one tested, and adds the good ones. */
+/** Pastes addresses into the Add dialog, checks that each was tested, and adds the good ones. */
 export async function addNodesByPaste(page: Page, urls: string[]): Promise<void> {
   await openScreen(page, 'Nodes')
   await page.getByRole('button', { name: 'Add nodes', exact: true }).click()
   const dialog = page.getByRole('dialog', { name: 'Add nodes' })
-  // One with nothing behind it and one listed twice: errors must not keep the rest from being added.
+  // One address is dead and one is listed twice. These errors must not prevent the other nodes from being added.
   const pasted = ['127.0.0.1:9', ...urls, urls[0]]
   await dialog.getByRole('textbox', { name: 'Addresses of Scrapyd servers' }).fill(pasted.join('\n'))
   const found = dialog.getByRole('list', { name: 'Address check' })
@@ -60,7 +60,7 @@ export async function addNodesByPaste(page: Page, urls: string[]): Promise<void>
   await dialog.getByRole('button', { name: `Add ${urls.length} nodes` }).click()
 
   const table = page.getByRole('grid', { name: 'Nodes' })
-  // What could not be added stays in the dialog to be corrected.
+  // Addresses that were not added stay in the dialog for correction.
   await expect(dialog).toContainText('127.0.0.1:9')
   await dialog.getByRole('button', { name: 'Close', exact: true }).last().click()
   for (const url of urls) {
@@ -69,7 +69,6 @@ export async function addNodesByPaste(page: Page, urls: string[]): Promise<void>
   }
 }
 
-/** Drops a file anywhere on the window, as from the file manager. */
 export async function dropFile(page: Page, name: string, bytes: Uint8Array): Promise<void> {
   const transfer = await page.evaluateHandle(
     ([fileName, base64]) => {
@@ -86,11 +85,11 @@ export async function dropFile(page: Page, name: string, bytes: Uint8Array): Pro
   await zone.dispatchEvent('drop', { dataTransfer: transfer })
 }
 
-/** Chooses a project's folder; the page packs it, the engine makes an egg of it and lists its spiders. */
+/** Chooses a project's folder. The page packs it, and the engine builds an egg from it and lists its spiders. */
 export async function uploadFolder(page: Page, scratch: string): Promise<void> {
   const folder = join(scratch, 'demo')
   cpSync(DEMO_FOLDER, folder, { recursive: true, filter: (path) => !path.includes('__pycache__') })
-  // Large files are packed in a worker, which the page's policy must allow.
+  // A worker packs large files, which the page's policy must allow.
   writeFileSync(
     join(folder, 'demo', 'places.json'),
     JSON.stringify(Array.from({ length: 200_000 }, (_, index) => index))
@@ -102,7 +101,7 @@ export async function uploadFolder(page: Page, scratch: string): Promise<void> {
   await expect(dialog).toContainText('broken, prices, quotes, slow', { timeout: 20_000 })
 }
 
-/** Drops an egg, uploads it and deploys it to every node: the local one and those that were added. */
+/** Drops an egg, uploads it and deploys it to every node: the local one and the added ones. */
 export async function deployEgg(page: Page, egg: Uint8Array, version: string, nodeCount: number): Promise<void> {
   await dropFile(page, `demo-${version}.egg`, egg)
   const dialog = page.getByRole('dialog', { name: 'Deploy project' })
@@ -117,7 +116,7 @@ export async function deployEgg(page: Page, egg: Uint8Array, version: string, no
   await expect(dialog).toBeHidden()
 }
 
-/** Runs several spiders of the demo project at once, through the Run dialog. */
+/** Runs several spiders of the demo project through the Run dialog. */
 export async function runSpiders(page: Page, spiders: string[], args: Record<string, string>): Promise<void> {
   await page.getByRole('banner').getByRole('button', { name: /^Run/ }).click()
   const dialog = page.getByRole('dialog', { name: 'Run spiders' })
@@ -126,14 +125,14 @@ export async function runSpiders(page: Page, spiders: string[], args: Record<str
     await box.fill(spider)
     await page.getByRole('option', { name: spider, exact: true }).click()
   }
-  // Closes the list, which covers the button.
+  // Closes the list, because it covers the button.
   await dialog.getByRole('heading', { name: 'Run spiders' }).click()
   for (const [index, [name, value]] of Object.entries(args).entries()) await addArgument(page, index + 1, name, value)
   await dialog.getByRole('button', { name: spiders.length > 1 ? `Run ${spiders.length} spiders` : /^Run/ }).click()
   await expect(dialog).toBeHidden()
 }
 
-/** Adds a row to the arguments of the Run dialog. `number`: counted from 1. */
+/** Adds a row to the arguments of the Run dialog. `number` counts from 1. */
 export async function addArgument(page: Page, number: number, name: string, value: string): Promise<void> {
   const dialog = page.getByRole('dialog', { name: 'Run spiders' })
   await dialog.getByRole('button', { name: 'Add argument' }).click()
@@ -141,13 +140,13 @@ export async function addArgument(page: Page, number: number, name: string, valu
   await dialog.getByLabel(`Value of argument ${number}`).fill(value)
 }
 
-/** Opens a spider's job and requests its cancellation; resolves when the node has confirmed it. */
+/** Opens a spider's job and requests its cancellation. Resolves when the node has confirmed it. */
 export async function cancelJob(page: Page, spider: string): Promise<void> {
   await openScreen(page, 'Jobs')
   await jobRows(page, spider).first().click()
   const detail = page.getByRole('complementary', { name: 'Job' })
   await detail.getByRole('button', { name: 'Cancel' }).click()
-  // Requested at once; ended only when the node says so.
+  // The request shows immediately; the job ends only when the node says so.
   await expect(detail).toContainText(/cancelling|Cancel requested|cancelled/)
   await expect(jobRows(page, spider).first()).toContainText('cancelled', { timeout: 30_000 })
 }

@@ -5,7 +5,10 @@ import { openScreen } from './first-run.ts'
 
 const SECRET = 'correct-horse-battery'
 
-/** Project limits, a run with a secret, its memory and CPU while it runs, and the limit that ends it as its reason. */
+/**
+ * Covers project limits, a run with a secret, its memory and CPU while it runs, and the limit that ends it as its
+ * reason.
+ */
 export async function runUnderLimits(page: Page, client: Client): Promise<void> {
   await openProjectSettings(page, 'demo')
   const settings = page.getByRole('dialog', { name: 'Settings of demo' })
@@ -40,13 +43,15 @@ export async function runUnderLimits(page: Page, client: Client): Promise<void> 
   const log = await client.logs.read({ jobId: ended?.id ?? '', offset: 0 })
   expect(log.text).toContain('Spider opened')
   expect(log.text + JSON.stringify(ended) + (await page.content())).not.toContain(SECRET)
-  // Run again: everything except the secret is filled in.
+  // "Run again" fills in everything except the secret.
   await job.getByRole('button', { name: 'Run again…' }).click()
   await expect(dialog).toContainText('Enter the secret value')
   await page.keyboard.press('Escape')
 }
 
-/** A project's own Python: an existing one, and requirements that cannot be installed, with their build log. */
+/**
+ * Covers a project's own Python: an existing one, and requirements that cannot be installed, with their build log.
+ */
 export async function giveAProjectItsOwnPython(page: Page, interpreter: string): Promise<void> {
   await openProjectSettings(page, 'demo')
   const settings = page.getByRole('dialog', { name: 'Settings of demo' })
@@ -69,7 +74,9 @@ export async function giveAProjectItsOwnPython(page: Page, interpreter: string):
   await page.keyboard.press('Escape')
 }
 
-/** What the local node shows: its Python, how it starts spiders, and its environments, the one with problems first. */
+/**
+ * Covers the local node's Python, how it starts spiders, and its environments (the one with problems comes first).
+ */
 export async function lookAtTheLocalNode(page: Page): Promise<void> {
   await openScreen(page, 'Nodes')
   await page.getByRole('grid', { name: 'Nodes' }).getByText('inside Scrapdeck').click()

@@ -2,7 +2,10 @@ import { type Page, expect } from '@playwright/test'
 import type { Client } from '../support/service.ts'
 import { openScreen } from './first-run.ts'
 
-/** Rolls back to an older version, undoes it, and pins it again: its jobs run that one after a newer upload. */
+/**
+ * Rolls back to an older version, undoes that and rolls back again. The project's jobs keep that version after an
+ * upload.
+ */
 export async function rollBack(page: Page): Promise<void> {
   await openScreen(page, 'Projects')
   await page.getByRole('grid', { name: 'Projects' }).getByRole('row').filter({ hasText: 'demo' }).click()
@@ -11,7 +14,7 @@ export async function rollBack(page: Page): Promise<void> {
   await chooseFor(page, 'v1', 'Roll back to this')
   await expect(project).toContainText('Pinned to v1: new jobs run it, also after a newer upload.')
   const undo = page.getByRole('button', { name: 'Undo' })
-  // The notice has a place of its own: it covers no row of a list.
+  // The notice has its own place, so it covers no row of a list.
   const [noticeBox, mainBox] = [await undo.boundingBox(), await page.getByRole('main').boundingBox()]
   expect(noticeBox!.y).toBeGreaterThanOrEqual(mainBox!.y + mainBox!.height)
   await undo.click()
@@ -25,7 +28,7 @@ async function chooseFor(page: Page, version: string, act: string): Promise<void
   await page.getByRole('menuitem', { name: act }).click()
 }
 
-/** Runs a spider by the keyboard with its last arguments; its cancel is undone, and sent when the page closes. */
+/** Runs a spider by keyboard with its last arguments. Undoes one cancel; another is sent when the page closes. */
 export async function runAndCancel(page: Page, client: Client): Promise<void> {
   await client.jobs.run({ project: 'demo', spiders: ['slow'], args: { seconds: '300' } })
   await page.getByRole('button', { name: 'Run slow', exact: true }).press('Shift+Enter')
@@ -52,7 +55,7 @@ export async function runAndCancel(page: Page, client: Client): Promise<void> {
   expect((await newest()).cancelAskedAtMs! - askedAtMs).toBeLessThan(4_500)
 }
 
-/** Sets defaults of the project; the Run dialog shows them as inherited, and one is left out of a run. */
+/** Sets project defaults. The Run dialog shows them as inherited, and one is left out of a run. */
 export async function runWithDefaults(page: Page, client: Client): Promise<void> {
   await openScreen(page, 'Projects')
   await page.getByRole('grid', { name: 'Projects' }).getByRole('row').filter({ hasText: 'demo' }).click()

@@ -6,7 +6,7 @@ import { jobRows } from './fleet.ts'
 
 const SLOW = { project: 'demo', spiders: ['slow'], args: { seconds: '300' } }
 
-/** A limit holds a job back and says so; once it is raised, the job runs. */
+/** A limit holds a job back and says so. When it is raised, the job runs. */
 export async function limitRuns(page: Page, client: Client): Promise<void> {
   await openScreen(page, 'Queue')
   await page.getByRole('button', { name: 'Add limit' }).first().click()
@@ -33,7 +33,7 @@ export async function limitRuns(page: Page, client: Client): Promise<void> {
   await expect(jobRows(page, 'slow').filter({ hasText: 'running' })).toHaveCount(2, { timeout: 20_000 })
 }
 
-/** A paused project dispatches nothing and says so; once resumed, its job runs. */
+/** A paused project dispatches no jobs and says so. When it is resumed, its job runs. */
 export async function pauseAProject(page: Page, client: Client): Promise<void> {
   await openScreen(page, 'Queue')
   const sends = page.getByRole('switch', { name: 'Dispatch jobs of demo' })
@@ -50,7 +50,7 @@ export async function pauseAProject(page: Page, client: Client): Promise<void> {
   await expect(jobRows(page, 'quotes')).toContainText('succeeded', { timeout: 30_000 })
 }
 
-/** A failing job says when it is retried, and how many attempts it has. */
+/** A failing job says when it will be retried and how many attempts it has. */
 export async function retryWhatFails(page: Page): Promise<void> {
   await openScreen(page, 'Jobs')
   await page.getByRole('banner').getByRole('button', { name: /^Run/ }).click()
@@ -71,7 +71,7 @@ export async function retryWhatFails(page: Page): Promise<void> {
   await expect(job.getByRole('region', { name: 'Attempt 1' })).toContainText('failed')
 }
 
-/** A node dies under a run: the job is unknown, is run elsewhere by hand, and says that it may have run twice. */
+/** A node dies during a run. The job is unknown, is run elsewhere by hand, and says that it may have run twice. */
 export async function runElsewhere(page: Page, node: Scrapyd, client: Client): Promise<void> {
   const { nodes } = await client.nodes.list()
   const dead = nodes.find(({ url }) => url === node.url)
@@ -89,11 +89,11 @@ export async function runElsewhere(page: Page, node: Scrapyd, client: Client): P
   await node.kill({ withSpiders: true })
   await expect(job).toContainText('unknown', { timeout: 40_000 })
   await expect(job).toContainText('It may then run twice.')
-  // It was placed on that node only; afterwards any other will do.
+  // The job was placed on that node only. Now it can run on any other.
   await job.getByRole('button', { name: 'Run elsewhere' }).click()
   await expect(job).toContainText('This job may have run more than once.', { timeout: 20_000 })
   await client.jobs.place({ ids: [id], nodeId: null, tags: [] })
-  // The timeline already says "running" of the first attempt.
+  // The timeline already says "running" for the first attempt.
   const newest = async () => (await client.jobs.get({ id })).attempts.at(-1)
   await expect.poll(newest, { timeout: 30_000 }).toMatchObject({ number: 2, state: 'running' })
   expect((await newest())?.nodeId).not.toBe(dead?.id)

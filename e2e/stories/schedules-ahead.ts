@@ -6,10 +6,9 @@ import { QUOTES } from './schedules.ts'
 
 const HOUR_MS = 3_600_000
 const DAY_MS = 24 * HOUR_MS
-/** How far Kolkata's clocks, which the browser uses, are ahead of UTC. */
+/** How far Kolkata, the browser's time zone, is ahead of UTC. */
 const AHEAD_MS = 5.5 * HOUR_MS
 
-/** Opens one of the views over all schedules. */
 export async function openView(page: Page, name: 'Missed' | 'Calendar' | 'Load' | 'Chains'): Promise<void> {
   await openScreen(page, 'Schedules')
   await page.getByRole('navigation', { name: 'Views of schedules' }).getByRole('link', { name }).click()
@@ -20,8 +19,8 @@ const dateWords = (atMs: number) =>
   new Date(atMs).toLocaleDateString('en-GB', { day: 'numeric', month: 'short', timeZone: 'UTC' })
 
 /**
- * The next week shows each run at its time, by the browser's clock (Kolkata: UTC+5:30) or by UTC; each links to its
- * schedule.
+ * The next week shows each run at its time in the browser's zone (Kolkata: UTC+5:30) or in UTC. Each run links to
+ * its schedule.
  */
 export async function readTheWeek(page: Page, client: Client): Promise<void> {
   const todayMs = Math.floor((Date.now() + AHEAD_MS) / DAY_MS) * DAY_MS
@@ -32,11 +31,11 @@ export async function readTheWeek(page: Page, client: Client): Promise<void> {
 
   await openView(page, 'Calendar')
   const hours = (name: RegExp) => page.getByRole('button', { name })
-  // This week shows what was just run by hand, and updates its result without a reload.
+  // This week shows the manual run and updates its result without a reload.
   const byHand = hours(/runs?$/).filter({ has: page.getByRole('img', { name: 'succeeded' }) })
   await expect(byHand).toContainText('late news', { timeout: 30_000 })
   await expect(page.getByRole('button', { name: 'This week' })).toBeDisabled()
-  // The line for the current time, by minutes of the local clock.
+  // The line shows the current minute of the local hour.
   const minutesMs = (Date.now() + AHEAD_MS) % HOUR_MS
   const line = await page.locator('td[data-today] i').evaluate((element) => Number.parseFloat(element.style.top))
   expect(Math.abs((((minutesMs / HOUR_MS) * 100 - line + 150) % 100) - 50)).toBeLessThan(4)
@@ -69,11 +68,11 @@ export async function readTheWeek(page: Page, client: Client): Promise<void> {
 }
 
 /**
- * Eight jobs meet in one minute for two slots; after spreading they do not, in the preview and then in the engine; and
- * back.
+ * Eight jobs meet in one minute for two slots. After spreading they do not, in the preview and then in the engine.
+ * Then the times are restored.
  */
 export async function spreadTheLoad(page: Page, client: Client): Promise<void> {
-  // An hour still to come, whenever this runs.
+  // An hour in the future, whenever this runs.
   const hour = (new Date().getUTCHours() + 2) % 24
   const inKolkata = `${String((hour + 5) % 24).padStart(2, '0')}:37`
   const isCrowded = new RegExp(`${inKolkata}: 8 jobs of 8 schedules`)

@@ -14,7 +14,9 @@ export const scheduleRow = (page: Page, name: string) =>
 
 const nextRuns = (page: Page) => page.getByRole('table', { name: 'Next runs' }).locator('time')
 
-/** Expression, words and builder follow each other, whichever is changed; invalid input changes nothing. */
+/**
+ * Expression, words and builder update each other, whichever changes. Invalid input changes neither of the others.
+ */
 export async function editCronInAllDirections(page: Page): Promise<void> {
   await openScreen(page, 'Schedules')
   await page.getByRole('button', { name: 'New schedule' }).first().click()
@@ -24,7 +26,6 @@ export async function editCronInAllDirections(page: Page): Promise<void> {
   const words = page.getByRole('textbox', { name: 'In words' })
   const chosen = (label: string) => page.getByRole('button', { name: label, exact: true })
 
-  // Expression to words and builder.
   await expression.fill('30 6 * * 1,3')
   await expect(words).toHaveValue('at 06:30 on Monday and Wednesday')
   await expect(page.getByRole('radio', { name: 'Weekly' })).toBeChecked()
@@ -33,7 +34,6 @@ export async function editCronInAllDirections(page: Page): Promise<void> {
   await expect(chosen('Hours: 06')).toHaveAttribute('aria-pressed', 'true')
   await expect(page.getByRole('textbox', { name: 'Minute' })).toHaveValue('30')
 
-  // Words to expression and builder.
   await words.fill('every weekday at 3:00')
   await expect(expression).toHaveValue('0 3 * * 1-5')
   await expect(chosen('Weekdays: Tue')).toHaveAttribute('aria-pressed', 'true')
@@ -43,7 +43,6 @@ export async function editCronInAllDirections(page: Page): Promise<void> {
   await expect(page.getByText('Not understood.')).toBeVisible()
   await expect(expression).toHaveValue('0 3 * * 1-5')
 
-  // Builder to expression and words.
   await chosen('Weekdays: Sat').click()
   await expect(expression).toHaveValue('0 3 * * MON,TUE,WED,THU,FRI,SAT')
   await expect(words).toHaveValue('at 03:00 on Monday to Saturday')
@@ -53,14 +52,14 @@ export async function editCronInAllDirections(page: Page): Promise<void> {
   await expect(words).toHaveValue('at 03:00, 03:20 and 03:40 on Monday to Saturday')
   await expect(nextRuns(page)).toHaveCount(10)
 
-  // Errors are shown at the field, in words.
+  // The field shows its error in words.
   await expression.fill('0 25 * * *')
   await expect(page.getByText('it goes from 0 to 23').first()).toBeVisible()
   await page.getByRole('button', { name: 'Create' }).click()
   await expect(page.getByText('Correct the marked fields.')).toBeVisible()
 }
 
-/** Days with a clock change are marked, with what the chosen policy does on them. */
+/** Days with a clock change are marked and say what the chosen policy does on them. */
 export async function seeClockChanges(page: Page): Promise<void> {
   const expression = page.getByLabel('Cron expression')
   const changes = page.locator('[data-clock-change]')
@@ -86,7 +85,7 @@ export async function seeClockChanges(page: Page): Promise<void> {
   await expect(changes).toHaveCount(0)
 }
 
-/** Once saved, it is in the table with its next run; Run now creates a job that links back to it. */
+/** A saved schedule is in the table with its next run. Run now creates a job that links back to it. */
 export async function createAndRunNow(page: Page): Promise<void> {
   await page.getByLabel('Cron expression').fill('0 3 * * 1-5')
   await page.getByRole('combobox', { name: 'Project' }).click()
@@ -119,7 +118,7 @@ export async function createAndRunNow(page: Page): Promise<void> {
   await expect(scheduleRow(page, 'nightly quotes').getByRole('img', { name: 'Last 1 run: 1 succeeded' })).toBeVisible()
 }
 
-/** Pauses with a note that everybody sees; resumes with one click. */
+/** Pauses with a note that all users see. Resumes with one click. */
 export async function pauseWithANote(page: Page): Promise<void> {
   const detail = page.getByRole('complementary', { name: 'Schedule nightly quotes' })
   await detail.getByRole('button', { name: 'Pause…' }).click()
@@ -131,7 +130,7 @@ export async function pauseWithANote(page: Page): Promise<void> {
   await expect(scheduleRow(page, 'nightly quotes')).toContainText(/in \d+/)
 }
 
-/** A backfill is first previewed; then it runs, with visible progress, and only once. */
+/** Previews a backfill, then runs it only once, with visible progress. */
 export async function backfillTheWeek(page: Page, client: Client): Promise<void> {
   const { schedule } = await client.schedules.create(
     ScheduleSettings.parse({
@@ -166,7 +165,7 @@ export async function backfillTheWeek(page: Page, client: Client): Promise<void>
 }
 
 /**
- * Runs that fell into the engine's downtime and are not caught up are shown: in the table, the detail pane and the
+ * Runs that the engine's downtime prevented and that are not caught up appear in the table, the detail pane and the
  * missed list.
  */
 export async function findWhatWasMissed(page: Page, service: Service): Promise<void> {
@@ -174,7 +173,7 @@ export async function findWhatWasMissed(page: Page, service: Service): Promise<v
     ScheduleSettings.parse({
       name: 'each hour',
       zone: 'UTC',
-      // It fires half an hour from now, whenever that is, and not while this looks at what was missed.
+      // Fires half an hour from now, so not while this story looks at the missed runs.
       rules: [{ kind: 'interval', everySeconds: 3_600, anchorMs: (Date.now() + HOUR_MS / 2) % HOUR_MS }],
       jobs: [QUOTES],
       catchUp: 'none'
@@ -200,7 +199,8 @@ export async function findWhatWasMissed(page: Page, service: Service): Promise<v
 }
 
 /**
- * In the smallest desktop window a long expression and a long zone are fully visible in the table: times are never cut.
+ * In the smallest desktop window, the table shows a long expression and a long zone in full: times are never cut
+ * off.
  */
 export async function readLongTimesInTheTable(page: Page, client: Client): Promise<void> {
   await client.schedules.create(
@@ -222,7 +222,7 @@ export async function readLongTimesInTheTable(page: Page, client: Client): Promi
   }
 }
 
-/** As if the engine had been off for three hours: it continues from the time it has recorded. */
+/** Simulates three hours of downtime: the engine continues from the time that it recorded. */
 export async function missHours(service: Service, scheduleId: string): Promise<void> {
   await service.kill()
   const database = new Database(join(service.dataDirectory, 'scrapdeck.sqlite'))

@@ -3,11 +3,11 @@ import { join } from 'node:path'
 import { expect, type Page } from '@playwright/test'
 import type { Service } from '../support/service.ts'
 
-/** Later than what the spider writes: merged logs are in the order of their times. */
+/** Later than the spider's own lines, because merged logs are ordered by time. */
 export const line = (number: number, level = 'INFO') =>
   `2099-11-02 12:00:00 [story] ${level}: line ${number} of the story\n`
 
-/** A run that goes on for minutes, and its log file, into which the story writes too. */
+/** Starts a run of several minutes and returns its log file. The story also writes into it. */
 export async function startSlow({ client, dataDirectory }: Service): Promise<{ id: string; path: string }> {
   const { jobs } = await client.jobs.run({ project: 'demo', spiders: ['slow'], args: { seconds: '300', delay: '30' } })
   const { id } = jobs[0]!

@@ -8,14 +8,13 @@ import { QUOTES } from './schedules.ts'
 
 export interface Receiver {
   url: string
-  /** The status with which it responds from now on. */
+  /** Sets the status of later responses. */
   answerWith(status: number): void
-  /** The types of the events received, in order; throws on anything not signed with `secret`. */
+  /** The types of the received events, in order. Throws if one is not signed with `secret`. */
   received(secret: string): string[]
   stop(): void
 }
 
-/** Receives webhook requests on this machine. */
 export async function startReceiver(): Promise<Receiver> {
   const taken: { id: string; at: string; signature: string; body: string }[] = []
   let status = 204
@@ -46,10 +45,7 @@ export async function startReceiver(): Promise<Receiver> {
   }
 }
 
-/**
- * A new webhook shows its secret once and delivers a test; a delivery that was given up is listed as such and sent
- * again.
- */
+/** A new webhook shows its secret once and delivers a test. A delivery that was given up is listed and sent again. */
 export async function tellAReceiver(page: Page, client: Client, receiver: Receiver): Promise<void> {
   await page.getByRole('link', { name: 'Settings' }).click()
   await page.getByRole('button', { name: 'Add webhook' }).click()
@@ -66,7 +62,7 @@ export async function tellAReceiver(page: Page, client: Client, receiver: Receiv
   await expect(row.getByRole('status')).toContainText('Test delivered: 204')
   expect(receiver.received(secret)).toEqual(['webhook.test'])
 
-  // 410 means gone: given up at once, where other failures are retried for days.
+  // 410 means gone, so the delivery is given up immediately. Other failures are retried for days.
   receiver.answerWith(410)
   await client.jobs.run(QUOTES)
   await expect(row).toContainText('1 given up', { timeout: 30_000 })

@@ -2,7 +2,6 @@ import { execFileSync } from 'node:child_process'
 import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
 
-/** A self-signed certificate, with its SHA-256 fingerprint as the system's own tools print it. */
 export function aCertificate(directory: string, name: string): { path: string; key: string; fingerprint: string } {
   mkdirSync(directory, { recursive: true })
   const [path, key] = [join(directory, `${name}.pem`), join(directory, `${name}.key`)]

@@ -4,7 +4,7 @@ interface TestEnvironment {
   chromium?: string | null
 }
 
-/** Launch options for tests: the browser that setup found, without output, and unsandboxed only for root. */
+/** Launch options for tests: the browser that setup found, no output, and no sandbox for root only. */
 export function chromiumLaunchOptions(): { executablePath: string | undefined; headless: true; args: string[] } {
   const isRoot = process.getuid?.() === 0
   return {
@@ -21,7 +21,7 @@ export function chromiumLaunchOptions(): { executablePath: string | undefined; h
   }
 }
 
-/** undefined: Playwright's own browser. */
+/** undefined selects Playwright's own browser. */
 function findChromium(): string | undefined {
   const environmentFile = new URL('../../.cache/test-environment.json', import.meta.url)
   const environment: TestEnvironment = existsSync(environmentFile)

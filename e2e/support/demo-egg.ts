@@ -5,12 +5,10 @@ import type { Service } from './service.ts'
 /** The folder of the bundled demo project. */
 export const DEMO_FOLDER = resolve(import.meta.dirname, '../../resources/demo')
 
-/** Packs the bundled demo project as an egg. */
 export function buildDemoEgg(): Promise<Uint8Array> {
   return buildEggFromFolder(DEMO_FOLDER)
 }
 
-/** Uploads the bundled demo project to a service, under the given version. */
 export async function uploadDemo({ client }: Pick<Service, 'client'>, version: string): Promise<void> {
   const file = new File([new Uint8Array(await buildDemoEgg())], 'demo.egg')
   await client.projects.upload({ file, project: 'demo', version })

@@ -16,10 +16,9 @@ export interface DesktopOptions {
   environment?: Record<string, string>
 }
 
-/** The built desktop app under test, on real Electron or on the stand-in; the specs cannot tell the difference. */
+/** The built desktop app under test, on real Electron or on the stand-in. The specs do not depend on which. */
 export interface Desktop {
   kind: 'electron' | 'stand-in'
-  /** The page of the window that shows the UI, once it exists. */
   window(): Promise<Page>
   pages(): Page[]
   /** Runs in the main process. The function must be self-contained, because only its source text is sent. */
@@ -28,11 +27,10 @@ export interface Desktop {
     argument: Argument
   ): Promise<Result>
   evaluate<Result>(run: (electron: typeof Electron) => Result | Promise<Result>): Promise<Result>
-  /** The exit code once the process has ended. */
+  /** Resolves to the exit code when the process has ended. */
   exited: Promise<number | null>
-  /** The output of the main process. */
   output(): string
-  /** Sends SIGTERM, as at a logout; then SIGKILL. */
+  /** Sends SIGTERM, like a logout, then SIGKILL. */
   close(): Promise<void>
 }
 
@@ -59,7 +57,7 @@ export function launchDesktop(options: DesktopOptions): Promise<Desktop> {
   return binary ? launchElectron(binary, options) : launchStandIn(options)
 }
 
-/** Starts a second instance on the same user data; resolves with its exit code. */
+/** Starts a second instance on the same user data. Resolves to its exit code. */
 export function startSecondInstance(options: DesktopOptions): Promise<number | null> {
   const binary = findElectron()
   const [command, commandArguments] = binary
@@ -136,7 +134,7 @@ function findWindow(pages: () => Page[], kind: Desktop['kind'], output: () => st
   return untilPrinted('a window with the UI', find, output)
 }
 
-/** On failure, the error includes what the app has printed. */
+/** On failure, the error includes the app's output. */
 async function untilPrinted<Value>(
   what: string,
   find: () => Value | null | undefined,
@@ -163,7 +161,7 @@ function collectOutput(child: ChildProcess): () => string {
   return () => text
 }
 
-// The package's directory, not the bundle, so that app.getAppPath() is the same as for a user.
+// The package's directory instead of the bundle, so app.getAppPath() is the same as for a user.
 const electronArguments = (options: DesktopOptions) => [
   projectDirectory,
   ...(process.getuid?.() === 0 ? ['--no-sandbox'] : []),

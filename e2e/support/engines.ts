@@ -6,12 +6,11 @@ import { until } from '../../src/engine/testing/until.ts'
 import { type Service, startService } from './service.ts'
 
 export interface SharedEngines {
-  /** In the order of their names. */
+  /** In the order of their names. The first one leads. */
   engines: Service[]
   stop(): Promise<void>
 }
 
-/** Starts engines with these names on one new database; the first one leads. */
 export async function startSharedEngines(names: string[], { localSlots = 0 } = {}): Promise<SharedEngines> {
   const database = await startPostgres()
   const root = mkdtempSync(join(tmpdir(), 'scrapdeck-shared-engines-'))
@@ -19,7 +18,7 @@ export async function startSharedEngines(names: string[], { localSlots = 0 } = {
   for (const name of names) {
     const dataDirectory = join(root, name)
     mkdirSync(dataDirectory)
-    // The encryption key must be the same everywhere.
+    // All engines need the same encryption key.
     if (engines.length > 0) cpSync(join(root, names[0]!, 'secret.key'), join(dataDirectory, 'secret.key'))
     const environment = { SCRAPDECK_ENGINE_NAME: name }
     engines.push(await startService({ dataDirectory, localSlots, arguments: [`--store=${database.url}`], environment }))
@@ -34,7 +33,7 @@ export async function startSharedEngines(names: string[], { localSlots = 0 } = {
   }
 }
 
-/** Resolves to the name of the engine that leads, out of these, according to `asked`. */
+/** Waits until `asked` names one of these engines as the leader, and resolves to its name. */
 export async function leaderAmong(names: string[], asked: Service): Promise<string> {
   const list = async () => (await asked.client.engines.list().catch(() => null))?.engines ?? []
   const isLeader = ({ name, state }: { name: string; state: string }) => state === 'leading' && names.includes(name)

@@ -9,7 +9,7 @@ interface LongRun<Result> {
   end(): Promise<void>
 }
 
-/** Runs it in `directory`, which is kept; absent: in a temporary one named after `prefix`. */
+/** Runs it in `directory` and keeps that. By default, uses a temporary directory named after `prefix`. */
 export async function runInDirectory<Result>(
   { directory, prefix }: { directory: string | undefined; prefix: string },
   create: (directory: string) => LongRun<Result>
@@ -25,8 +25,9 @@ export async function runInDirectory<Result>(
 }
 
 /**
- * Runs a command that takes minutes: prints the report and, as its last line, the result as JSON; exits with 1 on any
- * complaint. The first signal shuts it down in order; a second one ends it at once (the exit handlers kill).
+ * Runs a command that takes minutes. Prints the report and, as its last line, the result as JSON. Exits with 1 on
+ * any complaint. The first signal shuts it down in order; a second one ends it immediately (the exit handlers
+ * kill).
  */
 export async function runAsCommand(
   work: (signal: AbortSignal) => Promise<{ report: string; result: { complaints: readonly string[] } }>
@@ -50,7 +51,7 @@ export async function runAsCommand(
   process.exit()
 }
 
-/** The last lines of a report: how busy the machine was, and each complaint, or `allWell` if there are none. */
+/** The last lines of a report: the load of the machine, and each complaint, or `allWell` if there are none. */
 export function describeEnd(complaints: readonly string[], allWell: string): string[] {
   const load = loadavg().map((average) => average.toFixed(1))
   return [

@@ -14,7 +14,7 @@ export const BUSY_SLOTS = 16
 const SETTLE_MS = 2_500
 
 export interface LongTasks {
-  /** The longest task of the page's main thread, in CPU time, so that other processes do not count. */
+  /** The longest task of the page's main thread, in CPU time, which other processes hardly change. */
   longestMs: number
   /** The number of tasks over 50 ms, and the share of a core that the page used. */
   over50: number
@@ -57,7 +57,7 @@ async function answer(directory: string, request: IncomingMessage, response: Ser
     const body = await readFile(join(directory, pathname.replaceAll('..', '')))
     response.writeHead(200, { 'content-type': TYPES[extname(pathname)] ?? 'application/octet-stream' }).end(body)
   } catch {
-    // Only built files are served.
+    // Serves only built files.
     response.writeHead(404).end()
   }
 }
@@ -67,9 +67,7 @@ function close(server: Server): Promise<void> {
   return new Promise((done) => server.close(() => done()))
 }
 
-/**
- * Opens a screen of the busy fleet and waits until it is drawn; returns the element whose changes show that it is live.
- */
+/** Opens a screen of the busy fleet and waits until it is drawn. */
 export async function openBusyScreen(
   page: Page,
   address: string,
@@ -91,7 +89,7 @@ interface TraceEvent {
   tid: number
   ts: number
   dur?: number
-  /** Thread duration, in µs. */
+  /** Thread duration in µs. */
   tdur?: number
   args?: { name?: string }
 }
@@ -99,14 +97,14 @@ interface TraceEvent {
 /** The number of jobs in one bulk call. */
 export const MARKED_JOBS = 10_000
 
-/** Opens the queue of the busy fleet with that many waiting jobs. */
+/** Opens the queue of the busy fleet with MARKED_JOBS queued jobs. */
 export async function openFullQueue(page: Page, address: string): Promise<void> {
   await page.goto(`${address}?nodes=${BUSY_NODES}&slots=${BUSY_SLOTS}&jobs=${MARKED_JOBS}#/jobs?status=queued`)
   await page.getByRole('grid', { name: 'Jobs' }).waitFor({ timeout: 30_000 })
   await page.waitForTimeout(SETTLE_MS)
 }
 
-/** Selects all jobs, cancels them, and undoes it. Ends when they are back, so that it can be repeated. */
+/** Selects all jobs, cancels them and undoes it. Resolves when they are back, so it can be repeated. */
 export async function cancelAllAndUndo(page: Page): Promise<void> {
   const whole = page.getByRole('button', { name: /^queued/ }).filter({ hasText: /10,\d{3}/ })
   await whole.waitFor()
@@ -119,7 +117,7 @@ export async function cancelAllAndUndo(page: Page): Promise<void> {
   await page.getByRole('button', { name: 'Undo' }).click()
   await page.getByText('Cancelled 10,000 jobs').waitFor({ state: 'detached', timeout: 30_000 })
   await whole.waitFor()
-  // The list is fetched again after the counts; without these jobs it has a few dozen rows.
+  // The list is reloaded after the counts. Without these jobs, it has several dozen rows.
   await page.waitForFunction(`document.querySelector('[role="grid"]').getAttribute('aria-rowcount') > 100`)
 }
 
@@ -150,7 +148,7 @@ function readTasks(events: readonly TraceEvent[], durationMs: number): LongTasks
         (event) => event.pid === pid && event.tid === tid && event.ph === 'X' && /RunTask$/.test(event.name)
       )
     )
-  // The page is the renderer that used the most CPU.
+  // The page is the renderer that used the most CPU time.
   const tasks = mains
     .map(tasksOf)
     .sort((left, right) => sum(right) - sum(left))

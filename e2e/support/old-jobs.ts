@@ -19,7 +19,7 @@ export interface OldJob {
   endedAtMs: number
   outcome?: Extract<Outcome, 'succeeded' | 'failed'>
   counts?: { pages: number; items: number; errors: number }
-  /** The archived log; the node no longer has it. */
+  /** The archived log. The node no longer has it. */
   log: string
 }
 
@@ -27,8 +27,8 @@ const FIRST = anAttemptNumber(1)
 const RUN_MS = 90_000
 
 /**
- * Writes ended jobs and their archived logs into the data directory of a service that is not running: nothing younger
- * than a day is ever deleted, and no test waits that long. Their node, `eu-9`, no longer responds.
+ * Writes ended jobs and their archived logs into the data directory of a stopped service: retention deletes no job
+ * that ended within a day, and no test waits that long. Their node, `eu-9`, no longer responds.
  */
 export async function fillOldJobs(dataDirectory: string, jobs: readonly OldJob[]): Promise<JobId[]> {
   const path = join(dataDirectory, 'scrapdeck.sqlite')
@@ -36,7 +36,7 @@ export async function fillOldJobs(dataDirectory: string, jobs: readonly OldJob[]
   const blobs = await openFilesystemBlobStore(join(dataDirectory, 'blobs'))
   const threads = openLogThreads(systemClock, 1)
   const directory = join(dataDirectory, 'log-copies')
-  // Only logs of earlier versions are unpacked into the cache.
+  // The cache is only for logs of earlier versions.
   const archive = new LogArchive({ blobs, random: systemRandom, threads, cache: null as never, directory })
   try {
     const node = aStoredNode({ id: 'a'.repeat(32), name: 'eu-9', url: 'http://127.0.0.1:9/', addedAtMs: 1 })

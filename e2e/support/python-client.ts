@@ -8,7 +8,7 @@ import { basicAuthorization } from './basic-authorization.ts'
 
 const LIMIT_MS = 60_000
 
-/** Runs a command from the test environment (scrapyd-deploy, python…) in `cwd`, as a person would. */
+/** Runs a command of the test environment (scrapyd-deploy, python…) in `cwd`, as a person would. */
 export function runClient(
   cwd: string,
   command: string,
@@ -23,14 +23,14 @@ export function runClient(
 }
 
 export interface PythonClient {
-  /** Returns a Python expression's value via JSON; an exception rejects with `Class: message`. */
+  /** Returns a Python expression's value via JSON. Rejects with `Class: message` on an exception. */
   evaluate(expression: string): Promise<unknown>
   stop(): void
 }
 
 /**
- * Starts a Python from the test environment that runs `beginning` (with `args` in sys.argv) and then evaluates
- * expressions, so that client libraries are imported once instead of on each call.
+ * Starts a Python of the test environment that runs `beginning` (with `args` in sys.argv) and then evaluates
+ * expressions, so it imports client libraries only once.
  */
 export function startPythonClient(cwd: string, beginning: string, ...args: string[]): PythonClient {
   const script = `import json, sys

@@ -11,8 +11,8 @@ export interface RestAnswer {
 }
 
 /**
- * Sends one request to `/api/v1` like any HTTP client. Rejects without a complete response: the service may or may not
- * have carried it out.
+ * Sends one request to `/api/v1` like any HTTP client. Rejects without a complete response, even though the service
+ * may have executed the request.
  */
 export async function askRest(
   address: string,
@@ -36,8 +36,8 @@ export interface SentEvent {
 }
 
 /**
- * Reads server-sent events like a browser's EventSource, but without reconnecting. Ends when the stream ends or breaks;
- * leaving the loop closes the connection.
+ * Reads server-sent events like a browser's EventSource, but does not reconnect. Ends when the stream ends or
+ * breaks. Leaving the loop closes the connection.
  */
 export async function* readEvents(
   address: string,
@@ -63,7 +63,7 @@ export async function* readEvents(
       }
     }
   } catch (error) {
-    // The connection broke; an EventSource would reconnect now.
+    // The connection broke. An EventSource would reconnect now.
     if (!(error instanceof TypeError)) throw error
   } finally {
     gone.abort()

@@ -6,17 +6,17 @@ import net from 'node:net'
 /** A load balancer for several engines: each request goes to the next one, without stickiness. */
 export interface RoundRobin {
   url: string
-  /** The number of requests passed on, by the engine's address. */
+  /** The number of forwarded requests by engine address. */
   readonly counts: ReadonlyMap<string, number>
   close(): Promise<void>
 }
 
-/** A stalled engine accepts connections; one whose machine is gone does not. */
+/** A stalled engine accepts connections; a machine that is gone does not. */
 const CONNECT_LIMIT_MS = 2_000
 
 /**
- * Like nginx as docs/scaling.md sets it up: an engine that accepts no connection is skipped, and a request that an
- * engine may have begun is never repeated: its client sees the connection break.
+ * Works like nginx in docs/scaling.md: it skips an engine that accepts no connection, and never repeats a request
+ * that an engine could have started to execute. In that case, the client's connection breaks.
  */
 export async function startRoundRobin(
   addresses: () => string[],
@@ -78,7 +78,7 @@ function passTo(socket: net.Socket, request: http.IncomingMessage, response: htt
   request.pipe(onward)
 }
 
-/** null: no process accepts connections there. */
+/** Returns null if no process accepts connections there. */
 async function connectTo({ hostname, port }: URL): Promise<net.Socket | null> {
   const socket = net.connect({ host: hostname, port: Number(port), noDelay: true })
   try {

@@ -11,28 +11,27 @@ import { until } from '../../src/engine/testing/until.ts'
 export type ScrapydVersion = '1.2.1' | '1.3.0' | '1.4.3' | '1.5.0' | '1.6.0'
 
 export interface ScrapydOptions {
-  /** Default 1.6.0. `scrapydProblem` says whether an older version can run here. */
+  /** Default: 1.6.0. `scrapydProblem` says whether an older version can run here. */
   version?: ScrapydVersion
-  /** Default: a free one. A restart keeps it. */
+  /** Default: a free port, which a restart keeps. */
   port?: number
   maxProc?: number
-  /** How often Scrapyd checks for a free slot. Scrapyd's default is 5; ours is 0.5, so that tests are fast. */
+  /** How often Scrapyd checks for a free slot. Scrapyd's default is 5; ours is 0.5 to keep tests fast. */
   pollIntervalSeconds?: number
-  /** Eggs, logs, items and databases; default: a temporary folder, removed by `stop`. */
+  /** For eggs, logs, items and databases. Default: a temporary directory that `stop` removes. */
   directory?: string
   username?: string
   password?: string
-  /** Additional lines for [scrapyd] in its configuration. */
   configuration?: Record<string, string | number>
-  /** Text of further sections of its configuration. */
+  /** Additional sections of its configuration, as text. */
   otherSections?: string
-  /** The Python of an environment that has this version; default: that of the tests. */
+  /** The Python of an environment that has this version. Default: the Python of the tests. */
   python?: string
-  /** Visible to Scrapyd and its spiders. */
+  /** Environment variables for Scrapyd and its spiders. */
   environment?: Record<string, string>
   /**
-   * What is forked, if that is safe, instead of starting a Python that needs half a second to import Scrapy
-   * (forking_runner.py). Default: spiders and lists of spiders.
+   * What is forked, if that is safe, because a new Python needs half a second to import Scrapy (forking_runner.py).
+   * Default: spiders and lists of spiders.
    */
   forks?: 'spiders and lists' | 'lists' | 'nothing'
 }
@@ -43,28 +42,29 @@ export interface Scrapyd {
   port: number
   version: ScrapydVersion
   directory: string
-  /** null while it is not running. */
   pid(): number | null
   /** The daemon's output since the first start. */
   output(): string
-  /** Sends SIGKILL. Spiders survive as orphans, as when a Scrapyd dies, unless `withSpiders`. */
+  /** Sends SIGKILL. As after a real crash, spiders survive as orphans, unless `withSpiders`. */
   kill(options?: { withSpiders?: boolean }): Promise<void>
-  /** Starts again on the same port and folder, after `kill`. */
+  /** Starts again on the same port and in the same directory, after `kill`. */
   restart(): Promise<void>
-  /** Ends the daemon and its spiders. May be called twice. */
+  /** Ends the daemon and its spiders. Can be called twice. */
   stop(): Promise<void>
 }
 
 const START_LIMIT_MS = 30_000
 const STOP_LIMIT_MS = 5_000
 
-/** Why this version cannot run with the available Python; null: it can. Tests name it when they skip a version. */
+/**
+ * Why this version cannot run with the available Python, or null if it can. Tests name it when they skip a version.
+ */
 export function scrapydProblem(version: ScrapydVersion): string | null {
   const installation = readTestEnvironment().scrapyd[version]
   return installation ? installation.problem : 'it is not installed; run `npm run setup`'
 }
 
-/** Starts a real Scrapyd and resolves once it responds. */
+/** Starts a real Scrapyd. Resolves when it responds. */
 export async function startScrapyd(options: ScrapydOptions = {}): Promise<Scrapyd> {
   const { version = '1.6.0', environment = {} } = options
   const problem = scrapydProblem(version)
@@ -84,7 +84,7 @@ export async function startScrapyd(options: ScrapydOptions = {}): Promise<Scrapy
 
   let output = ''
   let daemon: ChildProcess | null = null
-  // A process group outlives its leader: after `kill`, its orphans can be signalled through it.
+  // A process group outlives its leader, so after `kill` its orphans can be signaled through it.
   const groups = new Set<number>()
   const endGroups = () => {
     for (const group of groups) signalGroup(group, 'SIGKILL')
@@ -163,10 +163,10 @@ export async function startScrapyd(options: ScrapydOptions = {}): Promise<Scrapy
 }
 
 const CAN_FORK = process.platform === 'linux'
-/** The socket names by version. The parents end with this process, which holds their stdin. */
+/** The socket names by version. The parents end with this process, because it holds their stdin. */
 const parents = new Map<ScrapydVersion, string>()
 
-/** The socket name of a Python that has imported this version's Scrapy and forks its spiders. */
+/** Returns the socket name of a Python that has imported this version's Scrapy and forks its spiders. */
 function parentOfSpiders(version: ScrapydVersion): string {
   const known = parents.get(version)
   if (known !== undefined) return known
@@ -187,7 +187,7 @@ function parentOfSpiders(version: ScrapydVersion): string {
   return name
 }
 
-/** Starts several at once; if one fails, the others are stopped. */
+/** Starts several concurrently. If one fails, stops the others. */
 export async function startScrapydFleet(fleet: ScrapydOptions[]): Promise<Scrapyd[]> {
   const results = await Promise.allSettled(fleet.map((options) => startScrapyd(options)))
   const started = results.flatMap((result) => (result.status === 'fulfilled' ? [result.value] : []))
@@ -220,14 +220,14 @@ function moduleOf(version: ScrapydVersion): string {
   return version < '1.5' ? 'scrapyd.scripts.scrapyd_run' : 'scrapyd'
 }
 
-/** Any HTTP response counts: with a password it is a 401. */
+/** Any HTTP response counts; with a password it is a 401. */
 async function answers(url: string): Promise<boolean> {
   try {
     const response = await fetch(url, { signal: AbortSignal.timeout(2000) })
     await response.body?.cancel()
     return true
   } catch {
-    // Not listening yet: the caller retries until its limit.
+    // Not listening yet. The caller retries until its limit.
     return false
   }
 }

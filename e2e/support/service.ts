@@ -16,45 +16,43 @@ import { basicAuthorization } from './basic-authorization.ts'
 export type Client = ContractRouterClient<Contract>
 
 export interface ServiceOptions {
-  /** Default: a temporary folder, removed by `stop`. */
+  /** Default: a temporary directory that `stop` removes. */
   dataDirectory?: string
   localSlots?: number
-  /** The file that Node runs; default: SERVICE_ENTRY. */
+  /** The file that Node runs. Default: SERVICE_ENTRY. */
   entry?: string
-  /** Additional arguments for `scrapdeck serve`. */
   arguments?: string[]
   environment?: Record<string, string>
 }
 
-/** The real headless service, in a separate process. */
+/** The real headless service in a separate process. */
 export interface Service {
-  /** Its address; a restart keeps the port. */
+  /** A restart keeps the port. */
   address: string
   dataDirectory: string
-  /** null while it is not running. */
   pid(): number | null
-  /** A link that logs in one browser, once; a new one after each start. */
+  /** A link that logs in one browser once. Each start creates a new one. */
   loginLink(): string
-  /** A client of the contract over HTTP, with Basic auth. */
   client: Client
   output(): string
-  /** Sends SIGKILL; spiders on the local node survive. */
+  /** Sends SIGKILL. Spiders on the local node survive. */
   kill(): Promise<void>
-  /** Starts again on the same port and data. */
   start(): Promise<void>
-  /** SIGTERM; then removes the temporary data. May be called twice. */
+  /** Sends SIGTERM, then removes temporary data. Can be called twice. */
   stop(): Promise<void>
 }
 
 /**
- * The file that Node runs as the command line, relative to the root. `npm test` builds the service and tests it as
- * shipped, because that starts in a third of the time; a single test file uses the sources and needs no build.
+ * The file that Node runs as the command line, relative to the root. `npm test` tests the built service, because it
+ * starts in a third of the time. A single test file uses the sources and needs no build.
  */
 export const SERVICE_ENTRY = process.env['SERVICE_ENTRY'] ?? 'src/cli/bin.ts'
 
 export const TEST_CREDENTIALS = { username: 'tester', password: 'a password for tests' }
 
-/** As in `npm start`, `npm run serve`, the systemd unit and the image: V8's default depends on the machine's memory. */
+/**
+ * As in `npm start`, `npm run serve`, the systemd unit and the image. V8's default depends on the machine's memory.
+ */
 const SERVICE_FLAGS = ['--max-semi-space-size=16']
 
 const projectDirectory = resolve(import.meta.dirname, '../..')
@@ -168,7 +166,7 @@ async function untilWarm(service: Service): Promise<void> {
   }
 }
 
-/** Spiders of the local node outlive the service by design; those of a test must not. */
+/** Spiders of the local node outlive the service by design, but those of a test must not. */
 export async function endLocalSpiders(client: Client): Promise<void> {
   const listLive = async () => {
     const { jobs } = await client.jobs.list({ status: ['queued', 'starting', 'running'], limit: 500 })

@@ -1,4 +1,4 @@
-/** A spider with one item whose log is too long for the database, so it is stored as a blob. */
+/** A spider with one item and a log that is too long for the database, so it is stored as a blob. */
 export const TALKS = `import scrapy
 
 class Talks(scrapy.Spider):

@@ -18,7 +18,10 @@ export interface Schema {
 
 const LIMITS = ['format', 'pattern', 'minLength', 'maxLength', 'minimum', 'maximum', 'minItems', 'maxItems', 'default']
 
-/** One line for each value that a schema describes: `.jobs[].id: string, maxLength 32`. `?`: it may be absent. */
+/**
+ * Returns one line for each value that a schema describes: `.jobs[].id: string, maxLength 32`. `?` marks optional
+ * ones.
+ */
 export function linesOfSchema(schema: Schema, path = ''): string[] {
   if (schema.$ref !== undefined) return [`${path}: ${schema.$ref.split('/').at(-1)}`]
   const choices = schema.anyOf ?? schema.oneOf ?? schema.allOf
@@ -36,7 +39,7 @@ export function linesOfSchema(schema: Schema, path = ''): string[] {
   for (const [index, part] of (schema.prefixItems ?? []).entries())
     lines.push(...linesOfSchema(part, `${path}[${index}]`))
   if (typeof schema.items === 'object') lines.push(...linesOfSchema(schema.items, `${path}[]`))
-  // An empty object, or bounds of the list or the object itself.
+  // An empty object, or bounds of the list or object itself.
   const own = `${typeOf(schema)}${limitsOf(schema)}`
   return lines.length === 0 ? [`${path}: ${own}`] : own.includes(',') ? [`${path}: ${own}`, ...lines] : lines
 }

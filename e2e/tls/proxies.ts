@@ -15,7 +15,7 @@ import { readTestEnvironment } from '../../scripts/setup/test-environment.mjs'
 
 const NAME = 'deck.example.org'
 const EGG_BYTES = 20_000_000
-/** Not the address of the proxy, 127.0.0.1. */
+/** Differs from the proxy's address, 127.0.0.1. */
 const CLIENT = '127.0.0.2'
 
 interface Place {
@@ -26,14 +26,14 @@ interface Place {
 
 interface Proxy {
   name: string
-  /** The language of its block in docs/security.md. */
+  /** The language of its code block in docs/security.md. */
   language: string
   /** Returns the documented block, adapted to the ports and files of a test. */
   configure(documented: string, place: Place): string
   command(file: string, place: Place): string[]
 }
 
-/** Throws if the document no longer contains the text to replace. */
+/** Throws if the document no longer contains a text to replace. */
 function replace(textOf: string, pairs: [from: string, to: string][]): string {
   let result = textOf
   for (const [from, to] of pairs) {
@@ -79,7 +79,7 @@ ${server}
   }
 ]
 
-/** Runs the documented configuration in front of a real service, and returns its results. */
+/** Runs the documented configuration in front of a real service and returns the results. */
 export async function tryProxy(proxy: Proxy): Promise<string[]> {
   const directory = mkdtempSync(join(tmpdir(), 'scrapdeck-proxy-'))
   const service = await startService({

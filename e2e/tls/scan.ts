@@ -5,7 +5,10 @@ import { startService } from '../support/service.ts'
 
 const ENTRY = 'out/service/scrapdeck.js'
 
-/** Judges the service with its self-made certificate by Mozilla's "intermediate"; rejects with SSLyze's objections. */
+/**
+ * Checks the service with its self-made certificate against Mozilla's "intermediate". Rejects with SSLyze's
+ * objections.
+ */
 export async function scanOwnTls(programs: string): Promise<string[]> {
   const service = await startService({ entry: ENTRY, localSlots: 0, arguments: ['--tls-self-made'] })
   try {

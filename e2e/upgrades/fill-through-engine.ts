@@ -10,13 +10,16 @@ import { JobDefaults } from '../../src/shared/contract/index.ts'
 const HOUR_MS = 3_600_000
 const RESOURCES = new URL('../../resources', import.meta.url).pathname
 const shop = { project: 'shop', spiders: ['prices'] }
-/** Nothing fires, is retried or is delivered between two steps unless a step lets time pass. */
+/**
+ * No schedule fires, no job is retried and no event is delivered between two steps, unless a step advances the
+ * clock.
+ */
 const LONG_SECONDS = 30 * 86_400
 
 /**
- * What operators and clients set up and run, through the contract: nodes (added and discovered), projects with eggs,
+ * What operators and clients set up and run through the contract: nodes (added and discovered), projects with eggs,
  * limits, webhooks with deliveries, chains, schedules with firings in each state, a finished backfill and a running
- * one, secrets, remembered responses. The engine ends up paused.
+ * one, secrets, remembered responses. At the end, the engine is paused.
  */
 export async function fillThroughEngine(dataDirectory: string, clock: FakeClock): Promise<void> {
   const nodes = new Map<string, FakeNode>()
@@ -208,12 +211,14 @@ export async function fillThroughEngine(dataDirectory: string, clock: FakeClock)
   await until(async () => (await client.schedules.get({ id: second.id })).backfill?.fired === 2)
   await client.schedules.setPaused({ ids: [second.id], paused: true })
 
-  // --- crawl orders: one job, one schedule that remembers what was ordered (the queue is paused) ----------------
+  // --- crawl orders: one job, one schedule that remembers its order (the queue is paused)
+  // ---------------------------
   const order = { user_id: 'ann', project: shop.project, spider: shop.spiders[0]!, start_urls: ['https://a.example/'] }
   await client.crawl({ ...order, params: { pages: 3 } })
   await client.crawl({ ...order, params: { nested: { a: [null] } }, interval: '0 9 1 1 *', zone: 'Europe/Berlin' })
 
-  // --- a pin, defaults with a secret, and jobs that took them, left one out or have variables of their own -------
+  // --- a pin, defaults with a secret, and jobs that use them, leave one out or have their own variables
+  // -------------
   const env = { REGION: 'eu', API_KEY: 'of the defaults' }
   await client.projects.changeSettings({
     project: shop.project,

@@ -31,8 +31,8 @@ const PLENTY = { count: 1_000, bytes: 1_000_000 }
 const DAY_MS = 86_400_000
 
 /**
- * States that an engine passes through too quickly to be stopped in: of jobs and their attempts, chain ends,
- * deliveries, alerts.
+ * States that an engine passes through too quickly to stop in: of jobs and their attempts, chain ends, deliveries,
+ * alerts.
  */
 export async function fillThroughStore(dataDirectory: string, clock: FakeClock): Promise<void> {
   const nowMs = clock.nowMs()
@@ -233,7 +233,7 @@ export async function fillThroughStore(dataDirectory: string, clock: FakeClock):
   await store.claimAnswer({ ...claim, expiresAtMs: nowMs + DAY_MS, quota: { ofScope: PLENTY, ofAll: PLENTY } })
 
   // --- deliveries: one delivered, one given up, the rest wait
-  // ---------------------------------------------------------
+  // -----------------------------------------------------
   for (const { id, name } of await store.listWebhooks()) {
     const waiting = await store.listDeliveries(id, { state: 'waiting', before: null, limit: 2 })
     const state = name === 'down' ? ('dead' as const) : ('delivered' as const)
@@ -248,7 +248,7 @@ export async function fillThroughStore(dataDirectory: string, clock: FakeClock):
   await store.close()
 }
 
-/** A rule of each shape, silences, a channel with a delivery, and an alert in each state. */
+/** Creates a rule of each shape, silences, a channel with a delivery, and an alert in each state. */
 async function fillAlerts(store: Store, nowMs: number): Promise<void> {
   const channelId = aWebhookId('7'.repeat(32))
   await store.putWebhook({
@@ -349,7 +349,7 @@ async function fillAlerts(store: Store, nowMs: number): Promise<void> {
   })
 }
 
-/** What was recorded about something that exists, that changed and that is gone; and the last report to a channel. */
+/** Creates facts about objects that exist, changed or were deleted, and the last report to a channel. */
 async function fillFactsAndDigests(store: Store, nowMs: number): Promise<void> {
   const fact: StoredAlertFact = {
     watch: 'disk_free',

@@ -5,7 +5,8 @@ import { fillThroughEngine } from './fill-through-engine.ts'
 import { fillThroughStore } from './fill-through-store.ts'
 import { readEverything } from './read-everything.ts'
 
-// node e2e/upgrades/make-data-directory.ts NAME: writes data-directories/NAME as this version creates it (README.md).
+// node e2e/upgrades/make-data-directory.ts NAME: writes data-directories/NAME as this version creates it
+// (README.md).
 
 const name = process.argv[2]
 if (name === undefined) throw new Error('Say how the directory is to be called, such as 0039-during-issue-35')

@@ -18,7 +18,7 @@ export type Everything = Awaited<ReturnType<typeof readEverything>>
 
 const ALL = { before: null, limit: 10_000 }
 
-/** Everything in a data directory, read through the store, the blobs and the key file: JSON, in a stable order. */
+/** Reads a whole data directory through the store, the blobs and the key file. Returns JSON in a stable order. */
 export async function readEverything(dataDirectory: string, clock: Clock) {
   const path = join(dataDirectory, 'scrapdeck.sqlite')
   const store = await openSqliteStoreHere({ path, clock, logger: silentLogger })

@@ -28,7 +28,7 @@ describe.each(readdirSync(FIXTURES))('the data directory %s', (name) => {
   beforeEach(async () => {
     directory = await makeTemporaryDirectory()
     await cp(join(FIXTURES, name, 'data'), directory.path, { recursive: true })
-    // git does not keep the mode, and without it the key is refused.
+    // Git does not keep the mode, and the engine refuses a key that others can read.
     await chmod(join(directory.path, 'secret.key'), 0o600)
     expected = JSON.parse(await readFile(join(FIXTURES, name, 'expected.json'), 'utf8'))
     clock = createFakeClock(expected.nowMs)
@@ -39,7 +39,7 @@ describe.each(readdirSync(FIXTURES))('the data directory %s', (name) => {
     const { nowMs: _, ...before } = expected
     const now = await readEverything(directory.path, clock)
     for (const noun of Object.keys(before) as (keyof Everything)[]) {
-      // A newer format may add fields.
+      // A newer format can add fields.
       expect(now[noun], noun).toMatchObject(before[noun] as object)
       if (Array.isArray(before[noun])) expect((now[noun] as unknown[]).length, noun).toBe(before[noun].length)
     }

@@ -1,4 +1,4 @@
-/** The Helm chart, and the sets of values with which it is tested. */
+/** The Helm chart and the sets of values that test it. */
 import { inRoot } from '../setup/platform.mjs'
 
 export const CHART = inRoot('deploy', 'helm', 'scrapdeck')
@@ -31,7 +31,6 @@ export const VALUE_SETS: Record<string, string[]> = {
   ]
 }
 
-/** The same settings as arguments of `helm`. */
 export function setting(values: string[]): string[] {
   return values.flatMap((value) => ['--set', value])
 }

@@ -1,4 +1,4 @@
-/** The parts of a compose file that ours use, read for the test that starts the services as plain processes. */
+/** Reads the parts of a compose file that ours use, for the test that starts the services as plain processes. */
 import fs from 'node:fs'
 import path from 'node:path'
 import { parse } from 'yaml'
@@ -6,20 +6,20 @@ import { parse } from 'yaml'
 export interface ComposeService {
   name: string
   image: string
-  /** null: the image's own. */
+  /** null means the image's own. */
   entrypoint: string[] | null
   command: string[]
   environment: Record<string, string>
-  /** The user as `uid:gid`; null: the image's user. */
+  /** `uid:gid`, or null for the image's user. */
   user: string | null
   isReadOnly: boolean
   stopSignal: NodeJS.Signals
-  /** Files on this machine, and the paths at which the service sees them. */
+  /** Files on this machine, and their paths in the service. */
   files: { from: string; to: string }[]
   volumes: { name: string; to: string }[]
-  /** Directories that are kept in memory. */
+  /** Directories in memory. */
   temporary: string[]
-  /** Addresses by network; null: any free address. */
+  /** Addresses by network; null means any free address. */
   networks: Record<string, string | null>
   healthcheck: string[]
   /** Services that must be healthy before this one starts. */
@@ -28,14 +28,13 @@ export interface ComposeService {
 
 export interface Compose {
   services: ComposeService[]
-  /** The first three numbers of its subnet; null: any. */
+  /** The first three numbers of each network's subnet, or null for any. */
   networks: Record<string, string | null>
 }
 
 type Mount = string | { source: string; target?: string }
 type Networks = string[] | Record<string, { ipv4_address?: string }>
 
-/** The fields that our files use. */
 interface RawService {
   image: string
   entrypoint?: string[]
@@ -113,7 +112,7 @@ export function readCompose(file: string, variables: Record<string, string>, sec
   }
 }
 
-/** `${NAME}`, `${NAME:-default}`, `${NAME:?what it is}`, and `$$` for a dollar. */
+/** Replaces `${NAME}`, `${NAME:-default}`, `${NAME:?what it is}` and `$$` (a dollar sign). */
 function interpolate(value: unknown, variables: Record<string, string>): unknown {
   if (Array.isArray(value)) return value.map((one) => interpolate(one, variables))
   if (value !== null && typeof value === 'object') {
@@ -155,7 +154,7 @@ function needsOf(dependsOn: Record<string, { condition?: string }>, name: string
   })
 }
 
-/** Sorts services so that each comes after those it depends on. */
+/** Sorts each service after its dependencies. */
 function inOrder(services: ComposeService[]): ComposeService[] {
   const ordered: ComposeService[] = []
   while (ordered.length < services.length) {

@@ -1,6 +1,6 @@
 /**
- * A machine that Debian's systemd boots: namespaces of its own for processes, mounts, control groups and its name, and
- * a root that is an overlay over this machine's. It shares the kernel and the network. Needs root, and Linux.
+ * A machine that Debian's systemd boots. It has its own namespaces for processes, mounts, control groups and its
+ * name, and its root is an overlay over this machine's. It shares the kernel and the network. Needs root and Linux.
  */
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
@@ -20,14 +20,14 @@ export interface Machine {
 }
 
 const BOOT_LIMIT_MS = 60_000
-/** These units would change the kernel, which the machine shares with its host, or wait for devices. */
+/** These units would change the kernel, which both machines share, or wait for devices. */
 const MASKED = [
   ...['systemd-sysctl', 'systemd-modules-load', 'systemd-binfmt', 'systemd-udevd', 'systemd-udev-trigger'],
   ...['systemd-random-seed', 'systemd-timesyncd', 'systemd-networkd', 'systemd-resolved', 'systemd-remount-fs']
 ]
 const DEVICES = ['null', 'zero', 'full', 'random', 'urandom', 'tty']
 
-/** `prepare`: shell lines that fill the machine's root, `$root`, before it boots. */
+/** `prepare` contains shell lines that fill the machine's root, `$root`, before it boots. */
 export async function bootMachine(directory: string, prepare: readonly string[]): Promise<Machine> {
   const group = `scrapdeck-machine-${process.pid}`
   const groups = path.join(directory, 'groups')
@@ -91,7 +91,7 @@ export async function bootMachine(directory: string, prepare: readonly string[])
   }
 }
 
-/** Our shell has unshare as its only child, whose child is process 1 of the machine. */
+/** Our shell has unshare as its only child. The child of unshare is process 1 of the machine. */
 function findInit(child: ChildProcess): string | null {
   let pid = String(child.pid)
   for (let depth = 0; depth < 4; depth += 1) {
@@ -106,7 +106,7 @@ function findInit(child: ChildProcess): string | null {
   return null
 }
 
-/** Runs the machine in a control group of its own, which the machine sees as the root. */
+/** Runs the machine in its own control group, which it sees as the root. */
 function outerScript({ groups, group, inner }: { groups: string; group: string; inner: string }): string {
   return [
     'set -e',
@@ -134,7 +134,7 @@ function innerScript(place: string, prepare: readonly string[]): string {
     'mount -t devpts -o newinstance,ptmxmode=0666,mode=620 devpts "$root/dev/pts"',
     'mount -t tmpfs -o mode=1777 none "$root/dev/shm"',
     'ln -s pts/ptmx "$root/dev/ptmx"; ln -s /proc/self/fd "$root/dev/fd"',
-    // Disables whatever this machine starts at boot, and whatever touches the kernel.
+    // Disables units that this machine starts at boot or that affect the kernel.
     'rm -rf "$root"/etc/systemd/system/*.wants',
     `for unit in ${MASKED.join(' ')}; do ln -sf /dev/null "$root/etc/systemd/system/$unit.service"; done`,
     'ln -sf /lib/systemd/system/multi-user.target "$root/etc/systemd/system/default.target"',

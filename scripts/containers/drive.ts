@@ -1,8 +1,8 @@
 /**
- * A client of a Scrapdeck in containers, in a process of its own, because it runs in their network:
+ * A client of a Scrapdeck in containers. It is a separate process, because it runs in their network:
  *   SCRAPDECK_PASSWORD=… node drive.ts ADDRESS NODES
- * Waits for the nodes, runs the demo, and follows a log as server-sent events: a proxy that collects answers would hold
- * them back until the run has ended. Exit code 1 if anything is not as it should be.
+ * Waits for the nodes, runs the demo and follows a log as server-sent events, because a proxy that buffers
+ * responses would hold them back until the run ends. Exits with 1 if a check fails.
  */
 import { connectClient } from '../../e2e/support/service.ts'
 import { basicAuthorization } from '../../e2e/support/basic-authorization.ts'

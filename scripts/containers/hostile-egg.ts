@@ -1,4 +1,3 @@
-/** Runs the launcher tests' hostile egg against an installed service. */
 import type { Client } from '../../e2e/support/service.ts'
 import { buildHostileEgg } from '../../src/engine/nodes/local/isolation/testing/hostile-egg.ts'
 import { until } from '../../src/engine/testing/until.ts'
@@ -43,9 +42,9 @@ export async function logOf(client: Client, jobId: JobId): Promise<string> {
 }
 
 /**
- * Uploads and runs the hostile egg beside another project whose spider has run. `data`: the data directory; `engine`:
- * the pid of the service as spiders would see it; `secrets`: further files. Returns the number of attempts and those
- * that succeeded.
+ * Uploads and runs the hostile egg beside another project that has run a spider. `data` is the data directory,
+ * `engine` the service's pid as spiders would see it, `secrets` further files. Returns the number of attempts and
+ * those that succeeded.
  */
 export async function runHostileEgg(
   client: Client,
@@ -56,7 +55,7 @@ export async function runHostileEgg(
   await upload(client, 'other', [])
   const honest = await startSpider(client, 'other', 'honest', {})
   await untilStatus(client, honest, 'succeeded')
-  // The egg reports what it steals while its spiders are listed as names of spiders.
+  // While its spiders are listed, the egg reports what it steals as names of spiders.
   await upload(client, 'hostile', secrets)
   const { spiders } = (await client.projects.get({ project: 'hostile' })).versions[0]!
   const stolen = spiders?.join() === SPIDERS ? [] : [`in its listing: ${spiders?.join()}`]

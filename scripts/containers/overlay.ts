@@ -1,6 +1,6 @@
 /**
- * Lines of a shell script that runs in a mount namespace of its own: `$root`, mounted at `place` (quoted), shows the
- * files of this machine; whatever is written there is gone with the namespace.
+ * Lines of a shell script that runs in its own mount namespace. `$root`, mounted at `place` (quoted), shows the
+ * files of this machine. Changes there disappear with the namespace.
  */
 export const overlayOfThisMachine = (place: string): string[] => [
   `mkdir -p ${place}`,

@@ -1,7 +1,7 @@
 import { get, post, type Request } from '../http.ts'
 import type { Scenario } from './scenario.ts'
 
-/** Basic auth covers every path: chapter 7.2. */
+/** Basic auth covers every path (scrapyd-protocol.md, 7.2). */
 
 const basic = (text: string, encoding: BufferEncoding = 'utf8') =>
   `Basic ${Buffer.from(text, encoding).toString('base64')}`

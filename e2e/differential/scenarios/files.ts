@@ -3,7 +3,7 @@ import { get, post, postMultipart } from '../http.ts'
 import type { Pair } from '../pair.ts'
 import type { Scenario } from './scenario.ts'
 
-/** What can be read: pages, logs and items. Chapter 7. */
+/** What clients can read: pages, logs and items (scrapyd-protocol.md, 7). */
 
 async function runOne(pair: Pair, project: string, jobid: string): Promise<void> {
   const egg = await reporterEgg()
@@ -68,7 +68,7 @@ const logs: Scenario = {
   async run(pair) {
     await runOne(pair, 'p', 'logged')
     const path = '/logs/p/report/logged.log'
-    // The length depends on what Scrapy measured: only the beginning and the form of the responses are compared.
+    // The length depends on what Scrapy measured, so this compares only the start and the form of the responses.
     await pair.askForHeaders(get(path, { range: 'bytes=0-23' }))
     await pair.askForHeaders(get(path))
     await pair.askForHeaders(get(path, { range: 'bytes=-1000' }))

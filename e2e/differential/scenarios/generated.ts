@@ -17,11 +17,11 @@ interface Waiting {
 }
 
 /**
- * Random requests over so few names that they interact: what one adds, another reads and a third deletes. The one slot
- * is held, so scheduled jobs wait; at the end some of them run.
+ * Random requests over few names, so they interact: one adds what another reads and a third deletes. The only slot
+ * is held, so scheduled jobs wait. At the end, some of them run.
  *
- * The requests are tracked only to avoid cases that other scenarios cover: a project is not deleted while its jobs
- * wait, and no job starts whose version is gone.
+ * Tracks the requests only to avoid cases of other scenarios: it deletes no project with waiting jobs, and starts
+ * no job without its version.
  */
 export function generatedScenario(seed: number): Scenario {
   return {
@@ -52,7 +52,7 @@ async function runSequence(pair: Pair, seed: number): Promise<void> {
   await pair.ask(upload('gate', '1', eggs.plain))
   await pair.hold('gate', gate)
 
-  /** The same fields in one of the encodings a client may use. */
+  /** Sends the same fields in one of the encodings that a client can use. */
   const send = (endpoint: string, fields: [string, string][]): Request => {
     const form = new URLSearchParams(fields).toString()
     const way = number(5)
@@ -127,7 +127,7 @@ async function runSequence(pair: Pair, seed: number): Promise<void> {
         const isLast = versions?.size === 1 && versions.has(version)
         if (isLast) await cancelAllOf(name)
         await pair.ask(send('delversion.json', [['project', name], ...maybe('version', version, 0.95)]))
-        // The field may have been left out, so the version may still exist.
+        // The field can be missing from the request, so the version can still exist.
         const listed = JSON.parse(
           (await pair.ask(query('listversions.json', [['project', name]]))).theirs.body.toString()
         )
@@ -173,7 +173,7 @@ async function runSequence(pair: Pair, seed: number): Promise<void> {
   await addVersion()
   for (let count = 0; count < REQUESTS_IN_A_SEQUENCE; count++) await act()
 
-  // At most one project's jobs run, those that can, in priority order; all others are cancelled.
+  // The runnable jobs of at most one project run, in order of priority. All others are cancelled.
   const runnable = (job: Waiting) => job.version === undefined || stored.get(job.project)?.has(job.version)
   const lucky = chance(0.3) ? waiting.find(runnable)?.project : undefined
   for (const job of waiting

@@ -3,7 +3,10 @@ import { get, post, postForm, postMultipart } from '../http.ts'
 import type { Pair } from '../pair.ts'
 import type { Scenario } from './scenario.ts'
 
-/** The life of jobs: chapters 3.5 to 3.8 and 6. One slot on both sides, which a spider holds while the others wait. */
+/**
+ * The life of jobs (scrapyd-protocol.md, 3.5 to 3.8 and 6). Each side has one slot, which a spider holds while
+ * others wait.
+ */
 
 async function deploy(pair: Pair, project: string, version = '1'): Promise<void> {
   const egg = await reporterEgg()
@@ -273,7 +276,8 @@ const pruning: Scenario = {
   async run(pair) {
     await deploy(pair, 'p')
     for (let number = 1; number <= 6; number++) {
-      // One more than jobs_to_keep is listed: the job's own files appear after the pruning at its start.
+      // The list has one job more than jobs_to_keep, because a job's own files appear after the pruning at its
+      // start.
       await pair.ask(post('schedule.json', { project: 'p', spider: 'report', jobid: `pruned-${number}` }))
       await pair.untilEnded(`pruned-${number}`)
       await pair.ask(get('/listjobs.json'))
@@ -316,7 +320,7 @@ const deletedWithJobs: Scenario = {
 
 const STRANGE_IDS = ['a b', 'ünï ☃', "q'uote", '<i>', '%2e', 'x'.repeat(180), 'a;b&c=d', '-']
 
-/** Scrapyd would turn them into hidden files, or names with line breaks. */
+/** With these ids, Scrapyd would create hidden files or names with line breaks. */
 const POOR_FILE_NAMES = ['', '.', 'new\nline', 'back\\slash']
 
 const poorFileNames: Scenario = {

@@ -2,8 +2,6 @@ import { archive, brokenEgg, damagedEgg, oddEggs, reporterEgg, talkingEgg } from
 import { get, post, postForm, postMultipart, type Request } from '../http.ts'
 import type { Scenario } from './scenario.ts'
 
-/** Eggs: adding, listing, deleting, the order of versions, and invalid eggs. Chapters 3.3, 3.4, 3.9 and 4. */
-
 function addVersion(project: string, version: string, egg: Buffer): Request {
   return postMultipart('addversion.json', [
     ['project', project],
@@ -161,7 +159,7 @@ const names: Scenario = {
   }
 }
 
-/** Each list goes into one project, to see its order and which version is the latest. */
+/** Deploys each list as one project, to see its order and which version is the latest. */
 const SPELLINGS: string[][] = [
   ['1', '2', '10', '9'],
   ['1.0', '1.10', '1.9', '2.0'],
@@ -188,7 +186,8 @@ const versionOrder: Scenario = {
         await pair.ask(addVersion(project, version, await reporterEgg([`only_${version.replace(/\W/g, '_')}`])))
         await pair.ask(versionsOf(project))
       }
-      // Without a version the latest one's spiders are listed: the spider's name tells which it is.
+      // Without a version, the response lists the latest version's spiders. The spider's name identifies the
+      // version.
       await pair.ask(spidersOf(project))
       for (const version of versions) await pair.ask(spidersOf(project, `&_version=${encodeURIComponent(version)}`))
     }

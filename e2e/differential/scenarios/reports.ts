@@ -5,7 +5,7 @@ import { postMultipart, post } from '../http.ts'
 import type { Pair, Side } from '../pair.ts'
 import type { Scenario } from './scenario.ts'
 
-/** What a spider sees of its process, and what it leaves behind: chapters 6.4, 6.7. */
+/** What a spider sees of its process and what it leaves behind (scrapyd-protocol.md, 6.4 and 6.7). */
 
 interface Report {
   argv: string[]
@@ -26,7 +26,7 @@ async function deploy(pair: Pair, version: string): Promise<void> {
   )
 }
 
-/** Only variables that the server added or changed: the rest comes from this test's process. */
+/** Returns only variables that the server added or changed. The others come from this test's process. */
 function addedVariables(environment: Record<string, string>): Record<string, string> {
   const added = Object.entries(environment).filter(([name, value]) => process.env[name] !== value)
   return Object.fromEntries(added.sort(([one], [other]) => (one < other ? -1 : 1)))
@@ -61,14 +61,14 @@ function compareJob(pair: Pair, jobid: string): void {
     const { items } = filesOf(report)
     return items !== undefined && existsSync(items) ? readFileSync(items, 'utf8') : 'no items file'
   })
-  // Both serve what spiders wrote from where Scrapyd keeps it.
+  // Both serve files of spiders from Scrapyd's directories.
   for (const tree of ['logs', 'items']) {
     const name = `${jobid}.${tree === 'logs' ? 'log' : 'jl'}`
     fact(`${tree}_dir`, (_report, side) => existsSync(join(side.directory, tree, 'p', 'report', name)))
   }
 }
 
-/** The lines, with times, sizes and measurements removed; statistics are compared by name only. */
+/** Returns the lines without times, sizes and measurements. Statistics are compared only by name. */
 function logShape(log: string, { directory }: Side): string[] {
   return log
     .replaceAll(directory, '<directory>')

@@ -2,8 +2,6 @@ import { reporterEgg } from '../eggs.ts'
 import { get, post, postForm, postMultipart, type Request } from '../http.ts'
 import type { Scenario } from './scenario.ts'
 
-/** Chapters 1 and 2 of scrapyd-protocol.md: methods, paths, and how parameters are read. */
-
 const GETS = ['daemonstatus', 'listprojects', 'listversions', 'listspiders', 'listjobs', 'status']
 const POSTS = ['addversion', 'schedule', 'cancel', 'delversion', 'delproject']
 const ENDPOINTS = [...GETS, ...POSTS].map((name) => `${name}.json`)

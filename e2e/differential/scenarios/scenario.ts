@@ -1,13 +1,13 @@
 import type { Pair } from '../pair.ts'
 
-/** A sequence of requests from an empty state; what it creates is removed afterwards. */
+/** A sequence of requests from an empty state. What it creates is removed afterwards. */
 export interface Scenario {
   name: string
-  /** Part of the short form in `npm run test:full`; `npm run test:long` runs all hand-written scenarios. */
+  /** Whether `npm run test:full` runs it. `npm run test:long` runs all hand-written scenarios. */
   isShort?: boolean
-  /** Damages or confuses its servers for later requests, so it gets its own pair. */
+  /** Whether it damages or confuses its servers for later requests, so it gets its own pair. */
   needsOwnServers?: boolean
-  /** Both sides prune by `jobs_to_keep`, on their own pair; without it they keep all files. */
+  /** On their own pair, both sides prune by `jobs_to_keep`. By default they keep all files. */
   jobsToKeep?: number
   run(pair: Pair): Promise<void>
 }
