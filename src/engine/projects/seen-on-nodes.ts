@@ -39,7 +39,7 @@ const VERSIONS_MAX = 10_000
 const CHANGED_AT_ONCE = 1_000
 
 /**
- * Records what nodes list. If we have an egg of a version, a node's listing is only a name and proves no more than this:
+ * Records what nodes list. If we have an egg of a version, a node's listing proves no more than this:
  *
  *   present ──not listed──> missing ──listed again, not by us──> foreign ──not listed──> (nothing)
  *   (nothing) ──listed──> foreign

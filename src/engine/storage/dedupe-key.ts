@@ -1,9 +1,9 @@
 import type { ProjectName } from '../../shared/contract/index.ts'
 
-/** Scrapdeck itself chooses the keys for crawl orders and idempotent requests. */
+/** `own`: Scrapdeck's own keys for crawl orders and idempotent requests. */
 type ChosenBy = 'client' | 'own'
 
-/** Returns the stored form, in which keys of different projects, and keys of clients and ours, never collide. */
+/** Returns the stored form. Keys of different projects, and clients' and our own keys, never collide in it. */
 export function dedupeKeyOf(project: ProjectName, chosenBy: ChosenBy, key: string): string {
   return `${JSON.stringify([project, chosenBy])}${key}`
 }

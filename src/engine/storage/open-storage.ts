@@ -21,14 +21,14 @@ import type { Store } from './store.ts'
 import { openStoreInWorker } from './thread/store-thread.ts'
 
 export interface StorageOptions extends SharedBlobsOptions {
-  /** The database for queue, history and settings. Default: SQLite in the data directory. */
+  /** Default: SQLite in the data directory. */
   postgres?: PostgresAddress | null
   secretBox?: SecretBox
-  /** The key file for stored secrets, shared by several engines. Default: created in the data directory. */
+  /** The key file for stored secrets, which several engines share. Default: a file in the data directory. */
   secretKeyFile?: string | null
-  /** Encrypts eggs, archived logs, items and caches at rest. Default: no encryption. */
+  /** Encrypts eggs, archived logs, items and caches. Default: no encryption. */
   encryption?: EncryptionOptions | null
-  /** `--username`/`--password`. Default: created at the first start and kept. */
+  /** `--username`/`--password`. Default: credentials that the first start creates and keeps. */
   credentials?: { username: string; password: string }
 }
 
@@ -36,7 +36,7 @@ interface StorageParts extends Tools {
   ownStore: Store | undefined
   ownBlobs: BlobStore | undefined
   pluginBlobs: BlobStore | null
-  /** A running thread for the store; null: the store has no thread. */
+  /** A thread that is already running; null: the store runs in this thread. */
   storeThread: Worker | null
   auditTicket: Parameters<typeof auditedStore>[1]
   /** Called when it is unknown whether the last transaction was committed. */
@@ -70,13 +70,12 @@ export async function openStorage(opened: AsyncDisposableStack, options: Storage
   const sealedBlobs = keys.newest === null ? null : await sealBlobs(stored, keys)
   return {
     store,
-    /** Whether the store cannot be read or written until another process opens it. */
+    /** Whether the store stays unusable until another process opens it. */
     isStoreDead: () => isDead,
     keys,
     blobs: sealedBlobs ?? stored,
-    /** null: no encryption. */
     sealedBlobs,
-    /** null: blobs are files in the data directory, or a plugin stores them. */
+    /** null: the blobs are files in the data directory, or a plugin stores them. */
     sharedBlobs,
     incoming: IncomingFiles.open(join(dataDirectory, 'incoming')),
     credentials: readOrCreateCredentials(dataDirectory, random, options.credentials),
@@ -84,7 +83,7 @@ export async function openStorage(opened: AsyncDisposableStack, options: Storage
   }
 }
 
-/** Rejects with ENCRYPTION_KEY_MISSING if a key is missing that was used before. */
+/** Rejects with ENCRYPTION_KEY_MISSING if a previously used key is missing. */
 async function openKeys({ encryption }: StorageOptions, store: Store): Promise<EncryptionKeys> {
   const keys = await openEncryptionKeys(encryption)
   const before = await store.getSetting('encryption.keys')
@@ -93,13 +92,12 @@ async function openKeys({ encryption }: StorageOptions, store: Store): Promise<E
   return keys
 }
 
-/** Loaded only when needed, because most services do not use it and it would slow down startup. */
+/** Imports the module only when needed: most services do not use it, and it would slow down the start. */
 async function sealBlobs(blobs: BlobStore, keys: EncryptionKeys) {
   const { SealedBlobStore } = await import('./blobs/sealed/sealed-blob-store.ts')
   return new SealedBlobStore(blobs, keys)
 }
 
-/** Loaded only when needed, because most services do not use it and it would slow down startup. */
 async function openSharedBlobs(
   options: StorageOptions,
   { pluginBlobs, ...parts }: Tools & { store: Store; pluginBlobs: BlobStore | null }

@@ -1,15 +1,15 @@
 import { ScrapdeckError } from '../../shared/errors.ts'
 import { sentence } from '../../shared/texts/errors/storage.ts'
 
-/** The SQL of one database: all tables of version `baseline`, then the changes of each later version. */
+/** The SQL that creates all tables of version `baseline`, and the changes of each later version. */
 export interface Migrations {
   baseline: number
   steps: readonly string[]
 }
 
 /**
- * Changes no table. As of this version, reasons, problems and alerts are stored as codes with parameters. An older
- * engine would show the codes, and write them back, as they are.
+ * Changes no table. From this version on, reasons, problems and alerts are stored as codes with parameters. An older
+ * engine would show the codes and write them back.
  */
 export const TEXTS_ARE_CODES = 'SELECT 1'
 
@@ -20,7 +20,7 @@ export const newestVersion = ({ baseline, steps }: Migrations): number => baseli
 
 /**
  * Returns the migrations that a database of version `present` (0: new) lacks. Throws DATA_FROM_NEWER_VERSION or
- * DATA_TOO_OLD. `orElse`: an alternative for operators.
+ * DATA_TOO_OLD. `orElse`: an alternative for operators, added to the message.
  */
 export function missingSteps(name: string, present: number, migrations: Migrations, orElse = ''): readonly string[] {
   const { baseline, steps } = migrations
@@ -41,7 +41,7 @@ export function missingSteps(name: string, present: number, migrations: Migratio
   return steps.slice(present - baseline + 1)
 }
 
-/** Stores of other versions cannot be copied, because a copy has exactly the columns of this version. */
+/** Only stores of the newest version can be copied, because a copy has exactly its columns. */
 export function requireNewestSchema(name: string, version: number, migrations: Migrations): void {
   if (missingSteps(name, version, migrations).length === 0) return
   const text = `${name} has schema version ${version}, an older one than this Scrapdeck (${newestVersion(migrations)}).`

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os'
 import { basename, join } from 'node:path'
 import DatabaseConstructor, { type Database } from 'better-sqlite3'
 
-/** One of Scrapyd's databases (scrapyd-protocol.md, 6.1 and 6.5). Rows are external input and not validated here. */
+/** One of Scrapyd's databases (scrapyd-protocol.md, 6.1 and 6.5). Its rows are untrusted and not validated here. */
 export interface ScrapydDatabase {
   /** `spider_queue`, in Scrapyd's order. `problem`: why a row cannot be read. */
   pending: { id: number; priority: number | null; message: string; problem?: string | null | undefined }[]
@@ -37,7 +37,7 @@ const LONGEST_MESSAGE = 1_000_000
 const LONGEST_NAME = 1_000
 const short = (column: string, as = column) => `iif(length(${column}) > ${LONGEST_NAME}, NULL, ${column}) AS ${as}`
 
-/** Throws if the table computes its rows, as a view does, because reading it may never end. */
+/** Throws for views and tables that compute their rows, because reading them could take forever. */
 export function hasTable(database: Database, table: string): boolean {
   const isPlain = database
     .prepare(
@@ -52,15 +52,15 @@ export function hasTable(database: Database, table: string): boolean {
 }
 
 /**
- * Reads a copy of another program's database, because even reading the original can write to it if a killed writer left
- * a journal.
+ * Reads a copy of another program's database. Even reading the original can write to it if a killed writer left a
+ * journal.
  */
 export function readCopy<T>(path: string, read: (database: Database) => T): T {
   const folder = mkdtempSync(join(tmpdir(), 'scrapdeck-import-'))
   try {
     const copy = join(folder, basename(path))
     for (const suffix of ['', '-journal', '-wal']) {
-      // Accept only files, because reading a pipe would never end.
+      // Accept only regular files: reading a pipe would never end.
       if (statSync(path + suffix, { throwIfNoEntry: suffix === '' })?.isFile() === true)
         copyFileSync(path + suffix, copy + suffix)
       else if (suffix === '') throw new Error('it is not a regular file')

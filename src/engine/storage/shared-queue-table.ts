@@ -3,15 +3,15 @@ import type { PostgresAddress } from '../runtime/postgres-address.ts'
 import { connectTo } from './postgres/postgres-driver.ts'
 import { explainPostgresError } from './postgres/postgres-error.ts'
 
-/** Columns by name: external input of unknown types. A bytea is a text such as `\x8004`. */
+/** Columns by name, with unknown types: external input. A bytea is text such as `\x8004`. */
 export type SharedQueueRow = Record<string, unknown>
 
-/** Beyond this limit, the oldest terminated jobs are left out. */
+/** Beyond this limit, the oldest terminated jobs are omitted. */
 const ROWS_MAX = 100_000
 
 /**
- * Reads the table `spider_job` of Scrapyds that share a queue, in Scrapyd's order. Throws BAD_INPUT unless there is
- * exactly one such table, or if it has the jobs of several deployments and none is named.
+ * Reads the `spider_job` table of Scrapyds that share a queue, in Scrapyd's order. Throws BAD_INPUT unless there is
+ * exactly one such table, or if the table has jobs of several deployments and the caller names none.
  */
 export function readSharedQueueTable(
   address: PostgresAddress,
@@ -22,7 +22,7 @@ export function readSharedQueueTable(
   const refuse = (what: string) => new ScrapdeckError('BAD_INPUT', `${address.name} ${what}`)
   try {
     ask('SET default_transaction_read_only TO on')
-    // Accept only tables: a view would run its owner's code with our rights.
+    // Accept only tables: a view could run its owner's code with our rights.
     const tables =
       ask(`SELECT format('%I.spider_job', nspname) FROM pg_class JOIN pg_namespace n ON n.oid = relnamespace
       WHERE relname = 'spider_job' AND relkind IN ('r', 'p')`)

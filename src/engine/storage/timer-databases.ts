@@ -3,21 +3,24 @@ import { hasTable, readCopy } from './scrapyd-databases.ts'
 
 type Row = Record<string, unknown>
 
-/** ScrapydWeb's timer tasks, from three databases in one folder. Rows are external input and not validated here. */
+/** ScrapydWeb's timer tasks, from three databases in one folder. The rows are untrusted and not validated here. */
 export interface ScrapydWebDatabases {
   tasks: Row[]
-  /** By node number: the address at which a task last ran on the node. */
+  /** By node number: the URL at which a task last ran on the node. */
   nodes: Map<number, string>
   /** By task id: whether it has a next run time (`apscheduler.db`); null: unknown. */
   isSet: Map<string, boolean> | null
-  /** Whether the switch above the list of tasks disables all of them (`metadata.db`). */
+  /** Whether the switch above the task list disables all tasks (`metadata.db`). */
   areDisabled: boolean
 }
 
-/** APScheduler's state of a paused scheduler. */
+/** APScheduler's state for a paused scheduler. */
 const STATE_PAUSED = 2
 
-/** Reads ScrapydWeb's `timer_tasks.db` in its data/database folder, and those beside it. Throws for other databases. */
+/**
+ * Reads ScrapydWeb's `timer_tasks.db` in its data/database folder and the databases beside it. Throws for other
+ * files.
+ */
 export function readScrapydWebTasks(
   path: string,
   { apscheduler, metadata }: { apscheduler: string | null; metadata: string | null }
@@ -27,7 +30,8 @@ export function readScrapydWebTasks(
     const node = hasTable(database, 'task_job_result')
       ? columnsOf(database, 'task_job_result').find((name) => name === 'node' || name === 'node_name')
       : undefined
-    // If a request failed before it had an address (the server is no longer in the settings), this is ScrapydWeb's own.
+    // If a request failed before it had a node's URL (the server is no longer in the settings), the row has
+    // ScrapydWeb's own URL.
     const isAsked = "status = 'ok' OR (status = 'error' AND status_code = -1)"
     const seen =
       node === undefined
@@ -53,20 +57,19 @@ export function readScrapydWebTasks(
 function isDisabled(metadata: string): boolean {
   return readCopy(metadata, (database) => {
     if (!hasTable(database, 'metadata') || !columnsOf(database, 'metadata').includes('scheduler_state')) return false
-    // There is a row for each version of ScrapydWeb that was started. The last one is in use.
+    // There is a row for each ScrapydWeb version that was ever started. The last row is in use.
     const state = database.prepare('SELECT scheduler_state FROM metadata ORDER BY id DESC LIMIT 1').pluck().get()
     return state === STATE_PAUSED
   })
 }
 
-/** Data from Gerapy's `dbs/db.sqlite3`. `jobs`: the next run times, by Gerapy's name for each job. */
+/** Data from Gerapy's `dbs/db.sqlite3`. `jobs`: next run times by Gerapy's job name. */
 export interface GerapyDatabase {
   tasks: Row[]
   clients: Row[]
   jobs: Map<string, string>
 }
 
-/** Throws if it is not a Gerapy database. */
 export function readGerapyTasks(path: string): GerapyDatabase {
   return readCopy(path, (database) => {
     require(database, 'core_task', "db.sqlite3 of Gerapy's dbs folder")
@@ -84,7 +87,6 @@ export function readGerapyTasks(path: string): GerapyDatabase {
   })
 }
 
-/** Returns an empty list if there is no such table. */
 function rowsOf(database: Database, table: string, sql: string): Row[] {
   return hasTable(database, table) ? (database.prepare(sql).all() as Row[]) : []
 }

@@ -2,19 +2,19 @@ import type { NewAuditRecord, NewAuditEntry } from '../../model/records.ts'
 import type { Store } from '../store.ts'
 import { prepareEntry } from './chain.ts'
 
-/** The audit entry of an operation, as long as no write has stored it. */
+/** The audit entry of an operation until a write stores it. */
 export interface AuditTicket {
   /** Returns the entry, which the caller must write; null: it is already written, or the operation has ended. */
   take(): NewAuditRecord | null
-  /** Call this if the entry was not written after all. */
+  /** Call this if the entry was not written. */
   giveBack(): void
   /** Adds facts that the request does not contain. */
   add(facts: Readonly<Record<string, unknown>>): void
 }
 
 /**
- * The verbs that carry out a user's request. All others follow events or clean up, and must not get the entry:
- * dispatching may start in the middle of an operation.
+ * The calls that carry out a user's request. All other calls follow events or clean up and must not get the entry,
+ * even if they run in the middle of an operation, as dispatching does.
  */
 export const AUDITED_VERBS = [
   ...(['enqueueJobs', 'recordRuns', 'setPriority', 'reorder', 'placeQueued', 'cancelQueued'] as const),
@@ -30,10 +30,10 @@ export const AUDITED_VERBS = [
   ...(['addPasskey', 'deletePasskey', 'deleteSecondFactors'] as const)
 ] satisfies (keyof Store)[]
 
-/** For verbs that return what they changed. If nothing changed, no entry is written, and the ticket gets it back. */
+/** For calls that return what they changed. If nothing changed, no entry is written, and the ticket gets it back. */
 export const changedNothing = (result: unknown): boolean => Array.isArray(result) && result.length === 0
 
-/** The first write of an operation also stores its audit entry. `ticketOf`: the ticket of the operation in progress. */
+/** Stores an operation's audit entry with its first write. `ticketOf` returns the ticket of the current operation. */
 export function auditedStore<Kind extends Store>(store: Kind, ticketOf: () => AuditTicket | null): Kind {
   const audited = AUDITED_VERBS.map((verb) => {
     const perform = store[verb] as unknown as (...values: unknown[]) => Promise<unknown>
@@ -59,7 +59,7 @@ export function auditedStore<Kind extends Store>(store: Kind, ticketOf: () => Au
   return { ...store, ...(Object.fromEntries(audited) as Partial<Kind>) }
 }
 
-/** Passes an operation's audit entry to the write that `withAudit` begins synchronously. */
+/** Passes an operation's audit entry to the write that `withAudit` starts synchronously. */
 export function createNextEntry() {
   let next: NewAuditEntry | null = null
   return {
@@ -72,7 +72,6 @@ export function createNextEntry() {
       }
     },
 
-    /** Returns the entry to the first caller; null: the write that begins now belongs to no operation. */
     take(): NewAuditEntry | null {
       const entry = next
       next = null

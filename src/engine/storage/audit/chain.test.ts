@@ -24,7 +24,7 @@ function verify(entries: readonly Entry[], newest: { seq: number; hash: string }
   return check.end(newest).broken?.seq ?? null
 }
 
-/** Each returns the entries afterwards, and the first one that does not fit. */
+/** Each returns the tampered entries and the first one that the check must reject. */
 const TAMPERINGS: Record<string, (entries: Entry[], at: number) => { after: Entry[]; first: number }> = {
   'changes the text': (entries, at) => {
     const { record } = entries[at]!
@@ -33,7 +33,6 @@ const TAMPERINGS: Record<string, (entries: Entry[], at: number) => { after: Entr
   'changes the text, and computes its hash anew': (entries, at) => {
     const record = entries[at]!.record.replace('anna', 'ben')
     const hash = hashOf(entries[at - 1]?.hash ?? NO_HASH, record)
-    // Only the hash of the newest is stored elsewhere, in the head.
     return {
       after: entries.with(at, { ...entries[at]!, who: 'ben', record, hash }),
       first: Math.min(at + 2, entries.length)

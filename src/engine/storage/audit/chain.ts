@@ -2,9 +2,8 @@ import { hash } from 'node:crypto'
 import type { AuditChange, AuditCheck, AuditRecord } from '../../../shared/contract/index.ts'
 import type { AuditChain, NewAuditEntry, NewAuditRecord, StoredAuditEntry } from '../../model/records.ts'
 
-/** The hash before the first entry. */
 export const NO_HASH = '0'.repeat(64)
-/** Limits entries, so that a few large ones cannot fill the disk. */
+/** Limits entries, so that several large ones cannot fill the disk. */
 export const RECORD_MAX_BYTES = 4_096
 
 export const hashOf = (previousHash: string, record: string): string => hash('sha256', `${previousHash}\n${record}`)
@@ -19,8 +18,8 @@ export function prepareEntry(record: NewAuditRecord): NewAuditEntry {
 }
 
 /**
- * Returns the text that is hashed. The order of its fields is fixed, so that an exported entry has the same text. If it
- * is too long, the changes are cut first, then the request, then the targets.
+ * Returns the text that is hashed. Its fields have a fixed order, so that an exported entry has the same text. A
+ * text that is too long loses the changes first, then the request, then the targets.
  */
 export function placeEntry(
   seq: number,
@@ -34,7 +33,6 @@ export function placeEntry(
   return { ...columnsOf(whole), record: written }
 }
 
-/** How each text begins. The digits of the position follow. */
 const PLACE = '{"seq":'
 
 function shorten(record: AuditRecord): { record: AuditRecord; text: string } {
@@ -49,7 +47,7 @@ function shorten(record: AuditRecord): { record: AuditRecord; text: string } {
 }
 
 const CHANGES_MAX = 20
-/** Reserved for the position, in the text of an entry that has none yet. */
+/** Reserved for the position in the text of an entry without one. */
 const PLACE_MAX_DIGITS = 16
 const isShort = (text: string): boolean => Buffer.byteLength(text) <= RECORD_MAX_BYTES - PLACE_MAX_DIGITS
 
@@ -66,7 +64,6 @@ const SHORTER: ((record: AuditRecord) => AuditRecord)[] = [
   (record) => ({ ...record, targets: [], moreTargets: record.moreTargets + record.targets.length, project: null })
 ]
 
-/** Formats the entry as JSON with its fields in a fixed order. */
 export function inOrder(record: AuditRecord): string {
   const { seq, atMs, who, address, door, requestId, operation, project } = record
   const { userId, name, role, tokenId, tokenName, session } = who
@@ -94,7 +91,6 @@ export function inOrder(record: AuditRecord): string {
   })
 }
 
-/** The columns next to an entry, which filters use. */
 export const columnsOf = ({ seq, atMs, operation, who, project, result }: AuditRecord) => ({
   seq,
   atMs,
@@ -138,7 +134,6 @@ export class ChainCheck {
     return true
   }
 
-  /** For the first entry of an exported file. */
   startAfter(seq: number, hash: string): void {
     this.#last = { seq, hash }
     if (hash === this.#expected) this.#hasExpected = true

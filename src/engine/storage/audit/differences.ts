@@ -1,14 +1,13 @@
 import { maskField } from '../../../shared/audit-mask.ts'
 import type { AuditChange, AuditField } from '../../../shared/contract/index.ts'
 
-/** A stored object that users can change. */
 export interface Thing {
   id: string
   name: string
   value: object
 }
 
-/** What a write changes. It is read before and after the write, in the same transaction. */
+/** What a write changes, read before and after it in the same transaction. */
 export interface Watched {
   noun: string
   read: () => Thing[]
@@ -17,14 +16,13 @@ export interface Watched {
 const FIELD_MAX = 300
 /** Objects whose fields are compared separately. */
 const OPENED = new Set(['settings', 'policy'])
-/** Fields that change without a user's request, or that repeat others. */
+/** Fields that change without a user's request or repeat others. */
 const LEFT_OUT = new Set([
   ...['id', 'revision', 'createdAtMs', 'lastSeenAtMs', 'lastUsedAtMs', 'sessionsSinceMs', 'doneUntilMs', 'runCount'],
   ...['waiting', 'dead', 'dropped', 'problem', 'lastDeliveredAtMs', 'oldSecretUntilMs', 'failuresInARow'],
   ...['pauseNoteCode', 'pauseNoteParams']
 ])
 
-/** Compares objects field by field. Pure. */
 export function differencesOf(noun: string, before: readonly Thing[], after: readonly Thing[]): AuditChange[] {
   const ids = new Set([...before, ...after].map(({ id }) => id))
   const find = (things: readonly Thing[], wanted: string) => things.find(({ id }) => id === wanted)

@@ -3,8 +3,8 @@ import type { FileSeal } from './sealed/sealed-format.ts'
 import { type FileHandle, open } from 'node:fs/promises'
 
 /**
- * The only place for large files. Scrapdeck chooses their names: `eggs/<sha256>`, `logs/<job id>-<attempt>.zst`. Writes
- * are atomic: a blob appears only once its last byte is stored.
+ * Stores all large files. Scrapdeck chooses their names: `eggs/<sha256>`, `logs/<job id>-<attempt>.zst`. Writes are
+ * atomic: a blob appears only when its last byte is stored.
  */
 export interface BlobStore {
   write(name: string, content: Uint8Array | Readable): Promise<{ sizeBytes: number }>
@@ -16,14 +16,13 @@ export interface BlobStore {
   /** Moves a complete local file into the store and syncs it there. */
   adopt(name: string, path: string): Promise<void>
   /**
-   * Returns the path of a blob on this machine and fetches the blob if necessary; null: not possible. A fetched file
-   * may be removed after several others were fetched. Rejects like `read`.
+   * Returns the path of a blob on this machine, and fetches the blob if necessary; null: not possible. The store can
+   * remove a fetched file after it has fetched several others. Rejects like `read`.
    */
   localFile(name: string): Promise<LocalFile | null>
   has(name: string): Promise<boolean>
-  /** Does nothing if there is no such blob. */
   delete(name: string): Promise<void>
-  /** Deletes a blob without references. false: it is so new that another engine may be about to refer to it. */
+  /** Deletes a blob without references. false: it is so new that another engine could be about to refer to it. */
   deleteUnused(name: string): Promise<boolean>
   list(prefix: string): Promise<{ name: string; sizeBytes: number }[]>
 }
@@ -34,14 +33,14 @@ export interface LocalFile {
   seal: FileSeal | null
 }
 
-/** All reads are from the same content: if the blob was replaced or deleted meanwhile, they reject. */
+/** All reads are from the same content. If the blob was replaced or deleted meanwhile, they reject. */
 export interface BlobReader extends AsyncDisposable {
   sizeBytes(): Promise<number>
   /** Returns fewer bytes than `length` only at the end of the blob. */
   read(offset: number, length: number): Promise<Uint8Array>
 }
 
-/** One folder and one file, so that a name cannot lead out of the directory. */
+/** One folder and one file, so that a name cannot point outside the directory. */
 export const BLOB_NAME = /^[a-z]{1,20}\/[A-Za-z0-9_-][A-Za-z0-9._-]{0,199}$/
 export const BLOB_PREFIX = /^[a-z]{1,20}\/(?:[A-Za-z0-9_-][A-Za-z0-9._-]{0,199})?$/
 

@@ -14,7 +14,8 @@ const OWN = 'the data directory'
 
 /**
  * Identifies a place for blobs by its kind, a space, and its name for people. A directory is identified by its mark,
- * because machines may mount it at different paths. The ids of the encryption keys follow. Rejects with BLOBS_UNUSABLE.
+ * because machines can mount it at different paths. The ids of the encryption keys follow. Rejects with
+ * BLOBS_UNUSABLE.
  */
 export async function placeOfBlobs(
   { s3, directory }: BlobsOptions,
@@ -26,12 +27,12 @@ export async function placeOfBlobs(
     const { bucket, prefix, endpoint } = s3.address
     return `s3:${endpoint ?? ''}/${bucket}/${prefix}${keys} ${s3.address.name}`
   }
-  // The data directory is private and stays unmarked. Only a link leads from it to blobs of other engines.
+  // The data directory is private and stays unmarked, unless it links to blobs of other engines.
   const path = directory ?? join(dataDirectory, 'blobs')
   return `directory:${await takeDirectory(path, { ...parts, knownMark: null })}${keys} ${directory ?? OWN}`
 }
 
-/** An unknown place is considered the same. Pure. */
+/** Treats an unknown place as the same. Pure. */
 export const isSamePlace = (one: string, other: string): boolean =>
   one === '' || other === '' || partsOf(one).what === partsOf(other).what
 
@@ -51,10 +52,9 @@ function partsOf(place: string): { what: string; keyIds: string[] } {
 
 export const nameOfPlace = (place: string): string => place.slice(place.indexOf(' ') + 1)
 
-/** Whether this is the data directory, which no other engine shares. */
 export const isOwnPlace = (place: string): boolean => nameOfPlace(place) === OWN
 
-/** Reads the setting blobs.directory: returns the mark that the directory at this path had before. */
+/** Parses the setting blobs.directory: returns the mark that the directory at this path had before. */
 export function knownMarkOf(setting: string | null, path: string): string | null {
   const [mark = '', ...rest] = (setting ?? '').split(' ')
   return rest.join(' ') === path ? mark : null

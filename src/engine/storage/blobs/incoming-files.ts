@@ -5,11 +5,10 @@ import { join } from 'node:path'
 import { ScrapdeckError } from '../../../shared/errors.ts'
 import { sentence } from '../../../shared/texts/errors/storage.ts'
 
-/** For all files together: without a limit, a few clients could fill the disk. */
+/** Limit for all files together: otherwise, several clients could fill the disk. */
 const MAX_TOTAL_BYTES = 4 * 1024 ** 3
 const RETRY_AFTER_SECONDS = 30
 
-/** Receives a file piece by piece. `abort` may be called at any time. */
 export interface IncomingWriter {
   write(piece: Uint8Array): Promise<void>
   end(): Promise<IncomingFile>
@@ -43,13 +42,13 @@ export class IncomingFile implements AsyncDisposable {
 }
 
 /**
- * Uploads, written to disk as they arrive, because an egg may be 200 MB. The directory is private and emptied on
+ * Writes uploads to disk as they arrive, because an egg can have 200 MB. The directory is private and emptied at
  * startup: its files belong to requests in progress.
  */
 export class IncomingFiles {
   readonly #directory: string
   readonly #maxTotalBytes: number
-  /** The files on disk that the contract's files (`z.file()`) represent. */
+  /** The files on disk behind the contract's files (`z.file()`). */
   readonly #behind = new WeakMap<File, IncomingFile>()
   #totalBytes = 0
 
@@ -58,7 +57,6 @@ export class IncomingFiles {
     this.#maxTotalBytes = maxTotalBytes
   }
 
-  /** Throws DATA_DIRECTORY_UNUSABLE. */
   static open(directory: string, maxTotalBytes = MAX_TOTAL_BYTES): IncomingFiles {
     try {
       rmSync(directory, { recursive: true, force: true })
@@ -70,12 +68,14 @@ export class IncomingFiles {
     return new IncomingFiles(directory, maxTotalBytes)
   }
 
-  /** Returns a path for a file that the caller creates and removes. */
   draftPath(): string {
     return join(this.#directory, randomBytes(8).toString('hex'))
   }
 
-  /** Rejects with TOO_MANY_REQUESTS if all files are too large together, DATA_DIRECTORY_UNUSABLE on a full disk. */
+  /**
+   * Rejects with TOO_MANY_REQUESTS if all files together are too large, and with DATA_DIRECTORY_UNUSABLE on a full
+   * disk.
+   */
   async begin(): Promise<IncomingWriter> {
     const path = this.draftPath()
     const file = await explained(path, () => open(path, 'wx', 0o600))
@@ -117,14 +117,14 @@ export class IncomingFiles {
     }
   }
 
-  /** Returns the file in the form that the contract uses. Its content stays on disk until it is read. */
+  /** Returns the file as the contract's type. Its content stays on disk until it is read. */
   async toFile(incoming: IncomingFile, name: string, type: string): Promise<File> {
     const file = new File([await openAsBlob(incoming.path)], name, { type })
     this.#behind.set(file, incoming)
     return file
   }
 
-  /** Returns the file on disk for a file of the contract, and writes it if necessary. The caller becomes a holder. */
+  /** Returns the file behind one of the contract's files, or writes it to disk. The caller becomes a holder. */
   async fromFile(file: File): Promise<IncomingFile> {
     const known = this.#behind.get(file)
     return known?.hold() ?? this.receive(file.stream() as AsyncIterable<Uint8Array>)

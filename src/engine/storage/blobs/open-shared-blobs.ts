@@ -8,13 +8,13 @@ import type { Store } from '../store.ts'
 
 export interface SharedBlobsOptions {
   dataDirectory: string
-  /** A directory that other engines may also use. Default: one in the data directory. */
+  /** A directory that other engines can share. Default: one in the data directory. */
   blobsDirectory?: string | null
   /** Cannot be combined with `blobsDirectory`. */
   s3?: { address: S3Address; credentialsFile: string | null; cacheBytes: number } | null
 }
 
-/** Opens blobs outside the data directory, and claims them for this store. Rejects with BLOBS_UNUSABLE. */
+/** Opens blobs outside the data directory and claims them for this store. Rejects with BLOBS_UNUSABLE. */
 export async function openSharedPlace(
   { dataDirectory, s3 = null, blobsDirectory = null }: SharedBlobsOptions,
   parts: Tools & { store: Store }

@@ -10,13 +10,13 @@ async function aStore() {
   return store
 }
 
-/** Like one object with a conditional write: the first owner stays. */
+/** Like an object with conditional writes: the first owner stays. */
 function unclaimed() {
   let owner: string | null = null
   return { name: 'a place', ifForeign: 'Mend it.', store: { claim: async (asked: string) => (owner ??= asked) } }
 }
 
-/** The store as seen by an engine that pauses after each call until `moment` is over. */
+/** The store as an engine sees it that pauses after each call until `moment` resolves. */
 const slowly = (store: Store, moment: Promise<unknown>): Store => ({
   ...store,
   async getSetting(key) {

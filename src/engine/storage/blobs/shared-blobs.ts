@@ -7,23 +7,24 @@ import type { Random } from '../../runtime/random.ts'
 import type { Store } from '../store.ts'
 
 /**
- * Younger blobs are never deleted as unused, and younger uploads are never aborted. This is longer than any upload, and
- * much longer than it takes to write the row that refers to the blob.
+ * Younger blobs are never deleted as unused, and younger uploads are never aborted. This is longer than any upload,
+ * and much longer than it takes to write the row that refers to the blob.
  */
 export const GRACE_MS = 24 * 3_600_000
 
 /** Blobs outside the data directory, which several engines may share. */
 export interface SharedBlobs {
   name: string
-  /** What to do if the blobs belong to another store. */
   ifForeign: string
   store: SharedBlobStore
-  /** Why the storage cannot be used now, without names. Asks it if the last response is older than half a minute. */
+  /**
+   * Why the storage cannot be used now, without names. Sends a request if the last response is older than half a
+   * minute.
+   */
   check(): Promise<string | null>
   state(): SharedBlobsState
-  /** null: the storage is not used over requests. */
+  /** null: the storage is not used over HTTP. */
   figures(): S3Figures | null
-  /** Figures of the local copies; null: there are none. */
   cacheFigures(): CacheFigures | null
   stop(): Promise<void>
 }
@@ -52,7 +53,7 @@ export async function claimBlobs(
   store: Pick<Store, 'keepSetting'>,
   random: Pick<Random, 'hex'>
 ): Promise<void> {
-  // Another engine may open this store at the same moment. The first one chooses the value for both.
+  // Another engine may open this store at the same time. The first one sets the value for both.
   const own = await store.keepSetting('blobs.owner', random.hex(16))
   if ((await blobs.claim(own)) === own) return
   throw new ScrapdeckError('BLOBS_UNUSABLE', sentence('storage.blobs_of_another_store', { name, ifForeign }))

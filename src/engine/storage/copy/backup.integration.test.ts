@@ -24,7 +24,7 @@ function environment(given: Record<string, string>): NodeJS.ProcessEnv {
   return { ...process.env, PATH: `${PROGRAMS}:${process.env['PATH']}`, ...given }
 }
 
-/** Carries out the commands of docs/scaling.md that have this name. */
+/** Runs the commands in docs/scaling.md that have this name. */
 function carryOut(name: string, directory: string, given: Record<string, string>): void {
   const commands = new RegExp(`^\`\`\`sh ${name}\\n([\\s\\S]*?)^\`\`\`$`, 'm').exec(DOCUMENT)?.[1]
   expect(commands, name).toBeDefined()
@@ -36,7 +36,7 @@ function carryOut(name: string, directory: string, given: Record<string, string>
   expect([status, stderr]).toEqual([0, ''])
 }
 
-/** A data directory and a store with a job; both change after the backup, and one of them is lost. */
+/** Both the data directory and the store change after the backup, and one of them is lost. */
 async function backUpAndRestore(name: string, open: (dataDirectory: string) => Promise<Store>, given = {}) {
   const directory = await makeTemporaryDirectory()
   onTestFinished(directory.remove)
@@ -47,7 +47,6 @@ async function backUpAndRestore(name: string, open: (dataDirectory: string) => P
   const [before, after] = [aNewJob({ args: { text: "größe '\n" } }), aNewJob()]
   await store.enqueueJobs([before])
   const was = await store.getJob(before.id)
-  // The store is open, and in use.
   carryOut(`backup-${name}`, directory.path, { DATA: data, ...given })
   await store.enqueueJobs([after])
   await store.setPriority([before.id], 9, { atMs: 1, message: plain('raised'), evidence: {} })
@@ -57,7 +56,6 @@ async function backUpAndRestore(name: string, open: (dataDirectory: string) => P
   expect(readFileSync(join(data, 'secret.key'), 'utf8')).toBe('the key')
   const restored = await open(data)
   expect([await restored.getJob(before.id), await restored.getJob(after.id)]).toEqual([was, null])
-  // And it goes on.
   await restored.enqueueJobs([after])
   expect((await restored.countByState()).queued).toBe(2)
   await restored.close()
@@ -68,7 +66,7 @@ describe.skipIf(process.platform === 'win32')('the documented backup is restored
     await backUpAndRestore('sqlite', (data) => openSqliteStoreHere({ ...common, path: join(data, 'scrapdeck.sqlite') }))
   })
 
-  // Their server is needed too: an older pg_dump refuses a newer one.
+  // The server's pg_dump is needed too, because an older pg_dump refuses a newer server.
   test.skipIf(whyNoPostgres() !== null || PROGRAMS === '' || !canRun('pg_dump'))(
     'with PostgreSQL, while the store is in use',
     async () => {
@@ -80,7 +78,7 @@ describe.skipIf(process.platform === 'win32')('the documented backup is restored
           try {
             return await openPostgresStoreHere({ ...common, address })
           } catch (error) {
-            // The server learns a moment later that the connection before has ended.
+            // The server notices the end of the previous connection with a delay.
             if (tries === 50) throw error
             await new Promise((resolve) => setTimeout(resolve, 100))
           }

@@ -65,7 +65,7 @@ describe.skipIf(whyNoPostgres() !== null)('copying a store', () => {
   }
   const copyNow = (from: StorePlace, to: StorePlace, over: Partial<CopyOptions> = {}) =>
     copyStore({ from, to, logger: silentLogger, report: () => {}, ...over })
-  /** The server learns a moment later that the connection of a copy, or of a store, has ended. */
+  /** Retries, because the server notices the end of a connection with a delay. */
   async function whenFree<T>(work: () => Promise<T>): Promise<T> {
     const tried = () =>
       work().catch((error: unknown) => {
@@ -95,7 +95,6 @@ describe.skipIf(whyNoPostgres() !== null)('copying a store', () => {
     const before = await store.countByState()
     let batches = 0
     const report = () => {
-      // Between its batches, on another connection.
       if (batches++ % 3 === 0) ask([`UPDATE "${postgres.schema}".jobs SET priority = priority + 1`])
     }
     copyStore({
@@ -238,7 +237,6 @@ describe.skipIf(whyNoPostgres() !== null)('copying a store', () => {
 
 const jobsOf = (directory: string) => tablesOf(directory).find(([table]) => table === 'jobs')
 
-/** Every row of every table, and the counters of those that number themselves. */
 function tablesOf(directory: string): [table: string, rows: unknown[]][] {
   const database = new DatabaseConstructor(join(directory, 'scrapdeck.sqlite'), { readonly: true })
   const names = database
@@ -247,7 +245,6 @@ function tablesOf(directory: string): [table: string, rows: unknown[]][] {
     .all() as string[]
   const tables = names.map((name): [string, unknown[]] => [
     name,
-    // The count of openings does not belong to the content.
     database.prepare(`SELECT * FROM ${name} ${name === 'settings' ? "WHERE key <> 'store.opened'" : ''}`).all()
   ])
   const counters = database.prepare('SELECT name, seq FROM sqlite_sequence ORDER BY name').all()
@@ -255,7 +252,6 @@ function tablesOf(directory: string): [table: string, rows: unknown[]][] {
   return [...tables, ['sqlite_sequence', counters]]
 }
 
-/** Resolves with its last output; kills it at the first progress that `isReached`. */
 async function copyUntilKilled(
   from: StorePlace,
   to: StorePlace,

@@ -11,7 +11,7 @@ import { openSqliteSource, openSqliteTarget } from './sqlite-side.ts'
 
 export type StorePlace =
   | { directory: string }
-  /** `whileInUse`: the source may be in use, and is read as of one moment. Otherwise it must not be in use. */
+  /** `whileInUse`: reads a snapshot, and engines can use the source meanwhile. Otherwise, it must not be in use. */
   | { postgres: PostgresAddress; whileInUse?: boolean }
 
 export interface CopyProgress {
@@ -30,7 +30,6 @@ export interface CopiedTable {
 
 export interface CopyResult {
   tables: CopiedTable[]
-  /** Whether this continued an interrupted copy. */
   resumed: boolean
   /** The number of texts with a NUL character, which PostgreSQL cannot store: U+FFFD replaces it. */
   replacedTexts: number
@@ -40,20 +39,19 @@ export interface CopyOptions {
   from: StorePlace
   to: StorePlace
   logger: Logger
-  /** First deletes what an interrupted copy left behind. */
   restart?: boolean
   limits?: BatchLimits
   report(progress: CopyProgress): void
 }
 
-/** This takes a few MB of memory; larger batches are no faster. */
+/** Larger batches are no faster and use more than several MB of memory. */
 const LIMITS: BatchLimits = { rows: 2_000, bytes: 4_000_000 }
 
 /**
- * Copies a store to the other kind of database and compares every row. The copy gets its name once it is complete; an
- * interrupted copy continues after its last batch. Blocks its thread, because each side waits for its disk or server.
- * Throws DATA_DIRECTORY_IN_USE or DATABASE_IN_USE while an engine uses either side, STORE_NOT_EMPTY, COPY_DIFFERS, and
- * the errors of opening a store.
+ * Copies a store to the other kind of database and compares every row. A complete copy gets its final name; an
+ * interrupted copy continues after its last batch. Blocks its thread, because each side waits for its disk or
+ * server. Throws DATA_DIRECTORY_IN_USE or DATABASE_IN_USE while an engine uses either side, STORE_NOT_EMPTY,
+ * COPY_DIFFERS, and the errors of opening a store.
  */
 export function copyStore({ from, to, logger, restart = false, limits = LIMITS, report }: CopyOptions): CopyResult {
   if ('postgres' in from === 'postgres' in to) throw refusalOfSameKind('postgres' in from)
@@ -89,7 +87,10 @@ interface Copying {
   report(progress: CopyProgress): void
 }
 
-/** The existing rows were written in the order of their key and in whole batches, so continue after the last one. */
+/**
+ * Existing rows were written in the order of their key and in whole batches, so the copy continues after the last
+ * one.
+ */
 function copyTable(table: Table, { source, target, limits, report }: Copying): void {
   const total = source.count(table)
   let rows = target.count(table)
@@ -105,7 +106,7 @@ function copyTable(table: Table, { source, target, limits, report }: Copying): v
   }
 }
 
-/** Reads both sides from the start, because what was copied before an interruption may have changed since. */
+/** Reads both sides from the start, because rows copied before an interruption may have changed since. */
 function compareTable(table: Table, compared: Copying & { replacedTexts: number }): CopiedTable {
   const { source, target, limits, report } = compared
   const total = source.count(table)
@@ -161,7 +162,6 @@ function addRow(hash: Hash, row: Cell[]): void {
   hash.update('\n')
 }
 
-/** The tables of SQLite, after checking that PostgreSQL has the same ones. */
 function tablesOf(sqlite: Shape, postgres: Shape): Table[] {
   const columns = ({ columns }: Table) =>
     columns

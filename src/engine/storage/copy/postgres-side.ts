@@ -20,12 +20,12 @@ const OWN_TABLES = ['schema_version', 'last_forgotten_change', COPY_OF, ...ENGIN
 
 const KINDS = new Map<string, ColumnKind>(Object.entries(TYPES).map(([kind, type]) => [type, kind as ColumnKind]))
 
-/** For reading a namespace that is in use: with a lease, the connection does not lock it. */
+/** A connection with a lease does not lock the namespace, so this can read one that is in use. */
 const NO_LEASE = { holder: '', epoch: 0 }
 
 /**
- * Opens a namespace for reading. Throws DATABASE_IN_USE while an engine uses it, unless `isInUse`, which reads its
- * current state in one transaction.
+ * Opens a namespace for reading. Throws DATABASE_IN_USE while an engine uses it, unless `isInUse`, which reads a
+ * snapshot in one transaction.
  */
 export function openPostgresSource(address: PostgresAddress, isInUse = false): { source: Source; shape: Shape } {
   return opened(isInUse ? { ...address, lease: NO_LEASE } : address, (session) => {
@@ -50,7 +50,7 @@ export function openPostgresSource(address: PostgresAddress, isInUse = false): {
           const [last, isCalled] = ask(`SELECT last_value, is_called FROM ${sequence}`)[0]!
           if (isCalled === 1) counters.set(table, last as number)
         }
-        // As in fragments.ts, ignores positions of transactions that were rolled back.
+        // Like fragments.ts, ignores positions of transactions that were rolled back.
         const newest = `SELECT greatest((SELECT max(position) FROM "${schema}".changes),
           (SELECT position FROM "${schema}".last_forgotten_change))`
         counters.set('changes', ask(newest)[0]![0] as number)
@@ -76,7 +76,7 @@ export function openPostgresTarget(
     }
     if (isRestarted) ask(`DROP SCHEMA IF EXISTS "${draft}" CASCADE`)
     ask(`SET search_path TO "${draft}"`)
-    // This session holds the lock of the namespace, so nothing else can migrate it.
+    // This session holds the lock of the namespace, so no one else can migrate it.
     migrate(connection, { schema: draft, lockSql: 'SELECT 1', name: address.name })
     const begun = ask(`SELECT to_regclass('"${draft}".${COPY_OF}') IS NOT NULL`)[0]![0] === 1
     const shape = shapeOf(session, draft)
@@ -127,7 +127,6 @@ interface Session {
   schema: string
 }
 
-/** Returns what `work` opens. Turns errors into messages, and ends the session if `work` throws. */
 function opened<T>(address: PostgresAddress, work: (session: Session) => T): T {
   const connection = connectTo(address)
   const { name, schema } = address
@@ -185,7 +184,7 @@ function sideOf({ connection, ask, name }: Session, schema: string): Side {
 
 const quoted = (name: string): string => `"${name}"`
 
-/** The sizes of the earlier rows are known without reading large values, which are stored outside the table. */
+/** Knows the sizes of the preceding rows without reading large values, which are stored outside the table. */
 function readSql(
   schema: string,
   { name, columns, key }: Table,
@@ -205,7 +204,6 @@ function readSql(
     WHERE bytes_before < ${limits.bytes} ${order}`
 }
 
-/** The table, sequence and column of each table whose rows are numbered. */
 const sequencesOf = ({ ask }: Session, schema: string) =>
   ask(
     `SELECT relname, pg_get_serial_sequence(format('%I.%I', '${schema}', relname), attname), attname

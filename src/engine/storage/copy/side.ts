@@ -11,7 +11,7 @@ export interface Table {
 
 /** The tables of a store, without those that exist in only one kind of database. */
 export interface Shape {
-  /** Read from SQLite, with their keys. Each table comes after those that it refers to. */
+  /** Read from SQLite, with their keys. Each table follows those that it refers to. */
   tables: Table[]
 }
 
@@ -24,13 +24,12 @@ export interface BatchLimits {
 /** Counters that must continue: the next position of the change log, and the next sequence numbers. */
 export type Counters = Map<string, number>
 
-/** One side of a copy: a store that is read or newly written. */
 export interface Side {
-  /** The name in messages, without a password. */
+  /** For messages, without a password. */
   readonly name: string
   readonly kind: 'sqlite' | 'postgres'
   count(table: Table): number
-  /** Reads rows after the one with the key `after`, in the order of the key. */
+  /** Reads rows after the key `after`, in the order of the key. */
   read(table: Table, after: Cell[] | null, limits: BatchLimits): Cell[][]
   lastKey(table: Table): Cell[] | null
   close(): void
@@ -40,7 +39,7 @@ export interface Source extends Side {
   counters(): Counters
 }
 
-/** The store being written. Until `finish`, its name is one that no engine opens. */
+/** The store being written. Until `finish`, it has a name that no engine opens. */
 export interface Target extends Side {
   /** The source of the interrupted copy; null: this copy is new. */
   readonly begunFrom: string | null
@@ -51,7 +50,7 @@ export interface Target extends Side {
   finish(counters: Counters): void
 }
 
-/** Part of the name of an unfinished store, and never of a finished one. */
+/** Part of the name of every unfinished store, and of no finished one. */
 export const COPYING = 'copying'
 /** The table in an unfinished store that records its source. */
 export const COPY_OF = 'store_copy'

@@ -61,11 +61,10 @@ export function openSqliteTarget(directory: string, isRestarted: boolean): { tar
     lock.release()
   }
   try {
-    // Tables are written in the order of their references, so check all references only at the end.
+    // Tables are written in the order of their references, so all references are checked together at the end.
     database.pragma('foreign_keys = OFF')
     const shape = shapeOf(database)
     const begun = database.prepare('SELECT 1 FROM sqlite_schema WHERE name = ?').get(COPY_OF) !== undefined
-    // Opening the store has written rows into this table.
     if (begun) database.exec('DELETE FROM settings')
     const inserts = new Map<string, (rows: Cell[][]) => void>()
     return {
@@ -94,7 +93,7 @@ export function openSqliteTarget(directory: string, isRestarted: boolean): { tar
             for (const [name, value] of counters) if (isCounted(database, name)) set.run(name, value)
             database.exec(`DROP TABLE ${COPY_OF}`)
           })()
-          // Closing moves everything into a single file. The directory remains locked.
+          // Move everything into the main file. The directory remains locked.
           database.pragma('wal_checkpoint(TRUNCATE)')
           closeDatabase()
           syncFile(path)

@@ -4,21 +4,17 @@ import type { PostgresAddress } from '../../runtime/postgres-address.ts'
 import type { NewAuditEntry } from '../../model/records.ts'
 import type { Store } from '../store.ts'
 
-/** Messages between the engine's thread and the store's. */
+/** Messages between the engine's thread and the store's thread. */
 
-/** Sends lists of jobs as rows that are converted to jobs in the engine's thread, which halves its work. */
+/** Sends lists of jobs as rows. The engine's thread converts them to jobs, which halves its work. */
 export interface RowStore extends Store {
   getJobRows(...args: Parameters<Store['getJobs']>): Promise<SentRows>
   listJobRows(...args: Parameters<Store['listJobs']>): Promise<SentRows>
 }
 
-/** `withAudit`: see Calls. */
 export type Verb = Exclude<keyof RowStore, 'onChange' | 'onQueueChange' | 'withAudit'>
 
-/**
- * The first message to a thread: the path of the database, or a PostgreSQL address and the path next to which the lock
- * is.
- */
+/** The first message to a thread. With PostgreSQL, `path` only locates the lock beside it. */
 export interface ToOpen {
   path: string
   postgres: PostgresAddress | null
@@ -30,10 +26,9 @@ export type Calls = [id: number, verb: Verb, args: unknown[], audit?: NewAuditEn
 export type Answer = { id: number; value: unknown } | { id: number; error: SentError }
 
 export type FromWorker =
-  /** Lists all verbs that can be called. */
   | { kind: 'opened'; verbs: Verb[] }
   | { kind: 'refused'; error: SentError }
-  /** News of the commit precedes the answers, so that listeners learn of it before writers. null: nothing new. */
+  /** Contains news of the commit, so that listeners learn of it before writers. null: no news. */
   | { kind: 'answers'; answers: Answer[]; lanes: string[]; cursor: number | null }
   | { kind: 'log'; level: keyof Logger; facts: object; text: string }
 
@@ -45,7 +40,7 @@ export interface SentError {
   data: Readonly<Record<string, unknown>>
 }
 
-/** Converts an error for another thread, because it would lose its class. */
+/** Converts an error for another thread, which would otherwise receive it without its class. */
 export function sendError(error: unknown): SentError {
   if (isScrapdeckError(error)) {
     const { code, message, stack, data } = error
@@ -66,13 +61,13 @@ export function receiveError({ isOurs, code, message, stack, data }: SentError):
 /** Rows for another thread. Values that are equal in all rows are sent once. */
 export interface SentRows {
   same: unknown[]
-  /** The indexes of columns whose values differ. `rows` has these values. */
+  /** The indexes of the columns in `rows`, whose values differ. */
   varying: number[]
   rows: unknown[][]
 }
 
 /**
- * For rows of texts, numbers and nulls, as `raw` statements return them. In a page of jobs, most columns have one
+ * Accepts texts, numbers and nulls, as `raw` statements return them. Most columns of a page of jobs have a single
  * value.
  */
 export function sendRows(rows: readonly (readonly unknown[])[]): SentRows {

@@ -9,7 +9,7 @@ import { makeTemporaryDirectory, type TemporaryDirectory } from '../../testing/t
 import type { Store } from '../store.ts'
 import { openStoreInWorker, startStoreThread } from './store-thread.ts'
 
-/** A worker that dies at the first call with that id, as after a fault of native code. */
+/** A worker that exits at the first call with that id, as after a fault in native code. */
 const DYING = new URL(
   'data:text/javascript,' +
     encodeURIComponent(`
@@ -21,7 +21,7 @@ const DYING = new URL(
 `)
 )
 
-/** A worker whose database ended the connection during each COMMIT. */
+/** A worker whose database ends the connection during each COMMIT. */
 const DOUBTING = new URL(
   'data:text/javascript,' +
     encodeURIComponent(`

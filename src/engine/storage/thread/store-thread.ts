@@ -21,12 +21,13 @@ import {
 } from './store-messages.ts'
 
 /**
- * Verbs that may be delayed. They follow attempts, hundreds per second, and their callers do not need each millisecond,
- * but a claim may have to wait for each of their commits. A claim commits them together with itself.
+ * Calls that can be delayed. They follow attempts, hundreds per second, and their callers do not need each
+ * millisecond, but a claim may have to wait for each of their commits. A claim is committed together with those that
+ * wait.
  */
 const PATIENT = new Set<Verb>(['applyChanges', 'markLogArchived', 'recordReadings'])
 const PATIENCE_MS = 5
-/** The delay while messages keep coming, because each commit rewrites the same pages (counters, ends of logs). */
+/** The delay while messages keep arriving, because each commit rewrites the same pages (counters, ends of logs). */
 const PATIENCE_WHEN_BUSY_MS = 25
 
 interface PendingCall {
@@ -34,27 +35,26 @@ interface PendingCall {
   reject: (error: unknown) => void
 }
 
-/** Starts a thread that loads SQLite and waits for the message to open the database. `file`: another, for tests. */
+/** Starts a thread that loads SQLite and waits for the message to open the database. Tests pass another `file`. */
 export function startStoreThread(file: URL = threadFile(import.meta.url, 'store-worker')): Worker {
   return new Worker(file, { name: 'scrapdeck-store' })
 }
 
 /**
- * Runs the Store in a separate thread, so that neither commits nor long reads block the engine's event loop. The calls
- * of one turn are sent in one message, and are answered in one. Patient calls wait briefly for others. If the thread
- * dies, every later call is rejected with DATA_DIRECTORY_UNUSABLE.
+ * Runs the Store in a separate thread, so that neither commits nor long reads block the engine's event loop. The
+ * calls of one turn are sent in one message and answered in one. Patient calls wait briefly for others. If the
+ * thread dies, every later call rejects with DATA_DIRECTORY_UNUSABLE.
  */
 export async function openStoreInWorker(options: {
   path: string
-  /** Absent: SQLite. */
   postgres?: PostgresAddress | null | undefined
   clock: Clock
   logger: Logger
-  /** The thread has exited, so the store can no longer be read or written. */
+  /** The thread exited, so the store can no longer be read or written. */
   onDeath?: () => void
-  /** A write was rejected although it may have taken effect: the caller's state may differ from the database. */
+  /** A write was rejected although it may have taken effect: the caller's state can differ from the database. */
   onUnknownCommit?: () => void
-  /** A thread that was started before; null or absent: starts one. */
+  /** A thread that is already running. Default: starts one. */
   thread?: Worker | null
 }): Promise<Store> {
   const { path, clock, logger, onDeath } = options
@@ -78,7 +78,7 @@ export async function openStoreInWorker(options: {
   worker.on('message', receive)
   worker.on('error', (error) => fail(error.message))
   worker.on('exit', () => {
-    // While closing, an exit is expected only after `close` was answered.
+    // While closing, an exit is expected only after the response to `close`.
     if (closing === null || waiting.size > 0) fail('it ended')
     exited.resolve()
   })
@@ -106,7 +106,7 @@ export async function openStoreInWorker(options: {
     } catch (error) {
       if (failure === null) throw error
     }
-    // `close` was answered, but the process must stay alive until the thread has exited.
+    // `close` got its response, but the process must stay alive until the thread has exited.
     worker.ref()
     await exited.promise
     changed.clear()

@@ -15,11 +15,11 @@ import {
   type Verb
 } from './store-messages.ts'
 
-// The thread that runs SQLite. Each message contains all calls of one turn of the engine's event loop. All writes that
-// arrive during a commit form the next commit: as many commits as the disk can do, without further delay. All answers
-// go back in one message. store-thread.ts is the other end.
+// The thread that runs SQLite. Each message contains all calls of one turn of the engine's event loop. All writes
+// that arrive during a commit form the next commit, so there are as many commits as the disk can do, without further
+// delay. All results are returned in one message. store-thread.ts is the other end.
 
-/** Limits the messages per batch, so that answers are sent even while calls keep arriving. */
+/** Limits the messages per batch, so that results are sent even while calls keep arriving. */
 const MESSAGES_AT_ONCE_MAX = 256
 
 const port = parentPort
@@ -88,7 +88,7 @@ async function serve(port: MessagePort, { path, postgres }: ToOpen): Promise<voi
 
 type Opening = Parameters<typeof openSqliteStoreHere>[0]
 
-/** Also locks the data directory, whose other files belong to one engine, whichever database is used. */
+/** Also locks the data directory, because its other files belong to one engine, whichever database is used. */
 async function openPostgres(address: PostgresAddress, { path, ...options }: Opening): Promise<RowStore> {
   const { openPostgresStoreHere } = await import('../postgres/postgres-store.ts')
   const lock = lockDirectory(dirname(path))

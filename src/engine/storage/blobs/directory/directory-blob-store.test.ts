@@ -11,7 +11,7 @@ import { describeBlobStore } from '../testing/conformance.ts'
 import { type DirectoryBlobsOptions, openDirectoryBlobs } from './open-directory-blobs.ts'
 
 const HOUR_MS = 3_600_000
-/** Permissions mean nothing to root. */
+/** Permissions do not restrict root. */
 const isRoot = process.geteuid?.() === 0
 
 const openAt = (path: string, more: Partial<DirectoryBlobsOptions> = {}) =>
@@ -117,7 +117,6 @@ describe('blobs in a shared directory', () => {
     expect(await store.deleteUnused('eggs/x')).toBe(false)
     ahead = 25 * HOUR_MS
     expect([await store.deleteUnused('eggs/x'), await store.has('eggs/x')]).toEqual([true, false])
-    // Without a clock of its own, it asks the directory.
     const other = (await openAt(path, { graceMs: 30 })).store
     await other.write('eggs/y', Buffer.from('y'))
     expect(await other.deleteUnused('eggs/y')).toBe(false)
@@ -146,7 +145,6 @@ describe('blobs in a shared directory', () => {
     await store.write('eggs/x', Buffer.from('x'))
     const away = join(directory, 'away')
     await rename(path, away)
-    // The empty mount point.
     await mkdir(path)
     const told = { code: 'BLOBS_UNUSABLE', message: expect.stringContaining('Mount it again') }
     await expect(store.read('eggs/x')).rejects.toMatchObject(told)
@@ -181,7 +179,6 @@ describe('blobs in a shared directory', () => {
     })
     expect(await readdir(path)).toEqual([])
     expect((await openAt(elsewhere)).mark).toBe(mark)
-    // As the message says.
     await mkdir(join(path, 'owner'))
     await writeFile(join(path, 'owner', 'place'), `${mark}\n`)
     expect((await openAt(path, { knownMark: mark })).mark).toBe(mark)

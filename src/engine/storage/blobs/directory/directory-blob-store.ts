@@ -19,15 +19,14 @@ export interface DirectoryBlobStoreParts {
   path: string
   mark: string
   random: Pick<Random, 'hex'>
-  /** For tests. */
   graceMs?: number | undefined
   serverTimeMs?: (() => Promise<number>) | undefined
 }
 
 /**
- * Blobs as files in a directory that several engines share, such as a mounted share. The share may become full, become
- * unreachable, or be unmounted, which leaves an empty local directory at its path. A file therefore counts as missing
- * only if the directory still has its mark.
+ * Blobs as files in a directory that several engines share, such as a network share. A share can become full or
+ * unreachable. Unmounting it leaves an empty local directory at its path. A file therefore counts as missing only if
+ * the directory still has its mark.
  */
 export class DirectoryBlobStore implements SharedBlobStore {
   readonly #parts: DirectoryBlobStoreParts
@@ -140,7 +139,7 @@ export class DirectoryBlobStore implements SharedBlobStore {
     })
     if (before === null) return this.#whereMarked(true)
     const nowMs = await this.#serverTimeMs()
-    // ctime is when the file was moved into place, which may be long after its last byte was written.
+    // ctime is when the file was moved into place, which can be long after its last byte was written.
     if (nowMs - Math.max(Number(before.mtimeMs), Number(before.ctimeMs)) < this.#graceMs) return false
     const aside = join(dirname(path), DRAFT + this.#parts.random.hex(8))
     try {
@@ -150,13 +149,13 @@ export class DirectoryBlobStore implements SharedBlobStore {
       throw error
     }
     const isOther = (await stat(aside, { bigint: true })).ino !== before.ino
-    // Another engine has just written it again, and is about to refer to it.
+    // Another engine has just written it again and is about to refer to it.
     if (isOther) await rename(aside, path)
     else await rm(aside, { force: true })
     return !isOther
   }
 
-  /** Uses the file server's clock, because the clocks of the engines' machines may differ. */
+  /** Uses the file server's clock, because the clocks of the engines' machines can differ. */
   #serverTimeMs(): Promise<number> {
     return (this.#parts.serverTimeMs ?? (() => probeDirectory(this.#parts.path, this.#parts.random)))()
   }

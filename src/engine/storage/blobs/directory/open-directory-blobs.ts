@@ -13,7 +13,6 @@ export interface DirectoryBlobsOptions {
   clock: Clock
   random: Random
   logger: Logger
-  /** For tests. */
   graceMs?: number
   serverTimeMs?: () => Promise<number>
 }
@@ -25,7 +24,7 @@ export interface DirectoryBlobs extends SharedBlobs {
 
 const CHECKED_EVERY_MS = 30_000
 
-/** Opens the blobs in a shared directory. Rejects with BLOBS_UNUSABLE if an operator must act. */
+/** Rejects with BLOBS_UNUSABLE if an operator must act. */
 export async function openDirectoryBlobs(options: DirectoryBlobsOptions): Promise<DirectoryBlobs> {
   const { path, clock, random, graceMs, serverTimeMs } = options
   const mark = await takeDirectory(path, options)

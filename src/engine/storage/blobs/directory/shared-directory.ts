@@ -12,13 +12,13 @@ export const MARK = 'owner/place'
 const OWNER = 'owner/store'
 /** Files that exist only in a data directory, whose blobs are one level below. */
 const OF_DATA_DIRECTORY = ['scrapdeck.sqlite', 'engine.lock', 'secret.key']
-/** Too large to be stored in an inode, so that a full disk must refuse the write. */
+/** Too large for an inode, so that a full disk must refuse the write. */
 const PROBE_BYTES = 16_384
 const NO_LINKS = ['EPERM', 'ENOTSUP', 'EOPNOTSUPP', 'ENOSYS', 'EMLINK']
 
 /**
- * Prepares a directory for blobs and returns its mark. Creates the directory itself but not its parents. `knownMark`:
- * the mark that the directory at this path had before. Rejects with BLOBS_UNUSABLE.
+ * Prepares a directory for blobs and returns its mark. Creates the directory but not its parents. `knownMark`: the
+ * mark that the directory at this path had before. Rejects with BLOBS_UNUSABLE.
  */
 export async function takeDirectory(
   path: string,
@@ -52,7 +52,6 @@ export async function takeDirectory(
   }
 }
 
-/** Returns null if there is no mark. */
 export async function readMark(path: string): Promise<string | null> {
   return readText(join(path, MARK))
 }
@@ -61,7 +60,10 @@ export async function readMark(path: string): Promise<string | null> {
 export const claimDirectory = (path: string, owner: string, random: Pick<Random, 'hex'>): Promise<string> =>
   writeOnce(path, OWNER, owner, random)
 
-/** Returns whether it was missing. Never creates parents: below a mount point, they would be on the local disk. */
+/**
+ * Returns whether the folder was missing. Never creates parents: below a mount point, they would be on the local
+ * disk.
+ */
 export async function makeFolder(path: string): Promise<boolean> {
   try {
     await mkdir(path, { mode: 0o700 })
@@ -72,7 +74,7 @@ export async function makeFolder(path: string): Promise<boolean> {
   }
 }
 
-/** Returns the content of the file: `text`, unless another engine wrote it before. */
+/** Returns the file's content: `text`, unless another engine wrote it first. */
 async function writeOnce(root: string, name: string, text: string, random: Pick<Random, 'hex'>): Promise<string> {
   const path = join(root, name)
   const found = await readText(path)
@@ -84,7 +86,7 @@ async function writeOnce(root: string, name: string, text: string, random: Pick<
     await link(draft, path).catch(async (error: NodeJS.ErrnoException) => {
       if (error.code === 'EEXIST') return
       if (!NO_LINKS.includes(error.code ?? '')) throw error
-      // Without links, two engines may both write the file. The last one wins, and both read its content below.
+      // Without links, two engines can both write the file. The last one wins, and both read its content below.
       if ((await readText(path)) === null) await rename(draft, path)
     })
   } finally {
@@ -122,7 +124,7 @@ const PERMISSION =
   'permission denied. Give the user that runs Scrapdeck read and write permission there, on every machine.'
 const AWAY = 'its file system does not respond or has failed. Check the mount and the file server.'
 
-/** What an operator can do, by the system's error code. Other codes do not concern the directory. */
+/** Advice for operators by the system's error code. Other codes do not concern the directory. */
 const REMEDIES: Record<string, string> = {
   ENOSPC: 'it is full. Free some space there.',
   EDQUOT: 'the disk quota is used up. Free some space there, or raise the quota.',
@@ -151,7 +153,7 @@ export function directoryProblem(code: string, path: string, cause?: unknown): S
   return new ScrapdeckError('BLOBS_UNUSABLE', text, { data: { problem: code }, cause })
 }
 
-/** Anyone can see this without credentials, so it contains no names. Pure. */
+/** Contains no names, because anyone can see this without credentials. Pure. */
 export function describeFailure(problem: ScrapdeckError | null): string | null {
   if (problem === null) return null
   const { problem: code } = problem.data as { problem: string }

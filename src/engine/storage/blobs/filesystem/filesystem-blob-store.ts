@@ -7,20 +7,20 @@ import { ScrapdeckError } from '../../../../shared/errors.ts'
 import { sentence } from '../../../../shared/texts/errors/storage.ts'
 import { BLOB_NAME, BLOB_PREFIX, type BlobStore, openFileReader } from '../blob-store.ts'
 
-/** Drafts start with a dot, which names of blobs cannot: so drafts are never listed or read as blobs. */
+/** A blob's name cannot start with a dot, so drafts are never listed or read as blobs. */
 export const DRAFT = '.draft-'
 
-/** What differs between a directory of one engine and a shared one. */
+/** What differs between a private directory and a shared one. */
 export interface DirectoryRules {
-  /** Wraps writes, and turns disk errors into messages for the operator. */
+  /** Turns disk errors into messages for the operator. */
   explain<T>(path: string, work: () => Promise<T>): Promise<T>
   makeFolder(folder: string): Promise<void>
   deleteUnused(path: string): Promise<boolean>
 }
 
 /**
- * Stores blobs as files in a private directory, and creates it if it is missing. Removes drafts that were left by a
- * crash. Rejects with DATA_DIRECTORY_UNUSABLE.
+ * Stores blobs as files in a private directory, which it creates if necessary. Removes drafts that a crash left
+ * behind. Rejects with DATA_DIRECTORY_UNUSABLE.
  */
 export async function openFilesystemBlobStore(root: string): Promise<BlobStore> {
   await explain(root, async () => {
@@ -31,14 +31,14 @@ export async function openFilesystemBlobStore(root: string): Promise<BlobStore> 
     explain,
     makeFolder: async (folder) => void (await mkdir(folder, { recursive: true, mode: 0o700 })),
     async deleteUnused(path) {
-      // This engine is the only one, so no other can be about to refer to the blob.
+      // No other engine can be about to refer to the blob.
       await rm(path, { force: true })
       return true
     }
   })
 }
 
-/** Several engines may use one directory: until a blob is renamed, it is its writer's draft. */
+/** For private and shared directories. Until a blob is renamed into place, it is its writer's draft. */
 export function blobsInDirectory(root: string, { explain, makeFolder, deleteUnused }: DirectoryRules): BlobStore {
   const place = { root, makeFolder, syncFolder: shareSyncs(syncFolderNow) }
 
@@ -114,7 +114,7 @@ interface Place extends Pick<DirectoryRules, 'makeFolder'> {
   syncFolder: (path: string) => Promise<void>
 }
 
-/** Writes a draft, syncs it, renames it, and syncs the folder, so the name exists only once every byte is on disk. */
+/** Writes a draft, syncs it, renames it, and syncs the folder, so the name exists only when every byte is on disk. */
 async function writeWhole(place: Place, path: string, content: Uint8Array | Readable): Promise<{ sizeBytes: number }> {
   const folder = dirname(path)
   const draft = join(folder, DRAFT + randomBytes(8).toString('hex'))
@@ -130,9 +130,8 @@ async function writeWhole(place: Place, path: string, content: Uint8Array | Read
   }
 }
 
-/** Renames the file if it is on the same file system; otherwise copies it. */
 async function moveIn(place: Place, path: string, source: string): Promise<void> {
-  // Sync the file here: the disk combines simultaneous syncs, and other stores need none.
+  // Sync the file here, because the disk combines simultaneous syncs and other stores need none.
   await syncFile(source)
   try {
     await rename(source, path).catch(async (error: unknown) => {
@@ -148,7 +147,7 @@ async function moveIn(place: Place, path: string, source: string): Promise<void>
   await place.syncFolder(dirname(path))
 }
 
-/** Creates the folder only after a failure: checking every time would cost as much as writing a small log. */
+/** Creates the folder only after a failure, because checking every time would cost as much as writing a small log. */
 async function openDraft(place: Place, draft: string): Promise<FileHandle> {
   const openIt = () => open(draft, 'wx', 0o600)
   try {
@@ -265,7 +264,6 @@ export function isMissing(error: unknown): boolean {
   return (error as NodeJS.ErrnoException).code === 'ENOENT'
 }
 
-/** Turns disk errors into messages for the operator. Other errors remain unchanged. */
 async function explain<T>(path: string, work: () => Promise<T>): Promise<T> {
   try {
     return await work()

@@ -64,14 +64,12 @@ describe('encrypted blobs', () => {
   })
 
   const pathOf = (name: string) => join(root, `${name}.sealed`)
-  /** Every way to read a blob refuses it. */
   async function expectRefused(name: string, code: string, from: BlobStore = blobs): Promise<void> {
     const local = async () => {
       const { openSealedFile } = await import('./sealed-reader.ts')
       const { openFileReader } = await import('../blob-store.ts')
       const { path, seal } = (await from.localFile(name))!
       await using file = await openSealedFile(seal!, await openFileReader(path))
-      // Whole: a change far from its end is found where it is read.
       await file.read(0, await file.sizeBytes())
     }
     const ranges = async () => {
@@ -91,7 +89,6 @@ describe('encrypted blobs', () => {
         fc.array(fc.nat(3 * FRAME_BYTES), { minLength: 1, maxLength: 6 }),
         async (size, ranges, cuts) => {
           const content = randomBytes(size)
-          // In pieces of any size, as a request arrives.
           const pieces: Buffer[] = []
           for (let at = 0, turn = 0; at < size; turn += 1) {
             const length = 1 + cuts[turn % cuts.length]!
@@ -127,7 +124,7 @@ describe('encrypted blobs', () => {
         const bytes = await readFile(pathOf('logs/a.zst'))
         bytes[at]! ^= 1 << bit
         await writeFile(pathOf('logs/a.zst'), bytes)
-        // A changed id of the key names one that is not here.
+        // After a change of the key's id, the header names an unknown key.
         await expectRefused('logs/a.zst', at >= 8 && at < 16 ? 'ENCRYPTION_KEY_MISSING' : 'BLOB_DAMAGED')
       }),
       { numRuns: 60 }
@@ -190,7 +187,6 @@ describe('encrypted blobs', () => {
     const both = new SealedBlobStore(stored, keysFrom(second, first))
     await both.write('logs/b.zst', Buffer.from('with the second key'))
     expect(Buffer.from(await both.read('logs/a.zst')).toString()).toBe('with the first key')
-    // An engine that does not seal with the new key yet, but has it.
     const behind = new SealedBlobStore(stored, keysFrom(first, second))
     expect(Buffer.from(await behind.read('logs/b.zst')).toString()).toBe('with the second key')
   })
@@ -208,7 +204,6 @@ describe('encrypted blobs', () => {
         for (let turn = 0; turn < turns; turn += 1) await new Promise((resolve) => setImmediate(resolve))
         if (verb === 'write') await both.write('logs/a.zst', Buffer.from('new'))
         else await both.delete('logs/a.zst')
-        // Deleted before it was read.
         await resealing.catch((error) => expect(error).toMatchObject({ code: 'NOT_FOUND' }))
         if (verb === 'delete') expect(await both.has('logs/a.zst')).toBe(false)
         else expect(Buffer.from(await both.read('logs/a.zst')).toString()).toBe('new')

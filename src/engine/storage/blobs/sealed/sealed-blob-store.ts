@@ -10,19 +10,18 @@ import { HEADER_BYTES, keyIdOf, planFrames } from './sealed-format.ts'
 import { openSealedReader, readFileSeal } from './sealed-reader.ts'
 import { openSealedStream, sealing } from './sealed-streams.ts'
 
-/** The suffix of encrypted blobs, so that a list of names and sizes shows which blobs are encrypted. */
+/** The suffix of encrypted blobs. It lets a list of names and sizes show which blobs are encrypted. */
 export const SEALED = '.sealed'
 const NAME_MAX = 200
 const READ_BYTES = 262_144
 
 /**
- * Encrypts the content of any blob store. Existing plain blobs remain readable until they are encrypted as well
+ * Encrypts the content of any blob store. Plain blobs remain readable until they are encrypted as well
  * (runs/logs/archive/re-encryption.ts). Sizes are those of the plain content.
  */
 export class SealedBlobStore implements BlobStore {
   readonly #stored: BlobStore
   readonly #keys: EncryptionKeys
-  /** The number of writers per name. */
   readonly #changing = new Map<string, number>()
   readonly #resealing = new Map<string, { stopping: AbortController; ended: Promise<boolean> }>()
 
@@ -33,7 +32,7 @@ export class SealedBlobStore implements BlobStore {
 
   async write(name: string, content: Uint8Array | Readable): Promise<{ sizeBytes: number }> {
     requireName(name)
-    // An error during the wait is not lost: reading the content will report it.
+    // Ignore errors during the wait: reading the content reports them.
     if (content instanceof Readable) content.on('error', () => {})
     return this.#change(name, () => this.#writeSealed(name, content))
   }
@@ -51,8 +50,8 @@ export class SealedBlobStore implements BlobStore {
   }
 
   /**
-   * Encrypts the blob with the newest key, if necessary. Returns false if the blob is being written, or was replaced or
-   * deleted meanwhile. Rejects like `read`.
+   * Encrypts the blob with the newest key, if necessary. Returns false if the blob is being written, or was replaced
+   * or deleted meanwhile. Rejects like `read`.
    */
   async reseal(name: string): Promise<boolean> {
     if ((await this.keyIdOf(name)) === this.#keys.newest?.id) return true
@@ -70,7 +69,7 @@ export class SealedBlobStore implements BlobStore {
     })
   }
 
-  /** Re-encryption must neither replace what is written meanwhile nor restore what is deleted. */
+  /** Re-encryption must neither replace newly written blobs nor restore deleted ones. */
   async #change<T>(name: string, work: () => Promise<T>): Promise<T> {
     this.#changing.set(name, (this.#changing.get(name) ?? 0) + 1)
     try {
@@ -147,7 +146,7 @@ export class SealedBlobStore implements BlobStore {
     const found = new Map<string, { name: string; sizeBytes: number }>()
     for (const { name, sizeBytes } of await this.#stored.list(prefix)) {
       const plainName = name.endsWith(SEALED) ? name.slice(0, -SEALED.length) : name
-      // For a moment, a blob may exist under both names.
+      // During encryption, a blob briefly exists under both names.
       if (plainName === name && found.has(name)) continue
       const plainBytes = plainName === name ? sizeBytes : (planFrames(sizeBytes)?.plainBytes ?? 0)
       found.set(plainName, { name: plainName, sizeBytes: plainBytes })
@@ -174,7 +173,7 @@ export class SealedBlobStore implements BlobStore {
     return await reader.read(0, HEADER_BYTES)
   }
 
-  /** Looks for the encrypted blob twice, because it may be encrypted after the first attempt. */
+  /** Tries the encrypted blob twice, because the blob may be encrypted after the first attempt. */
   async #find<T>(name: string, sealed: (sealedName: string) => Promise<T>, plain: () => Promise<T>): Promise<T> {
     const sealedName = sealedNameOf(name)
     for (const look of [sealed, plain, sealed]) {
@@ -189,8 +188,8 @@ export class SealedBlobStore implements BlobStore {
 }
 
 /**
- * Stops at the next piece instead of destroying the stream: if it were destroyed before anyone reads it, nothing would
- * handle its error.
+ * Stops at the next piece instead of destroying the stream. If a stream is destroyed before it is read, its error is
+ * unhandled.
  */
 async function* unlessAborted(content: Readable, signal: AbortSignal): AsyncGenerator<Uint8Array> {
   for await (const piece of content as AsyncIterable<Uint8Array>) {

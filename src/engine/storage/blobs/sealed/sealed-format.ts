@@ -5,12 +5,12 @@ import { type EncryptionKeys, KEY_BYTES, KEY_ID_BYTES } from '../../../runtime/e
 
 /**
  * An encrypted file is a header and frames of 64 KiB, each encrypted with AES-256-GCM. It follows the STREAM
- * construction (Hoang and others, "Online Authenticated-Encryption and its Nonce-Reuse Misuse-Resistance", 2015) with
- * the parameters of age (age-encryption.org/v1: 64 KiB, a nonce of an 11-byte counter and a byte that marks the last
- * frame). As in Tink's AES-GCM-HKDF streaming, the cipher is one that processors have instructions for. Each file has
- * its own key: HKDF-SHA-256 of the operator's key, a random salt and the file's name. So frames that were changed,
- * moved, removed or taken from another file are refused, as are renamed files, and files that were cut off have no last
- * frame.
+ * construction (Hoang and others, "Online Authenticated-Encryption and its Nonce-Reuse Misuse-Resistance", 2015)
+ * with the parameters of age (age-encryption.org/v1: 64 KiB, a nonce of an 11-byte counter and a byte that marks the
+ * last frame). Like Tink's AES-GCM-HKDF streaming, it uses a cipher that processors have instructions for. Each file
+ * has its own key: HKDF-SHA-256 of the operator's key, a random salt and the file's name. Decryption therefore
+ * rejects renamed files, and frames that were changed, moved, removed or taken from another file. It rejects
+ * truncated files because they have no last frame.
  *
  *   magic and version (8) · id of the key (8) · salt (16) · frames: up to 65,536 bytes encrypted, then a tag (16)
  */
@@ -30,7 +30,6 @@ export interface FileSeal {
   name: string
 }
 
-/** Returns the header of a new file, and the key for its frames. */
 export function newSeal(keys: EncryptionKeys, name: string): { header: Buffer; seal: FileSeal } {
   const { id, bytes } = keys.newest!
   const salt = randomBytes(SALT_BYTES)
@@ -77,7 +76,7 @@ export function openFrame({ key, name }: FileSeal, index: number, isLast: boolea
 
 function nonceOf(index: number, isLast: boolean): Buffer {
   const nonce = Buffer.alloc(NONCE_BYTES)
-  // No file has as many as 2^48 frames.
+  // No file has 2^48 frames.
   nonce.writeUIntBE(index, NONCE_BYTES - 7, 6)
   nonce[NONCE_BYTES - 1] = isLast ? 1 : 0
   return nonce
@@ -94,7 +93,7 @@ export function planFrames(sealedBytes: number): FramePlan | null {
   if (body < TAG_BYTES) return null
   const frames = Math.ceil(body / SEALED_FRAME_BYTES)
   const lastBytes = body - (frames - 1) * SEALED_FRAME_BYTES
-  // A frame may only be empty if the file is empty.
+  // Only an empty file has an empty frame.
   if (lastBytes < TAG_BYTES || (lastBytes === TAG_BYTES && frames > 1)) return null
   return { frames, plainBytes: body - frames * TAG_BYTES }
 }
@@ -107,11 +106,10 @@ export function requireFrames(name: string, sealedBytes: number): FramePlan {
 
 export const frameStart = (index: number): number => HEADER_BYTES + index * SEALED_FRAME_BYTES
 
-/** Encrypts content that fits into one frame. */
 export function sealBytes(keys: EncryptionKeys, name: string, plain: Uint8Array): Uint8Array {
   if (plain.length > FRAME_BYTES) throw new RangeError('more than one frame')
   const { header, seal } = newSeal(keys, name)
-  // Copy this to its own buffer, because a message to a thread copies the whole buffer behind a view.
+  // Copy into a separate buffer, because a message to a thread copies the whole buffer behind a view.
   return new Uint8Array(Buffer.concat([header, ...sealFrame(seal, 0, true, plain)]))
 }
 

@@ -14,12 +14,12 @@ import {
   sealBroken
 } from './sealed-format.ts'
 
-/** How many frames to decrypt per turn of the event loop. */
 const TURN_FRAMES = 4
 
 /**
- * Reads ranges of an encrypted file, and closes it at the end or if this rejects. Decrypts the last frame first, so
- * that a truncated file is refused whatever range is requested. Rejects with BLOB_DAMAGED or ENCRYPTION_KEY_MISSING.
+ * Reads ranges of an encrypted file. Closes the file with the reader, or when this rejects. Decrypts the last frame
+ * first, so that a truncated file is rejected whatever range is read. Rejects with BLOB_DAMAGED or
+ * ENCRYPTION_KEY_MISSING.
  */
 export async function openSealedReader(keys: EncryptionKeys, name: string, stored: BlobReader): Promise<BlobReader> {
   return orDispose(stored, async () =>
@@ -27,7 +27,6 @@ export async function openSealedReader(keys: EncryptionKeys, name: string, store
   )
 }
 
-/** For callers that read the encrypted file themselves. */
 export async function readFileSeal(keys: EncryptionKeys, name: string, path: string): Promise<FileSeal> {
   await using file = await openFileReader(path)
   return openHeader(keys, name, await file.read(0, HEADER_BYTES))
@@ -54,7 +53,7 @@ async function readerOfSealed(seal: FileSeal, stored: BlobReader): Promise<BlobR
       const end = Math.min(offset + length, plan.plainBytes)
       if (end <= offset) return new Uint8Array(0)
       const lastAt = (plan.frames - 1) * FRAME_BYTES
-      // This is often needed first, because the end of a log says where the rest is.
+      // A common case: the end of a log says where the rest is.
       if (offset >= lastAt) return last.subarray(offset - lastAt, end - lastAt)
       const result = Buffer.allocUnsafe(end - offset)
       const [first, until] = [Math.floor(offset / FRAME_BYTES), Math.ceil(end / FRAME_BYTES)]
@@ -81,7 +80,7 @@ function* framesIn(seal: FileSeal, { frames }: FramePlan, first: number, count: 
   }
 }
 
-/** An open file. Synchronous, so that threads can use it. */
+/** An open file that threads can read synchronously. */
 export interface FileBytes {
   sizeBytes: number
   /** Fills the start of `buffer`. Returns fewer bytes than `length` only at the end of the file. */

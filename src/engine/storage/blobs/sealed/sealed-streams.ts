@@ -11,10 +11,10 @@ import {
   sealFrame
 } from './sealed-format.ts'
 
-/** Encrypting this much takes a fraction of a millisecond, which is short enough for one turn of the event loop. */
+/** Encrypting this much takes a fraction of a millisecond, short enough for one turn of the event loop. */
 const TURN_BYTES = 4 * FRAME_BYTES
 
-/** Returns the encrypted file in pieces. Calls `onSize` with the size of the plain content at the end. */
+/** Yields the encrypted file in pieces. At the end, calls `onSize` with the size of the plain content. */
 export async function* sealing(
   keys: EncryptionKeys,
   name: string,
@@ -25,7 +25,6 @@ export async function* sealing(
   let index = 0
   let sizeBytes = 0
   yield header
-  // Only the end of the content shows which frame is the last one.
   for await (const { bytes, isLast } of chunks(content, FRAME_BYTES)) {
     const frames: Buffer[] = []
     for (let at = 0; at < bytes.length || (isLast && at === 0); at += FRAME_BYTES) {
@@ -40,8 +39,8 @@ export async function* sealing(
 }
 
 /**
- * Decrypts a file from its start. Rejects with BLOB_DAMAGED or ENCRYPTION_KEY_MISSING: for the header immediately, for
- * the rest while it is being read. Never returns unauthentic content.
+ * Decrypts a file from its start. Rejects with BLOB_DAMAGED or ENCRYPTION_KEY_MISSING, immediately for the header,
+ * while reading for the rest. Never returns unauthenticated content.
  */
 export async function openSealedStream(keys: EncryptionKeys, name: string, stored: Readable): Promise<Readable> {
   const pieces = stored[Symbol.asyncIterator]() as AsyncIterator<Uint8Array>
@@ -49,7 +48,7 @@ export async function openSealedStream(keys: EncryptionKeys, name: string, store
     stored.destroy()
     throw error
   })
-  // If the stream is destroyed before anyone reads it, its generator never runs and cannot close the file.
+  // If the stream is destroyed before it is read, its generator never runs and cannot close the file.
   plain.once('close', () => stored.destroy())
   return plain
 
@@ -83,7 +82,7 @@ async function* opening(seal: FileSeal, body: AsyncIterable<Uint8Array>): AsyncG
   }
 }
 
-/** Returns whole frames of `frameBytes`, several at a time. The last chunk has the rest, even if that is empty. */
+/** Yields whole frames of `frameBytes`, several at a time. The last chunk has the rest, even if that is empty. */
 async function* chunks(
   content: AsyncIterable<Uint8Array> | Iterable<Uint8Array>,
   frameBytes: number
@@ -95,7 +94,7 @@ async function* chunks(
       const piece = whole.subarray(at, at + TURN_BYTES)
       held.push(piece)
       heldBytes += piece.length
-      // Wait for one more byte, which shows that these frames are not the last.
+      // Wait for one more byte, which proves that these frames are not the last.
       if (heldBytes <= frameBytes) continue
       const bytes = held.length === 1 ? held[0]! : Buffer.concat(held)
       const end = Math.floor((bytes.length - 1) / frameBytes) * frameBytes

@@ -13,7 +13,6 @@ import { fileBytes } from '../sealed/sealed-reader.ts'
 const sha256 = (bytes: Uint8Array) => createHash('sha256').update(bytes).digest('hex')
 const textOf = async (bytes: Promise<Uint8Array>) => Buffer.from(await bytes).toString()
 
-/** Reads the file like a thread does. */
 function readLocal({ path, seal }: LocalFile): string {
   const descriptor = openSync(path, 'r')
   try {
@@ -25,7 +24,7 @@ function readLocal({ path, seal }: LocalFile): string {
   }
 }
 
-/** What every blob store does. `open`: an empty store; `reopen`: the same one, as another engine opens it. */
+/** `open` returns an empty store; `reopen` opens the same store as another engine. */
 export function describeBlobStore(
   name: string,
   open: (directory: string) => Promise<{ store: BlobStore; reopen(): Promise<BlobStore> }>
@@ -102,7 +101,7 @@ export function describeBlobStore(
         expect(await textOf(blobs.read('logs/a.zst'))).toBe(content)
         const local = await blobs.localFile('logs/a.zst')
         if (local !== null) expect(readLocal(local)).toBe(content)
-        // This stands for another engine, which has never read the blob.
+        // Another engine, which has not read the blob before.
         expect(await textOf((await reopen()).read('logs/a.zst'))).toBe(content)
       }
       await expect(blobs.adopt('logs/../x', await draft(''))).rejects.toMatchObject({ code: 'BAD_INPUT' })

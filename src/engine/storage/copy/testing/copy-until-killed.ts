@@ -11,7 +11,7 @@ copyStore({
   limits: { rows: 20, bytes: 100_000 },
   report(progress) {
     process.stdout.write(`${JSON.stringify(progress)}\n`)
-    // Wait long enough for the test to read this line before it kills the process.
+    // Gives the test time to read this line before it kills the process.
     Atomics.wait(clock, 0, 0, progress.table === 'jobs' ? 100 : 1)
   }
 })

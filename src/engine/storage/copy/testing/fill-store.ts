@@ -20,7 +20,7 @@ import { anAuditRecord } from '../../testing/audit.ts'
 const FIRST = anAttemptNumber(1)
 const RESULTS = ['succeeded', 'failed', 'lost', 'cancelled'] as const
 
-/** Rows that verbs can create only after many steps. */
+/** Rows that Store methods create only after many steps. */
 export const MORE_ROWS = `
   INSERT INTO chain_lines SELECT id, 'c' FROM jobs WHERE state = 'queued' LIMIT 3;
   INSERT INTO deleted_logs SELECT id, 1 FROM jobs LIMIT 3;
