@@ -18,9 +18,7 @@ export interface ServerFacts {
 }
 
 export interface ServerVerdict {
-  /** Why the server cannot be used. */
   refusal: string | null
-  /** Problems that an operator should solve. */
   warnings: string[]
 }
 
@@ -48,7 +46,7 @@ export function judgeServer(facts: ServerFacts): ServerVerdict {
   return { refusal: null, warnings }
 }
 
-/** Throws DATABASE_UNUSABLE, or returns the warnings. */
+/** Throws DATABASE_UNUSABLE or returns the warnings. */
 export function checkServer(connection: Connection, name: string): string[] {
   const rows = (text: string) => connection.send({ text, values: [] }).result().rows[0]!
   const [versionNumber, isReplica, isReadOnly, fsync, fullPageWrites, encoding] = rows(
@@ -59,7 +57,7 @@ export function checkServer(connection: Connection, name: string): string[] {
   const [synchronousCommit] = rows(
     `SELECT coalesce((SELECT reset_val FROM pg_settings WHERE name = 'synchronous_commit'), 'on')`
   )
-  // With a transaction pooler, this connection would keep neither its settings nor its lock.
+  // With a transaction pooler, this connection would lose its settings and its lock.
   rows(`SELECT set_config('scrapdeck.session', '1', false)`)
   const [mark] = rows(`SELECT coalesce(current_setting('scrapdeck.session', true), '')`)
   const { refusal, warnings } = judgeServer({

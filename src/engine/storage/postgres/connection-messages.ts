@@ -1,13 +1,11 @@
 import type { MessagePort } from 'node:worker_threads'
 
-/** Messages between the store's thread, which blocks, and the thread that talks to PostgreSQL. */
-
 export type Value = string | number | Uint8Array | null
 
 export interface Query {
   text: string
   values: Value[]
-  /** Belongs to a transaction that an earlier query began, so it must not run on another connection. */
+  /** Whether the query belongs to an open transaction and must not run on another connection. */
   isInTransaction?: boolean
   /** The text is not repeated, so it is not prepared. */
   isOnce?: boolean
@@ -20,7 +18,7 @@ export type ToConnection =
   | { kind: 'end' }
 
 export interface PostgresFailure {
-  /** The SQLSTATE, or the name that the client library or system uses for the error. */
+  /** The SQLSTATE, or the client library's or system's name for the error. */
   code: string
   message: string
   detail: string | null

@@ -2,26 +2,26 @@ import { workerData } from 'node:worker_threads'
 import postgres from 'postgres'
 import type { ConnectionData, Outcome, PostgresFailure, Query, ToConnection } from './connection-messages.ts'
 
-// The thread that talks to PostgreSQL while the store's thread waits (connection.ts). It has one connection, on which
-// it pipelines queries that nothing waits for. If the connection is lost, the next query opens another one.
+// The thread that talks to PostgreSQL while the store's thread waits (connection.ts). It has one connection and
+// pipelines queries whose results are not read. If the connection is lost, the next query opens a new one.
 
 const { url, setUp, connectSeconds, answered, port } = workerData as ConnectionData
 
-/** The largest value that is sent, because a bound of a query may be larger than any stored value. */
+/** The largest value that is sent, because a query's bound can be larger than any stored value. */
 const LARGEST = 2 ** 62
 const asWhole = (value: number): string => BigInt(Math.ceil(Math.max(-LARGEST, Math.min(LARGEST, value)))).toString()
 const asNumber = (text: string): number => Number(text)
 /** Returns values as SQLite does: numbers for all numeric types, 0 and 1 for booleans. */
 const TYPES = {
-  // A bound may have fractions of a millisecond. Compared with whole numbers, `<` and `>=` mean the same for it and for
-  // the next whole number.
+  // A bound can have fractions of a millisecond. Rounding it up does not change `<` and `>=` comparisons with whole
+  // numbers.
   int8: { to: 20, from: [20], serialize: asWhole, parse: asNumber },
   numeric: { to: 1700, from: [1700], serialize: String, parse: asNumber },
   flag: { to: 16, from: [16], serialize: String, parse: (text: string) => (text === 't' ? 1 : 0) },
   json: { to: 114, from: [114, 3802], serialize: String, parse: (text: string) => text }
 }
 
-/** Without this, every hundredth query waits for all queries before it. */
+/** Otherwise, every hundredth query waits for all queries before it. */
 const MISSING_IN_TYPES = { max_pipeline: 10_000 }
 
 const client = (onclose: () => void) =>
@@ -61,7 +61,6 @@ async function connect(): Promise<Session> {
   giveUp = reject
   const sql = client(() => {
     reject(Object.assign(new Error('it was closed'), { code: 'CONNECTION_CLOSED' }))
-    // The connection was lost while idle, so the next query opens another one.
     if (last === sql) forgetSession()
   })
   last = sql
@@ -94,7 +93,7 @@ function failureOf(error: unknown): PostgresFailure {
 }
 
 /**
- * Codes after which the connection is gone: those of Node and `postgres`, and PostgreSQL's own
+ * Codes of a lost connection: those of Node and `postgres`, and PostgreSQL's own
  * (https://www.postgresql.org/docs/current/errcodes-appendix.html).
  */
 const isLost = (code: string): boolean => /^(08|57P|CONNECT|E[A-Z]+$)/.test(code)
@@ -123,7 +122,6 @@ async function send(queries: Query[]): Promise<void> {
 async function sendOne(query: Query): Promise<void> {
   if (session === null) {
     const opening = (session = connect())
-    // If connecting failed, the next query tries again.
     await opening.catch(() => session === opening && forgetSession())
     waiting.push(outcomeOf(query, opening))
   } else waiting.push(outcomeOf(query, session))

@@ -10,19 +10,19 @@ import type {
 } from './connection-messages.ts'
 import { PostgresError } from './postgres-error.ts'
 
-/** How many queries to send together without waiting. PostgreSQL performs them while the next ones are prepared. */
+/** How many queries to send together without waiting. PostgreSQL runs them while the next ones are prepared. */
 const SENT_AT_ONCE = 64
 
-/** A query that was sent, or will be sent together with the next one that is waited for. */
+/** A query that was sent, or that will be sent with the next query whose result is read. */
 export interface Sent {
   /** Waits for the result. Throws PostgresError. */
   result(): { rows: unknown[][]; columns: string[]; changes: number }
 }
 
 /**
- * A synchronous connection to PostgreSQL. The store's parts use no promises, because SQLite needs none, so the store's
- * thread waits for PostgreSQL as it waits for the disk with SQLite. Queries whose result is not read are pipelined, so
- * a write takes only as many round trips as it has reads.
+ * A synchronous connection to PostgreSQL. The store's parts use no promises, because SQLite needs none. The store's
+ * thread therefore waits for PostgreSQL as it waits for the disk with SQLite. Queries whose result is not read are
+ * pipelined, so a write takes only as many round trips as it has reads.
  */
 export class Connection {
   #worker: Worker
@@ -31,12 +31,11 @@ export class Connection {
   readonly #answered = new Int32Array(new SharedArrayBuffer(4))
   readonly #answerSeconds: number
   #queued: Query[] = []
-  /** The failure of the first statement that failed in this transaction, which makes all later ones fail. */
+  /** The first failure in this transaction, which makes all later statements fail. */
   #cause: PostgresFailure | null = null
-  /** Queries that were sent or queued since the last answer. */
   #open: SentQuery[] = []
 
-  /** `answerSeconds`: how long to wait for an answer. Longer than the server lets any query run. */
+  /** `answerSeconds`: how long to wait for an answer. Must be longer than the server lets any query run. */
   constructor(options: ConnectionOptions & { answerSeconds: number; file?: URL }) {
     const { file = threadFile(import.meta.url, 'connection-thread'), answerSeconds, ...rest } = options
     this.#answerSeconds = answerSeconds
@@ -54,15 +53,15 @@ export class Connection {
   }
 
   /**
-   * Waits for everything that was sent. Throws the first failure since the transaction began, even if it was already
-   * thrown, because PostgreSQL then responds to COMMIT with a silent rollback.
+   * Waits for everything that was sent. Throws the first failure since the transaction started, even if it was
+   * already thrown, because PostgreSQL then responds to COMMIT with a silent rollback.
    */
   settle(): void {
     this.receive()
     if (this.#cause !== null) throw new PostgresError(this.#cause)
   }
 
-  /** Discards the results and failures of everything that was sent. Call this after a rollback. */
+  /** Discards all results and failures. Call this after a rollback. */
   forget(): void {
     if (this.#open.length > 0) this.receive()
     this.#cause = null
@@ -72,7 +71,6 @@ export class Connection {
     this.#port.postMessage({ kind: 'end' } satisfies ToConnection)
   }
 
-  /** Returns the failure that caused this one. */
   causeOf(failure: PostgresFailure): PostgresFailure {
     return failure.code === TRANSACTION_ABORTED ? (this.#cause ?? failure) : failure
   }
@@ -116,7 +114,7 @@ export class Connection {
   }
 }
 
-/** An earlier statement has failed: https://www.postgresql.org/docs/current/errcodes-appendix.html. */
+/** An earlier statement failed: https://www.postgresql.org/docs/current/errcodes-appendix.html. */
 const TRANSACTION_ABORTED = '25P02'
 
 const NO_ANSWER: Outcome = {

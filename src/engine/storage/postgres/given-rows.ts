@@ -2,7 +2,7 @@ import type { Cell, ManySql } from '../sql/database.ts'
 
 export const TYPES = { TEXT: 'text', INTEGER: 'bigint', REAL: 'double precision', BLOB: 'bytea' } as const
 
-/** True for each row but estimated as rare, so that the planner looks rows up by key instead of scanning the table. */
+/** True for each row but estimated as rare, so that the planner looks up rows by key instead of scanning the table. */
 const FEW = 'c0 IS NOT DISTINCT FROM c0'
 
 /** SQL for `Database.prepareMany`. All rows are one parameter, so that the plan does not depend on their number. */
@@ -18,7 +18,6 @@ export function withGivenSql({ sql, given, with: other, isAlike = false }: ManyS
     ${sql}`
 }
 
-/** Returns the parameters: the rows and, if they are alike, their common values. */
 export function givenValues(rows: readonly Cell[][], { isAlike = false }: Pick<ManySql, 'isAlike'>): string[] {
   if (!isAlike) return [asJson(rows)]
   const [first = [], ...others] = rows
@@ -41,5 +40,8 @@ function toObject(row: Cell[], isWanted: (index: number) => boolean = () => true
   return given
 }
 
-/** Replaces NUL, which PostgreSQL's texts cannot contain. It only occurs in texts from spiders and strangers. */
+/**
+ * Replaces NUL, which PostgreSQL's texts cannot contain. It occurs only in texts from spiders and other untrusted
+ * sources.
+ */
 export const withoutNul = (text: string): string => (text.includes('\0') ? text.replaceAll('\0', '\uFFFD') : text)

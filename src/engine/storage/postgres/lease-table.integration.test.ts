@@ -64,7 +64,7 @@ describe.skipIf(whyNoPostgres() !== null)('the lease, on a real PostgreSQL', () 
           leaseMs: LEASE_MS,
           reason: 'a test'
         }
-        // If south is first, it ends the connection of north, which has the lock: north's claim then fails.
+        // If south claims first, it ends the connection of north, which has the lock, and north's claim fails.
         return table.take({ ...seen[index]!, ...claim }).catch(() => null)
       })
     )
@@ -169,7 +169,7 @@ describe.skipIf(whyNoPostgres() !== null)('the lease, on a real PostgreSQL', () 
       await take(south, 'south', false)
       await expect(store.enqueueJobs([second])).rejects.toMatchObject({ code: 'NOT_LEADER' })
       expect(rowsOf(connection, 'SELECT id FROM jobs')).toEqual([[first.id]])
-      // In the same term, a holder that has the wrong name is refused as well.
+      // A holder with the wrong name is rejected even in the same term.
       const strange = await openPostgresStoreHere({
         ...common,
         address: { ...address, lease: { holder: 'north', epoch: 2 } }

@@ -6,13 +6,12 @@ const CONNECT_SECONDS = 5
 const RECONNECT_SECONDS = 0.1
 /** Shorter than a lease, because an engine that waits longer has lost its lease. */
 const STATEMENT_SECONDS = 4
-/** When to delete the row of an engine without a heartbeat. */
 const FORGOTTEN_AFTER = '1 day'
 const TERMS_KEPT = 100
 
 /**
- * The lease of a namespace, on a separate connection. The connection also holds the lock, which therefore ends with the
- * process, however that ends. Throws the errors of `postgres`.
+ * The lease of a namespace, on a separate connection. That connection also holds the lock, so the lock ends with the
+ * process. Throws the errors of `postgres`.
  */
 export function openLeaseTable(address: PostgresAddress, options: { onLost: () => void }): LeaseTable {
   const { url, schema } = address
@@ -22,13 +21,14 @@ export function openLeaseTable(address: PostgresAddress, options: { onLost: () =
       idle_timeout: 0,
       max_lifetime: null,
       connect_timeout: CONNECT_SECONDS,
-      // The default grows to 20 s after a few failures: a recovered database would have no leader for so long.
+      // The default grows to 20 s after several failures and would leave a recovered database without a leader for
+      // as long.
       backoff: () => RECONNECT_SECONDS,
       fetch_types: false,
       // If two statements waited for each other on one connection, the second one would be late.
       prepare: true,
       onnotice: () => {},
-      // The close event of an abandoned connection arrives late, and says nothing about the newest connection.
+      // The close event of an abandoned connection can arrive late and does not concern the newest one.
       onclose: () => client === sql && options.onLost(),
       connection: {
         application_name: 'scrapdeck lease',
@@ -135,8 +135,8 @@ export function openLeaseTable(address: PostgresAddress, options: { onLost: () =
   }
 
   /**
-   * Ends the connections of a stalled leader, which may be in a transaction that locks the lease's row. Does nothing if
-   * the lease was renewed or taken meanwhile, because the connections then belong to the leader.
+   * Ends the connections of a stalled leader, which can be in a transaction that locks the lease's row. Does nothing
+   * if the lease was renewed or taken meanwhile, because the connections then belong to the leader.
    */
   async function endWriters({ epoch, renewal }: { epoch: number; renewal: string }): Promise<void> {
     const [seen] = await sql`SELECT 1 FROM engine_lease WHERE epoch = ${epoch} AND expires_at::text = ${renewal}`

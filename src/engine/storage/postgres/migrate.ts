@@ -10,8 +10,8 @@ export const MIGRATIONS: Migrations = {
 }
 
 /**
- * Updates the schema of this namespace in one transaction, alone among all engines. Throws DATA_FROM_NEWER_VERSION or
- * DATA_TOO_OLD without any change.
+ * Migrates this namespace in one transaction, while no other engine can. Throws DATA_FROM_NEWER_VERSION or
+ * DATA_TOO_OLD and then changes nothing.
  */
 export function migrate(
   connection: Connection,

@@ -7,22 +7,23 @@ import { givenValues, withGivenSql, withoutNul } from './given-rows.ts'
 
 const ROWS_AT_FIRST = 200
 const ROWS_AT_ONCE = 2_000
-/** After how many written rows the tables are first analyzed. Each further time, it is ten times as many. */
+/** How many written rows trigger the first ANALYZE. Each further one needs ten times as many. */
 const COUNTED_FIRST = 1_000
-/** Analyzes only tables that the server believes to be smaller: not those of a large database after every restart. */
+/**
+ * Analyzes only tables that the server believes to be smaller, to skip those of a large database after each restart.
+ */
 const countRows = (written: number) => `DO $$ BEGIN
   EXECUTE (SELECT coalesce('ANALYZE ' || string_agg(quote_ident(relname), ', '), 'SELECT 1') FROM pg_class
     WHERE relkind = 'r' AND relnamespace = current_schema()::regnamespace AND reltuples < ${written}); END $$`
-/** Numbers the cursors, because several may be open at once. */
 let cursors = 0
 
 type Shape = 'object' | 'list' | 'first'
 
 /**
- * PostgreSQL for the store's parts. All engines together write one transaction at a time, because each transaction
- * begins by locking the namespace (`lockSql`), as in SQLite. So the parts can ignore other engines, changes are
- * numbered in commit order, and deadlocks are impossible. Group commit makes up for this: a transaction has all writes
- * that arrived during the previous one.
+ * PostgreSQL for the store's parts. The engines together write one transaction at a time, as with SQLite, because
+ * each transaction first locks the namespace (`lockSql`). The parts can therefore ignore other engines, changes are
+ * numbered in commit order, and deadlocks are impossible. Group commit compensates for the lost concurrency: a
+ * transaction has all writes that arrived during the previous one.
  */
 export class PostgresDatabase implements Database {
   readonly fragments = POSTGRES
@@ -30,7 +31,7 @@ export class PostgresDatabase implements Database {
   readonly #connection: Connection
   readonly #lockSql: string
   #inTransaction = false
-  /** Whether a transaction has begun, even if it has only read so far. */
+  /** Whether a transaction has started, even if it has only read so far. */
   #isOpen = false
   #changes = 0
 
@@ -47,7 +48,6 @@ export class PostgresDatabase implements Database {
   #countAt = COUNTED_FIRST
   #rowsWritten = 0
 
-  /** The number of statements that may have changed something. */
   get changeCount(): number {
     return this.#changes
   }
@@ -97,7 +97,6 @@ export class PostgresDatabase implements Database {
     this.#connection.settle()
   }
 
-  /** The statements with which group-commit.ts controls transactions. */
   readonly #controls: Record<string, () => void> = {
     'BEGIN IMMEDIATE': () => {
       this.#begin('BEGIN')
@@ -111,7 +110,6 @@ export class PostgresDatabase implements Database {
         this.#connection.settle()
       } catch (error) {
         const explained = explainCommitError(error)
-        // The transaction is over, whether it was committed or not.
         if (explained !== error) this.#inTransaction = this.#isOpen = false
         throw explained
       }
@@ -140,9 +138,8 @@ export class PostgresDatabase implements Database {
   }
 
   /**
-   * The server plans a statement when it first arrives, often for empty tables, and keeps the plan until it has counted
-   * the rows, which it does once a minute. By then a young database may have a million rows, and each claim would read
-   * all of them.
+   * The server plans a statement when it first arrives, often for empty tables. It keeps the plan until it counts the
+   * rows, once a minute. By then a young database can have a million rows, and each claim would read all of them.
    */
   #countIfGrown(): void {
     if (this.#rowsWritten < this.#countAt) return
@@ -164,7 +161,7 @@ export class PostgresDatabase implements Database {
 
 /**
  * Numbers the parameters `?` and `:name` as `$1`, `$2` and so on. Each use of a name becomes a separate parameter,
- * because each may have a different type. `::` is a cast.
+ * because its type can differ. `::` is a cast.
  */
 export function numberParameters(sql: string): { text: string; parameters: Parameter[] } {
   const parameters: Parameter[] = []
@@ -175,7 +172,6 @@ export function numberParameters(sql: string): { text: string; parameters: Param
   return { text, parameters }
 }
 
-/** A name, or the index of an unnamed value. */
 type Parameter = string | number
 
 class ControlStatement {
@@ -209,7 +205,7 @@ class PostgresStatement implements Statement {
     this.#shape = shape
   }
 
-  /** Waits for the number of changed rows only when it is read. */
+  /** Waits for the number of changed rows only when a caller reads it. */
   run(...values: unknown[]) {
     const sent = this.#send(values)
     this.#prepared.changed()
@@ -246,8 +242,8 @@ class PostgresStatement implements Statement {
 
   /**
    * Reads in batches: memory use does not depend on the number of rows, and reading the first row does not fetch a
-   * million. A loop that stops early may leave a cursor open until the end of its transaction. Outside a transaction,
-   * each batch is a separate query, so rows that another engine adds meanwhile may shift the next batch.
+   * million. A loop that stops early can leave a cursor open until the end of its transaction. Outside a transaction,
+   * each batch is a separate query, so rows that another engine adds meanwhile can shift the next batch.
    */
   *iterate(...values: unknown[]): IterableIterator<unknown> {
     const { text, parameters, isInTransaction } = this.#prepared
@@ -286,7 +282,7 @@ class PostgresStatement implements Statement {
     return this.#connection.send({ text, values: this.#given(values), isInTransaction: isInTransaction() })
   }
 
-  /** For a text that is not repeated, whose plan the server would otherwise keep. */
+  /** For a text that is not repeated: the server would otherwise keep its plan. */
   #sendOnce(text: string, values: Value[]): Sent {
     return this.#connection.send({ text, values, isInTransaction: true, isOnce: true })
   }

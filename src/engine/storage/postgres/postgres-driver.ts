@@ -8,9 +8,9 @@ import { migrate } from './migrate.ts'
 import { PostgresDatabase } from './postgres-database.ts'
 import { explainPostgresError, IN_USE } from './postgres-error.ts'
 
-/** The server cancels statements that take longer. On a working server, none of ours does. */
+/** The server cancels longer statements. On a working server, none of ours takes this long. */
 const STATEMENT_SECONDS = 60
-/** If there is no answer for this long, the network is considered lost. */
+/** After this time without an answer, the connection is considered lost. */
 const ANSWER_SECONDS = STATEMENT_SECONDS + 15
 /** After this time, an engine that stalls in a transaction releases its lock. */
 const IDLE_IN_TRANSACTION_SECONDS = 5
@@ -26,14 +26,14 @@ export function connectTo({ url, schema, lease }: PostgresAddress): Connection {
     answerSeconds: ANSWER_SECONDS,
     setUp: [
       `SET search_path TO "${schema}"`,
-      // Required by invariant I1, whatever the setting of the database.
+      // Invariant I1 requires this, whatever the setting of the database.
       'SET synchronous_commit TO on',
       `SET statement_timeout TO '${STATEMENT_SECONDS}s'`,
       `SET idle_in_transaction_session_timeout TO '${IDLE_IN_TRANSACTION_SECONDS}s'`,
       ...(lease === undefined ? [useAlone] : []),
       // Plans must not depend on values, and planning each call again takes longer than most calls.
       'SET plan_cache_mode TO force_generic_plan',
-      // A plan is kept until the server next counts the rows, and by then a young database has many more. All hot
+      // The server keeps a plan until it next counts the rows, and by then a young database has many more. All hot
       // statements have their indexes and also run on SQLite, which has no other kinds of plans.
       ...['seqscan', 'hashjoin', 'mergejoin'].map((way) => `SET enable_${way} TO off`),
       // The settings above make a full scan seem so expensive that PostgreSQL would compile it.
@@ -45,8 +45,8 @@ export function connectTo({ url, schema, lease }: PostgresAddress): Connection {
 }
 
 /**
- * Checks the server and migrates. Throws DATABASE_UNUSABLE, DATA_FROM_NEWER_VERSION or DATA_TOO_OLD without changing
- * anything. `connection`: remains open afterwards; absent: one is opened here.
+ * Checks the server and migrates. Throws DATABASE_UNUSABLE, DATA_FROM_NEWER_VERSION or DATA_TOO_OLD and then changes
+ * nothing. `connection` remains open afterwards; without one, this opens its own.
  */
 export function openPostgresDriver(
   options: PostgresAddress & { logger: Logger; connection?: Connection | undefined }
@@ -77,7 +77,7 @@ export function openPostgresDriver(
     explain,
     settle: () => database.settle(),
     committed: () => {},
-    // PostgreSQL's own vacuum reuses free pages and returns those at the end of its files.
+    // PostgreSQL's own vacuum reuses free pages and truncates its files.
     size: () => ({ bytes: size.get() ?? 0, freeBytes: 0, canShrink: false }),
     shrink: () => 0,
     compact: () => {},

@@ -2,7 +2,7 @@ import { ScrapdeckError } from '../../../shared/errors.ts'
 import { sentence } from '../../../shared/texts/errors/storage.ts'
 import type { PostgresFailure } from './connection-messages.ts'
 
-/** A failure of PostgreSQL or the connection to it. `code`: SQLSTATE, or the name in the client library or system. */
+/** An error of PostgreSQL or the connection. `code`: SQLSTATE, or the client library's or system's name for it. */
 export class PostgresError extends Error {
   readonly code: string
   readonly constraint: string | null
@@ -15,22 +15,20 @@ export class PostgresError extends Error {
   }
 }
 
-/** Raised by our own statement (postgres-driver.ts): another engine uses the namespace. */
+/** Our own statement (postgres-driver.ts) raises this if another engine uses the namespace. */
 export const IN_USE = 'SD001'
 
-/** Raised by begin_write (migrations/0001-baseline.ts) when the transaction's lease is over. */
+/** begin_write (migrations/0001-baseline.ts) raises this if the transaction's lease is over. */
 const STALE = 'SD002'
 
-/** The connection ended during a COMMIT, which may have taken effect. */
 const COMMIT_UNKNOWN = 'COMMIT_UNKNOWN'
 
-/** Marks a failed COMMIT that may have taken effect. */
 export function explainCommitError(error: unknown): unknown {
   if (!(error instanceof PostgresError) || !CONNECTION_LOST.test(error.code)) return error
   return new PostgresError({ code: COMMIT_UNKNOWN, message: error.message, detail: null, constraint: null })
 }
 
-/** Turns errors that an operator can solve into a ScrapdeckError; returns others unchanged. `name`: the database's. */
+/** Turns errors that an operator can fix into a ScrapdeckError; returns others unchanged. `name`: the database's. */
 export function explainPostgresError(error: unknown, name: string): unknown {
   if (!(error instanceof PostgresError)) return error
   if (error.code === IN_USE) {
@@ -50,7 +48,7 @@ export function explainPostgresError(error: unknown, name: string): unknown {
   return new ScrapdeckError('DATABASE_UNUSABLE', `${name}: ${problem}`, { cause: error })
 }
 
-/** Does the same for errors of `postgres` itself, in a thread that does not block. */
+/** Like explainPostgresError, for errors of `postgres` itself, in a thread that does not block. */
 export function explainClientError(error: unknown, name: string): unknown {
   const { code, message = '' } = error as { code?: unknown; message?: string }
   if (error instanceof ScrapdeckError || typeof code !== 'string') return error

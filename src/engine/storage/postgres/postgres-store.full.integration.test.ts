@@ -21,7 +21,7 @@ describe.skipIf(whyNoPostgres() !== null)('on a real PostgreSQL', () => {
   let server: PostgresServer | null = null
   let url: string
   let address: PostgresAddress
-  // One for all tests: to connect, and to start the thread that does, takes longer than most of them.
+  // Shared by all tests, because connecting and starting the thread takes longer than most tests.
   let connection: Connection
   beforeAll(async () => {
     url = process.env['DATABASE_URL'] ?? (server = await startPostgres()).url
@@ -57,7 +57,7 @@ describe.skipIf(whyNoPostgres() !== null)('on a real PostgreSQL', () => {
     expect(() => send('SELECT 1').result()).toThrow('division by zero')
     send('ROLLBACK')
     connection.forget()
-    // Its result arrives with that of another one, which is read.
+    // Its result arrives with the next one that is read.
     send('BEGIN', false)
     const looked = send('SELECT 1')
     send('SELECT 1 / 0')
@@ -86,7 +86,7 @@ describe.skipIf(whyNoPostgres() !== null)('on a real PostgreSQL', () => {
     'rows are walked in batches, %s, by several walks at once',
     (where) => {
       const database = new PostgresDatabase(connection, { name: 'test', lockSql: 'SELECT 1' })
-      // Fails at the 100,000th row, which a read of all rows at once reaches.
+      // Fails at the 100,000th row, which reading all rows together would reach.
       const walk = database
         .prepare<[number], number>(
           'SELECT CAST(? AS integer) * 0 + 1 / (100000 - n) + n FROM generate_series(1, 200000) AS n'
@@ -105,7 +105,6 @@ describe.skipIf(whyNoPostgres() !== null)('on a real PostgreSQL', () => {
       const taken = where === 'without one' ? work() : database.transaction(work)()
       expect([taken.length, taken.at(-1)]).toEqual([5_000, 5_000])
       expect(() => [...walk.iterate(5)]).toThrow('division by zero')
-      // Leftovers do not disturb later calls.
       expect(ask(connection, 'SELECT 1')).toEqual([[1]])
       expect(ask(connection, 'SELECT count(*) FROM pg_cursors')).toEqual([[0]])
     }
@@ -119,7 +118,7 @@ describe.skipIf(whyNoPostgres() !== null)('on a real PostgreSQL', () => {
     const isGone = async () =>
       ask(connection, `SELECT 1 FROM pg_stat_activity WHERE pid = ${String(first)}`).length === 0
     await until('its end', isGone, Boolean, 5_000)
-    // A query that is sent before the end has crossed the socket fails with it.
+    // A query that is sent before the client notices the end fails with the connection.
     const isReplaced = async () => {
       try {
         return pidOf() !== first
@@ -166,7 +165,7 @@ describe.skipIf(whyNoPostgres() !== null)('on a real PostgreSQL', () => {
       expect([(await first.countByState()).queued, (await second.countByState()).queued]).toEqual([1, 0])
       await first.close()
       await second.close()
-      // The server learns that the connection ended a moment later.
+      // The server notices the end of the connection with a delay.
       const again = await until(
         'the namespace free',
         () => openPostgresStoreHere({ ...common, address: one! }).catch(() => null),

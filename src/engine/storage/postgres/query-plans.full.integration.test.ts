@@ -21,17 +21,16 @@ import { connectTo } from './postgres-driver.ts'
 import { openPostgresStoreHere } from './postgres-store.ts'
 import { type PostgresServer, startPostgres, whyNoPostgres } from './testing/start-postgres.ts'
 
-/** As many jobs as `npm run bench -- pg-dispatch` has queued. */
+/** The number of jobs that `npm run bench -- pg-dispatch` queues. */
 const ROWS = pickLength(20_000, 1_000_000)
-/** A young database, when its rows are counted for the first time (postgres-database.ts). */
+/** The size of a young database when its rows are first counted (postgres-database.ts). */
 const YOUNG_ROWS = 1_000
-/** Reading all of them takes longer than a claim. */
+/** Tables whose full scan takes longer than a claim. */
 const LARGE = [
   ...['jobs', 'attempts', 'transitions', 'changes', 'deliveries', 'job_dependencies', 'dedupe_keys'],
   ...['archived_logs', 'log_blocks', 'run_figures', 'queue_lanes', 'job_counts', 'ended_counts']
 ]
 
-/** Queries of the hot paths: each claim, start, end and read of the queue. */
 const HOT = Object.entries({
   QUEUE_SQL: queueSql(POSTGRES),
   ATTEMPTS_SQL: attemptsSql(POSTGRES),
@@ -43,12 +42,11 @@ const HOT = Object.entries({
   KEPT_LOGS_SQL: keptLogsSql(POSTGRES)
 })
   .flatMap(([group, queries]) =>
-    // Those made for the filter of a search are functions.
     Object.entries(queries).flatMap(([name, sql]) =>
       typeof sql === 'string' ? [[`${group}.${name}`, sql] as const] : []
     )
   )
-  // Its rows are the few lanes.
+  // It reads only the lanes, which are few.
   .filter(([name]) => name !== 'QUEUE_SQL.lanes')
 const HOT_MANY = Object.entries({
   QUEUE_MANY,
@@ -66,7 +64,7 @@ beforeAll(async () => {
 }, 60_000)
 afterAll(async () => server?.stop())
 
-// The plans of a young database are used until it is ten times as large.
+// A young database's plans are used until it is ten times as large.
 describe.skipIf(whyNoPostgres() !== null).each([YOUNG_ROWS, ROWS])('planned on tables of %i rows', (size) => {
   let address: PostgresAddress
   let connection: Connection
@@ -100,18 +98,18 @@ describe.skipIf(whyNoPostgres() !== null).each([YOUNG_ROWS, ROWS])('planned on t
     ask('DEALLOCATE ALL')
     ask(`PREPARE planned AS ${text}`)
     const nothing = parameters === 0 ? '' : `(${Array.from({ length: parameters }, () => 'NULL').join(', ')})`
-    // The plan that a statement of the store has, whatever its values (plan_cache_mode).
+    // The plan of the store's statement, whatever its values (plan_cache_mode).
     const plan = ask(`EXPLAIN (FORMAT TEXT) EXECUTE planned${nothing}`).map(([line]) => String(line))
     expect(wholeReads(plan), plan.join('\n')).toEqual([])
   }
 })
 
-/** Indexes of the rows that are meant, whatever else they are asked: live attempts; held jobs, by time and by key. */
+/** Partial indexes that contain only the relevant rows: live attempts; held jobs, by time and by key. */
 const OF_FEW = ['attempts_live', 'jobs_held', 'jobs_not_before', 'jobs_expiring']
 
 /**
- * Large tables that this plan reads whole: from end to end, by an index without a condition, or by a join that
- * reads one side whatever the other has.
+ * Large tables that this plan reads entirely: sequentially, by an index without a condition, or in a join that reads
+ * one side whatever the other has.
  */
 function wholeReads(plan: string[]): string[] {
   return plan.flatMap((line, index) => {
@@ -128,7 +126,6 @@ function wholeReads(plan: string[]): string[] {
   })
 }
 
-/** Jobs of many lanes, half of them ended, with an attempt and two entries each. */
 function fill(rows: number): string[] {
   const id = "lpad(to_hex(1800000000000 + n), 12, '0') || repeat('0', 20)"
   const lane = `'["shop","1",null,[],"s' || n % 500 || '"]'`

@@ -11,12 +11,12 @@ export interface DirectoryLock {
 
 /**
  * Ensures that only one engine uses a data directory. The lock is SQLite's exclusive lock on a separate file. The
- * operating system releases it when the process dies, even by kill -9, so it is never stale, and other programs can
+ * operating system releases it when the process dies, even by kill -9, so it is never stale. Other programs can
  * still read the data while an engine runs.
  */
 export function lockDirectory(directory: string): DirectoryLock {
   const file = join(directory, 'engine.lock')
-  // Only for the owner: a user who can open the file can lock it, and so keep this engine from starting.
+  // Only the owner gets access: any user who can open the file can lock it and keep this engine from starting.
   closeSync(openSync(file, 'a', 0o600))
   const database = new DatabaseConstructor(file, { timeout: 0 })
   try {

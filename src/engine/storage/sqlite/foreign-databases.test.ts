@@ -16,7 +16,6 @@ beforeEach(async () => {
 })
 afterEach(() => directory.remove())
 
-/** Another program's database, or one of ours with foreign objects in it. */
 function change(sql: string): void {
   const database = new DatabaseConstructor(path)
   database.exec(sql)

@@ -33,7 +33,6 @@ function isCopied(): boolean {
   return log > 0 && log === checkpointed
 }
 
-/** Commits this many changed rows. */
 const change = (rows: number) => {
   const write = database.prepare(
     "INSERT INTO settings VALUES ('x', ?) ON CONFLICT DO UPDATE SET value = excluded.value"

@@ -4,18 +4,18 @@ import type { Logger } from '../../runtime/logger.ts'
 
 /** After this long without a commit, idle work is unlikely to delay the next one. */
 const IDLE_MS = 20
-/** After this long without a commit, no further work is expected soon. */
+/** After this long without a commit, the store is expected to stay idle. */
 const QUIET_MS = 500
 /**
- * The number of changed rows that justifies the fsyncs of a checkpoint. Between two commits it is higher, because the
- * next commits change the same pages again, and each checkpoint copies them.
+ * The number of changed rows that justifies the fsyncs of a checkpoint. It is higher between two commits, because
+ * the next commits change the same pages again and each checkpoint copies them.
  */
 const ROWS_MIN = 1_000
 const ROWS_MIN_BETWEEN_COMMITS = 8_000
 
 /**
- * Checkpoints the write-ahead log while the store is idle. Otherwise, SQLite does so within the commit that finds the
- * log too long, which makes that commit several times slower. A store that is never idle still relies on this
+ * Checkpoints the write-ahead log while the store is idle. Otherwise, SQLite does so in the commit that finds the
+ * log too long, and that commit takes several times as long. A store that is never idle still relies on this
  * (wal_autocheckpoint). A failed checkpoint is retried after the next commit.
  */
 export function createIdleWork({ database, clock, logger }: { database: Database; clock: Clock; logger: Logger }): {

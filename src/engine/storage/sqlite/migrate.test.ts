@@ -16,7 +16,6 @@ const tables = () => database.prepare("SELECT name FROM sqlite_schema WHERE type
 
 const first = 'CREATE TABLE a (x); INSERT INTO a VALUES (1)'
 const second = 'CREATE TABLE b (x)'
-/** The first step leads to version 7. */
 const from7 = (...steps: string[]): Migrations => ({ baseline: 7, steps })
 
 test('steps run once, in order, from the current version of the data', () => {

@@ -6,7 +6,7 @@ import { baseline } from './migrations/0001-baseline.ts'
 import { oneIndexOfFirings } from './migrations/0003-one-index-of-firings.ts'
 
 /**
- * In order. Never change a migration that was released; append a new one. They are modules and not `.sql` files, so
+ * In order. Never change a migration that was released; append a new one. They are modules, not `.sql` files, so
  * that the bundled desktop app contains them without a separate copy step.
  */
 export const MIGRATIONS: Migrations = {
@@ -15,8 +15,8 @@ export const MIGRATIONS: Migrations = {
 }
 
 /**
- * Finds something in the database that Scrapdeck never creates, and that would act or answer in place of a table; null:
- * nothing. A database without a version has no tables yet, or belongs to another program.
+ * Finds an object in the database that Scrapdeck never creates and that could run or replace a table; null: none. A
+ * database without a version is new or belongs to another program.
  */
 export function findForeign(database: Database): string | null {
   const isMade = database.pragma('user_version', { simple: true }) !== 0
@@ -25,7 +25,6 @@ export function findForeign(database: Database): string | null {
   return database.prepare<[number], string>(foreign).pluck().get(Number(isMade)) ?? null
 }
 
-/** Throws DATA_DIRECTORY_UNUSABLE. */
 export function requireOwn(database: Database): void {
   const foreign = findForeign(database)
   if (foreign === null) return
@@ -35,7 +34,7 @@ export function requireOwn(database: Database): void {
 
 /**
  * Migrates to the newest schema in one transaction, so that an older Scrapdeck can still open the database if this
- * fails. Throws DATA_FROM_NEWER_VERSION, DATA_TOO_OLD or DATA_DIRECTORY_UNUSABLE without changing anything.
+ * fails. Throws DATA_FROM_NEWER_VERSION, DATA_TOO_OLD or DATA_DIRECTORY_UNUSABLE and then changes nothing.
  */
 export function migrate(database: Database, migrations = MIGRATIONS): void {
   const present = database.pragma('user_version', { simple: true }) as number

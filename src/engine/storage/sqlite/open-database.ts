@@ -10,7 +10,7 @@ import { explainSqliteError } from './sqlite-error.ts'
 
 /**
  * Locks the directory, opens the database and migrates it. Throws DATA_DIRECTORY_UNUSABLE, DATA_DIRECTORY_IN_USE,
- * DATA_FROM_NEWER_VERSION or DATA_TOO_OLD. Never continues without a disk.
+ * DATA_FROM_NEWER_VERSION or DATA_TOO_OLD. Never falls back to memory.
  */
 export function openDatabase(path: string): { database: Database; lock: DirectoryLock } {
   let lock: DirectoryLock | null = null
@@ -18,8 +18,8 @@ export function openDatabase(path: string): { database: Database; lock: Director
   try {
     makePrivateDirectory(dirname(path))
     lock = lockDirectory(dirname(path))
-    // The file contains credentials, so no other user may read it, whatever the mode of the directory. SQLite's other
-    // files inherit this mode.
+    // The file contains credentials, so no other user may read it, whatever the mode of the directory. SQLite's
+    // other files inherit this mode.
     closeSync(openSync(path, 'a', 0o600))
     database = new DatabaseConstructor(path, { timeout: 5000 })
     configure(database)
@@ -49,18 +49,18 @@ function configure(database: Database): void {
       sentence('storage.no_write_ahead_log', { database: database.name, mode: String(mode) })
     )
   }
-  // FULL: COMMIT returns once the write-ahead log is on disk (I1). With NORMAL, a power failure would lose jobs.
+  // FULL: COMMIT returns when the write-ahead log is on disk (I1). With NORMAL, a power failure would lose jobs.
   database.pragma('synchronous = FULL')
   database.pragma('foreign_keys = ON')
   database.pragma('cache_size = -65536')
   database.pragma('temp_store = MEMORY')
   database.pragma('journal_size_limit = 67108864')
-  // One checkpoint for many commits saves a third of the waiting for the disk, because each rewrites the same pages.
-  // Mostly done when idle (idle-work.ts); at this many pages (journal_size_limit), SQLite does it in a commit.
+  // One checkpoint for many commits saves a third of the waiting for the disk, because commits rewrite the same
+  // pages. It usually runs when the store is idle (idle-work.ts). At this many pages, SQLite runs it in a commit.
   database.pragma('wal_autocheckpoint = 16000')
 }
 
-/** Writes once, because an up-to-date database opens on a full or read-only disk without an error. */
+/** An up-to-date database opens on a full or read-only disk without an error, so write once. */
 function proveWritable(database: Database): void {
   database
     .prepare("INSERT INTO settings VALUES ('store.opened', '1') ON CONFLICT DO UPDATE SET value = value + 1")

@@ -74,7 +74,7 @@ const PLAN_OF_LIST: Record<string, RegExp> = {
   byJobid: /^SEARCH jobs USING INDEX jobs_by_own_jobid /
 }
 
-/** Checks the plan, because speed on a test's few rows says nothing. */
+/** Checks plans, because a test has too few rows to measure speed. */
 describe('query plans', () => {
   let temporary: TemporaryStore
   let database: Database
@@ -90,7 +90,7 @@ describe('query plans', () => {
   })
 
   function planOf(query: string): string[] {
-    // SQLite plans a statement without its parameters, so all of them may be null.
+    // SQLite plans a statement without its parameters, so all of them can be null.
     const names = [...new Set(query.match(/:\w+/g) ?? [])].map((name) => [name.slice(1), null])
     const places = (query.match(/\?/g) ?? []).map(() => null)
     const parameters = names.length > 0 ? [Object.fromEntries(names)] : places
@@ -136,10 +136,7 @@ describe('query plans', () => {
   })
 
   test('an end scans the few chains, and no table that grows', () => {
-    const scanned = planOf(CHAIN_ENDS_MANY.due.each).filter((step) =>
-      // The other two steps are the end itself.
-      /^SCAN (?!CONSTANT ROW|given)/.test(step)
-    )
+    const scanned = planOf(CHAIN_ENDS_MANY.due.each).filter((step) => /^SCAN (?!CONSTANT ROW|given)/.test(step))
     expect(new Set(scanned)).toEqual(new Set(['SCAN chains']))
     expect(planOf(CHAIN_ENDS_SQL.listDue).join()).toContain('USING INDEX chain_ends_due')
   })
@@ -245,7 +242,7 @@ describe('query plans', () => {
       ])
       const next = planOf(scheduleListSql(SQLITE, asked, true).page)
       if (asked[0] !== 'pausedBy') expect(next[0]).toMatch(/^SEARCH schedules USING INDEX schedules_by_name \(/)
-      // There are few paused schedules: only these are sorted.
+      // Sorts only the paused schedules, which are few.
       for (const step of [...planOf(first.page), ...next]) {
         if (asked[0] !== 'pausedBy') expect(step).not.toMatch(/TEMP B-TREE/)
         expect(step).not.toMatch(/SCAN schedule_progress/)
@@ -260,7 +257,8 @@ describe('query plans', () => {
     }
   )
 
-  // Every end of a job reads the newest firing of its schedule; SQLite considers the index by state (of all) as good.
+  // Each end of a job reads the newest firing of its schedule. SQLite rates the index by state of all firings as
+  // equally good.
   const ofAll = new Set(['newest', 'newestIn', 'oldest'])
   test.each(
     Object.entries({ ...SCHEDULES_SQL, ...PRUNING_SQL }).filter(
@@ -284,11 +282,11 @@ describe('query plans', () => {
     (name, query) => {
       const plan = planOf(query)
       for (const step of plan) expect(step).not.toMatch(/^SCAN (?!listed|lately)/)
-      // There are few open alerts, and few of the last hour or month.
+      // Open alerts, and those of the last hour or month, are few.
       if (/^ended|prune/.test(name)) expect(plan.join()).not.toContain('TEMP B-TREE FOR ORDER BY')
     }
   )
-  // `newest` runs once per start; `pruneOldest` walks from the oldest fact on.
+  // `newest` runs once per start; `pruneOldest` reads from the oldest fact on.
   test.each(['page', 'prune'] as const)('%s of past alerts scans no recorded signals and does not sort', (name) => {
     for (const plan of planOf(ALERT_FACTS_SQL[name])) expect(plan).not.toMatch(/^SCAN alert_facts|TEMP B-TREE/)
   })
@@ -301,8 +299,8 @@ describe('query plans', () => {
     '%s of errors finds groups and their counts in an index',
     (name, query) => {
       for (const plan of planOf(query)) {
-        // A page walks down its index. Only the spiders and nodes of one group, the errors of a job, and the groups of
-        // some projects are sorted.
+        // A page reads its index in order. Only the spiders and nodes of one group, the errors of a job, and the
+        // groups of some projects are sorted.
         expect(plan).not.toMatch(/^SCAN (?!error_groups USING INDEX error_groups_by_last_seen|CONSTANT|listed|wanted)/)
         if (!['spread', 'ofJob', 'pageOfProjects'].includes(name)) expect(plan).not.toMatch(/TEMP B-TREE/)
       }

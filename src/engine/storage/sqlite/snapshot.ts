@@ -7,14 +7,14 @@ import { missingSteps, requireNewestSchema } from '../schema-versions.ts'
 import { findForeign, MIGRATIONS, requireOwn } from './migrate.ts'
 import { explainSqliteError } from './sqlite-error.ts'
 
-/** A file beside the database to which one of its rows refers. */
+/** A file beside the database that one of its rows refers to. */
 export type FileOfRow =
   | { kind: 'egg'; sha256: string; sizeBytes: number | null }
   | { kind: 'log' | 'items'; jobId: JobId; number: AttemptNumber; sizeBytes: number | null }
 
 /**
- * Writes a consistent copy of a database to `target`, which must not exist. An engine may be using the database. Blocks
- * its own thread, but no writer. Throws DATA_DIRECTORY_UNUSABLE.
+ * Writes a consistent copy of a database to `target`, which must not exist. An engine can use the database
+ * meanwhile. Blocks its own thread but no writer. Throws DATA_DIRECTORY_UNUSABLE.
  */
 export function snapshotSqlite(path: string, target: string): void {
   try {

@@ -9,7 +9,7 @@ import { explainSqliteError } from './sqlite-error.ts'
 /** A value of `auto_vacuum` (https://sqlite.org/pragma.html#pragma_auto_vacuum). */
 export const INCREMENTAL = 2
 
-/** Opens the driver for SQLite. Throws like openDatabase. `isIdleUsed`: do deferrable work between writes. */
+/** Throws like openDatabase. `isIdleUsed`: does deferrable work between writes. */
 export function openSqliteDriver(options: { path: string; clock: Clock; logger: Logger; isIdleUsed: boolean }): Driver {
   const { path, clock, logger, isIdleUsed } = options
   const { database, lock } = openDatabase(path)
@@ -31,7 +31,6 @@ export function openSqliteDriver(options: { path: string; clock: Clock; logger: 
       }
     },
     shrink(pages) {
-      // Moves used pages forward and returns the free ones at the end of the file.
       if (pragma('auto_vacuum') !== INCREMENTAL) return 0
       database.pragma(`incremental_vacuum(${Math.trunc(pages)})`)
       return pragma('freelist_count')

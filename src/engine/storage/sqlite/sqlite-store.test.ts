@@ -30,7 +30,7 @@ async function temporaryPath(): Promise<string> {
   return directory.path
 }
 
-/** For copies: a migration takes longer than most tests. */
+/** Tests copy this database, because a migration takes longer than most tests. */
 async function anEmptyDatabase(): Promise<Uint8Array> {
   await using directory = await makeTemporaryDirectory({ inMemory: true })
   const path = join(directory.path, 'scrapdeck.db')
@@ -68,8 +68,8 @@ for (const [name, openStore, stories] of [
       }
     }
   }
-  // A thread for each test costs ten times as much as the test: all calls cross in the same way, which the stories and
-  // store-thread.test.ts cover.
+  // A thread per test takes ten times as long as the test. All calls cross threads in the same way, and the stories
+  // and store-thread.test.ts cover that.
   if (isLong || openStore === openSqliteStoreHere) describeStore(name, openOne, stories)
   else
     describe(`${name} against a model`, () => {
@@ -78,7 +78,7 @@ for (const [name, openStore, stories] of [
     })
 }
 
-/** After every test: each write of jobs has updated the counters. */
+/** Checks after every test that each write of jobs has updated the counters. */
 function expectCountersToBeRight(path: string): void {
   const database = new DatabaseConstructor(path, { readonly: true })
   const all = (sql: string) => database.prepare(sql).raw().all()
@@ -131,7 +131,6 @@ function expectChainsToKeepNothingIdle(path: string): void {
   expect(left).toEqual([])
 }
 
-/** Starts the writer under a shell, so that limits can be set; its lines arrive one by one. */
 function startWriter(directory: string, limits = '') {
   const child = spawn(
     'sh',
@@ -160,11 +159,11 @@ describe('a store whose process is killed', () => {
       await exited
       expect(count).toBeGreaterThanOrEqual(killAfter)
     }
-    // Opening immediately also shows that the lock of a killed engine is gone with it.
+    // Opening immediately also proves that the killed engine's lock is gone.
     const store = await open(directory)
     const jobs = await store.getJobs(branded(acknowledged))
     expect(jobs.map(({ id }) => id)).toEqual(acknowledged)
-    // A write that the kill interrupted is complete or absent: counters, lane and timeline agree.
+    // An interrupted write is complete or absent: counters, lane and timeline agree.
     const { queued } = await store.countByState()
     const found = await store.listJobs({}, { before: null, limit: 100_000 })
     expect(found.length).toBe(queued)
@@ -265,7 +264,7 @@ describe('opening', () => {
   test.skipIf(process.platform === 'win32')('a full disk is refused at the start', async () => {
     const directory = await temporaryPath()
     await (await open(directory)).close()
-    // The limit on file size stands in for the full disk: both fail the write itself.
+    // The file size limit simulates a full disk: both make the write itself fail.
     const { exited, lines } = startWriter(directory, 'ulimit -f 0;')
     const said: string[] = []
     lines.on('line', (line) => said.push(line))

@@ -8,21 +8,21 @@ export interface SqliteStoreOptions {
   path: string
   clock: Clock
   logger: Logger
-  /** Called when the database can no longer be read or written until another process opens it. */
+  /** Called when the database becomes unusable until another process opens it. */
   onDeath?: () => void
 }
 
-/** Opens a store like openSqliteStore (open-sqlite-store.ts), but in the caller's thread. */
+/** Like openSqliteStore (open-sqlite-store.ts), but in the caller's thread. */
 export async function openSqliteStoreHere(
   options: SqliteStoreOptions & { scheduleFlush?: (flush: () => void) => void }
 ): Promise<RowStore> {
   const { path, clock, logger, scheduleFlush } = options
-  // Only tests use another clock than the system's, and there idle time has no meaning.
+  // Only tests use a clock other than the system's, and idle time is meaningless there.
   const driver = openSqliteDriver({ path, logger, clock, isIdleUsed: clock === systemClock })
   try {
     return createSqlStore({ driver, clock, logger, scheduleFlush })
   } catch (error) {
-    // The first reads may detect damage.
+    // The first reads can detect damage.
     await driver.close()
     throw driver.explain(error)
   }

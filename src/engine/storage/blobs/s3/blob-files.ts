@@ -14,27 +14,25 @@ interface CachedFile {
   usedAtMs: number
 }
 
-/** The newest files are kept whatever their size, because threads that got their paths may not have opened them yet. */
+/** Keeps the newest files whatever their size, because threads that got their paths may not have opened them yet. */
 const NEWEST_KEPT = 8
 /** How precisely the order of use survives a restart. */
 const TOUCH_EVERY_MS = 60_000
 const FILE = /^[0-9a-f]{32}-[0-9a-f]{16}$/
 
 /**
- * Local copies of blobs, up to a total size; the least recently used are removed first. A file gets its name only once
- * it is complete and on disk, so named files survive a crash, and all others are deleted on startup. The name
- * identifies the blob and its content (`tag`), so a replaced blob is never read from here.
+ * Local copies of blobs, up to a total size; the least recently used are removed first. A file gets its name when it
+ * is complete and on disk, so named files survive a crash; startup deletes all others. The name identifies the blob
+ * and its content (`tag`), so a replaced blob is never read from here.
  */
 export class BlobFiles {
   readonly #directory: string
   readonly #limitBytes: number
   readonly #parts: { clock: Pick<Clock, 'nowMs'>; random: Pick<Random, 'hex'> }
-  /** Ordered by last use, oldest first. */
   readonly #files = new Map<string, CachedFile>()
   readonly #figures = { hits: 0, misses: 0 }
   #bytes = 0
 
-  /** Throws DATA_DIRECTORY_UNUSABLE. */
   constructor(
     directory: string,
     limitBytes: number,
@@ -57,7 +55,6 @@ export class BlobFiles {
     return { ...this.#figures, entries: this.#files.size, bytes: this.#bytes }
   }
 
-  /** For a file that is passed to `add`, or that the caller removes. */
   draftPath(): string {
     return join(this.#directory, `draft-${this.#parts.random.hex(8)}`)
   }
@@ -86,7 +83,6 @@ export class BlobFiles {
     return file.path
   }
 
-  /** Moves a complete, synced draft into the cache. */
   async add(name: string, tag: string, draft: string, sizeBytes: number): Promise<string> {
     const key = keyOf(name)
     const path = join(this.#directory, key + tailOf(tag))
@@ -130,7 +126,7 @@ export class BlobFiles {
     }
     for (const [key, file] of found.sort(([, one], [, other]) => one.usedAtMs - other.usedAtMs)) {
       const before = this.#files.get(key)
-      // A crash occurred after the new file was renamed and before the old one was removed.
+      // The engine crashed after it renamed the new file and before it removed the old one.
       if (before !== undefined) rmSync(before.path, { force: true })
       this.#files.delete(key)
       this.#files.set(key, file)

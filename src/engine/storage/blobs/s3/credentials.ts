@@ -12,23 +12,23 @@ export interface Credentials {
   sessionToken: string | null
   /** null: they never expire. */
   expiresAtMs: number | null
-  /** Where they come from, for messages: `the variable AWS_ACCESS_KEY_ID`. Never a secret. */
+  /** The source of the credentials for messages, such as `the variable AWS_ACCESS_KEY_ID`. Never a secret. */
   from: string
 }
 
 export interface CredentialSources {
   /** Scrapdeck's own file (`blobs_credentials_file`), in the shared format. If set, no other source is used. */
   file: string | null
-  /** The profile in the address. If set, only the shared file is used. */
+  /** The profile in the S3 address. If set, only the shared file is used. */
   profile: string | null
   environment: Readonly<Record<string, string | undefined>>
   homeDirectory: string
   clock: Pick<Clock, 'nowMs'>
 }
 
-/** How long before they expire credentials are renewed. */
+/** How long before their expiry credentials are renewed. */
 const EARLY_MS = 300_000
-/** Metadata services run on this machine or its host. Anything else must not delay startup for long. */
+/** Metadata services run on this machine or its host. A missing service must not delay startup for long. */
 const METADATA_LIMIT_MS = 2_000
 const ANSWER_MAX_BYTES = 65_536
 const IMDS = 'http://169.254.169.254'
@@ -43,9 +43,9 @@ const CONTAINER_HOSTS = new Set([
 ])
 
 /**
- * Credentials from the standard chain: our own file, else the environment, the shared credentials file, a web identity
- * (EKS), or the service of the container (ECS, EKS) or machine (EC2). Read at first use, and renewed before they
- * expire.
+ * Reads credentials from Scrapdeck's own file or the standard chain: the environment, the shared credentials file, a
+ * web identity (EKS), or the service of the container (ECS, EKS) or machine (EC2). Reads them at first use and
+ * renews them before they expire.
  */
 export class CredentialChain {
   readonly #sources: CredentialSources
@@ -56,7 +56,6 @@ export class CredentialChain {
     this.#sources = sources
   }
 
-  /** Where the last credentials came from. */
   get from(): string {
     return this.#from
   }
@@ -71,7 +70,7 @@ export class CredentialChain {
     const { expiresAtMs } = credentials
     const leftMs = (expiresAtMs ?? Number.POSITIVE_INFINITY) - this.#sources.clock.nowMs()
     if (leftMs > EARLY_MS) return credentials
-    // Only one caller renews the credentials, for all of them.
+    // One caller renews the credentials for all.
     if (this.#current === current) {
       this.#current = this.#read().catch((error: unknown) => {
         if (leftMs > 0) return credentials
@@ -178,7 +177,6 @@ export class CredentialChain {
       const answer = await ask(`${base}/${roles}${encodeURIComponent(name)}`, { headers })
       return answer.status === 200 ? complete(parse(answer.text), `the role ${name} of this machine`) : null
     } catch {
-      // Most machines do not have this service.
       return null
     }
   }
@@ -192,7 +190,7 @@ function fromEnvironment(environment: CredentialSources['environment']): Credent
   return { accessKeyId, secretAccessKey, sessionToken, expiresAtMs: null, from: 'the variable AWS_ACCESS_KEY_ID' }
 }
 
-/** Returns null if there is no such file or profile. Throws instead if `isNamed`. */
+/** Returns null if there is no such file or profile; if `isNamed`, throws instead. */
 async function fromFile(path: string, profile: string, isNamed: boolean): Promise<Credentials | null> {
   let text: string
   try {
@@ -272,7 +270,7 @@ function missing(message: string, cause?: unknown): S3Error {
   return new S3Error({ operation: 'reading credentials', code, message, ...where }, cause)
 }
 
-/** Reads a section of an INI file of Amazon's tools: `[default]`, in the configuration also `[profile name]`. Pure. */
+/** Reads a section of an AWS INI file: `[default]`, or in the config file also `[profile name]`. Pure. */
 function readProfile(text: string, profile: string): Map<string, string> | null {
   let found: Map<string, string> | null = null
   let isInside = false
@@ -283,7 +281,6 @@ function readProfile(text: string, profile: string): Map<string, string> | null 
       if (isInside) found ??= new Map()
       continue
     }
-    // Indented lines belong to nested settings, which are ignored.
     const [, key, value] = /^([A-Za-z0-9_]+)\s*=\s*(.*?)\s*$/.exec(line) ?? []
     if (isInside && key !== undefined) found?.set(key.toLowerCase(), value!)
   }

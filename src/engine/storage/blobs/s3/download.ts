@@ -17,8 +17,8 @@ export interface S3Object {
 const RESUMES = 4
 
 /**
- * Downloads an object to a new file, syncs it and verifies its checksum. Continues interrupted transfers. Rejects with
- * S3Error, the disk's error, or BLOB_DAMAGED.
+ * Downloads an object to a new file, syncs it and verifies its checksum. Continues interrupted transfers. Rejects
+ * with S3Error, the disk's error, or BLOB_DAMAGED.
  */
 export async function download(
   client: S3Client,
@@ -31,7 +31,7 @@ export async function download(
   for (let breaks = 0; at < sizeBytes; ) {
     const before = at
     try {
-      // The object may be replaced between two pieces, so require the same one.
+      // Pieces must come from the same object, which may be replaced in between.
       const headers = { 'if-match': etag, ...(at > 0 ? { range: `bytes=${at}-` } : {}) }
       const answer = await client.stream({ operation: 'get', method: 'GET', key, headers })
       if (at > 0 && answer.status !== 206) {
@@ -47,7 +47,7 @@ export async function download(
       }
       if (at === before) throw damaged(name, 'it ends too early')
     } catch (error) {
-      // The client has already retried what it can. An interrupted body is continued here.
+      // The client has already retried what it can. Only interrupted bodies are continued here.
       if (error instanceof S3Error || error instanceof ScrapdeckError || isOfDisk(error) || ++breaks > RESUMES)
         throw error
     }
@@ -58,7 +58,7 @@ export async function download(
   await file.sync()
 }
 
-/** Rejects with S3Error. The status 412 means that the object was replaced. */
+/** Rejects with S3Error, with status 412 if the object was replaced. */
 export async function readRange(
   client: S3Client,
   { key, name, object }: { key: string; name: string; object: S3Object },
@@ -92,11 +92,10 @@ export async function readRange(
   }
 }
 
-/** The name of an egg is its hash. */
+/** An egg's name is its hash. */
 export const expectedSha256 = (name: string, { sha256 }: Pick<S3Object, 'sha256'>): string | null =>
   /^eggs\/([0-9a-f]{64})$/.exec(name)?.[1] ?? sha256
 
-/** Whether the object was replaced or deleted meanwhile. */
 export const isAnotherByNow = (error: unknown): boolean => isGone(error) || hasStatus(error, 412)
 
 export function damaged(name: string, what: string): ScrapdeckError {

@@ -17,13 +17,13 @@ import { isConditionUnknown } from './upload.ts'
 export interface S3BlobsOptions {
   address: S3Address
   credentialsFile: string | null
-  /** Limits the files on this machine. */
+  /** Limits the local copies. */
   cacheBytes: number
   cacheDirectory: string
   clock: Clock
   random: Random
   logger: Logger
-  /** For tests. Default: the values of this process. */
+  /** For tests. Default: this process's environment and home directory. */
   environment?: Readonly<Record<string, string | undefined>>
   homeDirectory?: string
   graceMs?: number
@@ -40,8 +40,8 @@ const DEFAULT_REGION = 'us-east-1'
 const IS_NEAR = /^http:\/\/(?:localhost|127\.[\d.]+|\[::1\])(?::|$)/
 
 /**
- * Opens blobs on S3. Checks on startup, not when the first log is stored, what an operator must solve: rejects with
- * BLOBS_UNUSABLE if the bucket cannot be listed, written, read in ranges and deleted from; or with
+ * Opens blobs on S3. Checks on startup, not when the first log is stored, for problems that an operator must solve:
+ * rejects with BLOBS_UNUSABLE unless the bucket can be listed, written, read in ranges and deleted from, and with
  * DATA_DIRECTORY_UNUSABLE.
  */
 export async function openS3Blobs(options: S3BlobsOptions): Promise<S3Blobs> {
@@ -78,7 +78,6 @@ export async function openS3Blobs(options: S3BlobsOptions): Promise<S3Blobs> {
       }
       return describeProblem(client.problem)
     },
-    // The free space of a bucket is unknown.
     state: () => ({ problem: client.problem, disk: null }),
     figures: () => client.figures,
     cacheFigures: () => files.figures(),
@@ -129,7 +128,7 @@ async function checkRights(client: S3Client, key: string, logger: Logger): Promi
   }
 }
 
-/** Anyone can see this without credentials, so it contains no names. */
+/** Contains no names, because anyone can see this without credentials. */
 function describeProblem(problem: ScrapdeckError | null): string | null {
   if (problem === null) return null
   const { status, code } =

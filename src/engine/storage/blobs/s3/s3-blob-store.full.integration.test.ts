@@ -123,7 +123,7 @@ describe.skipIf(whyNoS3() !== null)('on a real S3 server', () => {
           )
           const got = (await Promise.allSettled(claims)).filter((claim) => claim.status === 'fulfilled' && claim.value)
           expect(got.length).toBeLessThanOrEqual(1)
-          // Later, one of them can have them, and then the other never does.
+          // If neither got them, one of them gets them now, and the other never does.
           const { store } = await openAt(directory, prefix, { address })
           const owner = await store.claim('one')
           expect([owner, await store.claim('other')]).toEqual([owner, owner])
@@ -142,7 +142,7 @@ describe.skipIf(whyNoS3() !== null)('on a real S3 server', () => {
       let requests = 0
       const failing = await listen((incoming, response) => {
         requests += 1
-        // Every third answer is lost after the server did what was asked, every fourth request is refused.
+        // Drops every third response after the server did the work, and refuses every fourth request.
         if (requests % 4 === 0) return response.writeHead(503).end('<Error><Code>SlowDown</Code></Error>')
         forward(server.endpoint, incoming, response, requests % 3 === 0)
       })
@@ -196,7 +196,7 @@ describe.skipIf(whyNoS3() !== null)('on a real S3 server', () => {
     test('are deleted without references only after the grace period, and an old egg that is uploaded again counts as new', async () => {
       const prefix = randomUUID()
       const [one, other] = [egg('one'), egg('other')]
-      // The times of S3 are whole seconds.
+      // S3's times are whole seconds.
       const engine = (await openAt(directory, prefix, { graceMs: 4_000 })).store
       const peer = (await openAt(directory, prefix, { graceMs: 4_000 })).store
       await engine.write(one.name, one.bytes)
@@ -222,10 +222,9 @@ describe.skipIf(whyNoS3() !== null)('on a real S3 server', () => {
         await first.store.write(`logs/${index}.zst`, Buffer.alloc(9_000_000, index))
         expect((await first.store.read(`logs/${index}.zst`))[8_999_999]).toBe(index)
       }
-      // The newest eight stay whatever their size.
+      // The newest eight are kept whatever their size.
       expect(first.cacheFigures().bytes).toBe(8 * 9_000_000)
       await first.store.read(name)
-      // As after a kill: nothing was closed.
       writeFileSync(join(cacheDirectory, 'draft-of-a-dead-engine'), 'half')
       const second = await openAt(directory, prefix, { cacheDirectory, cacheBytes: 64_000_000, clock: hurried })
       expect(readdirSync(cacheDirectory)).not.toContain('draft-of-a-dead-engine')
@@ -261,14 +260,13 @@ describe.skipIf(whyNoS3() !== null)('on a real S3 server', () => {
       await store.claim('a store')
       await store.write('logs/small.zst', Buffer.from('small'))
       await store.write('logs/large.zst', Buffer.alloc(9_000_000))
-      // Two of the start, then these three.
       expect(storing).toEqual(Array.from({ length: 5 }, () => 'stores AES256'))
       expect((await store.read('logs/large.zst')).length).toBe(9_000_000)
     })
   })
 })
 
-/** Waits for retries take no time. */
+/** Shortens the waits for retries. */
 const hurried: typeof systemClock = {
   ...systemClock,
   setTimer: (delayMs, callback) => systemClock.setTimer(delayMs > 10_000 ? delayMs : delayMs / 50, callback)
@@ -284,7 +282,7 @@ async function listen(answer: (incoming: IncomingMessage, response: ServerRespon
   return `http://127.0.0.1:${(door.address() as AddressInfo).port}`
 }
 
-/** With the client's own Host, which is signed. */
+/** Keeps the client's Host header, which is signed. */
 function forward(
   endpoint: string,
   incoming: IncomingMessage,

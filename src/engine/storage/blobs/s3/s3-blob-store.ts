@@ -35,19 +35,18 @@ export interface S3BlobStoreParts {
   files: BlobFiles
   clock: Clock
   logger: Logger
-  /** Whether the server supports conditional writes, as far as known. */
+  /** Whether the server supports conditional writes, as currently known. */
   isConditional: boolean
-  /** For tests. */
   graceMs?: number
 }
 
 /** Ranges of blobs up to this size are read from a local copy, so that the next range needs no request. */
 const WHOLE_BYTES = PART_BYTES
 const DOWNLOADS_AT_ONCE = 4
-/** How long to remember a lookup, so that reading a log page by page does not look it up for each page. */
+/** How long to remember a lookup, so that each page of a log does not need one. */
 const LOOKED_UP_MS = 2_000
 const LOOKED_UP_MAX = 256
-/** Other engines may be writing the same name. Each try shows which one was first. */
+/** Another engine may be writing the same name. Each try shows which engine was first. */
 const WRITE_TRIES = 4
 const READ_TRIES = 4
 /** The objects that name the owner of these blobs, and the stores that want to become the owner. */
@@ -56,9 +55,9 @@ const WISH = 'owner/wish-'
 const NO_ROOM = new Set(['ENOSPC', 'EDQUOT', 'EROFS'])
 
 /**
- * Blobs as objects in one bucket. Every write has a condition, so it never overwrites an object that it has not seen: a
- * request that is repeated after a lost response, or a second engine, changes nothing. Whole blobs are read through
- * verified local copies, ranges of large ones directly.
+ * Blobs as objects in one bucket. Every write is conditional and never overwrites an object that it has not seen. A
+ * request that is repeated after a lost response, or by a second engine, therefore changes nothing. Whole blobs are
+ * read through verified local copies, ranges of large ones directly.
  */
 export class S3BlobStore implements SharedBlobStore {
   readonly #parts: S3BlobStoreParts
@@ -66,7 +65,7 @@ export class S3BlobStore implements SharedBlobStore {
   readonly #downloads = pLimit(DOWNLOADS_AT_ONCE)
   readonly #downloading = new KeyedSingleFlight<string, string>()
   readonly #lookedUp = new BoundedMap<string, { object: S3Object; atMs: number }>(LOOKED_UP_MAX)
-  /** True until a server turns out not to support conditional writes. */
+  /** Stays true until a server turns out not to support conditional writes. */
   #isConditional: boolean
 
   constructor(parts: S3BlobStoreParts) {
@@ -179,7 +178,7 @@ export class S3BlobStore implements SharedBlobStore {
       return this.#head(name)
     })
     if (object === null) return true
-    // Age is measured by the server's clock, because the clocks of the engines' machines may differ.
+    // Age is measured by the server's clock, because the clocks of the engines' machines can differ.
     if (object.ageMs < this.#graceMs) return false
     await this.delete(name)
     return true
@@ -219,7 +218,7 @@ export class S3BlobStore implements SharedBlobStore {
         await this.#putText(key, owner, { 'if-none-match': '*' })
       } catch (error) {
         if (isConditionUnknown(error)) return this.#claimInSteps(owner)
-        // Either another engine was first, or an earlier try, whose response was lost.
+        // Either another engine was first, or an earlier try whose response was lost.
         if (!isConditionFailed(error)) throw error
       }
       return (await this.#readText(key)) ?? owner
@@ -227,8 +226,8 @@ export class S3BlobStore implements SharedBlobStore {
   }
 
   /**
-   * Without conditional writes, each store first records that it wishes to own the blobs. If two do so at once, at
-   * least one of them sees the other's wish and gives up.
+   * Without conditional writes, each store first records its wish to own the blobs. If two stores do so
+   * concurrently, at least one of them sees the other's wish and gives up.
    */
   async #claimInSteps(owner: string): Promise<string> {
     const { client } = this.#parts
@@ -263,7 +262,7 @@ export class S3BlobStore implements SharedBlobStore {
     return this.#explained(() => abortLeftUploads(this.#parts.client, this.#parts.client.address.prefix))
   }
 
-  /** The hash of the stored blob, for comparisons; null: there is no blob, or its hash is unknown. */
+  /** The hash of the stored blob; null: there is no blob, or its hash is unknown. */
   async sha256Of(name: string): Promise<string | null> {
     const object = await this.#explained(() => this.#head(name))
     return object === null ? null : expectedSha256(name, object)
@@ -274,7 +273,7 @@ export class S3BlobStore implements SharedBlobStore {
     const key = this.#keyOf(name)
     const written = { sizeBytes: content.sizeBytes }
     const isSame = (object: S3Object) => object.sizeBytes === content.sizeBytes && object.sha256 === content.sha256
-    // Look first if the blob is large or often exists already, so that it is not sent in vain.
+    // Look first if the blob is large or often exists already, to avoid a useless upload.
     const looksFirst = isNamedByContent(name) || content.sizeBytes > PART_BYTES
     let before = looksFirst ? await this.#head(name) : null
     for (let count = 0; ; count += 1) {
@@ -305,8 +304,8 @@ export class S3BlobStore implements SharedBlobStore {
   }
 
   /**
-   * Resets the age of an old blob that will be referred to again, so that it does not seem unused. Returns false if it
-   * is gone, or if the server does not support this.
+   * Resets the age of an old blob that will be used again, so that it does not seem unused. Returns false if the
+   * blob is gone, or if the server does not support this.
    */
   async #renewAge(name: string, object: S3Object): Promise<boolean> {
     if (object.ageMs < this.#graceMs / 2) return true
@@ -331,7 +330,7 @@ export class S3BlobStore implements SharedBlobStore {
     }
   }
 
-  /** A blob that was just written is often read next. */
+  /** Caches a blob that was just written, because it is often read next. */
   async #keep(name: string, content: Content, path: string): Promise<void> {
     try {
       const object = await this.#head(name)
@@ -393,7 +392,7 @@ export class S3BlobStore implements SharedBlobStore {
     return this.#downloading.run(key, () => this.#downloads(fetchNow))
   }
 
-  /** Returns null if the storage does not respond: then a local copy, even an old one, is better than nothing. */
+  /** Returns null if the storage does not respond and there is a local copy, which may be outdated. */
   async #lookUpUnlessAway(name: string): Promise<S3Object | null> {
     const isHere = this.#parts.files.has(name, null)
     try {
@@ -404,7 +403,7 @@ export class S3BlobStore implements SharedBlobStore {
     }
   }
 
-  /** Returns a result that is at most a few seconds old. Rejects with NOT_FOUND. */
+  /** Returns a result that is at most several seconds old. Rejects with NOT_FOUND. */
   async #lookUp(name: string, tries?: number): Promise<S3Object> {
     const { clock } = this.#parts
     const known = this.#lookedUp.get(name)

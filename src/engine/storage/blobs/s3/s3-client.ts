@@ -11,7 +11,7 @@ import { explainFailure, isAboutCredentials, isOfStorage, isPassing, S3Error, ty
 import { textOf } from './s3-xml.ts'
 
 export interface S3Request {
-  /** The name in messages and as a label in metrics, such as `get` or `put`. */
+  /** The name in messages and metrics, such as `get` or `put`. */
   operation: string
   method: 'GET' | 'HEAD' | 'PUT' | 'POST' | 'DELETE'
   /** Includes the prefix. Empty: the bucket itself. */
@@ -19,7 +19,6 @@ export interface S3Request {
   query?: Record<string, string>
   headers?: Record<string, string>
   body?: Uint8Array | null
-  /** Default: TRIES. */
   tries?: number
   signal?: AbortSignal | undefined
 }
@@ -49,7 +48,7 @@ const RETRY_MAX_MS = 5_000
 const CONNECT_MS = 5_000
 /** Limits the time from the last byte of a request to the response's headers, and between two pieces of its body. */
 const ANSWER_MS = 20_000
-/** Limits one try including its body: a part of 8 MB at 70 kB/s. */
+/** Limits one try including its body. A part of 8 MB at 70 kB/s takes this long. */
 const TRY_MS = 120_000
 const CONNECTIONS = 32
 const TEXT_MAX_BYTES = 8 * 1024 * 1024
@@ -71,10 +70,9 @@ export class S3Client {
   }
   readonly #agent: Agent
   readonly #stopping = new AbortController()
-  /** Signing keys derived from the secret, by day. */
   readonly #signingKeys = new Map<string, ArrayBuffer>()
   readonly figures: S3Figures = { requests: new Map(), retries: 0, sentBytes: 0, receivedBytes: 0 }
-  /** From the last request that showed the state of the storage as a whole. */
+  /** From the last request that showed the state of the whole storage. */
   #problem: ScrapdeckError | null = null
 
   constructor(parts: {
@@ -83,7 +81,6 @@ export class S3Client {
     credentials: CredentialChain
     clock: Clock
     random: Pick<Random, 'next'>
-    /** For tests. */
     answerMs?: number
   }) {
     const { address, region, answerMs = ANSWER_MS, ...others } = parts
@@ -105,18 +102,20 @@ export class S3Client {
     return this.#problem
   }
 
-  /** For requests with small responses. */
   send(request: S3Request): Promise<S3Answer> {
     return this.#withRetries(request, async (answer) => {
       const text = await this.#readText(answer.body)
-      // Copying an object or completing an upload may fail after the headers of the response were sent.
+      // Copying an object or completing an upload can fail after the server has sent the response headers.
       if (answer.status === 200 && request.method !== 'GET' && text.includes('<Error>'))
         throw new S3Error(this.#failureOf(request, { ...answer, status: 500 }, text))
       return { status: answer.status, headers: answer.headers, text }
     })
   }
 
-  /** The caller must read or destroy the body, which is not retried: only its reader knows where to continue. */
+  /**
+   * The caller must read or destroy the body. An interrupted body is not retried, because only its reader knows
+   * where to continue.
+   */
   stream(request: S3Request): Promise<S3Stream> {
     return this.#withRetries(request, async (answer) => answer)
   }
@@ -125,7 +124,6 @@ export class S3Client {
     this.figures.receivedBytes += bytes
   }
 
-  /** Turns this client's errors into errors for people. Other errors remain unchanged. */
   explain(error: unknown): unknown {
     if (!(error instanceof S3Error)) return error
     return explainFailure(error.failure, this.address, this.#parts.credentials.from)
@@ -236,7 +234,7 @@ export class S3Client {
     const { clock } = this.#parts
     const serverMs = Date.parse(headers['date'] ?? '')
     const code = textOf(text, 'Code')
-    // Responses to HEAD have no body. Any other error without S3's XML comes from another server.
+    // Responses to HEAD have no body. Any other error without S3's XML is from another server.
     const isForeign = code === null && request.method !== 'HEAD' && ![301, 307, 304, 404, 412, 416].includes(status)
     const isBusy = status >= 500
     return {
@@ -278,7 +276,6 @@ export class S3Client {
   }
 }
 
-/** Runs in a thread of Node's pool. */
 const digest = (bytes: Uint8Array): Promise<ArrayBuffer> =>
   crypto.subtle.digest('SHA-256', bytes as Uint8Array<ArrayBuffer>)
 

@@ -3,20 +3,18 @@ import { sentence } from '../../../../shared/texts/errors/storage.ts'
 import type { S3Address } from '../../../runtime/s3-address.ts'
 
 export interface S3Failure {
-  /** The operation in messages, such as `listing the bucket`. */
+  /** As in messages, such as `listing the bucket`. */
   operation: string
   /** null: no response. */
   status: number | null
   /** The code in the response's XML, or the system's name for a failed connection. */
   code: string
   message: string
-  /** The bucket's region, if the response names it. */
   region: string | null
   /** How far the server's clock is ahead of this machine's. */
   clockOffsetMs: number | null
 }
 
-/** Thrown by the client. Never leaves this folder. */
 export class S3Error extends Error {
   readonly failure: S3Failure
 
@@ -38,7 +36,7 @@ export const isGone = (error: unknown): boolean =>
 
 const RETRIED = new Set([408, 429, 500, 502, 503, 504])
 const RETRIED_CODES = new Set(['RequestTimeout', 'OperationAborted', 'ConditionalRequestConflict', 'SlowDown'])
-/** Connections that fail for these reasons will not succeed a few seconds later. */
+/** Connection failures that will not disappear within several seconds. */
 const FINAL_CODES = /^(ERR_TLS|CERT_|SELF_SIGNED|DEPTH_ZERO|UNABLE_TO_|ERR_SSL|ABORTED)/
 
 /** Whether another try may succeed. Pure. */
@@ -64,7 +62,7 @@ export const isOfStorage = (failure: S3Failure): boolean =>
     failure.code === 'NoSuchBucket' ||
     isAboutCredentials(failure))
 
-/** Explains what an operator can do. `from`: where the credentials came from. */
+/** Explains what an operator can do. `from`: the source of the credentials. */
 export function explainFailure(failure: S3Failure, address: S3Address, from: string): ScrapdeckError {
   const text = sentence('storage.bucket_failed', { address: address.name, failure: problemOf(failure, address, from) })
   return new ScrapdeckError('BLOBS_UNUSABLE', text, { data: { problem: failure.code }, cause: new S3Error(failure) })

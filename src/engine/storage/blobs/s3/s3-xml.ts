@@ -1,8 +1,8 @@
 const ENTITIES: Record<string, string> = { amp: '&', lt: '<', gt: '>', quot: '"', apos: "'" }
 
 /**
- * Returns the text of the first element with this name. S3's responses are flat, so they need no more than this.
- * Malformed XML yields null, and the caller treats the response as not being S3's.
+ * Returns the text of the first element with this name. This is enough for S3's flat responses. Returns null for
+ * malformed XML, and callers then treat the response as not from S3.
  */
 export function textOf(xml: string, name: string): string | null {
   const start = xml.indexOf(`<${name}>`)
@@ -11,7 +11,7 @@ export function textOf(xml: string, name: string): string | null {
   return decode(xml.slice(start + name.length + 2, end))
 }
 
-/** Returns the content of each element with this name. These must not be nested. */
+/** Returns the content of each element with this name. These elements must not be nested. */
 export function elementsOf(xml: string, name: string): string[] {
   const found: string[] = []
   for (let at = 0; ; ) {
@@ -30,6 +30,6 @@ const decode = (text: string): string =>
     return code <= 0x10ffff ? String.fromCodePoint(code) : whole
   })
 
-/** Escapes an ETag, which may have quotes, for the body of CompleteMultipartUpload. */
+/** Escapes an ETag, which can have quotes, for the body of CompleteMultipartUpload. */
 export const encode = (text: string): string =>
   text.replace(/[&<>"']/g, (character) => `&#${character.codePointAt(0)};`)

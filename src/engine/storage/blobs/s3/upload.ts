@@ -16,10 +16,10 @@ const PARTS_MAX = 9_000
 const PARTS_AT_ONCE = 3
 const HASH_PIECE_BYTES = 256 * 1024
 
-/** A longer upload is aborted. The row that refers to the blob is written right after the upload. */
+/** Longer uploads are aborted. The row that refers to the blob is written right after the upload. */
 export const UPLOAD_MAX_MS = 6 * 3_600_000
 
-/** Metadata with the hash of the whole content, which downloads verify. */
+/** The hash of the whole content, which downloads verify. */
 export const SHA256_HEADER = 'x-amz-meta-sha256'
 
 export type Condition = { 'if-none-match': '*' } | { 'if-match': string } | Record<string, never>
@@ -31,7 +31,6 @@ export interface Content {
 }
 
 export async function contentOf(bytes: Uint8Array): Promise<Content> {
-  // Runs in a thread of Node's pool.
   const digest = await crypto.subtle.digest('SHA-256', bytes as Uint8Array<ArrayBuffer>)
   const read = async (offset: number, length: number) => bytes.subarray(offset, offset + length)
   return { sizeBytes: bytes.length, sha256: Buffer.from(digest).toString('hex'), read }
@@ -66,7 +65,7 @@ export async function contentOfFile(path: string): Promise<Content> {
 export const partBytesOf = (sizeBytes: number): number =>
   Math.max(PART_BYTES, Math.ceil(sizeBytes / PARTS_MAX / 1_048_576) * 1_048_576)
 
-/** Returns the new object's ETag. Rejects with S3Error. The status 412 means that the condition was not met. */
+/** Returns the new object's ETag. Rejects with S3Error, with status 412 if the condition was not met. */
 export async function upload(
   { client, clock }: { client: S3Client; clock: Pick<Clock, 'monotonicMs'> },
   key: string,
@@ -164,7 +163,7 @@ async function abortUpload(client: S3Client, key: string, uploadId: string): Pro
   await client.send({ operation: 'abort_upload', method: 'DELETE', key, query: { uploadId }, tries: 2 }).catch(() => {})
 }
 
-/** Aborts uploads that killed engines left behind. They cost storage, but no list of objects shows them. */
+/** Aborts uploads that killed engines left behind. They cost storage, but lists of objects do not show them. */
 export async function abortLeftUploads(client: S3Client, prefix: string): Promise<number> {
   let aborted = 0
   let after: Record<string, string> = {}
@@ -185,7 +184,7 @@ export async function abortLeftUploads(client: S3Client, prefix: string): Promis
   }
 }
 
-/** Either another engine or an earlier try was first, or the object has changed. */
+/** Another engine or an earlier try was first, or the object has changed. */
 export const isConditionFailed = (error: unknown): boolean => hasStatus(error, 412)
 export const isConditionUnknown = (error: unknown): boolean =>
   hasStatus(error, 501) || (error instanceof S3Error && error.failure.code === 'NotImplemented')

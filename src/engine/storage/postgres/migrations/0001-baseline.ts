@@ -1,11 +1,11 @@
-/** Compared byte by byte as in SQLite, so that ids and names have the same order in both. */
+/** Compares byte by byte like SQLite, so that ids and names have the same order in both databases. */
 const TEXT = 'text COLLATE "C"'
 
 const AT_ONCE = 'autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 1000'
 
 /**
- * All tables as of version 20, functions that are built into SQLite, and what the engines of a namespace share.
- * SQLite's baseline explains what each table is for. TEXT is the constant above.
+ * All tables of version 20, substitutes for SQLite's built-in functions, and what the engines of a namespace share.
+ * SQLite's baseline describes the tables.
  */
 export const baseline = /* sql */ `
 CREATE FUNCTION scrapdeck_glob(pattern text, value text) RETURNS boolean LANGUAGE sql IMMUTABLE AS $$

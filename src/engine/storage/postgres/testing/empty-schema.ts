@@ -1,7 +1,6 @@
 import type { PostgresAddress } from '../../../runtime/postgres-address.ts'
 import type { Connection } from '../connection.ts'
 
-/** Tables with rows that every new store has. */
 const NEVER_EMPTY = [
   'schema_version',
   'state_counts',
@@ -11,7 +10,7 @@ const NEVER_EMPTY = [
   'engine_lease'
 ]
 
-/** Empties the tables of this namespace, if there are any, because migrating takes longer than most tests. */
+/** Empties the tables of this namespace, because migrating takes longer than most tests. */
 export function emptySchema(connection: Connection, { schema }: PostgresAddress): void {
   const ask = (text: string) => connection.send({ text, values: [] }).result().rows
   const tables = ask(
@@ -19,7 +18,8 @@ export function emptySchema(connection: Connection, { schema }: PostgresAddress)
        AND relname NOT IN (${NEVER_EMPTY.map((name) => `'${name}'`).join(', ')})`
   )
   if (tables.length === 0) return
-  // Deletes everything in one commit without checking references, because TRUNCATE creates new files for each table.
+  // Deletes everything in one commit without checking references. TRUNCATE would be slower, because it creates new
+  // files for each table.
   const send = (text: string) => connection.send({ text, values: [] })
   send('BEGIN')
   send('SET LOCAL session_replication_role TO replica')

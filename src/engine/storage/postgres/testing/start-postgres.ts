@@ -25,7 +25,6 @@ export const whyNoPostgres = (): string | null =>
     ? 'the test environment has no PostgreSQL'
     : null
 
-/** Starts a separate, real server with PostgreSQL's default settings. */
 export async function startPostgres(): Promise<PostgresServer> {
   // Set for tests with another version (scripts/test-postgres.mjs).
   const programs = process.env['POSTGRES_PROGRAMS'] ?? readTestEnvironment().postgres!.programs

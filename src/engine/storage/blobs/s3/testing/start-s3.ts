@@ -11,7 +11,6 @@ export const S3_BUCKET = 'crawls'
 
 export interface S3Server {
   endpoint: string
-  /** The directory in which the server stores the bucket. */
   directory: string
   start(): Promise<void>
   kill(): Promise<void>
@@ -22,7 +21,6 @@ export interface S3Server {
 export const whyNoS3 = (): string | null =>
   readTestEnvironment().s3?.program == null ? 'the test environment has no S3 server' : null
 
-/** Starts a separate, real S3 server with one bucket. */
 export async function startS3(): Promise<S3Server> {
   const { program } = readTestEnvironment().s3!
   const root = mkdtempSync(join(tmpdir(), 'scrapdeck-s3-'))
