@@ -1,26 +1,24 @@
-/** The subject of an alert. It determines the alert's labels, and what inhibits the alert. */
 export type AlertSubject = 'spider' | 'job' | 'error' | 'schedule' | 'node' | 'service'
 
-/** `yes_no`: a condition that holds or does not; the rule sets for how long. Otherwise the figure's unit. */
+/** `yes_no`: a condition that holds or does not, and the rule sets for how long. Otherwise the unit of the figure. */
 export type AlertUnit = 'yes_no' | 'runs' | 'items' | 'errors' | 'jobs' | 'percent' | 'hours' | 'days'
 
 interface Watch {
   of: AlertSubject
   unit: AlertUnit
-  /** Which direction is bad, the usual one first. */
+  /** Which direction is bad. The usual one is first. */
   compares: readonly ('at_least' | 'at_most')[]
-  /** The condition, after "Tell when": a spider fails. */
+  /** The condition as it follows "Tell when": a spider fails. */
   label: string
   /** Initial values of a new rule, which then needs only a scope and a channel. */
   usual: { threshold: number; forSeconds: number; severity: 'info' | 'warning' | 'critical' }
-  /** What to do about it, with the app's button names; null: the text of each alert explains it. */
+  /** What to do about the alert, with the app's button names; null: the text of each alert explains it. */
   mend: string | null
 }
 
 const HOUR = 3_600
 const YES = { unit: 'yes_no', compares: ['at_least'] } as const
 
-/** Everything that a rule can watch. Each entry is also a template for a rule. */
 export const ALERT_WATCHES = {
   spider_fails: {
     of: 'spider',
@@ -154,7 +152,7 @@ export type ScopeField = 'project' | 'spider' | 'scheduleId' | 'nodeId' | 'nodeT
 const OF_RUNS = ['project', 'spider', 'nodeId', 'nodeTag'] as const
 const OF_NODES = ['nodeId', 'nodeTag'] as const
 
-/** The labels that a rule can name: only those of its watch's alerts. A rule with any other label would never fire. */
+/** The labels that a rule can name. A rule with a label that its watch does not set would never fire. */
 export const SCOPE_OF: Record<AlertWatch, readonly ScopeField[]> = {
   spider_fails: OF_RUNS,
   spider_items: OF_RUNS,
@@ -173,11 +171,8 @@ export const SCOPE_OF: Record<AlertWatch, readonly ScopeField[]> = {
   service_problem: []
 }
 
-/** The least severe first. */
 export const ALERT_SEVERITIES = ['info', 'warning', 'critical'] as const
-/** 0: the least severe. */
 export const rankOf = (severity: (typeof ALERT_SEVERITIES)[number]): number => ALERT_SEVERITIES.indexOf(severity)
 
-/** Whether an alert is firing, is not muted, and waits for a user to acknowledge it. */
 export const needsSomebody = (alert: { state: string; acknowledged: unknown; muted: unknown }): boolean =>
   alert.state === 'firing' && alert.acknowledged === null && alert.muted === null

@@ -2,11 +2,10 @@ import { maskCredentials, maskTokens, SECRET_MASK } from './secret-values.ts'
 
 const SECRET_NAME =
   /pass(word|phrase)|pwd|secret|token|credential|cookie|authorization|sealed|hash|signature|dsn|^current$|key$/i
-/** All their values are secret: programs expect passwords in headers and environment variables. */
+/** All values here are secret, because programs expect passwords in headers and environment variables. */
 const SECRET_PLACES = /^env$|headers$/i
-/** Named values of a job; `secretNames` lists the secret ones. */
+/** Named values of a job. `secretNames` lists the secret ones. */
 const NAMED_PLACES = new Set(['settings', 'args', 'env', 'argSets', 'matrix'])
-/** Long texts that contain complete settings. */
 const WHOLE_FILES = new Set(['yaml', 'requirements', 'ca', 'certificate'])
 
 const TEXT_MAX = 200
@@ -22,7 +21,6 @@ export function writeMasked(value: unknown, maxLength: number): { text: string; 
   return { text, isCut: budget.isCut }
 }
 
-/** null: the field is empty. */
 export function maskField(name: string, value: unknown, maxLength: number): string | null {
   if (value === undefined || value === null) return null
   if (SECRET_PLACES.test(name)) return writeMasked({ [name]: value }, maxLength).text.slice(name.length + 4, -1)
@@ -33,7 +31,6 @@ interface Writing {
   budget: { left: number; isCut: boolean }
   depth: number
   names: ReadonlySet<string>
-  /** Whether `names` apply to these values. */
   isNamed: boolean
 }
 
@@ -100,7 +97,6 @@ function writeObject(object: Record<string, unknown>, writing: Writing): string 
 }
 
 interface Field {
-  /** The JSON of the name; null: it must be computed each time. */
   text: string | null
   isSecret: boolean
   isSecretPlace: boolean
@@ -108,7 +104,7 @@ interface Field {
   isWholeFile: boolean
 }
 
-/** Caches how field names affect masking, because every order is written. */
+/** Caches how field names affect masking, because the fields of every order are written. */
 const FIELDS = new Map<string, Field>()
 const FIELDS_MAX = 1_000
 const PLAIN_NAME = /^[\w.-]{1,40}$/
@@ -123,7 +119,6 @@ function lookAt(name: string): Field {
     isNamedPlace: NAMED_PLACES.has(name),
     isWholeFile: WHOLE_FILES.has(name)
   }
-  // Argument names are arbitrary; common ones are soon cached again.
   if (FIELDS.size >= FIELDS_MAX) FIELDS.clear()
   if (field.text !== null) FIELDS.set(name, field)
   return field
@@ -131,11 +126,9 @@ function lookAt(name: string): Field {
 
 const isSecretValue = (name: string, value: unknown): boolean => fieldOf(name).isSecret && isNoFigure(value)
 
-/** Only texts and objects are masked: hiding whether a value exists hides nothing. */
 const isNoFigure = (value: unknown): boolean =>
   value !== null && (typeof value === 'string' || typeof value === 'object')
 
-/** Keeps the names. */
 function maskAll(values: unknown, budget: Writing['budget']): string {
   if (typeof values !== 'object' || values === null || Array.isArray(values)) return JSON.stringify(SECRET_MASK)
   const parts: string[] = []
@@ -151,7 +144,7 @@ function maskAll(values: unknown, budget: Writing['budget']): string {
 
 function writeText(text: string, budget: Writing['budget']): string {
   const most = Math.max(0, Math.min(TEXT_MAX, budget.left))
-  // Masked before it is cut: half an address does not show that it contains a password.
+  // Mask before cutting: half an address does not show that it contains a password.
   const masked = maskTokens(maskUrl(text.slice(0, LOOKED_AT_MAX)))
   const isLong = masked.length > most || text.length > LOOKED_AT_MAX
   if (isLong) budget.isCut = true

@@ -1,6 +1,5 @@
 export const addressOfEngine = (engine: string): string => `engine:${encodeURIComponent(engine)}`
 
-/** null: not the address of a local node. */
 export function engineOfAddress(url: string): string | null {
   const [, name] = /^engine:([\w.~!*'()%-]{1,600})$/.exec(url) ?? []
   try {

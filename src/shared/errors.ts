@@ -1,9 +1,9 @@
 import type { Sentence } from './texts/sentence.ts'
 
 /**
- * The only table of error codes. A code never changes its meaning and is never reused; docs/errors.md explains each to
- * users (a test compares both). `status` is the HTTP status of the REST API; the Scrapyd-compatible API responds with
- * 200 and `status: "error"`, as Scrapyd does.
+ * The only table of error codes. A code never changes its meaning and is never reused. docs/errors.md explains each
+ * code to users (a test compares both). `status` is the HTTP status of the REST API; the Scrapyd-compatible API
+ * responds with 200 and `status: "error"`, as Scrapyd does.
  */
 export const ERROR_CODES = {
   BAD_INPUT: { status: 400, title: 'The request is not valid for this operation' },
@@ -122,8 +122,8 @@ export const ERROR_CODES = {
 export type ErrorCode = keyof typeof ERROR_CODES
 
 /**
- * The only error class that clients receive. `message`: what happened, to what, and what to do next. `data` survives
- * structured clone.
+ * The only error class that clients receive. `message` says what happened and what to do. `data` is
+ * structured-clonable.
  */
 export class ScrapdeckError extends Error {
   override readonly name = 'ScrapdeckError'
@@ -142,7 +142,6 @@ export class ScrapdeckError extends Error {
   }
 }
 
-/** Without a code: whether it is any ScrapdeckError. */
 export function isScrapdeckError(error: unknown, code?: ErrorCode): error is ScrapdeckError {
   return error instanceof ScrapdeckError && (code === undefined || error.code === code)
 }

@@ -1,4 +1,4 @@
-/** `*` matches anything, including nothing; null matches every name. Costs at most the product of both lengths. */
+/** `*` matches any text, including none; null matches every name. Takes at most the product of both lengths. */
 export function matchesGlob(pattern: string | null, name: string): boolean {
   if (pattern === null) return true
   const [first = '', ...others] = pattern.split('*')

@@ -9,17 +9,16 @@ export function nextAttempt(attemptCount: number): AttemptNumber {
   return (attemptCount + 1) as AttemptNumber
 }
 
-/** Ids begin with a time, so those of one minute look alike; the last 8 digits are random. */
+/** Ids start with a time, so those of one minute look alike. The last 8 digits are random. */
 export const SHORT_ID_LENGTH = 8
 
-/** `1f3a2b9c`: the only short form of an id of 32 digits, which every search for ids accepts. */
+/** `1f3a2b9c`: the only short form of an id of 32 digits. Every search for ids accepts it. */
 export const shortId = (id: string): string => id.slice(-SHORT_ID_LENGTH)
 
-/** The text is the id, 8 or more of its last digits, or at least `startMin` of its first digits. */
+/** Whether the text is the id, 8 or more of its last digits, or at least `startMin` of its first digits. */
 export const isNamedBy = (id: string, text: string, startMin = 10): boolean =>
   (text.length >= startMin && id.startsWith(text)) || (text.length >= SHORT_ID_LENGTH && id.endsWith(text))
 
-/** Creation time of a job, in milliseconds since 1970. */
 export function timeOfJobId(jobId: string): number {
   return Number.parseInt(jobId.slice(0, 12), 16)
 }

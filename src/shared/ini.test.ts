@@ -51,7 +51,6 @@ describe('like ConfigParser', () => {
       fc.array(line, { maxLength: 9 }).map((lines) => lines.join('\n')),
       400
     )
-    // One Python process for all texts.
     const answers = JSON.parse(execFileSync('python3', ['-c', PYTHON], { input: JSON.stringify(texts) }).toString())
     const ours = texts.map((text) => {
       const { sections, problems } = parseIni(text)
@@ -88,7 +87,7 @@ def read(text):
 json.dump([read(text) for text in json.load(sys.stdin)], sys.stdout)
 `
 
-// Eggs can contain such lines: quadratic time would take most of an hour.
+// Eggs can contain such lines. Quadratic time would take most of an hour.
 test('parses a line of a megabyte', () => {
   expect(readIniValue(`[a]\nb${' '.repeat(1_000_000)}c\nd = e\n`, 'a', 'd')).toBe('e')
 })

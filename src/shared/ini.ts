@@ -3,7 +3,6 @@ export type IniSections = Map<string, Map<string, IniValue>>
 
 export interface IniValue {
   text: string
-  /** Line number, from 1. */
   line: number
 }
 
@@ -17,8 +16,8 @@ const DEFAULT_SECTION = 'DEFAULT'
 const REFERENCES_DEPTH = 10
 
 /**
- * Parses text like Python's ConfigParser: case-insensitive keys, `=` or `:` after the key, whole-line comments (`#`,
- * `;`); more deeply indented lines continue the value above, and empty lines between them belong to it. `%` stays:
+ * Parses text like Python's ConfigParser: case-insensitive keys, `=` or `:` after the key, and whole-line comments
+ * (`#`, `;`). More deeply indented lines continue the value above, including empty lines between them. `%` is kept:
  * `resolveIniValue` resolves it after several files are merged.
  */
 export function parseIni(text: string): ParsedIni {
@@ -77,10 +76,7 @@ export function parseIni(text: string): ParsedIni {
   return { sections, problems }
 }
 
-/**
- * A value with `%(name)s` replaced with the named value (from its section, otherwise DEFAULT) and `%%` with `%`. Null
- * if there is no such value. Throws an Error that explains what ConfigParser would reject.
- */
+/** Resolves `%(name)s` (from the section, otherwise DEFAULT) and `%%`. Throws what ConfigParser would reject. */
 export function resolveIniValue(sections: IniSections, section: string, key: string): string | null {
   const find = (name: string) => sections.get(section)?.get(name) ?? sections.get(DEFAULT_SECTION)?.get(name) ?? null
   const resolve = (text: string, depth: number): string => {
@@ -97,7 +93,7 @@ export function resolveIniValue(sections: IniSections, section: string, key: str
   return value === null ? null : resolve(value.text, 1)
 }
 
-/** A raw value; the last of equal keys wins. Null if there is none. For files in which `%` has no meaning. */
+/** The raw value (the last of equal keys) or null. For files in which `%` has no meaning. */
 export function readIniValue(text: string, section: string, key: string): string | null {
   return parseIni(text).sections.get(section)?.get(key)?.text ?? null
 }
@@ -105,7 +101,6 @@ export function readIniValue(text: string, section: string, key: string): string
 const ON = ['1', 'yes', 'true', 'on']
 const OFF = ['0', 'no', 'false', 'off']
 
-/** Common words for on and off, in any case; null: any other text. */
 export function readSwitch(text: string): boolean | null {
   const word = text.toLowerCase()
   if (ON.includes(word)) return true

@@ -2,7 +2,7 @@ import type { z } from 'zod'
 
 type Issue = Parameters<z.core.$ZodErrorMap>[0]
 
-/** The message of a union without its own: its alternatives explain the problem (wire-errors.ts). */
+/** Stands in for the message of a union without its own. wire-errors.ts describes the alternatives instead. */
 export const NO_FORM_FITS = 'has none of the accepted forms'
 
 const TYPES: Record<string, string> = {
@@ -18,7 +18,7 @@ const TYPES: Record<string, string> = {
   record: 'an object'
 }
 
-/** Text for users, to follow the name of a field that a schema refuses; zod's own texts are for developers. */
+/** For users, to follow the name of a field that a schema refuses, because zod's own texts are for developers. */
 export function wordsOfIssue(issue: Issue): string {
   switch (issue.code) {
     case 'invalid_type':

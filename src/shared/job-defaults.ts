@@ -1,7 +1,7 @@
 import type { Job, JobDefaults, ProjectSettings, RunItem, Transition, ProjectSettingsChange } from './contract/index.ts'
 import { maskSecrets } from './secret-values.ts'
 
-/** Limits settings, arguments and variables of all jobs that are queued together, as JSON. */
+/** Limits the settings, arguments and variables of all jobs that are queued together, as JSON. */
 export const MAX_ORDER_BYTES = 16_000_000
 
 const VALUES = ['args', 'settings', 'env'] as const
@@ -14,18 +14,17 @@ type JobParts = Pick<Job, (typeof VALUES)[number] | 'secretNames' | 'priority' |
 type Defaults = Pick<ProjectSettings, 'defaults' | 'spiderDefaults'>
 type WithSecrets = Pick<JobDefaults, 'args' | 'settings' | 'env' | 'secretNames'>
 
-/** The spider's defaults merged over those of its project. Null: there are none. */
 export function defaultsOf(settings: Defaults, spider: string): JobDefaults | null {
   return mergeDefaults(settings.defaults, spiderDefaultsOf(settings, spider))
 }
 
-/** The spider's own defaults; null: none. Names of Object properties are not spiders. */
+/** The spider's own defaults, or null. Checks own properties only, so that `constructor` is not a spider. */
 export function spiderDefaultsOf({ spiderDefaults }: Defaults, spider: string): JobDefaults | null {
   return Object.hasOwn(spiderDefaults, spider) ? spiderDefaults[spider]! : null
 }
 
 /**
- * Merges the defaults of a spider over those of its project. Decrypt both before: once merged, they no longer show
+ * Merges the defaults of a spider over those of its project. Decrypt both first, because the result does not show
  * which values are encrypted. A name that is secret in either is secret in the result, whichever value it has.
  */
 export function mergeDefaults(ofProject: JobDefaults, ofSpider: JobDefaults | null): JobDefaults | null {
@@ -43,8 +42,8 @@ export function mergeDefaults(ofProject: JobDefaults, ofSpider: JobDefaults | nu
 }
 
 /**
- * Takes everything that the order does not set itself from the defaults. Of the omitted names, keeps only those that
- * these defaults have. A name that is secret in the defaults stays secret if the order sets another value. Pure.
+ * Fills in what the order does not set. Drops omitted names that the defaults do not have. A name that is secret in
+ * the defaults stays secret if the order sets another value.
  */
 export function withDefaults(item: RunItem, defaults: JobDefaults | null): RunItem {
   const { withoutDefaults: asked = [] } = item
@@ -77,14 +76,14 @@ export interface TakenDefaults {
   withoutDefaults?: string[]
 }
 
-/** The values in `completed` that come from the defaults. Recorded with the job, because defaults may change. Pure. */
+/** The values in `completed` that come from the defaults. Recorded with the job, because defaults can change. */
 export function takenDefaults(order: RunItem, completed: RunItem): TakenDefaults {
   const { withoutDefaults: left = [] } = completed
   const fromDefaults = order === completed ? [] : takenPaths(order, completed)
   return { ...(fromDefaults.length > 0 && { fromDefaults }), ...(left.length > 0 && { withoutDefaults: [...left] }) }
 }
 
-/** The same, as recorded when the job was ordered or its order changed; ignores later changes by an operator. */
+/** Reads what was recorded with the order. Excludes values that an operator set later. */
 export function readTaken(timeline: readonly Transition[]): TakenDefaults {
   const { fromDefaults, withoutDefaults } = orderEntry(timeline)?.evidence ?? {}
   const taken = new Set(Array.isArray(fromDefaults) ? fromDefaults.map(String) : [])
@@ -130,7 +129,6 @@ export function mapDefaults<From, To>(
   return { defaults: change(defaults, null), spiderDefaults: Object.fromEntries(ofSpiders) }
 }
 
-/** Masks the secret values of the defaults. */
 export function maskDefaults<T extends { defaults: WithSecrets; spiderDefaults: Record<string, WithSecrets> }>(
   settings: T
 ): T {
@@ -149,9 +147,6 @@ function takenPaths(order: RunItem, completed: RunItem): string[] {
   return paths
 }
 
-/**
- * The omitted names without duplicates. An order of several spiders may also omit names that only another spider has.
- */
 function leftOut(names: readonly string[], defaults: JobDefaults | null): Set<string> {
   if (names.includes('*')) return new Set(['*'])
   const isDefault = (name: string) => defaults !== null && VALUES.some((kind) => Object.hasOwn(defaults[kind], name))
@@ -163,7 +158,6 @@ function without(values: Record<string, string>, names: ReadonlySet<string>): Re
   return Object.fromEntries(Object.entries(values).filter(([name]) => !names.has(name)))
 }
 
-/** Whether these defaults say where jobs run: a node and tags apply together. */
 export function isPlaced({ nodeId, tags }: Pick<JobDefaults, 'nodeId' | 'tags'>): boolean {
   return nodeId !== null || tags.length > 0
 }

@@ -4,7 +4,6 @@ import { problemOfJsonText } from './json-text.ts'
 
 const BOUNDS = { depth: 3, values: 1_000_000, fields: 1_000 }
 
-/** Counts of the parser: levels of containers, and values below the root. */
 function measure(value: unknown): { depth: number; values: number } {
   if (typeof value !== 'object' || value === null) return { depth: 0, values: 0 }
   const below = Object.values(value).map(measure)

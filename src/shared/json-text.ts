@@ -8,20 +8,20 @@ const CLOSE_OBJECT = 0x7d
 
 export interface JsonTextBounds {
   depth: number
-  /** The total number of values, including containers. */
+  /** Including containers. */
   values: number
-  /** Limit per object: creating one with very many fields is slow. */
+  /** Per object, because creating one with very many fields is slow. */
   fields: number
 }
 
 /**
- * Why an untrusted JSON text is not parsed, as text that follows its name ("is nested …"); null: it can be parsed.
- * Parsing millions of containers would block the thread too long; this is one pass over the characters. The text need
- * not be valid: the parser reports errors.
+ * Why an untrusted JSON text must not be parsed, as text that follows its name ("is nested …"), or null. Parsing
+ * millions of containers would block the thread too long, but this check is one pass over the characters. It
+ * accepts invalid JSON, because the parser reports errors.
  */
 export function problemOfJsonText(text: string, { depth, values, fields }: JsonTextBounds): string | null {
   let level = 0
-  /** The number of commas so far, by level; a list starts at minus infinity. */
+  /** The number of commas so far, by level. A list starts at minus infinity. */
   const commas = [Number.NEGATIVE_INFINITY]
   let count = 0
   for (let at = 0; at < text.length; at += 1) {
@@ -46,7 +46,6 @@ export function problemOfJsonText(text: string, { depth, values, fields }: JsonT
   return null
 }
 
-/** The index of the closing quote; without one, the end of the text. */
 function endOfString(text: string, start: number): number {
   for (let at = start + 1; ; at += 1) {
     const end = text.indexOf('"', at)

@@ -11,7 +11,7 @@ export { findHeadFormat } from './log-record/usual-formats.ts'
 /** The first line of a traceback. The next line that is not indented names the exception. */
 export const TRACEBACK_HEADING = 'Traceback (most recent call last):'
 
-/** For a project's own log format: the start of the line contains the word ERROR or CRITICAL. */
+/** For a project's own log format: whether the start of the line contains the word ERROR or CRITICAL. */
 export function looksLikeError(line: string): boolean {
   return ERROR_WORD.test(line.slice(0, 120))
 }
@@ -20,12 +20,10 @@ const ERROR_WORD = /(?:^|[\s[|])(?:ERROR|CRITICAL)(?:[\s\]:|]|$)/
 const LINES_TO_LEARN_FROM = 500
 const MAX_LINE = 131_072
 
-/** The format that some lines of a log show; they may be its end. */
 export function formatOf(log: string): HeadFormat {
   return findHeadFormat(linesOf(log, LINES_TO_LEARN_FROM))
 }
 
-/** The lines without their line ends; longer ones are cut. */
 function* linesOf(text: string, atMost = Number.POSITIVE_INFINITY): Generator<string> {
   let at = 0
   for (let count = 0; at < text.length && count < atMost; count++) {

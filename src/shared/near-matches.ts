@@ -1,13 +1,9 @@
 const SHOWN = 3
-/** Longer names are rarely mistyped, and the limit bounds the work for hostile names. */
 const LONGEST_NAME = 100
 const CANDIDATES_MAX = 1_000
 const EDITS_MAX = 5
 
-/**
- * ` Did you mean "quotes"?` for names close to the given one, otherwise an empty string. The work is bounded: lengths,
- * edits and the number of compared names are limited.
- */
+/** Returns ` Did you mean "quotes"?` for names close to the given one, otherwise an empty string. */
 export function suggestNear(asked: string, known: Iterable<string>): string {
   if (asked.length > LONGEST_NAME) return ''
   const wanted = asked.toLowerCase()
@@ -19,7 +15,7 @@ export function suggestNear(asked: string, known: Iterable<string>): string {
     if (name.length > LONGEST_NAME) continue
     const limit = Math.max(1, Math.min(EDITS_MAX, Math.floor(Math.min(asked.length, name.length) / 3)))
     const other = name.toLowerCase()
-    // A name that begins with the given one counts as one edit away.
+    // A name that starts with the given one counts as one edit away.
     const distance = wanted.length >= 3 && other.startsWith(wanted) ? 1 : distanceWithin(wanted, other, limit)
     if (distance !== null) found.push({ name, distance })
   }

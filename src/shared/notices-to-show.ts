@@ -1,11 +1,10 @@
 import type { AlertNotice } from './contract/index.ts'
 
-/** More notices at once would cover the screen. */
 const AT_ONCE_MAX = 4
 
 /**
- * After a laptop has slept, several notices may be due at once: shows the newest of each group; if these are too many,
- * the last few and the number of others. Pure.
+ * Several can be due after a laptop sleeps: shows the newest of each group, or the last ones and the number of
+ * others.
  */
 export function noticesToShow(notices: readonly AlertNotice[]): Omit<AlertNotice, 'id' | 'atMs'>[] {
   const newest = [...new Map(notices.toSorted(byTime).map((notice) => [notice.groupId, notice])).values()]

@@ -1,11 +1,10 @@
 import type { Job } from './contract/index.ts'
 
-/** The status words of a crawl scheduler. */
 export const ORDER_STATUSES = ['pending', 'running', 'finished', 'error'] as const
 
 /**
- * The progress of a job, in the words of a crawl scheduler. `reason`: of an error, `cancelled`, `lost`, or why the run
- * failed. A job that ended with an unclear outcome is finished, with the reason `unclear`.
+ * The progress of a job in the words of a crawl scheduler. An unclear outcome is `finished` with the reason
+ * `unclear`.
  */
 export function statusOfJob({ status, reason }: Pick<Job, 'status' | 'reason'>): {
   status: (typeof ORDER_STATUSES)[number]

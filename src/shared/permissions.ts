@@ -1,4 +1,3 @@
-/** Where a permission can be given: also in single projects, or only for the whole service. */
 type Scope = 'project' | 'service'
 
 export type PermissionGroup = 'jobs' | 'projects' | 'nodes' | 'service'
@@ -8,14 +7,12 @@ interface PermissionTexts {
   scope: Scope
   /** Follows "may": read, run jobs. */
   label: string
-  /** What it allows, as a sentence. */
   text: string
 }
 
 /**
- * All permissions, in the words of operators. Each operation of the contract names those that it needs
- * (contract/operation.ts), and each role is a set of them (roles.ts). Sets are stored as names, so the order here may
- * change.
+ * All permissions. Each operation of the contract names those that it needs (contract/operation.ts), and each role
+ * is a set of them (roles.ts). Sets are stored as names, so the order here can change.
  */
 const TEXTS = {
   read: {
@@ -170,7 +167,6 @@ const BITS = new Map(PERMISSIONS.map((name, index) => [name, 1 << index]))
 
 export const NONE = 0 as Permissions
 
-/** Unknown names, such as those of a later version, are ignored. */
 export const permissionsOf = (names: Iterable<string>): Permissions =>
   [...names].reduce((set, name) => set | (BITS.get(name as Permission) ?? 0), 0) as Permissions
 
@@ -183,11 +179,10 @@ export const namesOf = (set: Permissions): Permission[] => PERMISSIONS.filter((n
 
 export const ALL_PERMISSIONS = permissionsOf(PERMISSIONS)
 
-/** Permissions that can be given in single projects. */
 export const PROJECT_PERMISSIONS = permissionsOf(PERMISSIONS.filter((name) => TEXTS[name].scope === 'project'))
 
-/** Permissions with which a user can become an owner; no custom role has any. */
+/** Permissions with which a user can become an owner. No custom role has any. */
 export const OWNER_PERMISSIONS = permissionsOf(['users.change'] satisfies Permission[])
 
-/** Without it nothing is visible, so every role includes it. */
+/** Every role includes this permission, because nothing is visible without it. */
 export const READ = permissionsOf(['read'] satisfies Permission[])

@@ -1,7 +1,4 @@
-/**
- * The options of a TLS connection that trusts only this certificate (PEM). Only the owner of its key is accepted, so
- * the names in it do not matter.
- */
+/** Trusts only this certificate (PEM). The names in it do not matter, because only the owner of its key can use it. */
 export const onlyTrusting = (certificate: string) => ({
   ca: certificate,
   allowPartialTrustChain: true,

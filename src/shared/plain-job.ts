@@ -1,6 +1,5 @@
 import type { Job } from './contract/index.ts'
 
-/** The fields of a job whose request names only a spider. */
 export const PLAIN_ORDER = {
   version: null,
   settings: {},
@@ -20,7 +19,6 @@ export const PLAIN_ORDER = {
   nominalMs: null
 } satisfies Partial<Job>
 
-/** The same job right after it was queued. */
 export const QUEUED_JOB: Omit<Job, 'id' | 'jobid' | 'project' | 'spider' | 'source' | 'lane' | 'queuedAtMs'> = {
   ...PLAIN_ORDER,
   dedupeKey: null,

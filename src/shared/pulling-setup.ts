@@ -1,6 +1,3 @@
-/**
- * The components that make a Scrapyd pull its jobs from here, as shown with a new token and in docs/pulling-nodes.md.
- */
 export const PULLING_COMPONENTS = {
   application: 'scrapdeck_node.app.application',
   spiderqueue: 'scrapdeck_node.spiderqueue.PullSpiderQueue',
@@ -10,7 +7,7 @@ export const PULLING_COMPONENTS = {
 
 const TOKEN_FILE = '/etc/scrapyd/scrapdeck-token'
 
-/** Commands for the server, and lines for its scrapyd.conf. `address`: of this Scrapdeck, as the server sees it. */
+/** Commands for the server and lines for its scrapyd.conf. `address`: of this Scrapdeck, as seen from the server. */
 export function pullingSetup({ address, token }: { address: string; token: string }): {
   commands: string
   configuration: string

@@ -1,9 +1,8 @@
 /**
- * Spider argument names that never reach a spider: parameters of schedule.json, and names used by Scrapyd's own code,
- * where they raise an error, are overwritten or get lost, depending on the version (scrapyd-protocol.md, 3.1 and 3.3).
+ * Spider arguments that never reach a spider: parameters of schedule.json, and names in Scrapyd's own code, which
+ * raise an error, are overwritten or get lost, depending on the version (scrapyd-protocol.md, 3.1 and 3.3).
  */
 export const RESERVED_ARGUMENTS: ReadonlySet<string> = new Set([
-  // Parameters of schedule.json.
   'project',
   'spider',
   'jobid',

@@ -9,11 +9,10 @@ import {
   unite
 } from './permissions.ts'
 
-/** The built-in roles, each with all permissions of the previous ones. Owners add others (contract/roles.ts). */
+/** The built-in roles, each with all permissions of the previous ones. Owners can add others (contract/roles.ts). */
 export const ROLES = ['viewer', 'operator', 'deployer', 'admin', 'owner'] as const
 export type Role = (typeof ROLES)[number]
 
-/** What each role adds to the previous ones; an owner has all permissions. */
 const ADDED: Record<Exclude<Role, 'owner'>, readonly Permission[]> = {
   viewer: ['read'],
   operator: [
@@ -46,26 +45,24 @@ export const ROLE_PERMISSIONS = Object.fromEntries(ROLES.map((role) => [role, se
   Permissions
 >
 
-/** The built-in role that is exactly this set; null: none. */
 export const roleOf = (set: Permissions): Role | null => ROLES.find((role) => ROLE_PERMISSIONS[role] === set) ?? null
 
 export const isBuiltInRole = (name: string): name is Role => ROLES.some((one) => one === name)
 export const isProjectRole = (name: string): name is ProjectRole => PROJECT_ROLES.some((one) => one === name)
 
-/** No permissions if no built-in role has this name. */
 export const permissionsOfRole = (name: string): Permissions =>
   Object.hasOwn(ROLE_PERMISSIONS, name) ? ROLE_PERMISSIONS[name as Role] : NONE
 
-/** Roles that can be given in single projects; the work of an admin concerns the whole service. */
+/** Roles that can be given in single projects. Admin is not one, because its permissions apply to the whole service. */
 export const PROJECT_ROLES = ['viewer', 'operator', 'deployer'] as const
 export type ProjectRole = (typeof PROJECT_ROLES)[number]
 
 const AND = ' + '
 
-/** A user can have the roles of several external groups: `operator + shop keeper`. No name contains a `+`. */
+/** A user can have the roles of several external groups: `operator + shop keeper`. Role names do not contain `+`. */
 export const rolesIn = (text: string): string[] => text.split(AND)
 
-/** The reverse of rolesIn: in a fixed order, without built-in roles that another one includes. */
+/** The inverse of rolesIn: in a fixed order, without built-in roles that another one includes. */
 export function joinRoles(names: Iterable<string>): string {
   const all = new Set(names)
   const highest = ROLES.findLast((role) => all.has(role))
@@ -73,17 +70,16 @@ export function joinRoles(names: Iterable<string>): string {
   return [...(highest === undefined ? [] : [highest]), ...others].join(AND)
 }
 
-/** The highest built-in role of these whose permissions are all in the set. */
+/** The highest of these built-in roles with no permissions outside the set. */
 export const mostRoleIn = <One extends Role>(set: Permissions, roles: readonly One[]): One =>
   roles.findLast((role) => includes(set, ROLE_PERMISSIONS[role])) ?? roles[0]!
 
-/** The first built-in role that has all of these. */
 export const leastRoleWith = (needed: Permissions): Role =>
   ROLES.find((role) => includes(ROLE_PERMISSIONS[role], needed)) ?? 'owner'
 
 /**
- * Roles in a node group, which is the nodes with one tag. There, an operator can cordon and drain single nodes, which
- * needs an admin in the whole fleet.
+ * In a node group (all nodes with one tag), an operator can cordon and drain. In the whole fleet, only an admin
+ * can.
  */
 export const NODE_GROUP_ROLES = ['viewer', 'operator', 'admin'] as const
 export type NodeGroupRole = (typeof NODE_GROUP_ROLES)[number]
@@ -94,7 +90,6 @@ export const NODE_GROUP_PERMISSIONS: Record<NodeGroupRole, Permissions> = {
   admin: permissionsOf(['read', 'nodes.operate', 'nodes.change'])
 }
 
-/** The highest role in node groups whose permissions are all in the set. */
 export const nodeRoleOf = (set: Permissions): NodeGroupRole =>
   NODE_GROUP_ROLES.findLast((role) => includes(set, NODE_GROUP_PERMISSIONS[role])) ?? 'viewer'
 

@@ -1,19 +1,19 @@
 import type { RunLimits } from './contract/index.ts'
 
-/** Waits of a stop: after INT, after the second INT, after the first KILL; later ones are longer (stop-ladder.ts). */
+/** The waits after INT, after the second INT and after the first KILL. Later ones are longer (stop-ladder.ts). */
 export type CancelWaitsMs = readonly [number, number, number]
-/** For a cancel: like Scrapyd, it lets a spider finish all open requests and write all its items. */
+/** For a cancel. As in Scrapyd, a spider can finish all open requests and write all its items. */
 export const CANCEL_WAITS_MS: CancelWaitsMs = [600_000, 15_000, 15_000]
 const FIRST_WAIT_WITHOUT_CANCEL_MS = 30_000
 
-/** The waits for a run that must end without a cancel: it exceeded a limit, or now runs elsewhere. */
+/** The waits for a run that must end without a cancel, because it exceeded a limit or now runs elsewhere. */
 export function limitWaitsOf([first, second, last]: CancelWaitsMs): CancelWaitsMs {
   return [Math.min(first, FIRST_WAIT_WITHOUT_CANCEL_MS), second, last]
 }
 
 type LimitName = keyof RunLimits
 
-/** Below these, Python with Scrapy cannot even start, and the job would fail without a clear reason. */
+/** Below these, Python with Scrapy cannot start, and the job would fail without a clear reason. */
 const LEAST: Partial<Record<LimitName, { value: number; text: string }>> = {
   openFiles: { value: 64, text: 'an open files limit below 64' },
   memoryMegabytes: { value: 16, text: 'a memory limit below 16 MB' },
@@ -31,7 +31,6 @@ export function formatMegabytes(megabytes: number): string {
   return unit === undefined ? `${megabytes} MB` : `${megabytes / unit[1]} ${unit[0]}`
 }
 
-/** Merges the limits of a job over its project's, field by field. null: no limits. */
 export function effectiveLimits(ofProject: RunLimits | null, ofJob: RunLimits | null): RunLimits | null {
   const limits: RunLimits = {}
   for (const layer of [ofProject, ofJob]) {
@@ -40,19 +39,17 @@ export function effectiveLimits(ofProject: RunLimits | null, ofJob: RunLimits | 
   return Object.keys(limits).length === 0 ? null : limits
 }
 
-/** Limits on what a log shows: enforced for every run whose log can be read. */
+/** Limits on what a log shows. They are enforced for every run whose log can be read. */
 export const LOG_LIMITS = ['noProgressSeconds', 'maxErrors', 'maxBanPercent'] as const satisfies readonly LimitName[]
 const LIMITS_EVERYWHERE: ReadonlySet<string> = new Set<LimitName>(['wallSeconds', ...LOG_LIMITS])
 
-/** With fewer responses, bans are not representative. */
+/** With fewer responses, the ban rate is not representative. */
 export const BAN_RESPONSES_MIN = 50
 
-/** Whether a limit is set that only the local node can enforce. */
 export function hasLocalOnlyLimits(limits: RunLimits | null): boolean {
   return Object.entries(limits ?? {}).some(([name, value]) => !LIMITS_EVERYWHERE.has(name) && value != null)
 }
 
-/** Why no spider can run under these limits, as a sentence; null: it can. */
 export function problemOfLimits(limits: RunLimits | null | undefined): string | null {
   for (const [name, least] of Object.entries(LEAST)) {
     const value = limits?.[name as LimitName]

@@ -1,9 +1,7 @@
-/** Replaces secret values in every response. */
 export const SECRET_MASK = '\u2022\u2022\u2022\u2022\u2022\u2022'
 
 type Named<Value> = Record<string, Value>
 
-/** An order, a job, defaults, or a template. */
 interface Values {
   settings?: Named<string> | undefined
   args?: Named<string> | undefined
@@ -20,7 +18,6 @@ export function maskSecrets<T extends Values>(values: T, mask = SECRET_MASK): T 
   return withSecrets(values, () => mask)
 }
 
-/** Without secret names, returns the same object. */
 export function withSecrets<T extends Values>(values: T, replace: Replace): T {
   const { settings, args, env, argSets, matrix, secretNames = [] } = values
   if (secretNames.length === 0) return values
@@ -43,7 +40,6 @@ export function withSecrets<T extends Values>(values: T, replace: Replace): T {
   }
 }
 
-/** The secret values, without duplicates. */
 export function secretValues({ settings, args, env, argSets = [], matrix = {}, secretNames = [] }: Values): string[] {
   const records = [settings ?? {}, args ?? {}, env ?? {}, ...argSets, matrix]
   const values = secretNames.flatMap((name) =>
@@ -52,17 +48,17 @@ export function secretValues({ settings, args, env, argSets = [], matrix = {}, s
   return [...new Set(values)]
 }
 
-/** All of our tokens begin like this, and no password does, so that scanners of leaked secrets find them. */
+/** All of our tokens start with this prefix, so that scanners find leaked ones. Passwords do not start with it. */
 export const TOKEN_PREFIX = 'sdk_'
-/** Any token at the beginning of a text; elsewhere, only tokens long enough to be valid. */
+/** Any token at the start of a text. Elsewhere, only tokens long enough to be valid. */
 const OUR_TOKENS = new RegExp(`^\\s*${TOKEN_PREFIX}\\S*|${TOKEN_PREFIX}[\\w-]{12,}\\S*`, 'gi')
 const SIGNED_TOKENS = /eyJ[\w-]{10,}\.[\w-]{10,}\S*/g
 const CREDENTIALS = /\b(bearer|basic)[\s:=]+[^\s"',;]+/gi
 
-/** Matches most names and ids, which cannot contain a token or be part of an address. */
+/** Matches most names and ids. They cannot contain a token or be part of an address. */
 const PLAIN_WORD = new RegExp(`^(?!.*(?:${TOKEN_PREFIX}|eyJ))[\\w.-]{0,64}$`, 'i')
 
-/** Replaces tokens (whole, mistyped or signed ones) and the text after `Bearer` or `Basic`, anywhere in a text. */
+/** Replaces tokens (valid, mistyped or signed ones) and the text after `Bearer` or `Basic`, anywhere in a text. */
 export function maskTokens(text: string): string {
   if (PLAIN_WORD.test(text)) return text
   return text
@@ -72,8 +68,8 @@ export function maskTokens(text: string): string {
 }
 
 /**
- * Replaces user name and password in every address in a text: `redis://:secret@host/0`. A password may contain `/` and
- * `@`, so a possible one is masked up to the last `@` of its word.
+ * Replaces user name and password in every address in a text: `redis://:secret@host/0`. A password can contain `/`
+ * and `@`, so a possible one is masked up to the last `@` of its word.
  */
 export function maskCredentials(text: string): string {
   if (PLAIN_WORD.test(text)) return text
@@ -84,7 +80,7 @@ function maskWord(word: string): string {
   const at = word.lastIndexOf('@')
   const scheme = word.indexOf('://')
   const start = scheme === -1 || scheme > at ? 0 : scheme + 3
-  // Without a colon there is no password, at most a token before the host; a path may contain `@`.
+  // Without a colon there is no password, at most a token before the host. A path can contain `@`.
   if (word.slice(start, at + 1).includes(':')) return `${word.slice(0, start)}***${word.slice(at)}`
   return word.replace(/:\/\/[^/]+@/, '://***@')
 }

@@ -1,26 +1,21 @@
 /**
- * How a program on a user's computer gets its own token through the browser in which the user is logged in: the
- * authorization code flow for native apps (RFC 8252, with PKCE, RFC 7636), or a code that the user types (RFC 8628).
+ * How a program on a user's computer gets its own token through a browser: the authorization code flow for native
+ * apps (RFC 8252, with PKCE, RFC 7636), or a code that the user types (RFC 8628).
  */
 
-/** The names of these programs in texts for users. */
 export const SIGN_IN_CLIENTS = { cli: 'Command line', desktop: 'Desktop app' } as const
 export type SignInClient = keyof typeof SIGN_IN_CLIENTS
 
-/**
- * Paths below the service's address: where a program begins a sign-in with a typed code, and where it gets its token.
- */
+/** Paths below the service's address: where a sign-in with a typed code starts, and where it gets its token. */
 export const DEVICE_PATH = '/ui/login/device'
 export const TOKEN_PATH = '/ui/login/token'
-/** How often a program checks whether its code was typed. */
 export const POLL_SECONDS = 3
-/** The page on which a user approves, as a fragment, so that it survives any kind of login. */
+/** The page on which a user approves. It is a fragment, so that it survives any kind of login. */
 export const CONSENT_PAGE = '#/authorize'
 
-/** The only addresses that receive a code: a program on the browser's own computer (RFC 8252, 7.3). */
+/** Only a program on the browser's own computer can receive a code (RFC 8252, 7.3). */
 export const LOOPBACK_REDIRECT = /^http:\/\/(127\.0\.0\.1|\[::1\]):([1-9]\d{0,4})\/callback$/
 
-/** S256 of a verifier, in base64url. */
 export const CHALLENGE = /^[\w-]{43}$/
 /** As in RFC 7636, 4.1. */
 export const VERIFIER = /^[\w.~-]{43,128}$/
@@ -29,7 +24,6 @@ export const VERIFIER = /^[\w.~-]{43,128}$/
 export const USER_CODE_LETTERS = 'BCDFGHJKLMNPQRSTVWXZ'
 const USER_CODE = new RegExp(`^[${USER_CODE_LETTERS}]{8}$`)
 
-/** The code in a user's input, without spaces and separators; null: not a code. */
 export function readUserCode(typed: string): string | null {
   const letters = typed.toUpperCase().replaceAll(/[\s-]/g, '')
   return USER_CODE.test(letters) ? letters : null
@@ -39,7 +33,6 @@ export function readUserCode(typed: string): string | null {
 export const showUserCode = (code: string): string => `${code.slice(0, 4)}-${code.slice(4)}`
 
 const NAME_MAX = 100
-/** The name in the list of tokens: the program, its computer, and its account there. */
 export function nameOfSignIn({ client, host, user }: { client: SignInClient; host: string; user: string }): string {
   return `${SIGN_IN_CLIENTS[client]} on ${host}${user === '' ? '' : ` (${user})`}`.slice(0, NAME_MAX)
 }

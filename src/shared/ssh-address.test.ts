@@ -73,7 +73,6 @@ describe('an address with an SSH host', () => {
         const { user, host, port } = read.ssh
         for (const word of [user ?? 'u', host]) expect(word).toMatch(/^[A-Za-z0-9_:][A-Za-z0-9_.:+-]*$/)
         if (port !== null) expect(port > 0 && port < 65_536).toBe(true)
-        // Its name is parsed as the same host.
         expect(readSshAddress(`ssh://${nameOfSshHost(read.ssh)}/x`)).toEqual({ ssh: read.ssh, inner: 'x' })
       })
     )

@@ -1,22 +1,19 @@
-/** The target of `ssh`. null values come from the user's ~/.ssh/config, where `host` may be an alias. */
+/** The target of `ssh`. null values come from the user's ~/.ssh/config, where `host` can be an alias. */
 export interface SshHost {
   user: string | null
-  /**
-   * A name, an IPv4 address, or an IPv6 address without brackets. Kept as entered, because ssh compares aliases
-   * case-sensitively.
-   */
+  /** A name, or an IP address without brackets. Kept as typed, because ssh compares aliases case-sensitively. */
   host: string
   port: number | null
 }
 
-/** The two parts of `ssh://[user@]host[:port]/ADDRESS`: the address belongs to the node, as seen from the SSH host. */
+/** The two parts of `ssh://[user@]host[:port]/ADDRESS`. `inner` is the node's address as seen from the SSH host. */
 export interface SshAddress {
   ssh: SshHost
   inner: string
 }
 
-// Each of these becomes an argument of ssh. In a command of ssh's configuration, it could act as a %-token or
-// whitespace.
+// These become arguments of ssh. Other characters could act as a %-token or whitespace in a command of ssh's
+// configuration.
 const USER = /^[a-z0-9_][a-z0-9_.+-]{0,63}$/i
 const NAME = /^[a-z0-9_]([a-z0-9_.-]{0,251}[a-z0-9_])?$/i
 const IPV6 = /^\[([0-9a-f:]{2,39}(:\d{1,3}(\.\d{1,3}){3})?)\]$/i
@@ -25,8 +22,8 @@ const PORT = /^0*([1-9]\d{0,4})$/
 const isSshAddress = (text: string): boolean => /^ssh:\/\//i.test(text)
 
 /**
- * Parses an entered address. null: it does not start with ssh://. A string: why it cannot be used, as a sentence
- * without its full stop; it never quotes a possible password.
+ * Parses an entered address. Returns null if it does not start with ssh://, and a string that explains why it
+ * cannot be used. The string has no full stop and never quotes a possible password.
  */
 export function readSshAddress(text: string): SshAddress | string | null {
   if (!isSshAddress(text)) return null
@@ -62,7 +59,6 @@ export function nameOfSshHost({ user, host, port }: SshHost): string {
   return `${user === null ? '' : `${user}@`}${bracketed}${port === null ? '' : `:${port}`}`
 }
 
-/** Splits a stored address into its SSH host and the address behind that. `ssh` null: it is reached directly. */
 export function splitAddress(url: string): { ssh: SshHost | null; inner: string } {
   const read = readSshAddress(url)
   return read === null || typeof read === 'string' ? { ssh: null, inner: url } : read
@@ -70,10 +66,7 @@ export function splitAddress(url: string): { ssh: SshHost | null; inner: string 
 
 const LOOPBACK = /^((.*\.)?localhost|127\.\d+\.\d+\.\d+|\[::1\])(:\d+)?$/
 
-/**
- * `10.0.0.5:6800`: a short name for a node, from its stored address. A Scrapyd on the SSH host itself gets that host's
- * name.
- */
+/** `10.0.0.5:6800`: a short name for a node. A Scrapyd on the SSH host itself gets that host's name. */
 export function shortNameOf(url: string): string {
   const { ssh, inner } = splitAddress(url)
   const host = /^https?:\/\/([^/]+)/.exec(inner)?.[1] ?? inner

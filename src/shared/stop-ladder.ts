@@ -4,25 +4,22 @@ import type { CancelWaitsMs } from './run-limits.ts'
 /**
  * How a run is stopped, on every node and for every reason:
  *
- *   INT --first wait--> INT --second--> KILL --last--> KILL --twice the last--> KILL --> ... until it has ended
+ * INT --first wait--> INT --second--> KILL --last--> KILL --twice the last--> KILL --> ... until it has ended
  *
- * Scrapy ends gracefully on the first INT (finishing open requests) and at once on the second. KILL is repeated: a
- * remote Scrapyd signals only the Python process and notices its end at its next poll.
+ * Scrapy finishes its open requests on the first INT and ends immediately on the second. KILL is repeated, because
+ * a remote Scrapyd signals only the Python process and notices its end at its next poll.
  */
 const SIGNALS = ['INT', 'INT', 'KILL'] as const
-/** All later steps repeat this one. */
 export const LAST_STEP = SIGNALS.length - 1
 
 export function signalOfStep(step: number): 'INT' | 'KILL' {
   return SIGNALS[Math.min(step, LAST_STEP)]!
 }
 
-/** How long a run has to end after this step. */
 export function waitAfterStep(step: number, waits: CancelWaitsMs): number {
   return waits[step] ?? 2 * waits[2]
 }
 
-/** The step that is due this long after the first one (0). */
 export function stepDue(sinceFirstMs: number, waits: CancelWaitsMs): number {
   const [first, second, last] = waits
   if (sinceFirstMs < first) return 0
@@ -31,7 +28,7 @@ export function stepDue(sinceFirstMs: number, waits: CancelWaitsMs): number {
   return sinceKillMs < last ? LAST_STEP : LAST_STEP + 1 + Math.floor((sinceKillMs - last) / Math.max(1, 2 * last))
 }
 
-/** A signal of a stop. `stop_now`: the INT that ends a spider without finishing its requests, which a KILL follows. */
+/** `stop_now`: the second INT, which ends a spider without finishing its requests. */
 export type StopStep = 'finish' | LaterStep
 type LaterStep = 'stop_now' | 'kill'
 
@@ -39,7 +36,7 @@ export interface Stops {
   /** Sent signals, oldest first. `text`: as recorded; `step`: null for a signal that a client chose itself. */
   sent: { step: StopStep | null; text: string; atMs: number }[]
   next: { step: LaterStep; signal: 'INT' | 'KILL'; atMs: number } | null
-  /** The first KILL, if it comes after `next`; `atMs` null: not recorded. */
+  /** The first KILL if it comes after `next`. `atMs` is null if it was not recorded. */
   kill: { atMs: number | null } | null
 }
 

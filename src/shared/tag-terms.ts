@@ -1,7 +1,4 @@
-/**
- * Conditions on a node's tags (conjunctive normal form): a node must meet every term, through any of its parts. `eu`
- * requires the tag, `!slow` its absence, `eu|us` either of them. Pure.
- */
+/** A node must meet every term through any of its parts: `eu` requires the tag, `!slow` its absence, `eu|us` either. */
 export function meetsTags(terms: readonly string[], tags: readonly string[]): boolean {
   return terms.every((term) => meetsTerm(term, tags))
 }

@@ -1,4 +1,4 @@
-/** Times are numbers: milliseconds since 1970-01-01 UTC, in names that end in `AtMs`. Durations end in `Ms`. */
+/** Times are milliseconds since 1970-01-01 UTC, in names that end in `AtMs`. Durations end in `Ms`. */
 
 const DURATION_UNITS = [
   ['d', 86_400],
@@ -22,7 +22,7 @@ export function formatWait(durationMs: number): string {
   return formatDuration(Math.ceil(seconds / step) * step)
 }
 
-/** `1 h 30 min`, `45 s`: exact to the second, in the largest units; for limits. */
+/** `1 h 30 min`, `45 s`: exact to the second, in the largest units, for limits. */
 export function formatDuration(seconds: number): string {
   let rest = seconds
   const parts = DURATION_UNITS.flatMap(([word, size]) => {
@@ -33,7 +33,6 @@ export function formatDuration(seconds: number): string {
   return parts.join(' ') || '0 s'
 }
 
-/** `0:05`, `12:08`, `1:02:03`: a duration with seconds. */
 export function formatRuntime(durationMs: number): string {
   const seconds = Math.max(0, Math.floor(durationMs / 1000))
   const hours = Math.floor(seconds / 3600)

@@ -3,7 +3,7 @@ import { UNUSABLE_NAME } from './reserved-arguments.ts'
 
 export interface TreeBounds {
   depth: number
-  /** Values and characters of text in total; a YAML alias counts each time it is used. */
+  /** Values and characters of text in total. A YAML alias counts each time it is used. */
   size?: number
 }
 
@@ -11,8 +11,8 @@ export interface TreeBounds {
 export const INPUT_BOUNDS: TreeBounds = { depth: 100 }
 
 /**
- * Why a parsed JSON or YAML value cannot be used, as text that follows its name ("is nested …"); null: it can. Call it
- * before any recursive code gets the value. A field named UNUSABLE_NAME would be lost where objects are copied.
+ * Says why a parsed JSON or YAML value cannot be used ("is nested …"). Call it before recursive code gets the
+ * value. Rejects fields named UNUSABLE_NAME, because they get lost where objects are copied.
  */
 export function problemOfTree(root: unknown, { depth, size = Number.POSITIVE_INFINITY }: TreeBounds): string | null {
   let level: object[] = isObject(root) ? [root] : []

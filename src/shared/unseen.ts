@@ -5,8 +5,8 @@ const LENGTH_MAX = 64
 const LOOKED_AT_MAX = 1_000
 
 /**
- * A user name from an unknown client, made safe for logs: no line breaks, terminal sequences or text direction marks,
- * and no token that was sent as a name.
+ * Makes a user name from an unknown client safe for logs: no line breaks, control sequences, direction marks or
+ * tokens.
  */
 export function readableName(name: string): string {
   const masked = maskTokens(name.slice(0, LOOKED_AT_MAX))
@@ -15,8 +15,8 @@ export function readableName(name: string): string {
 }
 
 /**
- * Characters that control a display instead of being shown: control characters, marks of the reading direction, and
- * characters without width. They can make a name look like another one; terminals and logs execute them.
+ * Control characters, direction marks, and characters without width can make a name look like another one.
+ * Terminals and logs execute some of them.
  */
 const DIRECTION = '\\u061c\\u200e\\u200f\\u202a-\\u202e\\u2066-\\u2069'
 const NO_ROOM =
@@ -27,7 +27,7 @@ const UNSEEN_SOURCE = `[\\x00-\\x1f\\x7f-\\x9f${DIRECTION}${NO_ROOM}]|${JOINERS}
 const UNSEEN = new RegExp(UNSEEN_SOURCE, 'u')
 const EVERY_UNSEEN = new RegExp(UNSEEN_SOURCE, 'gu')
 
-/** Why a text cannot be a display name, worded to follow it ("contains …"); null: it can. */
+/** Why a text cannot be a display name, worded to follow it ("contains …"), or null. */
 export function problemOfShownName(text: string): string | null {
   const found = UNSEEN.exec(text)
   if (found === null) return null
@@ -35,7 +35,7 @@ export function problemOfShownName(text: string): string | null {
   return code < 32 || code === 127 ? 'contains a control character' : `contains the invisible character ${codeOf(code)}`
 }
 
-/** For names from others: writes invisible characters out, such as `U+202E`. */
+/** Replaces invisible characters with their code points, such as `U+202E`. */
 export function showUnseen(text: string): string {
   return text.replace(EVERY_UNSEEN, (one) => `\u27e8${codeOf(one.codePointAt(0)!)}\u27e9`)
 }

@@ -2,10 +2,9 @@ import { ORPCError } from '@orpc/client'
 import { NO_FORM_FITS } from './issue-words.ts'
 import { ERROR_CODES, type ErrorCode, ScrapdeckError } from './errors.ts'
 
-/** The failure that a client of the contract receives, through every API. */
 export type WireError = ORPCError<ErrorCode, Record<string, unknown>>
 
-/** Converts an error for sending. Unknown ones become INTERNAL without their text (paths, secrets); the API logs it. */
+/** Unknown errors become INTERNAL without their text, which can contain paths and secrets. */
 export function toWireError(error: unknown): WireError {
   if (error instanceof ScrapdeckError) return wireError(error.code, error.message, error.data, error)
   if (error instanceof ORPCError && error.status < 500) {
@@ -29,8 +28,8 @@ export function fromWireError(error: unknown): ScrapdeckError {
 }
 
 /**
- * The interceptor of every API (`clientInterceptors` of an oRPC handler): converts errors of calls, and errors in the
- * middle of a stream, to wire errors. `reportUnknown` receives other errors, for logging.
+ * The interceptor of every API (`clientInterceptors` of an oRPC handler). Converts errors of calls and streams to
+ * wire errors. `reportUnknown` receives other errors, for logging.
  */
 export function createWireErrorInterceptor(reportUnknown: (error: unknown) => void) {
   const translate = (error: unknown): WireError => {
@@ -76,7 +75,6 @@ interface Issue {
   code?: string
   path?: readonly unknown[]
   message: string
-  /** For a union: the issues of each alternative. */
   errors?: Issue[][]
 }
 
@@ -98,7 +96,6 @@ function describeIssues(issues: Issue[]): string {
 function describeIssue(issue: Issue): string {
   const path = (issue.path ?? []).map((step) => String(isRecord(step) && 'key' in step ? step.key : step))
   const meant = formsMeant(issue)
-  // The input matches the form of only one alternative: reports the problem with that one.
   if (meant.length === 1) {
     return meant[0]!.map((inner) => describeIssue({ ...inner, path: [...path, ...(inner.path ?? [])] })).join('; ')
   }
@@ -107,7 +104,7 @@ function describeIssue(issue: Issue): string {
   return path.length === 0 ? message : `${path.join('.')}: ${message}`
 }
 
-/** The alternatives of a union that the input comes closest to. Empty: not a union, or it has its own message. */
+/** The alternatives of a union that are closest to the input. Empty: not a union, or the union has its own message. */
 function formsMeant({ code, message, errors }: Issue): Issue[][] {
   if (code !== 'invalid_union' || errors === undefined || message !== NO_FORM_FITS) return []
   const isOfWhole = (one: Issue) => !one.path?.length

@@ -1,20 +1,19 @@
-/** The editor's builder for the most common cron expressions, to and from text. `writeBuilder` undoes `readBuilder`. */
+/** The editor's builder for the most common cron expressions. `writeBuilder` is the inverse of `readBuilder`. */
 import { readCron } from './cron-fields.ts'
 import { problemOfCron } from './problems.ts'
 
 export type Builder =
   /** Every n minutes: 1, or a divisor of 60. */
   | { kind: 'minutes'; every: number }
-  /** Every hour at this minute. */
   | { kind: 'hourly'; minute: number }
-  /** At these hours, all at the same minute. */
+  /** All at the same minute. */
   | { kind: 'daily'; hours: number[]; minute: number }
   /** 0 is Sunday. */
   | { kind: 'weekly'; days: number[]; hours: number[]; minute: number }
   /** 1 to 31; `L`: the last. */
   | { kind: 'monthly'; days: (number | 'L')[]; hours: number[]; minute: number }
 
-/** null: the builder cannot represent this expression, so it is edited as text ("custom"). */
+/** Returns null if the builder cannot represent the expression, which is then edited as text ("custom"). */
 export function readBuilder(expression: string): Builder | null {
   if (problemOfCron(expression) !== null) return null
   const { hasSeconds, minutes, hours, days } = readCron(expression)

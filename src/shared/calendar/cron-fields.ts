@@ -15,11 +15,10 @@ export interface DayFields {
   months: number[] | null
   /** `0` (Sunday) to `6`, `5#2` (the second Friday), `5#L` (the last). */
   weekdays: string[] | null
-  /** Both kinds of days are restricted and both must match; otherwise one is enough. */
+  /** Both kinds of days are restricted and both must match. If false, one is enough. */
   isBoth: boolean
 }
 
-/** What is wrong with an expression, in a sentence that names the field. */
 export class CronProblem extends Error {}
 
 export const NICKNAMES: Record<string, string> = {
@@ -48,7 +47,6 @@ const MONTH: Field = {
   to: 12,
   names: ['', 'JAN', 'FEB', 'MAR', 'APR', 'MAY', 'JUN', 'JUL', 'AUG', 'SEP', 'OCT', 'NOV', 'DEC']
 }
-/** 7 is also Sunday, as in every cron. */
 const WEEKDAY: Field = { name: 'day of week', from: 0, to: 7, names: ['SUN', 'MON', 'TUE', 'WED', 'THU', 'FRI', 'SAT'] }
 
 export function readCron(expression: string): CronFields {
@@ -79,7 +77,6 @@ function splitCron(expression: string): string[] {
   )
 }
 
-/** Sorted, without duplicates. */
 function readField(field: Field, text: string): number[] {
   const values = new Set(text.split(',').flatMap((part) => readPart(field, part)))
   return [...values].sort((one, other) => one - other)
@@ -101,7 +98,6 @@ function readPart(field: Field, text: string): number[] {
   return stepText === undefined ? [from % (field === WEEKDAY ? 7 : 1_000)] : count(from, to, step)
 }
 
-/** `22-2` and `FRI-MON` wrap around. */
 function readRange(field: Field, from: number, to: number, step: number): number[] {
   const size = field === WEEKDAY ? 7 : field.to - field.from + 1
   const end = from <= to ? to : to + size

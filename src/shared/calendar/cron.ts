@@ -25,9 +25,7 @@ export function compileCron(expression: string): CompiledCron {
   return made
 }
 
-/**
- * The first wall that the expression matches at or after `wallMs`, in the month of `untilMs` at the latest; null: none.
- */
+/** The first matching wall at or after `wallMs`, or null. The search ends with the month of `untilMs`. */
 export function wallAtOrAfter(cron: CompiledCron, wallMs: number, untilMs: number): number | null {
   const startDay = Math.floor(wallMs / DAY_MS)
   const untilDay = Math.floor(untilMs / DAY_MS)
@@ -40,7 +38,6 @@ export function wallAtOrAfter(cron: CompiledCron, wallMs: number, untilMs: numbe
   return day === null ? null : day * DAY_MS + timeAtOrAfter(cron, 0)! * 1000
 }
 
-/** The first matching second of the day at or after `second`; null if there is none. */
 export function timeAtOrAfter(cron: CronFields, second: number): number | null {
   for (const hour of cron.hours) {
     if (hour * 3600 + 3599 < second) continue
@@ -53,7 +50,7 @@ export function timeAtOrAfter(cron: CronFields, second: number): number | null {
   return null
 }
 
-/** Shared, because ten thousand schedules have few different sets of days. */
+/** Shared, because ten thousand schedules have only a few different sets of days. */
 function dayTableOf({ days }: CronFields): DayTable {
   const key = JSON.stringify(days)
   let table = dayTables.get(key)

@@ -1,6 +1,6 @@
 /**
- * The days of cron expressions, as one number per month: bit 0 is its first day. Which days match depends only on the
- * month's length and its first weekday, so each is computed once for 28 kinds of months.
+ * The days of cron expressions, as one number per month: bit 0 is its first day. Which days match depends only on
+ * the month's length and its first weekday, so each is computed once for 28 kinds of months.
  */
 import type { DayFields } from './cron-fields.ts'
 
@@ -8,18 +8,17 @@ export interface Month {
   /** Days since 1970. */
   firstDay: number
   length: number
-  /** 1 to 12 */
   number: number
   /** 0: Sunday */
   firstWeekday: number
 }
 
 const DAY_MS = 86_400_000
-/** Clocks west of Greenwich show 1969 when searches begin. Searches end before 2300. */
+/** Clocks west of Greenwich still show 1969 when the earliest searches start. Searches end before 2300. */
 const FIRST_YEAR = 1969
 const END_YEAR = 2300
 const ALL_DAYS = 0x7fff_ffff
-/** Each kind of each month recurs within 40 years, such as 29 February on a Monday before and after 2100. */
+/** Every kind of every month recurs within 40 years, for example 29 February on a Monday around 2100. */
 const MONTHS_SEARCHED = 41 * 12
 
 const months: Month[] = []
@@ -29,7 +28,7 @@ export function monthOf(day: number): Month | undefined {
   return monthAt(indexOf(day))
 }
 
-/** Created on demand: creating all would take a twentieth of the service's start. */
+/** Created on demand, because creating all of them would take 5 % of the service's start. */
 function monthAt(index: number): Month | undefined {
   if (index < 0 || index >= (END_YEAR - FIRST_YEAR) * 12) return undefined
   return (months[index] ??= makeMonth(index))
@@ -41,10 +40,7 @@ function makeMonth(index: number): Month {
   return { firstDay, length, number: (index % 12) + 1, firstWeekday: new Date(firstDay * DAY_MS).getUTCDay() }
 }
 
-/**
- * The first day at or after `day` whose bit is set, not after the month of `untilDay`; null: none. `bitsOf` must depend
- * only on the month's number, length and first weekday.
- */
+/** The search ends with the month of `untilDay`. `bitsOf` must depend only on the kind of month (see above). */
 export function dayAtOrAfter(day: number, untilDay: number, bitsOf: (month: Month) => number): number | null {
   let index = indexOf(day)
   let skipped = day - (monthAt(index)?.firstDay ?? day)
@@ -108,7 +104,6 @@ function bitsWhere({ length }: Month, isMeant: (date: number) => boolean): numbe
 
 const weekdayOf = (date: number, { firstWeekday }: Month) => (firstWeekday + date - 1) % 7
 
-/** `1` to `31`, `L`, `15W`, `LW`: see DayFields. */
 function meansDate(date: number, month: Month): (text: string) => boolean {
   return (text) => {
     if (text === 'L') return date === month.length
@@ -119,7 +114,6 @@ function meansDate(date: number, month: Month): (text: string) => boolean {
   }
 }
 
-/** Stays in the same month. */
 function nearestWorkday(date: number, month: Month): number {
   const weekday = weekdayOf(date, month)
   if (weekday === 6) return date > 1 ? date - 1 : date + 2
@@ -127,7 +121,6 @@ function nearestWorkday(date: number, month: Month): number {
   return date
 }
 
-/** `0` to `6`, `5#2`, `5#L`: see DayFields. */
 function meansWeekday(date: number, month: Month): (text: string) => boolean {
   return (text) => {
     const [weekday, nth] = text.split('#')

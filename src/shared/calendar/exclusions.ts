@@ -9,8 +9,8 @@ const NOTHING = new Int32Array(0)
 const dateSets = new WeakMap<readonly string[], Set<number>>()
 
 /**
- * The times that a timing excludes. Each excluded expression has one bit, set for every hour, minute and second that it
- * names. A time is excluded on days with these expressions if all three share one of these bits.
+ * Each excluded expression has one bit, set for every hour, minute and second that it names. A time is excluded if
+ * its hour, minute and second share the bit of an expression that matches the day.
  */
 export class Exclusions {
   readonly dates: ReadonlySet<number>
@@ -19,7 +19,6 @@ export class Exclusions {
   readonly seconds: Int32Array
   readonly isNone: boolean
   readonly #crons: CompiledCron[]
-  /** The last result, because most searches stay on one day. */
   #last = { day: Number.NaN, bits: 0 }
 
   constructor({ excludedDates, excludedCrons }: Pick<ScheduleTiming, 'excludedDates' | 'excludedCrons'>) {
@@ -32,7 +31,7 @@ export class Exclusions {
     for (const [index, { hours, minutes, seconds, hasSeconds }] of this.#crons.entries()) {
       for (const hour of hours) this.hours[hour]! |= 1 << index
       for (const minute of minutes) this.minutes[minute]! |= 1 << index
-      // With five fields it matches the whole minute.
+      // An expression with five fields matches the whole minute.
       if (hasSeconds) for (const second of seconds) this.seconds[second]! |= 1 << index
       else this.seconds.forEach((bits, second) => (this.seconds[second] = bits | (1 << index)))
     }
@@ -59,14 +58,13 @@ export class Exclusions {
   }
 }
 
-/** Finds the walls of one expression that are not excluded, a day, hour or minute at a time. */
+/** Finds the walls of one expression that are not excluded. Skips whole days, hours and minutes. */
 export class FreeWalls {
   readonly #cron: CompiledCron
   readonly #exclusions: Exclusions
   readonly #budget: SearchBudget
-  /** By month and kind of month: the days with a free time, including excluded dates. */
   readonly #freeDays = new Map<number, number>()
-  /** By the expressions that exclude times: the first free second of a day, an hour, a minute. */
+  /** Keys: the bits of the expressions that exclude times. */
   readonly #ofDay = new Map<number, number | null>()
   readonly #ofHour = new Map<number, number | null>()
   readonly #ofMinute = new Map<number, number | null>()
@@ -77,7 +75,7 @@ export class FreeWalls {
     this.#budget = budget
   }
 
-  /** The first at or after `wallMs`, in the month of `untilMs` at the latest; null if there is none. */
+  /** The first wall at or after `wallMs`, or null. The search ends with the month of `untilMs`. */
   atOrAfter(wallMs: number, untilMs: number): number | null {
     this.#budget.spend(1)
     if (this.#exclusions.isNone) return wallAtOrAfter(this.#cron, wallMs, untilMs)
@@ -115,7 +113,6 @@ export class FreeWalls {
     return remember(this.#ofDay, bits, () => this.#timeAtOrAfter(0, bits))
   }
 
-  /** The first second of a day at or after `second`, where these expressions exclude times. */
   #timeAtOrAfter(second: number, bits: number): number | null {
     if (bits === 0) return timeAtOrAfter(this.#cron, second)
     for (const hour of this.#cron.hours) {

@@ -1,8 +1,4 @@
-/**
- * When schedules fire, and when time windows recur: the only calendar in the product, shared by engine and UI. All
- * functions are pure and use UTC milliseconds. A timing must be valid (`problemOfTiming`) before it is passed to other
- * functions.
- */
+/** The calendar of engine and UI. Check a timing with `problemOfTiming` before passing it to the other functions. */
 export { type Builder, readBuilder, writeBuilder } from './builder.ts'
 export { nextOccurrence, type OccurrenceRange, occurrencesOf, occurrencesToShow } from './occurrences.ts'
 export { problemOfCron, problemOfTiming } from './problems.ts'

@@ -1,12 +1,13 @@
 /**
- * When a schedule fires. Expressions are computed on walls (what clocks show, cron.ts). Here walls become moments, one
- * stretch of constant offset at a time (zones.ts), and a policy handles clock changes:
+ * When a schedule fires. Expressions are computed on walls (what clocks show, cron.ts). This file converts walls to
+ * moments, one stretch of constant offset at a time (zones.ts). A policy handles clock changes:
  *
- *   gap      clocks skip the wall: run at the change, or not at all
- *   doubled  clocks show the wall twice: run at the first, or at both
+ * gap      clocks skip the wall: run at the change, or not at all
+ * doubled  clocks show the wall twice: run at the first, or at both
  *
  * The policies apply only to rules that name times of day. Rules that recur within the hour (`isOpen`) run at every
- * moment whose wall they match: never in a gap, and twice in a doubled hour. Intervals and single times are absolute.
+ * moment whose wall they match: never in a gap, and twice in a doubled hour. Intervals and single times are
+ * absolute.
  */
 import type { Occurrence, ScheduleRule, ScheduleTiming } from '../contract/schedules.ts'
 import { compileCron, type CompiledCron } from './cron.ts'
@@ -19,10 +20,10 @@ type Moment = Pick<Occurrence, 'nominalMs' | 'kind'>
 const DAY_MS = 86_400_000
 /** Searches end here and start no earlier than 1970. */
 const LAST_MS = Date.UTC(2300, 0, 1)
-/** The cost of a stretch, which may have to be found first: a third of a millisecond. */
+/** The cost of finding a stretch that is not cached: a third of a millisecond. */
 const STRETCH_WORK = 1_000
 const INTERVAL_WORK = 4
-/** How many stretches a search for one moment may cross for free: ordinary rules fire within these. */
+/** How many stretches a search for one moment can cross for free. Ordinary rules fire within these. */
 const CROSSED_FREE = 4
 
 export interface OccurrenceRange {
@@ -31,10 +32,7 @@ export interface OccurrenceRange {
   limit: number
 }
 
-/**
- * Sorted, after `afterMs`, up to and including `untilMs`; coinciding rules fire once. The timing must be valid. Several
- * calls for one purpose can share a budget. Throws TimingTooCostly.
- */
+/** Sorted, after `afterMs`, up to and including `untilMs`. Throws TimingTooCostly. Several calls can share a budget. */
 export function occurrencesOf(
   timing: ScheduleTiming,
   range: OccurrenceRange,
@@ -66,7 +64,6 @@ function* iterate(timing: ScheduleTiming, range: OccurrenceRange, budget: Search
     if (moment === null || moment.nominalMs > untilMs) return
     yield describe(timing.zone, moment, budget)
     fromMs = moment.nominalMs + 1
-    // Do not search after the last one.
     if (count + 1 === range.limit) return
     for (const [index, one] of next.entries()) {
       if (one !== null && one.nominalMs < fromMs) next[index] = searches[index]!(fromMs, untilMs)
@@ -74,7 +71,7 @@ function* iterate(timing: ScheduleTiming, range: OccurrenceRange, budget: Search
   }
 }
 
-/** The first occurrence after a moment; null: it never fires again. Throws TimingTooCostly. */
+/** Returns null if the timing never fires again. Throws TimingTooCostly. */
 export function nextOccurrence(timing: ScheduleTiming, afterMs: number, budget?: SearchBudget): Occurrence | null {
   return occurrencesOf(timing, { afterMs, limit: 1 }, budget)[0] ?? null
 }
@@ -102,7 +99,6 @@ function describe(zone: string, moment: Moment, budget: SearchBudget): Occurrenc
   return { nominalMs: moment.nominalMs, local: formatLocal(moment.nominalMs, offsetMs), kind: moment.kind }
 }
 
-/** The first moment of a rule at or after `fromMs`; the search ends at or soon after `untilMs`. */
 type Search = (fromMs: number, untilMs: number) => Moment | null
 
 interface Means {
@@ -152,7 +148,7 @@ function cronMoment(timing: ScheduleTiming, means: CronMeans, firstMs: number, u
     const wallMs = walls.atOrAfter(wallFromMs, untilMs + 2 * DAY_MS) ?? Number.POSITIVE_INFINITY
     if (wallMs < stretch.endMs + stretch.offsetMs)
       return { nominalMs: wallMs - stretch.offsetMs, kind: kindOf(stretch, wallMs) }
-    // Walls before the start of this search may recur if clocks go back at the end of the stretch.
+    // Walls before the start of this search can recur if clocks go back at the end of the stretch.
     const isShownAgain = wallFromMs > stretch.endMs + stretch.nextOffsetMs
     // Nothing matches earlier than two days before this wall.
     fromMs = isShownAgain ? stretch.endMs : Math.max(stretch.endMs, wallMs - 2 * DAY_MS)
@@ -173,7 +169,7 @@ function hasRunAtShift(timing: ScheduleTiming, { cron, walls, exclusions }: Cron
   return wallMs !== null && wallMs < untilWallMs
 }
 
-/** Walls before this one were already shown before the stretch began. */
+/** Earlier walls were already shown before the stretch started. */
 function repeatedUntil(stretch: Stretch): number {
   return stretch.startMs + stretch.previousOffsetMs
 }

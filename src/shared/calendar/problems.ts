@@ -4,7 +4,6 @@ import { nextOccurrence } from './occurrences.ts'
 import { TimingTooCostly } from './search-budget.ts'
 import { isZone } from './zones.ts'
 
-/** The problem with a timing, in a sentence that names the field; null: it is valid. */
 export function problemOfTiming(timing: ScheduleTiming): string | null {
   if (!isZone(timing.zone)) return `"${timing.zone}" is not a time zone. Use a name such as Europe/Berlin or UTC.`
   for (const [index, rule] of timing.rules.entries()) {

@@ -1,14 +1,13 @@
 import type { ScheduleTiming } from '../contract/schedules.ts'
 import { ScrapdeckError } from '../errors.ts'
 
-/** Steps over days, hours, minutes and seconds: some 10 ms, fifty times the need of ordinary timings. */
+/** Steps over days, hours, minutes and seconds: about 10 ms, fifty times what ordinary timings need. */
 const WORK_MAX = 100_000
-/** The clock changes of a zone in a year that is not cached yet: half a millisecond. */
+/** The cost of the clock changes of a zone in a year that is not cached: half a millisecond. */
 const ZONE_YEAR_WORK = 5_000
 const YEAR_MS = 364 * 86_400_000
 const SHOWN = 3
 
-/** A timing whose rules and exclusions combine so that finding its run times takes too long. */
 export class TimingTooCostly extends ScrapdeckError {
   constructor({ rules, excludedCrons }: ScheduleTiming) {
     const shown = excludedCrons.slice(0, SHOWN).map((expression) => `"${expression}"`)
@@ -29,12 +28,10 @@ export class SearchBudget {
   readonly #timing: ScheduleTiming
   readonly #years: Set<number>
   #searched = 0
-  /**
-   * Work for zones. It never ends a search, because a single moment needs few years, but counts for lists of moments.
-   */
+  /** Counts in `spent` but never ends a search, because finding a single moment needs few years. */
   #ofZones = 0
 
-  /** `previous`: the budget of an earlier search in the same timing, whose years are cached. */
+  /** `previous`: the budget of an earlier search in the same timing. Its years are cached. */
   constructor(timing: ScheduleTiming, previous: SearchBudget | null = null) {
     this.#timing = timing
     this.#years = previous === null ? new Set() : previous.#years
@@ -44,13 +41,11 @@ export class SearchBudget {
     return this.#searched + this.#ofZones
   }
 
-  /** Throws TimingTooCostly when the budget is used up. */
   spend(units: number): void {
     this.#searched += units
     if (this.#searched > WORK_MAX) throw new TimingTooCostly(this.#timing)
   }
 
-  /** Charges the clock changes around this moment. */
   visit(atMs: number): void {
     const year = Math.floor(atMs / YEAR_MS)
     if (this.#years.has(year)) return

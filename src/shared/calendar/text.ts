@@ -1,10 +1,9 @@
-/** Placeholders of a RunTemplate: `{nominal}`, `{previous:yyyy-MM-dd}`, `{schedule}`; `{{` is a literal brace. Pure. */
 import { ScrapdeckError } from '../errors.ts'
 import { formatLocal, formatOffset, stretchAt } from './zones.ts'
 
 export interface TextValues {
   nominalMs: number
-  /** null: it has never fired; the placeholder becomes empty. */
+  /** null: it has never fired, and the placeholder becomes empty. */
   previousMs: number | null
   nowMs: number
   zone: string
@@ -15,26 +14,21 @@ export interface TextValues {
   outcome?: string
 }
 
-/** `{`, a word, and an optional format or name. JSON and other braces stay as they are. */
+/** `{`, a word, and an optional format or name. JSON and other braces do not match. */
 const PLACEHOLDER = /\{([a-z_]+)(?::([^{}]*)|\.([^{}]+))?\}/g
-/** A pattern, because replaceAll with a text takes four times as long for a million of them. */
+/** A pattern, because replaceAll with a string takes four times as long for a million matches. */
 const LITERAL = /\{\{/g
 const MAY_HAVE_PLACEHOLDER = /\{[a-z_]/
 const MOMENTS = ['nominal', 'previous', 'now']
-/** Per text: far more than users write, few enough to expand in a millisecond. */
+/** Per text: far more than users write, and few enough to expand in a millisecond. */
 const PLACEHOLDERS_MAX = 1_000
-/** Expanded statistics of a job can be long. */
 const EXPANDED_MAX = 16_000_000
 
-/**
- * Replaces placeholders. Unknown ones stay unchanged (`problemOfText` reports them earlier). Throws BAD_INPUT or
- * REQUEST_TOO_LARGE if there are too many, or if the result is too long.
- */
+/** Leaves unknown placeholders unchanged. Throws BAD_INPUT (too many) or REQUEST_TOO_LARGE (the result is too long). */
 export function expandText(text: string, values: TextValues): string {
   if (!MAY_HAVE_PLACEHOLDER.test(text)) return text.replace(LITERAL, '{')
   let count = 0
   let length = 0
-  // A literal brace is never inside a placeholder.
   const pieces = text.split('{{').map((piece) =>
     piece.replace(PLACEHOLDER, (whole, word: string, format: string | undefined, name: string | undefined) => {
       const expanded = valueOf(values, { whole, word, format, name })
@@ -75,12 +69,10 @@ function valueOf(values: TextValues, { whole, word, format, name }: Placeholder)
   return whole
 }
 
-/** Reports the first unknown placeholder, or too many of them; null: the text can be expanded. */
 export function problemOfText(text: string, place: 'schedule' | 'chain' = 'schedule'): string | null {
   if (!MAY_HAVE_PLACEHOLDER.test(text)) return null
   const known = [...MOMENTS, 'schedule', ...(place === 'chain' ? ['job', 'outcome'] : [])]
   let count = 0
-  // `{ ` is never part of a placeholder, as `{{` is not.
   for (const [whole, word = '', format, name] of text.replace(LITERAL, '{ ').matchAll(PLACEHOLDER)) {
     count += 1
     if (count > PLACEHOLDERS_MAX) return `it ${tooMany()}.`

@@ -76,7 +76,6 @@ describe('windows', () => {
       fc.record({ zone, every: fc.constantFrom('day' as const, 'week' as const) }),
       fc.nat(95),
       fc.integer({ min: 1, max: 96 }),
-      // Often near the times at which some clock changes.
       fc.oneof(
         fc.integer({ min: 0, max: 4 * 24 * 400 }).map((quarter) => beginsMs + quarter * 15 * MINUTE_MS),
         fc

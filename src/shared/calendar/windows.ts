@@ -1,8 +1,7 @@
-/** Time spans that recur each day or week, such as maintenance windows. */
 import { WEEKDAYS } from '../time.ts'
 import { formatLocal, momentOfWall, stretchAt } from './zones.ts'
 
-/** `fromMs` and `untilMs` (excluded) belong to the first window. `repeats` null: it is the only one. */
+/** `fromMs` and `untilMs` (excluded) belong to the first window. `repeats` is null if there is only one. */
 export interface Windows {
   fromMs: number
   untilMs: number
@@ -13,8 +12,8 @@ const DAY_MS = 86_400_000
 const PERIOD_MS = { day: DAY_MS, week: 7 * DAY_MS }
 
 /**
- * The current window, otherwise the next one; null: all are over. Later windows have the same times on the zone's
- * clocks. A window excludes times that clocks skip, and includes repeated times both times. Pure.
+ * The current window, otherwise the next one, otherwise null. Excludes times that clocks skip, and includes
+ * repeated times both times.
  */
 export function windowFrom(
   { fromMs, untilMs, repeats }: Windows,
@@ -25,8 +24,7 @@ export function windowFrom(
   const { zone, endsMs } = repeats
   const periodMs = PERIOD_MS[repeats.every]
   const [fromWallMs, untilWallMs] = [wallOf(zone, fromMs), wallOf(zone, untilMs)]
-  // A window whose end has passed on the wall may still be open: clocks may have shown its end for the first of two
-  // times.
+  // A window can still be open although the clocks have passed its end, because they can show that time twice.
   const over = Math.floor((wallOf(zone, nowMs) - untilWallMs) / periodMs)
   for (let number = Math.max(1, over); ; number += 1) {
     const beginsMs = beginOf(zone, fromWallMs + number * periodMs)
@@ -36,13 +34,12 @@ export function windowFrom(
   }
 }
 
-/** Whether each window ends before the next one begins. Pure. */
 export function areApart({ fromMs, untilMs, repeats }: Windows): boolean {
   if (repeats === null) return true
   return wallOf(repeats.zone, untilMs) - wallOf(repeats.zone, fromMs) <= PERIOD_MS[repeats.every]
 }
 
-/** `every Sunday 02:00–04:00 (Europe/Berlin)`, `every day 22:00–06:00 (UTC), last on 2026-12-31`; null: only one. */
+/** `every Sunday 02:00–04:00 (Europe/Berlin)`, or `every day 22:00–06:00 (UTC), last on 2026-12-31` */
 export function describeWindows({ fromMs, untilMs, repeats }: Windows): string | null {
   if (repeats === null) return null
   const { every, zone, endsMs } = repeats
@@ -80,7 +77,7 @@ function beginOf(zone: string, wallMs: number): number {
   return atMs - startMs < backMs ? atMs - backMs : atMs
 }
 
-/** From when on clocks never again show an earlier time. */
+/** The moment after which clocks never again show an earlier time. */
 function endOf(zone: string, wallMs: number): number {
   const lastMs = wallMs - 1
   const atMs = momentOfWall(zone, lastMs)

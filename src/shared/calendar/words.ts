@@ -1,6 +1,6 @@
 /**
- * Describes a rule exactly: the text is built from the values with which the calendar computes and omits nothing, so
- * two rules with the same description have the same runs (a test checks this). Pure.
+ * Describes a rule exactly. The text uses the calendar's values and omits nothing, so two rules with the same
+ * description have the same runs (a test checks this).
  */
 import type { ScheduleRule, ScheduleTiming } from '../contract/schedules.ts'
 import { formatDuration, twoDigits, WEEKDAYS } from '../time.ts'
@@ -24,7 +24,6 @@ export function describeTiming(timing: ScheduleTiming): string {
   return `${rules} (${timing.zone})${limits.join('')}${except}`
 }
 
-/** For an invalid rule, says what is wrong with it. `zone`: the zone in which times are shown. */
 export function describeRule(rule: ScheduleRule, zone: string): string {
   if (rule.kind === 'interval')
     return `every ${formatDuration(rule.everySeconds)} from ${momentOf(rule.anchorMs, zone)} on`
@@ -89,13 +88,11 @@ function describeHours(hours: number[]): string {
   return hours.length === 24 ? ' of every hour' : ` of ${valuesOf('hour', hours)}`
 }
 
-/** The step of values that are spread evenly over `size`, such as 0, 15, 30, 45 of 60; otherwise null. */
 function evenStep(values: number[], size: number): number | null {
   const step = progressionOf(values)
   return step === size / values.length ? step : null
 }
 
-/** The common difference of the values; null if there is none. */
 function progressionOf(values: number[]): number | null {
   const step = (values[1] ?? 0) - (values[0] ?? 0)
   return values.length > 1 && values.every((value, index) => value === (values[0] as number) + index * step)
@@ -150,7 +147,6 @@ function describeWeekdays(days: string[]): string {
   return listOf([...names, ...nth])
 }
 
-/** `minute 5`, `minutes 0 to 10 and 30` */
 function valuesOf(noun: string, values: number[]): string {
   return `${noun}${values.length === 1 ? '' : 's'} ${namesOf(values, String)}`
 }

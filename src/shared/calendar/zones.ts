@@ -1,7 +1,4 @@
-/**
- * Time zones as stretches of constant offset, read from `Intl` and cached: within a stretch, clocks need only
- * arithmetic.
- */
+/** Time zones as stretches of constant offset, read from `Intl` and cached, so that most calls need only arithmetic. */
 import { twoDigits } from '../time.ts'
 
 /** A period in which a zone's clocks show UTC plus `offsetMs`. Walls are the times that clocks show, read as UTC. */
@@ -9,13 +6,13 @@ export interface Stretch {
   startMs: number
   endMs: number
   offsetMs: number
-  /** Just before `startMs`, and at `endMs`; equal to `offsetMs` at the limits of our search. */
+  /** The offsets just before `startMs` and at `endMs`. Equal to `offsetMs` where the search ends. */
   previousOffsetMs: number
   nextOffsetMs: number
 }
 
 const DAY_MS = 86_400_000
-/** A zone changes its clocks at most once in this time; Morocco's two changes around Ramadan are four weeks apart. */
+/** A zone changes its clocks at most once in this time. Morocco's two changes around Ramadan are four weeks apart. */
 const SAMPLE_MS = 4 * DAY_MS
 const CHUNK_MS = 91 * SAMPLE_MS
 const MOST_ZONES = 1_000
@@ -32,14 +29,13 @@ export function isZone(name: string): boolean {
   return zoneOf(name) !== null
 }
 
-/** Zones to choose from: UTC first, then the IANA database by name. */
 export function listZones(): string[] {
   return ['UTC', ...Intl.supportedValuesOf('timeZone').filter((name) => name !== 'UTC')]
 }
 
 /**
- * The stretch that contains `atMs`, cut off four days outside the 364-day chunk around it; any other end is a clock
- * change. Throws RangeError for an unknown zone.
+ * Ends at clock changes, or four days outside the 364-day chunk around `atMs`. Throws RangeError for an unknown
+ * zone.
  */
 export function stretchAt(name: string, atMs: number): Stretch {
   const zone = zoneOf(name)
@@ -48,7 +44,7 @@ export function stretchAt(name: string, atMs: number): Stretch {
   let stretches = zone.chunks.get(index)
   if (stretches === undefined) {
     if (zone.chunks.size >= MOST_CHUNKS) zone.chunks.clear()
-    // One more sample at both ends: moments near the border depend on a change beyond it.
+    // One more sample at both ends, because moments near the border depend on a change beyond it.
     stretches = findStretches(zone.format, index * CHUNK_MS - SAMPLE_MS, (index + 1) * CHUNK_MS + SAMPLE_MS)
     zone.chunks.set(index, stretches)
   }
@@ -56,9 +52,7 @@ export function stretchAt(name: string, atMs: number): Stretch {
   throw new RangeError(`${atMs} is not a time.`)
 }
 
-/**
- * When clocks in the zone show this wall (read as UTC). Moves a skipped wall past the gap, by the length of the gap.
- */
+/** When clocks in the zone show this wall. Moves a skipped wall forward by the length of the gap. */
 export function momentOfWall(name: string, wallMs: number): number {
   const guessMs = wallMs - stretchAt(name, wallMs).offsetMs
   const atMs = wallMs - stretchAt(name, guessMs).offsetMs
@@ -124,7 +118,6 @@ function findStretches(format: Intl.DateTimeFormat, fromMs: number, untilMs: num
   return [...stretches, open]
 }
 
-/** The first moment after `fromMs` with a different offset. */
 function findChange(format: Intl.DateTimeFormat, fromMs: number, untilMs: number, offsetMs: number): number {
   let before = fromMs / 1000
   let after = untilMs / 1000
@@ -136,7 +129,6 @@ function findChange(format: Intl.DateTimeFormat, fromMs: number, untilMs: number
   return after * 1000
 }
 
-/** `atMs` must be a whole second. */
 function offsetAt(format: Intl.DateTimeFormat, atMs: number): number {
   const [month, day, year, hour, minute, second] = format.format(atMs).split(/\D+/, 6).map(Number) as [
     number,

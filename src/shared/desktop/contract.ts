@@ -2,7 +2,7 @@ import { eventIterator, oc } from '@orpc/contract'
 import { z } from 'zod'
 import { readSshAddress } from '../ssh-address.ts'
 
-/** Operations of the desktop app itself for its page: the list of remote engines. Never over HTTP. */
+/** Operations of the desktop app for its page: the list of remote engines. They are not available over HTTP. */
 
 export const ENGINE_COLOURS = ['blue', 'teal', 'green', 'orange', 'red', 'violet', 'grey'] as const
 
@@ -13,7 +13,7 @@ const PLAIN_ADDRESS = /^https?:\/\/[^/?#@\s]+(\/[^?#@\s]*)?$/
 const HOW_TO_WRITE =
   'must be http://HOST:PORT, https://HOST or ssh://USER@HOST/http://127.0.0.1:6800, without a password'
 
-/** Without credentials, query and fragment. Behind an SSH host: as seen from there. */
+/** Without credentials, query and fragment. If it is behind an SSH host: the address as seen from that host. */
 const Address = z
   .string()
   .trim()
@@ -36,10 +36,7 @@ const PasswordCredentials = z.object({
 export const EngineCredentials = z.discriminatedUnion('kind', [TokenCredentials, PasswordCredentials])
 export type EngineCredentials = z.infer<typeof EngineCredentials>
 
-/**
- * The credentials as sent by the page. `browser`: the token of a sign-in stays in the app; the page has only its
- * ticket.
- */
+/** `browser`: the token of a sign-in stays in the app, and the page sends only a ticket for it. */
 export const EnteredCredentials = z.discriminatedUnion('kind', [
   TokenCredentials,
   PasswordCredentials,
@@ -70,22 +67,19 @@ export type SeenCertificate = z.infer<typeof SeenCertificate>
 export const RemoteEngine = EngineSettings.extend({
   id: z.uuid(),
   signsInWith: z.enum(['token', 'password', 'browser']),
-  /** null with a token. */
   username: z.string().nullable(),
   /** The fingerprint of the only trusted certificate; null: the system's authorities apply. */
   pinned: Fingerprint.nullable(),
-  /** `refused`: it responds, but refuses these credentials or has another certificate. */
+  /** `refused`: the engine responds, but refuses these credentials or has another certificate. */
   state: z.enum(['connecting', 'live', 'offline', 'refused']),
   sinceMs: z.number(),
-  /** The time of the data shown while it does not respond; null: there is none. */
+  /** The time of the data that is shown while the engine does not respond; null: no data. */
   asOfMs: z.number().nullable(),
-  /** Why it is offline or refused, and what to do. */
   problem: z.object({ code: z.string(), message: z.string() }).nullable(),
   /** As of the last contact; null: none yet. */
   version: z.string().nullable(),
-  /** Compared with this app's version. */
   age: z.enum(['same', 'older', 'newer']).nullable(),
-  /** Operations of this app that an older engine does not have: `webhooks.list`. */
+  /** Operations of this app that an older engine does not have, such as `webhooks.list`. */
   lacks: z.array(z.string())
 })
 export type RemoteEngine = z.infer<typeof RemoteEngine>
@@ -99,14 +93,14 @@ const SignInTicket = z.object({ ticket: z.uuid(), userName: z.string(), role: z.
 
 export const desktopContract = {
   engines: {
-    /** The current list, and the list after each change. */
     watch: oc.output(eventIterator(z.object({ appVersion: z.string(), engines: z.array(RemoteEngine) }))),
     /**
-     * Signs in with the browser, and resolves when the user has approved there; ends with the call. The ticket is valid
-     * once, for `add` or `update` with this address. Rejects as `add`, and with SIGN_IN_FAILED.
+     * Signs in with the browser, and resolves when the user has approved there. Aborting the call ends the sign-in.
+     * The ticket is valid once, for `add` or `update` with this address. Rejects like `add`, and with
+     * SIGN_IN_FAILED.
      */
     signIn: oc.input(SignInTo).output(SignInTicket),
-    /** The same with a code, for any browser that reaches the engine: first where to enter it, then the ticket. */
+    /** Like `signIn`, with a code for any browser that reaches the engine. Sends the code first, then the ticket. */
     signInWithCode: oc
       .input(SignInTo)
       .output(
@@ -117,17 +111,13 @@ export const desktopContract = {
           ])
         )
       ),
-    /**
-     * Connects before it is saved. Rejects with ENGINE_CERTIFICATE_UNTRUSTED, with the certificate in `data`, if
-     * neither the system nor the user trusts it.
-     */
+    /** Connects first. Rejects with ENGINE_CERTIFICATE_UNTRUSTED (`data` has the certificate) if it is not trusted. */
     add: oc.input(EngineSettings.extend({ credentials: EnteredCredentials, ...Trusted })).output(RemoteEngine),
-    /** Without credentials, the earlier ones are kept, but only for the same address. */
+    /** Without credentials, keeps the earlier ones, but only for the same address. */
     update: oc
       .input(EngineSettings.extend({ ...EngineId.shape, credentials: EnteredCredentials.nullable(), ...Trusted }))
       .output(RemoteEngine),
     remove: oc.input(EngineId).output(z.object({})),
-    /** Connects now instead of after a delay. */
     retry: oc.input(EngineId).output(z.object({})),
     /** Opens the engine's own UI, with its login, in the browser. */
     openUi: oc.input(EngineId).output(z.object({}))

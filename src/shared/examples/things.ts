@@ -56,7 +56,6 @@ import {
 } from '../contract/index.ts'
 import { QUEUED_JOB } from '../plain-job.ts'
 
-/** Objects of one imagined fleet on 2 November 2026, a shop whose prices are watched, for operations.ts. */
 export const NOON_MS = Date.UTC(2026, 10, 2, 12)
 export const JOB_ID = JobId.parse('019b3f5e7c0070008000000000000001')
 export const LATER_JOB_ID = JobId.parse('019b3f5e7c0070008000000000000002')

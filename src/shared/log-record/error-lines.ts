@@ -1,7 +1,7 @@
 import type { HeadFormat } from './head-format.ts'
 import { parseRecordHead } from './record-head.ts'
 
-/** A query for the lines of a log on which errors may begin; `isErrorLine` decides. */
+/** A query for log lines on which errors may start. `isErrorLine` decides for each result. */
 export function errorQueryOf(format: HeadFormat | undefined): { text: string; isRegex: true; matchesCase: boolean } {
   if (format?.kind === 'json') return { text: JSON_ERROR, isRegex: true, matchesCase: false }
   const level = format?.kind === 'pattern' ? format.parts.find(({ part }) => part === 'level') : undefined
@@ -16,7 +16,6 @@ export function errorQueryOf(format: HeadFormat | undefined): { text: string; is
 
 const JSON_ERROR = String.raw`^\{.*"(?:log\.?)?(?:level|levelname|severity|lvl|levelno)": ?(?:"(?:error|exception|critical|fatal)"|[45]\d\b)`
 
-/** `line` may be cut after its head. */
 export function isErrorLine(line: string, format: HeadFormat | undefined): boolean {
   const level = parseRecordHead(line, format)?.level
   // In a log of unknown format, every line may be an error.

@@ -4,7 +4,6 @@ import { findHeadFormat, parseRecordHead, type RecordHead, RECORD_LEVELS } from 
 import { learnHeadFormat, MAX_HEAD, type PatternFormat } from './head-format.ts'
 import { createPatternReader } from './pattern-head.ts'
 
-/** Writes the head of a record as Python's logging does with a LOG_FORMAT. */
 type Head = (time: string, level: string, logger: string) => string
 
 const FORMATS: [name: string, times: [string, string], head: Head][] = [

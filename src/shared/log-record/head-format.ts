@@ -1,8 +1,8 @@
 import { type DayOrder, TIME_PATTERNS, TIME_STYLES, type TimeStyle } from './time-text.ts'
 
 /**
- * How a log writes the head of a record; plain JSON, so that an engine can store it and a UI receive it. `scrapy` is
- * the default of every Scrapy since 1.0, `json` one object per line, `pattern` a project's own LOG_FORMAT.
+ * How a log writes the head of a record, as plain JSON that an engine stores and sends. `scrapy` is the default of
+ * every Scrapy since 1.0, `json` is one object per line, `pattern` is a project's own LOG_FORMAT.
  */
 export type HeadFormat = { kind: 'scrapy' } | { kind: 'json' } | PatternFormat
 
@@ -13,12 +13,11 @@ export interface PatternFormat {
 
 export type HeadPart =
   | { part: 'time'; style: TimeStyle; order: DayOrder }
-  /** `words`: as Python writes them, in upper case, or all in lower case or capitalized; `initial`: D, I, W, E or C. */
+  /** `initial`: D, I, W, E or C. Otherwise the level is a word in this case. */
   | { part: 'level'; case: 'upper' | 'lower' | 'title' | 'initial' }
   | { part: 'logger'; until: string | null }
-  /** A part that may differ in each line: a process id, a file, a function. */
   | { part: 'other' }
-  /** Any number of spaces, because levels and names may be padded. */
+  /** Any number of spaces, because levels and names can be padded. */
   | { part: 'gap' }
   | { part: 'text'; text: string }
 
@@ -29,7 +28,7 @@ export const JSON_FORMAT: HeadFormat = { kind: 'json' }
 export const MAX_HEAD = 512
 const MAX_PARTS = 40
 
-/** Messages that Scrapy itself writes at the start and the end of a run, whatever the format, with their loggers. */
+/** Messages of Scrapy at the start and the end of a run, in any format, with their loggers. */
 const KNOWN_MESSAGES: [start: string, logger: string][] = [
   ['Spider opened', 'scrapy.core.engine'],
   ['Enabled addons:', 'scrapy.addons'],
@@ -47,9 +46,9 @@ const KNOWN_MESSAGES: [start: string, logger: string][] = [
 ]
 
 /**
- * The format of a line with a message of Scrapy's own; null: there is none, or nothing before it shows the level. The
- * format is learned instead of guessed: the positions of time, logger and level follow from known values. `order`: from
- * LOG_DATEFORMAT, if the log has shown it.
+ * Learns the format of a line with a message of Scrapy's own: known values show where time, logger and level are.
+ * Returns null for other lines, and if no level precedes the message. `order`: from LOG_DATEFORMAT, if the log has
+ * shown it.
  */
 export function learnHeadFormat(line: string, order: DayOrder = 'day-first'): PatternFormat | null {
   const head = line.slice(0, MAX_HEAD)
@@ -87,12 +86,11 @@ export function learnFromPrefix(prefix: string, logger: string, order: DayOrder)
   return triesOf(bounded) > MOST_TRIES ? null : { kind: 'pattern', parts: bounded }
 }
 
-/** Limits the cost of a line to some tenths of a millisecond: a hostile log could otherwise take hours. */
+/** Limits the time per line to some tenths of a millisecond. A hostile log could otherwise take hours. */
 const MOST_TRIES = 40_000
-/** The maximum length of parts whose end is found by trying. */
 const LENGTHS: Partial<Record<HeadPart['part'], number>> = { logger: 200, other: 160, gap: 40 }
 
-/** The maximum number of ways to match a line: each loose end multiplies the attempts after it. */
+/** The maximum number of ways to match a line. Each loose end multiplies the attempts after it. */
 function triesOf(parts: readonly HeadPart[]): number {
   let tries = 1
   let longestAfter = 1
@@ -104,7 +102,6 @@ function triesOf(parts: readonly HeadPart[]): number {
   return tries * longestAfter
 }
 
-/** Whether nothing marks the end of a part: the next part may begin with characters of this one. */
 function isLoose(part: HeadPart, next: HeadPart | undefined, afterNext: HeadPart | undefined): boolean {
   if (part.part === 'gap') return next?.part === 'logger' && next.until !== null
   if (part.part === 'other') return next !== undefined && next.part !== 'gap' && next.part !== 'text'
@@ -113,8 +110,8 @@ function isLoose(part: HeadPart, next: HeadPart | undefined, afterNext: HeadPart
 }
 
 /**
- * Whether two neighbours of a gap could share its characters: without a space between them, each split would be tried.
- * The text after a word may begin with characters of words, such as the dash of `a - b`.
+ * Whether both neighbors of a gap could include its characters. Without a required space, each split would be
+ * tried. The text after a word can start with word characters, such as the dash of `a - b`.
  */
 export function needsSpace(before: HeadPart | undefined, after: HeadPart | undefined): boolean {
   if (before?.part === 'other' && after?.part === 'text') return OF_WORD.test(after.text)
@@ -135,7 +132,7 @@ function findTime(prefix: string, order: DayOrder): Found | null {
   return null
 }
 
-/** With LOG_SHORT_NAMES every logger of Scrapy is `scrapy`. */
+/** With LOG_SHORT_NAMES, every logger of Scrapy is `scrapy`. */
 function findLogger(prefix: string, logger: string): Found | null {
   for (const name of [logger, 'scrapy']) {
     const from = prefix.lastIndexOf(name)
@@ -163,9 +160,8 @@ function findLevel(prefix: string, taken: (Found | null)[]): Found | null {
   return null
 }
 
-/** The text between the known parts: words and numbers may differ in each line, the rest is constant. */
 function partsOfFiller(filler: string): HeadPart[] {
-  // Punctuation before a word is not part of it: it ends the name before it.
+  // Punctuation before a word is not part of it, because it ends the name before it.
   const pieces = filler.match(/ +|[A-Za-z\d][\w.:/\\@$+<>-]*|[^ A-Za-z\d]+/g) ?? []
   return pieces.map((piece): HeadPart => {
     if (piece.startsWith(' ')) return { part: 'gap' }
@@ -173,7 +169,7 @@ function partsOfFiller(filler: string): HeadPart[] {
   })
 }
 
-/** A name ends where the text after it starts, so that names may contain spaces. */
+/** A name ends where the text after it starts, so that names can contain spaces. */
 function boundBy(part: HeadPart, next: HeadPart | undefined): HeadPart {
   if (part.part !== 'logger' || next?.part !== 'text') return part
   return { part: 'logger', until: next.text.charAt(0) }

@@ -1,11 +1,8 @@
 import { msOf } from './time-text.ts'
 
-/**
- * The positions of a record head's parts in a text. One object is reused for all lines, because a large log has
- * millions of them.
- */
+/** Reuse one object for all lines, because a large log has millions of them. */
 export interface HeadSpans {
-  /** Empty (from = to): the format has no time. */
+  /** Empty (from = to) if the format has no time. */
   timeFrom: number
   timeTo: number
   loggerFrom: number
@@ -38,8 +35,7 @@ const [LETTER_T, LETTER_Z] = [84, 90]
 
 /**
  * Finds Scrapy's default, `2026-11-02 12:00:02,250 [scrapy.core.engine] INFO: Spider opened`, with or without a
- * fraction and a zone, in the line from `from` to `to`. Compares character codes, because nearly every line of every
- * log passes through here.
+ * fraction and a zone. Compares character codes, because it runs for nearly every line of every log.
  */
 export function scanScrapyHead(text: string, from: number, to: number, spans: HeadSpans): boolean {
   if (to - from < 24) return false
@@ -106,7 +102,6 @@ export function scanScrapyHead(text: string, from: number, to: number, spans: He
   return true
 }
 
-/** Sets the level; returns the position of its colon, or -1. */
 function scanLevel(text: string, at: number, spans: HeadSpans): number {
   switch (text.charCodeAt(at)) {
     case 68: // D
@@ -134,7 +129,6 @@ function isDigit(code: number): boolean {
   return code >= ZERO && code <= NINE
 }
 
-/** -1: one of them is not a digit. */
 function digits(text: string, at: number, count: number): number {
   let value = 0
   for (let index = 0; index < count; index++) {

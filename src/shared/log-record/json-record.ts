@@ -1,13 +1,12 @@
 import { levelIndexOf, levelIndexOfNumber } from './record-level.ts'
 import { readTimeText, TIME_PATTERNS, type TimeStyle } from './time-text.ts'
 
-/** A record that is one JSON object in one line: python-json-logger, structlog, loguru, logstash and ECS formatters. */
+/** A record in one line of JSON, from python-json-logger, structlog, loguru, logstash or ECS formatters. */
 export interface JsonRecord {
   /** Index in RECORD_LEVELS. */
   level: number
   logger: string
   message: string
-  /** The time as text; empty: none. */
   time: string
   /** As in HeadSpans. */
   atMs: number
@@ -16,7 +15,6 @@ export interface JsonRecord {
   trouble: string | StructuredException[] | null
 }
 
-/** One exception of structlog's `dict_tracebacks`. */
 export interface StructuredException {
   type: string
   value: string
@@ -36,7 +34,7 @@ export function parseJsonRecord(line: string): JsonRecord | null {
   try {
     fields = JSON.parse(line)
   } catch {
-    // The line was cut, or is no JSON at all: it continues the record above.
+    // The line was cut, or is not JSON and continues the record above.
     return null
   }
   const level = readLevel(fields)
@@ -60,7 +58,7 @@ function asJson(value: unknown): string {
   try {
     return JSON.stringify(value)
   } catch {
-    // Nested too deeply to be written, although parsing succeeded.
+    // Some values can be parsed but are nested too deeply to be written.
     return Array.isArray(value) ? '[…]' : '{…}'
   }
 }

@@ -14,7 +14,6 @@ export function createPatternReader(format: PatternFormat, encode?: (text: strin
 
 const readers = new WeakMap<PatternFormat, PatternReader>()
 
-/** Compiled once for each format object. */
 export function readerOf(format: PatternFormat): PatternReader {
   const known = readers.get(format) ?? createPatternReader(format)
   readers.set(format, known)
@@ -43,7 +42,6 @@ export function scanPatternHead(
       time = readTimeText(piece, part.style, part.order)
     } else if (part.part === 'logger') {
       found.loggerFrom = at
-      // Names are padded to a width.
       found.loggerTo = at + piece.trimEnd().length
     } else if (part.part === 'level') {
       found.level = levelIndexOf(piece.length === 1 ? (INITIALS[piece] ?? '') : piece)
@@ -73,8 +71,8 @@ const LEVEL_WORDS = {
 }
 
 /**
- * Every repetition is bounded, and few share characters with what follows (head-format.ts counts them), so the time to
- * find or refuse a head depends only on MAX_HEAD. Each part is one group. `encode`: for undecoded text.
+ * Every repetition is bounded, and few share characters with what follows (head-format.ts counts them), so matching
+ * time depends only on MAX_HEAD. Each part is one group. `encode`: for undecoded text.
  */
 function patternOf(format: PatternFormat, encode: (text: string) => string = (text) => text): RegExp {
   const source = format.parts.map((part, index) => {
@@ -98,7 +96,6 @@ function patternOf(format: PatternFormat, encode: (text: string) => string = (te
   return new RegExp(`^${source.join('')}`)
 }
 
-/** Also safe inside a character class. */
 function escapeRegExp(text: string): string {
   return text.replace(/[\\^$.*+?()[\]{}|/-]/g, '\\$&')
 }

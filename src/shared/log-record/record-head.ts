@@ -10,18 +10,17 @@ export interface RecordHead {
   date: string
   time: string
   fraction: string
-  /** Empty: the format does not name it. */
   logger: string
   level: RecordLevel
-  /** Where the message starts in the line; 0 if `message` has it. */
+  /** Where the message starts in the line. 0 if it is in `message`. */
   messageAt: number
-  /** The unescaped message of a JSON record; other formats have it in the line. */
+  /** The unescaped message of a JSON record. Other formats have it in the line. */
   message?: string
 }
 
 /**
- * null: the line continues the record above (a traceback, printed text), or the project has a format that is not
- * `format`. Always finds the default format, because a log starts with it until settings are loaded.
+ * Returns null if the line continues the record above (a traceback, printed text), or has another format. Always
+ * finds the default format, because a log starts with it until settings are loaded.
  */
 export function parseRecordHead(line: string, format: HeadFormat = SCRAPY_FORMAT): RecordHead | null {
   if (format.kind === 'json') {

@@ -1,7 +1,7 @@
 export const RECORD_LEVELS = ['DEBUG', 'INFO', 'WARNING', 'ERROR', 'CRITICAL'] as const
 export type RecordLevel = (typeof RECORD_LEVELS)[number]
 
-/** As structlog, loguru and others write them: in any case, and with names that Python's logging lacks. */
+/** Includes names of structlog, loguru and others that Python's logging lacks. */
 const WORDS = new Map<string, number>([
   ['TRACE', 0],
   ['DEBUG', 0],
@@ -16,12 +16,11 @@ const WORDS = new Map<string, number>([
   ['FATAL', 4]
 ])
 
-/** The index in RECORD_LEVELS; -1: no level. */
 export function levelIndexOf(word: string): number {
   return word.length > 9 ? -1 : (WORDS.get(word.toUpperCase()) ?? -1)
 }
 
-/** The level of a number in Python's logging (10, 20 … 50); a number between two levels counts as the lower one. */
+/** For a number of Python's logging (10, 20 … 50). A number between two levels counts as the lower one. */
 export function levelIndexOfNumber(number: number): number {
   return number > 0 && number <= 1000 ? Math.max(0, Math.min(4, Math.floor(number / 10) - 1)) : -1
 }

@@ -1,17 +1,14 @@
-/**
- * How logs write time. `atMs` is the time in the text, read as UTC: a log rarely has its zone, so the caller corrects
- * it by the node's clock. Formats that occur in every line of a log are parsed by hand.
- */
+/** `atMs` is read as UTC, because logs rarely include the zone. The caller corrects it by the node's clock. */
 export interface ReadTime {
   /** NaN: there is no valid time. */
   atMs: number
-  /** Minutes east of UTC in the text itself; NaN: it has none. */
+  /** Minutes east of UTC in the text itself; NaN: none. */
   zoneMinutes: number
 }
 
 export const TIME_STYLES = ['iso', 'numeric', 'named-month', 'syslog', 'compact', 'epoch', 'clock'] as const
 export type TimeStyle = (typeof TIME_STYLES)[number]
-/** Whether 02/03 is the second of March; only `numeric` needs it. */
+/** Whether 02/03 is the second of March or the third of February. Only `numeric` needs it. */
 export type DayOrder = 'day-first' | 'month-first'
 
 const CLOCK = String.raw`\d\d?:\d\d(?::\d\d)?(?:[.,:]\d{1,9})?(?: ?[AaPp][Mm])?`
@@ -29,7 +26,7 @@ export const TIME_PATTERNS: Record<TimeStyle, string> = {
   clock: CLOCK
 }
 
-/** Without a date the time counts from 1970-01-01 (a day without a year: in 1970). */
+/** Without a date, the time counts from 1970-01-01, and a day without a year is in 1970. */
 export function hasDate(style: TimeStyle): boolean {
   return style !== 'clock' && style !== 'syslog'
 }
@@ -99,7 +96,7 @@ function monthOf(name: string): number {
   return MONTHS.indexOf(name.slice(0, 3).toLowerCase()) + 1
 }
 
-/** NaN if a part is out of range. `fraction` is a part of a second. */
+/** Returns NaN if a part is out of range. `fraction` is a fraction of a second. */
 export function msOf(
   year: number,
   month: number,
@@ -114,7 +111,7 @@ export function msOf(
   return (daysOf(year, month, day) * 86_400 + hour * 3600 + minute * 60 + second) * 1000 + Math.floor(fraction * 1000)
 }
 
-/** Days since 1970-01-01 in the Gregorian calendar, without a Date: called several million times for a large log. */
+/** Days since 1970-01-01. Avoids Date, because it is called several million times for a large log. */
 function daysOf(year: number, month: number, day: number): number {
   const shifted = month <= 2 ? year - 1 : year
   const era = Math.floor(shifted / 400)

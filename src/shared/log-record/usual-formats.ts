@@ -12,10 +12,7 @@ import { parseJsonRecord } from './json-record.ts'
 import { readerOf } from './pattern-head.ts'
 import { withoutColours } from './without-colours.ts'
 
-/**
- * Common formats of projects, as the start of a line of `scrapy.utils.log`. Only for text without a known message, such
- * as the end of a log that was killed.
- */
+/** Common formats of projects. Only for text without a known message, such as the end of a killed run's log. */
 const USUAL_HEADS = [
   '2026-01-02 03:04:05,678 - scrapy.utils.log - INFO - ',
   '2026-01-02 03:04:05,678 - INFO - scrapy.utils.log - ',
@@ -33,23 +30,17 @@ const USUAL_HEADS = [
 
 let usualFormats: PatternFormat[] | null = null
 
-/** The first of the usual formats that matches a line; null: none. */
 export function guessHeadFormat(line: string): PatternFormat | null {
-  // Compiled for the first log that needs them: most programs that load this file never do.
+  // Compiled for the first log that needs them, because most programs that load this file never do.
   usualFormats ??= USUAL_HEADS.map((head) => learnFromPrefix(head, 'scrapy.utils.log', 'day-first') as PatternFormat)
   return usualFormats.find((format) => readerOf(format).pattern.test(line.slice(0, MAX_HEAD))) ?? null
 }
 
-/**
- * The format of a log from some of its lines: that of the first line with a known message of Scrapy in a format other
- * than Scrapy's own, otherwise that of the first line that matches a common format. For a part of a log; the parser
- * learns as it reads.
- */
+/** For a part of a log. Prefers a line with a known message of Scrapy over one that only matches a common format. */
 export function findHeadFormat(lines: Iterable<string>): HeadFormat {
   return learnedFormat(lines) ?? SCRAPY_FORMAT
 }
 
-/** The same; null: no line shows a format. */
 export function learnedFormat(lines: Iterable<string>): HeadFormat | null {
   const spans = emptySpans()
   let guess: HeadFormat | null = null

@@ -2,7 +2,7 @@ import { MAX_HEAD } from './head-format.ts'
 
 const COLOUR = /\u001b\[[\d;]{0,32}m/g
 
-/** The start of a line without its colours, for reading a head; text after MAX_HEAD stays unchanged. */
+/** Removes colors from the start of a line, for reading a head. Text after MAX_HEAD stays unchanged. */
 export function withoutColours(line: string): { text: string; originOf(at: number): number } {
   const cuts: { at: number; length: number }[] = []
   let removed = 0
@@ -13,7 +13,7 @@ export function withoutColours(line: string): { text: string; originOf(at: numbe
   })
   return {
     text: head + line.slice(2 * MAX_HEAD),
-    // A colour right before the message belongs to the message.
+    // A color right before the message belongs to the message.
     originOf: (at) => cuts.reduce((origin, cut) => (cut.at < at ? origin + cut.length : origin), at)
   }
 }

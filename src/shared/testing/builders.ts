@@ -11,7 +11,6 @@ import { node } from '../examples/things.ts'
 import { QUEUED_JOB } from '../plain-job.ts'
 import { aJobId, branded, type Plain } from './ids.ts'
 
-/** A Scrapyd node that is up and idle. */
 export function aNode(over: Plain<Partial<Node>> = {}): Node {
   return branded({
     ...node,
@@ -33,7 +32,7 @@ export function aNode(over: Plain<Partial<Node>> = {}): Node {
   })
 }
 
-/** A queued job; with another status, it has the matching state and outcome. */
+/** A queued job. For another `status`, sets the matching state and outcome. */
 export function aJob(over: Plain<Partial<Job>> = {}): Job {
   const id = over.id ?? jobIdAt(Date.now(), 1)
   const status: JobStatus = over.status ?? 'queued'
@@ -55,11 +54,9 @@ export function aJob(over: Plain<Partial<Job>> = {}): Job {
   })
 }
 
-/** Ids sort by time, then by the number. */
 export const jobIdAt = (atMs: number, number: number): JobId =>
   aJobId(Math.floor(atMs).toString(16).padStart(12, '0') + number.toString(16).padStart(20, '0'))
 
-/** Daily at 03:00 UTC, one job; it has never fired. */
 export function aSchedule(over: Plain<Partial<Schedule>> = {}): Schedule {
   const settings = ScheduleSettings.parse({
     name: 'nightly',

@@ -1,8 +1,4 @@
-/**
- * Test cases for every implementation of the contract. Both the real engine (src/engine/contract.test.ts) and the
- * renderer's fake (src/renderer/testing/fake-engine.test.ts) pass them, so that screens are tested against real
- * behaviour.
- */
+/** Both the engine and the renderer's fake pass these tests, so that screens are tested against real behavior. */
 import { type ContractRouterClient, isContractProcedure } from '@orpc/contract'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { aProjectName } from './ids.ts'
@@ -17,7 +13,7 @@ export interface OpenedEngine {
   stop(): Promise<void> | void
 }
 
-/** Covered by other tests: they need a Python, a spider that acts by itself, items, or the network. */
+/** Covered by other tests, because they need Python, a controlled spider, items, or the network. */
 const NOT_COVERED = [
   'alertRules.preview',
   'alerts.report',
@@ -44,7 +40,7 @@ const NOT_COVERED = [
 ]
 
 const UNKNOWN = 'f'.repeat(32)
-/** src/shared knows neither Node nor the browser; both have File. */
+/** src/shared has neither Node's nor a browser's types, but both have File. */
 const FileOf = (globalThis as unknown as { File: new (parts: string[], name: string) => UploadedFile }).File
 const DAY_MS = 86_400_000
 const START_MS = Date.UTC(2030, 0, 15, 3)
@@ -55,7 +51,6 @@ const template = { project: 'shop', spiders: ['prices'] }
 export function describeContract(name: string, open: () => Promise<OpenedEngine>): void {
   const called = new Set<string>()
 
-  /** Starts with a paused queue, so that jobs stay queued. */
   async function start(): Promise<Client> {
     const { client, stop } = await open()
     onTestFinished(stop)
@@ -296,7 +291,7 @@ export function describeContract(name: string, open: () => Promise<OpenedEngine>
       expect(await codeOf(client.projects.deleteVersion({ project: 'shop', version: '1' }))).toBe('VERSION_PINNED')
       await client.projects.pinVersion({ project: 'shop', version: null })
       await client.projects.deleteVersion({ project: 'shop', version: '1' })
-      // A project that has no versions and is on no node no longer exists.
+      // A project without versions that is on no node no longer exists.
       expect(await codeOf(client.projects.get({ project: 'shop' }))).toBe('PROJECT_NOT_FOUND')
       expect((await client.projects.list()).projects).toEqual([])
       expect(await codeOf(client.projects.deleteProject({ project: 'shop' }))).toBe('PROJECT_NOT_FOUND')
@@ -459,7 +454,7 @@ export function describeContract(name: string, open: () => Promise<OpenedEngine>
       expect(await client.alerts.unacknowledge({ ids: [UNKNOWN] })).toEqual({ unacknowledged: 0 })
       expect(await codeOf(client.alerts.evidence({ id: UNKNOWN }))).toBe('ALERT_NOT_FOUND')
 
-      // Uses the engine's clock, which differs from the test's.
+      // The engine's clock differs from the test's.
       const untilMs = rule.createdAtMs + DAY_MS
       const { silence } = await client.alertSilences.create({ project: 'shop', untilMs, comment: 'a new shop' })
       expect(silence).toMatchObject({ project: 'shop', spider: null, ruleId: null, untilMs, comment: 'a new shop' })
@@ -561,7 +556,7 @@ export function describeContract(name: string, open: () => Promise<OpenedEngine>
       expect(await codeOf(client.tokens.revoke({ id: UNKNOWN }))).toBe('TOKEN_NOT_FOUND')
       expect((await client.sessions.list()).sessions).toEqual([])
       expect(await codeOf(client.sessions.revoke({ id: UNKNOWN }))).toBe('SESSION_NOT_FOUND')
-      // Only a user with a browser signs in programs.
+      // Only a user with a browser can sign in programs.
       const to = { kind: 'code' as const, userCode: 'WDJB-MJHT' }
       for (const call of [client.signIns.get(to), client.signIns.approve({ to }), client.signIns.deny(to)]) {
         expect(await codeOf(call)).toBe('BROWSER_REQUIRED')
@@ -733,12 +728,11 @@ function operationsOf(part: object, path: string[] = []): string[] {
   return Object.entries(part).flatMap(([name, inner]) => operationsOf(inner as object, [...path, name]))
 }
 
-/** A client that behaves the same and records the names of the called operations. */
 function recording<T extends object>(client: T, called: Set<string>, path: string[] = []): T {
   return new Proxy(client, {
     get: (target, name) => {
       const value: unknown = Reflect.get(target, name)
-      // Resolving a promise with this client looks for `then`, which is undefined.
+      // Awaiting this client looks up `then`, which must be undefined.
       return typeof value === 'function' || (typeof value === 'object' && value !== null)
         ? recording(value, called, [...path, String(name)])
         : value

@@ -13,7 +13,7 @@ import type {
 
 type Brand = Record<typeof z.core.$brand, unknown>
 
-/** The same type with plain strings and numbers instead of branded ones, for literals in tests. */
+/** Replaces branded types with plain strings and numbers. */
 export type Plain<T> = T extends string
   ? T extends Brand
     ? string
@@ -28,7 +28,6 @@ export type Plain<T> = T extends string
         ? { [Key in keyof T]: Plain<T[Key]> }
         : T
 
-/** Converts plain ids to the branded types expected by the context. */
 export const branded = <T, P extends Plain<T> = Plain<T>>(value: P): T => value as unknown as T
 
 export const aJobId = (text: string): JobId => text as JobId

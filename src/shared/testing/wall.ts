@@ -1,4 +1,4 @@
-/** The time that a wall clock shows, as `Intl` formats it; `day`: 0 is Sunday. */
+/** `day`: 0 is Sunday. */
 export function readWall(zone: string, atMs: number): { day: number; minute: number } {
   const format = new Intl.DateTimeFormat('en-US', {
     timeZone: zone,

@@ -8,13 +8,11 @@ interface OfSpider {
 }
 
 const nameOf = ({ project, spider }: OfSpider): string => `${project}/${spider}`
-/** `engine`: null if it is the engine that writes this text. */
+/** `engine` is null if it is the engine that writes this text. */
 const certificateOf = ({ engine }: { engine: string | null }): string =>
   `The certificate of ${engine === null ? 'the service' : `the engine ${engine}`}`
 
-/**
- * The subjects of alerts, and their condition. No text contains an age, because a text that changes is stored again.
- */
+/** The subjects of alerts, and their condition. No text contains an age, because a changed text is stored again. */
 export const alerts = {
   'alert_subject.node': ({ node }: AtNode) => node,
   'alert_subject.spider': nameOf,

@@ -50,7 +50,6 @@ const FIGURES = {
   disk_free: { what: 'Free disk space of the service', worst: 'lowest' }
 }
 
-/** What is unusual about a run, how a watched figure has changed, and what a preview of a rule could not know. */
 export const findings = {
   'finding.and': ({ one, other }: { one: Words; other: Words }) => `${one}; ${other}`,
   'finding.metric': (of: { metric: Metric; value: number; median: number; low: number; high: number }) => {
@@ -63,7 +62,7 @@ export const findings = {
     const change = value < median ? `fell by ${percentage((1 - value / median) * 100)}` : rise
     return `${what} ${change}: ${metricOf(metric, value)}, ${usually}`
   },
-  /** `empty`, `usual`: the percentages of items without the field. `others`: how many similar fields are not listed. */
+  /** Percentages of items without the field. `others`: how many similar fields are not listed. */
   'finding.field': (of: { field: string; empty: number; usual: number; others: number }) => {
     const others = of.others > 0 ? `, and ${of.others} more fields like it` : ''
     return `${of.field} is empty in ${percentage(of.empty)} of the items (usually ${percentage(of.usual)})${others}`
@@ -79,10 +78,7 @@ export const findings = {
     `Outcomes of the last ${runs} runs of ${subject}`,
   'history_title.day': ({ figure, hours }: { figure: keyof typeof FIGURES; hours: number }) =>
     `${FIGURES[figure].what} in the last ${hours === 1 ? 'hour' : `${hours} hours`}`,
-  /**
-   * `low`, `high`: the range of the other runs. `isOfAlert`: the alert is about this run; otherwise it is the newest
-   * one.
-   */
+  /** `low`, `high`: the range of the other runs. `isOfAlert`: the alert is about this run, not only the newest one. */
   'history.runs': ({
     isOfAlert,
     value,

@@ -9,12 +9,10 @@ const MOODS = {
   resolved: 'Resolved',
   test: 'Test'
 }
-/** What a message conveys first: its severity, or that it is over. */
 export type Mood = keyof typeof MOODS
 
 const durationOf = (ms: number): string => formatDuration(Math.round(ms / 1_000))
 
-/** Messages about alerts and reports, in e-mails and chats. */
 export const mails = {
   'mail.subject': ({ headline }: { headline: string }) => `[Scrapdeck] ${headline}`,
   'mail.mood': ({ mood }: { mood: Mood }) => MOODS[mood],
@@ -27,7 +25,7 @@ export const mails = {
   'mail.count_resolved': ({ alerts }: { alerts: number }) => `${alerts} resolved`,
   'mail.and_more': ({ alerts }: { alerts: number }) => `and ${alerts} more`,
   'mail.more_of_rule': ({ alerts, rule }: { alerts: number; rule: string }) => `${alerts} more alerts of ${rule}`,
-  /** `at`: as the service shows times, or empty before one. */
+  /** `at`: a formatted time, or empty if the time follows. */
   'mail.since': ({ at }: { at: string }) => `since ${at}`,
   'mail.resolved_after': ({ durationMs }: { durationMs: number }) => `resolved after ${formatWait(durationMs)}`,
   'mail.from_to': ({ fromMs, untilMs }: { fromMs: number; untilMs: number }) =>
@@ -55,7 +53,7 @@ export const mails = {
   'report.name': () => 'Report',
   'report.title': (of: { isWeekly: boolean; runs: number; failed: number; newErrors: number }) =>
     `${of.isWeekly ? 'Weekly' : 'Daily'} report: ${several(of.runs, 'run')}, ${countOf(of.failed)} failed, ${several(of.newErrors, 'new error')}`,
-  /** `failing`: `shop/prices (3)`. `slowest`: the spider with the longest median; null: none ran. */
+  /** `failing`: `shop/prices (3)`. `slowest`: the spider with the longest median run; null: none ran. */
   'report.summary': (of: {
     failing: readonly string[]
     unusual: number
@@ -91,7 +89,6 @@ export const mails = {
   'report.cut': () => 'there were too many jobs to scan all of them',
   'report_part.down': () => 'Nodes that are down',
   'report_part.failing': () => 'Failing spiders',
-  /** `unlisted`: whether there are more errors than the listed ones. */
   'report_part.errors': ({ errors, unlisted }: { errors: number; unlisted: boolean }) =>
     unlisted ? `New errors (${countOf(errors)})` : 'New errors',
   'report_part.unusual': () => 'Unlike earlier runs',

@@ -1,7 +1,7 @@
 import { formatAge, formatDuration } from '../time.ts'
 import { type AtNode, countOf, gigabytes, several, type Words, withoutStop } from './parts.ts'
 
-/** What is wrong with a node, after its name. */
+/** Follows the name of a node. */
 const AWAY = {
   unknown: '',
   up: '',
@@ -39,10 +39,8 @@ const storageAdvice = ({ isPolicySet }: { isPolicySet: boolean }): string =>
 const freeOf = ({ freeBytes, totalBytes }: Disk): string =>
   `${gigabytes(freeBytes)} of ${gigabytes(totalBytes)} are free`
 
-/** Titles and texts of problems: what an operator should fix. */
 export const problems = {
   'problem_title.node_away': nodeIs,
-  /** `jobs`: the number of jobs on this node, in an unknown state. */
   'problem.node_away': (of: {
     problem: string
     seenAgoMs: number | null
@@ -138,7 +136,6 @@ export const problems = {
   'problem.blobs_full': ({ place, ...disk }: Disk & { place: string }) =>
     `${freeOf(disk)} at ${place}. Free space there, or shorten the retention`,
   'problem_title.blobs_differ': () => 'Engines keep eggs and logs in different places',
-  /** `places`: `north: /srv/blobs` */
   'problem.blobs_differ': ({ places }: { places: readonly string[] }) =>
     `${places.join('; ')}. Files that one engine stored are missing while another leads. Set the same blobs option on all engines`,
 
@@ -175,7 +172,7 @@ export const problems = {
     'No alert channel that is turned on names it. Add a channel of the kind Plugin, and name the channel in a rule',
 
   'problem_title.schedule_refused': ({ schedule }: { schedule: string }) => `${schedule} could not create jobs`,
-  /** `agoMs`: null if the text must not change merely because time passes. */
+  /** `agoMs` is null if the text must not change merely because time passes. */
   'problem.schedule_refused': ({ firing, agoMs }: { firing: Words; agoMs: number | null }) =>
     `${withoutStop(firing)}${agoMs === null ? '' : `; ${formatAge(agoMs)} ago`}`,
   'problem_title.chain_refused': ({ chain }: { chain: string }) => `The chain ${chain} could not create a job`,

@@ -52,7 +52,7 @@ export const reasons = {
   'reason.items_below': ({ min }: { min: number }) => `items below ${min}`,
   'reason.pages_below': ({ min }: { min: number }) => `pages below ${min}`,
   'reason.finish_reason': ({ finishReason }: { finishReason: string }) => `finish reason ${finishReason}`,
-  /** A reason with what the log or node says about it, for the timeline. */
+  /** A reason with details from the log or node, for the timeline. */
   'ended.count': ({ reason, count }: { reason: Words; count: number }) => `${reason} (had ${count})`,
   'ended.failed_requests': ({ reason, failed }: { reason: Words; failed: number }) =>
     `${reason} (${failed} failed ${failed === 1 ? 'request' : 'requests'})`,
@@ -70,7 +70,7 @@ export const reasons = {
   'reason.ban_limit': ({ percent }: { percent: number }) => `ban limit of ${percent} %`,
   'reason.error_limit': ({ max }: { max: number }) => `error limit of ${max}`,
   'reason.kubernetes': () => 'Kubernetes',
-  /** A limit with what exceeded it. `limit` alone is the reason, so that the same limit gives the same reason. */
+  /** A limit with what exceeded it. The job's reason is only `limit`, so that it is the same for every hit. */
   'limit_hit.ran': ({ limit, seconds }: InSeconds) => `${limit} (ran ${formatDuration(seconds)})`,
   'limit_hit.silent': ({ limit, seconds }: InSeconds) => `${limit} (no new log line for ${formatDuration(seconds)})`,
   'limit_hit.still': ({ limit, seconds }: InSeconds) => `${limit} (no new page or item for ${formatDuration(seconds)})`,

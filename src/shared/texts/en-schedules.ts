@@ -1,7 +1,6 @@
 import { formatDuration } from '../time.ts'
 import type { Words } from './parts.ts'
 
-/** Why a moment was judged late. */
 const WHILE = {
   stopped: 'Scrapdeck was not running',
   clock: 'the machine slept or its clock was set ahead',
@@ -17,7 +16,6 @@ interface Late {
 const late = ({ seconds, cause }: Late): string => `${formatDuration(seconds)} late: ${WHILE[cause]}`
 const missed = ({ cause }: Pick<Late, 'cause'>): string => `Missed while ${WHILE[cause]}`
 
-/** `2026-11-21 11:00 UTC` */
 function minuteOf(atMs: number): string {
   const iso = new Date(atMs).toISOString()
   const seconds = atMs % 60_000 === 0 ? '' : iso.slice(16, 19)
@@ -29,7 +27,7 @@ export const firings = {
   'firing.on_time': () => 'On time',
   'firing.late': late,
   'firing.caught_up': (of: Late) => `Caught up, ${late(of)}`,
-  /** `countedUntilMs`: later times were not counted; null: all were. */
+  /** `countedUntilMs`: later times were not counted; null: all were counted. */
   'firing.out_of_window': (of: Pick<Late, 'cause'> & { windowSeconds: number; countedUntilMs: number | null }) => {
     const { windowSeconds, countedUntilMs } = of
     const rest = countedUntilMs === null ? '' : `. Those after ${minuteOf(countedUntilMs)} were not counted`

@@ -10,7 +10,6 @@ import { reasons } from './en-reasons.ts'
 import { firings } from './en-schedules.ts'
 import type { AtNode, Words } from './parts.ts'
 
-/** In which list of its node a run was seen. */
 type List = 'running' | 'pending' | 'finished'
 /** Who did it; null: the owner of this machine, or Scrapdeck itself. */
 interface By {
@@ -39,7 +38,6 @@ const QUEUED: Record<Job['source'], string> = {
   crawl: 'via the crawl API'
 }
 
-/** How the attempt had ended whose run has been seen again. */
 const RETURNED = {
   given_up: 'it was given up',
   lost: 'it was lost',
@@ -56,7 +54,7 @@ const UNWANTED = {
   queued: 'the job is queued again'
 }
 
-/** Why a node cannot take jobs, after its name. */
+/** Follows the name of a node. */
 const UNAVAILABLE = {
   unknown: 'has not answered yet',
   down: 'does not answer',
@@ -67,13 +65,12 @@ const UNAVAILABLE = {
 }
 export type Unavailable = keyof typeof UNAVAILABLE
 
-/** Which nodes a job may run on: one, or those that meet the terms. */
 interface Where {
   only: string | null
   tags: readonly string[]
 }
 
-/** After a noun: ` of eu-1`, ` tagged eu`; empty for any node. */
+/** Follows a noun: ` of eu-1`, ` tagged eu`; empty for any node. */
 function ofNodes({ only, tags }: Where): string {
   if (only !== null) return ` of ${only}`
   return tags.length === 0 ? '' : ` ${describeTags(tags)}`
@@ -84,7 +81,6 @@ function runsOf(project: string | null, spider: string | null): string {
   return project === null ? '' : ` of project ${project}`
 }
 
-/** `2025-11-02 03:00:00 UTC` */
 const inUtc = (atMs: number): string => `${new Date(atMs).toISOString().slice(0, 19).replace('T', ' ')} UTC`
 
 const stopped = (run: string) => [
@@ -93,14 +89,14 @@ const stopped = (run: string) => [
   `Killed ${run} (KILL)`
 ]
 
-/** null: a job that this reader may not see (`withoutJobs`). */
+/** null: this reader may not see the job (`withoutJobs`). */
 const another = (jobId: JobId | null): string => jobId ?? 'another job'
 
 const aJob = (jobId: JobId | null): string => (jobId === null ? 'another job' : `job ${jobId}`)
 
 /**
- * Every sentence that is stored or sent, by its code. A parameter named `jobId` is a job's id, which not all readers
- * may see; `chain` and `spider` beside it are hidden together with it.
+ * Every sentence that is stored or sent, by its code. A parameter named `jobId` is the id of a job that not all
+ * readers may see. The parameters `chain` and `spider` are hidden together with it.
  */
 export const en = {
   /** External texts, and texts of rows from before there were codes. */
@@ -201,7 +197,6 @@ export const en = {
   'timeline.lost_node_removed': () => 'Lost: its node was removed from the fleet',
   'timeline.lost_node_silent': ({ node, seconds }: AtNode & { seconds: number }) =>
     `Lost: the run ended on ${node}, which has not answered for ${formatDuration(seconds)}, so its log could not be read`,
-  /** What happens to the job after its run has ended. */
   'timeline.and_next': ({ what, next }: { what: Words; next: Words }) => `${what}; ${next}`,
   'next.retry': ({ seconds, run, runs }: { seconds: number; run: number; runs: number }) =>
     `retrying ${seconds < 1 ? 'at once' : `in ${formatDuration(Math.round(seconds))}`} (run ${run} of ${runs})`,
@@ -278,9 +273,7 @@ export const en = {
     const { node, matching, why, ...where } = of
     return `${node} ${why}${matching === 1 ? '' : `, and no other node${ofNodes(where)} can take it`}`
   },
-  /**
-   * `held`: how many slots are taken by remains of ended spiders. `version`: if set, only slots on nodes with it count.
-   */
+  /** `held`: slots that remains of ended spiders take up. `version`: if set, only slots on nodes with it count. */
   'waiting.all_slots_busy': (of: Where & { slots: number; held: number; version: string | null }) => {
     const { slots, held, version, ...where } = of
     if (version !== null) return `all slots with version ${version} are busy`
@@ -326,7 +319,6 @@ export const en = {
   'waiting.pending_on_node': ({ node, why }: AtNode & { why: string }) => `pending on ${node}: ${why}`,
   'waiting.overlap': ({ spider }: { spider: string }) =>
     `waits until the run of ${spider} with the same arguments ends`,
-  /** `others`: how many more jobs it waits for. */
   'waiting.dependency': (of: { jobId: JobId | null; on: Dependency['on']; others: number }) => {
     const more = of.others === 0 ? '' : `, and for ${of.others} more`
     return `waits until ${aJob(of.jobId)} has ${of.on}${more}`

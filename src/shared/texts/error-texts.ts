@@ -9,7 +9,6 @@ import { runsErrors } from './errors/runs.ts'
 import { serverErrors } from './errors/server.ts'
 import { storageErrors } from './errors/storage.ts'
 
-/** The sentences of all errors: what a second language translates. A process loads those of the areas that it needs. */
 export const errorTexts = {
   ...accessErrors,
   ...apiErrors,

@@ -1,6 +1,5 @@
 import { isMessage, type Message, plain, say } from './message.ts'
 
-/** `wall time limit of 2 min (ran 2 min)` */
 export const wallLimitHit = (seconds: number, ranMs: number): Message =>
   say('limit_hit.ran', { limit: say('reason.wall_time_limit', { seconds }), seconds: Math.floor(ranMs / 1000) })
 

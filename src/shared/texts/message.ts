@@ -8,15 +8,15 @@ export type Catalogue = typeof en & typeof errorTexts
 type Texts = Readonly<Record<string, (params: never) => string>>
 export type Code = keyof typeof en
 
-/** The parameters of a text, with those that are messages already rendered. */
+/** The parameters of a text. Parameters that are messages are already rendered. */
 type Given<C extends Code> = Parameters<(typeof en)[C]> extends [infer P] ? P : unknown
 type Params<C extends Code> = { [K in keyof Given<C>]: Stored<Given<C>[K]> }
 type Parameterized<C extends Code> = unknown extends Given<C> ? [] : [params: Params<C>]
-/** Instead of a message, an external text can be passed as it is. */
+/** An external text can be passed instead of a message. */
 type Stored<P> = P extends Words ? Message | string : P
 type Param = string | number | boolean | null | readonly string[] | Message
 
-/** What is stored and sent instead of a sentence. `say` makes one, and checks its parameters against its text. */
+/** What is stored and sent instead of a sentence. `say` creates it and checks its parameters against its text. */
 export interface Message {
   code: Code
   params: Readonly<Record<string, Param>>
@@ -31,7 +31,7 @@ export const textOf = <C extends Code>(code: C, ...params: Parameterized<C>): st
 
 type WaitingCodes<C extends Code = Code> = C extends `waiting.${infer W}` ? W : never
 
-/** Why a job waits. `untilMs`: when the wait ends, if it has an end. */
+/** Why a job waits. `untilMs`: when the wait ends, if that is known. */
 export function waitFor<W extends WaitingCodes>(
   code: W,
   ...params: Parameters<typeof say<`waiting.${W}`>> extends [unknown, ...infer P] ? P : never
@@ -40,18 +40,17 @@ export function waitFor<W extends WaitingCodes>(
   return { code, text, params: given }
 }
 
-/** For a server from before there were parameters, returns its text. */
+/** Servers from before there were parameters sent only a text. */
 export const waitingMessage = ({ code, text, params }: Waiting): Message =>
   params === undefined ? plain(text) : ({ code: `waiting.${code}`, params } as Message)
 
-/** The message of a sent text with its code and parameters. */
 export const messageOf = (sent: { text: string; code?: string | undefined; params?: object | undefined }): Message =>
   isKnown(sent.code) ? ({ code: sent.code, params: sent.params ?? {} } as Message) : plain(sent.text)
 
 /** A later version may have sent unknown codes. */
 const isKnown = (code: string | undefined): code is Code => code !== undefined && Object.hasOwn(en, code)
 
-/** An external text, such as a node's response, or one from before there were codes. */
+/** For an external text, such as a node's response, or a text from before there were codes. */
 export const plain = (text: string): Message => say('text', { text })
 
 /** Returns the code itself if a later version wrote it, or if the stored parameters do not fit its text. */
@@ -73,10 +72,9 @@ function renderKnown({ code, params }: Message, texts: Texts): string {
 export const asParam = (message: Message): Message | string =>
   message.code === 'text' ? (message.params['text'] as string) : message
 
-/** What the API sends: the text beside its code and parameters. */
 export const written = ({ code, params }: Message) => ({ text: render({ code, params }), code, params })
 
-/** The same for another field: `title`, `titleCode` and `titleParams`. */
+/** Like `written`, for another field: `title`, `titleCode` and `titleParams`. */
 export function writtenAs<Field extends string>(field: Field, message: Message) {
   const { text, code, params } = written(message)
   return { [field]: text, [`${field}Code`]: code, [`${field}Params`]: params } as Record<
@@ -88,7 +86,7 @@ export function writtenAs<Field extends string>(field: Field, message: Message) 
 
 const ENCODED = /^\["[a-z_.]+"[,\]]/
 
-/** `["timeline.sent",{"node":"eu-1"}]`; external texts stay as they are. */
+/** `["timeline.sent",{"node":"eu-1"}]`. External texts stay as they are. */
 export function encode({ code, params }: Message): string {
   const { text } = params
   if (code === 'text' && typeof text === 'string' && !ENCODED.test(text)) return text
@@ -96,8 +94,8 @@ export function encode({ code, params }: Message): string {
 }
 
 /**
- * Decodes a stored text. External texts may look like an encoded message without being one, and spiders can write to
- * some of the files in which texts are stored: whatever does not have a message's form is an external text.
+ * Decodes a stored text. Spiders can write to some of the files in which texts are stored, so everything without a
+ * message's exact form is an external text.
  */
 export function decode(stored: string): Message {
   if (!ENCODED.test(stored)) return plain(stored)
@@ -123,13 +121,12 @@ function isParam(value: unknown, depth: number): boolean {
   return typeof value !== 'object' || value === null || (depth < NESTED_MAX && isShapedLike(value, depth + 1))
 }
 
-/** Whether readers see no difference between two stored texts. */
 export const readsSame = (one: string, other: string): boolean =>
   one === other || render(decode(one)) === render(decode(other))
 
 const JOB_IDS = /(?:\bjob )?\b([0-9a-f]{32})\b/g
 
-/** The jobs that a message names, also in messages and external texts among its parameters. */
+/** Includes jobs in messages and external texts among the parameters. */
 export function jobsIn({ params }: Message): JobId[] {
   return Object.values(params).flatMap((value) => {
     if (typeof value === 'string') return [...value.matchAll(JOB_IDS)].map(([, id]) => id as JobId)
@@ -137,16 +134,11 @@ export function jobsIn({ params }: Message): JobId[] {
   })
 }
 
-/**
- * Named together with the job of the same message, or not at all. `outcome`: only with a chain, which watched that job.
- */
+/** Hidden together with the job of the same message. `outcome` is hidden only with a chain, which watched that job. */
 const NAMES_OF_JOB = ['jobId', 'chain', 'spider']
 const NAMES_WITH_CHAIN = [...NAMES_OF_JOB, 'outcome']
 
-/**
- * The message without the names of jobs that `isShown` rejects: these parameters become null, and external texts say
- * "another job".
- */
+/** Removes the names of jobs that `isShown` rejects: parameters become null, external texts become "another job". */
 export function withoutJobs(message: Message, isShown: (id: JobId) => boolean): Message {
   const { jobId, chain } = message.params
   const isHidden = typeof jobId === 'string' && !isShown(jobId as JobId)

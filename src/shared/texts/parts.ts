@@ -7,15 +7,13 @@ export interface AtNode {
 
 export const countOf = (value: number): string => value.toLocaleString('en-US')
 
-/** `1,201 runs`, `1 run` */
 export const several = (value: number, one: string): string => `${countOf(value)} ${value === 1 ? one : `${one}s`}`
 
-/** An external text, to be followed by our own full stop or semicolon. */
+/** For an external text that is followed by our own full stop or semicolon. */
 export const withoutStop = (text: string): string => text.replace(/\.$/, '')
 
 const GB = 1_000_000_000
 
 export const gigabytes = (bytes: number): string => `${(bytes / GB).toFixed(bytes < 10 * GB ? 1 : 0)} GB`
 
-/** `2026-11-28 10:49 UTC` */
 export const utcMinute = (atMs: number): string => `${new Date(atMs).toISOString().slice(0, 16).replace('T', ' ')} UTC`

@@ -4,7 +4,6 @@ import { formatDuration } from '../../time.ts'
 import { area } from './area.ts'
 import { rich } from './rich.ts'
 
-/** When a rule holds: above or below which figure, and for how long. */
 type Condition = { comparison: 'at_least' | 'at_most'; threshold: number; forSeconds: number }
 
 const amount = ({ comparison, threshold }: Condition, noun?: string) =>

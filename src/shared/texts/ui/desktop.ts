@@ -1,7 +1,6 @@
 import { formatCount, plural } from '../../numbers.ts'
 import { area } from './area.ts'
 
-/** Menus, tray, notifications, dialogs and pages of the desktop shell. */
 export const texts = area('desktop', {
   scrapdeck: 'Scrapdeck',
   openScrapdeck: 'Open Scrapdeck',

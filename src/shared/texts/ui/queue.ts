@@ -37,7 +37,7 @@ export const texts = area('queue', {
   maximumMissing: 'Enter the maximum. 0 prevents new runs.',
   reached: 'reached',
   reachedOnBusiestNode: 'reached on the busiest node',
-  /** Parameters are null if a limit covers everything: at most 1 run of amazon* on each node. */
+  /** A parameter is null if the limit covers everything of this kind: at most 1 run of amazon* on each node. */
   limitSentence: (max: number, project: string | null, spider: string | null, tag: string | null, perNode: boolean) => {
     const runs = max === 0 ? 'no runs' : `at most ${plural(max, 'run')}`
     const spiders = spider === null ? 'any spider' : project === null ? spider : `${project}/${spider}`
