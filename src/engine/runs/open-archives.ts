@@ -16,7 +16,7 @@ interface ArchivesParts extends Tools {
   store: Store
   blobs: BlobStore
   keys: EncryptionKeys
-  /** null: encryption is off. */
+  /** Null: encryption is off. */
   sealedBlobs: SealedBlobStore | null
   ownArchive: LogArchivePort | undefined
 }
@@ -28,7 +28,7 @@ export async function openArchives(opened: AsyncDisposableStack, parts: Archives
   const { dataDirectory, store, blobs, keys, sealedBlobs, clock, random, logger } = parts
   const open = (pool: typeof openLogThreads, count: number) =>
     opened.adopt(pool(clock, count), (threads) => threads.close())
-  // Archiving has a thread of its own: users' expressions can occupy the search threads for a long time.
+  // Archiving has its own thread, because users' expressions can occupy the search threads for a long time.
   const [archiving, scanning] = [open(openLogThreads, 1), open(openLogThreads, 2)]
   const [indexing, searchThreads] = [open(openSearchThreads, 1), open(openSearchThreads, 2)]
   const cache = LogCache.open(join(dataDirectory, 'log-cache'), { isSealed: keys.newest !== null })
@@ -52,7 +52,7 @@ export async function openArchives(opened: AsyncDisposableStack, parts: Archives
     logScans: new LogScans(scanning),
     logIndex,
     searchThreads,
-    /** null: encryption is off. */
+    /** Null: encryption is off. */
     reEncryption: opened.adopt(sealedBlobs && (await openReEncryption(sealedBlobs, { ...parts, archive })), stop)
   }
 }

@@ -8,14 +8,14 @@ export interface LoggedError {
   /** Position of its first line: the byte, and the line number (from 1). */
   offset: number
   line: number
-  /** In the log's own time (see LogFigures); null: the format has no time. */
+  /** In the log's own time (see LogFigures). Null: the format has no time. */
   atMs: number | null
   level: 'ERROR' | 'CRITICAL'
-  /** Empty: unknown. */
+  /** Empty if unknown. */
   logger: string
-  /** Without the traceback; may have several lines. */
+  /** Without the traceback. Can have several lines. */
   message: string
-  /** In text order: with `During handling of …`, the exception that was raised last is last. */
+  /** In text order. With `During handling of …`, the exception that was raised last is last. */
   exceptions: LoggedException[]
 }
 
@@ -25,7 +25,7 @@ export interface LoggedException {
   value: string
   /** In text order, the innermost last. */
   frames: LoggedFrame[]
-  /** Nesting depth in exception groups; 0: not in a group. */
+  /** Nesting depth in exception groups. 0: not in a group. */
   depth: number
 }
 
@@ -34,17 +34,17 @@ export interface LoggedFrame {
   name: string
 }
 
-/** An error that is still being read. Plain JSON, so that it survives a restart of the engine. */
+/** An error that is still being read. */
 export interface ErrorDraft {
   error: LoggedError
-  /** `message`: no traceback yet; `frames`: inside a traceback; `value`: after the line that names the exception. */
+  /** `message`: no traceback yet. `frames`: inside a traceback. `value`: after the line that names the exception. */
   reading: 'message' | 'frames' | 'value' | 'nothing'
   inGroup: boolean
-  /** The error includes a second record. */
+  /** Whether the error includes a second record. */
   isContinued: boolean
 }
 
-/** Limits an error to some 8 kB, because many may wait to be taken. */
+/** Limits an error to some 8 kB, because many can wait to be taken. */
 export const MAX_ERROR_LINE = 1000
 const MAX_MESSAGE = 1000
 const MAX_VALUE = 500
@@ -72,24 +72,24 @@ const CHAINED = [
 ]
 const GROUP_HEADING = `Exception Group ${TRACEBACK_HEADING}`
 
-/** Reads the next line of the record; the first one is its message. Only the first MAX_ERROR_LINE characters matter. */
+/** Reads the next line of the record. The first one is its message. Only the first MAX_ERROR_LINE characters matter. */
 export function readErrorLine(draft: ErrorDraft, whole: string): void {
   const { line, depth, isBorder } = draft.inGroup ? withoutMargin(whole) : { line: whole, depth: 0, isBorder: false }
   if (isBorder) {
-    // `+---- 2 ----` starts the next exception of the group, which may lack a traceback; a border without a number ends
-    // it.
+    // `+---- 2 ----` starts the next exception of the group, which can lack a traceback. A border without a number
+    // ends it.
     draft.reading = /\d/.test(line) ? 'frames' : 'nothing'
     if (draft.reading === 'frames') addException(draft, depth)
     return
   }
   const trimmed = line.trimStart()
   if (trimmed.endsWith(TRACEBACK_HEADING) && (draft.reading === 'message' || isHeading(trimmed))) {
-    // `failed: Traceback (…):`
+    // As in `failed: Traceback (…):`.
     if (!isHeading(trimmed)) readMessageLine(draft, trimmed.slice(0, -TRACEBACK_HEADING.length).trimEnd())
     if (isGroupHeading(trimmed)) draft.inGroup = true
     draft.reading = 'frames'
     const last = draft.error.exceptions.at(-1)
-    // The heading of a group member, which its border has already started.
+    // The heading of a group member, which its border already started.
     if (last === undefined || last.type !== '' || last.frames.length > 0 || depth < last.depth)
       addException(draft, depth)
     return
@@ -154,7 +154,7 @@ const FAILURE =
   /(?:\bTraceback[^:\n]{0,40}: <class '|<twisted\.python\.failure\.Failure )([\w.]{1,200})(?:'>)?(?:: (.{0,1000}?))?(?:>\]?|\]|$)/
 const BRIEF_FRAME = /^([^\s:][^:\n]{0,300}\.py):\d{1,9}:([\w<>]{1,100})$/
 
-/** Call when a second record of the same error follows, without a message of its own. */
+/** Call this when a second record of the same error follows, without a message of its own. */
 export function continueError(draft: ErrorDraft): void {
   draft.isContinued = true
   draft.reading = draft.error.exceptions.length > 0 ? 'nothing' : 'frames'
@@ -162,7 +162,6 @@ export function continueError(draft: ErrorDraft): void {
   if (draft.reading === 'frames') addException(draft, 0)
 }
 
-/** From a structured traceback of a JSON log. */
 export function addStructured({ error }: ErrorDraft, exceptions: StructuredException[]): void {
   // structlog lists the last exception first.
   for (const { type, value, frames } of exceptions.toReversed()) {
@@ -181,7 +180,7 @@ function addException({ error }: ErrorDraft, depth: number): void {
   pushException(error, { type: '', value: '', frames: [], depth })
 }
 
-/** Keeps the first and last exceptions of a chain, and the first ones of a group. */
+/** Keeps the first and the last exceptions of a chain, and the first ones of a group. */
 function pushException(error: LoggedError, exception: LoggedException): void {
   error.exceptions.push(exception)
   if (error.exceptions.length > MAX_EXCEPTIONS) error.exceptions.splice(exception.depth === 0 ? 1 : -2, 1)
@@ -196,7 +195,7 @@ function addFrame({ frames }: LoggedException, file: string, name: string): void
   frames.splice(other < 0 ? 1 : other, 1)
 }
 
-/** `ValueError: text`, or `Failure: twisted…Error: text` as Twisted has it. */
+/** As in `ValueError: text` or, from Twisted, `Failure: twisted…Error: text`. */
 function nameException(exception: LoggedException, line: string): void {
   const named = /^(?:Failure: )?([\w.<>]{1,200})(?:: ?(.*))?$/.exec(line)
   exception.type = cutText(named?.[1] ?? '', MAX_TYPE)
@@ -204,8 +203,8 @@ function nameException(exception: LoggedException, line: string): void {
 }
 
 /**
- * The exception that identifies an error: the one raised last. A group only says that something in it failed, so its
- * first member that is not a group represents it.
+ * The exception that identifies an error: the one raised last. A group only shows that something in it failed, so
+ * its first member that is not a group represents it.
  */
 export function mainException({ exceptions }: Pick<LoggedError, 'exceptions'>): LoggedException | null {
   const last = exceptions.findLastIndex((each) => each.depth === 0 && each.type !== '')

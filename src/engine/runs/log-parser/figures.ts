@@ -3,28 +3,28 @@ import type { ScrapyStats } from './closing-stats.ts'
 import type { LogSeries } from './series.ts'
 
 /**
- * What a log says so far. Times (`…AtMs`) come from its text, read as if they were UTC. `zoneMinutes` is the zone in
- * the text; without it, the caller corrects the times by the node's clock.
+ * What a log shows so far. Times (`…AtMs`) come from its text, read as if they were UTC. `zoneMinutes` is the zone
+ * in the text. If there is none, the caller corrects the times by the node's clock.
  */
 export interface LogFigures {
   bytes: number
-  /** Bytes that were skipped; counts of lines and records are then too low. */
+  /** Bytes that were skipped. Counts of lines and records are then too low. */
   skippedBytes: number
   isPartial: boolean
   lines: number
-  /** null: no record was recognized yet. */
+  /** Null: no record was recognized yet. */
   format: HeadFormat | null
   records: Record<RecordLevel, number>
   firstAtMs: number | null
   lastAtMs: number | null
   runtimeMs: number | null
   zoneMinutes: number | null
-  /** false: the times have no date (or no year) and count from 1970. */
+  /** False: the times have no date (or no year) and count from 1970. */
   hasDate: boolean
-  /** null: the log does not count them (for example, its level is above INFO). */
+  /** Null: the log does not count them (for example, its level is above INFO). */
   pages: number | null
   items: number | null
-  /** From the newest logstats line; from the closing stats, over the whole run. */
+  /** From the newest logstats line or, over the whole run, from the closing stats. */
   pagesPerMinute: number | null
   itemsPerMinute: number | null
   lastPageAtMs: number | null
@@ -38,19 +38,19 @@ export interface LogFigures {
   pythonVersion: string | null
   telnetConsole: string | null
   telnetUsername: string | null
-  /** `Resuming crawl (3 requests scheduled)`. */
+  /** As in `Resuming crawl (3 requests scheduled)`. */
   resumedWith: string | null
-  /** `Received SIGTERM`, `Received SIGINT twice`: LogParser's shutdown_reason. */
+  /** As in `Received SIGTERM` or `Received SIGINT twice`. LogParser's shutdown_reason. */
   shutdownReason: string | null
-  /** Set once the spider has begun to close. */
+  /** Set when the spider has started to close. */
   closingReason: string | null
   finishReason: string | null
-  /** Scrapy's own INFO messages reach the log, so the log would also show how the spider ends. */
+  /** Whether Scrapy's own INFO messages reach the log, so that it would also show how the spider ends. */
   showsEnd: boolean
-  /** At most MAX_STATS_TEXT characters of them. */
+  /** Limited to MAX_STATS_TEXT characters. */
   stats: ScrapyStats | null
   series: LogSeries | null
-  /** Errors dropped because too many waited to be taken. */
+  /** Errors that were dropped because too many waited to be taken. */
   errorsDropped: number
 }
 
@@ -70,30 +70,29 @@ export const NOTE_KINDS = [
 ] as const
 export type NoteKind = (typeof NOTE_KINDS)[number]
 
-/** The newest line of each kind; `item` is the text of the newest item. */
+/** The newest line of each kind. `item` is the text of the newest item. */
 export const LATEST_KINDS = ['crawl', 'scrape', 'item', 'offsite', 'duplicate', 'stat'] as const
 export type LatestKind = (typeof LATEST_KINDS)[number]
 
-/** Figures that are derived from others instead of counted. */
 type Derived =
   | ('bytes' | 'skippedBytes' | 'isPartial' | 'format' | 'hasDate' | 'errorsDropped')
   | ('records' | 'runtimeMs' | 'pages' | 'items')
 
-/** What the parser counts; plain JSON. */
+/** What the parser counts, as plain JSON. */
 export interface Tally extends Omit<LogFigures, Derived> {
   isOver: boolean
   /** By index in RECORD_LEVELS. */
   records: number[]
-  /** false: the log shows that this Scrapy extension is off. */
+  /** False: the log shows that this Scrapy extension is off. */
   hasCoreStats: boolean
   collectsStats: boolean
-  /** From logstats lines; null: none so far. */
+  /** From logstats lines. Null: none so far. */
   loggedPages: number | null
   loggedItems: number | null
   /** DEBUG lines since the newest logstats line. The next logstats line includes pages that were skipped. */
   newPages: number
   newItems: number
-  /** Timeouts that a retry reported, and those that failed a download; often the same ones. */
+  /** Timeouts that a retry reported, and those that failed a download. Often the same ones. */
   retriedTimeouts: number
   failedTimeouts: number
 }
@@ -136,7 +135,6 @@ export function emptyTally(): Tally {
   }
 }
 
-/** Pages so far, before the closing stats. */
 export function pagesSoFar({ loggedPages, newPages }: Tally): number {
   return (loggedPages ?? 0) + newPages
 }

@@ -1,6 +1,6 @@
 /**
- * Whether a file of a traceback belongs to the project. Decided by where Python keeps other code, because a log states
- * neither the packages of a project nor where it is deployed.
+ * Whether a file of a traceback belongs to the project. Decided by where Python keeps other code, because a log
+ * states neither the packages of a project nor where it is deployed.
  */
 export function isProjectFile(file: string): boolean {
   return !FOREIGN.test(file.replaceAll('\\', '/'))
@@ -23,7 +23,7 @@ const FOREIGN = new RegExp(
 const KEPT_FOLDERS = 3
 
 /**
- * The part of a path that does not depend on the location or version of the deployment. Scrapyd runs eggs: their paths
+ * The part of a path that does not depend on the location or version of the deployment. Scrapyd runs eggs, so paths
  * contain the egg, a temporary file, or `build/bdist.linux-x86_64/egg/` from the build.
  */
 export function projectPath(file: string): string {

@@ -16,11 +16,11 @@ import { decodeRead, encodeAsRead } from './log-text.ts'
 interface LearnedHeads {
   format: HeadFormat | null
   order: DayOrder
-  /** Number of further lines from which a format may be learned: Scrapy's known messages are at the start of a log. */
+  /** From how many more lines a format can be learned, because Scrapy's known messages are at the start of a log. */
   linesToLearnFrom: number
 }
 
-/** Where the head was found: in the line itself, or in the text without the colour codes of the head. */
+/** Where the head was found: in the line itself, or in the text without the color codes of the head. */
 export type FoundHead =
   | { kind: 'none' }
   | { kind: 'plain'; text: string; at: number; to: number }
@@ -34,16 +34,16 @@ export interface HeadLearner {
    * `mayHaveColours`: the surrounding text contains an escape character.
    */
   find(text: string, from: number, to: number, mayHaveColours: boolean, spans: HeadSpans): FoundHead
-  /** Call when a line is in the default format. */
+  /** Call this when a line is in the default format. */
   sawScrapyFormat(): void
   /** `'LOG_DATEFORMAT': '%d/%m/%Y'` in the settings that Scrapy logs distinguishes days from months. */
   readDateFormat(text: string, from: number, to: number): void
-  /** null: not known yet. */
+  /** Null: not known yet. */
   readonly format: HeadFormat | null
   readonly hasDate: boolean
 }
 
-/** Finds heads in formats learned from the log itself. Takes text as decoded by log-text.ts. */
+/** Finds heads in formats learned from the log itself. The text must be decoded by log-text.ts. */
 export function createHeadLearner(): HeadLearner {
   const learned: LearnedHeads = { format: null, order: 'day-first', linesToLearnFrom: 500 }
   let reader: PatternReader | null = null
@@ -62,7 +62,7 @@ export function createHeadLearner(): HeadLearner {
 
   function find(text: string, from: number, to: number, mayHaveColours: boolean, spans: HeadSpans): FoundHead {
     const code = text.charCodeAt(from)
-    // 123: an opening brace. Items start with one too, but have no level.
+    // 123 is an opening brace. Items also start with one but have no level.
     if (code === 123 && (learned.format?.kind === 'json' || learned.linesToLearnFrom > 0)) {
       const record = readJson(text, from, to)
       if (record !== null) return { kind: 'json', record }
@@ -82,7 +82,7 @@ export function createHeadLearner(): HeadLearner {
   }
 
   function readJson(text: string, from: number, to: number): JsonRecord | null {
-    // 34: a quote, 32: a space. A Python dict starts with an apostrophe.
+    // 34 is a quote, 32 a space. A Python dict starts with an apostrophe.
     const next = text.charCodeAt(from + 1)
     if (next !== 34 && next !== 32) return null
     const record = parseJsonRecord(decodeRead(text, from, to, to - from))

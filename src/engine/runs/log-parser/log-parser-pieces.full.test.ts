@@ -4,7 +4,6 @@ import type { LoggedError } from './error-record.ts'
 import { createLogParser, MAX_ERRORS_WAITING, MAX_LINE } from './log-parser.ts'
 import { at, bytesOf, parse, sample } from './testing/parsed-logs.ts'
 
-/** Pushes the bytes in the pieces between the cuts. */
 function parseInPieces(bytes: Uint8Array, cuts: number[]) {
   const parser = createLogParser()
   const errors: LoggedError[] = []
@@ -20,7 +19,7 @@ function parseInPieces(bytes: Uint8Array, cuts: number[]) {
 
 describe('in whatever pieces a log arrives', () => {
   const cuts = fc.array(fc.nat(100_000), { maxLength: 12 })
-  // Small logs, so that many cuts are tried.
+  // The logs are small, so that many cuts are tried.
   const logs = [
     ...['killed-2.5', 'good-2.5', 'broken-2.19', 'json-structlog-2.13', 'format-colour-2.13', 'format-bare-2.13'].map(
       sample

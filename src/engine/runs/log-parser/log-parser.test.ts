@@ -29,7 +29,7 @@ describe('a real log', () => {
         offsite: 2,
         ignoredResponses: 1,
         redirects: 1,
-        // The log shows only the first; the closing stats count all.
+        // The log shows only the first. The closing stats count all.
         duplicates: 19,
         droppedItems: 1,
         timeouts: 2,
@@ -77,7 +77,7 @@ describe('a real log', () => {
         name.startsWith('json-') ? 'json' : name === 'format-zone-2.13' ? 'scrapy' : 'pattern'
       )
       const counts = figures.stats as Record<string, number>
-      // LogCount starts with the crawler; Scrapy logs a few INFO and DEBUG records before that.
+      // LogCount starts with the crawler. Scrapy logs several INFO and DEBUG records before that.
       for (const level of ['WARNING', 'ERROR'] as const) {
         expect(figures.records[level]).toBe(counts[`log_count/${level}`] ?? 0)
       }

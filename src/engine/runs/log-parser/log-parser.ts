@@ -7,12 +7,12 @@ import { latin1Of } from './log-text.ts'
 import { createRecordReader } from './record-reader.ts'
 
 /**
- * Parses a log as it grows; its figures are available at any time. For any input, it never throws, takes linear time,
- * and keeps at most some 4 MB besides the current piece: one unfinished line of MAX_LINE, closing stats of MAX_STATS,
- * and errors not taken yet; the rest is below 100 kB.
+ * Parses a log as it grows. Its figures are available at any time. For any input, it never throws, takes linear
+ * time, and keeps at most some 4 MB besides the current piece: one unfinished line of MAX_LINE, closing stats of
+ * MAX_STATS, errors not taken yet, and less than 100 kB of other data.
  */
 export interface LogParser {
-  /** The next bytes of the log, split anywhere. */
+  /** Takes the next bytes of the log, split anywhere. */
   push(bytes: Uint8Array): void
   /** Skips the next bytes. The next logstats line corrects the cumulative figures. */
   skip(byteCount: number): void
@@ -23,7 +23,7 @@ export interface LogParser {
   takeErrors(): LoggedError[]
 }
 
-/** Longer lines are cut here: the rest is data that a spider printed. */
+/** Longer lines are cut here, because the rest is data that a spider printed. */
 export const MAX_LINE = 131_072
 export const MAX_ERRORS_WAITING = 100
 /** Decoding in pieces of this size bounds the memory for a huge chunk. */
@@ -52,7 +52,6 @@ export function createLogParser(): LogParser {
     }
   })
 
-  /** `text` is the decoded bytes from `base` on. */
   function readPiece(text: string, base: number): void {
     let from = 0
     if (isMidLine || pendingLength > 0) {
@@ -97,14 +96,14 @@ export function createLogParser(): LogParser {
     readLines(text, 0, text.length, pendingAt)
   }
 
-  /** `text` from `from` to `end` is whole lines; its character 0 is the byte at `base`. */
+  /** From `from` to `end`, `text` is whole lines. Its character 0 is the byte at `base`. */
   function readLines(text: string, from: number, end: number, base: number): void {
     const mayHaveColours = text.includes('\u001b')
     let at = from
     while (at < end) {
       const newlineAt = text.indexOf('\n', at)
       let to = newlineAt - at > MAX_LINE ? at + MAX_LINE : newlineAt
-      // 13: the carriage return of a Windows line end.
+      // 13 is the carriage return of a Windows line end.
       if (to > at && text.charCodeAt(to - 1) === 13) to--
       tally.lines++
       if (scanScrapyHead(text, at, to, spans)) {

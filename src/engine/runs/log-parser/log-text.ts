@@ -1,27 +1,26 @@
 import { Buffer } from 'node:buffer'
 
 /**
- * The parser decodes a log as Latin-1, one character per byte: offsets are exact, a border between two pieces never
- * cuts a character, and V8 stores and searches such text fastest. Only what is kept is decoded as UTF-8.
+ * The parser decodes a log as Latin-1, one character per byte. So offsets are exact, a border between two pieces
+ * never cuts a character, and V8 stores and searches the text fastest. Only what is kept is decoded as UTF-8.
  */
 export function latin1Of(bytes: Uint8Array, from: number, to: number): string {
   return Buffer.from(bytes.buffer, bytes.byteOffset + from, to - from).toString('latin1')
 }
 
-/** Encodes a string as if it had been read as Latin-1. */
 export function encodeAsRead(text: string): string {
   return NOT_ASCII.test(text) ? Buffer.from(text, 'utf8').toString('latin1') : text
 }
 
 /** Decodes a part of the text as UTF-8, at most `atMost` characters. */
 export function decodeRead(text: string, from: number, to: number, atMost: number): string {
-  // A character has at most four bytes, and one may be cut at the end.
+  // A character has at most four bytes, and one can be cut at the end.
   const end = Math.min(to, from + 4 * atMost)
   const decoded = Buffer.from(text.slice(from, end), 'latin1').toString('utf8')
   return cutText(decoded, atMost)
 }
 
-/** Decodes without NUL bytes, colour codes and other control characters, which would confuse a reader. */
+/** Decodes without NUL bytes, color codes and other control characters, which would confuse a reader. */
 export function readable(text: string, from: number, to: number, atMost: number): string {
   const decoded = decodeRead(text, from, to, atMost)
   return CONTROL.test(decoded) ? decoded.replace(COLOURS, '').replace(CONTROLS, '') : decoded

@@ -163,7 +163,7 @@ it.each(ANSWERS)('$log gives the same result in both parsers, except for known d
   )
   const known = DIFFERENCES.filter(({ log }) => log.test(answer.log))
   expect(different.filter((field) => !known.some(({ fields }) => fields.test(field)))).toEqual([])
-  // Remove a difference from the list once it is gone.
+  // Remove a difference from the list when it is gone.
   for (const { fields, because } of known)
     expect(
       different.some((field) => fields.test(field)),

@@ -1,19 +1,18 @@
 import { itemsSoFar, type LatestKind, pagesSoFar, type Tally } from './figures.ts'
 import { readable } from './log-text.ts'
 
-/** How to interpret the further lines of a record. */
 export type Continued = 'nothing' | 'item' | 'stats' | 'versions' | 'settings' | 'extensions'
 
-/** Remembers a line whose text may be kept; it is decoded after its whole piece has been read. */
+/** Remembers a line whose text may be kept. It is decoded after its whole piece was read. */
 export type KeepLatest = (kind: LatestKind, text: string, from: number, to: number) => void
 
 const MAX_STATUSES = 60
 const MAX_FACT = 200
 
 /**
- * Recognizes and counts one of Scrapy's own messages, in `text` from `at` to `to` of the line at `lineFrom`. The first
- * character selects the few candidates, because most lines of a log pass here. Ignores loggers: extensions replace
- * parts of Scrapy, and some formats omit names.
+ * Recognizes and counts one of Scrapy's own messages, in `text` from `at` to `to` of the line at `lineFrom`. The
+ * first character selects the few candidates, because most lines of a log pass here. Ignores loggers, because
+ * extensions replace parts of Scrapy, and some formats omit names.
  */
 export function readMessage(
   tally: Tally,
@@ -105,7 +104,7 @@ export function readMessage(
 }
 
 /**
- * Whether Scrapy logs this message only after it has applied all settings and created the spider. Earlier messages
+ * Whether Scrapy logs this message only after it applied all settings and created the spider. Earlier messages
  * (`Scrapy … started`, `Overridden settings:`, up to Scrapy 2.10 also `Enabled extensions:`) do not reveal the log
  * level of the run.
  */
@@ -113,7 +112,7 @@ export function provesShownEnd(text: string, at: number, to: number): boolean {
   const message = text.slice(at, Math.min(to, at + 40))
   return SHOWN_WITH_END.test(message)
 }
-// Short messages must match completely: the spiders of Scrapy's own template log `Spider opened: NAME`.
+// Short messages must match completely, because the spiders of Scrapy's own template log `Spider opened: NAME`.
 const SHOWN_WITH_END =
   /^(?:Spider opened$|Crawled \(?\d|Scraped from |Closing spider \(|Spider closed \(|Dumping Scrapy stats:|Enabled (?:downloader middlewares|spider middlewares|item pipelines):)/
 
@@ -123,12 +122,12 @@ export function readPythonVersion(tally: Tally, text: string, from: number, to: 
     /\bPython(?: |': ')(\d[\w.+]{0,20})/.exec(text.slice(from, Math.min(to, from + 2000)))?.[1] ?? null
 }
 
-/** The extensions that count pages and items: without them, Scrapy always logs a progress of 0. */
+/** CoreStats counts pages and items. Without it, Scrapy always logs a progress of 0. */
 export function readExtensions(tally: Tally, text: string, from: number, to: number): void {
   if (text.slice(from, Math.min(to, from + 2000)).includes('CoreStats')) tally.hasCoreStats = true
 }
 
-/** Reads `TELNETCONSOLE_USERNAME`; the password stays in the log only. */
+/** Reads `TELNETCONSOLE_USERNAME` but not the password, which stays only in the log. */
 export function readOverriddenSettings(tally: Tally, text: string, from: number, to: number): void {
   const line = readable(text, from, to, 10_000)
   if (/'STATS_CLASS': u?'[^'\n]{0,200}\bDummyStatsCollector'/.test(line)) tally.collectsStats = false
@@ -143,7 +142,7 @@ function readStart(tally: Tally, message: string): void {
   tally.bot = start[2] as string
 }
 
-/** `Crawled 12 pages (at 3 pages/min), scraped 4 items (at 1 items/min)`. */
+/** Reads `Crawled 12 pages (at 3 pages/min), scraped 4 items (at 1 items/min)`. */
 function readLogStats(tally: Tally, atMs: number | null, text: string, at: number, to: number): boolean {
   const match = LOG_STATS.exec(text.slice(at, Math.min(to, at + 200)))
   if (match === null) return false
@@ -151,7 +150,7 @@ function readLogStats(tally: Tally, atMs: number | null, text: string, at: numbe
   if (pages === 0 && items === 0 && !(tally.hasCoreStats && tally.collectsStats)) return true
   if (pages > pagesSoFar(tally)) tally.lastPageAtMs = atMs
   if (items > itemsSoFar(tally)) tally.lastItemAtMs = atMs
-  // Several spiders in one process log in turn: a smaller number belongs to another spider and is ignored.
+  // Several spiders in one process take turns logging. A smaller number belongs to another spider and is ignored.
   if (pages >= (tally.loggedPages ?? 0)) {
     tally.loggedPages = pages
     tally.newPages = 0
@@ -181,7 +180,7 @@ function namesTimeout(text: string, at: number, to: number): boolean {
 }
 const TIMEOUT = /took longer than|[Tt]imed? ?[Oo]ut/
 
-/** `finished)`: finished. */
+/** Returns `finished` for `finished)`. */
 function reasonIn(text: string, at: number, to: number): string | null {
   const rest = text.slice(at, Math.min(to, at + MAX_FACT))
   const end = rest.lastIndexOf(')')

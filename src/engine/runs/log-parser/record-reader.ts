@@ -37,14 +37,13 @@ import { advanceSeries, endOfPointMs, startSeries } from './series.ts'
 export interface RecordReader {
   /** Reads a line with a head: `text` from `at` to `to`, at byte `byteAt` of the log. */
   start(text: string, at: number, to: number, spans: HeadSpans, byteAt: number): void
-  /** Reads a line without a head. */
   continue(text: string, at: number, to: number, byteAt: number): void
   readJson(record: JsonRecord, byteAt: number): void
   /** Decodes the kept parts of the texts passed so far, which then become invalid. */
   keepWhatIsRead(): void
   /** No more lines of the open record will follow. */
   close(): void
-  /** The log has ended. A traceback at its end without a record is what ended the run. */
+  /** The log ended. A traceback at its end without a record is what ended the run. */
   end(): void
 }
 
@@ -197,7 +196,7 @@ export function createRecordReader({
         break
     }
     if (!startsTraceback(text, at)) return
-    // Python prints a fatal exception without a record; a record with its own traceback looks the same.
+    // Python prints a fatal exception without a record. A record with its own traceback looks the same.
     kept.decode()
     kind = 'uncaught'
     const place = { offset: byteAt, line: tally.lines, atMs: tally.lastAtMs, level: 'CRITICAL' as const, logger: '' }
@@ -215,7 +214,7 @@ export function createRecordReader({
       tally.finishReason = closing.finishReason ?? tally.finishReason
       stats = []
     } else if (kind === 'uncaught' && level < 0) {
-      // Python itself printed it: no logger can have written anything before the first record.
+      // Python itself printed it, because no logger can have written anything before the first record.
       emit((draft as ErrorDraft).error)
     } else if (kind === 'item') {
       kept.decode()
@@ -241,7 +240,7 @@ export function createRecordReader({
     else if (kind === 'error' && typeof trouble === 'object' && trouble !== null)
       addStructured(draft as ErrorDraft, trouble)
     kept.decode()
-    // The second half of an error may follow as its own record.
+    // The second half of an error can follow as its own record.
     if (kind !== 'error') close({ isFollowed: true })
   }
 
@@ -261,7 +260,7 @@ export function createRecordReader({
     keepWhatIsRead: kept.decode,
     close: () => close(),
     end() {
-      // A warning may have its own traceback, even as the last record.
+      // A warning can have its own traceback, even as the last record.
       if (kind === 'uncaught' && level >= 0 && level < 2) emit((draft as ErrorDraft).error)
       close()
       tally.isOver = true
@@ -269,14 +268,14 @@ export function createRecordReader({
   }
 }
 
-/** ` 'finish_reason': 'finished',` on its own line. */
+/** As in ` 'finish_reason': 'finished',` on its own line. */
 function isOfScrapy(text: string, at: number, to: number): boolean {
   const key = /^ ['"]([^'"\\]{1,200})['"]:/.exec(text.slice(at, Math.min(to, at + 210)))?.[1]
   return key !== undefined && rankOf(key) < 2
 }
 
 function startsTraceback(text: string, at: number): boolean {
-  // 84: a T; 32: a space.
+  // 84 is a T, 32 a space.
   const code = text.charCodeAt(at)
   if (code === 84) return text.startsWith(TRACEBACK_HEADING, at)
   return code === 32 && text.startsWith('  + Exception Group Traceback', at)
@@ -291,17 +290,16 @@ interface KeptTexts {
   keep(kind: LatestKind, text: string, from: number, to: number): void
   startItem(): void
   addToItem(text: string, from: number, to: number): void
-  /** Decodes the kept parts of the texts passed so far, which then become invalid. */
   decode(): void
 }
 
 /**
- * The newest line of each kind, and the newest item. Per line it only remembers positions; decoding and copying happen
- * once per piece of the log.
+ * The newest line of each kind, and the newest item. Per line, it only remembers positions. Decoding and copying
+ * happen once per piece of the log.
  */
 function createKeptTexts(tally: Tally): KeptTexts {
   let item = ''
-  /** The item's part of the current text; from -1: none. */
+  /** The item's part of the current text. `itemFrom` is -1 if there is none. */
   let itemText = ''
   let itemFrom = -1
   let itemTo = -1

@@ -1,6 +1,6 @@
 /**
- * Pages, items and errors at the end of each minute of a run. Values are cumulative, so a point can be dropped without
- * losing counts.
+ * Pages, items and errors at the end of each minute of a run. Values are cumulative, so a point can be dropped
+ * without losing counts.
  */
 export interface LogSeries {
   /** When the first point starts, in the log's own time. */
@@ -25,14 +25,14 @@ export function startSeries(atMs: number): LogSeries {
   return { startMs: Math.floor(atMs / MINUTE_MS) * MINUTE_MS, widthMs: MINUTE_MS, pages: [], items: [], errors: [] }
 }
 
-/** When the open point ends; no point is added before. */
+/** When the open point ends. No point is added before that. */
 export function endOfPointMs(series: LogSeries): number {
   return series.startMs + (series.pages.length + 1) * series.widthMs
 }
 
 /** Completes every point that ends before `atMs` with the values so far. */
 export function advanceSeries(series: LogSeries, atMs: number, values: SeriesValues): void {
-  // Widen before filling, because a log may jump by years.
+  // Widens before filling, because a log can jump by years.
   while (Math.floor((atMs - series.startMs) / series.widthMs) >= MAX_POINTS) widen(series)
   while (endOfPointMs(series) <= atMs) {
     series.pages.push(values.pages)
@@ -51,7 +51,7 @@ export function seriesSoFar(series: LogSeries, values: SeriesValues): LogSeries 
   }
 }
 
-/** Merges every two points into one that has the later values; half of a pair stays open. */
+/** Merges every two points into one that has the later values. Half of a pair stays open. */
 function widen(series: LogSeries): void {
   series.widthMs *= 2
   for (const key of ['pages', 'items', 'errors'] as const) {

@@ -1,7 +1,8 @@
 import type { LogFigures } from './figures.ts'
 
 /**
- * The stored part of a run's figures. Closing stats are stored with the attempt; zero and unknown figures are omitted.
+ * The stored part of a run's figures. Closing stats are stored with the attempt. Zero and unknown figures are
+ * omitted.
  */
 export type StoredFigures = Partial<Omit<LogFigures, 'stats' | 'errorsDropped' | 'showsEnd'>>
 
@@ -36,9 +37,9 @@ function isNothing(value: unknown): boolean {
 const QUARTER_MS = 900_000
 
 /**
- * How far the log's times (read as if they were UTC) are ahead of ours: by the zone that the log names, otherwise by
- * the difference between its first record and the start of the run, rounded to quarters of an hour, because all zones
- * are multiples of that.
+ * How far the log's times (read as if they were UTC) are ahead of ours. Computed from the zone that the log names
+ * or, without one, from the difference between its first record and the start of the run, rounded to quarters of an
+ * hour because all zones are multiples of that.
  */
 export function timesAheadMs(
   { firstAtMs, zoneMinutes }: Pick<LogFigures, 'firstAtMs' | 'zoneMinutes'>,

@@ -4,7 +4,7 @@ import { SingleFlight } from '../../runtime/single-flight.ts'
 
 /** Where to read an attempt's log while it may grow. */
 export interface LogSource {
-  /** Resolves with null if there is no log (yet). */
+  /** Resolves to null if there is no log (yet). */
   read(range: WantedBytes, signal?: AbortSignal): Promise<LogBytes | null>
   /** Calls back soon after each write, until the returned function is called. Absent: no notifications. */
   watch?(onChange: () => void): () => void
@@ -12,12 +12,12 @@ export interface LogSource {
   pollMs: { busy: number; quiet: number }
 }
 
-/** Intervals for local files. Some file systems (network shares) send no events, so they are polled too. */
+/** Intervals for local files. Some file systems (network shares) send no events, so files are polled too. */
 export const LOCAL_POLL_MS = { busy: 100, quiet: 500 }
-/** Intervals over HTTP: viewers see a line within half a second. */
+/** Intervals over HTTP. Viewers see a line within half a second. */
 export const REMOTE_POLL_MS = { busy: 250, quiet: 400 }
 
-/** The newest bytes, from one read of new bytes. All followers share them; those further behind read on their own. */
+/** The newest bytes are read once for all followers. Followers that are further behind read on their own. */
 const WINDOW_BYTES = 1_048_576
 /** Shortest interval of reads for a file that changes all the time. */
 const EVENT_GAP_MS = 10
@@ -31,8 +31,8 @@ interface Waiter {
 }
 
 /**
- * The end of a log, read once for all followers, and only while one of them waits there. `fileId` distinguishes a file
- * from a later one with the same name.
+ * The end of a log, read once for all followers, and only while one of them waits there. `fileId` distinguishes a
+ * file from a later one with the same name.
  */
 export class GrowingLog {
   readonly #source: LogSource
@@ -63,8 +63,8 @@ export class GrowingLog {
   }
 
   /**
-   * Resolves when the log no longer has the size that the caller saw. For a quiet log it also resolves after each poll,
-   * so that the caller can check whether the run is still alive. Rejects if the log cannot be read.
+   * Resolves when the log no longer has the size that the caller saw. For a quiet log, also resolves after each
+   * poll, so that the caller can check whether the run is still alive. Rejects if the log cannot be read.
    */
   waitForNews(seenBytes: number, signal?: AbortSignal): Promise<void> {
     return new Promise((resolve, reject) => {
@@ -86,7 +86,7 @@ export class GrowingLog {
     })
   }
 
-  /** Call when the last follower has left. */
+  /** Call this when the last follower left. */
   close(): void {
     this.#timer?.cancel()
     this.#unwatch?.()
@@ -96,14 +96,14 @@ export class GrowingLog {
   #fromWindow({ offset, limitBytes }: WantedBytes): LogBytes | null {
     const window = this.#window
     if (window === null || offset < window.offset || offset > this.#endBytes) return null
-    // A waiter that such a read has just woken need not read again.
+    // A waiter that such a read just woke need not read again.
     if (offset === this.#endBytes && this.#clock.monotonicMs() - this.#lookedAtMs > FRESH_MS) return null
     const bytes = window.bytes.subarray(offset - window.offset, offset - window.offset + limitBytes)
     return { offset, sizeBytes: this.#sizeBytes, bytes, fileId: window.fileId }
   }
 
   #begin(seenBytes: number): void {
-    // Without followers for a while, the last read may be far behind.
+    // If there were no followers for a while, the last read can be far behind.
     if (this.#window === null || seenBytes > this.#endBytes) {
       this.#window = null
       this.#endBytes = seenBytes
@@ -113,7 +113,7 @@ export class GrowingLog {
   }
 
   #onEvent(): void {
-    // A read is due already; a file that changes all the time must not postpone it.
+    // A read is due already. A file that changes all the time must not postpone it.
     if (this.#hasNews) return
     this.#hasNews = true
     if (this.#waiters.size > 0 && this.#reading.running === null) this.#schedule(EVENT_GAP_MS)
@@ -135,7 +135,6 @@ export class GrowingLog {
     for (const waiter of [...this.#waiters]) waiter.wake(error)
   }
 
-  /** Concurrent requests for the next bytes share one read. */
   #readOn(): Promise<void> {
     return this.#reading.run(() => this.#readNext())
   }

@@ -18,7 +18,6 @@ import { JobLogs } from './job-logs.ts'
 
 const ID = aJob().id
 
-/** A job with the given attempts, all on one node. */
 function aWorld() {
   const clock = createFakeClock()
   const node = new FakeNode(clock, { slots: 1 })

@@ -37,7 +37,7 @@ interface JobLogsParts {
   scans: LogScans
   fleet: Fleet
   clock: Clock
-  /** The record format of the log; null: not known (yet). */
+  /** The record format of the log. Null: not known (yet). */
   formatOf: (attempt: Attempt) => Promise<HeadFormat | null>
 }
 
@@ -46,14 +46,14 @@ const FORMAT_EVERY_MS = 1_000
 /** Tolerates a node that does not respond for half a minute. */
 const MAX_FAILURES = 60
 
-/** The key of a line index; changes when the log is archived. */
+/** The key of a line index. Changes when the log is archived. */
 const keyOf = ({ jobId, number, logArchived, endedAtMs }: Attempt): string =>
   `${jobId} ${number} ${logArchived ? endedAtMs : 'live'}`
 
 const noLog = ({ jobId }: Attempt): ScrapdeckError =>
   new ScrapdeckError('LOG_NOT_FOUND', sentence('runs.no_readable_log', { jobId }))
 
-/** Throws for a log that retention deleted. Does not ask the node, which may still have the file. */
+/** Throws for a log that retention deleted, although its node may still have the file. */
 function refuseDeleted({ jobId, logDeletedAtMs }: Attempt): void {
   if (logDeletedAtMs === null) return
   const text = sentence('runs.log_deleted', { jobId, day: utcDay(logDeletedAtMs) })
@@ -71,7 +71,7 @@ export class JobLogs {
   }
 
   /**
-   * Reads the log of the last attempt; null: there is no attempt or no log. Rejects with a NODE_ code if the node
+   * Reads the log of the last attempt. Null: there is no attempt or no log. Rejects with a NODE_ code if the node
    * fails.
    */
   async read(jobId: JobId, range: WantedBytes): Promise<LogRange | null> {
@@ -80,8 +80,8 @@ export class JobLogs {
   }
 
   /**
-   * Reads the log of attempt `number`, by default the last one; with `what`, the printed output instead. Rejects with
-   * LOG_NOT_FOUND if there is none (yet).
+   * Reads the log of attempt `number`, by default the last one. With `what`, reads the printed output instead.
+   * Rejects with LOG_NOT_FOUND if there is none (yet).
    */
   async readChunk(
     jobId: JobId,
@@ -114,8 +114,9 @@ export class JobLogs {
   }
 
   /**
-   * Streams the log as it grows. Polls the node only while it is iterated. Without a number, follows the newest attempt
-   * that has a log at the first read, and only that one: a retry writes another file, where the offsets mean nothing.
+   * Streams the log as it grows. Polls the node only while it is iterated. Without a number, follows the newest
+   * attempt that has a log at the first read. It does not move on to a retry, which writes another file with other
+   * offsets.
    */
   async *tail(
     jobId: JobId,
@@ -151,7 +152,7 @@ export class JobLogs {
       let format: Pick<LogChunk, 'format'> = {}
       let askedAtMs = Number.NEGATIVE_INFINITY
       for await (const chunk of chunks) {
-        // The log reveals its format as it grows; check no more often than useful.
+        // The log reveals its format as it grows. Checks no more often than useful.
         if (format.format === undefined && clock.monotonicMs() - askedAtMs >= FORMAT_EVERY_MS) {
           askedAtMs = clock.monotonicMs()
           format = await this.#formatOf(await this.#attemptOf(jobId, number))
@@ -164,8 +165,8 @@ export class JobLogs {
   }
 
   /**
-   * Finds a place in the log of attempt `number`, by default the last one (logs.locate). Rejects with LOG_NOT_FOUND, or
-   * with BAD_INPUT for a time that is invalid or that no record has.
+   * Finds a place in the log of attempt `number`, by default the last one (logs.locate). Rejects with LOG_NOT_FOUND,
+   * or with BAD_INPUT for an invalid time or a log without times.
    */
   async locate(
     jobId: JobId,
@@ -202,7 +203,7 @@ export class JobLogs {
     yield* this.#parts.scans.search(file, sizeBytes, query, { mostLines, signal })
   }
 
-  /** The part of an unarchived run's log that is on this machine; null: none. */
+  /** The part of an unarchived run's log that is on this machine. Null: none. */
   async fileHere(run: RunNames & LogKey & { nodeId: NodeId }): Promise<{ file: LogFile; sizeBytes: number } | null> {
     const { archive, fleet } = this.#parts
     const path = fleet.get(run.nodeId)?.client.logPath?.(run)
@@ -245,7 +246,7 @@ export class JobLogs {
     try {
       await archive.copies.advance(jobId, number, read, { signal, onProgress: progressed })
     } catch (error) {
-      // The node has no log or does not respond, so the earlier copy is all there is.
+      // The node has no log or does not respond, so the earlier copy is all that is left.
       const copied = isRead ? null : await archive.copies.readIfAny(jobId, number, { offset: 0, limitBytes: 0 })
       if (signal?.aborted === true || copied === null) throw error
     }
@@ -260,7 +261,7 @@ export class JobLogs {
     return attempt
   }
 
-  /** Waits for an attempt with a log, or for the end of the job (its last attempt, or `none`). null: aborted. */
+  /** Waits for an attempt with a log, or for the end of the job (its last attempt, or `none`). Null: aborted. */
   async #firstWithLog(jobId: JobId, signal: AbortSignal | undefined): Promise<AttemptNumber | 'none' | null> {
     let failures = 0
     while (!signal?.aborted) {
@@ -294,7 +295,7 @@ export class JobLogs {
     }
   }
 
-  /** Returns the last attempt by default; null: there is none. */
+  /** Returns the last attempt by default. Null: there is none. */
   async #attemptOf(jobId: JobId, number: AttemptNumber | undefined): Promise<Attempt | null> {
     const attempts = await this.#parts.store.listAttempts(jobId)
     if (number === undefined) return attempts.at(-1) ?? null
@@ -319,7 +320,7 @@ export class JobLogs {
       const log = await store.findArchivedLog(attempt.jobId, attempt.number)
       return log === null ? null : archive.read(attempt.jobId, attempt.number, log, range)
     }
-    // The copy made during the run is here, even if the node is gone, silent, or has deleted the log.
+    // The copy made during the run is here, even if the node is gone, does not respond, or deleted the log.
     const readCopied = () => archive.copies.readIfAny(attempt.jobId, attempt.number, range)
     try {
       return (await this.#readOnNode(attempt, range, signal)) ?? (await readCopied())
@@ -346,5 +347,5 @@ export class JobLogs {
   }
 }
 
-/** A lost run may be found again; the earlier archive then lacks a part of its log. */
+/** A lost run can be found again. The earlier archive then lacks a part of its log. */
 const isArchived = ({ logArchived, state }: Attempt): boolean => logArchived && state === 'ended'

@@ -6,10 +6,10 @@ import { countNewlines } from './scan/count-newlines.ts'
 
 const NEWLINE = 0x0a
 const STEP_BYTES = 65_536
-/** How many steps to search for the next record, which may follow a traceback or an item. */
+/** How many steps to search for the next record, which can follow a traceback or an item. */
 const MAX_STEPS = 64
 
-/** `14:05`, `14:05:10`, `2026-11-02 14:05`, in the time zone of the log. null: invalid. */
+/** Parses `14:05`, `14:05:10` or `2026-11-02 14:05`, in the time zone of the log. Null: invalid. */
 export function parseLogTime(text: string): { date: string | null; time: string } | null {
   const match = /^(?:(\d{4}-\d\d-\d\d)[ T])?(\d\d?):(\d\d)(?::(\d\d))?$/.exec(text.trim())
   if (match === null) return null
@@ -18,8 +18,8 @@ export function parseLogTime(text: string): { date: string | null; time: string 
 }
 
 /**
- * The byte at which the first record at or after that time begins, by bisection: the records of a log ascend. A time
- * without a date means its first occurrence. null: no record of the log has a time.
+ * The byte at which the first record at or after that time starts. Bisects, because the records of a log ascend. A
+ * time without a date means its first occurrence. Null: no record of the log has a time.
  */
 export async function findTime(
   read: (range: WantedBytes) => Promise<LogBytes | null>,
@@ -35,7 +35,6 @@ export async function findTime(
   let low = first.offset
   let high = (await read({ offset: 0, limitBytes: 1 }))?.sizeBytes ?? 0
   let found = high
-  // Stop when one read covers both: the record is in it, or at `high`.
   while (high - low > 1) {
     const middle = Math.floor((low + high) / 2)
     const record = await recordFrom(middle)
@@ -70,7 +69,7 @@ export async function findTime(
         if (head !== null && head.time !== '') return { offset: offset + lineAt, at: `${head.date} ${head.time}` }
         lineAt = end + 1
       }
-      // An unfinished line: of a very long one, only the start matters.
+      // An unfinished line. Only the start of a very long one matters.
       carried = bytes.subarray(lineAt).length > STEP_BYTES ? Buffer.alloc(0) : Buffer.from(bytes.subarray(lineAt))
       isLineStart = carried.length > 0 || bytes.length === lineAt
       offset += bytes.length - carried.length
@@ -83,14 +82,14 @@ export async function findTime(
 function dateOf(first: string, time: string): string {
   const date = first.slice(0, 10)
   const dayMs = Date.parse(`${date}T00:00:00Z`)
-  // A log may contain any date, even an invalid one.
+  // A log can contain any date, even an invalid one.
   if (time >= first.slice(11) || Number.isNaN(dayMs)) return date
   return new Date(dayMs + 86_400_000).toISOString().slice(0, 10)
 }
 
 /**
- * The line with this number or the one that contains this byte; past the end, and by default, the last line. `index`
- * has the number of newlines before each FRAME_RAW_BYTES.
+ * Returns the line with this number, or the line that contains this byte. Returns the last line by default and for a
+ * place past the end. `index` has the number of newlines before each FRAME_RAW_BYTES.
  */
 export async function locateLine(
   read: (range: WantedBytes) => Promise<LogBytes | null>,
@@ -113,7 +112,6 @@ export async function locateLine(
     return before[block]! + countNewlines(bytes, 0, bytes.length) + 1
   }
 
-  /** The start of a line, from the number of newlines before it. */
   async function startOf(number: number): Promise<number> {
     if (number <= 1) return 0
     let block = 0

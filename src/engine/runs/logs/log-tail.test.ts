@@ -6,7 +6,6 @@ import { cutBytes, type LogBytes, type WantedBytes } from '../../runtime/byte-wi
 import { GrowingLog, LOCAL_POLL_MS, REMOTE_POLL_MS } from './growing-log.ts'
 import { tailLog } from './log-tail.ts'
 
-/** A log that a test writes to, with its followers. */
 function followed(
   options: { from?: { offset: number } | { tailBytes: number }; isLocal?: boolean; maxLagBytes?: number } = {}
 ) {
@@ -336,7 +335,7 @@ test('any text in any pieces comes out once, in order and whole', async () => {
         await log.start()
         let kept = Buffer.of()
         for (const write of writes) {
-          // A writer may flush in the middle of a character.
+          // A writer can flush in the middle of a character.
           const bytes = Buffer.concat([kept, Buffer.from(write.text)])
           const length = Math.max(0, bytes.length - write.cut)
           log.write(bytes.subarray(0, length))

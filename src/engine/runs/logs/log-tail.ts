@@ -5,18 +5,18 @@ import type { GrowingLog } from './growing-log.ts'
 
 const MAX_CHUNK_BYTES = 262_144
 const RETRY_MS = 3_000
-/** With the pauses in between, tolerates a node that does not respond for half a minute. */
+/** With the pauses, tolerates a node that does not respond for half a minute. */
 const MAX_FAILURES = 10
 const NEWLINE = 0x0a
 
 export interface TailOptions {
   log: Pick<GrowingLog, 'read' | 'waitForNews'>
   mayGrow: () => boolean | Promise<boolean>
-  /** `offset`: where to start; by default `tailBytes` before the end. */
+  /** `offset`: where to start. Default: `tailBytes` before the end. */
   from: { offset?: number | undefined; tailBytes?: number }
   /**
    * A reader that falls further behind than this skips to the last `tailBytes`, which leaves a gap between chunks.
-   * Absent: every byte.
+   * Absent: the reader gets every byte.
    */
   maxLagBytes?: number | undefined
   /** Ends after the chunk that reaches this total. Absent: no limit. */
@@ -27,10 +27,12 @@ export interface TailOptions {
 
 /**
  * Streams the log of a run as it grows, from any source (a file, a node, the archive), only while it is iterated.
- * Chunks end at line ends; an unfinished line is sent when nothing follows it. Waits for a log that does not exist yet,
- * and starts over when the log is replaced or becomes shorter. Ends after the chunk with `complete: true`; without one
- * at `limitBytes` or if `signal` aborts. Throws the log's error if it persists for half a minute, or at once if the run
- * is over, so that no viewer waits for a log that is lost with its node.
+ * Chunks end at line ends. An unfinished line is sent when nothing follows it. Waits for a log that does not exist
+ * yet, and starts over when the log is replaced or becomes shorter.
+ *
+ * Ends after the chunk with `complete: true`; at `limitBytes` or if `signal` aborts, ends without one. Throws the
+ * log's error if it persists for half a minute, or immediately if the run is over, so that no viewer waits for a log
+ * that is lost with its node.
  */
 export async function* tailLog(options: TailOptions): AsyncGenerator<LogChunk, void> {
   const { log, mayGrow, from, maxLagBytes, limitBytes = Number.POSITIVE_INFINITY, clock, signal } = options
@@ -46,8 +48,8 @@ export async function* tailLog(options: TailOptions): AsyncGenerator<LogChunk, v
 
   while (!signal?.aborted) {
     try {
-      // Checked before the read, so that the read includes everything written before the end. A reader that is behind
-      // does not need to know yet, and in a flood the check costs as much as the read.
+      // Checked before the read, so that the read includes everything written before the end. A reader that is
+      // behind does not need to know yet, and in a flood the check costs as much as the read.
       live = isBehind || (await mayGrow())
       const range = await readNext()
       failures = 0
@@ -93,7 +95,7 @@ export async function* tailLog(options: TailOptions): AsyncGenerator<LogChunk, v
 
   async function readNext(): Promise<LogBytes | null> {
     if (offset !== null) return log.read({ offset, limitBytes: MAX_CHUNK_BYTES }, signal)
-    // The extra byte shows whether the tail begins at the start of a line.
+    // The extra byte shows whether the tail starts at the start of a line.
     const limitBytes = Math.min(tailBytes, MAX_CHUNK_BYTES) + 1
     const range = await log.read({ offset: -tailBytes - 1, limitBytes }, signal)
     return range === null ? null : skipPartialLine(range, tailBytes)

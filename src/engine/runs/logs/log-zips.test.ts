@@ -10,7 +10,7 @@ import { LogZips, ZIP_INDEX } from './log-zips.ts'
 const MIB = 1024 * 1024
 const idOf = (digit: string) => aJobId(digit.repeat(32))
 
-/** Jobs of `shop` with the result of reading each log; `reads` counts the requests. */
+/** Jobs of `shop` with the result of reading each log. `reads` counts the requests. */
 function aFleet(
   logs: Record<string, Buffer | Error | ((offset: number, attempt: number) => Buffer | Error)>,
   over: Partial<StoredJob> = {},

@@ -12,7 +12,7 @@ import type { JobReader } from '../../storage/store.ts'
 import type { JobLogs } from './job-logs.ts'
 import type { LogRange } from '../../nodes/node-client.ts'
 
-/** The last file of the zip: describes each file, and why a log is missing. */
+/** The last file of the zip. It describes each file, and why a log is missing. */
 export const ZIP_INDEX = 'INDEX.txt'
 
 /** Each zip reads logs, also from nodes, for as long as its client takes to download it. */
@@ -49,7 +49,7 @@ export class LogZips {
     this.#parts = parts
   }
 
-  /** Reads on only when the consumer asks for the next piece. Rejects with TOO_MANY_REQUESTS. */
+  /** Continues reading only when the consumer takes the next piece. Rejects with TOO_MANY_REQUESTS. */
   async *zip(jobIds: readonly JobId[], signal?: AbortSignal): AsyncGenerator<LogZipPiece, void> {
     const { clock } = this.#parts
     this.#makeRoom()
@@ -59,7 +59,7 @@ export class LogZips {
     const progress = { logs: 0 }
     const stop = signal === undefined ? ended.signal : AbortSignal.any([ended.signal, signal])
     const work = this.#fill(zip, jobIds, progress, stop)
-    // Otherwise the reader would wait forever.
+    // Otherwise, the reader would wait forever.
     work.catch((error: Error) => output.destroy(error))
     const end = (error: Error) => {
       output.destroy(error)
@@ -79,7 +79,6 @@ export class LogZips {
     }
   }
 
-  /** Throws TOO_MANY_REQUESTS. */
   #makeRoom(): void {
     if (this.#open.size < AT_ONCE) return
     const [oldest] = [...this.#open].sort((one, other) => one.takenAtMs - other.takenAtMs)
@@ -108,17 +107,17 @@ export class LogZips {
     zip.end()
   }
 
-  /** Why the log is cut (the node no longer had all of it); null: it is complete. */
+  /** Why the log is cut (the node no longer had all of it). Null: it is complete. */
   async #whyCut({ id, outcome }: StoredJob, number: AttemptNumber): Promise<string | null> {
     const timeline = await this.#parts.store.listTimeline(id)
     if (keptBytesOfCutLog(timeline, number) !== null) return 'as far as it was copied from its node'
     return outcome === 'lost' ? 'it may be cut: the run was lost' : null
   }
 
-  /** Why the log is missing or incomplete; null: it is complete. */
+  /** Why the log is missing or incomplete. Null: it is complete. */
   async #add(zip: ZipFile, job: StoredJob, name: string, signal: AbortSignal): Promise<string | null> {
     let problem: string | null = null
-    /** The newest attempt now; the job may be retried meanwhile. */
+    /** Fixed at the first read, because the job may be retried meanwhile. */
     let number: AttemptNumber | undefined
     const read = (offset: number, limitBytes: number) =>
       this.#parts.jobLogs.readBytes(job.id, number, { offset, limitBytes }, signal)
@@ -156,7 +155,7 @@ export class LogZips {
   }
 }
 
-/** Two jobs may share a jobid; the second is then named by its id. */
+/** Two jobs can share a jobid. The second is then named by its id. */
 function nameOf({ id, project, spider, jobid }: StoredJob, taken: ReadonlySet<string>): string {
   const folder = `${partOf(project)}/${partOf(spider)}`
   const name = `${folder}/${problemOfPathPart(jobid) === null ? jobid : id}.log`

@@ -10,7 +10,6 @@ import { type ArchivedFleet, openArchivedFleet } from './testing/archived-fleet.
 
 const MIB = 1_048_576
 const head = (level: string, text: string, time = '12:00:00') => `2026-11-02 ${time} [shop] ${level}: ${text}\n`
-/** Numbered lines with about this many bytes. */
 const filler = (bytes: number, word = 'page') =>
   Array.from({ length: Math.ceil(bytes / 60) }, (_, index) =>
     head('DEBUG', `${word} ${index}`.padEnd(60 - 35, '.'))
@@ -145,7 +144,6 @@ describe('a search over all logs', () => {
       })
       archived = await fleet.add(head('INFO', 'parcel 7 arrived'), { project })
       running = await fleet.addUnarchived(`${head('INFO', 'parcel 7 left')}parcel 7 of`, { project, spider: 'parcels' })
-      // A run that has no log yet.
       const job = aNewJob({ project })
       await fleet.store.enqueueJobs([job])
       await fleet.store.beginAttempts([anAttemptStart(job)])

@@ -23,7 +23,7 @@ import { bytesOf, piecesOf, type Piece, type ScanOrder, type ScannedLog } from '
 interface FleetSearchParts {
   store: KeptLogReader
   archive: Pick<LogArchivePort, 'fileOf'> & { copies: Pick<LogArchivePort['copies'], 'list'> }
-  /** The part of an unarchived run's log that is on this machine; null: none. */
+  /** The part of an unarchived run's log that is on this machine. Null: none. */
   liveFileOf: (run: UnarchivedRun) => Promise<{ file: LogFile; sizeBytes: number } | null>
   index: Pick<LogIndex, 'probe'>
   /** The threads of search-worker.ts. */
@@ -31,15 +31,15 @@ interface FleetSearchParts {
   clock: Clock
 }
 
-/** Logs that the store checks per page. */
+/** How many logs the store checks per page. */
 const PAGE = 2_000
-/** The first tasks are small, so that first lines come soon. */
+/** The first tasks are small, so that the first lines arrive soon. */
 const FIRST_TASK_BYTES = FRAME_RAW_BYTES
 const TASK_BYTES = 16 * FRAME_RAW_BYTES
 const TASK_LOGS = 64
 /** Enough to keep all threads busy, with little lost work when the search ends. */
 const TASKS_AT_ONCE = 6
-/** The time limit for one task, plus a second for every 20 MB: a slower expression would take hours. */
+/** The time limit for one task, plus a second for every 20 MB. A slower expression would take hours. */
 const TASK_MS = 3_000
 const SLOWEST_BYTES_PER_MS = 20_000
 /** If an expression times out on more logs than this, the expression itself is to blame, not a line of megabytes. */
@@ -72,8 +72,8 @@ interface Task {
 
 /**
  * Searches the logs of all jobs: first those that are live or ended recently and are not archived, then the archive,
- * newest jobs first. The store filters by facts about the runs, the index rules archived blocks out, and threads read
- * the rest. Of logs on other machines, only the part that has been copied so far is searched.
+ * newest jobs first. The store filters by facts about the runs, the index rules out archived blocks, and threads
+ * read the rest. For logs on other machines, searches only the part that was copied so far.
  */
 export class FleetSearch {
   readonly #parts: FleetSearchParts
@@ -105,7 +105,7 @@ class OneSearch {
   #wake: () => void = () => {}
   readonly #onSlot: (() => void)[] = []
   #scheduledBytes = 0
-  /** Logs already searched before they were archived, to skip the second time. */
+  /** Logs that were searched before they were archived, to skip the second time. */
   readonly #unarchived = new Set<string>()
   #hits = 0
   #slowLogs = 0
@@ -207,7 +207,7 @@ class OneSearch {
     }
     const candidates = await this.#findCandidates()
     const start = this.#place?.isArchived === true ? this.#place : null
-    // Search a log again if the search stopped inside it.
+    // If the last search stopped inside a log, searches that log again.
     let before: LogKey | null = null
     if (start !== null) {
       const { jobId, number, offset } = start
@@ -236,7 +236,7 @@ class OneSearch {
     const { store, archive, clock, liveFileOf } = this.#parts
     const { signal } = this.#stopping
     const endedSinceMs = clock.nowMs() - UNARCHIVED_MS
-    // While the node of a lost run is away, the copy is all there is of the log.
+    // While the node of a lost run is away, the copy is all that is left of the log.
     const copied = await archive.copies.list()
     const runs = await store.listUnarchivedRuns(filter, { endedSinceMs, copied, limit: MOST_UNARCHIVED })
     const targets = async function* (): AsyncGenerator<Target> {
@@ -283,7 +283,7 @@ class OneSearch {
 
   #findCandidates(): Promise<Candidates | null> {
     const term = createQueryPlan(this.#input)
-    // Without the index the search reads everything: slower, with the same results.
+    // Without the index, the search reads everything. It is slower but has the same results.
     return isEverything(term)
       ? Promise.resolve(null)
       : this.#parts.index.probe(term, this.#stopping.signal).catch((error: unknown) => {
@@ -334,7 +334,7 @@ class OneSearch {
     return true
   }
 
-  /** null: the log cannot be read. */
+  /** Null: the log cannot be read. */
   async #targetOf(kept: KeptLog, pieces: Piece[] | null, rawBytes: number | undefined): Promise<Target | null> {
     const size = rawBytes ?? kept.log.sizes?.rawBytes ?? FRAME_RAW_BYTES
     try {
@@ -345,7 +345,7 @@ class OneSearch {
     }
   }
 
-  /** Resolves when the first task is done and its lines are taken, or when the search has ended. */
+  /** Resolves when the first task is done and its lines are taken, or when the search ended. */
   #slot(): Promise<void> {
     const { promise, resolve } = Promise.withResolvers<void>()
     this.#onSlot.push(resolve)
@@ -431,8 +431,8 @@ function checkQuery(query: FleetLogSearchInput): void {
 const tooSlow = () => new ScrapdeckError('BAD_INPUT', sentence('runs.expression_too_slow_for_logs'))
 
 /**
- * Where to continue: before this log; with `offset`: at this byte of it, and before it afterwards. Unarchived logs come
- * first; `isArchived`: they are done.
+ * Where to continue: before this log or, with `offset`, at this byte of it and then before it. Unarchived logs are
+ * first. `isArchived`: they are done.
  */
 interface SearchPlace extends LogKey {
   isArchived: boolean
@@ -442,7 +442,7 @@ interface SearchPlace extends LogKey {
 const encodeCursor = ({ isArchived, jobId, number, offset }: SearchPlace): string =>
   `${isArchived ? '' : 'live.'}${jobId}.${number}${offset === null ? '' : `.${offset}`}`
 
-/** Rejects with BAD_INPUT. */
+/** Throws BAD_INPUT. */
 function decodeCursor(text: string): SearchPlace {
   const [, live, jobId, number, offset] = /^(live\.)?([0-9a-f]{1,64})\.(\d{1,6})(?:\.(\d{1,15}))?$/.exec(text) ?? []
   if (jobId === undefined) throw new ScrapdeckError('BAD_INPUT', sentence('runs.cursor_invalid', { text }))

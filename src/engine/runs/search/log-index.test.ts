@@ -16,7 +16,6 @@ import { openArchivedFleet } from './testing/archived-fleet.ts'
 const key = { jobId: aJobId('018f'.padEnd(32, '0')), number: anAttemptNumber(1) }
 const unindexed = { ...key, isTailOnly: false, log: { packed: Uint8Array.of(1), sizes: null } }
 
-/** Threads that return the given answers. */
 function threadsThat(answers: ((order: never) => unknown)[]): { threads: ThreadPool; asked: string[] } {
   const asked: string[] = []
   const run = async ({ task, input }: PoolTask<never>) => {

@@ -28,20 +28,20 @@ interface LogIndexParts {
   /** Threads of search-worker.ts: one for the index, others for searches. */
   indexing: ThreadPool
   searching: ThreadPool
-  /** Used by the index alone; its content can be deleted at any time. */
+  /** Used only by the index. Its content can be deleted at any time. */
   directory: string
   clock: Clock
   logger: Logger
 }
 
-/** Delay after a change: runs end in bursts, and new logs need not be indexed at once. */
+/** Delay after a change. Runs end in bursts, and new logs need not be indexed immediately. */
 const WAIT_MS = 2_000
 const LISTED = 500
 const MAX_TASK_BYTES = 64 * FRAME_RAW_BYTES
 const PAUSE_MS = 20
 /** Logs checked per step for the blocks that they use. */
 const PAGED = 2_000
-/** With fewer used blocks in a segment, moving its logs pays off. */
+/** If a segment has fewer used blocks than this, moving its logs pays off. */
 const SPARSE_BLOCKS = SEGMENT_BLOCKS / 4
 
 interface OpenMember extends LogKey {
@@ -64,9 +64,9 @@ export class LogIndex {
   #stopListening: (() => void) | null = null
   #running: Promise<void> | null = null
   readonly #alarm: Alarm
-  /** null: not determined yet. */
+  /** Null: not determined yet. */
   #nextBlock: number | null = null
-  /** Searches in progress may still refer to deleted blocks before this. */
+  /** Blocks before this were deleted, but searches in progress may still refer to them. */
   #lowestBlock = 0
   #openBlock: OpenBlock | null = null
   #members: OpenMember[] = []
@@ -82,7 +82,7 @@ export class LogIndex {
     this.#directory = formatDirectory(parts.directory)
   }
 
-  /** Delayed: the leftovers of an earlier engine can wait until startup is complete. */
+  /** Delayed, because the leftovers of an earlier engine can wait until startup is complete. */
   start(): void {
     this.#stopListening = this.#parts.store.onChange(() => this.#alarm.set(WAIT_MS))
     this.#alarm.set(WAIT_MS)
@@ -105,8 +105,8 @@ export class LogIndex {
   }
 
   /**
-   * Deletes segments without logs. Empties one sparse segment per call by indexing its logs again; a later call deletes
-   * that segment. Never deletes the newest segment. Returns the bytes freed.
+   * Deletes segments without logs. Empties one sparse segment per call by indexing its logs again; a later call
+   * deletes that segment. Never deletes the newest segment. Returns the bytes freed.
    */
   async reclaim(): Promise<number> {
     while (this.#running !== null) await this.#running
@@ -222,7 +222,7 @@ export class LogIndex {
   }
 
   /**
-   * The number after all written and referenced blocks, because either may be from an older backup. Starts a thread.
+   * The number after all written and referenced blocks, because either can be from an older backup. Starts a thread.
    */
   async #findNextBlock(): Promise<number> {
     const { store, indexing } = this.#parts
@@ -247,7 +247,7 @@ export class LogIndex {
     if (task.length > 0) await this.#index(task)
   }
 
-  /** null: the log is gone. */
+  /** Null: the log is gone. */
   async #fileOf({ jobId, number, log }: UnindexedLog): Promise<LogFile | null> {
     try {
       return await this.#parts.archive.fileOf(jobId, number, log)
@@ -295,7 +295,6 @@ export class LogIndex {
 const MEMORY_MB = 256
 const IDLE_MS = 30_000
 
-/** The threads of searches or of the index; search-worker.ts implements their tasks. */
 export function openSearchThreads(clock: Clock, threads: number): ThreadPool {
   const file = threadFile(import.meta.url, 'search-worker')
   return new ThreadPool({ file, name: 'scrapdeck-search', threads, memoryMb: MEMORY_MB, idleMs: IDLE_MS, clock })

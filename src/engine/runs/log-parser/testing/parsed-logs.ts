@@ -10,7 +10,6 @@ export const SAMPLE_NAMES = readdirSync(SAMPLES)
   .filter((file) => file.endsWith('.log'))
   .map((file) => file.slice(0, -'.log'.length))
 export const bytesOf = (text: string) => new TextEncoder().encode(text)
-/** One line of a log. */
 export const at = (time: string, level: string, message: string, logger = 'shop') =>
   `2026-11-02 ${time} [${logger}] ${level}: ${message}\n`
 

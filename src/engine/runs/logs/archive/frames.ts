@@ -6,7 +6,7 @@ import { type LogBytes, placeRange, type WantedBytes } from '../../../runtime/by
 
 /**
  * Archived logs use zstd's seekable format (github.com/facebook/zstd, contrib/seekable_format): independent frames,
- * then a table of their sizes. `zstd -d` reads them as one file; reading a range only unpacks the frames that it
+ * then a table of their sizes. `zstd -d` reads them as one file. Reading a range unpacks only the frames that it
  * touches. Each frame ends with a checksum of its content.
  */
 export interface FrameSizes {
@@ -14,11 +14,11 @@ export interface FrameSizes {
   rawBytes: number
 }
 
-/** Maximum size of a frame: smaller frames compress worse, larger ones make reading a line more expensive. */
+/** Maximum size of a frame. Smaller frames compress worse; larger ones make reading a line more expensive. */
 export const FRAME_RAW_BYTES = 1_048_576
 
 // Level 3 compresses 1 % better and takes a quarter longer. A match table of 128 KiB instead of 512 stays in the CPU
-// cache: a tenth faster, 0.1 % larger.
+// cache, which is a tenth faster and 0.1 % larger.
 const PARAMETERS = {
   [constants.ZSTD_c_compressionLevel]: 2,
   [constants.ZSTD_c_hashLog]: 15,
@@ -26,8 +26,8 @@ const PARAMETERS = {
 }
 
 /**
- * Options for one frame. The buffer fits any result (ZSTD_COMPRESSBOUND of zstd.h): only then does zstd write into it
- * directly. Otherwise it copies through its own buffers, which takes a third longer.
+ * Options for one frame. The buffer fits any result (ZSTD_COMPRESSBOUND of zstd.h), because only then does zstd
+ * write into it directly. Otherwise, it copies through its own buffers, which takes a third longer.
  */
 export const frameOptions = (rawBytes: number) => ({
   chunkSize: Math.max(64, rawBytes + (rawBytes >> 8) + Math.max(0, (131_072 - rawBytes) >> 11)),
@@ -56,7 +56,7 @@ export async function unpackFrame(packed: Uint8Array, rawBytes: number): Promise
   return checked(await decompress(packed, limitsOf(rawBytes)).catch(throwDamaged), rawBytes)
 }
 
-/** Synchronous; `most`: the frame may hold fewer bytes. Throws LOG_DAMAGED. */
+/** Synchronous. With `most`, the frame may hold fewer bytes. Throws LOG_DAMAGED. */
 export function unpackFrameSync(packed: Uint8Array, rawBytes: number, size: 'exactly' | 'most' = 'exactly'): Buffer {
   try {
     const raw = zstdDecompressSync(packed, limitsOf(rawBytes))
@@ -82,7 +82,7 @@ export const isWholeFrame = (packed: Uint8Array): Promise<boolean> =>
     () => false
   )
 
-/** One byte more than expected: a single buffer is enough, and a frame that holds more is detected. */
+/** One byte more than expected, so that a single buffer is enough and a frame that holds more is detected. */
 const limitsOf = (rawBytes: number) => ({ chunkSize: Math.max(64, rawBytes + 1), maxOutputLength: rawBytes + 1 })
 
 function checked(raw: Buffer, rawBytes: number): Buffer {
@@ -95,8 +95,8 @@ function throwDamaged(error: unknown): never {
 }
 
 /**
- * Encodes the end of an archive: the newlines per frame, in a frame that zstd readers skip, and the seek table, where
- * that frame counts as empty.
+ * Encodes the end of an archive: the newlines per frame, in a frame that zstd readers skip, and the seek table,
+ * which lists that frame as empty.
  */
 export function encodeEnd(frames: readonly FrameSizes[], newlines: readonly number[]): Buffer {
   const lines = Buffer.alloc(8 + newlines.length * 4)
@@ -157,7 +157,7 @@ export async function readEnd(
 }
 
 /**
- * The length of the frame at the start of `bytes`, from its block headers, without unpacking (RFC 8878, 3.1); null:
+ * The length of the frame at the start of `bytes`, from its block headers, without unpacking (RFC 8878, 3.1). Null:
  * incomplete. For growing files, which have no table yet.
  */
 export function frameLength(bytes: Uint8Array): number | null {
@@ -186,7 +186,7 @@ export function damaged(what: string, cause?: unknown): ScrapdeckError {
 /** Reads `length` bytes, fewer only at the end of the file. */
 export type ReadAt = (offset: number, length: number) => Promise<Uint8Array>
 
-/** Where each frame begins, packed and unpacked; with one extra element for the end. */
+/** Where each frame starts, packed and unpacked, with one extra element for the end. */
 export interface FrameMap {
   readonly packedAt: readonly number[]
   readonly rawAt: readonly number[]
@@ -204,7 +204,7 @@ export function mapFrames(frames: readonly FrameSizes[]): FrameMap {
 
 export const rawSizeOf = ({ rawAt }: FrameMap): number => rawAt.at(-1)!
 
-/** The frame that contains this byte of the log: the last one that begins at or before it. */
+/** The frame that contains this byte of the log: the last one that starts at or before it. */
 export function frameAt({ rawAt }: FrameMap, offset: number): number {
   let low = 0
   let high = rawAt.length - 2
@@ -216,7 +216,7 @@ export function frameAt({ rawAt }: FrameMap, offset: number): number {
   return low
 }
 
-/** Reads a range of the log, unpacking only the frames that it touches. Rejects with LOG_DAMAGED. */
+/** Reads a range of the log. Unpacks only the frames that it touches. Rejects with LOG_DAMAGED. */
 export async function readFrames(map: FrameMap, readAt: ReadAt, wanted: WantedBytes): Promise<LogBytes> {
   const sizeBytes = rawSizeOf(map)
   const { start: offset, end } = placeRange(wanted, sizeBytes)

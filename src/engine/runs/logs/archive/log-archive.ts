@@ -25,13 +25,13 @@ interface ArchiveParts {
   /** The threads of scan/log-worker.ts. */
   threads: ThreadPool
   cache: LogCache
-  /** Contains spools and drafts; must be on the blobs' file system if blobs are files. */
+  /** Contains spools and drafts. Must be on the blobs' file system if blobs are files. */
   directory: string
   random: Random
   tree?: Tree
   /** Default: in files. */
   copies?: LogCopies
-  /** Keys for small logs; the blob store encrypts blobs itself. Default: no encryption. */
+  /** Keys for small logs. The blob store encrypts blobs itself. Default: no encryption. */
   keys?: EncryptionKeys
 }
 
@@ -46,13 +46,12 @@ export interface LogArchivePort extends Omit<Pick<LogArchive, keyof LogArchive>,
   readonly copies: Pick<LogCopies, keyof LogCopies>
 }
 
-/** The archived logs, whether or not their nodes still have them. */
 export class LogArchive {
   readonly #parts: ArchiveParts
   /** Logs of live runs, and logs that could not be copied completely yet. */
   readonly copies: LogCopies
   #drafts: Promise<unknown> | null = null
-  /** Whether the leftovers of a crash are deleted; from then on, every draft is in progress. */
+  /** Whether the leftovers of a crash were deleted. From then on, every draft is in progress. */
   #areDraftsOurs = false
   /** By blob, least recently used first. */
   readonly #maps = new BoundedMap<string, Promise<FrameMap>>(MAPS_KEPT)
@@ -67,8 +66,8 @@ export class LogArchive {
   }
 
   /**
-   * Writes the blob of a complete log in a thread; replaces the blob of an earlier seal. Rejects with LOG_DAMAGED or
-   * with the error of the disk or blob store; no new blob exists then.
+   * Writes the blob of a complete log in a thread. Replaces the blob of an earlier seal. Rejects with LOG_DAMAGED or
+   * with the error of the disk or blob store; then no new blob exists.
    */
   async seal(jobId: JobId, number: AttemptNumber, source: SealSource, signal?: AbortSignal): Promise<SealedLog> {
     const { blobs, threads, directory, random } = this.#parts
@@ -88,9 +87,9 @@ export class LogArchive {
   }
 
   /**
-   * Copies the rest of a log, then seals it. If the log cannot be read to its end, rejects and keeps the partial copy
-   * for the next try; with LOG_NOT_FOUND if the log is gone. The copy stays until the store has recorded the archive
-   * (`copies.remove`), because a crash in between must not lose both.
+   * Copies the rest of a log, then seals it. If the log cannot be read to its end, rejects and keeps the partial
+   * copy for the next try. Rejects with LOG_NOT_FOUND if the log is gone. The copy stays until the store has
+   * recorded the archive (`copies.remove`), because a crash in between must not lose both.
    */
   async copy(jobId: JobId, number: AttemptNumber, read: ReadLog, signal?: AbortSignal): Promise<SealedLog> {
     await this.copies.advance(jobId, number, read, { signal })
@@ -98,8 +97,8 @@ export class LogArchive {
   }
 
   /**
-   * Archives the copy of a log that exists nowhere else. Returns null if the archive already has as much (`earlier`).
-   * The copy stays, as in `copy`.
+   * Archives the copy of a log that exists nowhere else. Returns null if the archive already has as much
+   * (`earlier`). The copy stays, as in `copy`.
    */
   async keepCopied(
     jobId: JobId,
@@ -115,7 +114,7 @@ export class LogArchive {
     return { packed: null, sizes: { rawBytes, storedBytes: packedBytes } }
   }
 
-  /** A complete log in the form that the store keeps; null: too large, it needs a file. */
+  /** Packs a complete log for the store. Null: it is too large and needs a file. */
   async pack(jobId: JobId, number: AttemptNumber, log: LogBytes): Promise<Uint8Array | null> {
     const packed = await packSmallLog(log)
     const { keys = NO_KEYS } = this.#parts
@@ -123,7 +122,7 @@ export class LogArchive {
     return sealBytes(keys, this.#nameOf(jobId, number), packed)
   }
 
-  /** The result of `pack`, encrypted with the newest key; null: it already is. Rejects as `read` does. */
+  /** Encrypts the result of `pack` with the newest key. Null: it already is. Rejects as `read` does. */
   reseal(jobId: JobId, number: AttemptNumber, packed: Uint8Array): Uint8Array | null {
     const { keys = NO_KEYS } = this.#parts
     const name = this.#nameOf(jobId, number)
@@ -131,7 +130,7 @@ export class LogArchive {
     return sealBytes(keys, name, this.#open(jobId, number, packed))
   }
 
-  /** A range of an archived log; null: the log is gone. Rejects with LOG_DAMAGED. */
+  /** A range of an archived log. Null: the log is gone. Rejects with LOG_DAMAGED. */
   async read(jobId: JobId, number: AttemptNumber, log: ArchivedLog, wanted: WantedBytes): Promise<LogBytes | null> {
     if (log.packed !== null) return cutBytes(unpackSmallLog(this.#open(jobId, number, log.packed)), wanted)
     if (log.sizes === null) return null
@@ -170,7 +169,7 @@ export class LogArchive {
     return archiveName(jobId, number, this.#parts.tree)
   }
 
-  /** Returns a local file; downloads blobs from other storage once. */
+  /** Returns a local file. Downloads a blob from other storage once. */
   async #fileOf(name: string): Promise<LocalFile> {
     const { blobs, cache } = this.#parts
     return (await blobs.localFile(name)) ?? cache.fileOf(name, () => blobs.openRead(name))
@@ -181,7 +180,7 @@ export class LogArchive {
   }
 
   #mapOf(name: string, storedBytes: number, readAt: ReadAt): Promise<FrameMap> {
-    // The size distinguishes versions: a run that was found again is sealed again under the same name.
+    // The size distinguishes versions, because a run that was found again is sealed again under the same name.
     const key = `${name} ${storedBytes}`
     const known = this.#maps.get(key)
     const map = known ?? readEnd(storedBytes, readAt).then(({ frames }) => mapFrames(frames))

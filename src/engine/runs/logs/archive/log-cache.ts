@@ -13,7 +13,7 @@ import { type EncryptionKeys, keysOfThisProcess } from '../../../runtime/encrypt
 import type { CacheFigures } from '../../../runtime/cache-figures.ts'
 
 export interface LogCacheLimits {
-  /** The limit for all files together; the newest file stays even if it is larger. */
+  /** The limit for all files together. The newest file stays even if it is larger. */
   bytes: number
   entries: number
 }
@@ -27,8 +27,8 @@ interface Copied extends LocalFile {
 }
 
 /**
- * Local files of recently read archived logs whose blobs are not local. The directory is emptied on startup, so a key
- * that encrypts these files is only needed until then.
+ * Local files of recently read archived logs whose blobs are not local. The directory is emptied on startup, so a
+ * key that encrypts these files is only needed until then.
  */
 export class LogCache {
   readonly #directory: string
@@ -59,8 +59,8 @@ export class LogCache {
   }
 
   /**
-   * A local file with the content of `open`, valid at least until the next call. `key` identifies the content. Rejects
-   * as `open` does, or with the disk's error.
+   * A local file with the content of `open`, valid at least until the next call. `key` identifies the content.
+   * Rejects as `open` does, or with the disk's error.
    */
   async fileOf(key: string, open: () => Promise<Readable>): Promise<LocalFile> {
     const { path, seal } = await this.#use(key, open)

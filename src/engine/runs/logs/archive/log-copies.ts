@@ -25,13 +25,13 @@ interface Copy {
   spool: SpoolPort
   /** Serializes requests, so that nothing is copied twice. */
   mutex: Mutex
-  /** It was removed, and another copy may have begun; do not copy into this one any more. */
+  /** It was removed, and another copy may have started. Do not copy into this one any more. */
   isGone: boolean
 }
 
 const PIECE_BYTES = 1_048_576
 const COMPARED_BYTES = 1_024
-/** Maximum kept per log: a node that serves an endless log must not fill the disk. */
+/** Maximum kept per log, because a node that serves an endless log must not fill the disk. */
 export const KEPT_LOG_MAX_BYTES = 16 * 1024 ** 3
 
 /** Copies logs from their nodes, each into one spool that all requests share. */
@@ -39,7 +39,7 @@ export class LogCopies {
   readonly #spools: Spools
   readonly #mostBytes: number
   readonly #copies = new Map<string, Promise<Copy>>()
-  /** Copies left by earlier engines that are not open yet; null: not listed yet. */
+  /** Copies from earlier engines that are not open yet. Null: not listed yet. */
   #left: Promise<Set<string>> | null = null
 
   constructor(spools: Spools, mostBytes = KEPT_LOG_MAX_BYTES) {
@@ -48,9 +48,9 @@ export class LogCopies {
   }
 
   /**
-   * Copies what is missing, up to the size that the log has when the copying begins, at most `maxBytes`, and at most
-   * KEPT_LOG_MAX_BYTES of one log (the result's `sizeBytes` is larger then). If it fails, keeps the partial copy for
-   * the next try; rejects with LOG_NOT_FOUND if the log is gone, or with NODE_ANSWER_INVALID if the node contradicts
+   * Copies what is missing: up to the size that the log has when copying starts, at most `maxBytes`, and at most
+   * KEPT_LOG_MAX_BYTES of one log (then the result's `sizeBytes` is larger). If it fails, keeps the partial copy for
+   * the next try. Rejects with LOG_NOT_FOUND if the log is gone, or with NODE_ANSWER_INVALID if the node contradicts
    * itself.
    */
   async advance(
@@ -77,7 +77,7 @@ export class LogCopies {
     })
   }
 
-  /** A range of the copy, which may be from an earlier engine; null: there is no copy, or it ends before the range. */
+  /** A range of the copy, which may be from an earlier engine. Null: there is no copy, or it ends before the range. */
   async readIfAny(jobId: JobId, number: AttemptNumber, range: WantedBytes): Promise<LogBytes | null> {
     const spool = await this.#openIfAny(jobId, number)
     return spool === null || spool.sizeBytes < range.offset ? null : spool.read(range)
@@ -91,12 +91,11 @@ export class LogCopies {
     return (await this.#open(jobId, number)).spool.sizeBytes
   }
 
-  /** The copy so far, for a thread. */
   async fileOf(jobId: JobId, number: AttemptNumber): Promise<LogFile & SealSource> {
     return { kind: 'spool', ...(await this.#open(jobId, number)).spool.describe() }
   }
 
-  /** The copy so far, which may be from an earlier engine; null: there is no copy. */
+  /** The copy so far, which may be from an earlier engine. Null: there is no copy. */
   async knownFileOf(jobId: JobId, number: AttemptNumber): Promise<{ file: LogFile; sizeBytes: number } | null> {
     const spool = await this.#openIfAny(jobId, number)
     return spool === null ? null : { file: { kind: 'spool', ...spool.describe() }, sizeBytes: spool.sizeBytes }
@@ -105,12 +104,11 @@ export class LogCopies {
   async remove(jobId: JobId, number: AttemptNumber): Promise<void> {
     let copy = await this.#open(jobId, number)
     while (copy.isGone) copy = await this.#open(jobId, number)
-    // Waits for the copy in progress; later copies start afresh.
+    // Waits for the copy in progress. Later copies start from zero.
     await copy.mutex.run(() => copy.spool.clear())
     if (copy.mutex.isIdle) this.#drop(jobId, number, copy)
   }
 
-  /** Opens an existing copy; null: there is none. */
   async #openIfAny(jobId: JobId, number: AttemptNumber): Promise<SpoolPort | null> {
     const name = nameOf(jobId, number)
     if (!this.#copies.has(name) && !(await this.#listLeft()).has(name)) return null
@@ -169,9 +167,9 @@ async function advance(
     if (piece === null) {
       throw new ScrapdeckError('LOG_NOT_FOUND', sentence('runs.log_deleted_before_copy', { jobId }))
     }
-    // A different log has this name now (the node was set up anew): the copy is not its beginning.
+    // Either a different log has this name now (the node was set up anew), and the copy is not its start…
     if (piece.sizeBytes < spool.sizeBytes) {
-      // Or the same log, truncated by a power failure: the copy has more.
+      // …or it is the same log, truncated by a power failure, and the copy has more.
       if (await isBeginning(spool, piece.sizeBytes, (range) => read(range, signal)))
         return { copiedBytes: spool.sizeBytes, sizeBytes: spool.sizeBytes }
       if (isNew) throw contradicts(jobId)
@@ -181,7 +179,7 @@ async function advance(
       continue
     }
     if (piece.offset !== spool.sizeBytes) throw contradicts(jobId)
-    // The size at the first read is the target, because a log may grow as fast as it is copied.
+    // The size at the first read is the target, because a log can grow as fast as it is copied.
     wantedBytes ??= piece.sizeBytes
     if (piece.bytes.length > 0) await spool.append(piece.bytes)
     left -= piece.bytes.length
@@ -201,7 +199,7 @@ async function isBeginning(
   const offset = Math.max(0, sizeBytes - COMPARED_BYTES)
   const range = { offset, limitBytes: sizeBytes - offset }
   const theirs = await read(range)
-  // The log was deleted or truncated again: no reason to discard the copy.
+  // The log was deleted or truncated again, which is no reason to discard the copy.
   if (theirs === null || theirs.sizeBytes < sizeBytes) return true
   return Buffer.compare(theirs.bytes, (await spool.read(range)).bytes) === 0
 }

@@ -31,8 +31,8 @@ const AGAIN_MS = 3_600_000
 
 /**
  * Re-encrypts, in the background, everything that is not encrypted with the newest key. It can be interrupted at any
- * time, because each file and each small log states its key. When all are done, the store records it, and the earlier
- * keys are no longer needed.
+ * time, because each file and each small log states its key. When all are done, the store records it, and the
+ * earlier keys are no longer needed.
  */
 export class ReEncryption {
   readonly #parts: ReEncryptionParts
@@ -155,7 +155,7 @@ export class ReEncryption {
     }
   }
 
-  /** The operator has lost the key of this file, or the file was deleted meanwhile. */
+  /** Whether the operator lost the key of this file, or the file was deleted meanwhile. */
   #isLost(error: unknown): boolean {
     if (isScrapdeckError(error, 'NOT_FOUND')) return true
     const keyId = isScrapdeckError(error, 'ENCRYPTION_KEY_MISSING') ? error.data['keyId'] : null

@@ -14,8 +14,8 @@ export interface SealedLog {
 }
 
 /**
- * Writes the archive of a complete log to `target`, which must not exist. Synchronous, for threads. Throws LOG_DAMAGED
- * or the system's error.
+ * Writes the archive of a complete log to `target`, which must not exist. Synchronous, for threads. Throws
+ * LOG_DAMAGED or the system's error.
  */
 export function sealLog(source: SealSource, target: string): SealedLog {
   const file = openSync(target, 'wx', 0o600)
@@ -63,7 +63,7 @@ function* plainFrames({ path, sizeBytes }: { path: string; sizeBytes: number }):
   }
 }
 
-/** Copies packed frames unchanged; unpacks them only to verify them and count newlines. */
+/** Copies packed frames unchanged. Unpacks them only to verify them and count newlines. */
 function* spoolFrames({ framesPath, frames, restPath, restAt, restBytes }: SpoolFiles): Generator<Frame> {
   if (frames.length > 0) {
     const file = openSync(framesPath, 'r')
@@ -83,7 +83,7 @@ function* spoolFrames({ framesPath, frames, restPath, restAt, restBytes }: Spool
   if (restBytes === 0) return
   const file = openSync(restPath, 'r')
   try {
-    // The file begins with its position in the log. If the copy grew meanwhile, this is the rest of another frame.
+    // The file starts with its position in the log. If the copy grew meanwhile, this is the rest of another frame.
     const place = readFully(file, Buffer.allocUnsafe(restAt), 0, restAt)
     const framesBytes = frames.reduce((sum, { rawBytes }) => sum + rawBytes, 0)
     if (Number(place.readBigUInt64LE()) !== framesBytes) throw damaged('its copy grew while it was archived')

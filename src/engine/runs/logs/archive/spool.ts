@@ -16,7 +16,7 @@ import { Mutex } from '../../../runtime/mutex.ts'
 
 const FRAMES = '.frames'
 const REST = '.rest'
-/** The header of a rest file: the byte of the log at which it begins. */
+/** The header of a rest file: the byte of the log at which it starts. */
 const REST_HEADER_BYTES = 8
 
 export interface SpoolFiles {
@@ -28,10 +28,10 @@ export interface SpoolFiles {
 }
 
 /**
- * A log that is still being copied: complete frames in one file, and the unpacked bytes after them in another, so that
- * a crash loses nothing and nothing is packed twice. Only one spool of a name may be open.
+ * A log that is still being copied: complete frames in one file, and the unpacked bytes after them in another, so
+ * that a crash loses nothing and nothing is packed twice. Only one spool of a name may be open.
  *
- * `NAME.rest` begins with its position in the log: after a crash between writing a frame and removing its rest, both
+ * `NAME.rest` starts with its position in the log. After a crash between writing a frame and removing its rest, both
  * files have the same bytes, and the frames win.
  */
 export class Spool {
@@ -40,13 +40,13 @@ export class Spool {
   readonly #frames: FrameSizes[]
   #map: FrameMap
   #restBytes: number
-  /** Whether it may have files; most spools are created and removed without any. */
+  /** Whether it may have files. Most spools are created and removed without any. */
   #hasFrames = false
   #hasRest = false
   /** Frames and rest must change together. */
   readonly #mutex = new Mutex()
 
-  /** Creates a spool in an existing directory; no file of this name may exist. */
+  /** Creates a spool in an existing directory. No file of this name may exist. */
   constructor(directory: string, name: string, frames: FrameSizes[] = [], restBytes = 0) {
     const path = join(directory, name)
     this.#framesPath = path + FRAMES
@@ -67,7 +67,7 @@ export class Spool {
     return spool
   }
 
-  /** The names of all spools in a directory; creates the directory if it is missing. */
+  /** The names of all spools in a directory. Creates the directory if it is missing. */
   static async list(directory: string): Promise<string[]> {
     await mkdir(directory, { recursive: true, mode: 0o700 })
     const files = await readdir(directory)
@@ -116,14 +116,15 @@ export class Spool {
   }
 
   /**
-   * Describes the files for a thread. If a frame completes meanwhile, what follows the frames can no longer be read.
+   * Describes the files for a thread. If a frame completes meanwhile, the thread can no longer read what follows the
+   * frames.
    */
   describe(): SpoolFiles {
     const files = { framesPath: this.#framesPath, restPath: this.#restPath, restAt: REST_HEADER_BYTES }
     return { ...files, frames: [...this.#frames], restBytes: this.#restBytes }
   }
 
-  /** Deletes its files and starts afresh: the log is archived, or was replaced. */
+  /** Deletes its files and starts from zero, because the log was archived or replaced. */
   clear(): Promise<void> {
     return this.#mutex.run(async () => {
       if (this.#hasFrames) await removeFile(this.#framesPath)
@@ -141,7 +142,7 @@ export class Spool {
     return readFrames(this.#map, (offset, length) => readFully(file, offset, length), wanted)
   }
 
-  /** Read from disk, because a thousand logs may be open. */
+  /** Read from disk, because a thousand logs can be open. */
   async #readRest(from: number, to: number): Promise<Buffer> {
     if (to <= from) return Buffer.alloc(0)
     await using file = await open(this.#restPath)
@@ -192,7 +193,7 @@ export type SpoolPort = Pick<Spool, 'sizeBytes' | 'append' | 'read' | 'describe'
 export interface Spools {
   /** Includes those of earlier engines. */
   list(): Promise<string[]>
-  /** Creates a spool; none of this name may exist. */
+  /** Creates a spool. None of this name may exist. */
   begin(name: string): SpoolPort
   open(name: string): Promise<SpoolPort>
 }
@@ -203,7 +204,7 @@ export const spoolsIn = (directory: string): Spools => ({
   open: (name) => Spool.open(directory, name)
 })
 
-/** The complete frames of a file; truncates what follows them. */
+/** Returns the complete frames of a file and truncates what follows them. */
 async function recoverFrames(path: string): Promise<FrameSizes[]> {
   const size = await stat(path).then(({ size }) => size, orElse(0))
   const frames: FrameSizes[] = []

@@ -20,8 +20,8 @@ const MAX_TEXT_CHARS = 500
 const CONTEXT_CHARS = 100
 
 /**
- * Calls `onLine` for each matching line in order; `onLine` returns false to end the search. The blocks together are
- * whole lines but may be cut anywhere. Returns the number of newlines if they are counted.
+ * Calls `onLine` for each matching line in order. `onLine` returns false to end the search. The blocks together are
+ * whole lines but can be cut anywhere. Returns the number of newlines if they are counted.
  */
 export function findLines(
   blocks: Iterable<LogBlock>,

@@ -18,7 +18,8 @@ export interface LineMatch {
 
 export interface LineMatcher {
   /**
-   * Reports each matching line once, at its first match. `onMatch` returns false to stop; `find` then returns false.
+   * Reports each matching line once, at its first match. `onMatch` returns false to stop, and `find` then returns
+   * false.
    */
   find(bytes: Buffer, onMatch: (match: LineMatch) => boolean): boolean
 }
@@ -28,7 +29,7 @@ const NEWLINE = 0x0a
 /** Throws SyntaxError for an invalid expression. */
 export function createMatcher({ text, isRegex, matchesCase }: LineQuery): LineMatcher {
   const ignoresCase = !matchesCase
-  // Only regular expressions know upper and lower case in other alphabets.
+  // Only regular expressions distinguish upper and lower case in other alphabets.
   if (!isRegex && (matchesCase || isAscii(Buffer.from(text)) || !/\p{L}/u.test(text)))
     return textMatcher(new TextFinder(text, { ignoresCase }), text.length)
   const source = isRegex ? text : text.replace(/[\\^$.*+?()[\]{}|]/g, '\\$&')
@@ -59,9 +60,9 @@ function textMatcher(finder: TextFinder, matchLength: number): LineMatcher {
 }
 
 /**
- * Searches all lines at once, which is many times faster than line by line. Because a match may then span lines
- * (`[^x]+`, `\s`), it is confirmed on its line alone, and the search continues after that line. Where few lines contain
- * the text that every match must contain, the other lines are skipped.
+ * Searches all lines together, which is many times faster than line by line. A match can then span lines (`[^x]+`,
+ * `\s`), so it is confirmed on its line alone, and the search continues after that line. If few lines contain the
+ * text that every match must contain, the other lines are skipped.
  */
 function expressionMatcher(
   { everywhere, inLine }: { everywhere: RegExp; inLine: RegExp },
@@ -143,8 +144,8 @@ function endOfPiece(bytes: Buffer, from: number): number {
 }
 
 /**
- * Maps ascending line starts in the decoded text to bytes. Newlines are the same in both, even where the bytes are not
- * valid UTF-8.
+ * Maps ascending line starts in the decoded text to bytes. Newlines are the same in both, even where the bytes are
+ * not valid UTF-8.
  */
 function placesIn(text: string, bytes: Buffer): (lineStart: number) => number {
   let chars = 0

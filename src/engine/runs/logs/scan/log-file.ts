@@ -17,8 +17,8 @@ import { freeBuffer } from '../../../runtime/byte-window.ts'
 import { unpackSmallLog } from '../archive/small-log.ts'
 
 /**
- * A log that a thread can read by itself: as its spider writes it, complete in the archive, or packed and small enough
- * to pass along. `seal`: the key of an encrypted file.
+ * A log that a thread can read: as its spider writes it, complete in the archive, packed and small enough to pass
+ * along, or in a spool. `seal` is the key of an encrypted file.
  */
 export type LogFile =
   | { kind: 'plain'; path: string; seal?: FileSeal | null }
@@ -35,9 +35,9 @@ export interface LogBlock {
 /** An open log. Synchronous, so use it only in threads. */
 export interface OpenLog {
   sizeBytes: number
-  /** Newlines per FRAME_RAW_BYTES; absent if the archive does not know them. */
+  /** Newlines per FRAME_RAW_BYTES. Absent if they are not known. */
   newlines?: number[]
-  /** The blocks from `from` to `to`; they may end anywhere. */
+  /** The blocks from `from` to `to`. They can end anywhere. */
   blocks(from: number, to: number): Iterable<LogBlock>
   close(): void
 }
@@ -108,7 +108,7 @@ function inMemory(bytes: Buffer): OpenLog {
 }
 
 function* plainBlocks(bytes: FileBytes, from: number, to: number): Generator<LogBlock> {
-  // One buffer for all blocks: each is processed before the next is requested.
+  // All blocks share a buffer, because each is processed before the next is requested.
   const buffer = Buffer.allocUnsafe(Math.min(FRAME_RAW_BYTES, Math.max(1, to - from)))
   for (let offset = from; offset < to; ) {
     const length = bytes.read(buffer, offset, Math.min(buffer.length, to - offset))
@@ -131,7 +131,7 @@ function* frameBlocks(bytes: FileBytes, map: FrameMap, from: number, to: number)
   }
 }
 
-/** Enough for the end of a line; the rest of the frame would cost five times as much. */
+/** Enough for the end of a line. The rest of the frame would cost five times as much. */
 const FRAME_START_BYTES = 65_536
 const PACKED_START_BYTES = 32_768
 
@@ -158,12 +158,12 @@ function readExactly(bytes: FileBytes, offset: number, length: number): Buffer {
 }
 
 const NEWLINE = 0x0a
-/** How far to read at a time beyond `to`, to reach the end of its line. */
+/** How much to read at a time beyond `to`, to reach the end of its line. */
 const STEP_BYTES = 65_536
 
 /**
- * The whole lines that start at or after `from` and before `to`. Consecutive ranges of a log together contain each line
- * once, wherever the ranges are cut.
+ * The whole lines that start at or after `from` and before `to`. Consecutive ranges of a log together contain each
+ * line once, wherever the ranges are cut.
  */
 export function* wholeLines(log: OpenLog, from: number, to: number): Generator<LogBlock> {
   let isInside = from === 0

@@ -10,12 +10,13 @@ import type { Clock } from '../../../runtime/clock.ts'
 import { threadFile } from '../../../runtime/thread-task.ts'
 import { BoundedMap } from '../../../runtime/bounded.ts'
 
-/** The size of one task: small, so that first results come soon and a cancelled search ends soon. */
+/** The size of one task. Small, so that the first results arrive soon and a cancelled search ends soon. */
 const PART_BYTES = 16 * FRAME_RAW_BYTES
-/** The time limit for one part: a slower expression would take hours for a log. */
+/** The time limit for one part. A slower expression would take hours for a log. */
 const PART_TIMEOUT_MS = 20_000
 /**
- * Enough to keep all threads busy. Other requests share the threads and wait only for these parts, not for a whole log.
+ * Enough to keep all threads busy. Other requests share the threads and wait only for these parts, not for a whole
+ * log.
  */
 const PARTS_AT_ONCE = 4
 const INDEXES_KEPT = 64
@@ -37,8 +38,8 @@ export class LogScans {
   }
 
   /**
-   * Yields the first `mostLines` matching lines in order as they are found; counts all matches. Rejects with BAD_INPUT
-   * for an expression that is invalid or takes too long.
+   * Yields the first `mostLines` matching lines in order as they are found, and counts all matches. Rejects with
+   * BAD_INPUT for an expression that is invalid or takes too long.
    */
   async *search(
     file: LogFile,
@@ -55,7 +56,7 @@ export class LogScans {
       const input: SearchOrder = { file, query, from, to: from + PART_BYTES, mostLines, countsLines: true }
       const task = { task: 'search', input, signal: either, timeoutMs: PART_TIMEOUT_MS, tooSlow }
       const part = this.#threads.run<SearchedPart>(task)
-      // Prevents an unhandled rejection: parts are awaited in order, and an earlier one may fail first.
+      // Prevents an unhandled rejection. Parts are awaited in order, and an earlier one may fail first.
       part.catch(() => {})
       parts.push(part)
       from += PART_BYTES
@@ -84,7 +85,7 @@ export class LogScans {
   }
 
   /**
-   * The newlines before each FRAME_RAW_BYTES of the log. `key` identifies the log; it stays the same while the log
+   * The newlines before each FRAME_RAW_BYTES of the log. `key` identifies the log and does not change while the log
    * grows.
    */
   async countLines(key: string, file: LogFile, sizeBytes: number, signal?: AbortSignal): Promise<LineIndex> {

@@ -41,14 +41,14 @@ export class TextFinder {
     this.#case = ignoresCase ? CASE_BIT : 0
   }
 
-  /** Sets the bytes to search; do not change them while searching. */
+  /** Sets the bytes to search. Do not change them while searching. */
   open(bytes: Uint8Array): void {
     this.#bytes = bytes
     this.#from = 0
     this.#to = 0
   }
 
-  /** The first match at or after `from`; -1: none. */
+  /** The first match at or after `from`. -1: none. */
   next(from: number): number {
     for (let at = from; at + this.#length <= this.#bytes.length; at = this.#to - this.#length + 1) {
       if (at < this.#from || at + this.#length > this.#to) this.#load(at)

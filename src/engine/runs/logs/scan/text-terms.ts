@@ -1,4 +1,4 @@
-/** Text that every match contains byte for byte, except for the case of ASCII letters; or several such texts. */
+/** Text that every match contains byte for byte, except for the case of ASCII letters, or several such texts. */
 export type TextTerm = { text: string; isStart: boolean; isEnd: boolean } | { all: TextTerm[] } | { any: TextTerm[] }
 
 export const ANYTHING: TextTerm = { all: [] }
@@ -18,14 +18,14 @@ function isCertain(char: string, { ignoresCase, isUnicode }: Dialect): boolean {
   return char.toLowerCase() === char.toUpperCase()
 }
 
-/** The literal text, split where a match may differ. */
+/** The literal text, split where a match can differ. */
 export function termOfText(text: string, dialect: Dialect): TextTerm {
   const runs = new Runs()
   for (const char of text) runs.add(isCertain(char, dialect) ? char : null)
   return { all: runs.end() }
 }
 
-/** The longest contiguous text that every match contains; null: none is worth searching for. */
+/** The longest contiguous text that every match contains. Null: none is worth searching for. */
 export function certainText(term: TextTerm): string | null {
   if ('any' in term) return null
   if ('text' in term) return term.text.length < MIN_CERTAIN_CHARS ? null : term.text
@@ -42,7 +42,7 @@ class Runs {
   #text = ''
   #isStart = false
 
-  /** null: something unknown. */
+  /** Null: something unknown. */
   add(char: string | null): void {
     if (char === null) this.#flush(false)
     else this.#text += char
@@ -76,8 +76,8 @@ class Runs {
 }
 
 /**
- * The text that every match of a valid regular expression contains. Interprets only certain parts; other parts require
- * nothing.
+ * The text that every match of a valid regular expression contains. Interprets only certain parts; other parts
+ * require nothing.
  */
 export function termOfExpression(source: string, dialect: Dialect): TextTerm {
   const chars = Array.from(source)
@@ -165,7 +165,7 @@ export function termOfExpression(source: string, dialect: Dialect): TextTerm {
     if (char === 'B') return 'nothing'
     if (char === 't') return '\t'
     if (char === undefined) return ANYTHING
-    // Punctuation stands for itself. Other escapes have a meaning and perhaps further characters.
+    // Escaped punctuation is literal. Other escapes have a meaning and perhaps further characters.
     if (/[^\w\s]/.test(char)) return certain(char)
     const rest = chars.slice(at).join('')
     const more = /^(?:x[\da-fA-F]{2}|u\{[\da-fA-F]+\}|u[\da-fA-F]{4}|c[a-zA-Z]|k<[^>]*>|[pP]\{[^}]*\}|\d+)/.exec(

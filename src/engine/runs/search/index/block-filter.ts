@@ -1,11 +1,12 @@
 import { compileWasm, type WasmMemory } from '../../../runtime/wasm.ts'
 
 /**
- * Summarizes a block of a log, so that a search can rule it out without reading it: bits for its trigrams, and for its
- * words (each five consecutive characters, or a shorter whole word). ASCII letters count as lower case, so one filter
- * serves searches with and without case.
+ * Summarizes a block of a log, so that a search can rule it out without reading it. Has bits for the block's
+ * trigrams and for its words (each five consecutive characters, or a shorter whole word). ASCII letters count as
+ * lower case, so one filter serves searches with and without case.
  *
- * Trigrams cannot distinguish ids, because nearly every MiB has every trigram of digits. Fives of word characters can.
+ * Trigrams cannot distinguish ids, because nearly every MiB has every trigram of digits. Fives of word characters
+ * can.
  */
 
 /** Bits of trigrams, then bits of fives and words. */
@@ -44,14 +45,14 @@ interface BlockBits {
   take(end: number, target: number): void
 }
 
-// The address in block-bits.wat.
+// The addresses in block-bits.wat.
 const BEFORE_AT = 196_632
 const TEXT_AT = 196_672
 const TEXT_BYTES = 65_536
 
 const instantiate = compileWasm<BlockBits>(BLOCK_BITS)
 
-/** The bits of one trigram and one word, computed as in block-bits.wat; `four`: four bytes, the last one highest. */
+/** The bits of one trigram and one word, computed as in block-bits.wat. `four`: four bytes, the last one highest. */
 const trigram = (four: number): number => Math.imul(four >>> 8, 0x9e3779b1) >>> 16
 const word = (hash: number): number => (1 << 16) + (Math.imul(hash ^ (hash >>> 15), 0x85ebca6b) >>> 15)
 const five = (first: number, four: number): number => word(Math.imul(four, 0x27d4eb2f) + Math.imul(first, 0x165667b1))
@@ -70,11 +71,11 @@ export class FilterBuilder {
     }
   }
 
-  /** Ends a text: the following bytes belong to another one. */
+  /** Ends a text. The following bytes belong to another one. */
   end(): void {
     this.add(LINE_END)
     this.#memory.fill(0, BEFORE_AT, TEXT_AT)
-    // The bit of the zeros before a text: texts shorter than 16 bytes set it, so set it for all.
+    // The bit of the zeros before a text. Texts shorter than 16 bytes set it, so set it for all.
     this.#memory[0] = 1
   }
 

@@ -23,17 +23,17 @@ import { FILTER_BITS, FILTER_BYTES } from './block-filter.ts'
 
 /**
  * The filters of all blocks, in files of SEGMENT_BLOCKS blocks each. The newest segment has one row per block
- * (`12.rows`) and grows. A full segment is converted to one row per bit (`12.bits`), so that a search reads one short
- * row per bit instead of a part of every block. Reads and writes are synchronous, so use it in threads.
+ * (`12.rows`) and grows. A full segment is converted to one row per bit (`12.bits`), so that a search reads one
+ * short row per bit instead of a part of every block. Reads and writes are synchronous, so use it in threads.
  *
- * Losing any of this loses no data: a block whose filter is missing or damaged is always searched.
+ * A block whose filter is missing or damaged is always searched, so losing these files loses no data.
  */
 export const SEGMENT_BLOCKS = 1_024
 const SLICE_BYTES = SEGMENT_BLOCKS / 8
 /** The filter is followed by its checksum and a marker that it exists. */
 const ROW_BYTES = FILTER_BYTES + 8
 const WRITTEN = 0x6b636f6c
-/** The filter's bits, plus one: which blocks have a filter. */
+/** The filter's bits, plus one slice that shows which blocks have a filter. */
 const SLICES = FILTER_BITS + 1
 const FILES_AT_ONCE = 16
 /** Part of the directory's name, because filters of another format cannot be searched. */
@@ -44,7 +44,6 @@ export const formatDirectory = (directory: string): string => join(directory, `f
 const rowsPath = (directory: string, segment: number): string => join(directory, `${segment}.rows`)
 const bitsPath = (directory: string, segment: number): string => join(directory, `${segment}.bits`)
 
-/** One more than the last block's number. */
 export function endOfBlocks(directory: string): number {
   let end = 0
   for (const name of readNames(directory)) {
@@ -142,7 +141,6 @@ function fullSegments(directory: string, current: number): number[] {
   return segments.filter((segment) => segment < current)
 }
 
-/** Converts a row per block into a row per bit. */
 export function transposeSegment(directory: string, segment: number): void {
   const rows = readFileSync(rowsPath(directory, segment))
   const slices = Buffer.alloc(SLICES * SLICE_BYTES)
@@ -208,7 +206,7 @@ function isIntact(row: Buffer): boolean {
   return crc32(row.subarray(0, FILTER_BYTES)) === row.readUInt32LE(FILTER_BYTES)
 }
 
-/** The bits that a block must have to contain a match; `any`: one of the terms is enough. */
+/** The bits that a block must have to contain a match. `any`: one of the terms is enough. */
 export type BitTerm = { bits: readonly number[] } | { all: readonly BitTerm[] } | { any: readonly BitTerm[] }
 
 export function probeBlocks(directory: string, term: BitTerm): Candidates {
@@ -216,7 +214,7 @@ export function probeBlocks(directory: string, term: BitTerm): Candidates {
   const candidates = new Uint8Array(Math.ceil(end / SEGMENT_BLOCKS) * SLICE_BYTES).fill(255)
   for (let segment = 0; segment * SEGMENT_BLOCKS < end; segment += 1) {
     const found = probeBits(directory, segment, term) ?? probeRows(directory, segment, term)
-    // It was converted meanwhile; if neither file exists, all its blocks may match.
+    // It was converted meanwhile. If neither file exists, all its blocks may match.
     candidates.set(found ?? probeBits(directory, segment, term) ?? ALL, segment * SLICE_BYTES)
   }
   return candidates
@@ -235,7 +233,7 @@ function probeBits(directory: string, segment: number, term: BitTerm): Uint8Arra
     closeSync(file)
   }
 
-  /** An unreadable slice rules nothing out. */
+  /** An unreadable slice rules out nothing. */
   function slice(bit: number): Uint8Array {
     const bytes = new Uint8Array(SLICE_BYTES)
     return readSync(file!, bytes, 0, SLICE_BYTES, bit * SLICE_BYTES) === SLICE_BYTES ? bytes : ALL
@@ -254,7 +252,7 @@ function probeBits(directory: string, segment: number, term: BitTerm): Uint8Arra
   }
 }
 
-/** Reads single bytes of each row: the first two rule most rows out. */
+/** Reads single bytes of each row, because the first two rule out most rows. */
 function probeRows(directory: string, segment: number, term: BitTerm): Uint8Array | null {
   const file = openIfThere(rowsPath(directory, segment))
   if (file === null) return null

@@ -19,11 +19,11 @@ export interface IndexOrder {
 }
 
 export interface IndexResult {
-  /** Excludes whole blocks that were already in the index. null: the log could not be read. */
+  /** Excludes whole blocks that were already in the index. Null: the log could not be read. */
   logs: (IndexedLogBlocks | null)[]
   nextBlock: number
   openBlock: OpenBlock | null
-  /** The number of the order's open block, now closed; null: it is still open. */
+  /** The number of the order's open block, now closed. Null: it is still open. */
   closedBlock: number | null
 }
 
@@ -32,12 +32,12 @@ const NEWLINE = 0x0a
 /** A block of several logs is closed before it exceeds this. */
 const MAX_OPEN_BYTES = 1.5 * FRAME_RAW_BYTES
 
-/** One pair per thread: each has its own memory, whose allocation costs more than indexing a small log. */
+/** One pair per thread. Each builder has its own memory, whose allocation costs more than indexing a small log. */
 let builders: { whole: FilterBuilder; open: FilterBuilder } | null = null
 
 /**
- * Writes the blocks of logs to disk. A block covers the lines that start in its frame, including their ends in the next
- * one, so that no match falls between two blocks.
+ * Writes the blocks of logs to disk. A block covers the lines that start in its frame, including their ends in the
+ * next one, so that no match falls between two blocks.
  */
 export async function indexLogs(order: IndexOrder, isStopped: () => boolean): Promise<IndexResult> {
   const writer = new BlockWriter(order.directory)
@@ -62,7 +62,7 @@ export async function indexLogs(order: IndexOrder, isStopped: () => boolean): Pr
   }
   return { logs, nextBlock, openBlock: openBytes > 0 ? { filter: open.take(), bytes: openBytes } : null, closedBlock }
 
-  /** What the failed log added rules nothing out, but the next log must not continue its last line. */
+  /** What the failed log added rules out nothing, but the next log must not continue its last line. */
   function dropLog(): null {
     for (const each of [whole, open]) each.end()
     return null
@@ -92,7 +92,7 @@ export async function indexLogs(order: IndexOrder, isStopped: () => boolean): Pr
     }
   }
 
-  /** Adds whole frames; a frame in which no line starts gets an empty block. Returns whether a line continues. */
+  /** Adds whole frames. A frame without a line start gets an empty block. Returns whether a line continues. */
   function addWhole(log: OpenLog, tailAt: number): boolean {
     let owner = 0
     let isInLine = false

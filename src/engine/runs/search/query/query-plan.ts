@@ -3,10 +3,10 @@ import { bitsOf } from '../index/block-filter.ts'
 import type { BitTerm } from '../index/index-files.ts'
 import { type TextTerm, termOfExpression, termOfText } from '../../logs/scan/text-terms.ts'
 
-/** The most bits per text: further bits would rule out nothing more. */
+/** The most bits per text. Further bits would rule out nothing more. */
 const MAX_BITS = 40
 
-/** The bits that a block's filter must have to contain a matching line; `{ all: [] }`: every block may. */
+/** The bits that a block's filter must have to contain a matching line. `{ all: [] }`: every block may contain one. */
 export function createQueryPlan({ text, isRegex, matchesCase }: LineQuery): BitTerm {
   // As the matcher decides it (line-matcher.ts).
   const isUnicode = /[^\u0000-\u007f]|\\[pPu]/.test(text)
@@ -18,11 +18,11 @@ function toBits(term: TextTerm): BitTerm {
   if ('all' in term) return { all: term.all.map(toBits) }
   if ('any' in term) return { any: term.any.map(toBits) }
   const { text, isStart, isEnd } = term
-  // The text need not end at a word boundary; only boundaries inside it are certain.
+  // The text need not end at a word boundary. Only boundaries inside it are certain.
   return { bits: spread(bitsOf(Buffer.from(text), { isStart, isEnd })) }
 }
 
-/** Bits of words come first, because they rule out most blocks. */
+/** Bits of words are first, because they rule out most blocks. */
 function spread(bits: number[]): number[] {
   if (bits.length <= MAX_BITS) return bits
   return Array.from({ length: MAX_BITS }, (_, index) => bits[Math.floor((index * bits.length) / MAX_BITS)]!)

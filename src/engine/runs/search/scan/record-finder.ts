@@ -7,7 +7,7 @@ import {
 } from '../../../../shared/log-record.ts'
 import { type OpenLog, readBytes } from '../../logs/scan/log-file.ts'
 
-/** Which records to include; independent of the time zone of the log. */
+/** Which records to include, independently of the time zone of the log. */
 export interface RecordFilter {
   /** This level or a more severe one. */
   minLevel: RecordLevel | null
@@ -15,7 +15,7 @@ export interface RecordFilter {
   untilMs: number | null
 }
 
-/** The head of the record that a line belongs to. `atMs`: its time as if it were UTC; null: none. */
+/** The head of the record that a line belongs to. `atMs` is its time as if it were UTC. Null: none. */
 export interface LineRecord {
   level: RecordLevel
   time: string | null
@@ -29,13 +29,13 @@ interface FoundHead {
 }
 
 const NEWLINE = 0x0a
-/** A line further away from the last head belongs to no record. */
+/** A line that is further away from the last head belongs to no record. */
 const MAX_DISTANCE_BYTES = 131_072
 const LEARNED_BYTES = 65_536
 const MAX_HEAD_BYTES = 1_024
 const QUARTER_MS = 900_000
 
-/** Maps the lines of one log to records: a line without a head belongs to the record above it. */
+/** Maps the lines of one log to records. A line without a head belongs to the record above it. */
 export class RecordFinder {
   /** The filter, with times as the log writes them. */
   readonly filter: RecordFilter
@@ -43,7 +43,7 @@ export class RecordFinder {
   #format: HeadFormat | null = null
   #offset = 0
   #bytes: Buffer = Buffer.alloc(0)
-  /** The last requested line. Lines above it are not read again, because a log may have no heads at all. */
+  /** The last requested line. Lines above it are not read again, because a log can have no heads at all. */
   #last: { at: number; found: FoundHead | null } = { at: -1, found: null }
 
   constructor(log: OpenLog, filter: RecordFilter, startedAtMs: number | null) {
@@ -63,7 +63,7 @@ export class RecordFinder {
     this.#bytes = bytes
   }
 
-  /** Call with ascending lines. null: no head is near. */
+  /** Call this with ascending lines. Null: no head is near. */
   recordOf(lineStart: number): LineRecord | null {
     const found = this.#headAbove(lineStart)
     this.#last = { at: this.#offset + lineStart, found }
@@ -81,7 +81,7 @@ export class RecordFinder {
     return found === 'further up' ? null : found
   }
 
-  /** Searches upwards from the line that starts there; `base` is the offset of the bytes in the log. */
+  /** Searches upwards from the line that starts there. `base` is the offset of the bytes in the log. */
   #lastHead(bytes: Buffer, base: number, lineStart: number, lowest: number): FoundHead | null | 'further up' {
     for (let start = lineStart; base + start >= lowest; start = startOfLine(bytes, start - 1)) {
       const { at, found } = this.#last
@@ -104,7 +104,8 @@ export class RecordFinder {
   }
 
   /**
-   * How far the log's clock is ahead of UTC, from its first record and the start of the run. Zones are quarter hours.
+   * How far the log's clock is ahead of UTC, from its first record and the start of the run. Zones are quarter
+   * hours.
    */
   #zoneOf(startedAtMs: number | null): number {
     if (startedAtMs === null) return 0

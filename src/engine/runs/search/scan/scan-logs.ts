@@ -7,7 +7,7 @@ import { fitsRecord, type RecordFilter, RecordFinder } from './record-finder.ts'
 import { type Candidates, isCandidate } from '../../../storage/log-blocks.ts'
 import type { IndexedLogBlocks } from '../../../model/records.ts'
 
-/** The lines that start at or after `from` and before `to`; null: of the whole log. */
+/** The lines that start at or after `from` and before `to`. */
 export interface Piece {
   from: number
   to: number
@@ -16,7 +16,7 @@ export interface Piece {
 export interface ScanOrder {
   query: LineQuery
   records: RecordFilter
-  /** The most hits in all logs together; the scan ends in the log that reaches it. */
+  /** The most hits in all logs together. The scan ends in the log that reaches it. */
   mostHits: number
   logs: { file: LogFile; pieces: Piece[] | null; startedAtMs: number | null }[]
 }
@@ -83,7 +83,8 @@ export async function scanLogs(
     }
     left -= result.hits.length
     unsent.push(result)
-    // An expression may hang on a log. The caller then blames the log after the last result, so send results at once.
+    // An expression can hang on a log. The caller then blames the log after the last result, so results are sent
+    // immediately.
     if (query.isRegex || result.hits.length > 0) send()
   }
   send()
@@ -146,7 +147,7 @@ function scanLog(log: OpenLog, { pieces, matcher, finder, left, isStopped, resul
       return search(carriedAt, line)
     }
 
-    /** Whole lines, except that the first of a piece may be the end of a line that starts before it. */
+    /** Whole lines, except that the first of a piece can be the end of a line that starts before it. */
     function search(offset: number, bytes: Buffer): boolean {
       finder.enter(offset, bytes)
       return matcher.find(bytes, ({ lineStart, text, matchAt, matchLength }) => {
@@ -171,7 +172,7 @@ function scanLog(log: OpenLog, { pieces, matcher, finder, left, isStopped, resul
   }
 }
 
-/** Lazy, because the byte is in the previous frame. */
+/** Called only for a match, because the byte is in the previous frame. */
 const isLineStart = (log: OpenLog, at: number): boolean => at === 0 || readBytes(log, at - 1, at)[0] === NEWLINE
 
 /** Line numbers, counted only where there are hits. */
@@ -185,7 +186,7 @@ class LineCounter {
     this.#log = log
   }
 
-  /** The number of the line that starts at `lineStart` of the part; call with ascending lines. */
+  /** The number of the line that starts at `lineStart` of the part. Call this with ascending lines. */
   lineAt(offset: number, bytes: Buffer, lineStart: number): number {
     if (this.#part !== offset) this.#goTo(offset)
     this.#before += countNewlines(bytes, this.#at - offset, lineStart)
@@ -194,7 +195,7 @@ class LineCounter {
     return this.#before + 1
   }
 
-  /** The archive knows the newlines of each frame, so it counts in at most one frame. */
+  /** The archive stores the newlines of each frame, so this counts in at most one frame. */
   #goTo(offset: number): void {
     const frame = Math.floor(offset / FRAME_RAW_BYTES)
     const { newlines } = this.#log
@@ -208,7 +209,7 @@ class LineCounter {
   }
 }
 
-/** Which parts of a log to search, from `offset` on; null: all of it, however long it is. */
+/** Which parts of a log to search, from `offset` on. Null: all of it, however long it is. */
 export function piecesOf(
   blocks: IndexedLogBlocks | null,
   candidates: Candidates | null,

@@ -21,7 +21,7 @@ import { LogIndex, openSearchThreads } from '../log-index.ts'
 
 const FIRST = anAttemptNumber(1)
 
-/** A store, an archive and an index with real threads. Adds logs as runs that have ended. */
+/** A store, an archive and an index with real threads. Adds logs as runs that ended. */
 export async function openArchivedFleet() {
   await using opened = new AsyncDisposableStack()
   const { store, directory } = opened.use(await openTemporaryStore({ inMemory: true }))
@@ -40,7 +40,6 @@ export async function openArchivedFleet() {
     cache: LogCache.open(join(directory, 'cache'))
   })
   const indexDirectory = join(directory, 'log-index')
-  /** By job. */
   const liveFiles = new Map<JobId, string>()
   const movedWhenRead = new Map<JobId, () => Promise<void>>()
   const openIndex = () =>
@@ -66,7 +65,7 @@ export async function openArchivedFleet() {
       return index
     },
 
-    /** As after a restart; `isDeleted`: without the files of the index. */
+    /** As after a restart. `isDeleted`: without the files of the index. */
     async reopenIndex({ isDeleted = false } = {}): Promise<void> {
       await index.stop()
       if (isDeleted && existsSync(indexDirectory)) await rm(indexDirectory, { recursive: true })
@@ -113,7 +112,7 @@ export async function openArchivedFleet() {
       return job.id
     },
 
-    /** The next search finds the log live; a moment later it is in the archive. */
+    /** The next search finds the log live. A moment later, it is in the archive. */
     archiveWhenRead(jobId: JobId): void {
       movedWhenRead.set(jobId, async () => {
         const bytes = await readFile(liveFiles.get(jobId)!)
