@@ -1,4 +1,4 @@
-import { type Attempt, ATTEMPT_REASONS, type Transition, type TransitionKind } from '../../src/shared/contract/index.ts'
+import type { Attempt, Transition, TransitionKind } from '../../src/shared/contract/index.ts'
 import { aJobId } from '../../src/shared/testing/ids.ts'
 import type { StoredJob } from '../../src/engine/model/records.ts'
 import type { FaultKind } from '../world/faults.ts'
@@ -142,7 +142,7 @@ export function checkJobs(history: History): Violation[] {
     if (job.outcome === 'failed' && run.ended === 'finished' && isLogWhole && !wasTooLong) {
       complain('outcome', `failed (${job.reason}), but its run finished and its log says so`)
     }
-    const wasTaken = last.reason === ATTEMPT_REASONS.givenUp || last.reason === ATTEMPT_REASONS.nodeRemoved
+    const wasTaken = last.reasonCode === 'reason.given_up' || last.reasonCode === 'reason.node_removed'
     if (job.outcome === 'lost' && !wasTaken && run.ended === 'finished' && isLogWhole && endedBefore) {
       complain('outcome', `lost (${job.reason}), but its run finished and its log says so`)
     }

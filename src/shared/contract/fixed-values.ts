@@ -1,8 +1,5 @@
 // Values that code compares and computes with, without zod or operations, so that a start does not load those.
 
-/** Texts of reasons that code compares. Rows of before codes have only the text, so they must not change. */
-export const ATTEMPT_REASONS = { givenUp: 'given up', takenBack: 'taken back', nodeRemoved: 'node removed' } as const
-
 /** The limit of one read, and how far from the end a read can begin. */
 export const MAX_LOG_CHUNK_BYTES = 4_194_304
 

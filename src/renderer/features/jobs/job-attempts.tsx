@@ -1,7 +1,6 @@
 import { Button, Flex, Group } from '@mantine/core'
 import {
   type Attempt,
-  ATTEMPT_REASONS,
   type AttemptNumber,
   type AttemptResult,
   type AttemptState,
@@ -101,15 +100,15 @@ const RESULT_WORDS: Record<AttemptResult, string> = {
 }
 
 /** `lost` and `absent` have several causes, which the reason distinguishes. */
-function resultWord({ result, reason, state }: Attempt): string {
-  if (result === 'lost' && reason === ATTEMPT_REASONS.givenUp) return texts.resultGivenUp
-  if (result === 'absent' && reason === ATTEMPT_REASONS.takenBack) return texts.resultWithdrawn
+function resultWord({ result, reasonCode, state }: Attempt): string {
+  if (result === 'lost' && reasonCode === 'reason.given_up') return texts.resultGivenUp
+  if (result === 'absent' && reasonCode === 'reason.taken_back') return texts.resultWithdrawn
   return result === null ? STATE_WORDS[state] : RESULT_WORDS[result]
 }
 
-function meaningOf({ result, reason }: Attempt): string | null {
-  if (result === 'lost') return reason === ATTEMPT_REASONS.givenUp ? texts.givenUpHint : texts.lostHint
-  if (result === 'absent') return reason === ATTEMPT_REASONS.takenBack ? texts.withdrawnHint : texts.absentHint
+function meaningOf({ result, reasonCode }: Attempt): string | null {
+  if (result === 'lost') return reasonCode === 'reason.given_up' ? texts.givenUpHint : texts.lostHint
+  if (result === 'absent') return reasonCode === 'reason.taken_back' ? texts.withdrawnHint : texts.absentHint
   return null
 }
 

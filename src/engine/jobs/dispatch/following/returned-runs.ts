@@ -1,4 +1,4 @@
-import { type Attempt, ATTEMPT_REASONS, type JobId, type NodeId } from '../../../../shared/contract/index.ts'
+import type { Attempt, JobId, NodeId } from '../../../../shared/contract/index.ts'
 import { limitWaitsOf } from '../../../../shared/run-limits.ts'
 import { LAST_STEP, signalOfStep, waitAfterStep } from '../../../../shared/stop-ladder.ts'
 import { type Message, say } from '../../../../shared/texts/message.ts'
@@ -274,9 +274,9 @@ function whyStopped({ state, outcome, attemptCount }: StoredJob): Message {
     : say('returned.stopped_for_run', { run: attemptCount })
 }
 
-function wasWhat({ result, reason }: Attempt) {
-  if (result === 'lost') return reason === ATTEMPT_REASONS.givenUp ? 'given_up' : 'lost'
+function wasWhat({ result, reasonCode }: Attempt) {
+  if (result === 'lost') return reasonCode === 'reason.given_up' ? 'given_up' : 'lost'
   if (result === 'cancelled') return 'cancelled'
   if (result === 'refused') return 'not_accepted'
-  return reason === ATTEMPT_REASONS.takenBack ? 'withdrawn' : 'not_arrived'
+  return reasonCode === 'reason.taken_back' ? 'withdrawn' : 'not_arrived'
 }
