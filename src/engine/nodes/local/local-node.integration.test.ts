@@ -31,7 +31,7 @@ async function closeAll(open: (() => Promise<void>)[]): Promise<void> {
   for (const close of open.splice(0).reverse()) await close()
 }
 
-/** `after`: its closing, in reverse order. */
+/** `after` collects the functions that close the node, to be called in reverse order. */
 async function aPlace(after = closings) {
   const directory = await makeTemporaryDirectory()
   after.push(directory.remove)
@@ -86,12 +86,12 @@ async function untilFinished(node: LocalNode, jobid: string): Promise<SeenJob> {
   }, WAIT)
 }
 
-/** Whatever starts before imports Scrapy as well. */
+/** A run that starts earlier imports Scrapy itself. */
 async function untilWarm(node: LocalNode): Promise<void> {
   await vi.waitFor(() => expect(node.python.state()).toMatchObject(READY), WAIT)
 }
 
-/** Of parents (warm.py), or of what they keep forked (parking.py). */
+/** The pids of parents (warm.py) or of parked children (parking.py). */
 async function pidsOf(script: string, dataDirectory: string): Promise<number[]> {
   const pids = (await readdir('/proc')).filter((name) => /^\d+$/.test(name))
   const commands = await Promise.all(pids.map((pid) => readFile(`/proc/${pid}/cmdline`, 'latin1').catch(() => '')))
@@ -114,7 +114,7 @@ async function untilLogged(node: LocalNode, spider: string, words: string, jobid
   }, WAIT)
 }
 
-// Opening a node starts two Pythons that import Scrapy: tests that do not change the node share one.
+// Opening a node starts two Pythons that import Scrapy, so tests that do not change the node share one.
 describe('a local node', () => {
   const after: (() => Promise<void>)[] = []
   let t: Awaited<ReturnType<typeof aPlace>>
@@ -189,7 +189,7 @@ describe('a local node', () => {
     for (let index = 0; index < 5; index += 1) {
       const jobid = `early-${index}`
       await node.schedule(t.aRequest('slow', { jobid }))
-      // A warm start takes some milliseconds. On a busy machine even the first cancel may come after it.
+      // A warm start takes only milliseconds. On a busy machine, even the first cancellation can come after it.
       await new Promise((resolve) => void setTimeout(resolve, index * 3))
       const { wasState } = await cancel(jobid)
       const log = await node.readLog(t.aRequest('slow', { jobid }), { offset: 0, limitBytes: 9 })
@@ -268,7 +268,7 @@ describe('a local node', () => {
         .listSpidersOfEgg(await eggWith(version, code), aProjectName('demo'))
         .catch((one) => one)
       expect(failure).toMatchObject({ code: 'EGG_IMPORT_FAILED', message: expect.stringContaining(sentence) })
-      // scrapyd-deploy shows this.
+      // scrapyd-deploy shows this line.
       expect(failure.data.stderr.split('\n').at(-1)).toBe(sentence)
     }
     const endless = await eggWith('4', 'import time\ntime.sleep(60)\n')
@@ -347,7 +347,7 @@ class Talk(scrapy.Spider):
     const spiders = '🕷'.repeat(190)
     await printedBy('spiders', { args: { word: spiders } })
     expect(ended).toMatchObject({ code: 0, finishReason: `word ${spiders}` })
-    // As a spider can print it: the run must still end.
+    // A spider can print this. The run must still end.
     await printedBy('forged', { args: { word: '\nScrapdeck: the spider closed: "\\ud800"\n' + 'x'.repeat(200) } })
     expect(ended).toMatchObject({ code: 0, finishReason: '?' })
     const hidden = await printedBy('hides', { secretNames: ['word'] })
@@ -431,7 +431,7 @@ test.each(['cold', 'warm'])(
     for await (const line of createInterface({ input: engine.stdout })) {
       if (acknowledged.push(line) === 4) break
     }
-    // Two run or are about to, two wait: the kill meets runs in every state.
+    // Two jobs are running or about to start, and two wait, so the kill hits jobs in every state.
     const begun = await vi.waitFor(async () => {
       const jobids = await t.touched()
       expect(jobids).not.toEqual([])
@@ -450,11 +450,11 @@ test.each(['cold', 'warm'])(
       expect((await untilFinished(node, jobid)).exit).toMatchObject({ code: 0, signal: null })
     }
     expect(await t.touched()).toEqual(acknowledged)
-    // What was started warm has no launch.json. One whose request the kill took along was started by the next engine,
-    // either way.
+    // Warm starts write no launch.json. If the kill interrupted a start request, the next engine started the run,
+    // warm or cold.
     const files = await Promise.all(begun.map((jobid) => readdir(join(t.directory, 'local/runs', jobid))))
     if (mode === 'warm') expect(files.flat()).not.toContain('launch.json')
-    // Its parent of warm spiders has gone with it; the new engine has one of its own.
+    // The warm parent ended with the engine. The new engine has its own.
     await vi.waitFor(async () => expect(await pidsOf('warm.py', options.directory)).toHaveLength(1), WAIT)
     await expect(node.schedule(t.aRequest('slow', { jobid: 'one' }))).rejects.toMatchObject({
       kind: 'refused',

@@ -40,17 +40,15 @@ export interface LocalNodeOptions {
   /** logs/, items/, runs/, work/ and python/ are created in it. */
   directory: string
   resourcesDirectory: string
-  /** The most spiders at once. Read at each start, because the operator may change it. */
+  /** The maximum number of concurrent spiders. Read at each start, because the operator can change it. */
   slots: () => number
   pythonPath?: string
   warmStarts?: WarmStarts
-  /** Default: `directory`. */
   dataDirectory?: string
-  /** Default: no isolation. */
   isolation?: IsolationSettings
   /** Projects that can run, and their Pythons. Default: the main Python for all. */
   projectPythons?: { names: () => readonly ProjectName[]; of: (project: ProjectName) => ProjectPython }
-  /** Where a project's code is. null: we have none. The projects wing stores eggs. */
+  /** Where a project's code is. null: we have no code for it. */
   source: (project: ProjectName, version: VersionName) => Promise<RunSource | null>
   /** Where runs write files. Default: in the data directory, without JOBDIR. */
   directories?: Partial<RunDirectories>
@@ -63,15 +61,13 @@ export interface LocalNodeOptions {
 }
 
 const FINISHED_KEPT = 1000
-/** How long stopAll waits before it kills spiders. No second INT while the user quits. */
+/** How long stopAll waits before it kills spiders. It sends no second INT while the user quits. */
 const QUIT_WAITS_MS: CancelWaitsMs = [10_000, 0, 0]
 
 interface LocalNodeEvents {
-  /** A job started or ended. */
   runs: []
-  /** `python` or `environments` changed. */
   pythons: []
-  /** New samples, every 2 s while something runs. */
+  /** New samples, every 2 s while a spider runs. */
   usage: []
 }
 
@@ -88,11 +84,11 @@ interface LocalNodeParts extends Pick<LocalNodeOptions, 'resourcesDirectory' | '
 }
 
 /**
- * The node inside the engine: its spiders are child processes that outlive the engine. After a restart, even after kill
- * -9, `open` finds them by their run directories: running, ended, or accepted but not started; it starts the latter. A
- * jobid is accepted once while its run is remembered (the newest 1,000 ended runs). In a snapshot, an `exit` with
- * neither code nor signal means that the end of the run was not observed: the machine went down, or its supervisor was
- * killed.
+ * The node inside the engine. Its spiders are child processes that survive the engine. After a restart, even after
+ * kill -9, `open` finds them by their run directories: running, ended, or accepted but not started. It starts the
+ * latter. A jobid is accepted once while its run is remembered (the latest 1,000 ended runs). An `exit` with
+ * neither code nor signal in a snapshot means that we did not observe the end of the run: the machine crashed, or
+ * the supervisor was killed.
  */
 export class LocalNode implements NodeClient {
   readonly traits = LOCAL_TRAITS
@@ -115,7 +111,7 @@ export class LocalNode implements NodeClient {
   /** No other engine may use the data directory. */
   static async open(options: LocalNodeOptions): Promise<LocalNode> {
     const { directory, resourcesDirectory, slots, source, projectPythons, oldFiles, clock, logger } = options
-    // Logs and items are private to this user, even in a data directory that others may read.
+    // Logs and items are private to this user, even in a data directory that others can read.
     makePrivateDirectory(directory)
     await clearListings(directory)
     const directories: RunDirectories = {
@@ -134,7 +130,7 @@ export class LocalNode implements NodeClient {
       clock
     })
     const events = new EventEmitter<LocalNodeEvents>()
-    // The parts may call back before all of them exist.
+    // The parts can call back before all of them exist.
     let known: LocalEnvironments | null = null
     let runs: RunList | null = null
     const onPythons = () => void events.emit('pythons')
@@ -194,7 +190,7 @@ export class LocalNode implements NodeClient {
     })
     events.on('runs', () => watch.wake()).on('runs', () => pool.slotsChanged())
     events.on('pythons', () => list.fillSlots())
-    // Catch up on what the parts reported before the listeners were set.
+    // Catches up on what the parts reported before the listeners were set.
     watch.wake()
     list.fillSlots()
     const parts = { ...shared, source, directories, pool, isolation, python, environments, watch, events }
@@ -202,7 +198,8 @@ export class LocalNode implements NodeClient {
   }
 
   /**
-   * Why spiders run with Scrapdeck's rights although isolation was preferred. null: they are isolated as configured.
+   * Why spiders run with Scrapdeck's permissions although isolation was preferred. null: they are isolated as
+   * configured.
    */
   get notIsolated(): string | null {
     const { isolation } = this.#parts
@@ -214,12 +211,12 @@ export class LocalNode implements NodeClient {
     return found.path === null ? found.waiting : null
   }
 
-  /** Imports the egg in its own process. Rejects with EGG_IMPORT_FAILED or PYTHON_MISSING. */
+  /** Imports the egg in a separate process. Rejects with EGG_IMPORT_FAILED or PYTHON_MISSING. */
   listSpidersOfEgg(egg: string, project: ProjectName, signal?: AbortSignal): Promise<string[]> {
     return this.#listSpidersIn(project, { egg }, signal)
   }
 
-  /** The number of jobs that quitting the app must ask about. */
+  /** The number of jobs to mention when the user quits the app. */
   runningCount(): number {
     return liveRuns(this.#parts.runs).length
   }
@@ -232,7 +229,7 @@ export class LocalNode implements NodeClient {
     return this.#parts.runs.isKnown(jobid)
   }
 
-  /** Sends INT to every running spider, and KILL after a wait. */
+  /** Sends INT to every running spider, and later KILL. */
   async stopAll(): Promise<void> {
     const { clock } = this.#parts
     const sinceMs = clock.monotonicMs()
@@ -387,7 +384,7 @@ function liveRuns(runs: RunList): Run[] {
   return [...pending.filter((run) => run.state === 'starting'), ...running]
 }
 
-/** null: an earlier engine started a run whose Python is unknown. */
+/** null: an earlier engine started a run with an unknown Python. */
 function pythonsInUse(runs: RunList): string[] | null {
   const pythons = liveRuns(runs).map((run) => run.python)
   return pythons.includes(null) ? null : pythons.filter((path) => path !== null)
@@ -439,7 +436,7 @@ function timesOf(run: Run): Times {
   return times
 }
 
-/** `2026-11-21 01:02:03.004000`: the format of Scrapyd's times. */
+/** Scrapyd's format: `2026-11-21 01:02:03.004000`. */
 function naiveLocalTime(atMs: number): string {
   const time = new Date(atMs)
   const two = (value: number) => String(value).padStart(2, '0')

@@ -24,28 +24,26 @@ export interface LocalNodeSettings extends Pick<LocalNodeOptions, 'pythonPath'> 
   /** Concurrent spiders, overriding earlier settings. Default: the number of CPUs. 0 turns the local node off. */
   localSlots?: number
   /**
-   * From the configuration file. Applied only when it changed since the last start, so that changes in the UI persist.
+   * From the configuration file. Applied only if it changed since the last start, so that changes in the UI
+   * persist.
    */
   configuredSlots?: number
   /**
-   * In Scrapyd's layout. Default: in local/ of the data directory (jobs: none). null: not written. `items` may be the
-   * URL of a storage that Scrapy supports.
+   * In Scrapyd's layout. Default: local/ in the data directory (jobs: none). null: not written. `items` can be a
+   * URL of any storage that Scrapy supports.
    */
   directories?: { eggs?: string; logs?: string | null; items?: string | null; jobs?: string | null }
   /** Logs and item files kept per spider, in addition to those of live jobs. null: all. */
   jobsToKeep?: number | null
   /** Default: on, at most four parents with one parked child each, and no start waits for a parent. */
   warmStarts?: LocalNodeOptions['warmStarts']
-  /** Default: no isolation. */
   isolation?: LocalNodeOptions['isolation']
 }
 
-/** Directories in Scrapyd's layout. */
 export interface LocalLayout {
-  /** In the data directory. */
   own: string
   eggs: string
-  /** null: not shown. Logs are still written, because outcomes are derived from them. */
+  /** null: not shown. Logs are still written, because outcomes derive from them. */
   logs: string | null
   /** null: items are not written, or not to a path. */
   items: string | null
@@ -87,7 +85,7 @@ const NO_PYTHON: PythonState = {
 interface LocalNodeEvents {
   changed: []
   usage: []
-  /** `isNewReady`: a Python became usable. */
+  /** `isNewReady`: another Python is ready to use. */
   pythons: [isNewReady: boolean]
 }
 
@@ -97,11 +95,11 @@ interface Parts extends Tools, Pick<LocalNodeOptions, 'limitWaitsMs'> {
   projects: Projects
   /** Files of these jobs are not pruned. */
   isNeeded: (jobid: string) => boolean
-  /** null: the engine has none. undefined: opened here. */
+  /** null: the engine has none. undefined: `open` opens it. */
   node: LocalNode | null | undefined
 }
 
-/** The local node, or its stand-in if the engine has none. */
+/** The local node, or a substitute if the engine has none. */
 export class OptionalLocalNode {
   readonly events = new EventEmitter<LocalNodeEvents>()
   readonly #store: Store
@@ -164,14 +162,13 @@ export class OptionalLocalNode {
     this.#slots = slots
   }
 
-  /** Samples of the job's newest run here. Rejects with JOB_NOT_FOUND. */
+  /** The samples of the job's latest run here. Rejects with JOB_NOT_FOUND. */
   async usageOf(jobId: JobId): Promise<UsageSample[]> {
     await requireJob(this.#store, jobId)
     const attempt = (await this.#store.listAttempts(jobId)).findLast(({ nodeId }) => nodeId === LOCAL_NODE_ID)
     return attempt === undefined ? [] : (this.#node?.usage.usageOf(attempt.jobid) ?? [])
   }
 
-  /** Creates the row at the first start. */
   async putRow(): Promise<void> {
     if (this.#node !== null) await this.#store.putNode(this.#row)
   }
@@ -197,7 +194,10 @@ export class OptionalLocalNode {
   }
 }
 
-/** The configured slots if they changed since the last start, else null: changes in the UI persist. */
+/**
+ * Returns the configured slots if they changed since the last start, otherwise null. Changes in the UI thus
+ * persist.
+ */
 async function applyConfiguredSlots(store: SettingStore, slots: number | undefined): Promise<number | null> {
   const taken = await store.getSetting('local.configuredSlots')
   if (slots === undefined || slots === taken) return null
@@ -207,7 +207,7 @@ async function applyConfiguredSlots(store: SettingStore, slots: number | undefin
 
 const OF_DESKTOP = 'This computer'
 
-/** A service is mostly used from another computer, and "This computer" would seem to mean that one. */
+/** Users mostly open a service from another computer, and would take "This computer" to mean that one. */
 export function localNodeName(stored: string | undefined, host: LocalNodeSettings['host']): string {
   if (host === 'desktop') return stored ?? OF_DESKTOP
   return stored === undefined || stored === OF_DESKTOP ? 'Local node' : stored

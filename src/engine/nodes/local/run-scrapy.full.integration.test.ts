@@ -95,7 +95,7 @@ class Hostile(scrapy.Spider):
 `
 const SHOP = aProjectName('shop')
 const WAIT = { timeout: 60_000, interval: 50 }
-/** Starts cold: it takes effect only when a Python starts. */
+/** Forces a cold start, because the variable takes effect only when Python starts. */
 const COLD = { PYTHONHASHSEED: '1' }
 
 let place: TemporaryDirectory
@@ -174,7 +174,7 @@ const run = async (spider: string, given?: Given) => ended(spider, await start(s
 const work = (name: string) => join(place.path, 'local/work/shop', name)
 const FIVE = [0, 1, 2, 3, 4].map((number) => ({ number }))
 
-/** As WHATWG, w3lib and Scrapy parse them: everything that a check of the text would have to know. */
+/** Spellings that WHATWG, w3lib and Scrapy accept. A check of the text would have to know all of them. */
 function spellings(path: string): string[] {
   const { href } = pathToFileURL(path)
   const control = [0, 1, 8, 0x1f, 0x7f, 0x85, 0xa0].map((code) => String.fromCharCode(code))
@@ -194,7 +194,7 @@ function spellings(path: string): string[] {
 
 describe('a run of a user who may not choose code', () => {
   test.each(['warm', 'cold'])('reads no file of its node, however the address is written (%s)', async (how) => {
-    // Escaped throughout: `\\u0066ile` is as good as `file` in JSON.
+    // Everything is escaped, because `\\u0066ile` is the same as `file` in JSON.
     const escaped = (text: string) =>
       text.replace(/[^]/g, (one) => `\\u${one.charCodeAt(0).toString(16).padStart(4, '0')}`)
     const urls = `[${spellings(secretFile).map((url) => `"${escaped(url)}"`)}]`
@@ -203,7 +203,7 @@ describe('a run of a user who may not choose code', () => {
       run('reader', { args: { urls }, env }),
       run('reader', { args: { urls }, env, settings: { ...WITHOUT_FILES } })
     ])
-    // A user who may choose code can still read it, with many of them.
+    // A user who is allowed to choose code can still read the file with many of them.
     expect(free.items.filter(({ text }) => text === 'the secret of the node').length).toBeGreaterThan(20)
     expect(limited.items).toEqual([])
     expect(limited.exit).toMatchObject({ code: 0 })
@@ -280,7 +280,7 @@ describe('the server of Scrapy that executes code', () => {
       const [begun, gate] = [join(place.path, `begun-${how}`), join(place.path, `gate-${how}`)]
       const jobid = await start('watched', { args: { begun, gate }, env: how === 'cold' ? COLD : {} })
       await vi.waitFor(() => readFile(begun), WAIT)
-      // The settings that turn it on need the permission to choose code; they find nothing to turn on.
+      // The settings that enable it require the permission to choose code, and there is nothing to enable.
       const hostile = await run('hostile', { settings: { REMOTE_CONTROL_ENABLED: 'True' } })
       await writeFile(gate, '')
       const { log } = await ended('watched', jobid)

@@ -25,7 +25,6 @@ const WAIT = { timeout: 60_000, interval: 20 }
 let place: TemporaryDirectory
 let egg: string
 let pool: WarmPool
-/** Keeps one child parked. */
 let parkingPool: WarmPool
 
 beforeAll(async () => {
@@ -35,7 +34,7 @@ beforeAll(async () => {
   await promisify(execFile)(python, ['setup.py', '-q', 'bdist_egg'], { cwd: source })
   const [name] = await readdir(join(source, 'dist'))
   egg = join(source, 'dist', name!)
-  // The parts of the namespaces that are not in the egg.
+  // The parts of the namespace packages that are not in the egg.
   const outside = join(place.path, 'outside')
   for (const [folder, words] of Object.entries({ oldspace: 'old, outside', sharedspace: 'shared, outside' })) {
     await mkdir(join(outside, folder), { recursive: true })
@@ -44,7 +43,8 @@ beforeAll(async () => {
   }
   vi.stubEnv('PYTHONPATH', outside)
   vi.stubEnv('TZ', 'Asia/Tokyo')
-  // Containers mostly set it, other machines do not: the harder case, with output that is written at the very end.
+  // Containers mostly set it, but other machines do not. Unset is the harder case, because output is written at
+  // the very end.
   vi.stubEnv('PYTHONUNBUFFERED', undefined)
   pool = new WarmPool(poolOptions(place.path))
   pool.prepare(python)
@@ -67,7 +67,7 @@ const poolOptions = (dataDirectory: string) => ({
   onChange() {}
 })
 
-/** Even if a package was installed in the meantime. */
+/** Waits even if a package was just installed. */
 async function untilWarm(one: WarmPool): Promise<void> {
   await vi.waitFor(() => expect(one.mode(python).mode).toBe('warm'), WAIT)
 }
@@ -93,7 +93,7 @@ async function openParkingPool(name: string, resources = resourcesDirectory): Pr
 
 const folders = new Map<WarmPool, string>()
 
-/** Processes that wait for the next run: a supervisor and its child. */
+/** The processes that wait for the next run: a supervisor and its child. */
 async function parkedOf(one: WarmPool): Promise<{ supervisor: number; child: number } | null> {
   const pids = await pidsWith(`parking.py\0${folders.get(one)!}/`)
   const parents = await Promise.all(pids.map(async (pid) => Number((await statOf(pid))[1])))
@@ -110,7 +110,7 @@ async function untilParked(one: WarmPool): Promise<{ supervisor: number; child: 
   }, WAIT)
 }
 
-/** The fields behind the command: the state, the parent, … */
+/** The fields after the command: the state, the parent, … */
 async function statOf(pid: number): Promise<string[]> {
   const stat = await readFile(`/proc/${pid}/stat`, 'latin1').catch(() => '')
   return stat.slice(stat.lastIndexOf(')') + 2).split(' ')
@@ -124,7 +124,7 @@ async function pidsWith(words: string): Promise<number[]> {
 
 let runs = 0
 
-/** Runs a spider to its end, cold, warm or in a parked child, always as the same job in a directory of its own. */
+/** Runs a spider to its end, cold, warm or in a parked child, always as the same job in a new directory. */
 async function run(
   way: WarmPool | null,
   over: Partial<RunSpec> = {},
@@ -190,7 +190,7 @@ async function run(
   return { exit, log: log?.replaceAll(home, 'HOME') ?? null, output, report: found, files, home, runDirectory }
 }
 
-/** Values that change from run to run. */
+/** Removes values that change from run to run. */
 function steady(text: string | null): string {
   return (text ?? '')
     .replace(/^\d{4}-.{17}/gm, '')
@@ -220,7 +220,7 @@ test.each([
     expect(steady(warm.log)).toBe(steady(cold.log))
     expect(warm.output).toBe(cold.output)
     expect(warm.output).toContain('printed ü')
-    // Modules imported before the project: none is missing, and none of ours gets in its way.
+    // No module imported before the project is missing, and no module of ours interferes.
     const early = new Set<string>(warm.report['modules at import'])
     expect(cold.report['modules at import'].filter((name: string) => !early.has(name))).toEqual([])
     for (const name of ['crawl', 'warm', 'parking', 'supervisor', 'hidden_values']) expect(early).not.toContain(name)
@@ -353,7 +353,6 @@ test.each(WAYS)('a secret of a %s spider is in no process list and in no log', a
   }
 })
 
-/** What a listing gets about the project and its directories. */
 const listed = () => ({
   project: aProjectName('reporting'),
   dataDirectory: place.path,
@@ -454,7 +453,7 @@ test('a parent that cannot fork, dies or has outdated files is replaced; spiders
     expect(await other.start(aRequest(folder), NO_EVENTS)).toBe(false)
     expect(other.mode(python).mode).toBe('warming')
     await untilWarm(other)
-    // A package comes.
+    // Simulates the installation of a package.
     await writeFile(join(place.path, 'outside', 'added.py'), '')
     expect(await other.start(aRequest(folder), NO_EVENTS)).toBe(false)
     expect(other.mode(python).mode).toBe('warming')
@@ -481,7 +480,7 @@ test('an import that installs a reactor is left to the spiders; a Python without
     strange.prepare(python)
     strange.prepare(bare)
     await untilWarm(strange)
-    // The other Python may be learning in a directory of its own.
+    // The other Python may be learning in a separate directory.
     const name = (await readdir(join(folder, 'warm'))).find((one) => !one.endsWith('.dry'))
     expect(JSON.parse(await readFile(join(folder, 'warm', name!), 'utf8')).excluded).toContain('protego')
     await vi.waitFor(
@@ -511,7 +510,7 @@ test('parked children end when the engine closes or is killed, and when their pa
     await untilNothingIsLeft(data)
   }
   await untilParked(own)
-  // A package comes.
+  // Simulates the installation of a package.
   await writeFile(join(place.path, 'outside', 'another.py'), '')
   expect(await own.start(aRequest(folder), NO_EVENTS)).toBe(false)
   await vi.waitFor(async () => expect(await parkedOf(own)).toBeNull(), WAIT)
@@ -523,7 +522,7 @@ async function untilNothingIsLeft(folder: string): Promise<void> {
   await vi.waitFor(async () => expect(await pidsWith(`${folder}/`)).toEqual([]), WAIT)
 }
 
-/** A process with a warm pool, whose first start is one that fails. */
+/** A process with a warm pool. Its first start fails. */
 const ENGINE = `
 import { mkdtempSync } from 'node:fs'
 import { WarmPool } from ${JSON.stringify(resolve('src/engine/nodes/local/warm/warm-pool.ts'))}

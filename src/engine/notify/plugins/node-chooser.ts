@@ -8,7 +8,7 @@ import { PluginError, type PluginThread } from './plugin-thread.ts'
 const ANSWER_WITHIN_MS = 100
 const PAUSE_MS = 10_000
 
-/** A plugin's text for display: short and without control characters. */
+/** A plugin's text, shortened and without control characters. */
 export const Words = z.string().transform((text) => showUnseen(text.slice(0, 500).toWellFormed()))
 const Choice = z
   .union([z.string().transform((node) => ({ node })), z.strictObject({ node: z.string(), why: Words.optional() })])
@@ -19,13 +19,13 @@ const Choices = z.record(z.string(), Choice.nullish()).nullish()
 export interface NodeChoices {
   plugin: string
   byJob: ReadonlyMap<string, z.output<typeof Choice> | null | undefined>
-  /** Why it was not asked, or what was wrong with its answer; null: nothing. */
+  /** Why the plugin was not called, or what was wrong with its result. null: no problem. */
   problem: string | null
 }
 
 /**
- * Asks a plugin which nodes get jobs. Never rejects. Jobs wait for it once and briefly: a late or unusable answer is
- * not used, and the next question is asked after a pause. A late answer does not end the thread; the plugin's own
+ * Calls a plugin to choose the nodes of jobs. Never rejects. Jobs wait only briefly. A late or invalid result is
+ * not used, and the next call follows after a pause. A late result does not end the thread, but the plugin's own
  * timeout does.
  */
 export function createNodeChooser(thread: PluginThread, { clock, logger }: { clock: Clock; logger: Logger }) {

@@ -11,7 +11,7 @@ import type { PluginThread } from './plugin-thread.ts'
 const Written = z.object({ sizeBytes: z.number().int().min(0) })
 const Listed = z.array(z.object({ name: z.string(), sizeBytes: z.number().int().min(0) }))
 
-/** A plugin's blobs as a BlobStore. Contents are streamed, so neither side holds a large one in memory. */
+/** A plugin's blobs as a BlobStore. Contents are streamed, so neither side holds a large blob in memory. */
 export function createPluginBlobs(thread: PluginThread): BlobStore {
   const ask = (call: string, args: unknown[], transfer: unknown[] = []) =>
     thread.call(`blobs.${call}`, args, { timeoutMs: null, transfer })

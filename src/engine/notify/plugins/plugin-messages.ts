@@ -1,4 +1,4 @@
-/** Sent to the plugin's thread. `call`: a hook, or `blobs.write` and the like. */
+/** Sent to the plugin's thread. `call`: a hook, or a function of the blobs such as `blobs.write`. */
 export interface PluginCall {
   id: number
   call: string
@@ -7,7 +7,7 @@ export interface PluginCall {
 
 export type FromPlugin =
   | { kind: 'ready'; hooks: string[] }
-  /** The plugin cannot be used; the thread ends. */
+  /** The plugin is not usable. The thread ends. */
   | { kind: 'refused'; problem: string }
   | { kind: 'answer'; id: number; value: unknown }
   | { kind: 'failed'; id: number; problem: string }

@@ -9,7 +9,7 @@ import { SingleFlight } from '../../runtime/single-flight.ts'
 import { backoffMs } from '../../runtime/backoff.ts'
 
 export interface PluginSettings {
-  /** Unique; used in messages and in the outbox. */
+  /** Unique. Used in messages and in the outbox. */
   name: string
   /** Absolute path of the module. */
   module: string
@@ -20,14 +20,14 @@ export interface PluginSettings {
   onFailure: 'send' | 'hold'
 }
 
-/** A hook threw or timed out, or its thread died. The message is for people. */
+/** A hook threw or timed out, or its thread died. The message is for users. */
 export class PluginError extends Error {}
 
 const START_TIMEOUT_MS = 30_000
 const RESTART_FIRST_MS = 1_000
 const RESTART_MAX_MS = 60_000
 const LOG_LINE_MAX_CHARACTERS = 2_000
-/** Credentials for Scrapdeck itself: plugins must not see them. */
+/** Credentials for Scrapdeck itself. Plugins must not see them. */
 const KEPT_FROM_PLUGINS = ['SCRAPDECK_PASSWORD', 'SCRAPYD_PASSWORD', 'SCRAPDECK_USERNAME', 'SCRAPYD_USERNAME']
 
 interface Pending {
@@ -37,13 +37,12 @@ interface Pending {
 }
 
 /**
- * Runs one plugin in its own thread, so that nothing it does blocks the engine: an endless loop, a memory leak, an
- * exit.
+ * Runs one plugin in its own thread, so that an endless loop, a memory leak or an exit does not block the engine.
  *
  *   starting --ready--> running --timeout, crash--> ended --next call, after a backoff--> starting
  *
- * A call that times out ends the thread, because nothing else can stop a loop; concurrent calls fail with it, and the
- * plugin's memory is lost.
+ * A call that times out ends the thread, because nothing else can stop a loop. Concurrent calls fail with it, and
+ * the plugin loses its memory.
  */
 export class PluginThread {
   readonly settings: PluginSettings
@@ -105,9 +104,9 @@ export class PluginThread {
     await worker.terminate()
   }
 
-  /** Resolves once an ended thread may be restarted; at once if none has ended. */
+  /** Resolves when an ended thread may restart. Resolves immediately if no thread has ended. */
   async untilStartable(): Promise<void> {
-    // A loop, because timers may fire slightly early.
+    // A loop, because timers can fire slightly early.
     while (this.#worker === null && !this.#stopped) {
       const waitMs = this.#notBeforeMs - this.#clock.monotonicMs()
       if (waitMs <= 0) return
@@ -149,7 +148,7 @@ export class PluginThread {
       if (message.kind === 'ready') {
         this.#hooks = new Set(message.hooks)
         this.#worker = worker
-        // Not earlier: while the engine starts, this thread may be all that keeps the process alive.
+        // Not earlier, because this thread may be all that keeps the process alive while the engine starts.
         worker.unref()
         ready.resolve()
       } else if (message.kind === 'refused') refuse(`cannot be used: ${message.problem}`)
@@ -174,10 +173,10 @@ export class PluginThread {
     }
   }
 
-  /** Called once for each thread: fails its calls and stops using it. */
+  /** Called once for each thread. Its calls fail, and it is no longer used. */
   #end(worker: Worker, problem: string): void {
     worker.removeAllListeners('exit').removeAllListeners('error').removeAllListeners('message')
-    // A thread may still throw while it is terminated; ignore that.
+    // A thread can still throw while it is being terminated. Ignore that.
     worker.on('error', () => undefined)
     void worker.terminate()
     if (!this.#stopped) {
@@ -198,7 +197,6 @@ export class PluginThread {
     how(one)
   }
 
-  /** Writes what a plugin prints to our log, line by line. */
   #follow(worker: Worker): void {
     for (const stream of [worker.stdout, worker.stderr]) {
       createInterface({ input: stream }).on('line', (line) =>

@@ -2,7 +2,7 @@ import { type MessagePort, parentPort, workerData } from 'node:worker_threads'
 import { ALERT_HOOK, BLOB_CALLS, EVENT_HOOKS, type Plugin, type PluginFactory, SPIDER_HOOKS } from './plugin.ts'
 import type { FromPlugin, PluginCall } from './plugin-messages.ts'
 
-// The thread that runs one plugin. It may be terminated at any moment; plugin-thread.ts is the other end.
+// The thread that runs one plugin. plugin-thread.ts is the other end and can terminate it at any moment.
 
 const port = parentPort
 if (port === null) throw new Error('plugin-worker.ts is started by plugin-thread.ts only')
@@ -14,7 +14,7 @@ const KNOWN = [...Object.values(EVENT_HOOKS), ...Object.values(SPIDER_HOOKS), AL
 
 void serve(port)
 
-// A function: the service's bundle is CommonJS, which has no top-level await (service.vite.config.ts).
+// A function, because the service's bundle is CommonJS and has no top-level await (service.vite.config.ts).
 async function serve(port: MessagePort): Promise<void> {
   try {
     const { module, options } = workerData as { module: string; options: Record<string, string> }
@@ -24,7 +24,7 @@ async function serve(port: MessagePort): Promise<void> {
       throw new Error('it exports neither hooks nor a function that creates a plugin')
     const plugin = typeof given === 'function' ? await given(options) : given
     if (typeof plugin !== 'object' || plugin === null) throw new Error('its default export did not return an object')
-    // A hook with a misspelled name would silently never be called.
+    // Otherwise, a hook with a misspelled name would silently never be called.
     const unknown = Object.keys(plugin).filter((name) => !KNOWN.includes(name))
     if (unknown.length > 0) throw new Error(`unknown hook: ${unknown.join(', ')}. The hooks are ${KNOWN.join(', ')}`)
     for (const name of BLOB_CALLS) {

@@ -1,17 +1,17 @@
 import type { AlertNews } from '../../../shared/contract/index.ts'
 import type { StoredJob } from '../../model/records.ts'
 
-// What a plugin is: a module whose default export creates one (docs/plugins.md; examples in resources/plugins/).
-// Types only: a plugin runs in its own thread and gets copies.
+// A plugin is a module with a default export that creates it (docs/plugins.md; examples in resources/plugins/).
+// This file has only types, because a plugin runs in its own thread and receives copies.
 
-/** A job as in the API, with secret values masked. */
+/** A job as in the API, with masked secret values. */
 export type PluginJob = Omit<StoredJob, 'lane'>
 
-/** `id` is the same for every delivery of an event: delivery is repeated if the hook failed or the engine died. */
+/** Delivery is repeated with the same `id` if the hook failed or the engine died. */
 export interface PluginEvent<Type extends string, Data> {
   id: string
   type: Type
-  /** ISO 8601: when the event happened. */
+  /** ISO 8601. When the event happened. */
   timestamp: string
   data: Data
 }
@@ -46,7 +46,7 @@ export interface DispatchQuestion {
   node: { id: string; name: string; tags: string[] }
 }
 
-/** Nothing: the job is sent unchanged. Names set to null are removed. */
+/** No value: the job is sent unchanged. Names set to null are removed. */
 export type DispatchAnswer =
   | undefined
   | null
@@ -56,17 +56,17 @@ export type DispatchAnswer =
   /** Never: the job ends as cancelled. */
   | { cancel: string }
 
-/** A job that several nodes could run now. They have its egg, and room when the question was asked. */
+/** A job that several nodes could run now. They have its egg and had free slots when the hook was called. */
 export interface NodeQuestion {
   job: { id: string; project: string; spider: string; priority: number; version: string }
-  /** The least loaded first, at most 50. `free`: how many more jobs the node takes now. */
+  /** Least loaded first, at most 50. `free`: how many more jobs the node accepts now. */
   candidates: { id: string; name: string; tags: readonly string[]; slots: number; free: number }[]
 }
 
-/** Maps the id of a job to the id of a node and the reason. A job without an answer goes to the least loaded node. */
+/** Maps job ids to a node id and the reason. A job without an entry goes to the least loaded node. */
 export type NodeAnswer = undefined | null | Record<string, string | { node: string; why?: string } | null>
 
-/** A user whose password is right. `name` must be the same each time. Roles come from `plugin_roles`. */
+/** A user with the correct password. `name` must always be the same for a user. Roles come from `plugin_roles`. */
 export interface PluginUser {
   name: string
   groups?: string[]
@@ -79,15 +79,15 @@ export interface Plugin {
   jobQueued?(event: JobEvent<'job.queued'>): Answer<void>
   /** Called for each job that is about to be sent, while its slot is reserved. */
   beforeDispatch?(question: DispatchQuestion): Answer<DispatchAnswer>
-  /** Asked about all jobs that are sent together. An answer that takes longer than 0.1 s is not used. */
+  /** Called for all jobs that are sent together. A result that takes longer than 0.1 s is not used. */
   chooseNode?(jobs: NodeQuestion[]): Answer<NodeAnswer>
   jobStarted?(event: JobEvent<'job.started'>): Answer<void>
   jobEnded?(event: JobEvent<'job.ended'>): Answer<void>
-  /** Hooks as in plugins for Scrapyd. `jobId` is the id that clients of Scrapyd's API know. */
+  /** Hooks as in plugins for Scrapyd. `jobId` is the id in Scrapyd's API. */
   on_spider_start?(project: string, spider: string, jobId: string): Answer<void>
-  /** Called when a job whose spider had started has ended, after its last try. */
+  /** Called when a job has ended after its last try, if its spider had started. */
   on_spider_complete?(project: string, spider: string, jobId: string, success: boolean): Answer<void>
-  /** Asked about names and passwords that this Scrapdeck does not know. No result: they are wrong. Never print them. */
+  /** Called with names and passwords that this Scrapdeck does not know. No result: they are wrong. Never print them. */
   authenticate?(credentials: { username: string; password: string }): Answer<PluginUser | undefined | null>
   nodeUp?(event: NodeEvent<'node.up'>): Answer<void>
   nodeDown?(event: NodeEvent<'node.down'>): Answer<void>
@@ -102,15 +102,21 @@ export interface Plugin {
   deployed?(
     event: PluginEvent<'deploy', { project: string; version: string; sha256: string | null; spiders: string[] | null }>
   ): Answer<void>
-  /** For channels of the kind `plugin` that name it: alerts fired or ended. A failed call is retried for three days. */
+  /**
+   * Called for channels of the kind `plugin` that name this plugin, when alerts fire or end. A failed call is
+   * retried for three days.
+   */
   alert?(event: PluginEvent<'alert', AlertNews>): Answer<void>
-  /** Stores eggs and large logs instead of the data directory; at most one plugin may do so. */
+  /** Stores eggs and large logs instead of the data directory. At most one plugin can do so. */
   blobs?: PluginBlobs
 }
 
-/** Scrapdeck chooses the names: `eggs/<sha256>`, `logs/<job id>-<attempt>.zst`. No time limit: blobs may be large. */
+/**
+ * Scrapdeck chooses the names: `eggs/<sha256>`, `logs/<job id>-<attempt>.zst`. No time limit, because blobs can be
+ * large.
+ */
 export interface PluginBlobs {
-  /** Atomic: the name must not exist until the last byte is safe; a stream that breaks off leaves nothing behind. */
+  /** Must be atomic: the name must not exist until the last byte is safe, and a broken stream leaves nothing behind. */
   write(name: string, content: ReadableStream<Uint8Array>): Promise<{ sizeBytes: number }>
   /** null: no such blob. */
   read(name: string): Promise<ReadableStream<Uint8Array> | null>
@@ -121,16 +127,15 @@ export interface PluginBlobs {
 }
 
 /**
- * A module's default export, or what a CommonJS module exports. It may also be the plugin itself, and a module without
- * a default export may export its hooks by name. `options`: from the configuration, after the module. If it throws, the
- * engine does not start.
+ * A module's default export, or what a CommonJS module exports. It can also be the plugin itself, and a module
+ * without a default export can export its hooks by name. `options`: as configured for the module. If the factory
+ * throws, the engine does not start.
  */
 export type PluginFactory = (options: Readonly<Record<string, string>>) => Answer<Plugin>
 
 /** Called for channels, not for events that a plugin subscribes to. */
 export const ALERT_HOOK = 'alert' satisfies keyof Plugin
 
-/** The hook for each event. */
 export const EVENT_HOOKS = {
   'job.queued': 'jobQueued',
   'job.started': 'jobStarted',

@@ -173,14 +173,14 @@ describe('plugins', () => {
     const plugins = await open({ module: bad, timeoutMs, memoryMb: 32 }, { module: good })
     expect(await tell(plugins, 'job.ended', {})).toEqual({ isGood: false, answer: expect.stringContaining(words) })
     expect(await tell(plugins, 'job.ended', {}, 1)).toMatchObject({ isGood: true })
-    // A job does not wait for the plugin to be back, events do.
+    // Jobs do not wait for the plugin to restart, but events do.
     expect(JSON.stringify(await plugins.beforeDispatch!(QUESTION))).toMatch(/restarts in|"notes":\{\}/)
     expect(await tell(plugins, 'job.started', {})).toMatchObject({ isGood: true })
   })
 
   it('that wait forever while they are created are refused with an explanation, even if nothing else keeps the process alive', async () => {
     const module = await write('never', 'export default () => new Promise(() => {})')
-    // A process of its own: here the tests' own timers would keep it.
+    // A separate process, because the tests' own timers would keep this one alive.
     const script = await write(
       'process',
       `
@@ -375,7 +375,7 @@ describe('a plugin that checks passwords', () => {
     logger = { debug: keep, info: keep, warn: keep, error: keep }
     const plugins = await openBody(`{ authenticate(given) { ${body} } }`)
     const refused = plugins.authenticate!(GIVEN).catch((error: unknown) => error)
-    // Passes only for those that never answer.
+    // Only the plugins that never respond need the timeout.
     if (/ever/.test(_what)) await fake.advanceBy(20_000)
     expect(await refused).toMatchObject({
       code: 'SIGN_IN_UNAVAILABLE',

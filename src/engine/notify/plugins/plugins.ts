@@ -22,7 +22,7 @@ import {
 import { createPluginBlobs } from './plugin-blobs.ts'
 import { PluginError, type PluginSettings, PluginThread } from './plugin-thread.ts'
 
-/** The plugins' verdict on a job that is about to be sent. */
+/** The plugins' decision on a job that is about to be sent. */
 export type DispatchVerdict =
   /** Patches to the job's arguments and settings. `notes`: for the job's timeline. */
   | { kind: 'send'; args: Patch; settings: Patch; notes: Record<string, unknown> }
@@ -36,11 +36,11 @@ const Person = z.strictObject({
   name: z.string().regex(/^\P{C}{1,200}$/u),
   groups: z.array(z.string().max(1_000)).max(2_000).default([])
 })
-/** A user whose password a plugin accepted. */
+/** A user with a password that a plugin accepted. */
 type PluginPerson = z.output<typeof Person> & { subject: string }
 type Credentials = Parameters<NonNullable<Plugin['authenticate']>>[0]
 
-/** At most one plugin may have each of these. */
+/** At most one plugin can have each of these. */
 const ONLY_ONCE = ['blobs', 'chooseNode', 'authenticate'] satisfies (keyof Plugin)[]
 const WAIT_DEFAULT_SECONDS = 60
 const WAIT_MAX_SECONDS = 86_400
@@ -55,15 +55,15 @@ const DispatchAnswerSchema = z.union([
 ])
 const ANSWERS = `nothing, { args, settings } whose values are texts or null, { veto: 'why', retryAfterSeconds: 1 to ${WAIT_MAX_SECONDS} } or { cancel: 'why' }`
 
-/** The configured plugins, in the order of the configuration; may be empty. */
+/** The configured plugins, in the order of the configuration. Can be empty. */
 export class Plugins {
-  /** The blobs of the plugin that implements them; null: none does. */
+  /** null: no plugin stores blobs. */
   readonly blobs: BlobStore | null
   /** null: no plugin implements the hook. Never rejects. */
   readonly beforeDispatch: ((question: DispatchQuestion) => Promise<DispatchVerdict>) | null
   /** null: no plugin implements the hook. Never rejects. */
   readonly chooseNodes: ((questions: NodeQuestion[]) => Promise<NodeChoices>) | null
-  /** null: no plugin implements the hook. It answers null for a wrong password. Rejects with SIGN_IN_UNAVAILABLE. */
+  /** null: no plugin implements the hook. Resolves with null for a wrong password. Rejects with SIGN_IN_UNAVAILABLE. */
   readonly authenticate: ((given: Credentials) => Promise<PluginPerson | null>) | null
   readonly #threads: readonly PluginThread[]
   readonly #clock: Clock
@@ -79,7 +79,7 @@ export class Plugins {
     this.#clock = clock
   }
 
-  /** Starts all plugins. Rejects with PLUGIN_UNUSABLE, in words, if one cannot be loaded; all are stopped then. */
+  /** Starts all plugins. If one cannot be loaded, stops all and rejects with PLUGIN_UNUSABLE and an explanation. */
   static async open(settings: readonly PluginSettings[], parts: { clock: Clock; logger: Logger }): Promise<Plugins> {
     const threads = settings.map((one) => new PluginThread(one, parts))
     try {
@@ -127,7 +127,7 @@ export class Plugins {
     return callHook(thread, ALERT_HOOK, message)
   }
 
-  /** Subscribes the plugins' hooks to outbox events, and removes the subscriptions of plugins that are gone. */
+  /** Subscribes the plugins' hooks to outbox events, and removes the subscriptions of plugins that no longer exist. */
   async subscribe(store: WebhookStore): Promise<void> {
     const wanted = new Map<string, NewWebhook>()
     for (const thread of this.#threads) {
@@ -162,7 +162,7 @@ async function authenticate(thread: PluginThread, given: Credentials, logger: Lo
     const person = Person.nullish().parse(await thread.call('authenticate', [{ username, password }]))
     return person == null ? null : { ...person, subject: `plugin ${plugin} ${person.name}` }
   } catch {
-    // Logs neither its message nor its answer: the password may be in them.
+    // Logs neither the error message nor the result, because they can contain the password.
     logger.warn({ plugin }, 'a plugin could not check a password: it failed, or its answer is not { name, groups }')
     const text = sentence('notify.plugin_password_unchecked', { plugin })
     throw new ScrapdeckError('SIGN_IN_UNAVAILABLE', text)
@@ -174,9 +174,7 @@ function hooksOf(thread: PluginThread, event: string): string[] {
   return hooks.filter((hook) => hook !== undefined && thread.has(hook)) as string[]
 }
 
-/**
- * null: the hook is not called for this event. If a job's spider never started, the job has no `on_spider_complete`.
- */
+/** null: the hook is not called for this event. A job that never started its spider has no `on_spider_complete`. */
 function argumentsOf(hook: string, { id, body }: Pick<StoredDelivery, 'id' | 'body'>): unknown[] | null {
   const event = { id, ...JSON.parse(body) }
   if (!(Object.values(SPIDER_HOOKS) as string[]).includes(hook)) return [event]
@@ -193,7 +191,7 @@ async function callHook(
   try {
     const given = argumentsOf(hook, delivery)
     if (given === null) return { isGood: true, answer: 'not needed' }
-    // Wait until the thread can start, because a failed call would use up one of the delivery's tries.
+    // Waits until the thread can start, because a failed call would use up one of the delivery's tries.
     await thread.untilStartable()
     await thread.call(hook, given)
     return { isGood: true, answer: 'delivered' }
@@ -202,7 +200,7 @@ async function callHook(
   }
 }
 
-/** Asks the plugins in the order of the configuration; each sees the job as patched by those before it. */
+/** Calls the plugins in the order of the configuration. Each receives the job as patched by those before it. */
 async function askAll(
   threads: PluginThread[],
   { job, ...question }: DispatchQuestion,
@@ -222,7 +220,7 @@ async function askAll(
       if ('cancel' in answer) return { kind: 'cancel', plugin, words: answer.cancel }
       Object.assign(args, withoutMasks(answer.args, ARGUMENTS_KEPT))
       Object.assign(settings, withoutMasks(answer.settings, NONE))
-      // Names only: the values may be secret.
+      // Names only, because the values can be secret.
       notes[`changed by ${plugin}`] = [...Object.keys(answer.args), ...Object.keys(answer.settings)]
     } catch (error) {
       const words = wordsOf(error)
@@ -237,12 +235,12 @@ async function askAll(
 const NONE: ReadonlySet<string> = new Set()
 const ARGUMENTS_KEPT: ReadonlySet<string> = new Set([...RESERVED_ARGUMENTS, ...LOST_ARGUMENTS])
 
-/** Secret values are masked for plugins; a mask that is returned leaves the value unchanged. */
+/** Plugins see masks instead of secret values. A returned mask leaves the value unchanged. */
 function withoutMasks(patch: Patch, kept: ReadonlySet<string>): Patch {
   return Object.fromEntries(Object.entries(patch).filter(([name, value]) => value !== SECRET_MASK && !kept.has(name)))
 }
 
-/** Returns the values with the patch applied; null removes a name. */
+/** Returns the values with the patch applied. null removes a name. */
 export function patched(values: Record<string, string>, patch: Patch): Record<string, string> {
   const all = { ...values, ...patch }
   return Object.fromEntries(Object.entries(all).filter((entry): entry is [string, string] => entry[1] !== null))

@@ -4,13 +4,13 @@ import { sentence } from '../../../shared/texts/errors/notify.ts'
 import { isMetadataAddress } from '../../runtime/metadata-addresses.ts'
 
 /**
- * Where webhooks may be sent. Without this guard, anyone who may add a webhook could make this machine send requests to
- * its own services, its private network or a cloud metadata service. So only public addresses and the configured
- * networks are allowed, and never cloud metadata. This applies to the address as written and to what its name resolves
- * to when connecting.
+ * Decides where webhooks can be sent. Otherwise, any user who can add a webhook could make this machine send
+ * requests to its own services, its private network or a cloud metadata service. Therefore we allow only public
+ * addresses and the configured networks, and never cloud metadata. This applies to the address as written and to
+ * what its name resolves to when connecting.
  */
 export interface AddressGuard {
-  /** Throws WEBHOOK_URL_FORBIDDEN. Checks a host name only as written; every delivery checks what it resolves to. */
+  /** Throws WEBHOOK_URL_FORBIDDEN. Checks a host name only as written. Every delivery checks what it resolves to. */
   checkUrl(text: string): URL
   isAllowed(address: string): boolean
 }
@@ -32,17 +32,16 @@ const NOT_PUBLIC_V4 = [
   '203.0.113.0/24',
   '224.0.0.0/3'
 ]
-/** Only 2000::/3 is allocated; these ranges in it are special or embed an unchecked IPv4 address (6to4, Teredo). */
+/** Only 2000::/3 is allocated. These ranges in it are special or embed an unchecked IPv4 address (6to4, Teredo). */
 const NOT_PUBLIC_V6 = ['2001::/23', '2001:db8::/32', '2002::/16', '3fff::/20']
 
-/** `networks`: from parseNetworks. */
 export function createAddressGuard(networks: readonly string[]): AddressGuard {
   // Created for the first address, because most engines never send a webhook.
   let lists: { allowed: BlockList; notPublic: BlockList; givenOut: BlockList } | null = null
 
   function isAllowed(address: string): boolean {
     const family = isIP(address)
-    // Cloud metadata is refused whatever the configuration says.
+    // Cloud metadata is refused regardless of the configuration.
     if (family === 0 || isMetadataAddress(address)) return false
     lists ??= {
       allowed: listOf(networks),

@@ -59,7 +59,7 @@ const enqueue = async (count: number) => {
 const webhook = async (id = OURS) => (await temporary.store.listWebhooks()).find((one) => one.id === id)
 const toldOf = (id: string) => told.filter(({ webhookId }) => webhookId === id)
 
-/** Does not wait for what never ends. */
+/** Does not wait for deliveries that never end. */
 async function stop(one: Deliverer): Promise<void> {
   const stopping = one.stop()
   await clock.advanceBy(5_000)
@@ -113,7 +113,7 @@ describe('the deliverer', () => {
     await putWebhook()
     await enqueue(1)
     await clock.advanceBy(100)
-    // The read has begun; before its result arrives, the event in it is taken.
+    // The read has started. The event in it is taken before the result of the read arrives.
     const { promise: isHeard, resolve: hear } = Promise.withResolvers<void>()
     isRead = async () => {
       isRead = async () => undefined

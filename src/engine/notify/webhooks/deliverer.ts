@@ -17,19 +17,19 @@ export interface DelivererParts {
   send: (webhook: StoredWebhook, delivery: StoredDelivery) => Promise<SendResult>
 }
 
-/** Concurrent deliveries per webhook; 1 while the webhook fails. A plugin gets its events one at a time. */
+/** Concurrent deliveries per webhook. A webhook that fails and a plugin get one at a time. */
 const AT_ONCE_MAX = 4
-/** Debounce: changes come in bursts. */
+/** Waits briefly, because changes come in bursts. */
 const DELIVER_AFTER_MS = 50
-/** Checked at least this often, because the wall clock may be set in the meantime. */
+/** The maximum time between checks, because the wall clock can change. */
 const DELIVER_EVERY_MS = 60_000
 const PAUSE_FIRST_MS = 1_000
 const PAUSE_MAX_MS = 60_000
 const STOP_GRACE_MS = 2_000
-/** A hook that throws is more likely broken than temporarily down: retry soon, and give up soon. */
+/** A hook that throws is more likely to be broken than temporarily unavailable, so we retry soon and give up soon. */
 const PLUGIN_BACK_OFF_MS = [1_000, 30_000, 300_000]
 
-/** `waiting`: it failed and will be retried; `dead`: no further attempts. */
+/** `waiting`: it failed and will be retried. `dead`: no further attempts. */
 export interface Tried {
   webhook: StoredWebhook
   state: DeliveryTry['state']
@@ -42,10 +42,10 @@ interface Pace {
 }
 
 /**
- * Delivers the outbox: sends what is due, records the result, and schedules retries. Delivery is at least once: if the
- * engine dies before a result is on disk, the delivery is repeated under the same id. Webhooks never wait for one
- * another. While a webhook fails, it is tried after growing pauses; the deliveries queued behind it lose none of their
- * tries.
+ * Delivers the outbox: sends what is due, records the result, and schedules retries. Delivery is at least once. If
+ * the engine dies before a result is on disk, it repeats the delivery with the same id. Webhooks never wait for
+ * one another. A failing webhook is retried after growing pauses, and the deliveries queued behind it lose none of
+ * their tries.
  */
 export class Deliverer {
   /** `changed`: the list of webhooks shows something new. `tried`: a delivery was tried, with this result. */
@@ -53,7 +53,7 @@ export class Deliverer {
   readonly #parts: DelivererParts
   readonly #paces = new Map<string, Pace>()
   readonly #sending = new Set<Promise<void>>()
-  /** Deliveries attempted since the last read started: that read may still list them in their old state. */
+  /** Deliveries attempted since the last read started. That read may still list them in their old state. */
   readonly #attemptedSince = new Set<string>()
   #webhooks = new Map<string, StoredWebhook>()
   #stopListening: (() => void) | null = null
@@ -74,21 +74,21 @@ export class Deliverer {
     await this.refreshWebhooks()
   }
 
-  /** Call after webhooks were added, changed or removed. */
+  /** Call this after webhooks were added, changed or removed. */
   async refreshWebhooks(): Promise<void> {
     this.#webhooks = new Map((await this.#parts.store.listWebhooks()).map((webhook) => [webhook.id, webhook]))
     for (const id of this.#paces.keys()) if (!this.#webhooks.has(id)) this.#paces.delete(id)
     this.wake()
   }
 
-  /** Makes the next try happen at once, because the receiver may have been fixed. */
+  /** Retries immediately, because the receiver may have been fixed. */
   forgetFailures(id: WebhookId): void {
     const pace = this.#paces.get(id)
     if (pace !== undefined) Object.assign(pace, { failuresInARow: 0, pausedUntilMs: 0 })
     this.wake()
   }
 
-  /** Call when something may be due. */
+  /** Call this when something may be due. */
   wake(): void {
     if (this.#webhooks.size > 0) this.#alarm.set(DELIVER_AFTER_MS)
   }
@@ -128,7 +128,7 @@ export class Deliverer {
     const { store, clock } = this.#parts
     const nowMs = clock.nowMs()
     this.#attemptedSince.clear()
-    // The result includes deliveries in flight: with twice the limit, enough others are sure to be in it.
+    // The result includes deliveries in flight. Twice the limit ensures that it contains enough others.
     const { deliveries, nextDueMs } = await store.listDueDeliveries(nowMs, 2 * AT_ONCE_MAX)
     if (this.#stopped) return
     let nextMs = DELIVER_EVERY_MS
@@ -170,7 +170,7 @@ export class Deliverer {
     } catch (error) {
       if (this.#stopped) return
       logger.error({ error, delivery: delivery.id }, 'recording the result of a delivery failed; it will be repeated')
-      // Do not send the same event over and over while the disk fails.
+      // Prevents sending the same event repeatedly while the disk fails.
       Object.assign(pace, { failuresInARow: 1, pausedUntilMs: clock.monotonicMs() + PAUSE_MAX_MS })
     } finally {
       pace.inFlight.delete(delivery.id)
@@ -178,7 +178,7 @@ export class Deliverer {
     }
   }
 
-  /** One hook of a plugin may fail while the others work, so hooks never wait for one another. */
+  /** One hook of a plugin can fail while the others work, so hooks never wait for one another. */
   #setPause(pace: Pace, isGood: boolean): void {
     if (isGood) return void Object.assign(pace, { failuresInARow: 0, pausedUntilMs: 0 })
     pace.failuresInARow += 1

@@ -3,15 +3,16 @@ import type { LookupFunction } from 'node:net'
 import type { AddressGuard } from './addresses.ts'
 
 /**
- * Resolves names for a connection, which then uses exactly the addresses that were checked: a name cannot change in
- * between (DNS rebinding). Fails with the code FORBIDDEN_ADDRESS; the message names the host and its address.
+ * Resolves names for a connection, which then uses exactly the checked addresses. A name thus cannot change
+ * between check and use (DNS rebinding). Fails with the code FORBIDDEN_ADDRESS and a message with the host and its
+ * address.
  */
 export function guardedLookup(guard: AddressGuard, resolve: typeof lookup = lookup): LookupFunction {
   return (host, options, callback) => {
     resolve(host, { ...options, all: true }, (error, addresses) => {
       if (error !== null) return callback(error, [])
       const refused = addresses.find(({ address }) => !guard.isAllowed(address))
-      // One forbidden address is enough: we do not control which of them would be used.
+      // One forbidden address is enough, because we do not control which of them the connection would use.
       if (refused !== undefined) return callback(forbidden(`${host} (${refused.address})`), [])
       if (options.all === true) callback(null, addresses)
       else callback(null, addresses[0]!.address, addresses[0]!.family)

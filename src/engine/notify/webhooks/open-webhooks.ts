@@ -12,27 +12,27 @@ import type { Post } from './post.ts'
 import { sendToWebhook } from './send-to-webhook.ts'
 
 export interface WebhookOptions {
-  /** Programs that alert channels may run, by name. */
+  /** Programs that alert channels can run, by name. */
   alertCommands?: readonly AlertCommand[]
-  /** Where browsers reach the app, for links in messages; null: unknown. */
+  /** The URL of the app for links in messages. null: unknown. */
   publicUrl?: string | null
 }
 
 interface WebhooksParts extends Tools {
   store: Store
   secretBox: SecretBox
-  /** Private networks that webhooks may be sent to. */
+  /** Private networks that webhooks can be sent to. */
   networks: readonly string[]
-  /** Used instead of real requests. */
+  /** Replaces real requests. */
   post: Post | undefined
-  /** Reads what e-mails show besides the alerts. */
+  /** Reads what emails show besides the alerts. */
   readEvidence: ReadEvidence
   plugins: Plugins
 }
 
 export type Webhooks = ReturnType<typeof openWebhooks>
 
-/** Delivers events from the outbox: to webhooks and channels of alerts over HTTP, to plugins in their threads. */
+/** Delivers events from the outbox: to webhooks and alert channels over HTTP, and to plugins in their threads. */
 export function openWebhooks(
   opened: AsyncDisposableStack,
   { alertCommands: commands, publicUrl = null }: WebhookOptions,

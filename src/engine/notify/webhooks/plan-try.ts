@@ -1,16 +1,16 @@
 import type { Random } from '../../runtime/random.ts'
 import type { DeliveryTry } from '../../model/records.ts'
 
-/** The result of one delivery, to a receiver or to a plugin's hook. */
+/** The result of one delivery to a receiver or to a plugin's hook. */
 export interface SendResult {
   isGood: boolean
-  /** For people: `204`, `500`, `nothing listens on ...`. */
+  /** For users: `204`, `500`, `nothing listens on ...`. */
   answer: string
-  /** How long the receiver asked us to wait. */
+  /** How long the receiver wants us to wait. */
   retryAfterSeconds?: number | null
   /** The receiver will never accept events again (410). */
   isGone?: boolean
-  /** The same message will never be accepted, while others may be: it is not tried again. */
+  /** The receiver will never accept this message but may accept others. We do not retry it. */
   isFinal?: boolean
 }
 
@@ -35,7 +35,7 @@ const JITTER_SHARE = 0.1
 const RETRY_AFTER_MAX_MS = 24 * HOUR_MS
 const ANSWER_MAX_CHARACTERS = 500
 
-/** Plans what follows a try of a delivery; `tries` does not count this one. */
+/** Plans what follows a try of a delivery. `tries` does not include this one. */
 export function planTry(
   delivery: { id: string; tries: number },
   result: SendResult,

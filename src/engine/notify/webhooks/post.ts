@@ -12,7 +12,7 @@ export type Answer =
       kind: 'status'
       status: number
       retryAfterSeconds: number | null
-      /** The beginning of its body, if the request asked for it. */
+      /** The start of the body, if `readsText` is set. */
       text?: string
     }
   | { kind: 'failed'; problem: string }
@@ -24,20 +24,20 @@ export type Post = (request: {
   url: string
   headers: Record<string, string>
   body: string
-  /** Set if the body of the response says more than its status. */
+  /** Set if the response body says more than its status. */
   readsText?: boolean
 }) => Promise<Answer>
 
 const TIMEOUT_MS = 15_000
 const CONNECT_TIMEOUT_MS = 5_000
 const TEXT_MAX_BYTES = 4_096
-/** The rest of the response body is discarded. Up to this size it is received, so that the exchange ends cleanly. */
+/** Up to this size we receive and discard the rest of the response body, so that the exchange ends cleanly. */
 const BODY_MAX_BYTES = 65_536
 
 /**
- * One POST on a new connection: events are rare, and a kept-alive connection would ignore DNS changes. Addresses are
- * checked inside the connection's own lookup, so that a name cannot change between check and use (DNS rebinding).
- * Redirects are not followed, and proxies are not used.
+ * Sends one POST on a new connection, because events are rare and a kept-alive connection would ignore DNS
+ * changes. The connection's own lookup checks addresses, so that a name cannot change between check and use (DNS
+ * rebinding). Redirects are not followed, and proxies are not used.
  */
 export function createPost(parts: { guard: AddressGuard; clock: Clock; resolve?: typeof lookup }): Post {
   const { guard, clock, resolve = lookup } = parts
@@ -114,7 +114,7 @@ export function createPost(parts: { guard: AddressGuard; clock: Clock; resolve?:
     })
 }
 
-/** Whole seconds. Dates are ignored; the backoff applies instead. */
+/** Whole seconds. Dates are ignored, and the backoff applies instead. */
 function secondsOf(value: string | string[] | undefined): number | null {
   return typeof value === 'string' && /^\d{1,6}$/.test(value) ? Number(value) : null
 }

@@ -7,7 +7,7 @@ import { signedHeaders } from './signature.ts'
 
 const GONE = 410
 
-/** Signs a message with the webhook's secret, and with the previous one while it is valid. Never rejects. */
+/** Signs a message with the webhook's secret, and with the previous secret while it is valid. Never rejects. */
 export async function sendToWebhook(
   parts: { clock: Clock; secretBox: SecretBox; post: Post },
   webhook: StoredWebhook,
@@ -21,7 +21,7 @@ export async function sendToWebhook(
   try {
     secrets = await Promise.all(sealed.map((one) => parts.secretBox.open(one)))
   } catch {
-    // The secret box's own message is about node passwords, so it is replaced here.
+    // The secret box's own message is about node passwords, so we replace it here.
     return { isGood: false, answer: 'Its secret cannot be decrypted with the current key: create a new one' }
   }
   const answer = await parts.post({ url, headers: signedHeaders({ ...message, atMs, secrets }), body: message.body })

@@ -13,8 +13,8 @@ export function makeSecret(random: Random): string {
 }
 
 /**
- * The headers of one try. `id` is the same for every try of a delivery; the timestamp is that of the try. While a
- * secret is rotated, there is a signature for each; receivers accept a message if any of them is valid.
+ * The headers of one try. `id` is the same for every try of a delivery. The timestamp is that of the try. During
+ * the rotation of a secret, there is a signature for each. Receivers accept a message if any of them is valid.
  */
 export function signedHeaders(message: {
   id: string

@@ -1,9 +1,10 @@
-// Case-insensitive: Windows does not distinguish `Scrapdeck_Password` from `SCRAPDECK_PASSWORD`.
+// Case-insensitive, because Windows does not distinguish `Scrapdeck_Password` from `SCRAPDECK_PASSWORD`.
 const KEPT_BACK = /^(SCRAPDECK_|SCRAPYD_(USERNAME|PASSWORD)$|ELECTRON_|SCRAPY_SETTINGS_MODULE$|SCRAPY_PROJECT$)/i
 
 /**
- * The environment of Python processes: all of ours, as with Scrapyd, except Scrapdeck's variables (which may contain
- * its password, also under Scrapyd's name), Electron's, and those that would select a project other than the egg's.
+ * The environment of Python processes. As with Scrapyd, they inherit our environment. We omit Scrapdeck's
+ * variables (its password can be among them, also under Scrapyd's name), Electron's, and those that would select a
+ * project other than the egg's.
  */
 export function childEnvironment(own: NodeJS.ProcessEnv): Record<string, string> {
   const kept = Object.entries(own).filter(
@@ -16,7 +17,7 @@ export function childEnvironment(own: NodeJS.ProcessEnv): Record<string, string>
 const FOR_ISOLATED =
   /^(PATH|LANG|LANGUAGE|LC_[A-Z]+|TZ|PYTHONHASHSEED|(HTTP|HTTPS|FTP|ALL|NO)_PROXY|SSL_CERT_(FILE|DIR)|REQUESTS_CA_BUNDLE|CURL_CA_BUNDLE)$/i
 
-/** For installing packages. Includes pip's variables, which may name a package index. */
+/** Used to install packages. Includes pip's variables, which can name a package index. */
 export function environmentOfBuild(own: NodeJS.ProcessEnv, home: string): Record<string, string> {
   const ofPip = Object.entries(own).filter(
     (entry): entry is [string, string] => /^PIP_/i.test(entry[0]) && entry[1] !== undefined
@@ -24,11 +25,11 @@ export function environmentOfBuild(own: NodeJS.ProcessEnv, home: string): Record
   return { ...isolatedEnvironment(own), ...Object.fromEntries(ofPip), HOME: home, PIP_NO_CACHE_DIR: '1' }
 }
 
-/** The environment of isolated spiders: of our variables, only those named here. */
+/** The environment of isolated spiders. They inherit only the variables named here. */
 export function isolatedEnvironment(own: NodeJS.ProcessEnv): Record<string, string> {
   const named = Object.entries(childEnvironment(own)).filter(
     ([name]) => name === 'PYTHONIOENCODING' || FOR_ISOLATED.test(name)
   )
-  // Runs get another HOME. A user without an account has none, and some packages need it when they are imported.
+  // Runs get a different HOME. A user without an account has none, and importing some packages requires it.
   return { ...Object.fromEntries(named), HOME: '/' }
 }

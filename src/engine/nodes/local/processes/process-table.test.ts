@@ -4,7 +4,7 @@ import { expect, test } from 'vitest'
 import { openProcessTable, parseAuxiliaryVector, parsePs, parseStat } from './process-table.ts'
 
 const UNITS = { pageBytes: 4096, ticksPerSecond: 100 }
-/** Recorded: Linux 6.18, a Python that runs Scrapy; and one whose command tries to look like the fields behind it. */
+/** Recorded on Linux 6.18 from a Python that runs Scrapy. The second command imitates the fields that follow it. */
 const STAT =
   '28666 (python) S 28662 28660 28659 0 -1 4194304 101 0 0 0 250 31 12 7 20 0 1 0 1230453 313344000 40960 18446744073709551615 94637167955968 94637167975849 140733297953296 0 0 0 0 0 0 0 0 0 17 1 0 0 0 0 0 94637167991856 94637167993472 94638096695296 140733297961460 140733297961480 140733297961480 140733297962987 0\n'
 const ROW = {
@@ -84,7 +84,7 @@ test.runIf(process.platform === 'linux')(
     await once(child, 'spawn')
     expect(await read([])).toContain(child.pid)
     expect(await read([])).not.toContain(child.pid)
-    // Its owner is known only now: it is recent, and we are not.
+    // Only now is the owner of the child known. The child is recent, and the test process is not.
     const lately = await read([], true)
     expect(lately).toContain(child.pid)
     expect(lately).not.toContain(process.pid)

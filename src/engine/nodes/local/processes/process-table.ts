@@ -17,8 +17,8 @@ export interface ProcessRow {
 
 export interface ProcessTable {
   /**
-   * Reads all wanted processes in one pass. May omit unwanted processes that an earlier pass saw. With `mayBeNew`, it
-   * includes recent ones, because a new run may want them.
+   * Reads all wanted processes in one pass. May omit unwanted processes that an earlier pass saw. With `mayBeNew`,
+   * includes recent processes, because they may belong to a new run.
    */
   read(isWanted: (pid: number) => boolean, mayBeNew: boolean): Promise<ProcessRow[]>
 }
@@ -26,13 +26,12 @@ export interface ProcessTable {
 /** null: not supported on this system (Windows). */
 export async function openProcessTable(platform: NodeJS.Platform = process.platform): Promise<ProcessTable | null> {
   if (platform === 'linux') return ProcTable.open()
-  // A single `ps` lists all processes.
   return platform === 'darwin' ? { read: async () => parsePs(await runPs()) } : null
 }
 
-/** A full read, which finds reused pids, follows after this many passes. */
+/** After this many passes, a full read finds reused pids. */
 const WHOLE_EVERY = 30
-/** A run is known to us within this many passes after its first process started. */
+/** We learn of a run within this many passes after its first process started. */
 const LATELY_PASSES = 5
 
 /** proc(5). A pass costs one readdir plus the reads of the wanted processes. */
@@ -56,7 +55,7 @@ class ProcTable implements ProcessTable {
     const newestOld = mayBeNew ? pass - LATELY_PASSES : pass
     const pids = (await readdir('/proc')).filter((name) => /^\d+$/.test(name)).map(Number)
     const asked = pids.filter((pid) => isWhole || isWanted(pid) || (this.#known.get(pid) ?? pass) >= newestOld)
-    // Processes of the first pass may be as old as the machine.
+    // Processes in the first pass may be as old as the machine.
     this.#known = new Map(pids.map((pid) => [pid, this.#known.get(pid) ?? (pass === 0 ? -LATELY_PASSES : pass)]))
     this.#pass += 1
     const texts = await Promise.all(asked.map((pid) => readFile(`/proc/${pid}/stat`, 'latin1').catch(() => '')))
@@ -86,9 +85,9 @@ export function parseAuxiliaryVector(bytes: Buffer): ProcUnits {
   return units
 }
 
-/** One line of /proc/PID/stat. null: the process is gone, or a zombie, which uses nothing. */
+/** Parses /proc/PID/stat. null: the process has ended or is a zombie, which uses nothing. */
 export function parseStat(text: string, { pageBytes, ticksPerSecond }: ProcUnits): ProcessRow | null {
-  // The second field, the command in parentheses, may contain spaces and parentheses.
+  // The second field, the command in parentheses, can contain spaces and parentheses.
   const fields = text.slice(text.lastIndexOf(')') + 2).split(' ')
   const [state, parentPid, groupId, sessionId] = fields
   const pid = Number.parseInt(text, 10)

@@ -3,8 +3,9 @@ import type { NodeSignal } from '../../node-client.ts'
 import type { Clock, Timer } from '../../../runtime/clock.ts'
 
 /**
- * Signals a process group leader and all its descendants. Resolves to whether there was a process to signal. Windows
- * has no signals: everything except KILL asks the processes to close, and those without a window may ignore it.
+ * Signals a process group leader and all its descendants. Resolves with whether there was a process to signal.
+ * Windows has no signals. There, any signal except KILL requests the processes to close, and those without a
+ * window can ignore it.
  */
 export async function signalGroup(leaderPid: number, signal: NodeSignal): Promise<boolean> {
   if (process.platform === 'win32') {
@@ -27,9 +28,8 @@ interface CommandResult {
   code: number | null
   signal: string | null
   stdout: string
-  /** Only the last part. */
   stderr: string
-  /** Why we ended it. null: it ended by itself. */
+  /** Why we ended it. null: it ended on its own. */
   stoppedFor: 'time' | 'output' | 'abort' | null
 }
 
@@ -37,8 +37,8 @@ const STDERR_KEPT_CHARACTERS = 16_384
 const DRAIN_MS = 1000
 
 /**
- * Runs a short command in its own process group, so that the time limit ends everything it started. Rejects only if it
- * cannot be started.
+ * Runs a short command in its own process group, so that the time limit ends everything it started. Rejects only
+ * if it cannot start.
  */
 export function runCommand(options: {
   command: string
@@ -49,7 +49,7 @@ export function runCommand(options: {
   stdoutLimitBytes: number
   clock: Clock
   signal?: AbortSignal
-  /** Receives the lines of both outputs. stdout is then not kept in the result. */
+  /** Receives the lines of both outputs. The result then has no stdout. */
   onLine?: (line: string, isError: boolean) => void
 }): Promise<CommandResult> {
   return new Promise((resolve, reject) => {
@@ -96,7 +96,7 @@ export function runCommand(options: {
       drain?.cancel()
       options.signal?.removeEventListener('abort', onAbort)
     }
-    // A process that left the group may hold our pipes open forever, so later output is dropped.
+    // A process that left the group can hold our pipes open forever, so we drop later output.
     child.once('exit', () => {
       drain = options.clock.setTimer(DRAIN_MS, () => {
         child.stdout.destroy()

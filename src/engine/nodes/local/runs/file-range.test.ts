@@ -25,7 +25,7 @@ test.skipIf(process.platform === 'win32')('a spider that replaces its log by a p
   await using directory = await makeTemporaryDirectory()
   const path = join(directory.path, 'a.log')
   execFileSync('mkfifo', [path])
-  // More than this process has threads for.
+  // More reads than this process has threads.
   const reads = Array.from({ length: 8 }, () => readFileRange(path, { offset: 0, limitBytes: 10 }))
   expect(await Promise.all(reads)).toEqual(Array(8).fill(null))
 })

@@ -4,8 +4,8 @@ import { openOwnFile, openRegularFile } from '../../../runtime/regular-file.ts'
 import { type FSWatcher, watch } from 'node:fs'
 
 /**
- * Reads a range as NodeClient.readLog does. `root`: a directory in which spiders may create links, which are not
- * followed.
+ * Reads a range as NodeClient.readLog does. `root`: a directory where spiders can create links. The read does not
+ * follow them.
  */
 export async function readFileRange(
   path: string,
@@ -27,8 +27,8 @@ export async function readFileRange(
 }
 
 /**
- * Calls back when the system reports a write. Callers must also poll: nothing is reported if the file does not exist
- * yet, or the file system has no events.
+ * Calls `onChange` when the system reports a write. Callers must also poll, because the system reports nothing if
+ * the file does not exist yet or the file system has no events.
  */
 export function watchFile(path: string, onChange: () => void): () => void {
   let watcher: FSWatcher | null = null

@@ -6,7 +6,7 @@ import { isWithoutFiles } from '../../../access/run-rights.ts'
 import { type ResourceLimits, resourceLimitsOf } from './limits.ts'
 import type { RunSpec } from './run-directory.ts'
 
-/** A project's code: an egg, or a settings module that can be imported with some folders on the path. */
+/** A project's code: an egg, or a settings module and the folders to import it from. */
 export type RunSource = { egg: string } | { settingsModule: string; path: string[] }
 
 /** Runs write their files to PROJECT/SPIDER/ below these. */
@@ -20,7 +20,7 @@ export interface RunDirectories {
   workDirectory: string
 }
 
-/** How to isolate a spider. resources/python/apart.py carries it out and documents the fields. */
+/** How to isolate a spider. resources/python/apart.py applies the plan and documents the fields. */
 export interface IsolationPlan {
   user: number | null
   group: number | null
@@ -32,7 +32,7 @@ export interface IsolationPlan {
   temporary: string | null
 }
 
-/** What starts a run: launch.json of a cold start, the request of a warm one. */
+/** What starts a run: launch.json of a cold start, or the request of a warm start. */
 export interface LaunchPlan {
   id: string
   python: string
@@ -49,21 +49,20 @@ export interface LaunchPlan {
   directories: string[]
   /** Values to mask in logs. */
   secrets: string[]
-  /** Our feed, which is also in the arguments as with Scrapyd, and the job's own setting FEEDS. */
+  /** Our feed, which is also in the arguments as with Scrapyd, and the job's own FEEDS setting. */
   feed?: { url: string; asked: string | null }
   /** Scrapy gets no handlers for `file:`, `s3:` and `ftp:` (access/run-rights.ts). */
   isWithoutFiles?: true
   resourceLimits: ResourceLimits | null
-  /** Absent: no isolation. */
   isolation?: IsolationPlan
   /** List the spiders instead of running one. */
   lists?: true
 }
 
 /**
- * The command, environment and files of a run, as in Scrapyd 1.6 (scrapyd-protocol.md, 6.4): the user's settings, then
- * LOG_FILE, FEEDS and JOBDIR, which replace the user's; then `_job`, the arguments, and `_version` if the client named
- * one.
+ * The command, environment and files of a run, as in Scrapyd 1.6 (scrapyd-protocol.md, 6.4). The user's settings
+ * come first. LOG_FILE, FEEDS and JOBDIR follow and replace the user's. Then come `_job`, the arguments, and
+ * `_version` if the client named one.
  */
 export function planLaunch(
   spec: RunSpec,
@@ -72,14 +71,15 @@ export function planLaunch(
   const logFile = logFileOf(directories.logsDirectory, spec)
   const feed = feedOf(directories.itemsDirectory, spec)
   const settings: Record<string, string> = { ...spec.settings, LOG_FILE: logFile }
-  // Passed as a flag, which keeps the installed Scrapy's own handlers for http: in every kind of crawl.
+  // Passed as a flag instead, which keeps the installed Scrapy's own handlers for http: in every kind of crawl.
   if (isWithoutFiles(spec.settings)) delete settings.DOWNLOAD_HANDLERS_BASE
   if (feed !== null) settings.FEEDS = `{${asciiJson(feed.url)}: {"format": "jsonlines"}}`
   const jobs = jobDirectoryOf(directories.jobsDirectory, spec)
   if (jobs !== null) settings.JOBDIR = jobs
   const version: [string, string][] = spec.isVersionAsked ? [['_version', spec.version]] : []
   const args = [['_job', spec.jobid], ...Object.entries(spec.args), ...version]
-  // As with Scrapyd, relative paths mean the same folder in every run of a project. It contains no data of ours.
+  // As with Scrapyd, relative paths mean the same folder in every run of a project. The folder contains no data of
+  // ours.
   const workingDirectory = join(directories.workDirectory, spec.project)
   return {
     id: spec.jobid,
@@ -110,7 +110,7 @@ export function planLaunch(
 
 const READ_AT_START = /^(PYTHON|LD_|LC_|LANG$|MALLOC_|GLIBC_TUNABLES$|OPENSSL_CONF$)/
 
-/** Python reads some variables only when it starts: such a run cannot be a fork. */
+/** Python reads some variables only when it starts, so a run that sets them cannot be a fork. */
 export function needsOwnPython({ environment }: Pick<LaunchPlan, 'environment'>): boolean {
   return Object.keys(environment).some((name) => READ_AT_START.test(name))
 }
@@ -121,7 +121,6 @@ export function logFileOf(logsDirectory: string, run: RunNames): string {
   return join(logsDirectory, run.project, run.spider, `${run.jobid}.log`)
 }
 
-/** JOBDIR. null: runs have none. */
 export function jobDirectoryOf(jobsDirectory: string | null, run: RunNames): string | null {
   return jobsDirectory === null ? null : join(jobsDirectory, run.project, run.spider, run.jobid)
 }
@@ -150,7 +149,7 @@ function feedOf(
   return { url: `${scheme.toLowerCase()}${host}${start}${project}/${spider}/${jobid}.jl${rest}`, file: null }
 }
 
-/** Python encodes more than JavaScript: everything except letters, digits and `_.-~/`. */
+/** Encodes like Python: everything except letters, digits and `_.-~/`. */
 function fileUrlOf(file: string): string {
   if (process.platform === 'win32') return pathToFileURL(file).href
   const quote = (part: string) =>
@@ -158,7 +157,6 @@ function fileUrlOf(file: string): string {
   return `file://${file.split('/').map(quote).join('/')}`
 }
 
-/** JSON as Python writes it. */
 function asciiJson(text: string): string {
   return JSON.stringify(text).replace(/[^ -~]/g, (one) => `\\u${hexOf(one, 4)}`)
 }

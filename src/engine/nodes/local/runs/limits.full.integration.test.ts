@@ -18,7 +18,7 @@ import { CAN_FORK } from '../warm/warm-pool.ts'
 const WAIT = { timeout: 60_000, interval: 50 }
 const MEGABYTE = 1024 * 1024
 
-/** Spiders that go beyond one limit each; their work continues in threads and processes that Scrapy does not watch. */
+/** Each spider exceeds one limit. Its work continues in threads and processes that Scrapy does not watch. */
 const SPIDERS = `
 import asyncio, os, signal, subprocess, sys, threading, time
 import scrapy
@@ -97,7 +97,7 @@ async function closeAll(open: (() => Promise<void>)[]): Promise<void> {
   for (const close of open.splice(0).reverse()) await close()
 }
 
-/** `after`: collects the functions that close the node; run them in reverse order. */
+/** `after` collects the functions that close the node, to be called in reverse order. */
 async function aNode(after = closings) {
   const directory = await makeTemporaryDirectory()
   after.push(directory.remove)
@@ -120,7 +120,7 @@ async function aNode(after = closings) {
       slots: () => 8,
       pythonPath: findTestPython(),
       source: async () => ({ egg }),
-      // An orderly close has enough time, even on a busy machine.
+      // Leaves enough time for an orderly close, even on a busy machine.
       limitWaitsMs: [5_000, 5_000, 5_000],
       clock: systemClock,
       logger: silentLogger
@@ -172,7 +172,7 @@ const isThere = (pid: number) => {
   }
 }
 
-// Opening a node starts two Pythons that import Scrapy: all runs with different jobids share one.
+// Opening a node starts two Pythons that import Scrapy, so all runs with different jobids share one.
 describe('one node', () => {
   const after: (() => Promise<void>)[] = []
   let t: Awaited<ReturnType<typeof aNode>>
@@ -210,7 +210,7 @@ describe('one node', () => {
       loud: 'log size limit of 2 MB',
       timed: 'wall time limit of 4 s'
     })
-    // They got INT first, so Scrapy closed its files and logged that.
+    // The runs received INT first, so Scrapy closed its files and logged this.
     for (const spider of ['quiet', 'hungry', 'busy'])
       expect(await t.logOf(spider)).toContain('Spider closed (shutdown)')
     expect((await node.listJobs()).running.map(({ jobid }) => jobid)).toEqual(['free'])

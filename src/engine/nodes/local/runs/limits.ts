@@ -7,22 +7,22 @@ export interface RunFacts {
   startedAtMs: number
   /** Resident memory of all its processes. */
   memoryBytes: number | null
-  /** Of all its processes, including ended ones. */
+  /** CPU time of all its processes, including ended ones. */
   cpuSeconds: number | null
   logBytes: number | null
   loggedAtMs: number | null
 }
 
 interface LimitHit {
-  /** `memory limit of 512 MB (used 530 MB)`: the limit and, in parentheses, what exceeded it. */
+  /** `memory limit of 512 MB (used 530 MB)`: the limit, and the value that exceeded it in parentheses. */
   hit: Message
   atMs: number
 }
 
 const MEGABYTE = 1024 * 1024
 /**
- * How much later the kernel acts on the CPU limit. Our own limit lets the spider close its files. The kernel's limit
- * ends the process at once, in case no engine is watching.
+ * How much later the kernel enforces the CPU limit. Our own limit allows the spider to close its files. The kernel
+ * ends the process immediately, in case no engine is watching.
  */
 const KERNEL_CPU_MARGIN_SECONDS = 60
 
@@ -52,11 +52,11 @@ export function findLimitHit(limits: RunLimits, facts: RunFacts, nowMs: number):
     const limit = say('reason.log_size_limit', { megabytes: logMegabytes })
     hits.push({ hit: say('limit_hit.log_grew', { limit, megabytes: inMegabytes(logBytes) }), atMs: nowMs })
   }
-  // Limits that were noticed only now have the same time and keep the order above.
+  // Limits that we noticed only now have the same time and keep the order above.
   return hits.sort((one, other) => one.atMs - other.atMs)[0] ?? null
 }
 
-/** The limit at which the kernel ended a process, as far as its exit shows. */
+/** The limit that made the kernel end a process, if the exit shows it. */
 export function limitOfExit(
   limits: RunLimits | null,
   exit: { signal: string | null; cpuSeconds?: number | null | undefined }
@@ -69,7 +69,7 @@ export function limitOfExit(
   return say('limit_hit.ended_by_kernel', { limit: say('reason.cpu_time_limit', { seconds: cpuSeconds }) })
 }
 
-/** Enforced by the kernel for each process (setrlimit). */
+/** The kernel enforces these for each process (setrlimit). */
 export interface ResourceLimits {
   addressSpaceBytes: number | null
   cpuSeconds: number | null

@@ -14,9 +14,9 @@ interface PrunerOptions {
 }
 
 /**
- * Implements `jobs_to_keep`: keeps each spider's newest files by modification time, in each directory. As in Scrapyd
- * (scrapyd-protocol.md, 6.4), names do not matter, but files of jobs that `isNeeded` (running, or their log is being
- * read) are neither deleted nor counted.
+ * Implements `jobs_to_keep`: keeps each spider's newest files by modification time, in each directory. As in
+ * Scrapyd (scrapyd-protocol.md, 6.4), names do not matter. Files of jobs that `isNeeded` (running, or with a log
+ * that is being read) are neither deleted nor counted.
  */
 export class Pruner {
   readonly #options: PrunerOptions
@@ -27,7 +27,7 @@ export class Pruner {
     this.#options = options
   }
 
-  /** Call when a job of this spider starts. Deletes old files in the background. */
+  /** Call this when a job of this spider starts. Deletes old files in the background. */
   prune(project: ProjectName, spider: string): void {
     this.#waiting.set(JSON.stringify([project, spider]), [project, spider])
     void this.#flight.run(() => this.#work())
@@ -58,17 +58,17 @@ export class Pruner {
       const files = all.filter(({ changedAtMs }) => changedAtMs >= notBeforeMs)
       files.sort((one, other) => other.changedAtMs - one.changedAtMs)
       for (const { name } of files.slice(keep)) {
-        // A job with this id may have started meanwhile.
+        // A job with this id may have started in the meantime.
         if (!this.#isNeeded(name)) await unlink(join(directory, name))
       }
     } catch (error) {
-      // The directory does not exist yet, or other programs remove files as well. The next start tries again.
+      // The directory does not exist yet, or other programs remove files too. The next start retries.
       if ((error as NodeJS.ErrnoException).code === 'ENOENT') return
       logger.warn({ directory, error: String(error) }, 'old logs and items could not be removed (jobs_to_keep)')
     }
   }
 
-  /** Names are JOBID.log, JOBID.jl, or LogParser's JOBID.json. A jobid may contain dots. */
+  /** Names are JOBID.log, JOBID.jl, or LogParser's JOBID.json. A jobid can contain dots. */
   #isNeeded(name: string): boolean {
     for (let at = name.length; at > 0; at = name.lastIndexOf('.', at - 1)) {
       if (this.#options.isNeeded(name.slice(0, at))) return true

@@ -9,12 +9,12 @@ import { openRegularFile } from '../../../runtime/regular-file.ts'
 import { type ProcessIdentity, readStartTime } from '../../../runtime/process-identity.ts'
 
 /**
- * The files of one run in `runs/JOBID/`. Each file but the first is written atomically, in this order:
+ * The files of one run in `runs/JOBID/`. All files except the first are written atomically, in this order:
  *
  *   spec.json    the accepted job; durable before schedule() resolves
  *   launch.json  the parameters of the next start; rewritten by every try
  *   started      the claim: created exactly once, by the supervisor, or by an engine to prevent a start
- *   begun        created exactly once, by the supervisor just before the spider begins, or by an engine to prevent that
+ *   begun        created exactly once, by the supervisor just before the spider starts, or by an engine to prevent that
  *   child.json   the spider's process
  *   limit.json   the limit that it hit, written before the signal for it (run-watch.ts)
  *   printed.txt  the output of a run that did not fail (local-node.ts reads it)
@@ -29,7 +29,7 @@ export interface RunFiles {
   exit: RunExit | null
 }
 
-/** The maximum length of a string in JavaScript: arguments may be as large as a request. */
+/** The maximum length of a string in JavaScript. Arguments can be as large as a request. */
 const LARGEST_SPEC_BYTES = 512 * 1024 ** 2
 const LARGEST_FACTS_BYTES = 64 * 1024
 /** The file is missing, a dangling link, not a regular file, or not readable for us. */
@@ -44,7 +44,7 @@ const RunSpec = z.object({
   args: z.record(z.string(), z.string()),
   priority: z.number(),
   acceptedAtMs: z.number(),
-  // Specs of earlier engines lack these fields. Those engines always passed the version to the spider.
+  // Specs from earlier engines lack these fields. Those engines always passed the version to the spider.
   isVersionAsked: z.boolean().default(true),
   env: z.record(z.string(), z.string()).optional(),
   secretNames: z.array(z.string()).default([]),
@@ -52,9 +52,9 @@ const RunSpec = z.object({
 })
 export type RunSpec = z.infer<typeof RunSpec>
 
-/** The year 10000: clients parse times with four-digit years. */
+/** The year 10000, because clients parse times with four-digit years. */
 const LATEST_TIME_MS = 253_402_300_800_000
-// Spiders can write to these files, so only plausible values are accepted.
+// Spiders can write to these files, so we accept only plausible values.
 const Time = z.number().int().min(0).max(LATEST_TIME_MS)
 
 export const RunExit = z.object({
@@ -63,16 +63,14 @@ export const RunExit = z.object({
   /** Why the spider closed, according to Scrapy's signal. Up to 200 characters of any plane. null: it did not close. */
   finishReason: z.string().max(400).nullish(),
   atMs: Time,
-  /**
-   * CPU time of all processes that were waited for, and the highest memory of any one of them. Absent: not measured.
-   */
+  /** CPU time of all processes that were waited for, and the peak memory of the largest one. Absent: not measured. */
   cpuSeconds: z.number().min(0).nullish(),
   maxRssBytes: z.number().min(0).nullish()
 })
 export type RunExit = z.infer<typeof RunExit>
 
 const Supervisor = z.object({ pid: z.number().int().min(1), startTime: z.string() })
-// Signals go to its process group. Groups 0, 1 and below would be other processes.
+// We signal its process group. Groups 0, 1 and below would be other processes.
 export const RunChild = Supervisor.extend({ pid: z.number().int().min(2), atMs: Time })
 export type RunChild = z.infer<typeof RunChild>
 
@@ -81,7 +79,7 @@ export function runDirectoryName(jobid: string): string {
   return SAFE_JOBID_PATTERN.test(jobid) ? jobid : `~${createHash('sha256').update(jobid).digest('hex')}`
 }
 
-/** Creates the directory and its spec durably. False: a run with this jobid exists. */
+/** Creates the directory and its spec durably. Resolves with false if a run with this jobid exists. */
 export async function acceptRun(runsDirectory: string, spec: RunSpec): Promise<boolean> {
   const directory = join(runsDirectory, runDirectoryName(spec.jobid))
   try {
@@ -90,10 +88,10 @@ export async function acceptRun(runsDirectory: string, spec: RunSpec): Promise<b
     if ((error as NodeJS.ErrnoException).code === 'EEXIST') return false
     throw error
   }
-  // Written in place, not renamed: it has no other reader yet, and an incomplete file is not an accepted job.
+  // Written in place, because the file has no other reader yet and an incomplete file is not an accepted job.
   await using file = await open(join(directory, 'spec.json'), 'wx', 0o600)
   await file.writeFile(JSON.stringify(spec))
-  // Order does not matter: all three must be durable before the job is accepted.
+  // The order does not matter. All three must be durable before the job is accepted.
   await Promise.all([file.sync(), syncDirectory(directory), syncDirectory(runsDirectory)])
   return true
 }
@@ -113,7 +111,7 @@ export async function listRunDirectories(runsDirectory: string): Promise<string[
   return entries.filter((entry) => entry.isDirectory()).map((entry) => entry.name)
 }
 
-/** Removes the spec first: without it, a crash in between leaves nothing that would start. */
+/** Removes the spec first, so that a crash in between leaves nothing to start. */
 export async function removeRun(directory: string): Promise<void> {
   try {
     await unlink(join(directory, 'spec.json'))
@@ -124,7 +122,10 @@ export async function removeRun(directory: string): Promise<void> {
   await rm(directory, { recursive: true, force: true })
 }
 
-/** Claims the run ourselves, so that no supervisor ever starts it. False: it was already claimed. */
+/**
+ * Claims the run for this process, so that no supervisor ever starts it. Resolves with false if it was already
+ * claimed.
+ */
 export async function claimRun(directory: string): Promise<boolean> {
   await writeWhole(directory, 'started.own', { pid: process.pid, startTime: (await readStartTime(process.pid)) ?? '' })
   try {
@@ -138,8 +139,8 @@ export async function claimRun(directory: string): Promise<boolean> {
 }
 
 /**
- * Cancels a run whose spider has not begun. False: it has begun, or may have. Synchronous: the supervisor acts at once,
- * and the caller must know the result before it sees the supervisor end.
+ * Cancels a run before its spider starts. Returns false if the spider has started or may have. Synchronous,
+ * because the supervisor reacts immediately and the caller must know the result before the supervisor ends.
  */
 export function preventSpider(directory: string): boolean {
   try {
@@ -164,15 +165,15 @@ export async function writeLimit(directory: string, limit: z.infer<typeof Limit>
 
 export async function writeExit(directory: string, exit: RunExit): Promise<void> {
   const path = join(directory, 'exit.json')
-  // A directory here, which only a spider can have created, would block the rename.
+  // Only a spider can have created a directory here. It would block the rename.
   if ((await lstat(path).catch(() => null))?.isDirectory()) await rm(path, { recursive: true })
   await writeWhole(directory, 'exit.json', exit)
 }
 
-/** Atomic and durable, even if the power fails. */
+/** Atomic and durable, even after a power failure. */
 export async function writeWhole(directory: string, name: string, content: object): Promise<void> {
   const part = join(directory, `${name}.part`)
-  // Never write into an existing file: a spider may have left a pipe or a link to another file.
+  // Never writes to an existing file, because a spider may have left a pipe or a link to another file.
   await rm(part, { recursive: true, force: true })
   {
     await using file = await open(part, 'wx', 0o600)
@@ -183,7 +184,7 @@ export async function writeWhole(directory: string, name: string, content: objec
   await syncDirectory(directory)
 }
 
-/** null: the file is missing, truncated by power loss, or overwritten by a spider, and proves nothing. */
+/** null: the file is missing, truncated by a power failure, or overwritten by a spider. It then proves nothing. */
 async function readJson<T>(path: string, schema: z.ZodType<T>, maxBytes = LARGEST_FACTS_BYTES): Promise<T | null> {
   try {
     await using file = await openRegularFile(path)
@@ -196,7 +197,7 @@ async function readJson<T>(path: string, schema: z.ZodType<T>, maxBytes = LARGES
   }
 }
 
-/** Directory entries are durable only once the directory is synced. Windows neither needs nor allows it. */
+/** Directory entries are durable only after a sync of the directory. Windows neither needs nor allows it. */
 async function syncDirectory(directory: string): Promise<void> {
   if (process.platform === 'win32') return
   await using handle = await open(directory, 'r')

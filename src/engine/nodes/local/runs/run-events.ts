@@ -19,7 +19,7 @@ const RunEvent = z.discriminatedUnion('event', [
 ])
 export type RunEvent = z.infer<typeof RunEvent>
 
-/** Lines that are not from a supervisor go to `other`. Does not keep this process alive. */
+/** Passes lines from any other program to `other`. Does not keep this process alive. */
 export function readRunEvents(
   stream: Readable & { unref?: () => void },
   onEvent: (event: RunEvent) => void,
@@ -37,7 +37,7 @@ function parseRunEvent(line: string): RunEvent | null {
   try {
     return RunEvent.parse(JSON.parse(line))
   } catch {
-    // Not a supervisor's event, or truncated: the run directory has the same facts.
+    // Not an event of a supervisor, or truncated. The run directory has the same facts.
     return null
   }
 }

@@ -15,7 +15,7 @@ import { RunList, type RunListOptions } from './run-list.ts'
 
 const SHOP = aProjectName('shop')
 
-/** Stands in for the runner, so that these tests need Python but no Scrapy. It does what its spider's name says. */
+/** Replaces the runner, so that these tests need Python but no Scrapy. The name of the spider says what it does. */
 const FAKE_RUNNER = `
 import json, os, shutil, signal, subprocess, sys, time
 with open(sys.argv[1] + "/launch.json") as file:
@@ -47,7 +47,7 @@ if spider not in ("quick", "vandal"):
     time.sleep(60)
 `
 const WAIT = { timeout: 20_000, interval: 20 }
-// Each test starts a handful of Pythons; on a busy machine that takes its time.
+// Each test starts several Pythons, which is slow on a busy machine.
 vi.setConfig({ testTimeout: 60_000 })
 
 interface Workplace {
@@ -105,7 +105,8 @@ afterEach(async () => {
     await Promise.all(lists.map((list) => list.close()))
     const runs = join(directory.path, 'data', 'runs')
     for (const jobid of await readdir(runs).catch(() => [])) {
-      // Wait until everything that was launched has ended: a supervisor still writes after its child has exited.
+      // Waits until all launched processes have ended, because a supervisor still writes after its child has
+      // exited.
       await vi.waitFor(async () => {
         if (!existsSync(join(runs, jobid, 'launch.json'))) return
         const { supervisor, child, exit } = await readRunFiles(join(runs, jobid))
@@ -163,7 +164,7 @@ test('a run starts at once, and its end has its exit code', async () => {
 test('a jobid is used once, by this engine and the next', async () => {
   const { open, touched } = await aWorkplace()
   const first = await open()
-  // Either of the two may be first, but only one may be accepted.
+  // Either can be first, but only one may be accepted.
   const taken = await Promise.all([first.accept(aSpec('a', 'quick')), first.accept(aSpec('a', 'quick'))])
   expect(taken.filter(Boolean)).toHaveLength(1)
   await untilEnded(first, 'a')
@@ -267,7 +268,7 @@ test('an interrupted spider ends by the signal; a killed one takes its children 
     expect(pid).toBeGreaterThan(0)
     return pid
   }, WAIT)
-  // A Python that is interrupted before it runs our code ends with exit status 1 instead of by the signal.
+  // A Python that is interrupted before it runs our code exits with status 1 and not because of the signal.
   await vi.waitFor(async () => expect(await touched()).toHaveLength(3), WAIT)
   expect(await list.cancel(aProjectName('other project'), 'waits', 'INT')).toBeNull()
   expect(await list.cancel(SHOP, 'waits', 'INT')).toBe('running')
@@ -434,7 +435,7 @@ test('a run from before the last boot has ended with an unknown result', async (
   const runs = join(directory.path, 'data', 'runs')
   await mkdir(runs, { recursive: true })
   await acceptRun(runs, aSpec('a', 'quick'))
-  // Our own pid, but of an earlier process: the number was reused.
+  // Our own pid, but of an earlier process that used the same number.
   await writeWhole(join(runs, 'a'), 'started', { pid: process.pid, startTime: 'an earlier boot:1' })
   const list = await open()
   expect(await untilEnded(list, 'a')).toEqual({ code: null, signal: null })

@@ -32,16 +32,16 @@ export interface Run {
   state: 'pending' | 'starting' | 'running' | 'finished'
   child: ProcessIdentity | null
   startedAtMs: number | null
-  /** Where its code is, if that was looked up just now. */
+  /** Where its code is, if it was just looked up. */
   source: RunSource | null
   /** The Python that it was started with. null: not started, or started by an earlier engine. */
   python: string | null
   exit: RunExit | null
-  /** Its supervisor reports events, so it is polled slowly, in case an event is lost. */
+  /** Its supervisor reports events, so we poll it slowly, in case an event is lost. */
   supervised: boolean
   /** Why no process could be started. */
   problem: string | null
-  /** Cancelled before its spider began. It is forgotten once its supervisor has ended. */
+  /** Cancelled before its spider started. The list drops the run when its supervisor has ended. */
   isPrevented: boolean
   checking: Promise<void> | null
   timer: Timer | null
@@ -50,7 +50,6 @@ export interface Run {
 export interface RunListOptions {
   dataDirectory: string
   resourcesDirectory: string
-  /** Read at each start, because the operator may change it. */
   slots: () => number
   /** null: there is no Python yet, and the run waits. */
   python: (spec: RunSpec) => string | null
@@ -59,7 +58,6 @@ export interface RunListOptions {
   directories: RunDirectories
   /** null: every start is cold. */
   pool: WarmPool | null
-  /** Default: no isolation. */
   isolation?: Isolation
   ownPython?: () => string | null
   /** How many ended runs are remembered. Their logs and items are kept longer. */
@@ -71,13 +69,13 @@ export interface RunListOptions {
   onStart: (spec: RunSpec) => void
 }
 
-/** For a run that an earlier engine started: its supervisor does not report to us. */
+/** For runs that an earlier engine started. Their supervisors do not report to us. */
 const POLL_MS = 250
-/** For such a run while its process has not been seen. */
+/** For such runs until their process is visible. */
 const UNSEEN_POLL_MS = 25
-/** For a run whose supervisor reports to us. It may die, or an event may be lost. */
+/** For runs with a supervisor that reports to us. It can die, or an event can be lost. */
 const SUPERVISED_POLL_MS = 2_000
-/** How long a cancellation waits for a run's process, or for the end of a run whose spider was prevented. */
+/** How long a cancellation waits for a run's process, or for the end of a run with a prevented spider. */
 const CHILD_WAIT_MS = 10_000
 
 /**
@@ -87,8 +85,8 @@ const CHILD_WAIT_MS = 10_000
  *                 │            └───────────────────────^
  *                 └──> removed (cancelled)
  *
- * The run directories are the source of truth: after a kill, the next engine reads them. `started` is created in a run
- * directory only once, so a run starts at most once. An accepted run without it will be started.
+ * The run directories are the source of truth. After a kill, the next engine reads them. `started` can be created
+ * only once in a run directory, so a run starts at most once. An accepted run without `started` will be started.
  */
 export class RunList {
   readonly #options: RunListOptions
@@ -98,7 +96,7 @@ export class RunList {
   readonly #runs = new Map<string, Run>()
   readonly #underWay = new Set<Promise<unknown>>()
   #isClosed = false
-  // Slots are counted only once all live runs of the last engine are known.
+  // Slots count only after all live runs of the last engine are known.
   #isRead = false
 
   private constructor(options: RunListOptions) {
@@ -119,7 +117,7 @@ export class RunList {
     return list
   }
 
-  /** Resolves once the run is durable. False: a run with this jobid is known. */
+  /** Resolves when the run is durable. Resolves with false if a run with this jobid is known. */
   async accept(spec: RunSpec, source: RunSource | null = null): Promise<boolean> {
     if (this.#runs.has(spec.jobid)) return false
     const directory = join(this.#runsDirectory, runDirectoryName(spec.jobid))
@@ -128,20 +126,20 @@ export class RunList {
     this.#runs.set(spec.jobid, run)
     run.source = source
     this.fillSlots()
-    // A run that waits for a slot looks up its code again: the version may be replaced or deleted.
+    // A run that waits for a slot looks up its code again, because the version can be replaced or deleted.
     run.source = null
     this.#options.onChange()
     return true
   }
 
-  /** null: there is no such ended run. */
+  /** null: no such ended run. */
   endedDirectoryOf({ project, spider, jobid }: RunNames): string | null {
     const run = this.#runs.get(jobid)
     const isMeant = run?.state === 'finished' && run.spec.project === project && run.spec.spider === spider
     return isMeant ? run.directory : null
   }
 
-  /** Starts pending runs while slots are free. Call it when a Python becomes available. */
+  /** Starts pending runs while slots are free. Call this when a Python becomes available. */
   fillSlots(): void {
     if (this.#isClosed || !this.#isRead) return
     const free = this.freeSlots()
@@ -162,7 +160,7 @@ export class RunList {
     const run = this.#runs.get(jobid)
     if (!run || run.spec.project !== project || run.state === 'finished') return null
     if (run.state === 'pending') {
-      // Remove it from the list first, so that a slot that becomes free does not start it.
+      // Removed from the list first, so that a slot that becomes free does not start it.
       this.#runs.delete(jobid)
       await this.#track(removeRun(run.directory))
       this.#options.onChange()
@@ -189,7 +187,10 @@ export class RunList {
     return this.#runs.has(jobid)
   }
 
-  /** Pending in starting order, including those without a process; running oldest first; finished newest first. */
+  /**
+   * Pending runs in starting order, including those without a process; running runs, oldest first; finished runs,
+   * newest first.
+   */
   list(): { pending: Run[]; running: Run[]; finished: Run[] } {
     const inState = (state: Run['state']) => [...this.#runs.values()].filter((run) => run.state === state)
     return {
@@ -210,7 +211,7 @@ export class RunList {
     try {
       return await acceptRun(this.#runsDirectory, spec)
     } catch (error) {
-      // Most likely the disk is full. Remove the half-written run, or it would start the next time the runs are opened.
+      // The disk is probably full. A half-written run would start the next time the list opens.
       await removeRun(directory)
       throw error
     }
@@ -227,7 +228,7 @@ export class RunList {
     const directory = join(this.#runsDirectory, name)
     const files = await readRunFiles(directory)
     if (!files.spec || runDirectoryName(files.spec.jobid) !== name) {
-      // Never acknowledged: the engine died while it wrote the spec or removed a cancelled run.
+      // Never acknowledged. The engine died while it wrote the spec or removed a cancelled run.
       await rm(directory, { recursive: true, force: true }).catch((error: unknown) => {
         this.#logger.warn({ directory, error: String(error) }, 'the files of a run cannot be removed')
       })
@@ -301,7 +302,7 @@ export class RunList {
     if (!this.#isClosed && isLive(run)) run.timer = this.#clock.setTimer(delayMs, () => this.#check(run))
   }
 
-  /** One check at a time; schedules the next. */
+  /** Runs one check at a time and schedules the next. */
   #check(run: Run): void {
     if (this.#isClosed || !isLive(run)) return
     const next = (run.checking ?? Promise.resolve())
@@ -311,7 +312,7 @@ export class RunList {
         this.#checkIn(run, run.supervised ? SUPERVISED_POLL_MS : run.child === null ? UNSEEN_POLL_MS : POLL_MS)
       })
       .catch((error: unknown) => {
-        // For example, too many open files. The run is still there, so check again.
+        // For example, too many open files. The run still exists, so check again.
         this.#logger.error({ jobid: run.spec.jobid, error: String(error) }, 'checking a run failed; retrying')
         this.#checkIn(run, POLL_MS)
       })
@@ -337,7 +338,7 @@ export class RunList {
     await this.#endWith(run, { code: null, signal: null, atMs: this.#clock.nowMs() })
   }
 
-  /** A spider can remove the directory, so that the exit cannot be recorded. The slot must be freed anyway. */
+  /** A spider can remove the directory and thus prevent recording the exit. The slot must still become free. */
   async #endWith(run: Run, exit: RunExit): Promise<void> {
     await writeExit(run.directory, exit).catch((error: unknown) => {
       this.#logger.error({ jobid: run.spec.jobid, error: String(error) }, 'the end of a run could not be recorded')
@@ -345,20 +346,20 @@ export class RunList {
     this.#end(run, exit)
   }
 
-  /** Ends a run that has no process, with a log that says why. */
+  /** Ends a run that has no process, with a log that explains why. */
   async #endUnstarted(run: Run): Promise<void> {
     const reason = `The spider could not be started: ${run.problem ?? 'its supervisor failed'}`
     let isOurs: boolean
     try {
       isOurs = await claimRun(run.directory)
     } catch (error) {
-      // Without its directory, nothing can start it any more.
+      // Nothing can start the run any more, because its directory no longer exists.
       if ((error as NodeJS.ErrnoException).code === 'ENOENT') return this.#endUnseen(run)
       throw error
     }
     if (!isOurs) {
-      // A supervisor of an earlier engine made the claim first, so there is a run to watch. If the claim cannot be
-      // read, nothing is known about the run.
+      // A supervisor of an earlier engine claimed the run first, so there is a run to watch. If the claim is
+      // unreadable, nothing is known about the run.
       if ((await readRunFiles(run.directory)).supervisor === null) await this.#endUnseen(run)
       return
     }
@@ -369,7 +370,7 @@ export class RunList {
       makeDirectoryLikeAbove(dirname(logFile))
       await writeFile(logFile, `${reason}\n`, { flag: 'a' })
     } catch (error) {
-      // The claim is ours and we are alive: unless the run ends here, it would look supervised forever.
+      // The claim is ours and we are alive. If the run did not end here, it would look supervised forever.
       this.#logger.error({ jobid: run.spec.jobid, error: String(error) }, 'the log of a run could not be written')
     }
     await this.#endWith(run, exit)
@@ -424,7 +425,7 @@ function newRun(directory: string, spec: RunSpec): Run {
   return { spec, directory, state: 'pending', ...empty, checking: null, timer: null }
 }
 
-/** An exit is written after the process has ended. If the process is still alive, the spider forged the exit. */
+/** The exit is written after the process has ended. If the process is alive, the spider forged the exit. */
 async function isSurelyAlive(child: ProcessIdentity | null): Promise<boolean> {
   return child !== null && child.startTime !== '' && (await isAlive(child))
 }

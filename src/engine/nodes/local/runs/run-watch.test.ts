@@ -46,7 +46,7 @@ async function open(limitWaitsMs = LIMIT_WAITS_MS): Promise<RunWatch> {
   const watch = await RunWatch.open({
     runs: () => ({ running, finished }),
     signal: async (run, signal) => {
-      // What the next engine must know is on the disk before the signal is sent.
+      // What the next engine needs is on disk before the signal is sent.
       signals.push(
         `${run.spec.jobid} ${signal} ${(await readLimit(run.directory)) === null ? 'unrecorded' : 'recorded'}`
       )
@@ -110,7 +110,7 @@ function end(run: Run): void {
   finished.unshift(run)
 }
 
-/** The files of a look take real time beside the fake clock's. */
+/** File reads take real time while the fake clock stands still. */
 async function pass(durationMs: number): Promise<void> {
   for (let left = durationMs; left > 0; left -= SAMPLE_INTERVAL_MS) {
     await clock.advanceBy(Math.min(left, SAMPLE_INTERVAL_MS))
@@ -175,7 +175,7 @@ describe('a limit', () => {
     table = [uses(100, 51), uses(200, 900)]
     await pass(2_000)
     expect(signals).toEqual(['a INT recorded'])
-    // Its usage no longer matters: it has got the signal.
+    // Its usage no longer matters after it received the signal.
     table = [uses(100, 1), uses(200, 900)]
     await pass(28_000)
     expect(signals).toHaveLength(1)

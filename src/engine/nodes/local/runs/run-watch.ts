@@ -26,11 +26,11 @@ export interface RunWatchOptions {
   onSample: () => void
 }
 
-/** If the wall clock shifts against the monotonic clock by more than this, it was set, or the machine slept. */
+/** If the wall clock shifts against the monotonic clock by more than this, the clock was set or the machine slept. */
 const JUMP_MS = 1_000
-/** The longest delay until a limit is noticed. */
+/** The maximum delay until a limit is noticed. */
 export const SAMPLE_INTERVAL_MS = 2_000
-/** Ended runs whose samples are kept. */
+/** The number of ended runs with samples. */
 const ENDED_KEPT = 50
 
 interface Watched extends RunProcesses {
@@ -38,7 +38,7 @@ interface Watched extends RunProcesses {
   isCancelled: boolean
   /** The limit that was hit, encoded, and its wall time. */
   limit: { text: string; atMs: number } | null
-  /** Steps of the stop ladder that were taken for `limit`. */
+  /** How many steps of the stop ladder were taken for `limit`. */
   steps: number
   history: UsageHistory
   peakMemoryBytes: number | null
@@ -55,15 +55,15 @@ interface Watched extends RunProcesses {
  *
  *   running --limit hit--> limit.json written --> the stop ladder (shared/stop-ladder.ts) ... until it has ended
  *
- * All runs share one timer, and there is none while nothing runs. limit.json is written before the first signal, so
- * that the next engine knows why a run is being stopped, and continues the ladder.
+ * All runs share one timer, which stops while nothing runs. limit.json is written before the first signal, so that
+ * the next engine knows why a run is being stopped and continues the ladder.
  */
 export class RunWatch {
   readonly #options: RunWatchOptions
   readonly #clock: Clock
   readonly #logger: Logger
   readonly #watched = new Map<string, Watched>()
-  /** By jobid: limits that ended runs, including those of an earlier engine. */
+  /** By jobid. Limits that ended runs, including those of an earlier engine. */
   readonly #limits = new Map<string, { text: string; atMs: number }>()
   readonly #hidden = new WeakSet<Run>()
   readonly #underWay = new Set<Promise<unknown>>()
@@ -92,9 +92,9 @@ export class RunWatch {
     return watch
   }
 
-  /** Call when a run starts or ends. */
+  /** Call this when a run starts or ends. */
   wake(): void {
-    // If a timer is set, the next sample sees the change.
+    // If a timer is set, the next sample notices the change.
     if (this.#isClosed || this.#timer !== null) return
     const { running, finished } = this.#options.runs()
     for (const run of finished) if (run.spec.secretNames.length > 0) this.#hideSecrets(run)
@@ -102,7 +102,7 @@ export class RunWatch {
       this.#timer = this.#clock.setTimer(SAMPLE_INTERVAL_MS, () => void this.#track(this.#sample()))
   }
 
-  /** Someone cancelled the run, so its end is not attributed to a limit. */
+  /** Records that the run was cancelled, so that its end is not attributed to a limit. */
   forgetLimits(jobid: string): void {
     const one = this.#watched.get(jobid)
     if (one !== undefined) one.isCancelled = true
@@ -153,7 +153,7 @@ export class RunWatch {
     this.wake()
   }
 
-  /** Limits count the time in which spiders could run, without the machine's sleep and changes of the clock. */
+  /** Limits count only the time when spiders could run, without the machine's sleep and changes of the clock. */
   #adjustForJump(): void {
     const apartMs = this.#clock.nowMs() - this.#clock.monotonicMs()
     const jumpMs = apartMs - this.#clocksApartMs
@@ -169,7 +169,7 @@ export class RunWatch {
     return this.#clock.nowMs() - jumpsMs
   }
 
-  /** Returns whether there were new runs. */
+  /** Resolves with whether there were new runs. */
   async #addNew(running: Run[]): Promise<boolean> {
     const news = running.filter((run) => !this.#watched.has(run.spec.jobid))
     const supervisors = await Promise.all(news.map(async (run) => (await readRunFiles(run.directory)).supervisor))
@@ -197,7 +197,7 @@ export class RunWatch {
     return news.length > 0
   }
 
-  /** Keeps the samples of the newest ended runs, and the limits of those that the run list still has. */
+  /** Keeps the samples of the latest ended runs, and the limits of those that the run list still has. */
   #forget(running: Run[], finished: Run[]): void {
     const kept = new Set([...running, ...finished.slice(0, ENDED_KEPT)].map((run) => run.spec.jobid))
     for (const jobid of this.#watched.keys()) if (!kept.has(jobid)) this.#watched.delete(jobid)
@@ -249,7 +249,7 @@ export class RunWatch {
       const hit = findLimitHit(run.spec.limits, await this.#factsOf(one, usage?.get(one) ?? null), nowMs)
       if (hit === null || this.#isClosed || run.state !== 'running' || one.isCancelled) return
       const limit = { text: encode(hit.hit), atMs: nowMs }
-      // A spider cannot escape by removing its directory; only the next engine will not know why it was stopped.
+      // A spider cannot escape by removing its directory. Only the next engine will not know why it was stopped.
       await writeLimit(run.directory, { ...limit, atMs: this.#clock.nowMs() }).catch((error: unknown) => {
         this.#logger.error({ jobid: run.spec.jobid, error: String(error) }, 'an exceeded limit could not be recorded')
       })
@@ -292,7 +292,7 @@ export class RunWatch {
     void this.#track(
       (async () => {
         await writeWhole(run.directory, 'spec.json', run.spec)
-        // launch.json may contain secrets, and output.txt anything that the spider printed.
+        // launch.json can contain secrets, and output.txt can contain anything that the spider printed.
         for (const name of ['launch.json', 'output.txt']) await rm(join(run.directory, name), { force: true })
       })()
     )
@@ -307,7 +307,7 @@ export class RunWatch {
   }
 
   #newWatched(run: Run, supervisor: ProcessIdentity | null, limit: Watched['limit']): Watched {
-    // Skip the steps that an earlier engine has taken.
+    // Skips the steps that an earlier engine took.
     const steps = limit === null ? 0 : stepDue(this.#clock.nowMs() - limit.atMs, this.#options.limitWaitsMs)
     const ofRun = { run, child: run.child!, supervisor, members: new Map(), limit, steps, isCancelled: false }
     const sampledAtMs = this.#clock.monotonicMs() - Math.max(0, this.#clock.nowMs() - run.startedAtMs!)

@@ -8,8 +8,8 @@ import { type RunEvents, readRunEvents } from './run-events.ts'
 import type { WarmPool } from '../warm/warm-pool.ts'
 
 /**
- * Decides how a run starts: warm, as a fork of a ready parent, otherwise cold, in its own Python process. Either way a
- * supervisor (resources/python/supervisor.py) claims the run, watches it and outlives us. Resolves once there is a
+ * Starts a run: warm as a fork if a parent is ready, otherwise cold in a new Python process. In both cases a
+ * supervisor (resources/python/supervisor.py) claims the run, watches it and survives us. Resolves when there is a
  * supervisor. The claim makes a second start harmless.
  */
 export async function startRun(options: {
@@ -20,12 +20,11 @@ export async function startRun(options: {
   directories: RunDirectories
   resourcesDirectory: string
   pool: WarmPool | null
-  /** Default: no isolation. */
   isolation?: Isolation
   /** The operator's Python. null: there is none. */
   ownPython?: () => string | null
   events: RunEvents
-  /** Checked before a cold start that follows a failed warm one. */
+  /** Checked before a cold start that follows a failed warm start. */
   mayStart: () => boolean
 }): Promise<void> {
   const { runDirectory, events } = options
@@ -34,8 +33,8 @@ export async function startRun(options: {
 }
 
 /**
- * Starts a supervisor. With isolation it uses the operator's Python: nothing that a project chose is loaded before its
- * spider is isolated.
+ * Starts a supervisor. With isolation, it uses the operator's Python, so that no code that a project chose is
+ * loaded before its spider is isolated.
  */
 export async function startLaunch(
   options: {

@@ -6,20 +6,20 @@ export interface RunProcesses {
   child: ProcessIdentity
   /** Waits for the child and inherits its orphans. Its own usage does not count. null: shared with other runs. */
   supervisor: ProcessIdentity | null
-  /** pid -> start time, as of the last pass. Finds a process that lost its parents and left its group. */
+  /** pid -> start time, from the last pass. Finds a process that lost its parents and left its group. */
   members: Map<number, string>
 }
 
 export interface RunUsage {
   memoryBytes: number
-  /** Of all processes, including ended ones that a parent waited for. */
+  /** CPU time of all processes, including ended ones that a parent waited for. */
   cpuSeconds: number
   processes: number
 }
 
 /**
- * The usage of each run: the sum over its child, the child's session and group, all their descendants, orphans that its
- * supervisor inherited, and the members of the last pass. Pure, except that it updates `members`.
+ * The usage of each run: the sum over its child, the child's session and group, all their descendants, orphans
+ * that its supervisor inherited, and the members from the last pass. Pure, except that it updates `members`.
  */
 export function sumUsage<T extends RunProcesses>(rows: readonly ProcessRow[], runs: readonly T[]): Map<T, RunUsage> {
   const byPid = new Map(rows.map((row) => [row.pid, row]))
@@ -31,7 +31,7 @@ export function sumUsage<T extends RunProcesses>(rows: readonly ProcessRow[], ru
   function ownerOf(row: ProcessRow): T | null {
     const known = owners.get(row.pid)
     if (known !== undefined) return known
-    // Set before following the parents: the process table is not read in one instant, so it can contain a cycle.
+    // Set before following the parents. Reading the process table takes time, so it can contain a cycle.
     owners.set(row.pid, null)
     const owner = findOwner(row)
     owners.set(row.pid, owner)
@@ -69,7 +69,7 @@ export function sumUsage<T extends RunProcesses>(rows: readonly ProcessRow[], ru
   return usage
 }
 
-/** On Linux an identity's start time is `boot:ticks`; a table row has only the ticks. */
+/** On Linux, the start time of an identity is `boot:ticks`, but a table row has only the ticks. */
 function isSame(row: ProcessRow, identity: ProcessIdentity): boolean {
   if (row.startTime === '' || identity.startTime === '') return true
   return identity.startTime.split(':').at(-1) === row.startTime
@@ -79,8 +79,8 @@ function isSame(row: ProcessRow, identity: ProcessIdentity): boolean {
 export const SAMPLES_KEPT = 1800
 
 /**
- * A run's usage over its lifetime, in bounded space: when full, neighbours are merged (the larger memory, the mean CPU
- * share).
+ * A run's usage over its lifetime, in bounded space. When it is full, neighbors are merged (the larger memory, the
+ * mean CPU share).
  */
 export class UsageHistory {
   #samples: UsageSample[] = []

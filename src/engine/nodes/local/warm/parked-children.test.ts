@@ -112,7 +112,6 @@ test('no child is parked if parking is off, no slot is free, nothing was started
     await clock.advanceBy(60_000)
     expect(asked).toEqual([])
   }
-  // A slot is free again.
   full.now.freeSlots = 1
   full.lot.wake()
   await full.clock.advanceBy(150)

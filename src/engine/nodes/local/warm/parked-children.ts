@@ -2,9 +2,9 @@ import type { Clock, Timer } from '../../../runtime/clock.ts'
 import type { FreeMemory } from '../../../runtime/free-memory.ts'
 
 export interface ParkingParent {
-  /** When a run was last started with it (monotonic). */
+  /** Monotonic. When it last started a run. */
   lastStartMs: number | null
-  /** The number that was requested, minus the runs started since. */
+  /** The requested number, minus the runs started since. */
   parked: number
   /** Requests this many in total. Dead ones are replaced. */
   park(count: number): void
@@ -13,17 +13,17 @@ export interface ParkingParent {
 const MIB = 1024 ** 2
 /** Private memory of a parked child and its supervisor: 22 MB with Scrapy 2.19, plus a margin. */
 export const PARKED_BYTES = 32 * MIB
-/** Must stay free in addition to a tenth of the memory: room for a large spider. */
+/** Must remain free in addition to a tenth of the memory, as room for a large spider. */
 const RESERVE_BYTES = 256 * MIB
 /** After this time without a start, parked children are not worth their memory. */
 export const PARKED_FOR_MS = 10 * 60_000
-/** Waits for the start that used up a child, so that forking a new child does not compete with it for a CPU. */
+/** Lets the start that used up a child finish first, because forking a new child would compete with it for a CPU. */
 const SETTLE_MS = 150
 const REVIEW_MS = 10_000
 
 /**
- * How many children each parent should keep, most recently used parents first. Limited by the setting, free slots and
- * free memory; none for a Python that was not used recently.
+ * How many children each parent should keep, most recently used parents first. Limited by the setting, free slots
+ * and free memory. None for a Python that was not used recently.
  */
 export function parkedWanted(
   parents: readonly Pick<ParkingParent, 'lastStartMs' | 'parked'>[],
@@ -56,8 +56,8 @@ interface ParkedChildrenOptions {
 }
 
 /**
- * Decides how many children each warm parent keeps parked: soon after a run starts or ends, and every ten seconds while
- * any may be parked, so that they end when memory gets low.
+ * Decides how many children each warm parent keeps parked. Decides again soon after a run starts or ends, and
+ * every ten seconds while children may be parked, so that they end when memory is low.
  */
 export class ParkedChildren {
   readonly #options: ParkedChildrenOptions

@@ -19,7 +19,7 @@ afterEach(async () => {
 interface Workplace {
   clock: FakeClock
   pool: WarmPool
-  /** A program in place of Python: a shell script that prints the given lines, and reads. */
+  /** Replaces Python with a shell script that prints the given lines and then reads. */
   aPython: (name: string, script: string) => Promise<string>
   until: (python: string, mode: string) => Promise<void>
   start: (python: string) => Promise<boolean>
@@ -152,7 +152,7 @@ test('a parent whose packages have changed is replaced before its next use', asy
   expect(await taken).toBe(false)
   await clock.advanceBy(1_000)
   await until(python, 'warm')
-  // Now something is installed.
+  // Simulates the installation of a package.
   await utimes(python, 2, 2)
   expect(await start(python)).toBe(false)
   expect(pool.mode(python).mode).toBe('warming')

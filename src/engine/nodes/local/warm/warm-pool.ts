@@ -23,7 +23,7 @@ export interface WarmStarts {
   isOn: boolean
   /** Each parent serves one Python. */
   mostParents: number
-  /** How long a start waits for a parent that is still loading Scrapy, before it starts cold. */
+  /** How long a start waits for a parent that is still loading Scrapy before it starts cold. */
   waitMs: number
   /** Children that each parent keeps forked for the next starts, if slots and memory are free. */
   mostParked: number
@@ -42,25 +42,25 @@ export interface WarmPoolOptions extends Partial<WarmStarts> {
   onChange: () => void
 }
 
-/** Forking a Python process that has its frameworks loaded is only safe on Linux. */
+/** Forking a Python process that has its frameworks loaded is safe only on Linux. */
 export const CAN_FORK = process.platform === 'linux'
 
 const MOST_PARENTS = 4
-/** People and schedules usually start one run at a time, and the starts of a burst share the CPUs anyway. */
+/** Users and schedules usually start one run at a time, and the starts of a burst share the CPUs anyway. */
 const MOST_PARKED = 1
 const LARGEST_RSS_BYTES = 512 * 1024 * 1024
 const PAGE_BYTES = 4096
 const UNUSED_MS = 30 * 60_000
-/** How long a check of a parent is valid: less than it takes to install a package and request a run. */
+/** How long a check of a parent is valid. Shorter than the time to install a package and request a run. */
 const CHECK_HOLDS_MS = 50
-/** From the request to the claim of the run; normally about 5 ms. */
+/** From the request to the claim of the run. Normally about 5 ms. */
 const CLAIM_LIMIT_MS = 5_000
 const WARMING_LIMIT_MS = 120_000
 const FIRST_BACKOFF_MS = 1_000
 const LONGEST_BACKOFF_MS = 5 * 60_000
-/** A parent that was ready for this long was healthy: its end resets the backoff. */
+/** A parent that was ready for this long was healthy, so its end resets the backoff. */
 const GOOD_LIFE_MS = 60_000
-/** Space for the arguments that ps shows: a forked process can only overwrite its parent's. */
+/** Space for the arguments that ps shows, because a forked process can only overwrite those of its parent. */
 const ROOM_FOR_ARGUMENTS = ' '.repeat(400)
 
 const ParentEvent = z.discriminatedUnion('event', [
@@ -72,13 +72,13 @@ interface Parent extends ParkingParent {
   python: string
   process: ChildProcess & { stdin: Writable; stdout: Readable }
   state: 'warming' | 'ready' | 'ended'
-  /** Resolves once it is no longer warming. */
+  /** Resolves when the parent is no longer warming. */
   warmed: PromiseWithResolvers<void>
   readyAtMs: number
   /** Paths and their modification times when the parent started. */
   watched: [path: string, mtimeNs: string][]
   checked: { atMs: number; problem: Promise<string | null> } | null
-  /** Unanswered requests by number. */
+  /** Requests without a response, by number. */
   waiting: Map<string, { events: RunEvents; timer: Timer; answer: (isClaimed: boolean) => void }>
   running: Map<string, RunEvents>
   timer: Timer
@@ -95,7 +95,8 @@ interface Place {
 }
 
 /**
- * The parents for warm starts (resources/python/warm.py): per Python, one process that has imported Scrapy and forks.
+ * The parents for warm starts (resources/python/warm.py): per Python, one process that has imported Scrapy and
+ * forks.
  *
  *   absent ──prepare──> warming ──ready──> ready ──┬─ ended, stuck ──> waiting ──backoff──> warming
  *                          └──────failed, ended────┘
@@ -103,7 +104,7 @@ interface Place {
  *                                                  └─ unused, or one too many ──> absent
  *
  * A run survives its parent, because its own supervisor's events still arrive here. If no parent is ready, `start`
- * returns false at once and the run starts cold.
+ * immediately returns false and the run starts cold.
  */
 export class WarmPool {
   readonly #options: WarmPoolOptions
@@ -176,13 +177,13 @@ export class WarmPool {
     return { mode: 'cold', text: 'Until the first spider has started, each starts its own Python process.' }
   }
 
-  /** A start with this Python follows within milliseconds: check its parent meanwhile. */
+  /** Checks the parent in advance, because a start with this Python follows within milliseconds. */
   expectStart(python: string): void {
     const parent = this.#places.get(python)?.parent
     if (parent?.state === 'ready') void this.#check(parent)
   }
 
-  /** True once the supervisor has claimed the run. False: start it cold (it may have been claimed after all). */
+  /** true: the supervisor has claimed the run. false: start it cold. It may have been claimed nevertheless. */
   async start(request: WarmRequest, events: RunEvents): Promise<boolean> {
     const { python } = request.launch
     this.prepare(python)
@@ -196,7 +197,8 @@ export class WarmPool {
     }
     // The parent may have ended during the check.
     if ((parent.state as Parent['state']) !== 'ready' || this.#isClosed) return false
-    // Each try needs a new id: events of an earlier try's supervisor must not be mistaken for this one's.
+    // Each try needs a new id, so that events from the supervisor of an earlier try are not mistaken for those of
+    // this one.
     const id = String(++this.#requests)
     return new Promise((resolve) => {
       const timer = this.#clock.setTimer(CLAIM_LIMIT_MS, () =>
@@ -219,7 +221,7 @@ export class WarmPool {
     })
   }
 
-  /** Why this parent should be replaced, as of now or a moment ago. */
+  /** Why this parent should be replaced. The result can be up to CHECK_HOLDS_MS old. */
   #check(parent: Parent): Promise<string | null> {
     const nowMs = this.#clock.monotonicMs()
     if (parent.checked === null || nowMs - parent.checked.atMs > CHECK_HOLDS_MS) {
@@ -228,7 +230,6 @@ export class WarmPool {
     return parent.checked.problem
   }
 
-  /** Waits until the parent is ready or has ended, for at most `waitMs`. */
   async #waitFor(parent: Parent): Promise<void> {
     const { waitMs = 0 } = this.#options
     if (waitMs > 0) await within(this.#clock, waitMs, parent.warmed.promise, () => {})
@@ -242,7 +243,7 @@ export class WarmPool {
     await Promise.all(
       [...this.#parents].map((parent) => {
         const { process } = parent
-        // Keep our own process alive until the parent has exited.
+        // Keeps our own process alive until the parent has exited.
         process.ref()
         const hasEnded = new Promise<void>((resolve) => {
           if (process.exitCode !== null || process.signalCode !== null) resolve()
@@ -300,7 +301,7 @@ export class WarmPool {
     }
     this.#parents.add(parent)
     process_.unref()
-    // When the parent dies, our end of the pipe breaks; 'exit' reports that.
+    // When the parent dies, our end of the pipe breaks. 'exit' reports that.
     process_.stdin.on('error', () => {})
     ;(process_.stdin as Writable & { unref?: () => void }).unref?.()
     process_.once('error', (error) => this.#recordEnd(parent, error.message))
@@ -369,7 +370,7 @@ export class WarmPool {
   #endUnused(parent: Parent): void {
     const place = this.#placeOf(parent.python)
     const leftMs = place.usedAtMs + UNUSED_MS - this.#clock.monotonicMs()
-    // The last parent is kept, so that the next spider starts warm.
+    // The last parent remains, so that the next spider starts warm.
     if (leftMs > 0 || this.#livePlaces().length <= 1) {
       parent.timer = this.#clock.setTimer(Math.max(leftMs, 60_000), () => this.#endUnused(parent))
       return
@@ -394,7 +395,7 @@ export class WarmPool {
     this.#options.onChange()
   }
 
-  /** Unanswered requests start cold. The claim ensures that no run starts twice. */
+  /** Requests without a response start cold. The claim ensures that no run starts twice. */
   #end(parent: Parent, reason: string): void {
     parent.process.kill('SIGKILL')
     this.#recordEnd(parent, reason)
@@ -425,7 +426,7 @@ export class WarmPool {
   }
 }
 
-/** Why this parent should be replaced. Takes some tenths of a millisecond. */
+/** Why this parent should be replaced. Takes several tenths of a millisecond. */
 async function problemOf(parent: Parent): Promise<string | null> {
   const [rssBytes, ...changes] = await Promise.all([
     readRssBytes(parent.process.pid!),

@@ -43,17 +43,17 @@ export interface ChannelsParts {
   post: Post
   /** Default: messages have no links. */
   links?: Links | undefined
-  /** Reads what e-mails show besides the alerts. Default: nothing. */
+  /** Reads what emails show besides the alerts. Default: nothing. */
   readEvidence?: ReadEvidence | undefined
-  /** For messages that had to wait. Default: all alerts are still firing. */
+  /** Used for messages that had to wait. Default: all alerts are still firing. */
   readEnds?: ReadEnds | undefined
   commands?: readonly AlertCommand[] | undefined
   plugins?: AlertPlugins | undefined
-  /** Tests only: the address of Telegram, and the authorities of mail servers. */
+  /** Tests only: the address of Telegram, and the certificate authorities of mail servers. */
   seams?: { telegramApi?: string; authorities?: string[] } | undefined
 }
 
-/** Senders by kind, each loaded for its first message. */
+/** Senders by kind. Each is loaded for its first message. */
 type Senders = { [Kind in AlertTargetKind]: () => Promise<Sender<Kind>> }
 
 const NO_PLUGINS: AlertPlugins = {
@@ -62,7 +62,7 @@ const NO_PLUGINS: AlertPlugins = {
 }
 
 const CONVERSATION_MAX = 200
-/** The projects of the channel were changed since the message was recorded. */
+/** The projects of the channel changed after the message was recorded. */
 const NOT_ALLOWED: SendResult = { isGood: true, answer: 'not sent: it is about projects that cannot use this channel' }
 
 export function createChannels(parts: ChannelsParts): Channels {
@@ -96,7 +96,7 @@ export function createChannels(parts: ChannelsParts): Channels {
       async () =>
       ({ target, id, body }) =>
         plugins.sendAlert(target.plugin, { id, body }),
-    // The app shows it from the change feed: nothing is sent.
+    // The app shows it from the change feed, so nothing is sent.
     desktop: async () => async () => ({ isGood: true, answer: 'shown in the app' })
   }
 
@@ -121,13 +121,13 @@ export function createChannels(parts: ChannelsParts): Channels {
         news === recorded ? message.body : JSON.stringify({ ...(JSON.parse(message.body) as object), data: news })
       return await send({ ...message, target, channel, secret, body, news, report })
     } catch (error) {
-      // The text of another error could contain a secret; ours does not.
+      // Other errors can contain a secret in their text. Ours does not.
       const answer = error instanceof SealedElsewhere ? error.message : `sending failed (${(error as Error).name})`
       return { isGood: false, answer }
     }
   }
 
-  /** Opens a channel's secret. Webhooks are excluded, because they open up to two secrets themselves. */
+  /** Opens a channel's secret. Webhooks are excluded because they open up to two secrets themselves. */
   async function openSecret({ sealedSecret, channel }: StoredWebhook): Promise<string> {
     if (sealedSecret === null || channel!.target.kind === 'webhook') return ''
     try {
@@ -161,7 +161,7 @@ export function createChannels(parts: ChannelsParts): Channels {
   }
 }
 
-/** One message of a channel at a time, in order of arrival; a failed one is retried later (late.ts). */
+/** Each channel sends one message at a time, in order of arrival. A failed message is retried later (late.ts). */
 function createQueues() {
   const last = new Map<string, Promise<SendResult>>()
   return (id: string, send: () => Promise<SendResult>): Promise<SendResult> => {

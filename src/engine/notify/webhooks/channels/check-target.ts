@@ -7,7 +7,7 @@ import { problemOfAddress } from './post-json.ts'
 
 type Of<Kind extends AlertTarget['kind']> = Extract<AlertTarget, { kind: Kind }>
 
-/** A mail address, without the rarely used comments and quotes; domains may be in any script. */
+/** A mail address without the rarely used comments and quotes. Domains can be in any script. */
 const MAIL_ADDRESS = /^[^\s@<>()[\]\\,;:"]{1,64}@[\p{L}\p{N}](?:[\p{L}\p{N}.-]*[\p{L}\p{N}])?$/u
 /** `Scrapdeck <scrapdeck@example.org>` */
 const NAMED_ADDRESS = /^[^<>@,;:"\\]{1,200}<([^<>]+)>$/
@@ -25,8 +25,8 @@ const SECRETS: Partial<Record<AlertTarget['kind'], string>> = {
 }
 
 /**
- * Refuses targets that can never work. Secrets are checked on use: only their existence is known here. Throws
- * BAD_INPUT and WEBHOOK_URL_FORBIDDEN.
+ * Refuses targets that can never work. Checks only whether a secret exists, because its content is checked on use.
+ * Throws BAD_INPUT and WEBHOOK_URL_FORBIDDEN.
  */
 export function checkTarget(
   target: AlertTarget,

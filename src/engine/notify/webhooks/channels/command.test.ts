@@ -9,7 +9,6 @@ import { makeTemporaryDirectory } from '../../../testing/temporary-directory.ts'
 
 const channel = aChannel({ kind: 'command', command: 'page' })
 
-/** A channel whose program is this script. */
 const withScript = (script: string, over: Parameters<typeof openChannels>[0] = {}) =>
   openChannels({ commands: [{ name: 'page', program: process.execPath, args: ['-e', script, 'first'] }], ...over })
 

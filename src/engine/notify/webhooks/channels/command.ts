@@ -15,9 +15,9 @@ const TIME_LIMIT_MS = 10_000
 /** The limit for both outputs together. */
 const OUTPUT_MAX_BYTES = 65_536
 const KEPT_BYTES = 2_000
-/** A process that left the group may keep our pipes open. */
+/** A process that left the group can keep our pipes open. */
 const DRAIN_MS = 1_000
-/** The variables that a program inherits: any other may contain passwords of the service. */
+/** The variables that a program inherits. Any other variable could contain passwords of the service. */
 const PASSED_ON =
   /^(PATH|HOME|USER|LOGNAME|SHELL|LANG|LANGUAGE|LC_[A-Z]+|TZ|TMPDIR|TEMP|TMP|SYSTEMROOT|WINDIR|COMSPEC|PATHEXT|USERPROFILE|APPDATA|LOCALAPPDATA|(HTTP|HTTPS|ALL|NO)_PROXY|SSL_CERT_(FILE|DIR)|DBUS_SESSION_BUS_ADDRESS|XDG_RUNTIME_DIR|DISPLAY|WAYLAND_DISPLAY)$/i
 

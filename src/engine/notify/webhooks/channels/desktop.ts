@@ -6,14 +6,14 @@ import { newsIn } from './message.ts'
 import { seenNews } from './seen-news.ts'
 import { moodOf, oneLine, subjectOf } from './words.ts'
 
-/** Systems cut off longer titles. */
+/** Operating systems cut off longer titles. */
 const TITLE_MAX = 100
 const LINE_MAX = 200
 const LINES_MAX = 4
 
 /**
- * A recorded message as a notification for a user who may only see alerts of these projects (null: alerts of no
- * project, such as about a node). Returns null if the user may see nothing of it.
+ * A recorded message as a notification for a user who is allowed to see only alerts of these projects (null:
+ * alerts without a project, such as about a node). Returns null if the user is allowed to see none of it.
  */
 export function noticeOf(
   { id, body, madeAtMs }: Pick<StoredDelivery, 'id' | 'body' | 'madeAtMs'>,
@@ -52,5 +52,5 @@ function linesOf({ kind, firing, resolved, moreResolved }: AlertNews, count: num
   ]
 }
 
-/** What was wrong with a run is known once it has ended. */
+/** A run's problem is known only after the run has ended. */
 const endedRunOf = ({ watch, labels }: AlertView) => (kindOfSubject(watch) === 'spider' ? labels.jobId : null)

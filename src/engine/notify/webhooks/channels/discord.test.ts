@@ -26,7 +26,7 @@ const Message = z.strictObject({
   allowed_mentions: z.strictObject({ parse: z.tuple([]) })
 })
 
-/** The rest without escapes and our own markup. */
+/** The text without escapes and our own markup. */
 const foreign = (text: string) =>
   text
     .replaceAll(/^and \d+ more$/gm, '')
@@ -102,7 +102,7 @@ test('Discord gets the message and confirms it; rate limits and deleted webhooks
   expect(await send()).toMatchObject({ isGood: false, retryAfterSeconds: 65 })
   const gone = await send()
   expect(gone).toMatchObject({ isGood: false, isGone: true, answer: expect.stringContaining('Discord') })
-  // Otherwise it would be turned off silently.
+  // Otherwise, the channel would be turned off silently.
   const stored = { enabled: false, problem: gone.answer, lastDeliveredAtMs: null }
   expect(stateOf(stored, null, null, NOW_MS)).toMatchObject({ state: 'gone' })
   expect(await send()).toMatchObject({ isGood: false, isGone: false })

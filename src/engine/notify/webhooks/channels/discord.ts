@@ -20,8 +20,8 @@ import {
 } from './words.ts'
 
 /**
- * discord.com/developers/docs/resources/message: `content` 2,000; of each embed title 256, description 4,096, field
- * value 1,024; at most 10 embeds, 6,000 together.
+ * discord.com/developers/docs/resources/message: `content` 2,000 characters. Each embed: title 256, description
+ * 4,096, field value 1,024. At most 10 embeds with 6,000 characters in total.
  */
 const CONTENT_MAX = 2_000
 const DESCRIPTION_MAX = 2_400
@@ -30,10 +30,11 @@ const INLINE_MAX = 60
 const SUBJECT_MAX = 100
 const TEXT_MAX = 300
 /**
- * `Unknown Webhook`: it was deleted. Discord blocks clients that keep trying (topics/rate-limits, invalid requests).
+ * `Unknown Webhook`: it was deleted. Discord blocks clients that keep trying (topics/rate-limits, invalid
+ * requests).
  */
 const UNKNOWN_WEBHOOK = 10_015
-/** Treated like a 410 of any receiver: the overview shows that the receiver turned the channel off. */
+/** Treated like a 410 from any receiver. The overview shows that the receiver turned the channel off. */
 const GONE = '410: Discord does not know this webhook any more'
 
 const COLORS: Record<Mood, number> = {
@@ -44,7 +45,7 @@ const COLORS: Record<Mood, number> = {
   test: 0x868e96
 }
 
-/** The request of a webhook. It pings no one, whatever the text says, and shows foreign Markdown as written. */
+/** The request body for a webhook. It pings no user, regardless of the text, and shows foreign Markdown as written. */
 export function discordMessage(news: AlertNews, links: Links) {
   const url = alertsLink(links)
   const mood = moodOf(news)
@@ -57,7 +58,6 @@ export function discordMessage(news: AlertNews, links: Links) {
   const fields = factsOf(news).map(([name, value]) => ({
     name,
     value: shown(value, FIELD_MAX),
-    // Short fields share a line.
     inline: value.length <= INLINE_MAX
   }))
   return {
@@ -67,17 +67,17 @@ export function discordMessage(news: AlertNews, links: Links) {
   }
 }
 
-/** A backslash before each ASCII sign: also `<`, `@`, `#` and the `:` of addresses, which would become links. */
+/** Puts a backslash before each ASCII sign, including `<`, `@`, `#` and the `:` of URLs, which would become links. */
 const escapeMarkdown = (text: string): string => text.replaceAll(/[!-/:-@[-`{-~]/g, String.raw`\$&`)
 
-/** Escaped, and cut so that no escape is halved. */
+/** Escapes the text and cuts it without splitting an escape. */
 function shown(text: string, most: number): string {
   const line = oneLine(text, most)
   const escaped = escapeMarkdown(line)
   return escaped.length <= most ? escaped : escapeMarkdown(oneLine(line, Math.floor(most / 2)))
 }
 
-/** Discord shows `<t:…:R>` as the time that has passed, in the reader's language. */
+/** Discord shows `<t:…:R>` as the elapsed time, in the reader's language. */
 function lineOf(alert: AlertView, isFiring: boolean, links: Links): string {
   const subject = shown(subjectOf(alert, SUBJECT_MAX), SUBJECT_MAX)
   const at = Math.floor((alert.resolvedAtMs ?? alert.firedAtMs) / 1000)
@@ -87,7 +87,7 @@ function lineOf(alert: AlertView, isFiring: boolean, links: Links): string {
   return `${sign} **${subject}** · <t:${at}:R>${link === null ? '' : ` · [${textOf('mail.open_job')}](<${link}>)`}${text === '' ? '' : `\n${text}`}`
 }
 
-/** Posts to a Discord webhook and waits until the message is stored: otherwise errors would not be reported. */
+/** Posts to a Discord webhook and waits until the message is stored. Otherwise, Discord would not report errors. */
 export const discordSender =
   (post: Post, links: Links): Sender<'discord'> =>
   async ({ news, secret, say }) => {

@@ -3,8 +3,9 @@ import type { Mood } from '../../../../shared/texts/en-mails.ts'
 import { utcMinute } from '../../../../shared/texts/parts.ts'
 
 /**
- * Pieces of an HTML e-mail: tables and inline styles, because Outlook and Gmail support little else. Classes only
- * serve dark clients, which need `!important` against the inline styles. caniemail.com says what works where.
+ * The parts of an HTML email. They use tables and inline styles, because Outlook and Gmail support little else.
+ * Classes only serve dark clients, which need `!important` to override inline styles. caniemail.com lists what
+ * works where.
  */
 const FONT = "font-family:-apple-system,'Segoe UI',Roboto,Helvetica,Arial,sans-serif"
 const MONO = "font-family:ui-monospace,SFMono-Regular,Menlo,Consolas,'Liberation Mono',monospace"
@@ -18,7 +19,7 @@ const STRONG: Record<Mood, string> = {
   resolved: '#2b7a3b',
   test: '#495057'
 }
-/** For bars and dots, on light and dark backgrounds. */
+/** Used for bars and dots, on light and dark backgrounds. */
 const SOFT: Record<Mood, string> = {
   critical: '#e5484d',
   warning: '#f08c00',
@@ -54,7 +55,7 @@ export const escapeHtml = (text: string): string =>
 const block = (content: string, style: string): string =>
   `<table role="presentation" width="100%" cellpadding="0" cellspacing="0" border="0"><tr><td style="${style}">${content}</td></tr></table>`
 
-/** The whole page. `preview` is not shown in it. */
+/** The whole page. `preview` is not visible in it. */
 export function card({
   subject,
   preview,
@@ -119,7 +120,7 @@ export function facts(pairs: readonly (readonly [name: string, value: string])[]
   return `<table role="presentation" cellpadding="0" cellspacing="0" border="0" style="margin-bottom:12px">${rows.join('')}</table>`
 }
 
-/** One alert. `name` and `text` are escaped already. */
+/** `name` and `text` are already escaped. */
 export function listing(of: {
   mood: Mood
   name: string
@@ -141,8 +142,8 @@ ${details}<div class="quiet" style="${FONT};font-size:12px;line-height:19px;colo
 }
 
 /**
- * Bars as table cells: clients show neither SVG nor data URLs, and Outlook only applies heights to cells. Negative
- * values have no height.
+ * Draws bars as table cells, because clients show neither SVG nor data URLs and Outlook applies heights only to
+ * cells. Negative values have no height.
  */
 export function chart({ bars, fromMs, untilMs, caption }: Omit<AlertFigureHistory, 'title'>, mood: Mood): string {
   const most = Math.max(...bars.map(({ value }) => value), 0)
@@ -157,7 +158,7 @@ export function chart({ bars, fromMs, untilMs, caption }: Omit<AlertFigureHistor
   const quiet = `${FONT};font-size:12px;line-height:18px;color:#6b7278`
   const end = (text: string, align: string) =>
     `<td class="quiet" align="${align}" style="${quiet}">${escapeHtml(text)}</td>`
-  // A screen reader reads the caption.
+  // A screen reader reads the caption instead.
   return block(
     `${table} aria-hidden="true" style="table-layout:fixed"><tr>${cells.join('')}</tr></table>
 ${table} class="line" style="border-top:1px solid #e9ecef"><tr>${end(utcMinute(fromMs), 'left')}${end(utcMinute(untilMs), 'right')}</tr></table>
@@ -174,7 +175,6 @@ function colorOf(tone: AlertFigureHistory['bars'][number]['tone'], mood: Mood): 
 export const logLines = (lines: readonly string[]): string =>
   `<div class="log" style="padding:10px 12px;background:#f8f9fa;border:1px solid #e9ecef;border-radius:6px;${MONO};font-size:12px;line-height:18px;color:#343a40;white-space:pre-wrap;word-break:break-word">${lines.map(escapeHtml).join('<br>')}</div>`
 
-/** Placed below the block that it describes. */
 export const sourceLine = (text: string, link: { url: string; text: string } | null): string =>
   `<div class="quiet" style="padding-top:6px;${FONT};font-size:12px;line-height:18px;color:#6b7278;word-break:break-word">${escapeHtml(text)}${linked(link)}</div>`
 

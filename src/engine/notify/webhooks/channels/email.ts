@@ -12,12 +12,12 @@ import { renderReport } from './report.ts'
 import { type Links, oneLine } from './words.ts'
 import { forbidden, guardedLookup } from '../guarded-lookup.ts'
 
-/** The whole conversation; its parts have shorter limits. */
+/** Limits the whole conversation. Its parts have shorter limits. */
 const TIME_LIMIT_MS = 60_000
 const PART_LIMIT_MS = 15_000
 const CONVERSATION_LINES_MAX = 100
 const ANSWER_MAX = 300
-/** Commands whose refusal concerns only this message. */
+/** The server refuses these commands only because of this message. */
 const OF_MESSAGES = ['MAIL FROM', 'RCPT TO', 'DATA', 'API']
 /** RFC 4954, section 6: the login was refused, which the operator can fix. */
 const ABOUT_LOGINS = [530, 534, 535, 538]
@@ -27,7 +27,7 @@ export interface MailParts {
   clock: Clock
   links: Links
   readEvidence: ReadEvidence
-  /** Authorities of mail servers in tests. Default: those of Node. */
+  /** Certificate authorities of mail servers in tests. Default: those of Node. */
   authorities?: string[] | undefined
 }
 
@@ -60,7 +60,7 @@ async function send(parts: MailParts, message: Message<'email'>, signal: AbortSi
     ignoreTLS: security === 'none',
     ...(username !== '' && { auth: { user: username, pass: secret }, forceAuth: true }),
     ...(parts.authorities !== undefined && { tls: { ca: parts.authorities } }),
-    // nodemailer's own look-up would bypass the guard.
+    // nodemailer's own lookup would bypass the guard.
     getSocket: (_options, callback) => {
       connectToMailServer(parts.guard, host, port).then(
         (connection) => callback(null, { connection }),
@@ -101,8 +101,9 @@ async function send(parts: MailParts, message: Message<'email'>, signal: AbortSi
 }
 
 /**
- * The same for each attempt, so that mail systems which compare ids show a repeated message once. `thread`: the id of
- * a message that does not exist, under which mail programs thread a group (RFC 5256, REFERENCES).
+ * The ids are the same for each attempt. Mail systems that compare ids thus show a repeated message only once.
+ * `thread`: the id of a message that does not exist. Mail programs use it to group messages (RFC 5256,
+ * REFERENCES).
  */
 function idsOf({ id, channel, news, target }: Message<'email'>): { own: string; thread: string } {
   const domain = /@([^\s@>]+)>?\s*$/.exec(target.from)?.[1] ?? 'scrapdeck.invalid'
@@ -119,7 +120,7 @@ function secretsOf({ secret, target: { username } }: Message<'email'>): string[]
   return [secret, base64(secret), base64(`\0${username}\0${secret}`)]
 }
 
-/** A logger for nodemailer that passes on the SMTP lines with their credentials replaced. */
+/** A logger for nodemailer that records the SMTP lines and replaces credentials. */
 function conversationOf(message: Message<'email'>) {
   const secrets = secretsOf(message)
   let lines = 0
@@ -151,7 +152,7 @@ function failureOf(error: unknown, message: Message<'email'>): SendResult {
   if (code === 'ETLS') return bad(`no encrypted connection to ${host}: ${words}`)
   if (/CERT|SELF_SIGNED|ISSUER|ERR_TLS/.test(String(code)))
     return bad(`the TLS certificate of ${isIP(host) === 0 ? host : `${host}:${port}`} was rejected (${code})`)
-  // RFC 5321, 4.2.1: 5yz is final for this message, 4yz is not.
+  // RFC 5321, 4.2.1: 5yz is final for this message, but 4yz is not.
   const isFinal = responseCode >= 500 && !ABOUT_LOGINS.includes(responseCode) && OF_MESSAGES.includes(command)
   return { ...bad(words), isFinal }
 }
@@ -166,12 +167,12 @@ interface MailError {
 const CONNECT_TIMEOUT_MS = 10_000
 
 /**
- * Connects to a mail server whose address the guard allows. Fails with FORBIDDEN_ADDRESS, or as the
- * connection does.
+ * Connects to a mail server if the guard allows its address. Rejects with FORBIDDEN_ADDRESS or the connection's
+ * error.
  */
 function connectToMailServer(guard: AddressGuard, host: string, port: number): Promise<Socket> {
   const { promise, resolve, reject } = Promise.withResolvers<Socket>()
-  // A literal address is not looked up.
+  // Node does not look up IP addresses.
   if (isIP(host) !== 0 && !guard.isAllowed(host)) {
     reject(forbidden(host))
     return promise

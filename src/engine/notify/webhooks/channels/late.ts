@@ -2,12 +2,12 @@ import type { AlertId, AlertNews } from '../../../../shared/contract/index.ts'
 import { messageOf } from '../../../../shared/texts/message.ts'
 import { titleOf, worstOf } from './words.ts'
 
-/** When each of these alerts ended; those that are still firing are missing. */
+/** When each of these alerts ended. Omits those that are still firing. */
 export type ReadEnds = (ids: AlertId[]) => Promise<ReadonlyMap<AlertId, number>>
 
 /**
- * Updates a message that could not be sent at once: the end of an alert may have been reported before it, and the
- * recipients would be left with a firing alert that is already over. Pure.
+ * Updates a message that was delayed. The end of an alert may have been reported before it, and recipients would
+ * then see a firing alert that has already ended. Pure.
  */
 export function asOfNow(news: AlertNews, ends: ReadonlyMap<AlertId, number>): AlertNews {
   const firing = news.firing.filter(({ id }) => !ends.has(id))
@@ -18,7 +18,7 @@ export function asOfNow(news: AlertNews, ends: ReadonlyMap<AlertId, number>): Al
   })
   const resolved = [...over, ...news.resolved]
   const shown = firing.length > 0 ? firing : resolved
-  // Which alerts beyond the listed ones are over is unknown.
+  // We do not know which alerts beyond the listed ones have ended.
   const title = news.moreFiring > 0 ? {} : titleOf(shown.length, messageOf(shown[0]!))
   const kind = firing.length > 0 ? news.kind : 'news'
   return { ...news, kind, ...title, severity: worstOf(shown), firing, resolved }

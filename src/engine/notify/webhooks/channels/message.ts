@@ -30,7 +30,7 @@ export interface Message<Kind extends AlertTargetKind = AlertTargetKind> {
 
 export type Sender<Kind extends AlertTargetKind> = (message: Message<Kind>) => Promise<SendResult>
 
-/** Reads a recorded message. Throws for anything else. */
+/** Throws if the recorded message is not about alerts. */
 export function newsIn(body: string): AlertNews {
   const { data } = JSON.parse(body) as { data?: AlertNews }
   if (data === undefined || !Array.isArray(data.firing) || !Array.isArray(data.resolved)) {
@@ -49,7 +49,7 @@ export const exampleNews = (atMs: number): AlertNews =>
     atMs
   })
 
-/** A message about something other than alerts, for channels that only support these. */
+/** A message about something other than alerts, for channels that support only alerts. */
 export function newsOf(
   kind: 'test' | 'report',
   of: { ruleName: string; title: Said; subject: Said; text: Said; value: number; atMs: number }

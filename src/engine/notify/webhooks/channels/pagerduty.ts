@@ -10,7 +10,7 @@ import { alertsLink, jobLink, type Links, oneLine, subjectOf } from './words.ts'
 /** The Events API v2 (github.com/PagerDuty/api-schema, reference/events-v2). `summary` has at most 1,024 characters. */
 export interface PagerDutyEvent {
   event_action: 'trigger' | 'resolve'
-  /** Events with the same key are one alert there, however often they are sent. */
+  /** PagerDuty merges events with the same key into one alert. */
   dedup_key: string
   payload?: {
     summary: string
@@ -29,12 +29,12 @@ export interface PagerDutyEvent {
 
 const SUMMARY_MAX = 1_024
 const SOURCE_MAX = 255
-/** The time limit for all events of a message; the rest is sent with the next attempt. */
+/** The time limit for all events of a message. The next attempt sends the rest. */
 const TIME_LIMIT_MS = 60_000
 
 /**
- * The PagerDuty events of a message, triggers first. Alerts beyond the listed ones share one PagerDuty alert, which
- * ends when no alert of the group is firing.
+ * The PagerDuty events of a message, triggers first. Alerts beyond the listed ones share one PagerDuty alert,
+ * which ends when no alert of the group is firing.
  */
 export function pagerDutyEvents(news: AlertNews, links: Links): PagerDutyEvent[] {
   const group = `${news.groupId} more`.slice(-SOURCE_MAX)
@@ -44,9 +44,9 @@ export function pagerDutyEvents(news: AlertNews, links: Links): PagerDutyEvent[]
     ...news.firing.map((alert) => triggerOf(news, alert, links)),
     ...rest,
     ...news.resolved.map(({ id }) => resolveOf(id)),
-    // An unknown key is accepted and changes nothing.
+    // PagerDuty accepts an unknown key and changes nothing.
     ...(isQuiet ? [resolveOf(group)] : []),
-    // A test must not keep paging after it ends.
+    // A test must not continue to page after it ends.
     ...(news.kind === 'test' ? news.firing.map(({ id }) => resolveOf(id)) : [])
   ]
 }
@@ -92,8 +92,8 @@ function clientOf(links: Links) {
 }
 
 /**
- * Sends the events of a message one after another. A retry sends all of them again; PagerDuty recognises them by their
- * keys.
+ * Sends the events of a message one after another. A retry sends all of them again, and PagerDuty recognizes them
+ * by their keys.
  */
 export const pagerDutySender =
   (post: Post, links: Links, clock: Clock): Sender<'pagerduty'> =>

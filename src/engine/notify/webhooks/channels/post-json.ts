@@ -7,20 +7,20 @@ import { oneLine } from './words.ts'
 export interface PostedResult extends SendResult {
   /** null: there was no response. */
   status: number | null
-  /** The beginning of the response's body. */
+  /** The start of the response body. */
   text: string
 }
 
 const REASON_MAX = 200
-/** Shorter parts of an address are ordinary words. */
+/** Shorter parts of a URL are ordinary words. */
 const PART_MIN = 7
 const RETRY_AFTER_MAX_SECONDS = 86_400
-/** The answers of Slack, Discord, PagerDuty and Teams to a message that they cannot read or that is too large. */
+/** Slack, Discord, PagerDuty and Teams send these for a message that they cannot read or that is too large. */
 const FINAL_STATUSES = [400, 413]
 
 /**
- * Posts JSON to a service whose address or body has a secret in it. `shown`: the address for people. Rate limits are
- * read from Retry-After, and from the body as Telegram and Discord write them.
+ * Posts JSON to a service with a secret in the URL or body. `shown`: the URL that users see. Reads rate limits
+ * from Retry-After, and from the body in the formats of Telegram and Discord.
  */
 export async function postJson(
   post: Post,
@@ -54,22 +54,22 @@ export async function postJson(
   }
 }
 
-/** Replaces secrets in a text from outside with `…`. */
+/** Replaces secrets in foreign text with `…`. */
 export function hide(text: string, secrets: readonly string[]): string {
   return secrets.filter((secret) => secret.length > 3).reduce((shown, secret) => shown.replaceAll(secret, '…'), text)
 }
 
-/** The parts of a secret address to hide: a service may repeat one, and a long part is enough to use the address. */
+/** The parts of a secret URL to hide, because a service can repeat one and a long part is enough to use the URL. */
 function partsOf(text: string): string[] {
   const { pathname, search, searchParams } = new URL(text.trim())
   const parts = [...pathname.split('/'), ...searchParams.values()].filter((part) => part.length >= PART_MIN)
   return [text, pathname + search, pathname, search, ...parts]
 }
 
-/** Allows only public addresses: requests to them cross networks that others control. */
+/** Allows only public addresses. Requests to them cross networks that third parties control. */
 const ofEverybody = createAddressGuard([])
 
-/** Without TLS, networks in between could read the secret. Only this machine and private networks may omit it. */
+/** Networks in between could read the secret without TLS. Only this machine and private networks can omit it. */
 export function problemOfAddress(text: string): string | null {
   const url = URL.parse(text.trim())
   if (url === null) return 'The address of this channel is not valid: enter the whole address, such as https://…'
@@ -84,7 +84,7 @@ function answerOf(status: number, reason: string): string {
   return reason === '' ? String(status) : `${status}: ${reason}`
 }
 
-/** The error text of a service; a proxy's page would not help users. */
+/** The error text of a service. Omits a proxy's HTML page, which would not help users. */
 function reasonIn(text: string): string {
   const json = objectIn(text)
   if (json === null) return text.trimStart().startsWith('<') ? '' : text
@@ -107,14 +107,14 @@ export function objectIn(text: string): Fields | null {
     const value: unknown = JSON.parse(text)
     return typeof value === 'object' && value !== null ? (value as Fields) : null
   } catch {
-    // Many services answer in plain text.
+    // Many services respond with plain text.
     return null
   }
 }
 
 /**
- * `retry_after`, in seconds: Discord at the top (discord.com/developers/docs/topics/rate-limits), Telegram in
- * `parameters` (core.telegram.org/bots/api#responseparameters).
+ * `retry_after`, in seconds. Discord has it at the top (discord.com/developers/docs/topics/rate-limits), and
+ * Telegram in `parameters` (core.telegram.org/bots/api#responseparameters).
  */
 function waitAsked(header: number | null, text: string): number | null {
   const json = objectIn(text)

@@ -48,7 +48,7 @@ const BARS_MAX = 48
 const ALERTS_MAX_BYTES = 50_000
 const LOG_MAX_BYTES = 24_000
 
-/** Both parts of an e-mail. Foreign text is escaped, and nothing is loaded from elsewhere. */
+/** Both parts of an email. Foreign text is escaped, and nothing is loaded from elsewhere. */
 export function renderEmail(
   news: AlertNews,
   links: Links,
@@ -59,7 +59,7 @@ export function renderEmail(
   return { subject, html: htmlOf(news, links, subject, shown), text: plainOf(news, links, shown) }
 }
 
-/** The last lines that fit; null: there are none. */
+/** The last lines that fit. null: there are none. */
 function shownLog(log: AlertLogExcerpt | null): AlertLogExcerpt | null {
   const lines: string[] = []
   let bytes = 0
@@ -73,7 +73,7 @@ function shownLog(log: AlertLogExcerpt | null): AlertLogExcerpt | null {
   return { ...log, subject: oneLine(log.subject, NAME_MAX), lines }
 }
 
-/** null: nothing can be drawn. */
+/** null: there is nothing to draw. */
 function shownHistory(history: AlertFigureHistory | null): AlertFigureHistory | null {
   const bars = (history?.bars ?? []).filter(({ value }) => Number.isFinite(value)).slice(-BARS_MAX)
   return history === null || bars.length < 2 ? null : { ...history, title: oneLine(history.title, NAME_MAX), bars }
@@ -96,7 +96,7 @@ function htmlOf(news: AlertNews, links: Links, subject: string, { log, history }
   return card({ subject, preview: preview(news), mood, parts })
 }
 
-/** With several alerts, it must be clear whose log this is. */
+/** With several alerts, readers must see which run the log belongs to. */
 function logHtml({ subject, jobId, lines }: AlertLogExcerpt, links: Links): string {
   const url = jobLink(links, { labels: { jobId } })
   const source = sourceLine(textOf('mail.job', { jobId }), url === null ? null : { url, text: textOf('mail.open_job') })

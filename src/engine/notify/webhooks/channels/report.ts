@@ -10,7 +10,7 @@ const SUBJECT_MAX = 200
 const NAME_MAX = 200
 const TEXT_MAX = 300
 
-/** The report in a recorded message; null: it is about alerts. */
+/** The report in a recorded message. null: the message is about alerts. */
 export function reportIn(body: string): AlertReport | null {
   const { type, data } = JSON.parse(body) as { type?: string; data?: AlertReport }
   return type === 'digest' && data !== undefined ? data : null
@@ -31,7 +31,7 @@ const titleOf = ({ fromMs, untilMs, runs, newErrors }: AlertReport): Message =>
 const moodOfReport = (report: AlertReport): Mood =>
   badOf(report.runs) > 0 || report.newErrors.count > 0 ? 'info' : 'resolved'
 
-/** For channels that only support alerts: a one-line summary with its worst severity. */
+/** A one-line summary with the worst severity, for channels that support only alerts. */
 export function newsOfReport(report: AlertReport): AlertNews {
   const [slowest] = report.slowest
   const text = say('report.summary', {

@@ -6,11 +6,14 @@ type ChannelProjects = { projects?: readonly ProjectName[] | undefined }
 
 const isForAll = ({ projects }: ChannelProjects): boolean => projects === undefined || projects.length === 0
 
-/** Whether a channel may get alerts of this project (null: of none). Everything here is pure. */
+/**
+ * Whether a channel is allowed to receive alerts of this project (null: without a project). This whole file is
+ * pure.
+ */
 export const mayTell = (channel: ChannelProjects, project: ProjectName | null): boolean =>
   isForAll(channel) || (project !== null && channel.projects!.includes(project))
 
-/** The part of a recorded message that a channel may get now; null: nothing. A test is about no project. */
+/** The part of a recorded message that a channel is allowed to receive now. null: none. A test has no project. */
 export function newsFor(channel: ChannelProjects, news: AlertNews): AlertNews | null {
   const isAllowed = ({ labels }: AlertView) => mayTell(channel, labels.project)
   const areAllAllowed = news.kind === 'test' || [...news.firing, ...news.resolved].every(isAllowed)
@@ -23,7 +26,7 @@ export function isReportFor(channel: ChannelProjects, report: AlertReport): bool
   return isForAll(channel) || (service === null && named.every(({ project }) => mayTell(channel, project)))
 }
 
-/** The projects of alerts beyond the listed ones are not recorded, so their number is left out too. */
+/** Omits the number of alerts beyond the listed ones, because their projects are not recorded. */
 export function seenNews(news: AlertNews, isSeen: (alert: AlertView) => boolean): AlertNews | null {
   const [firing, resolved] = [news.firing.filter(isSeen), news.resolved.filter(isSeen)]
   if (firing.length + resolved.length === 0) return null

@@ -5,7 +5,7 @@ import { aRunAlert, deliveryOf, harmless, hostileNews, NOW_MS, someNews } from '
 import { aChannel, LINKS, openChannels, openChannelServer } from '../../../testing/channel-server.ts'
 import { slackBlocks, slackMessage } from './slack.ts'
 
-/** The blocks that we send, as docs.slack.dev/reference/block-kit defines them; nothing else is allowed. */
+/** The blocks that we send, as docs.slack.dev/reference/block-kit defines them. Nothing else is allowed. */
 const Plain = (most: number) =>
   z.strictObject({ type: z.literal('plain_text'), text: z.string().min(1).max(most), emoji: z.literal(false) })
 const Element = z.discriminatedUnion('type', [

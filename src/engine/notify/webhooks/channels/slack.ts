@@ -21,13 +21,13 @@ import {
 
 type Block = Record<string, unknown>
 
-/** docs.slack.dev/reference/block-kit/blocks: 50 in a message; header-block: 150 characters. */
+/** docs.slack.dev/reference/block-kit/blocks: 50 blocks in a message. header-block: 150 characters. */
 const BLOCKS_MAX = 50
 const HEADER_MAX = 150
 const SUBJECT_MAX = 200
 const TEXT_MAX = 600
 /**
- * Slack refuses longer messages with `msg_blocks_too_long`, at some 13,200 characters
+ * Slack refuses messages beyond about 13,200 characters with `msg_blocks_too_long`
  * (github.com/slackapi/bolt-js/issues/2509).
  */
 const ALL_TEXT_MAX = 10_000
@@ -35,8 +35,8 @@ const ALL_TEXT_MAX = 10_000
 const OTHER_BLOCKS = 7
 
 /**
- * Blocks of a message. All foreign text is in plain_text or rich_text elements, where Slack reads no markup or mentions
- * (docs.slack.dev/reference/block-kit/blocks/rich-text-block).
+ * The blocks of a message. All foreign text is in plain_text or rich_text elements, because Slack reads no markup
+ * or mentions there (docs.slack.dev/reference/block-kit/blocks/rich-text-block).
  */
 export function slackBlocks(news: AlertNews, links: Links): Block[] {
   const blocks: Block[] = [
@@ -57,7 +57,7 @@ export function slackBlocks(news: AlertNews, links: Links): Block[] {
   return blocks
 }
 
-/** The request of an incoming webhook. `text` is what notifications show. */
+/** The request body for an incoming webhook. Notifications show `text`. */
 export const slackMessage = (news: AlertNews, links: Links): Block => ({
   text: escapeSlack(`${signOf(moodOf(news))} ${headlineOf(news)}`),
   blocks: slackBlocks(news, links),
@@ -67,7 +67,7 @@ export const slackMessage = (news: AlertNews, links: Links): Block => ({
   unfurl_media: false
 })
 
-/** docs.slack.dev/messaging/formatting-message-text: only these three begin mentions and links. */
+/** docs.slack.dev/messaging/formatting-message-text: only these three start mentions and links. */
 const escapeSlack = (text: string): string =>
   text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;')
 

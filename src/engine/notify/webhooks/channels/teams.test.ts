@@ -5,7 +5,7 @@ import { aRunAlert, deliveryOf, hostileNews, someNews } from '../../../testing/a
 import { aChannel, LINKS, openChannels, openChannelServer } from '../../../testing/channel-server.ts'
 import { teamsMessage } from './teams.ts'
 
-/** The part of adaptivecards.io/schemas/1.4.0 that we use; nothing else is allowed. */
+/** The part of adaptivecards.io/schemas/1.4.0 that we use. Nothing else is allowed. */
 const OpenUrl = { type: z.literal('Action.OpenUrl'), url: z.url() }
 const TextRun = z.strictObject({
   type: z.literal('TextRun'),

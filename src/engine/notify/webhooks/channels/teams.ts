@@ -36,8 +36,8 @@ const COLORS: Record<Mood, string> = {
 }
 
 /**
- * A message with an Adaptive Card, as the Workflows webhooks of Teams expect it. Foreign text is in TextRuns, which do
- * not interpret Markdown (adaptivecards.io/explorer/TextRun.html).
+ * A message with an Adaptive Card, as the Workflows webhooks of Teams expect it. Foreign text is in TextRuns,
+ * which do not interpret Markdown (adaptivecards.io/explorer/TextRun.html).
  */
 export function teamsMessage(news: AlertNews, links: Links): Element {
   for (
@@ -50,7 +50,7 @@ export function teamsMessage(news: AlertNews, links: Links): Element {
   }
 }
 
-/** `most`: the most alerts to list. */
+/** `most`: the maximum number of alerts to list. */
 function messageOf(news: AlertNews, links: Links, most: number): Element {
   const link = alertsLink(links)
   let room = most
@@ -111,7 +111,7 @@ function elementsOf({ label, isFiring, alerts, more }: Section, shown: AlertView
   ]
 }
 
-/** Posts to a Workflows webhook. The older connectors answer 200 and put errors into the body. */
+/** Posts to a Workflows webhook. The older connectors respond with 200 and put errors into the body. */
 export const teamsSender =
   (post: Post, links: Links): Sender<'teams'> =>
   async ({ news, secret, say }) => {

@@ -13,7 +13,6 @@ const SendMessage = z.strictObject({
   link_preview_options: z.strictObject({ is_disabled: z.literal(true) })
 })
 
-/** The tags in their order. */
 const markupOf = (text: string) => text.match(/<[^>]*>/g)
 
 test('whatever alerts contain, the text keeps to the limit, and has only our tags', () => {
@@ -21,14 +20,14 @@ test('whatever alerts contain, the text keeps to the limit, and has only our tag
     fc.property(hostileNews(3), (news) => {
       const text = telegramText(news, LINKS)
       expect(text.length).toBeLessThanOrEqual(4_096)
-      // Outside of our tags and entities, none of the three signs of markup is left.
+      // Outside our tags and entities, none of the three markup characters remains.
       expect(
         text.replaceAll(
           /<\/?(?:b|code)>|<a href="https:\/\/deck\.example\.org\/[#/\w]*">|<\/a>|&(?:amp|lt|gt|quot);/g,
           ''
         )
       ).not.toMatch(/[<>&]/)
-      // Mentions, commands and addresses of others stand in code only.
+      // Foreign mentions, commands and URLs appear only in code.
       expect(text.replaceAll(/<code>[^<]*<\/code>|<a href[^>]*>/g, '')).not.toMatch(/[@/](?!b>|a>)/)
       const shown = markupOf(text)!.length
       const calm = markupOf(telegramText(harmless(news), LINKS))!
@@ -41,7 +40,7 @@ test('whatever alerts contain, the text keeps to the limit, and has only our tag
   )
 })
 
-// python-telegram-bot, telegram.constants.MAX_MESSAGE_ENTITIES: further ones are ignored.
+// python-telegram-bot, telegram.constants.MAX_MESSAGE_ENTITIES: Telegram ignores any beyond this number.
 test('a message has no more markup than Telegram parses, so that foreign text never becomes a mention', () => {
   const alerts = Array.from({ length: 20 }, () => aRunAlert({ subject: 's', text: 't' }))
   const news = someNews({ kind: 'repeat', firing: alerts, resolved: alerts, stillFiring: 3 })

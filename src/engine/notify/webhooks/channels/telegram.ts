@@ -19,16 +19,16 @@ import {
 } from './words.ts'
 
 export const TELEGRAM_API = 'https://api.telegram.org'
-/** core.telegram.org/bots/api#sendmessage: 4,096 after parsing; we count markup too. */
+/** core.telegram.org/bots/api#sendmessage: 4,096 after parsing. We also count markup. */
 const TEXT_MAX = 4_096
 const SUBJECT_MAX = 100
 const LINE_MAX = 300
-/** Space for everything besides alerts, and for the lines that say how many are left out. */
+/** Space for everything besides alerts, including the lines that say how many alerts were omitted. */
 const LEAST_LEFT = 400
 
 /**
- * The text of a message in HTML (core.telegram.org/bots/api#html-style). Foreign text is in `code`, where Telegram
- * finds no mentions, commands or addresses.
+ * The HTML text of a message (core.telegram.org/bots/api#html-style). Foreign text is in `code`, because Telegram
+ * finds no mentions, commands or URLs there.
  */
 export function telegramText(news: AlertNews, links: Links): string {
   const title = `${signOf(moodOf(news))} ${code(headlineOf(news))}`
@@ -77,7 +77,7 @@ export const telegramSender =
     const moved = parameters?.migrate_to_chat_id
     return {
       ...result,
-      // Most errors are about the chat: the operator can fix it or add the bot to it.
+      // Most errors concern the chat. The operator can correct it or add the bot to it.
       isFinal: result.status === 400 && /can't parse|too long|text is empty/i.test(result.answer),
       isGone: false,
       answer: typeof moved === 'number' ? `${result.answer}. The chat now has the id ${moved}: enter it` : result.answer

@@ -4,7 +4,7 @@ import type { Post } from '../post.ts'
 import { sendToWebhook } from '../send-to-webhook.ts'
 import type { Sender } from './message.ts'
 
-/** Sends like any webhook, signed; the messages have the type `alert`. */
+/** Sends a signed message like any other webhook. Its type is `alert`. */
 export const webhookSender =
   (parts: { clock: Clock; secretBox: SecretBox; post: Post }): Sender<'webhook'> =>
   async ({ target, channel, id, body, say }) => {

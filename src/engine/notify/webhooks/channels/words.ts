@@ -5,16 +5,16 @@ import { type Message, say, textOf, writtenAs } from '../../../../shared/texts/m
 import { utcMinute } from '../../../../shared/texts/parts.ts'
 import { showUnseen } from '../../../../shared/unseen.ts'
 
-/** Where the app can be opened; null: unknown, so messages have no links. */
+/** The URL of the app. null: unknown, so messages have no links. */
 export interface Links {
   base: string | null
 }
 
-/** For services without colours. */
+/** Used by services without colors. */
 const MOOD_SIGNS: Record<Mood, string> = { critical: '🔴', warning: '🟠', info: '🔵', resolved: '🟢', test: '⚪' }
 const TITLE_MAX = 200
 const INDENTATION_MAX = 24
-/** Colours of log lines. */
+/** Colors of log lines. */
 const TERMINAL = /\u001b\[[0-9;?]*[ -/]*[@-~]/g
 
 export const moodOf = ({ kind, firing, severity }: AlertNews): Mood =>
@@ -23,9 +23,9 @@ export const moodOf = ({ kind, firing, severity }: AlertNews): Mood =>
 export const wordOf = (mood: Mood): string => textOf('mail.mood', { mood })
 export const signOf = (mood: Mood): string => MOOD_SIGNS[mood]
 
-/** One line for display: without control characters, and ending with `…` if it was longer. */
+/** One line for display, without control characters. Ends with `…` if the text was longer. */
 export function oneLine(text: string, most: number): string {
-  // Cuts the text first: the rest is never shown, but could be long.
+  // Cuts the text first, because the rest is never shown but could be long.
   const shown = text
     .slice(0, most * 4)
     .replaceAll(TERMINAL, '')
@@ -48,10 +48,10 @@ export function cut(text: string, most: number): string {
   return `${whole.slice(0, most - 1).replace(/[\ud800-\udbff]$/, '')}…`
 }
 
-/** The subject of an alert: never empty, which most services refuse. */
+/** The subject of an alert. Never empty, because most services refuse an empty subject. */
 export const subjectOf = ({ subject }: AlertView, most: number): string => oneLine(subject, most) || 'Scrapdeck'
 
-/** The title of a message about so many alerts, in one line. */
+/** The title of a message about this many alerts, in one line. */
 export function titleOf(alerts: number, first: Message): Pick<AlertNews, 'title' | 'titleCode' | 'titleParams'> {
   const said = writtenAs('title', alerts === 1 ? first : say('alert.several', { alerts, first }))
   return { ...said, title: cut(said.title, TITLE_MAX) }
@@ -66,7 +66,7 @@ export function headlineOf(news: AlertNews): string {
   return textOf('mail.headline', { mood: moodOf(news), title: oneLine(news.title, TITLE_MAX) })
 }
 
-/** In UTC: most services cannot convert a time to the reader's zone. */
+/** In UTC, because most services cannot convert a time to the reader's zone. */
 export const timesOf = ({ firedAtMs, resolvedAtMs }: AlertView): string =>
   resolvedAtMs === null
     ? textOf('mail.since', { at: utcMinute(firedAtMs) })
@@ -80,7 +80,7 @@ export interface Section {
   more: number
 }
 
-/** Firing and resolved alerts; no section is empty. A single alert has no text if the title is that text. */
+/** Firing and resolved alerts. No section is empty. A single alert has no text if the title already says it. */
 export function sectionsOf({ title, firing, resolved, moreFiring, moreResolved }: AlertNews): Section[] {
   const isOnly = firing.length + resolved.length + moreFiring + moreResolved === 1
   const shown = (alerts: AlertView[]) =>
@@ -91,7 +91,7 @@ export function sectionsOf({ title, firing, resolved, moreFiring, moreResolved }
   ].filter(({ alerts, more }) => alerts.length + more > 0)
 }
 
-/** Returns as many lines as fit into `room`, and the number of alerts that are left out. */
+/** Returns as many lines as fit into `room`, and a line with the number of omitted alerts. */
 export function linesOf({ alerts, more }: Section, room: number, lineOf: (alert: AlertView) => string): string[] {
   const lines: string[] = []
   let length = 0
@@ -119,13 +119,13 @@ export function factsOf({
     [textOf('mail_fact.owner'), oneLine(owner, 200)],
     [textOf('mail_fact.reminder'), kind === 'repeat' ? textOf('mail.not_acknowledged') : ''],
     [textOf('mail_fact.still_firing'), stillFiring > 0 ? textOf('mail.reported_before', { alerts: stillFiring }) : ''],
-    // Explains the silence that follows, which could otherwise be taken for a quiet system.
+    // Explains the silence that follows, which users could otherwise mistake for a quiet system.
     [textOf('mail_fact.limit'), limit ? textOf('mail.held', { all: limit.all, untilMs: limit.heldUntilMs }) : ''],
     [textOf('mail_fact.to_do'), whatToDo(firing)]
   ].filter((fact): fact is [string, string] => fact[1] !== '')
 }
 
-/** The advice for all firing alerts; empty if their watches differ. */
+/** The advice for all firing alerts. Empty if their watches differ. */
 function whatToDo(firing: readonly AlertView[]): string {
   const watches = new Set(firing.map(({ watch }) => watch))
   const [watch] = watches
