@@ -236,9 +236,9 @@ describe.skipIf(whyNoRedis() !== null)('a cache on a real Redis', () => {
       await until('the return', () => !cache.isAway, Boolean)
       expect(await cache.haveSessions([HASH])).toEqual([false])
       const told = lines.filter((line) => line.includes('shared cache is'))
-      expect(told.slice(-3).map((line) => (line.includes('is away') ? 'away' : 'in use'))).toEqual([
+      expect(told.slice(-3).map((line) => (line.includes('is unavailable') ? 'unavailable' : 'in use'))).toEqual([
         'in use',
-        'away',
+        'unavailable',
         'in use'
       ])
     } finally {
