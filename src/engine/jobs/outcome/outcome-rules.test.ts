@@ -82,7 +82,7 @@ describe('the rules of a project', () => {
     expect(
       applyOutcomeRules({ ...own, counts: { ...own.counts, items: 0 } }, { finishReasons: ['done'], minItems: 1 }, OK)
     ).toMatchObject({ outcome: 'failed', reason: 'items below 1' })
-    // Without the dump of the stats, the log still says why the spider closed.
+    // Without the dump of the stats, the log still shows why the spider closed.
     const tail = '2026-11-21 01:00:00 [scrapy.core.engine] INFO: Spider closed (done)\n'
     const undumped = judgeOutcome({ tail, exit: null, cancelAsked: false })
     expect(undumped).toMatchObject({ outcome: 'failed', reason: 'done', stats: null })

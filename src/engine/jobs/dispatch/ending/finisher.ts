@@ -20,35 +20,38 @@ import { backoffMs } from '../../../runtime/backoff.ts'
 const AT_ONCE_MAX = 16
 const RETRY_FIRST_MS = 1_000
 const RETRY_MAX_MS = 30_000
-// After this many failed tries, the job ends without an archived log, or without its items.
+// After this many failures, the job ends without an archived log or without its items.
 const ARCHIVE_TRIES = 3
-// Items may be large; the ends of other runs must not wait for them.
+// Items can be large, and the ends of other runs must not wait for them.
 const ITEMS_AT_ONCE = 4
 const FINAL_FOR_ITEMS = new Set<unknown>(['ITEMS_TOO_LARGE', 'ITEMS_NOT_FOUND'])
-// A node that answers but never returns the log (a proxy blocks /logs) must not delay the end forever: about 30 s.
+// A node that responds but never returns the log (a proxy blocks /logs) delays the end by at most about 30 s.
 const READ_TRIES = 6
 /** Logged by resources/python/crawl.py. */
 const FEEDS_UNUSABLE = "The project's own feeds cannot be used"
 const NO_ANSWER = new Set<NodeErrorKind>(['unreachable', 'timeout', 'reset', 'aborted'])
 
-/** The node answers, but not with what was requested. Retrying rarely helps. */
+/** Whether the node responds, but not with what was requested. A retry rarely helps. */
 export function isAnswer(node: FleetNode, error: unknown): error is NodeError {
   if (!(error instanceof NodeError) || node.status.health !== 'up') return false
   return error.isFromProxy || !NO_ANSWER.has(error.kind)
 }
 
-/** Waits for a node or a blob store that does not respond. */
+/** Whether to wait for a node or a blob store that does not respond. */
 const isWaitedFor = (node: FleetNode, error: unknown): boolean =>
   (error instanceof NodeError && !isAnswer(node, error)) || isScrapdeckError(error, 'BLOBS_UNUSABLE')
 
-/** Failed tries so far. An unreachable node does not count; refusals and local failures do. */
+/** Failures so far. Refusals and local failures count; an unreachable node does not. */
 interface Failures {
   all: number
   reads: number
   archives: number
   items: number
   itemsProblem: string | null
-  /** Writes the end once the log is read and archived: a failure of the items must not fetch the log again. */
+  /**
+   * Writes the end. Set when the log was read and archived, so that a failure of the items does not fetch the log
+   * again.
+   */
   end: (() => Promise<void>) | null
 }
 
@@ -57,9 +60,9 @@ export interface LogTail extends LogBytes {
 }
 
 /**
- * Ends attempts whose run is over: reads the end of the log, judges the outcome, archives the log (and the items, if
- * the project asks) before the node prunes it, and writes the outcome. While the node is unreachable, the attempt stays
- * `finishing` and is retried. It holds no slot meanwhile.
+ * Ends attempts whose run is over: reads the end of the log, judges the outcome, archives the log (and, if the
+ * project wants it, the items) before the node prunes it, and writes the outcome. While the node is unreachable, the
+ * attempt stays `finishing` and is retried. It holds no slot meanwhile.
  */
 export class Finisher {
   readonly #context: DispatchContext
@@ -87,7 +90,7 @@ export class Finisher {
     this.#retries.stop()
   }
 
-  /** The end of a run's log; null: no such file. Rejects with NodeError if the node does not return it. */
+  /** The end of a run's log. Null: there is no log file. Rejects with NodeError if the node does not return it. */
   async readTail(node: FleetNode, one: LiveAttempt): Promise<LogTail | null> {
     const wanted = { offset: -CLOSING_TAIL_BYTES, limitBytes: CLOSING_TAIL_BYTES }
     const range = await node.client.readLog(one, wanted, this.#stopping.signal)
@@ -100,10 +103,10 @@ export class Finisher {
 
   async #finishOrRetry(one: LiveAttempt, failures: Failures): Promise<void> {
     const { fleet, live, projects } = this.#context
-    // It has ended in another way: its node was removed or given up.
+    // The attempt ended in another way: its node was removed or given up.
     if (live.get(one.key) !== one) return void this.#queued.delete(one)
     const node = fleet.get(one.nodeId)
-    // On startup the attempts are loaded before the nodes: try again soon.
+    // On startup, the attempts are loaded before the nodes, so try again soon.
     if (node === undefined) return this.#retry(one, RETRY_FIRST_MS, failures)
     try {
       failures.end ??= await this.#prepareEnd(node, one, failures)
@@ -118,7 +121,7 @@ export class Finisher {
     }
   }
 
-  /** Reads and archives the log; the returned function judges the run and writes its end. */
+  /** Reads and archives the log. The returned function judges the run and writes its end. */
   async #prepareEnd(node: FleetNode, one: LiveAttempt, failures: Failures): Promise<() => Promise<void>> {
     const { archive, collector, store } = this.#context
     const { tail, problem } = await this.#readTailOrGiveUp(node, one, failures)
@@ -127,7 +130,7 @@ export class Finisher {
     const earlier = one.logArchived && !keepsLogs ? await store.findArchivedLog(one.jobId, one.number) : null
     const archived = keepsLogs ? null : await this.#archive(node, one, { tail, earlier }, failures)
     const keptBytes = (archived ?? earlier)?.sizes?.rawBytes ?? 0
-    // An earlier archive that stays is cut: it was copied from a node that then went away.
+    // An earlier archive that stays is incomplete, because it was copied from a node that then went away.
     const isCut = archived === null ? earlier !== null : tail === null || keptBytes < tail.sizeBytes
     // Most runs end before their log is read, so there is no copy to remove.
     const isCopied = archived !== null && (isCut || archived.packed === null || reading?.isCopied !== false)
@@ -141,7 +144,7 @@ export class Finisher {
       const rules = outcomeRulesOf(this.#context.projects.settingsOf(one.project), one.spider)
       const hasFailedExit = exit !== null && (exit.code !== 0 || exit.signal !== null)
       const judgement = applyOutcomeRules(judged, rules, { hasFailedExit })
-      // Started together, so that both share one commit unless a retry policy must be looked up.
+      // Started together, so that they share one commit unless a retry policy must be looked up.
       await Promise.all([
         archived !== null && store.markLogArchived(one.jobId, one.number, archived),
         reading !== null && collector.record(reading, one.startedAtMs, { isStopped }),
@@ -167,7 +170,7 @@ export class Finisher {
     }
   }
 
-  /** Why the items could not be kept; null: they were, or there are none. Rejects while a later try may succeed. */
+  /** Why the items could not be kept. Null: they were kept, or there are none. Rejects while a retry may succeed. */
   async #keepItems(node: FleetNode, one: LiveAttempt, failures: Failures): Promise<string | null> {
     const { itemsArchive, logger } = this.#context
     try {
@@ -193,7 +196,7 @@ export class Finisher {
     this.#retry(one, delayMs, failures)
   }
 
-  /** Queued again: after a restart there may be thousands of ends, and each reads and writes a file. */
+  /** Queued again, because thousands of runs can end at a restart, and each end reads and writes a file. */
   #retry(one: LiveAttempt, delayMs: number, failures: Failures): void {
     this.#retries.set(delayMs, () => this.#enqueue(one, failures))
   }
@@ -213,7 +216,7 @@ export class Finisher {
     }
   }
 
-  /** null: the log could not be read completely. */
+  /** Null: the log could not be read completely. */
   async #read(node: FleetNode, one: LiveAttempt, tail: LogTail | null, failures: Failures): Promise<LogReading | null> {
     try {
       return await this.#context.collector.finish(one, node, tail, this.#stopping.signal)
@@ -226,8 +229,8 @@ export class Finisher {
   }
 
   /**
-   * Archives the log; without `tail`, the copy made during the run. null: it cannot be archived, or the archive already
-   * has more (`earlier`).
+   * Archives the log or, without `tail`, the copy made during the run. Null: it cannot be archived, or `earlier` has
+   * more.
    */
   async #archive(
     node: FleetNode,
@@ -282,7 +285,7 @@ export class Finisher {
       evidence: { ...(one.exit === null ? {} : { exit: exitEvidence(one.exit) }), ...log },
       details: {
         stats: judgement.stats,
-        // A run shorter than the poll interval was never seen running; its own stats have the duration.
+        // A run shorter than the poll interval was never seen running. Its own stats have the duration.
         ...(one.startedAtMs === null && typeof elapsedSeconds === 'number'
           ? { startedAtMs: Math.round(atMs - elapsedSeconds * 1000) }
           : {})

@@ -167,9 +167,8 @@ async function advance(
     if (piece === null) {
       throw new ScrapdeckError('LOG_NOT_FOUND', sentence('runs.log_deleted_before_copy', { jobId }))
     }
-    // Either a different log has this name now (the node was set up anew), and the copy is not its start…
+    // Either the node was set up anew and a different log has this name now, or a power failure truncated the log.
     if (piece.sizeBytes < spool.sizeBytes) {
-      // …or it is the same log, truncated by a power failure, and the copy has more.
       if (await isBeginning(spool, piece.sizeBytes, (range) => read(range, signal)))
         return { copiedBytes: spool.sizeBytes, sizeBytes: spool.sizeBytes }
       if (isNew) throw contradicts(jobId)
