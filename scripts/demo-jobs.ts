@@ -1,10 +1,10 @@
-/** The demo's project and jobs, on whatever nodes a Scrapdeck has: scripts/demo.ts, and the tests of the containers. */
+/** The demo's project and jobs on any Scrapdeck, used by scripts/demo.ts and the tests of the containers. */
 import type { Client } from '../e2e/support/service.ts'
 import { buildEggFromFolder } from '../src/engine/projects/egg-builder.ts'
 import { type Job, JobStatus } from '../src/shared/contract/index.ts'
 import { inRoot } from './setup/platform.mjs'
 
-/** The jobs to queue, and how each must end: the broken ones are meant to fail. */
+/** The jobs to queue, and how each must end. The broken ones must fail. */
 const JOBS: { spider: string; count: number; args: Record<string, string>; status: JobStatus }[] = [
   { spider: 'quotes', count: 36, args: { pages: '6', delay: '0.3' }, status: 'succeeded' },
   { spider: 'prices', count: 16, args: { pages: '8', delay: '0.3' }, status: 'succeeded' },
@@ -37,7 +37,6 @@ async function deploy(client: Client): Promise<void> {
   console.log(`✓ The demo project is on all nodes`)
 }
 
-/** Prints the jobs' progress until the last has ended. */
 async function watch(client: Client): Promise<Job[]> {
   let shown = ''
   for (;;) {
@@ -73,7 +72,7 @@ async function nodeNames(client: Client): Promise<Map<string, string>> {
   return new Map(nodes.map(({ id, name }) => [id, name]))
 }
 
-/** With several engines, one may have to take over first: NO_LEADER means that nothing was done and to try again. */
+/** With several engines, one may have to take over first. NO_LEADER means that no work was done, so this retries. */
 async function whenLed<Result>(ask: () => Promise<Result>): Promise<Result> {
   for (let attempt = 0; ; attempt++) {
     try {

@@ -9,17 +9,17 @@ interface DemoProcess extends ProcessIdentity {
 
 /** The processes that a demo recorded and that are still running. */
 export interface LivingDemo {
-  /** The ports of its Scrapdeck and, after it, of its Scrapyds. */
+  /** The port of its Scrapdeck. Its Scrapyds have the next ports. */
   port: number
-  /** The demo's own process; null: it was killed before it could stop its servers. */
+  /** The demo's own process, or null if it was killed before it could stop its servers. */
   pid: number | null
-  /** Its servers that are still running. Each leads a process group that includes its spiders. */
+  /** Its running servers. Each leads a process group that includes its spiders. */
   servers: readonly DemoProcess[]
 }
 
 const FILE = 'processes.json'
 
-/** The processes of one demo, written into its directory so that the next demo can name what a killed one left. */
+/** Records the processes of one demo in its directory, so the next demo can name what a killed one left behind. */
 export class DemoRecord {
   readonly #file: string
   readonly #port: number
@@ -52,7 +52,7 @@ async function identify(pid: number): Promise<ProcessIdentity> {
   return { pid, startTime: (await readStartTime(pid)) ?? '' }
 }
 
-/** The demos with processes that are still running; each has its own directory in this one. */
+/** The demos with running processes. Each has its own directory in this one. */
 export async function findLivingDemos(directory: string): Promise<LivingDemo[]> {
   const living: LivingDemo[] = []
   for (const name of fs.existsSync(directory) ? fs.readdirSync(directory) : []) {
@@ -70,13 +70,13 @@ function readRecord(file: string): { port: number; demo: ProcessIdentity; server
   try {
     return JSON.parse(fs.readFileSync(file, 'utf8'))
   } catch {
-    // The directory is not a demo's, or the demo was killed while it wrote this file: then only the ports can show that
-    // it runs.
+    // The directory is not a demo's, or the demo was killed while it wrote this file. Then only the ports can show
+    // that it runs.
     return null
   }
 }
 
-/** The message about a demo that is still running: what it is, and how to stop it. */
+/** Returns the message about a running demo: what it is and how to stop it. */
 export function describeDemo({ port, pid, servers }: LivingDemo): string {
   if (pid !== null) {
     return `A demo is running on port ${port}. To stop it, press Ctrl-C in its terminal, or: ${stopCommand([pid])}`

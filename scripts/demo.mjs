@@ -1,4 +1,4 @@
-/** `npm run demo`: sets up what the demo needs (as `npm start` and `npm test` do), then runs demo.ts on Node 24. */
+/** `npm run demo` sets up what the demo needs (as `npm start` and `npm test` do), then runs demo.ts on Node 24. */
 import { ensureBuilt } from './setup/build.mjs'
 import { readDemoArguments, USAGE } from './setup/demo-arguments.mjs'
 import { ensureNodeModules } from './setup/node-modules.mjs'

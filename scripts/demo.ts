@@ -1,6 +1,6 @@
 /**
- * The product's main task as a demo: three real Scrapyd 1.6 servers with two slots each, Scrapdeck with them as its
- * nodes, the demo project deployed to all of them, and 60 jobs. Arguments: see setup/demo-arguments.mjs.
+ * Demonstrates the product's main task: three real Scrapyd 1.6 servers with two slots each, Scrapdeck with them as
+ * nodes, the demo project deployed to all of them, and 60 jobs. For arguments, see setup/demo-arguments.mjs.
  */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
@@ -33,7 +33,7 @@ const dataDirectory = path.join(demoDirectory, 'scrapdeck')
 const credentials = { username: 'demo', password: randomBytes(12).toString('hex') }
 const record = new DemoRecord(demoDirectory, firstPort)
 const stops: (() => Promise<void>)[] = []
-/** Once true, requests in progress fail, as they should. */
+/** Requests in progress then fail, which is expected. */
 let isStopping = false
 
 const endWith = stopOnSignals(stopAll)
@@ -82,7 +82,7 @@ async function startScrapdeck(): Promise<Client> {
     process.execPath,
     [inRoot('src/cli/bin.ts'), 'serve', `--port=${firstPort}`, `--data=${dataDirectory}`, '--local-slots=0'],
     {
-      // Runs in its own process group: on Ctrl-C the demo stops it itself, in the right order.
+      // Has its own process group: on Ctrl-C, the demo itself stops it, in the right order.
       detached: true,
       stdio: ['ignore', 'pipe', fs.openSync(logFile, 'w')],
       env: { ...process.env, SCRAPDECK_USERNAME: credentials.username, SCRAPDECK_PASSWORD: credentials.password }
@@ -107,7 +107,7 @@ async function startScrapdeck(): Promise<Client> {
   return connectClient(`http://127.0.0.1:${firstPort}`, credentials)
 }
 
-/** The exact command for a shell in any directory; the data directory also gives the address. */
+/** The exact command for a shell in any directory. The data directory also provides the address. */
 function commandLine(words: string): string {
   const program = isWindows
     ? `npm --prefix ${forShell(inRoot())} run -s scrapdeck --`
@@ -120,7 +120,10 @@ function forShell(file: string): string {
   return isWindows ? `"${file}"` : `'${file.replaceAll("'", "'\\''")}'`
 }
 
-/** Another demo, or the remains of a killed one, may keep running unless it uses our directory or one of our ports. */
+/**
+ * Another demo, or what a killed one left behind, can keep running unless it uses our directory or one of our
+ * ports.
+ */
 async function requireNoDemoHere(): Promise<void> {
   for (const demo of await findLivingDemos(demosDirectory)) {
     const text = describeDemo(demo)
@@ -153,7 +156,6 @@ async function end(child: ChildProcess): Promise<void> {
   clearTimeout(timer)
 }
 
-/** Stops everything in reverse start order. */
 async function stopAll(): Promise<void> {
   isStopping = true
   for (const stop of stops.splice(0).reverse()) await stop()

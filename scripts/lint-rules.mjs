@@ -1,4 +1,4 @@
-/** Rules for oxlint. The option of each is its message. */
+/** Rules for oxlint. Each takes its message as an option. */
 export default {
   meta: { name: 'scrapdeck' },
   rules: {

@@ -66,7 +66,7 @@ const PLANTED: [rule: string, mistake: string, file: string, code: string][] = [
   ]
 ]
 
-/** Allowed, though similar to a mistake. */
+/** Allowed, although similar to a mistake. */
 const ALLOWED: [what: string, file: string, code: string][] = [
   ['a date made of a number in the engine', ENGINE, 'export const found = new Date(5)'],
   ['null or undefined in one comparison', ENGINE, 'export const isThere = (one?: number | null) => one != null'],
@@ -85,11 +85,11 @@ const ALLOWED: [what: string, file: string, code: string][] = [
   ]
 ]
 
-/** The findings of the linter for each file; if it names no rule, `rule` is the message. */
+/** The linter's findings for each file. If a finding names no rule, `rule` is the message. */
 let found: Map<string, { rule: string; words: string }[]>
 
 beforeAll(async () => {
-  // In a directory outside the checkout, whose .gitignore would hide it from the linter.
+  // Uses a directory outside the checkout, because the checkout's .gitignore would hide it from the linter.
   await using house = await makeTemporaryDirectory()
   const write = async (file: string, text: string) => {
     const target = path.join(house.path, file)
@@ -126,7 +126,7 @@ test('every rule has a planted mistake', () => {
   expect(new Set(PLANTED.map(([rule]) => rule))).toEqual(names.add(UNUSED_DIRECTIVE))
 })
 
-/** Each case has its own file, in the same folder and of the same kind as `file`. */
+/** Each case has its own file, in the same directory and of the same kind as `file`. */
 function placeOf(what: string, file: string): string {
   const { dir, base } = path.posix.parse(file)
   return `${dir}/${what.replace(/\W+/g, '-')}-${base}`

@@ -1,7 +1,7 @@
 /**
- * `npm run lock:python`: writes resources/python/requirements*.txt from the files *.in beside them. Each names every
- * package that is installed, for all systems and for Python 3.10 and newer, with the hashes of its wheels: pip installs
- * nothing else, and builds nothing (a build would fetch its own tools, which no hash covers).
+ * `npm run lock:python` writes resources/python/requirements*.txt from the files *.in beside them. Each lists every
+ * installed package, for all systems and for Python 3.10 and newer, with the hashes of its wheels. pip then
+ * installs no other packages and builds none, because a build would fetch tools that no hash covers.
  */
 import fs from 'node:fs'
 import path from 'node:path'
@@ -33,7 +33,7 @@ try {
     await runCommand({ title, command: findPython(), args: ['-m', 'venv', directory] })
   }
   await runCommand({ title, command: pythonIn(directory), args: ['-m', 'pip', 'install', UV] })
-  // The only one without a wheel, and only for PyPy.
+  // The only package without a wheel. Only PyPy needs it.
   const wheels = ['--only-binary', ':all:', '--no-binary', 'pypydispatcher']
   await lock(place('requirements.in'), place('requirements.txt'), wheels)
   const same = ['--constraint', place('requirements.txt')]

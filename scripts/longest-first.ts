@@ -1,13 +1,13 @@
 import { BaseSequencer, type TestSpecification } from 'vitest/node'
 
 /**
- * Started last, these would run alone at the end. The list is fixed because a fresh checkout has no record of
- * durations.
+ * If these started last, they would run alone at the end. The list is fixed, because a fresh checkout has no record
+ * of durations.
  */
 const LONGEST = [
-  // Mostly waits: a job that a dead engine may have sent stays in doubt for a minute.
+  // Mostly waits: a job that a dead engine might have sent stays in doubt for a minute.
   'e2e/chaos/chaos.full.integration.test.ts',
-  // Runs beside two that mostly wait, because it measures memory.
+  // Measures memory, so it runs beside two that mostly wait.
   'e2e/attack/attack.full.integration.test.ts',
   'e2e/claims/claims.full.integration.test.ts',
   'src/engine/filled-fields.full.integration.test.ts',
@@ -22,7 +22,7 @@ const LONGEST = [
   'simulation/mutants.full.integration.test.ts'
 ]
 
-/** Vitest's own order, except that the longest test files come first. */
+/** Vitest's own order, but the longest test files come first. */
 export class LongestFirst extends BaseSequencer {
   override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
     const rankOf = ({ moduleId }: TestSpecification) => {

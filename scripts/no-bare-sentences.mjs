@@ -1,13 +1,13 @@
 /**
- * A rule for oxlint: the UI shows no text that is not in the catalogue. A text is what JSX shows, and a string that
- * looks like one: it begins with a capitalized word, or has two words in a row. Its option is the message.
+ * A rule for oxlint: all texts in the UI come from the catalogue. A text is what JSX shows, or a string that looks
+ * like one: it starts with a capitalized word or has two words in a row. Its option is the message.
  */
 const TEXT = /^[^\w]*[A-Z][a-z]+(?:[\s.,:;…?!’)]|$)|[A-Za-z’]{2,}[.,:;]? [A-Za-z’]{2,}/
 const WORDS_IN_TEMPLATE = /\b[A-Za-z]{2,}[.,:;]?\s|\s[a-z]{2,}/
-/** Values of `KeyboardEvent.key`, and names of HTTP. */
+/** Values of `KeyboardEvent.key`, and names from HTTP. */
 const NO_TEXTS =
   /^(?:Enter|Escape|Tab|Home|End|Delete|Backspace|Shift|Control|Meta|Alt|Arrow\w+|Page\w+|Bearer|Basic|Mod|content-type: [\w/]+)$/
-/** Attributes whose values no user reads. */
+/** Attributes whose values users do not read. */
 const NO_TEXT_ATTRIBUTES =
   /^(?:class\w*|style|styles|fontFamily|width|height|key|queryKey|type|id|role|d|viewBox|transform|aria-keyshortcuts|aria-controls|rel|href|src|to|from|path|gridTemplateColumns|sizes|accept|autoComplete|transition\w*)$/
 /** Selectors, and messages for developers. */

@@ -6,10 +6,9 @@ const MEMORY = '/dev/shm'
 const ROOM_BYTES = 2 ** 31
 
 /**
- * For Vitest: puts a run's temporary files into directories of their own, and fails a run whose tests leave files
- * behind. Otherwise a test that forgets to remove its directory would leave it on every machine forever. The
- * directories are in memory if there is room: a new database commits a dozen times before its test begins, and none of
- * these commits needs to survive.
+ * For Vitest: puts a run's temporary files into new directories, and fails a run whose tests leave files behind,
+ * because they would stay on every machine forever. The directories are in memory if there is room: a new database
+ * commits a dozen times before its test starts, and none of these commits must survive.
  */
 export default function watchLeftovers() {
   const before = { ...process.env }

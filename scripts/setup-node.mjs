@@ -1,4 +1,4 @@
-/** `npm run setup:node`: the npm packages, and the Node 24 among them that runs everything. */
+/** `npm run setup:node` installs the npm packages. One of them is the Node 24 that runs everything. */
 import { ensureNodeModules } from './setup/node-modules.mjs'
 import { showFailure } from './setup/steps.mjs'
 

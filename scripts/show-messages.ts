@@ -1,7 +1,7 @@
 /**
- * Creates pictures of the messages that alert channels send, to be checked after a change: `node
- * scripts/show-messages.ts DIRECTORY`. Shows e-mails in light and dark clients, wide and narrow, and roughly what Slack
- * makes of its blocks.
+ * Creates pictures of the messages that alert channels send, for checking them after a change: `node
+ * scripts/show-messages.ts DIRECTORY`. Shows e-mails in light and dark clients, wide and narrow, and roughly what
+ * Slack makes of its blocks.
  */
 import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
@@ -209,7 +209,7 @@ function slackPage(blocks: Part[]): string {
     a{color:#1264a3;text-decoration:none}</style><b>Scrapdeck</b> <small style="color:#616061">APP 10:49</small>${shown.join('')}`
 }
 
-/** Not every machine has a font with emoji. */
+/** Not every machine has an emoji font. */
 function dot(sign: string): string {
   const color = { '🔴': '#dd2e44', '🟠': '#f4900c', '🔵': '#55acee', '🟢': '#78b159' }[sign] ?? '#d0d0d0'
   return `<i style="display:inline-block;width:13px;height:13px;border-radius:7px;background:${color}"></i>`

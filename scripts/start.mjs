@@ -1,7 +1,8 @@
 /**
- * `npm start`: installs what is missing, builds if needed and opens the app; without Electron or a display it runs the
- * same engine as a service with the UI in the browser. `npm run serve` is `--service`: only the service, on exactly the
- * given port. Arguments after `--` go to the app or the service. Runs on Node 20, before anything is installed.
+ * `npm start` installs what is missing, builds if needed and opens the app. Without Electron or a display, it runs
+ * the same engine as a service with the UI in the browser. `npm run serve` passes `--service`, which runs only the
+ * service, on exactly the given port. Arguments after `--` go to the app or the service. Runs on Node 20, before
+ * anything is installed.
  */
 import net from 'node:net'
 import { ensureBuilt } from './setup/build.mjs'
@@ -16,8 +17,7 @@ const USUAL_PORT = 6800
 /** Leaves 6801 to 6809 to other Scrapyds on this machine, including the demo's. */
 const OTHER_PORTS = { from: 6810, to: 6899 }
 /**
- * If the window closes with an error this soon, it never opened: there is no sandbox for this user, or a library is
- * missing.
+ * If the window closes with an error this soon, it never opened: this user has no sandbox, or a library is missing.
  */
 const FAILED_START_MS = 10_000
 
@@ -50,7 +50,7 @@ async function openInBrowser(reason) {
 
 /** @param {string[]} args */
 function serve(args) {
-  // By default V8 gives the young generation 128 MB on a large machine.
+  // By default, V8 gives the young generation 128 MB on a large machine.
   return runInOurPlace(nodeBinary, [
     '--max-semi-space-size=16',
     inRoot('out', 'service', 'scrapdeck.js'),

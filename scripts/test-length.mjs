@@ -1,6 +1,6 @@
 /**
- * Long tests (random stories, many seeds, years of a calendar) have a short form for `npm test` and
- * `npm run test:full`, and a long one for `npm run test:long`: the same tests with more of each.
+ * Long tests (random stories, many seeds, years of a calendar) have a short form for `npm test` and `npm run
+ * test:full`, and a long one for `npm run test:long`. Both are the same tests with different amounts.
  */
 export const isLong = process.env.TEST_LENGTH === 'long'
 
@@ -13,5 +13,5 @@ const isCore = process.env.TEST_SUITE === 'core'
  */
 export const pickLength = (short, long, core = short) => (isLong ? long : isCore ? core : short)
 
-/** The test files that `npm test` skips: only `npm run test:full` runs them, or a call that names them. */
+/** The test files that `npm test` skips. They run only in `npm run test:full` or if a call names them. */
 export const leftOut = isCore ? ['**/*.full.*'] : []

@@ -1,6 +1,6 @@
 /**
- * `npm run test:postgres`: the tests of the store on every PostgreSQL available here, an old major version (Debian's)
- * and a current one (from npm), in their long form; a part of `npm run test:long`.
+ * `npm run test:postgres` runs the tests of the store on every PostgreSQL available here, an old major version
+ * (Debian's) and a current one (from npm), in their long form. `npm run test:long` includes it.
  */
 import { execFileSync } from 'node:child_process'
 import path from 'node:path'

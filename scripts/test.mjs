@@ -1,10 +1,10 @@
 /**
- * `npm test`: sets up its environment, then runs its checks, two at a time; the first failure ends it with that
- * check's output. A table shows where the time went. The last line says `N passed, N failed`, summed over all tests.
- * Test files with `.full.` in their name run only in `npm run test:full`.
+ * `npm test` sets up its environment, then runs its checks, two at a time. The first failure ends it with that
+ * check's output. A table shows how long each part took. The last line says `N passed, N failed`, summed over all
+ * tests.
  *
  *   npm test                    static checks and every test file without `.full.` in its name
- *   npm run test:full           everything; a test that passes only when tried again fails it
+ *   npm run test:full           everything; a test that passes only on a retry fails it
  *                               (-- --allow-retries: is only named)
  *   npm run check               npm test without the setup
  *   npm run check -- unit       only these steps; --full: with their `.full.` files
@@ -45,11 +45,12 @@ const vitest = (title, name, projects) => ({
   ]
 })
 
-/** Tests start the built service: it is what ships, and it starts in a third of the time. */
+/** Tests start the built service, because it is what ships and it starts in a third of the time. */
 const BUILT_SERVICE = { SERVICE_ENTRY: 'out/service/scrapdeck.js' }
 
 /**
- * `cores`: how many cores it gets; `after`: checks that must end before it starts; choosing it runs them too.
+ * `cores` is the number of cores it gets. `after` names checks that must end before it starts; choosing it runs
+ * them too.
  * @typedef {{
  *   title: string, cores?: number, after?: string[], args?: string[], env?: Record<string, string>,
  *   work?: () => Promise<unknown>, next?: string
@@ -116,8 +117,8 @@ const CHECKS = {
 
 const commonEnvironment = {
   NO_COLOR: '1',
-  // The tests start services, threads and tools from our sources many hundreds of times; this compiles each file only
-  // once.
+  // The tests start services, threads and tools from our sources many hundreds of times. The cache compiles each
+  // file only once.
   NODE_COMPILE_CACHE: path.join(cacheDirectory, 'compiled'),
   ...(!isFull && { TEST_SUITE: 'core' }),
   ...(given.includes('--long') && { TEST_LENGTH: 'long' })

@@ -1,6 +1,7 @@
 /**
- * `npm run words`: counts the lines of src/ (without tests), docs/ and README.md that have a sign of unclear English,
- * and fails if there are more than the allowed number. `npm run words -- FOLDER…` prints the lines of these folders.
+ * `npm run words` counts the lines of src/ (without tests), docs/ and README.md that have a sign of unclear
+ * English, and fails if there are more than allowed. `npm run words -- FOLDER…` prints the lines of these
+ * directories.
  */
 import { spawnSync } from 'node:child_process'
 
@@ -20,7 +21,7 @@ if (folders.length === 0 && lines.length > MOST_LINES) {
 
 /** @param {string[]} paths */
 function grep(paths) {
-  // Exits with 1 if no line matches.
+  // git grep exits with 1 if no line matches.
   const { stdout, status, stderr } = spawnSync('git', ['grep', '-nIiE', SIGNS, '--', ...paths], {
     encoding: 'utf8',
     maxBuffer: 20_000_000

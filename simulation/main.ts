@@ -1,6 +1,6 @@
 /**
- * Runs the whole engine under a virtual clock, on simulated Scrapyds, with every kind of fault, and checks it against
- * its promises (docs/promises.md). A seed defines one story, the same in every run and on every machine.
+ * Runs the whole engine under a virtual clock, on simulated Scrapyds, with every kind of fault, and checks it
+ * against its promises (docs/promises.md). A seed defines one story, the same in every run and on every machine.
  *
  *   npm run simulate -- --seeds 500             stories 1 to 500
  *   npm run simulate -- --seeds 1 --from 4711   repeats one story, printed to the end if it fails
@@ -9,8 +9,8 @@
  *   npm run simulate -- --engines 3             the same stories on three engines with one database, which also die,
  *                                               stand still, are cut off, hand over; also with --mutants
  *
- * `--lost-answers`: with several engines, commits also take effect without an answer (the connection ended); the leader
- * then steps down.
+ * With `--lost-answers` and several engines, commits can take effect without a response because the connection
+ * ended. The leader then steps down.
  */
 import { fork } from 'node:child_process'
 import { availableParallelism } from 'node:os'
@@ -19,7 +19,7 @@ import { MUTANTS, type Mutant } from './mutants.ts'
 import { ENGINE_FAULTS, FAULT_KINDS, type FaultKind } from './world/faults.ts'
 import type { Task, Told } from './worker.ts'
 
-/** In this many stories, every kind of fault must have happened; otherwise the simulation is broken. */
+/** Every kind of fault must occur in this many stories; otherwise the simulation is broken. */
 const SEEDS_FOR_ALL_FAULTS = 300
 const STORIES_SHOWN = 3
 
@@ -183,7 +183,7 @@ function showSummary(summary: Summary, tookMs: number): void {
   if (failed.length > 0) console.log(`Again: npm run simulate -- --seeds 1 --from ${failed[0]!.task.seed}`)
 }
 
-/** Runs the tasks in one process per processor, until all are done or `take` returns false because it has enough. */
+/** Runs the tasks in one process per processor, until all are done or `take` returns false. */
 async function runAll(tasks: Task[], mutant: string | null, take: (told: Told) => boolean): Promise<void> {
   const waiting = [...tasks]
   const workers = Math.min(Number(values.processes), tasks.length)

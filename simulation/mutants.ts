@@ -9,11 +9,11 @@ import { type Mutation, mutation, overridden } from './world/mutations.ts'
 export interface Mutant {
   name: string
   mutations: Mutation[]
-  /** The rules of the checker, at least one of which it must break. */
+  /** It must break at least one of these rules of the checker. */
   breaks: string[]
   /** The simulation finds it so fast that every test run can include it. */
   isQuick?: true
-  /** It must be found within this many stories. */
+  /** The number of stories within which it must be found. */
   seeds: number
   /** Only with several engines (`--mutants --engines 3`). */
   isOfSeveral?: true
@@ -21,7 +21,6 @@ export interface Mutant {
 
 const TWICE = ['exactly once', 'never ran', 'one run at a time']
 
-/** The engine's store with some verbs replaced. */
 function changedStore(change: (store: Store) => Partial<Store>): Mutation {
   return mutation(() => import('../src/engine/storage/sqlite/sqlite-store.ts'), {
     openSqliteStoreHere: (open) => async (options) => {
@@ -42,7 +41,7 @@ function changedElection(change: (options: ElectionOptions) => ElectionOptions):
   })
 }
 
-/** Returns the heads of each lane in an order other than the queue's. */
+/** Returns the heads of each lane in an order different from the queue's. */
 function otherOrder(compare: (one: QueueHead, other: QueueHead) => number): Mutation {
   return changedStore((store) => ({
     async readHeads(wanted) {
@@ -72,7 +71,7 @@ export const MUTANTS: Mutant[] = [
     seeds: 300
   },
   {
-    // Runs considered lost too early are mostly seen again, and then followed or flagged: both must fail.
+    // Runs considered lost too early are mostly seen again, then followed or flagged. Both must fail.
     name: 'absence is believed after one snapshot, and nobody looks for what comes back',
     mutations: [
       mutation(() => import('../src/engine/jobs/dispatch/following/returned-runs.ts'), {

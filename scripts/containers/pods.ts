@@ -1,7 +1,8 @@
 /**
- * Runs the services of a compose file as plain processes, each in namespaces of its own: a root (an overlay over this
- * machine's, read-only if the file says so), the processes, and a network with the addresses and names of the file.
- * Only the images, which a container engine would add, are missing; test-image.ts covers them. Needs root, and Linux.
+ * Runs the services of a compose file as plain processes. Each has its own namespaces: a root (an overlay over this
+ * machine's, read-only if the file says so), processes, and a network with the addresses and names of the file.
+ * Only the images, which a container engine would add, are missing; test-image.ts covers them. Needs root and
+ * Linux.
  */
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
@@ -11,13 +12,12 @@ import { until } from '../../src/engine/testing/until.ts'
 import type { Compose, ComposeService } from './compose-file.ts'
 import { overlayOfThisMachine } from './overlay.ts'
 
-/** Replaces a service's image. */
 export interface ImageStandIn {
   entrypoint: string[]
   environment: Record<string, string>
   user: string
   workingDirectory: string
-  /** Files and folders of this machine, and their paths in the image. */
+  /** Files and directories of this machine, and their paths in the image. */
   content: { from: string; to: string }[]
 }
 
@@ -29,7 +29,6 @@ export interface Pods {
   probe(service: ComposeService): boolean
   /** The address in the service's first network. */
   addressOf(service: ComposeService): string
-  /** The output so far. */
   output(name: string): string
   /** Runs a program on an outside client's network. */
   runOutside(command: string[], environment: Record<string, string>): Promise<number | null>
@@ -38,7 +37,7 @@ export interface Pods {
 
 const START_LIMIT_MS = 120_000
 const STOP_LIMIT_MS = 60_000
-/** For networks whose subnet the file leaves open. */
+/** For networks without a subnet in the file. */
 const FIRST_SUBNET = 100
 const CLIENT = 'outside-client'
 
@@ -158,7 +157,7 @@ export function openPods(
   return pods
 }
 
-/** By service and network. */
+/** Addresses by service and network. */
 type Addresses = Map<string, Record<string, string>>
 
 function planAddresses(compose: Compose): Addresses {
@@ -213,7 +212,7 @@ function buildNetworks(
   }
 }
 
-/** Runs as root in the service's namespaces, builds its root, and becomes the service. */
+/** Runs as root in the service's namespaces, builds its root and becomes the service. */
 function startScript(options: {
   service: ComposeService
   image: ImageStandIn
@@ -236,7 +235,7 @@ function startScript(options: {
   return [
     'set -e',
     ...overlayOfThisMachine(place),
-    // The Python of a checkout's setup may be below a home directory that is closed to other users.
+    // The Python of a checkout's setup can be below a home directory that is closed to other users.
     'chmod a+x "$root/root"',
     `printf '%s' ${quote(hosts)} > "$root/etc/hosts"`,
     // Some programs look up their own user.

@@ -1,7 +1,7 @@
 /**
- * `npm run test:compose`: checks both compose files against the schema of compose files, then starts their services as
- * plain processes (pods.ts) with real servers, and runs the demo through nginx with TLS, or directly. `-- single` or
- * `-- full` runs one of them. Needs root and Debian; installs the packages that are missing.
+ * `npm run test:compose` checks both compose files against the schema of compose files, then starts their services
+ * as plain processes (pods.ts) with real servers and runs the demo, through nginx with TLS or directly. `-- single`
+ * or `-- full` runs one of them. Needs root and Debian. Installs missing packages.
  */
 import { spawnSync } from 'node:child_process'
 import fs from 'node:fs'
@@ -127,13 +127,13 @@ async function runServices(
   await stopInOrder(compose)
 }
 
-/** `named`: the address of nginx; null: connect to the engine directly. */
+/** `named` is the name of nginx. null connects to the engine directly. */
 async function drive(compose: Compose, secrets: string, named: string | null, nodes: number): Promise<void> {
   const password = fs.readFileSync(path.join(secrets, 'scrapdeck_password'), 'utf8').trim()
   const door = named === null ? 'scrapdeck-1' : 'nginx'
   const found = pods!.addressOf(compose.services.find((one) => one.name === door)!)
   const address = named ?? `http://${found}:6800`
-  // Resolves the name of the certificate without touching this machine's own hosts file.
+  // Resolves the name of the certificate without changing this machine's hosts file.
   const names = path.join(path.dirname(secrets), 'hosts')
   fs.writeFileSync(names, `127.0.0.1 localhost\n${found} ${HOST}\n`)
   const code = await pods!.runOutside(
@@ -146,7 +146,7 @@ async function drive(compose: Compose, secrets: string, named: string | null, no
   if (code !== 0) throw new Error(`The demo failed. ${outputs(compose)}`)
 }
 
-/** Stops each service with the signal set in the Compose file; it must exit in time with code 0. */
+/** Stops each service with the signal from the compose file. It must exit in time with code 0. */
 async function stopInOrder(compose: Compose): Promise<void> {
   for (const service of compose.services.toReversed()) {
     const code = await pods!.stop(service)
@@ -159,14 +159,14 @@ function outputs(compose: Compose): string {
   return compose.services.map(({ name }) => `\n--- ${name}\n${pods!.output(name).slice(-2000)}`).join('')
 }
 
-/** Scrapdeck ignores unknown variables, so a misspelt one would go unnoticed. */
+/** Scrapdeck ignores unknown variables, so a misspelled one would remain unnoticed. */
 function requireKnownOptions({ name, environment }: ComposeService): void {
   const known = OPTIONS.flatMap(({ variables }) => variables)
   const unknown = Object.keys(environment).filter((one) => /^SCRAPDECK_/.test(one) && !known.includes(one))
   if (unknown.length > 0) throw new Error(`${name}: there is no option ${unknown.join(', ')}`)
 }
 
-/** For each image in the files, a stand-in with the same programs from this machine. */
+/** Creates a stand-in for each image in the files, with the same programs from this machine. */
 function imagesOf(directory: string, { s3, postgres, scrapyd }: Tools): (service: ComposeService) => ImageStandIn {
   const programs = path.join(directory, 'bin')
   fs.mkdirSync(programs)

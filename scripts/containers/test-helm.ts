@@ -1,7 +1,8 @@
 /**
- * `npm run test:helm`: lints the chart, renders it with several sets of values, validates the result strictly against
- * the schemas of Kubernetes, and checks what every pod of ours must have. With KUBECONFIG it also installs, upgrades
- * and removes it on that API server, which need not run pods (`HELM_NAMESPACE`: where; default scrapdeck-test).
+ * `npm run test:helm` lints the chart, renders it with several sets of values, validates the result strictly
+ * against the schemas of Kubernetes, and checks what each of our pods must have. With KUBECONFIG, it also installs,
+ * upgrades and removes the chart on that API server, which need not run pods. HELM_NAMESPACE defaults to
+ * scrapdeck-test.
  */
 import { spawnSync } from 'node:child_process'
 import fs from 'node:fs'
@@ -14,7 +15,7 @@ import { CHART, HELM, POSTGRES, setting, VALUE_SETS } from './chart.ts'
 
 /** The oldest version that both Chart.yaml and the validator accept, and the newest. */
 const KUBERNETES = ['1.29', '1.37']
-/** Settings that the schema of the values must refuse, each with a word that the error must contain. */
+/** Settings that the schema of the values must refuse, and a word that each error must contain. */
 const REFUSED: [string[], string][] = [
   [['engine.mode=postgres'], 'store'],
   [['engine.mode=mysql'], 'mode'],
@@ -136,9 +137,7 @@ function checkPods(resources: Resource[]): number {
   return sets.length
 }
 
-/**
- * Tests on a real API server, which adds its defaults, its admission checks, and what Helm itself does with a release.
- */
+/** A real API server adds its defaults and admission checks, and Helm manages a real release. */
 function install(helm: string): void {
   const namespace = process.env['HELM_NAMESPACE'] ?? 'scrapdeck-test'
   const at = ['--namespace', namespace]
@@ -153,7 +152,8 @@ function install(helm: string): void {
     run(helm, ['upgrade', 'deck', CHART, ...at, '--set', 'scrapyd.replicas=5'])
     if (before === 'no password' || passwordOf() !== before) throw new Error('The upgrade changed the password')
     console.log('✓ Upgraded: the generated password stays')
-    // The other mode uses another kind of workload under the same name: Helm removes the one and creates the other.
+    // The other mode uses another kind of workload with the same name, so Helm removes the old one and creates the
+    // new one.
     run(helm, ['upgrade', 'deck', CHART, ...at, ...setting(POSTGRES), '--set', 'engine.autoscaling.enabled=true'])
     console.log('✓ Upgraded from SQLite to PostgreSQL')
   } finally {

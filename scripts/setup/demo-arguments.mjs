@@ -1,7 +1,7 @@
 /** The arguments of `npm run demo`, checked before anything is installed. Runs on Node 20. */
 import { parseArgs } from 'node:util'
 
-/** Scrapdeck's port; the ports after it are those of the Scrapyds. */
+/** Scrapdeck's port. The Scrapyds have the next ports. */
 export const SCRAPYD_COUNT = 3
 const USUAL_PORT = 6800
 const HIGHEST_PORT = 65_535 - SCRAPYD_COUNT
@@ -37,7 +37,7 @@ export function readDemoArguments(words) {
     }
     return { port, exit: values.exit, help: values.help }
   } catch (error) {
-    // Node's own message: its first sentence names the option.
+    // The first sentence of Node's own message names the option.
     return { problem: /** @type {Error} */ (error).message.split('. ', 1)[0] + '.' }
   }
 }

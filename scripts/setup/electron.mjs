@@ -1,4 +1,4 @@
-/** Electron's binary: not part of its npm package, but downloaded from GitHub when first needed. */
+/** Electron's binary. Its npm package does not contain it, but downloads it from GitHub when it is first needed. */
 import fs from 'node:fs'
 import path from 'node:path'
 import { hasDisplay, inRoot, nodeBinary, packageFile, stampDirectory } from './platform.mjs'
@@ -6,7 +6,7 @@ import { stamp } from './stamps.mjs'
 import { StepFailed, commandStep } from './steps.mjs'
 
 const DOWNLOAD_LIMIT_MS = 120_000
-/** On a machine without access to GitHub, a failed download is not repeated on every start. */
+/** On a machine without access to GitHub, not every start repeats a failed download. */
 const TRY_AGAIN_AFTER_MS = 24 * 3_600_000
 const FAILED = 'electron-download-failed'
 

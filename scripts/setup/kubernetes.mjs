@@ -1,7 +1,7 @@
 /**
- * The control plane of Kubernetes that `npm run test:kubernetes` starts: API server, controllers and scheduler of one
- * version, built from their Go module, and Debian's etcd. The build takes minutes, once, so the setup of `npm test`
- * does not do it.
+ * The Kubernetes control plane that `npm run test:kubernetes` starts: API server, controllers and scheduler of one
+ * version, built from their Go module, and Debian's etcd. The setup of `npm test` leaves it out, because the first
+ * build takes minutes.
  */
 import { execFileSync, spawnSync } from 'node:child_process'
 import fs from 'node:fs'
@@ -63,8 +63,7 @@ async function ensureEtcd() {
 }
 
 /**
- * Kubernetes' own modules have the version 0.0.0 in its module and are replaced by the released ones.
- *
+ * In Kubernetes' module, its own modules have the version 0.0.0. Replaces them with the released ones.
  * @param {string} go
  * @param {string} cwd
  * @param {Record<string, string>} env

@@ -1,4 +1,4 @@
-/** node_modules as required by package-lock.json, including the Node 24 that everything else runs on. */
+/** Installs node_modules according to package-lock.json, including the Node 24 that runs everything else. */
 import fs from 'node:fs'
 import path from 'node:path'
 import { inRoot, nodeBinary, nodePackage, npmCommand } from './platform.mjs'
@@ -11,7 +11,7 @@ export async function ensureNodeModules() {
     await commandStep({
       title: 'npm packages',
       command: npmCommand,
-      // No package's script is needed: better-sqlite3 ships its binaries, and building it would need a compiler.
+      // No package needs its script: better-sqlite3 ships its binaries, and building it would need a compiler.
       args: ['ci', '--ignore-scripts', '--no-audit', '--no-fund'],
       next: REACH
     })
@@ -21,13 +21,13 @@ export async function ensureNodeModules() {
   }
   const name = path.basename(nodeBinary)
   const verified = nodePackage && inRoot('node_modules', nodePackage, 'bin', name)
-  // The second path is the one that package.json's scripts and bin/scrapdeck find.
+  // package.json's scripts and bin/scrapdeck use the second path.
   for (const place of [nodeBinary, inRoot('node_modules', '.bin', name)]) linkNode(verified, place)
 }
 
 /**
- * Copies the Node whose hash npm compared with the lock to the place from which it runs. Nothing compared what is there
- * already.
+ * Copies the Node whose hash npm compared with the lock to the path from which it runs. An existing file there is
+ * unverified.
  * @param {string | undefined} verified
  * @param {string} place
  */
@@ -48,7 +48,7 @@ export function linkNode(verified, place) {
 
 /**
  * npm records what it installed in node_modules/.package-lock.json. Comparing that with the lock also detects an
- * interrupted or manual installation, which a stamp of our own would not.
+ * interrupted or manual installation. Our own stamp would not.
  */
 function matchesLock() {
   const installed = readPackages(inRoot('node_modules', '.package-lock.json'))

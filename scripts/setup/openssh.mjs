@@ -1,6 +1,6 @@
 /**
- * The OpenSSH that tests start: what is installed here, else that of Debian's packages, unpacked under .cache, which
- * needs no rights. Where there is neither, the setup says so, and the tests of nodes over SSH are skipped.
+ * The OpenSSH that tests start: the installed one, or Debian's packages, unpacked under .cache without root.
+ * Without either, the setup says so, and the tests of nodes over SSH are skipped.
  */
 import { spawnSync } from 'node:child_process'
 import fs from 'node:fs'
@@ -67,7 +67,7 @@ function find(programs) {
 }
 
 /**
- * Whether sshd finds its libraries: with an unknown option it prints the options that it knows.
+ * Checks that sshd finds its libraries. Given an unknown option, it prints the options that it knows.
  * @param {string} program @param {string | null} libraries
  */
 function runs(program, libraries) {

@@ -1,13 +1,12 @@
 /**
- * The only place that knows file locations and names on each operating system. Imported before anything is installed,
- * so it may use only what Node 20 has built in.
+ * The only module that knows paths and names on each operating system. It is imported before anything is installed,
+ * so it can use only what Node 20 has built in.
  */
 import path from 'node:path'
 import { fileURLToPath } from 'node:url'
 
 export const isWindows = process.platform === 'win32'
 
-/** The checkout. */
 export const rootDirectory = fileURLToPath(new URL('../../', import.meta.url)).replace(/[\\/]$/, '')
 
 /** @param {...string} parts */
@@ -16,9 +15,9 @@ export const inRoot = (...parts) => path.join(rootDirectory, ...parts)
 export const cacheDirectory = inRoot('.cache')
 export const stampDirectory = inRoot('.cache', 'stamps')
 export const stepLogDirectory = inRoot('.cache', 'logs')
-/** Has Scrapy for the local node. */
+/** The Python environment with Scrapy, for the local node. */
 export const pythonEnvironmentDirectory = inRoot('.venv')
-/** Real Scrapyd servers and clients, for tests and the demo. */
+/** Real Scrapyd servers and clients for tests and the demo. */
 export const testPythonDirectory = inRoot('.cache', 'python-test')
 
 /** The optional dependencies that contain Node 24, by platform and processor. */
@@ -33,8 +32,8 @@ const NODE_PACKAGES = {
 export const nodePackage = /** @type {Record<string, string>} */ (NODE_PACKAGES)[`${process.platform} ${process.arch}`]
 
 /**
- * Node 24: it runs TypeScript directly, and better-sqlite3 needs it. Linked here from its package by node-modules.mjs,
- * because the package `node` has an install script that would fetch it past the lock's hashes.
+ * Node 24 runs TypeScript directly, and better-sqlite3 needs it. node-modules.mjs links it here from its package,
+ * because the package `node` has an install script that would bypass the lock's hashes.
  */
 export const nodeBinary = inRoot('node_modules', 'node', 'bin', isWindows ? 'node.exe' : 'node')
 export const npmCommand = isWindows ? 'npm.cmd' : 'npm'
@@ -46,12 +45,12 @@ export const pythonIn = (environmentDirectory) =>
     : path.join(environmentDirectory, 'bin', 'python')
 
 /**
- * A program of an installed npm package, to be run by `nodeBinary` (no shell and no .cmd in between).
+ * A program of an installed npm package. `nodeBinary` runs it without a shell or a .cmd.
  * @param {string} file such as `vitest/vitest.mjs`
  */
 export const packageFile = (file) => inRoot('node_modules', ...file.split('/'))
 
-/** The environment of every process we start: the right Node first on PATH, as in npm scripts. */
+/** The environment of every process that we start. The right Node comes first on PATH, as in npm scripts. */
 export const childEnvironment = () => {
   const pathName = Object.keys(process.env).find((name) => name.toUpperCase() === 'PATH') ?? 'PATH'
   return {

@@ -1,6 +1,6 @@
 /**
- * The PostgreSQL that tests start: the newest that Debian's packages have installed here, else one from npm, which
- * needs no rights. Where there is neither, the setup says so, and the tests of the store on it are skipped.
+ * The PostgreSQL that tests start: the newest one installed from Debian's packages, or one from npm, which needs no
+ * root. Without either, the setup says so, and the tests of the store on PostgreSQL are skipped.
  */
 import fs from 'node:fs'
 import path from 'node:path'
@@ -30,12 +30,12 @@ export async function ensurePostgres() {
   }
 }
 
-/** Every version available here, for the long run: Debian's, and that from npm. Throws if npm has none. */
+/** All versions available here, for the long run: Debian's and the one from npm. Throws if npm has none. */
 export async function ensureAllPostgres() {
   return [...fromDebian(), await installFromNpm()]
 }
 
-/** The newest first. */
+/** Returns the newest first. */
 function fromDebian() {
   const majors = fs.existsSync(DEBIAN) ? fs.readdirSync(DEBIAN).map(Number) : []
   return majors

@@ -13,7 +13,7 @@ import {
 import { hashOf, isStamped, removeStamp, stamp } from './stamps.mjs'
 import { StepFailed, runCommand, step } from './steps.mjs'
 
-/** Makes pip refuse every package whose name, version and hash are not in the requirements. */
+/** With these, pip refuses every package whose name, version and hash are not in the requirements. */
 export const LOCKED = ['--disable-pip-version-check', '--no-input', '--require-hashes']
 
 const OLDEST = [3, 10]

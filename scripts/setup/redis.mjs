@@ -1,7 +1,6 @@
 /**
- * The Redis that tests start: one that is installed here (`redis-server`, or Valkey's), else that of Debian's packages,
- * unpacked under .cache, which needs no rights. Where there is neither, the setup says so, and the tests of the shared
- * cache on it are skipped.
+ * The Redis that tests start: an installed `redis-server` or `valkey-server`, or Debian's packages, unpacked under
+ * .cache without root. Without either, the setup says so, and the tests of the shared cache are skipped.
  */
 import { spawnSync } from 'node:child_process'
 import fs from 'node:fs'
@@ -10,7 +9,7 @@ import { unpackDebianPackages } from './debian-packages.mjs'
 import { cacheDirectory } from './platform.mjs'
 import { step } from './steps.mjs'
 
-/** redis-server is a link into redis-tools; the others are libraries that a small image lacks. */
+/** redis-server is a link into redis-tools. The others are libraries that a small image lacks. */
 const PACKAGES = ['redis-server', 'redis-tools', 'libjemalloc2', 'liblzf1', 'libatomic1']
 
 /**

@@ -7,16 +7,16 @@ const PASSED_ON = ['SIGINT', 'SIGTERM', 'SIGHUP']
 const ORPHANED_CHECK_EVERY_MS = 250
 
 /**
- * Runs a program in place of this one: same terminal, our signals, its exit code. Ctrl-C reaches it from the terminal
- * itself. npm puts a shell between itself and us, which dies of a signal and does not pass it on: when it is gone, the
- * program gets SIGTERM.
+ * Runs a program in place of this one: same terminal, our signals, its exit code. Ctrl-C reaches it from the
+ * terminal itself. npm puts a shell between itself and us, which a signal kills and which does not forward it. When
+ * that shell is gone, the program gets SIGTERM.
  * @param {string} command
  * @param {string[]} args
  * @returns {Promise<number>} its exit code
  */
 export function runInOurPlace(command, args) {
   return new Promise((resolve, reject) => {
-    // Listen before starting: a signal between the two would end this process and leave the program behind.
+    // Listens before starting, because a signal in between would end this process and leave the program behind.
     for (const signal of PASSED_ON) {
       process.on(signal, () => {
         if (!process.stdin.isTTY || signal !== 'SIGINT') child.kill(signal)
@@ -29,7 +29,7 @@ export function runInOurPlace(command, args) {
     }, ORPHANED_CHECK_EVERY_MS)
     watch.unref()
     child.on('error', reject)
-    // A program ended by a signal counts as exit code 128 plus the signal's number, as in a shell.
+    // A program that a signal ended has exit code 128 plus the signal's number, as in a shell.
     child.on('exit', (code, signal) => resolve(code ?? 128 + (signal === null ? 0 : os.constants.signals[signal])))
   })
 }

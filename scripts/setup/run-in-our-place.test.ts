@@ -13,7 +13,7 @@ const PROGRAM = `process.on('SIGTERM', () => {
 console.log(process.pid)
 setInterval(() => {}, 1000)`
 
-/** Starts our script in the given shell or alone; resolves when the program that it runs is ready. */
+/** Starts our script in the given shell or alone. Resolves when the program that it runs is ready. */
 async function start(shell: string[]) {
   const directory = fs.mkdtempSync(path.join(os.tmpdir(), 'scrapdeck-place-'))
   onTestFinished(() => fs.rmSync(directory, { recursive: true, force: true }))
@@ -48,7 +48,7 @@ describe.skipIf(process.platform === 'win32')('a program that runs in our place'
   })
 
   test("ends when npm's shell was ended by a signal", async () => {
-    // With a command after it, the shell does not replace itself with the script.
+    // Without a command after the script, the shell would replace itself with it.
     const { child, note } = await start(['sh', '-c', '"$0" "$1"; true'])
     child.kill('SIGTERM')
     await once(child, 'exit')

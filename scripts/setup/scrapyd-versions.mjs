@@ -1,11 +1,11 @@
 /**
- * The older Scrapyds that tests run against. Each gets its own folder under .cache, put first by PYTHONPATH, so that
- * one Python environment serves all.
+ * The older Scrapyds that tests run against. PYTHONPATH puts the directory of each, under .cache, first, so one
+ * Python environment serves all.
  *
  * Scrapyd up to 1.3 passes the log file to Scrapy in the environment (SCRAPY_LOG_FILE), which Scrapy 2.8 stopped
- * reading, and does not support Scrapy's asyncio reactor. It therefore gets a Scrapy of its time, with matching w3lib,
- * parsel and Twisted. Tested with CPython 3.11; after installation each version is checked for whether it starts with
- * this Python.
+ * reading, and does not support Scrapy's asyncio reactor. It therefore gets a Scrapy of its time, with matching
+ * w3lib, parsel and Twisted. Tested with CPython 3.11. After the installation, the setup checks whether each
+ * version starts with this Python.
  */
 import { spawnSync } from 'node:child_process'
 import fs from 'node:fs'
@@ -30,7 +30,7 @@ const OLDEST = '1.2.1'
 /** Written by `npm run lock:python`. @param {string} version */
 export const requirementsOf = (version) => inRoot('resources', 'python', `requirements-scrapyd-${version}.txt`)
 
-/** pip prints this when a package does not support this Python; any other failure (no network) fails the setup. */
+/** pip prints this when a package does not support this Python. Any other failure (no network) fails the setup. */
 const NOT_FOR_THIS_PYTHON =
   /Requires-Python|requires a different Python|metadata-generation-failed|Failed building wheel/
 
@@ -44,7 +44,7 @@ const NEWEST = '1.6.0'
  */
 
 /**
- * The newest and the oldest, side by side; those between them are only for `npm run test:full`.
+ * Prepares the newest and the oldest version. `isFull` adds those between them, for `npm run test:full`.
  * @param {string} python of the test environment
  * @param {boolean} isFull
  * @returns {Promise<Record<string, ScrapydInstallation>>} by version

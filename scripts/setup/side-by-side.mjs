@@ -1,11 +1,11 @@
-/** Runs several steps at once, as many as the machine has room for. */
+/** Runs several steps concurrently, as many as the machine has room for. */
 
-/** Always two, on any machine: tests that measure time should run under the same load everywhere. */
+/** Always two, on any machine, because tests that measure time should run under the same load everywhere. */
 const CORES = 2
 
 /**
- * Starts tasks in order, each as soon as there is room and the tasks in its `after` have ended; none overtakes another.
- * The first failure is thrown immediately.
+ * Starts tasks in order, each as soon as there is room and the tasks in its `after` have ended. No task overtakes
+ * another. Throws the first failure immediately.
  * @template {{ name: string, title: string, cores: number, after: string[] }} Task
  * @param {Task[]} tasks
  * @param {(task: Task) => Promise<unknown>} run

@@ -5,7 +5,7 @@ import path from 'node:path'
 import { stampDirectory } from './platform.mjs'
 
 /**
- * By content, not modification time: git checkouts change times.
+ * Hashes content instead of modification times, because git checkouts change times.
  * @param {string[]} pathsOfInputs files or folders
  * @param {string[]} [more] other things the result depends on
  */

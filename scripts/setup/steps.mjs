@@ -1,6 +1,6 @@
 /**
- * Progress of long steps: one line each with its time. The full output goes to a file under .cache/logs and is shown
- * only if the step fails.
+ * Shows the progress of long steps: one line each, with its time. The full output goes to a file under .cache/logs
+ * and appears only if the step fails.
  */
 import { spawn } from 'node:child_process'
 import fs from 'node:fs'
@@ -79,9 +79,9 @@ export function runCommand({ title, command, args, next, cwd = rootDirectory, en
   return new Promise((resolve, reject) => {
     let output = ''
     let tooLong = false
-    // npm is a .cmd on Windows, which needs a shell; nothing else we run does.
+    // npm is a .cmd on Windows and needs a shell. No other program that we run does.
     const shell = isWindows && command.endsWith('.cmd')
-    // Runs in its own process group, so that a time limit or Ctrl-C also reaches grandchildren.
+    // Has its own process group, so a time limit or Ctrl-C also reaches grandchildren.
     const child = spawn(command, args, {
       cwd,
       shell,
@@ -126,7 +126,8 @@ export function say(text) {
 }
 
 /**
- * Call at the end of a script: prints why it failed, with the last lines of the failing program's output.
+ * Prints why a script failed, with the last lines of the failing program's output. Call it at the end of the
+ * script.
  * @param {unknown} error
  */
 export function showFailure(error) {
@@ -192,14 +193,14 @@ function finish(title, sign, beganAt) {
   drawRunning()
 }
 
-/** On a terminal the last line shows the running steps. */
+/** On a terminal, the last line shows the running steps. */
 function drawRunning() {
   if (!process.stdout.isTTY || running.size === 0) return
   clearLine()
   process.stdout.write(`… ${runningText()}`.slice(0, (process.stdout.columns || 80) - 1))
 }
 
-/** Elsewhere (such as in CI), an occasional line shows that the steps are still running. */
+/** Without a terminal (as in CI), an occasional line shows that the steps are still running. */
 function printRunning() {
   console.log(`… ${runningText()}`)
 }

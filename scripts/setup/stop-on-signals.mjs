@@ -2,8 +2,8 @@
 const SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP']
 
 /**
- * Ends this process with `stop` on the first signal. Later signals change nothing: Ctrl-C reaches every process of the
- * terminal, and the processes that started this one also pass it on.
+ * Ends this process with `stop` on the first signal. Later signals have no effect: Ctrl-C reaches every process of
+ * the terminal, and the processes that started this one also forward it.
  * @param {() => Promise<void>} stop
  * @returns {(code: number) => Promise<never>} does the same without a signal, and exits with this code
  */

@@ -1,4 +1,4 @@
-/** What the setup of `npm test` and `npm run test:full` found and installed, written to a file for the tests. */
+/** Records what the setup of `npm test` and `npm run test:full` found and installed, in a file for the tests. */
 import fs from 'node:fs'
 import { ensureBubblewrap } from './bubblewrap.mjs'
 import { ensureChromium } from './chromium.mjs'
@@ -26,8 +26,8 @@ const file = inRoot('.cache', 'test-environment.json')
  */
 
 /**
- * Sets up what only the full suite uses (an S3 server, the Scrapyds between the oldest and the newest) for that suite
- * alone; otherwise keeps the results of an earlier setup.
+ * Sets up what only the full suite uses (an S3 server, the Scrapyds between the oldest and the newest) for that
+ * suite alone. Other suites keep the results of an earlier setup.
  * @param {{ isFull: boolean, nodeModules: Promise<void> }} options
  * @returns {Promise<TestEnvironment>}
  */
@@ -47,7 +47,8 @@ export async function ensureTestEnvironment({ isFull, nodeModules }) {
 }
 
 /**
- * Sets up only what the demo uses: no browser, no older Scrapyds. Keeps the results of an earlier setup of the tests.
+ * Sets up only what the demo uses, without a browser and older Scrapyds. Keeps the results of an earlier setup of
+ * the tests.
  */
 export async function ensureDemoEnvironment() {
   const python = await ensureTestPythonEnvironment()
@@ -71,7 +72,7 @@ function write(environment) {
 }
 
 /**
- * Names each server that cannot run here; none is skipped silently.
+ * Names each server that cannot run here, so none is skipped silently.
  * @param {Pick<TestEnvironment, 'scrapyd' | 'postgres' | 's3' | 'redis' | 'openssh' | 'bubblewrap'>} environment
  */
 export function nameUntested({ scrapyd, postgres, s3, redis, openssh, bubblewrap }) {

@@ -1,4 +1,4 @@
-/** The reports of Vitest and Playwright, converted to one format. */
+/** Converts the reports of Vitest and Playwright to one format. */
 import fs from 'node:fs'
 import path from 'node:path'
 import { stripVTControlCharacters } from 'node:util'
@@ -7,7 +7,8 @@ import { rootDirectory } from './platform.mjs'
 const SLOWEST_SHOWN = 5
 
 /**
- * `triedAgain`: tests that failed, and then passed; `skipped`: of each file that has any, how many.
+ * `triedAgain` lists tests that failed and then passed. `skipped` counts the skipped tests of each file that has
+ * any.
  * @typedef {{
  *   passed: number, failed: number, files: { file: string, tookMs: number }[], triedAgain: string[],
  *   skipped: { file: string, count: number }[]
@@ -48,7 +49,7 @@ export function resultOf(report) {
       file: path.relative(rootDirectory, name),
       tookMs: endTime - startTime
     })),
-    // Passed tests keep the errors from earlier tries.
+    // Passed tests keep the errors of earlier attempts.
     triedAgain: report.testResults.flatMap((/** @type {any} */ { assertionResults }) =>
       assertionResults
         .filter((/** @type {any} */ { status, failureMessages }) => status === 'passed' && failureMessages.length > 0)
@@ -103,7 +104,7 @@ export function sums(results, brokenSteps) {
 }
 
 /**
- * Tests that failed and then passed, with what they said: '' or one line each.
+ * Tests that failed and then passed, with their errors: '' or one line each.
  * @param {Record<string, Result>} results
  */
 export function triedAgain(results) {
@@ -129,7 +130,7 @@ export function skipped(results) {
 }
 
 /**
- * For each part: when it began, how long it took, its number of tests, and its slowest files.
+ * Start, duration, number of tests and slowest files of each part.
  * @param {{ name: string, title: string, beganMs: number, tookMs: number }[]} parts
  * @param {Record<string, Result>} results
  * @param {number} totalMs

@@ -2,7 +2,7 @@ import type { Attempt, LimitRule } from '../../src/shared/contract/index.ts'
 import type { StoredJob } from '../../src/engine/model/records.ts'
 import type { Belief, History, Violation } from '../work/history.ts'
 
-/** A command takes effect a moment later: the engine still carries out a plan made just before it. */
+/** A command takes effect a moment later, because the engine still carries out a plan made just before it. */
 const GRACE_MS = 2_000
 
 interface NodeBelief {
@@ -18,12 +18,12 @@ interface LiveBelief {
 }
 
 /**
- * Replays what the engine recorded and checks, for each send, whether it violated what the engine knew at that moment
- * from its nodes (I2, I3, limits, paused nodes, overlap).
+ * Replays what the engine recorded and checks each send against what the engine then knew about its nodes (I2, I3,
+ * limits, paused nodes, overlap).
  *
- * I3 exactly: when an attempt begins on a node, all our live attempts there (including this one, excluding those that
- * the node has finished) plus all others in its newest lists are at most slots + queueAhead. If no operator set its
- * slots, they are its max_proc, and one job more may be sent to find out.
+ * I3: when an attempt starts on a node, all our live attempts there (including this one, excluding those that the
+ * node has finished) plus all other jobs in its newest lists are at most slots + queueAhead. If no operator set its
+ * slots, they are its max_proc, and the engine can send one more job to find out.
  */
 export function checkSends(history: History): Violation[] {
   const violations: Violation[] = []
@@ -111,7 +111,7 @@ export function checkSends(history: History): Violation[] {
     const ours = [...live.values()].filter((one) => one.attempt.nodeId === attempt.nodeId && !one.isFinishing)
     const jobids = new Set(ours.map((one) => one.attempt.jobid))
     const strangers = (listed.get(host) ?? []).filter((jobid) => !jobids.has(jobid))
-    // Jobs that ended after the node listed them no longer count as ours, but are not known to be gone.
+    // Jobs that ended after the node listed them no longer count as ours, but they may still be on the node.
     const surely = strangers.filter((jobid) => !isOurs(jobid))
     if (ours.length + surely.length > most) {
       complain(

@@ -7,10 +7,10 @@ import type { History, Violation } from '../work/history.ts'
 import { overlapKey } from './beliefs.ts'
 import { findIllegalTransitions } from './transitions.ts'
 
-/** After these results, it is unknown whether a run continues somewhere. */
+/** After these, a run might still be running somewhere. */
 const DOUBTS: TransitionKind[] = ['given_up', 'seen_again', 'found_again']
 const NEVER_SENT = /^(cancelled while queued|expired|skipped)/
-/** After these results, a policy may safely run the job again: the run ended in a known way. */
+/** After these results, a policy can safely run the job again: the run ended in a known way. */
 const KNOWN_ENDS: (Attempt['result'] | null)[] = ['failed', 'succeeded', 'cancelled']
 
 /** Compares what jobs report with what was really executed (I1, I2, I4). */
@@ -47,8 +47,8 @@ export function checkJobs(history: History): Violation[] {
   return violations
 
   /**
-   * The run was on a node other than the attempt's, because both share a queue, and was in no list that we received
-   * from that node: the promises exclude this case (docs/promises.md, 7).
+   * The run was on a node other than the attempt's, because both share a queue, and we never received it in a list
+   * from that node. The promises exclude this case (docs/promises.md, 7).
    */
   function ranUnseenElsewhere(attempt: Attempt, run: Run): boolean {
     return (
@@ -69,7 +69,7 @@ export function checkJobs(history: History): Violation[] {
       .flatMap((attempt) => runsOf(attempt).map((run) => ({ attempt, run })))
       .filter(({ attempt, run }) => !ranUnseenElsewhere(attempt, run))
     for (const { attempt, run } of ran) {
-      // A refusal is proof; absence is a conclusion, which a flag may withdraw.
+      // A refusal is proof. An absence is a conclusion, which a flag can withdraw.
       const wasAbsent = attempt.result === 'absent' && !job.mayHaveRunTwice
       if (attempt.result === 'refused' || wasAbsent) {
         complain(
@@ -126,7 +126,7 @@ export function checkJobs(history: History): Violation[] {
       const isBefore = NEVER_SENT.test(job.reason ?? '')
       if (!isBefore && !wasAsked) complain('outcome', `cancelled (${job.reason}), and nobody asked for it`)
       const ranAll = attempts.filter((attempt) => runsOf(attempt).length > 0)
-      // The job is flagged: the engine knows that it may have run.
+      // The job is flagged, so the engine knows that it may have run.
       if (isBefore && !job.mayHaveRunTwice && ranAll.some(({ result }) => result !== 'failed' && result !== 'lost')) {
         complain('outcome', `${job.reason}, but it ran`)
       }
@@ -158,7 +158,7 @@ export function checkJobs(history: History): Violation[] {
     timeline: Transition[],
     complain: (rule: string, text: string) => void
   ): void {
-    // It was due at one time; then our clock was set back, or the new leader's clock is behind the previous one's.
+    // The job was due. Then our clock was set back, or the new leader's clock is behind the previous one's.
     const hasHappened = (wanted: FaultKind) => history.faults.some(({ kind }) => kind === wanted)
     const wasSetBack =
       hasHappened('our clock jumped back') || (hasHappened('our clock jumped ahead') && hasHappened('an engine leads'))
@@ -200,7 +200,6 @@ export function checkJobs(history: History): Violation[] {
     }
   }
 
-  /** Checks I4. */
   function checkTimeline(
     job: StoredJob,
     attempts: Attempt[],

@@ -1,14 +1,14 @@
 import type { Operation, History, Violation } from '../work/history.ts'
 
-/** Sequential commands are carried out in order; for commands that overlap in time, the order is undefined. */
+/** Sequential commands are carried out in order. The order of commands that overlap in time is undefined. */
 export function checkOrders(history: History): Violation[] {
   return [...checkDedupe(history), ...checkPauses(history)]
 }
 
 /**
- * If two acknowledged commands have one key, and the second was sent after the first was answered, they must yield one
- * job within the first one's time to live, and two jobs after it. Time is our wall clock: if it jumped, the checker
- * cannot know.
+ * If two acknowledged commands have the same key, and the second was sent after the response to the first, they
+ * must yield one job within the first one's time to live and two jobs after it. Time is our wall clock, so this
+ * skips stories in which it jumped.
  */
 function checkDedupe(history: History): Violation[] {
   const violations: Violation[] = []
@@ -34,7 +34,7 @@ function checkDedupe(history: History): Violation[] {
   for (const [key, orders] of byKey) {
     for (const [index, order] of orders.entries()) {
       for (const earlier of orders.slice(0, index)) {
-        // The command that created the job: later ones that return its id do not extend the key.
+        // Finds the command that created the job. Later ones that return its id do not extend the key.
         if (orders.find(({ id }) => id === earlier.id) !== earlier || order.invokedAtMs <= earlier.answeredAtMs)
           continue
         const isOne = order.id === earlier.id
@@ -55,7 +55,7 @@ function checkDedupe(history: History): Violation[] {
   return violations
 }
 
-/** Nothing is sent between the response to a pause and the next command that may have lifted it. */
+/** No job is sent between the response to a pause and the next command that could have lifted it. */
 function checkPauses(history: History): Violation[] {
   const violations: Violation[] = []
   const projectOf = new Map(history.jobs.map(({ id, project }) => [id, project]))
@@ -95,7 +95,7 @@ function pausesOf(operation: Operation): { project: string | null; paused: boole
   }
 }
 
-/** What acknowledged commands requested, each with the job that it received. */
+/** What acknowledged commands requested, and the job that each received. */
 export function orderedJobs({ name, result, input, output }: Operation): OrderedJob[] {
   if (result !== 'ok') return []
   if (name === 'jobs.run') {

@@ -4,19 +4,19 @@ import type { StoredJob } from '../../src/engine/model/records.ts'
 import type { Belief, History, Violation } from '../work/history.ts'
 import { orderedJobs } from './orders.ts'
 
-/** Every plan made this long after an acknowledgement includes it. */
+/** Every plan made this long after an acknowledgment includes it. */
 const GRACE_MS = 100
 /**
- * How often another project may go first before this one counts as starved: shares and eggs change while a plan is
+ * How often another project can go first before this one counts as starved: shares and eggs change while a plan is
  * carried out.
  */
 const PASSED_OVER_MAX = 3
 
-/** A job that is certainly waiting unhindered, until its first attempt or the next command that may affect it. */
+/** A job that certainly waits unhindered, until its first attempt or the next command that can affect it. */
 interface Waiting {
   job: StoredJob
   priority: number
-  /** Counts acknowledged commands: the lower number came first. */
+  /** Counts acknowledged commands. The lower number comes first. */
   place: number
   fromMs: number
   untilMs: number
@@ -24,15 +24,14 @@ interface Waiting {
 }
 
 /**
- * Who goes first (docs/promises.md, 3), where the checker can be sure. `first` certainly waits: its command is
- * acknowledged, nothing holds it (no time, dependency, overlap or expiry), only commands that set its priority or place
- * have affected it, and nothing of it was sent yet.
+ * Checks which job goes first (docs/promises.md, 3), in cases that the checker can decide. `first` certainly waits:
+ * its command is acknowledged, no time, dependency, overlap or expiry holds it back, only commands that set its
+ * priority or place have affected it, and it has not been sent.
  *
- * - Then no job of its lane (project, version, spider, placement) begins that has a lower priority, or the same
- *   priority and a later place in the queue.
- * - Then no other project with a live job, while its own has none, begins more than a few jobs of no higher priority on
- *   nodes that took its own jobs of the same lane before: the project with no slots goes first, whatever the weights.
- *   Limits and pauses make this undecided.
+ * - No job of its lane (project, version, spider, placement) starts that has a lower priority, or the same priority
+ * and a later place in the queue. - If its project has no live job, no other project with a live job starts more
+ * than PASSED_OVER_MAX jobs of the same or lower priority on nodes that took its own jobs of the same lane before.
+ * The project without slots goes first, whatever the weights. Limits and pauses make this undecidable.
  */
 export function checkPrecedence(history: History): Violation[] {
   const violations: Violation[] = []
@@ -40,7 +39,7 @@ export function checkPrecedence(history: History): Violation[] {
   const { waitings, known } = whoWaits(history, jobs)
   const live = new Map<string, Attempt>()
   /**
-   * Lanes that can run on the node: it has accepted their jobs, and their egg has not been deleted since. Key: `node
+   * Lanes that can run on a node: it has accepted their jobs, and their egg has not been deleted since. Key: `node
    * lane`.
    */
   const usable = new Set<string>()
@@ -98,8 +97,8 @@ export function checkPrecedence(history: History): Violation[] {
 }
 
 /**
- * The periods in which a job's priority and place are certain, before its first attempt; for unhindered jobs, those in
- * which it certainly waits.
+ * Returns the periods in which a job's priority and place are certain before its first attempt. For unhindered
+ * jobs, also those in which it certainly waits.
  */
 function whoWaits(
   history: History,
@@ -115,7 +114,7 @@ function whoWaits(
   for (const operation of history.operations) {
     for (const { id, priority, dedupe } of orderedJobs(operation)) {
       const job = jobs.get(id)
-      // The result may be a job from an earlier, unacknowledged command.
+      // The result can be a job from an earlier, unacknowledged command.
       if (job === undefined || known.has(id) || moved.has(id) || dedupe != null) continue
       last += 1
       const untilMs = begunAtMs.get(id) ?? Infinity
@@ -133,9 +132,10 @@ function whoWaits(
       const before = stretches?.at(-1)
       if (stretches === undefined || before === undefined || before.untilMs < operation.invokedAtMs) continue
       const { untilMs } = before
-      // Excludes jobs that begin in the same millisecond as the command, because they may be its effect.
+      // Excludes jobs that start in the same millisecond as the command, because the command can have caused that.
       before.untilMs = operation.invokedAtMs - 1
-      // A command sent before the previous one about the job was answered may be carried out in either order.
+      // If a command was sent before the response to the previous one about the job, they can be carried out in
+      // either order.
       if (operation.result !== 'ok' || before.fromMs > operation.invokedAtMs) continue
       const after = { ...before, fromMs: operation.answeredAtMs!, untilMs, passedOver: 0 }
       if (operation.name === 'jobs.setPriority') stretches.push({ ...after, priority: priority! })

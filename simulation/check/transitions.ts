@@ -1,12 +1,12 @@
 import type { Attempt, AttemptState, Job, Transition, TransitionKind } from '../../src/shared/contract/index.ts'
 import { attemptStatesAfter, jobStatesAfter } from '../../src/engine/model/transitions.ts'
 
-/** May appear only once in each life of an attempt (an attempt that is found again begins another life). */
+/** Can appear only once in each life of an attempt. An attempt that is found again starts another life. */
 const ONCE_A_LIFE: TransitionKind[] = ['vanished', 'limit_hit']
 
 /**
- * Describes what in a timeline violates the table of transitions (I4). An entry may lead to more than one state (an end
- * requeues the job or ends it), so all possible states are tracked, and the stored one must be among them at the end.
+ * Describes what in a timeline violates the table of transitions (I4). An entry can lead to several states (an end
+ * requeues the job or ends it), so this tracks all possible states. The stored one must be among them at the end.
  */
 export function findIllegalTransitions(
   job: Pick<Job, 'state'>,

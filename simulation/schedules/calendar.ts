@@ -22,11 +22,10 @@ export interface Timing {
 
 export interface Meant {
   nominalMs: number
-  /** Clocks skip this time, and it does not fire. */
+  /** Clocks skip this time, so it does not fire. */
   isLeftOut: boolean
 }
 
-/** The rule in the contract's form. */
 export function toContract(rule: Rule) {
   if (rule.kind === 'interval' || rule.kind === 'once') return rule
   const days = rule.kind === 'daily' && rule.weekdays !== null ? rule.weekdays.join(',') : '*'
@@ -39,7 +38,7 @@ export function toContract(rule: Rule) {
 
 const offsets = new Map<string, number>()
 
-/** Clocks only ever change at a quarter of an hour. */
+/** Clocks change only at a quarter of an hour. */
 function offsetAt(zone: string, atMs: number): number {
   const quarterMs = Math.floor(atMs / QUARTER_MS) * QUARTER_MS
   const key = `${zone} ${quarterMs}`
@@ -69,7 +68,7 @@ function formatter(timeZone: string): Intl.DateTimeFormat {
   return made
 }
 
-/** The times in ascending order, after `afterMs` and up to `untilMs`. */
+/** The times after `afterMs` and up to `untilMs`, in ascending order. */
 export function meantBy(timing: Timing, afterMs: number, untilMs: number): Meant[] {
   const found = new Map<number, boolean>()
   const add = (nominalMs: number, isLeftOut: boolean) => {
