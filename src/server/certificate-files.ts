@@ -7,22 +7,22 @@ import { ScrapdeckError } from '../shared/errors.ts'
 import { sentence } from '../shared/texts/errors/server.ts'
 
 export interface CertificatePaths {
-  /** PEM: the certificate, followed by the intermediate certificates. */
+  /** PEM with the certificate, followed by the intermediate certificates. */
   certificate: string
   /** PEM, without a passphrase. */
   key: string
-  /** PEM: clients must present a certificate signed by one of these. */
+  /** PEM. Clients must present a certificate signed by one of these. */
   clientAuthority?: string | null
 }
 
 interface Parts {
   clock: Clock
   logger: Logger
-  /** Renews the files before the certificate expires. Absent: the service does not manage them. */
+  /** Renews the files before the certificate expires. Absent if the service does not manage them. */
   renew?: () => Promise<void>
 }
 
-/** How often to check the files. A renewal may replace them one after the other. */
+/** How often to check the files. A renewal can replace them one after the other. */
 const CHECK_EVERY_MS = 10_000
 
 /** TLS 1.2 with forward secrecy and authenticated encryption, or TLS 1.3: Mozilla's "intermediate" configuration. */
@@ -43,8 +43,8 @@ interface Pair {
 }
 
 /**
- * The service's certificate and key, reloaded when the files change. If the new pair is unusable, this is logged and
- * the old pair stays in use: a failed renewal must not stop a running service.
+ * The service's certificate and key, reloaded when the files change. An unusable new pair is logged and the old
+ * pair stays in use, because a failed renewal must not stop a running service.
  */
 export class CertificateFiles {
   readonly #paths: CertificatePaths
@@ -72,7 +72,6 @@ export class CertificateFiles {
     return { ...MODERN, cert: certificate, key, ...(clientAuthority !== null && { ca: clientAuthority }) }
   }
 
-  /** The service's own certificate, without the intermediate ones. */
   get own(): string {
     return certificatesIn(this.#pair.certificate)[0]!
   }
@@ -81,7 +80,6 @@ export class CertificateFiles {
     return new X509Certificate(this.own).validToDate.getTime()
   }
 
-  /** Whether clients must present a certificate. */
   get asksClients(): boolean {
     return this.#pair.clientAuthority !== null
   }

@@ -6,7 +6,7 @@ import { createFakeClock } from '../engine/testing/fake-clock.ts'
 import { Connections } from './connections.ts'
 import { openTestService, RIGHT } from './testing/test-app.ts'
 
-/** Real sockets: what counts is when the server closes them. */
+/** Uses real sockets, because the tests check when the server closes them. */
 async function open(connectionLimits: { total?: number } = {}) {
   const clock = createFakeClock()
   const logged: string[] = []
@@ -17,7 +17,7 @@ async function open(connectionLimits: { total?: number } = {}) {
   onTestFinished(() => {
     for (const socket of opened) socket.destroy()
   })
-  /** Connects, sends this, and waits until the server has accepted it or closed it. */
+  /** Connects, sends these lines, and waits until the server has accepted or closed the connection. */
   const begin = async (lines: string[] = [], host = '127.0.0.1') => {
     const socket = connect(port, host)
     socket.on('error', () => {})
@@ -154,7 +154,6 @@ it('incomplete bodies share 256 MB: the oldest one is closed, others are served'
   expect(openOf(halves)).toBeGreaterThanOrEqual(63)
   expect(openOf(halves.slice(-60))).toBe(60)
   expect(openOf([small])).toBe(0)
-  // One that came to its end makes room again.
   halves.at(-1)!.socket.write(Buffer.alloc(whole, 0x20))
   await expect.poll(() => halves.at(-1)!.seen.text).toContain('HTTP/1.1 ')
   const served = await request()

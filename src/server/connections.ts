@@ -16,7 +16,7 @@ export interface ClosableServer extends Server {
   closeAllConnections(): void
 }
 
-/** Time limits of every server. A client that does not send what it announced is disconnected in time. */
+/** Time limits of every server. They disconnect a client that does not send what it announced. */
 export const TIME_LIMITS = {
   requestTimeout: REQUEST_LIMIT_MS,
   headersTimeout: HEADERS_LIMIT_MS,
@@ -25,8 +25,8 @@ export const TIME_LIMITS = {
 } satisfies ServerOptions
 
 /**
- * Limits connections in total and per address. Beyond a limit, the oldest connection without valid credentials is
- * closed, so a client that opens thousands closes only its own.
+ * Limits connections in total and per address. Beyond a limit, closes the oldest connection without valid
+ * credentials, so a client that opens thousands closes only its own.
  */
 export class Connections {
   readonly #limits: ConnectionLimits
@@ -47,7 +47,7 @@ export class Connections {
     server.on('connection', (socket: Socket) => this.#add(socket))
   }
 
-  /** Call when the connection has sent valid credentials. */
+  /** Call this when the connection has sent valid credentials. */
   trust(given: Socket): void {
     const socket = this.#open.has(given) ? given : this.#byPeer.get(peerOf(given))
     if (socket === undefined || !this.#strangers.delete(socket)) return
@@ -76,7 +76,6 @@ export class Connections {
     socket.once('close', () => this.#remove(socket))
   }
 
-  /** Closes the oldest of these connections. Returns false if there is none. */
   #drop(strangers: Set<Socket>): boolean {
     const oldest = strangers.values().next().value
     if (oldest === undefined) return false
@@ -106,7 +105,6 @@ export const isEncrypted = ({ socket }: IncomingMessage): boolean => (socket as 
 const peerOf = ({ remoteAddress, remotePort }: Socket): string => `${remoteAddress} ${remotePort}`
 
 export function openConnections(options: {
-  /** Overrides of the defaults. */
   connectionLimits?: Partial<ConnectionLimits> | undefined
   trustedProxies?: readonly string[] | undefined
 }): Connections {
@@ -114,14 +112,14 @@ export function openConnections(options: {
   return new Connections({ limits: { ...DEFAULT_CONNECTION_LIMITS, ...connectionLimits }, trustedProxies })
 }
 
-/** Connections may use half of the limit, because files and connections to nodes need descriptors, too. */
+/** Connections can use half of the limit, because files and connections to nodes also need descriptors. */
 function openFilesLimit(): number {
   try {
     // Node raises its soft limit to the hard limit.
     const limits = readFileSync('/proc/self/limits', 'utf8')
     return Number(/^Max open files +\S+ +(\d+)/m.exec(limits)?.[1] ?? Number.POSITIVE_INFINITY)
   } catch {
-    // Other systems than Linux do not have this file.
+    // Only Linux has this file.
     return Number.POSITIVE_INFINITY
   }
 }

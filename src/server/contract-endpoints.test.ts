@@ -17,7 +17,6 @@ describe('the contract as REST', () => {
       expect((await ask({ url: `/api/v1/jobs?${query}` })).statusCode).toBe(200)
     }
     expect((await ask({ url: '/api/v1/jobs?status=asleep' })).statusCode).toBe(400)
-    // The document describes both forms and lists the allowed values.
     const document = (await ask({ url: '/api/openapi.json' })).json()
     const parameters = document.paths['/jobs'].get.parameters as { name: string; schema: { anyOf: unknown[] } }[]
     expect(parameters.find(({ name }) => name === 'status')!.schema.anyOf).toMatchObject([

@@ -29,20 +29,21 @@ interface ContractEndpointsOptions {
   handlers: () => Promise<ContractHandlers>
 }
 
-/** Each call of a batch counts as a request, so the batch is charged once its body is read. */
+/** Each call of a batch counts as a request, so the batch is charged after its body is read. */
 const JSON_RPC = '/api/v1/jsonrpc'
 const isJsonRpc = ({ routeOptions }: FastifyRequest): boolean => routeOptions.url === JSON_RPC
 
 /**
- * Serves the contract over HTTP: `/api/rpc` for our own clients; for all others, REST at `/api/v1` with additional
- * features (fields, idempotency keys, logs as lines), the same operations as JSON-RPC, and their documentation. This
- * file has the routes and parses request bodies. It later loads contract-handlers.ts, which knows the operations.
+ * Serves the contract over HTTP. Our own clients use `/api/rpc`. All others use REST at `/api/v1` with additional
+ * features (fields, idempotency keys, logs as lines), or the same operations as JSON-RPC, and their documentation.
+ * This file has the routes and parses request bodies. It later loads contract-handlers.ts, which has the
+ * operations.
  */
 export async function contractEndpoints(app: FastifyInstance, options: ContractEndpointsOptions): Promise<void> {
   const { incoming, limits, handlers } = options
   parseOnlyJsonAndForms(app, incoming)
   app.decorateRequest('operation')
-  // Check this before the body is read, because parsing or storing a body that is refused wastes work.
+  // Check this before the body is read, because parsing or storing a rejected body wastes work.
   app.addHook('onRequest', async (request, reply) => {
     // URL parsing resolves `/projects/shop/versions/..` to the project, which a DELETE would then remove.
     if (/^[^?]*\/(?:\.|%2e){1,2}(?:[/?]|$)/i.test(request.raw.url!)) {

@@ -38,13 +38,12 @@ import type { z } from 'zod'
 // oxlint-disable-next-line typescript/no-explicit-any -- oRPC itself types a router of any contract like this.
 type AnyRouter = Router<any, RouterContext>
 
-/** What the HTTP layer adds to the context of the engine's router. */
 interface HandlerContext extends RouterContext {
   callerId?: string
-  /** The requested operation's metadata; absent: the contract has no such operation. */
+  /** The requested operation's metadata. Absent if the contract has no such operation. */
   operation?: RequestedOperation | undefined
   fields?: Wanted
-  /** The REST request as received, to be checked against what the operation accepts. */
+  /** The REST request as received, for checking it against what the operation accepts. */
   request?: Parameters<typeof checkRestParts>[0]
 }
 
@@ -110,7 +109,6 @@ export class ContractHandlers {
     this.#operations = new RequestedOperations(router)
   }
 
-  /** Returns undefined if the contract has no such operation. */
   findOperation(request: FastifyRequest): Promise<RequestedOperation | undefined> {
     return this.#operations.find(request.method, request.raw.url!)
   }
@@ -228,7 +226,7 @@ const credentialOf = (request: FastifyRequest): string =>
 
 type RootInterceptor = NonNullable<RPCHandlerOptions<HandlerContext>['rootInterceptors']>[number]
 
-/** Merges flags that may be in the query, the body or both (OperationMeta.alsoInQuery): one `true` is enough. */
+/** Merges flags that can be in the query, the body or both (OperationMeta.alsoInQuery). One `true` is enough. */
 const mergeFlags: RootInterceptor = async ({ request, context, prefix, next }) => {
   const names = context.operation?.alsoInQuery ?? []
   const inBody = names.length === 0 ? undefined : ((await request.body()) as Record<string, unknown> | undefined)
@@ -239,13 +237,12 @@ const mergeFlags: RootInterceptor = async ({ request, context, prefix, next }) =
   const body = { ...inBody }
   for (const name of said) {
     const flags = saidOf(name).map((flag) => (typeof flag === 'object' ? flag : (readSwitch(`${flag}`) ?? flag)))
-    // Keep a value that is neither true nor false, so that it is refused with the rest of the body.
+    // Keep a value that is neither true nor false, so that it is rejected with the rest of the body.
     body[name] = flags.find((flag) => typeof flag !== 'boolean') ?? flags.includes(true)
   }
   return next({ context, prefix, request: { ...request, body: async () => body } })
 }
 
-/** Performs each request with an Idempotency-Key once per key (api/once.ts). */
 function createOnceInterceptor(engine: HandlersOptions['engine']): RootInterceptor {
   return async ({ request, context, prefix, next }) => {
     const key = request.headers['idempotency-key']
@@ -304,7 +301,7 @@ type CallInterceptor = NonNullable<RPCHandlerOptions<HandlerContext>['clientInte
 
 const readInSlices: CallInterceptor = async (options) => options.next({ ...options, ...(await readLongLists(options)) })
 
-/** Refuses unknown properties, as early as the operation is known and before anything is done. */
+/** Rejects unknown properties as soon as the operation is known, before it runs. */
 const readRestInput: CallInterceptor = async (options) => {
   const { context, procedure, path } = options
   if (context.fields !== undefined) checkFields(context.fields, procedure)

@@ -6,7 +6,7 @@ const NEW = 'lantern osprey cobblestone'
 const FORM = { 'content-type': 'application/x-www-form-urlencoded' }
 const TOKEN = { name: 'x', role: 'viewer', expiresInDays: null }
 
-/** An app with the viewer anna, whose password and session a thief has, too. */
+/** Opens an app with the viewer anna and a thief who has her password and session. */
 async function openWithThief() {
   const app = openTestApp()
   const { access, secondFactors } = app.engine
@@ -42,7 +42,7 @@ const ENDS = ['a new password', 'disabling the user', 'the end of all sessions',
 describe('a session', () => {
   it.each([...ENDS, 'its end in the list'])('does not survive %s by ending all others', async (what) => {
     const { secondFactors, post, me, ends } = await openWithThief()
-    // As if the app had been removed just before.
+    // The session ends while the request removes the authenticator app.
     secondFactors.removeAuthenticator = async () => {
       await ends[what]!()
       return true

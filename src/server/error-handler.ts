@@ -9,10 +9,12 @@ import { isNodeRoute } from './nodes/node-endpoints.ts'
 import { sendNotice } from './small-page.ts'
 import { toPythonJson } from './scrapyd/python-text.ts'
 
-/** Formats errors outside a route's own code (authentication, body too large, bugs) as clients of that route expect. */
+/**
+ * Formats errors outside a route's own code (authentication, body too large, bugs) as clients of that route expect.
+ */
 export function createErrorHandler(options: { logger: Logger }) {
   return function handleError(error: FastifyError | Error, request: FastifyRequest, reply: FastifyReply): FastifyReply {
-    // Do not log the query: it may contain a login token or spider arguments.
+    // Do not log the query, because it can contain a login token or spider arguments.
     const path = request.url.split('?', 1)[0] ?? ''
     const isJson = /^application\/json/.test(request.headers['content-type'] ?? '')
     const wire = toWireError(fromFastify(error, path === '/addversion.json' || (path.startsWith('/api') && !isJson)))
@@ -36,7 +38,6 @@ export function createErrorHandler(options: { logger: Logger }) {
   }
 }
 
-/** Shows the error as a page, for people who followed a link or entered an address. */
 function sendAsPage(wire: WireError, request: FastifyRequest, reply: FastifyReply): FastifyReply {
   const { title } = ERROR_CODES[wire.code as ErrorCode] ?? { title: 'Not possible' }
   if (wire.data['isUnknownHost'] === true) {
@@ -46,7 +47,7 @@ function sendAsPage(wire: WireError, request: FastifyRequest, reply: FastifyRepl
   return sendNotice(reply, {
     title: 'Opened from another web page',
     text: 'A link on another web page leads here, and opening it may change something. If you trust that page, continue.',
-    // Keep only one slash: with two, or with a backslash, the rest would name another host.
+    // Keep only one slash. With two, or with a backslash, the rest would name another host.
     link: { href: request.url.replace(/^[/\\]+/, '/'), label: 'Continue' }
   })
 }
@@ -70,7 +71,6 @@ function askForLogin(path: string, request: FastifyRequest, reply: FastifyReply)
 const FOR_SCRAPERS =
   'Unauthorized. Send the API credentials (basic_auth), or add the address of the scraper to metrics_from in [scrapdeck] (variable SCRAPDECK_METRICS_FROM): it then needs none.\n'
 
-/** Guesses from the headers whether the client is a person with a browser. */
 function isPerson(request: FastifyRequest): boolean {
   return request.headers.accept?.includes('text/html') ?? false
 }

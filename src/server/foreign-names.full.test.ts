@@ -19,15 +19,15 @@ import { type Answer, type Ask, askInProcess, askOverSocket, readAnswer } from '
 import { fillTwoProjects, OTHER, SEALED, SECRET, stateOfOther } from './testing/two-projects.ts'
 
 /**
- * Requests generated from our own OpenAPI document, over every transport and as every kind of caller. One of two
- * projects is hidden from the caller, and everything in it has a name that is recognised. `SCRAPDECK_WALK_RUNS=50
- * SCRAPDECK_WALK_SEED=7 npx vitest run src/server/foreign-names.full.test.ts` sends more, or others. Failures name
- * the seed.
+ * Sends requests generated from our own OpenAPI document over every transport and as every kind of caller. One of
+ * two projects is hidden from the caller, and everything in it has a recognizable name. `SCRAPDECK_WALK_RUNS=50
+ * SCRAPDECK_WALK_SEED=7 npx vitest run src/server/foreign-names.full.test.ts` sends more or other requests.
+ * Failures name the seed.
  */
 const RUNS = Number(process.env['SCRAPDECK_WALK_RUNS'] || pickLength(2, 25))
 const SEED = Number(process.env['SCRAPDECK_WALK_SEED'] || 1)
 const LIMIT_MS = 30_000 + RUNS * 20_000
-/** In place of a number that names something of the other project. */
+/** Replaces a number that names something of the other project. */
 const ERROR_GROUP = 777_000_777
 const ABSENT_ERROR_GROUP = 999_999
 
@@ -35,13 +35,14 @@ type World = Awaited<ReturnType<typeof openWorld>>
 
 interface Caller {
   name: string
-  /** The content of these projects is not secret. `nothing`: not even its own. */
+  /**
+   * The projects whose content is not secret for this caller. `nothing` means that even its own content is secret.
+   */
   sees: 'shop' | 'everything' | 'nothing'
-  /** The headers of its requests. */
+  /** Returns the headers of the caller's requests. */
   signIn(world: World): Promise<Record<string, string>>
 }
 
-/** A service account with these roles. */
 const withRoles = (role: Role | null, projects: Record<string, string>) => async (world: World) => {
   const name = `caller-${world.names.next().value}`
   const { user } = await world.client.users.create({ name, kind: 'service', role, projects })
@@ -53,7 +54,7 @@ async function withToken({ client }: World, settings: object): Promise<Record<st
   return { authorization: `Bearer ${secret}` }
 }
 
-/** All callers who may not see, or not change, the other project; those with the fewest rights come first. */
+/** All callers who cannot see, or cannot change, the other project. Those with the fewest rights come first. */
 const CALLERS: Caller[] = [
   { name: 'somebody without credentials', sees: 'nothing', signIn: async () => ({}) },
   { name: 'a viewer of one project', sees: 'shop', signIn: withRoles(null, { shop: 'viewer' }) },
@@ -119,7 +120,7 @@ const known: Known = { ids: [], names: [], cursors: {}, parts: {} }
 const { operations, requestsFor } = createRequestGenerator(document, { known, headers: {}, isRight: true })
 const metas = new Map([...listOperations(contract)].map(([name, { '~orpc': of }]) => [name, of.meta]))
 const isWrite = (name: string) => metas.get(name)?.writes ?? /^(schedule|cancel|add\w+|del\w+)\.json$/.test(name)
-/** Last, since all others need what they remove. */
+/** These operations run last, because all others need what they remove. */
 const REMOVES = /\.(remove|delete\w+|cancel|revoke)$|^(del\w+|cancel)\.json$/
 const orderOf = (name: string) => (REMOVES.test(name) ? 2 : isWrite(name) ? 1 : 0)
 
@@ -139,7 +140,7 @@ async function openWorld() {
     url: `https://${SEALED}.example/`,
     events: ['job.ended']
   } as never)
-  // Nothing changes by itself.
+  // Pause all schedules, so that nothing changes on its own.
   const ids = [own.schedule, own.order, other.schedule, other.order] as never
   await client.schedules.setPaused({ ids, paused: true, note: null })
   const app = createApp({
@@ -185,9 +186,9 @@ async function openWorld() {
     errorGroup,
     names: countUp(),
     ownIds: [...ownJobs, ...Object.values(ownIds)] as string[],
-    /** Names that our own requests have put into what the caller may see. */
+    /** Names that our own requests have stored where the caller can see them. */
     stored: new Set<string>(),
-    /** Things that only an owner may have changed. */
+    /** Things that only an owner can change. */
     stateOfOthers: async () => ({
       ...(await stateOfOther(client)),
       users: (await client.users.list()).users.find(({ id }) => id === user.id),
@@ -202,7 +203,7 @@ async function openWorld() {
     }
   }
 
-  /** Ids and names of both projects, those of the other one twice as often. */
+  /** Ids and names of both projects. Those of the other project occur twice as often. */
   function fillKnown(): void {
     const both = <Value>(...[ofOther, ofShop]: [Value, Value]) => [ofOther, ofOther, ofShop]
     const lists = both([other.job, other.queued], [own.job, other.job, own.queued])
@@ -256,13 +257,12 @@ function* countUp(): Generator<number, number> {
   for (let next = 1; ; next += 1) yield next
 }
 
-/** All names that are recognised, and ids. */
 const tokensIn = (text: string, ids: ReadonlySet<string>): string[] =>
   [...text.matchAll(/[\w-]*zz(?:quiet|sealed)[\w-]*|[0-9a-f]{32}(?:-\d+)?/g)]
     .map(([token]) => token)
     .filter((token) => token.includes('zz') || ids.has(token.slice(0, 32)))
 
-/** The same text about missing things: names and ids of the same form. */
+/** Converts the text to one about missing things, with names and ids of the same form. */
 function toAbsent(text: string): string {
   let absent = text
     .replaceAll(SECRET, 'zzqueit')
@@ -292,12 +292,12 @@ function withText(options: InjectOptions, change: (text: string) => string): Inj
 const textOf = ({ url, payload }: InjectOptions): string =>
   decodeURIComponent(String(url).replaceAll('+', ' ')) + (typeof payload === 'string' ? ` ${payload}` : '')
 
-/** It created something: the second answer has another id. */
+/** The request created something, so the second response has another id. */
 const hasNewId = ({ text }: Answer): boolean =>
   [...text.matchAll(/\b[0-9a-f]{32}\b/g)].some(([id]) => !world.taken.has(id))
 const NAMES_SHOP = /\bshop\b|\bown\b/
 
-/** What is written must be recognised later as what the other project told; and both projects must stay. */
+/** Ensures that everything written is recognizable later as a leak, and that both projects remain. */
 function withoutHarm(name: string, options: InjectOptions): InjectOptions {
   if (!isWrite(name)) return options
   return withText(options, (text) => {
@@ -314,7 +314,6 @@ const isFailure = ({ status, text }: Answer): boolean => status >= 400 || /^\[?\
 
 interface Asking {
   caller: Caller
-  /** Of every request. */
   headers: Record<string, string>
   ask: Ask
 }
@@ -334,7 +333,7 @@ function leaksIn(answer: Answer, request: InjectOptions, { sees }: Caller): stri
   return [...new Set(leaks)]
 }
 
-/** Some answers have a time or the like: those that differ are asked for again. */
+/** Some responses contain a time or similar, so differing responses are requested again. */
 const TRIES = 3
 
 async function compareWithAbsent(asking: Asking, options: InjectOptions, first: Answer): Promise<string[]> {
@@ -348,7 +347,6 @@ async function compareWithAbsent(asking: Asking, options: InjectOptions, first: 
   return [`differs from\n   ${was.slice(0, 600)}\n  `]
 }
 
-/** What is wrong with the responses to this request, and to the same one about missing things. */
 async function judge(asking: Asking, name: string, options: InjectOptions): Promise<string[]> {
   const request = withText(options, toOther)
   const answer = await send(asking, request)
@@ -370,7 +368,7 @@ async function judge(asking: Asking, name: string, options: InjectOptions): Prom
 type Generated = readonly [name: string, options: InjectOptions]
 const generated = new Map<number, readonly Generated[]>()
 
-/** Of each operation, with generated inputs, through one transport or through all: the same for every caller. */
+/** Generates requests for each operation, over one transport or all of them. They are the same for every caller. */
 function requestsOf(run: number): readonly Generated[] {
   const made = generated.get(run) ?? [...generate(run)]
   generated.set(run, made)
@@ -399,7 +397,6 @@ function* generate(run: number): Generator<Generated> {
     }
     return [name, make] as const
   })
-  // All changes that there were.
   const feed = [
     'events.subscribe',
     (): InjectOptions[] => [{ method: 'GET', url: '/api/v1/events?after=0.aaaaaa.0' }]
@@ -423,7 +420,7 @@ async function walk(caller: Caller, ask: Ask, runs = RUNS): Promise<string[]> {
       before = after
     }
   }
-  // The long form says which request it was.
+  // The long form shows the request.
   expect(await world.stateOfOthers()).toEqual(before)
   return wrong.slice(0, 30)
 }

@@ -14,32 +14,32 @@ export interface RequestHandler {
 
 /** The sockets of a service. Their request handler can change while clients stay connected. */
 export interface Front {
-  /** 0: the service does not listen on TCP. */
+  /** 0 if the service does not listen on TCP. */
   port: number
   /**
-   * For programs and browsers on this machine: `http://127.0.0.1:6800`, or with `https:`; `unix:PATH` if there is no
-   * TCP.
+   * For programs and browsers on this machine: `http://127.0.0.1:6800`, the same with `https:`, or `unix:PATH` if
+   * there is no TCP.
    */
   address: string
-  /** The port that redirects plain HTTP to HTTPS; null: none. */
+  /** The port that redirects plain HTTP to HTTPS, or null if there is none. */
   redirectPort: number | null
   handleWith(handler: RequestHandler): void
   /** Sets a handler for some TCP requests, which takes precedence over `handleWith`. */
   handleBefore(isFor: (request: IncomingMessage) => boolean, handle: RequestListener): void
-  /** Stops accepting connections, and resolves when all open requests have been answered. */
+  /** Stops accepting connections. Resolves when all open requests are complete. */
   close(): Promise<void>
   closeAllConnections(): void
 }
 
 export interface FrontOptions {
   bindAddress: string
-  /** 0: any free port; null: no TCP, only the Unix socket. */
+  /** 0 for any free port. null for only the Unix socket, without TCP. */
   port: number | null
   /** Also listens on this Unix socket, which its user and group can open. */
   unixSocketPath?: string | null
-  /** If set, TCP speaks only TLS. The Unix socket needs none. */
+  /** If set, TCP uses only TLS. The Unix socket needs none. */
   certificate?: CertificateFiles | null | undefined
-  /** If set together with a certificate, plain HTTP on this port redirects to HTTPS. 0: any free port. */
+  /** If set together with a certificate, plain HTTP on this port redirects to HTTPS. 0 for any free port. */
   redirectPort?: number | null | undefined
   allowedHosts: string[]
 }
@@ -55,7 +55,6 @@ export async function openFront(
   let before: { isFor: (request: IncomingMessage) => boolean; handle: RequestListener } | null = null
   let port = options.port ?? 0
   const servers: ClosableServer[] = []
-  // Load this only if the service speaks TLS.
   const createTlsServer = certificate === null ? null : (await import('./http2-server.ts')).createTlsServer
   const openServer = () => {
     const handle: RequestListener = (request, response) =>
@@ -136,8 +135,8 @@ async function listenOnOtherAddresses(
 }
 
 /**
- * Its user and group can open the socket (660), as in Scrapyd. A socket without a listener was left by a killed
- * server and is replaced. Anything else at this path is not ours to remove.
+ * The socket's user and group can open it (660), as in Scrapyd. Replaces a socket without a listener, which a
+ * killed server left. Does not remove anything else at this path.
  */
 async function listenOnSocket(path: string, handle: RequestListener): Promise<ClosableServer> {
   if ((await isSocket(path)) && !(await isAnswered(path))) await unlink(path)

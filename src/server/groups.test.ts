@@ -7,7 +7,6 @@ import { basic, cookieOf, openTestApp } from './testing/test-app.ts'
 const PASSWORD = 'kestrel amber drawbridge'
 const FORM = { 'content-type': 'application/x-www-form-urlencoded' }
 
-/** An app with anna, a viewer, and kim, who has only the rights of a group. */
 async function openWithGroup() {
   const app = openTestApp()
   const { access } = app.engine

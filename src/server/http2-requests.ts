@@ -2,19 +2,18 @@ import type { IncomingMessage } from 'node:http'
 import type { Http2ServerRequest } from 'node:http2'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 
-/** The HTTP/2 view of the request (http2-server.ts); null: it came over HTTP/1.1. */
+/** Returns the HTTP/2 view of the request (http2-server.ts), or null if it arrived over HTTP/1.1. */
 export function overHttp2(request: IncomingMessage): Http2ServerRequest | null {
   return request.httpVersionMajor === 2 ? (request as unknown as Http2ServerRequest) : null
 }
 
-/** The connection accepts no further request, and closes when the open ones have been answered. */
+/** Makes the connection accept no further request and close when the open ones are complete. */
 export function closeAfter(request: FastifyRequest, reply: FastifyReply): void {
   const http2 = overHttp2(request.raw)
   if (http2 === null) reply.header('connection', 'close')
   else http2.stream.session?.close()
 }
 
-/** Stops reading the request: destroys its stream over HTTP/2, its connection over HTTP/1.1. */
 export function abandon(request: IncomingMessage): void {
   const http2 = overHttp2(request)
   if (http2 === null) request.destroy()

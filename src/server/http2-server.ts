@@ -7,10 +7,10 @@ import { KEEP_ALIVE_MS, REQUEST_LIMIT_MS } from './limits.ts'
 
 /** Concurrent requests per connection. Node itself closes a connection that resets too many requests. */
 const STREAMS_MAX = 100
-/** The same limit as Node's limit for HTTP/1.1. */
+/** Equals Node's limit for HTTP/1.1. */
 const HEADERS_MAX_BYTES = 16_384
 
-/** Creates a server that speaks TLS, with HTTP/2 for clients that offer it and HTTP/1.1 for all others. */
+/** Creates a TLS server, with HTTP/2 for clients that offer it and HTTP/1.1 for all others. */
 export function createTlsServer(certificate: CertificateFiles, handle: RequestListener): ClosableServer {
   const { asksClients } = certificate
   const sockets = new Set<Socket>()
@@ -39,7 +39,7 @@ export function createTlsServer(certificate: CertificateFiles, handle: RequestLi
   })
   // When a session fails, there is no peer left to notify.
   server.on('sessionError', () => {})
-  // Open connections keep the certificate with which they began.
+  // Open connections keep the certificate with which they started.
   certificate.use(({ context }) => server.setSecureContext(context))
   const closeIdleHttp1 = (server as unknown as ClosableServer).closeIdleConnections.bind(server)
   return Object.assign(server, {

@@ -89,7 +89,7 @@ it('a connection that resets its requests too fast is closed, and others continu
   await gone
   const other = connect(`https://127.0.0.1:${port}`, { ca: files.pem, servername: HOST })
   onTestFinished(() => other.destroy())
-  // With credentials: the reset requests may have used up the rate without credentials of this address.
+  // Send credentials, because the reset requests may have used up this address's limit for anonymous requests.
   expect((await ask(other, { ':path': '/daemonstatus.json', ...AS_US })).status).toBe(200)
 })
 

@@ -6,24 +6,24 @@ import type { Principal } from '../../engine/access/principal.ts'
 
 export interface Caller {
   /**
-   * `password`: sent with this request, as programs do. `node`: a pulling node, which can only use its own endpoints.
-   * `anonymous`: a request to a public route.
+   * `password` is sent with each request, as programs do. `node` is a pulling node, which can only use its own
+   * endpoints. `anonymous` is for public routes.
    */
   kind: 'session' | 'password' | 'node' | 'anonymous'
-  /** Identifies the session, token, user or node. Cannot be used to log in. Empty if anonymous. */
+  /** Identifies the session, token, user or node. Cannot be used to log in. Empty for anonymous callers. */
   id: string
   /** The session's cookie, which may need to be renewed. */
   cookie?: string
-  /** null: a node or an anonymous caller. */
+  /** null for a node or an anonymous caller. */
   principal: Principal | null
 }
 
 export const ANONYMOUS: Caller = { kind: 'anonymous', id: '', principal: null }
 
 /**
- * Rejects requests that a web page of another origin made a browser send, whatever cookie or password they carry: a
- * foreign Host (rebinding), a foreign Origin, or a fetch that the browser marks as cross-site. A followed link passes
- * if `changesNothing`, because the other page cannot see what it opens. Throws FORBIDDEN_ORIGIN.
+ * Rejects requests that a browser sent for a web page of another origin, whatever cookie or password they carry.
+ * They have a foreign Host (rebinding), a foreign Origin, or the browser marks them as cross-site. A followed link
+ * passes if `changesNothing` is true, because the other page cannot see what it opens. Throws FORBIDDEN_ORIGIN.
  */
 export function checkRequestOrigin(
   { method, headers, raw }: { method: string; headers: IncomingHttpHeaders; raw: { rawHeaders?: readonly string[] } },
@@ -34,7 +34,7 @@ export function checkRequestOrigin(
     throw new ScrapdeckError('FORBIDDEN_ORIGIN', sentence('server.origin_refused', { origin: headers.origin }))
   }
   const site = headers['sec-fetch-site']
-  // `same-site` is not accepted: it includes other ports on localhost.
+  // `same-site` is not accepted, because it includes other ports on localhost.
   if (site === undefined || site === 'same-origin' || site === 'none') return
   const isFollowedLink = isNavigation(headers) && (method === 'GET' || method === 'HEAD')
   if (isFollowedLink && rule.changesNothing) return
@@ -42,8 +42,8 @@ export function checkRequestOrigin(
 }
 
 /**
- * Rejects DNS rebinding, where a foreign host name resolves to this service. Throws FORBIDDEN_ORIGIN. Throws BAD_INPUT
- * if there is a second host, because a proxy may have checked that one.
+ * Rejects DNS rebinding, where a foreign host name resolves to this service. Throws FORBIDDEN_ORIGIN. Throws
+ * BAD_INPUT if there is a second host, because a proxy may have checked that one.
  */
 export function requireOurHost(
   host: string | undefined,
@@ -65,7 +65,7 @@ export function hasSeveralHosts(rawHeaders: readonly string[] = []): boolean {
   return hosts.length > 1 || new Set([...hosts, ...valuesOf(':authority')]).size > 1
 }
 
-/** The request fills a browser window, so a person reads its response. */
+/** Whether the request opens a page in a browser window, so that a person reads its response. */
 export function isNavigation(headers: IncomingHttpHeaders): boolean {
   return headers['sec-fetch-mode'] === 'navigate' && headers['sec-fetch-dest'] === 'document'
 }
@@ -74,14 +74,14 @@ export function isNavigation(headers: IncomingHttpHeaders): boolean {
 const OPEN_TO_LINKS =
   /^\/(?:|jobs|api|(?:logs|items|docs|ui)(?:\/.*)?|(?:daemonstatus|listprojects|listversions|listspiders|listjobs|status)\.json)$/
 
-/** Whether a GET of this route only shows something. A login link does more: it is used up. */
+/** Whether a GET of this route only shows something. A login link does more, because it works only once. */
 export function changesNothing({ routeOptions, query }: FastifyRequest): boolean {
   const { url } = routeOptions
   if (url === undefined || !OPEN_TO_LINKS.test(url)) return false
   return url !== '/ui/login' || !Object.hasOwn(query as object, 'token')
 }
 
-/** Assumes that the page's scheme is ours: behind a proxy, the page uses https although we see http. */
+/** Assumes that the page has our scheme. Behind a proxy, the page uses https although we see http. */
 function isSameOrigin(origin: string, host: string): boolean {
   if (!URL.canParse(origin)) return false
   const page = new URL(origin)

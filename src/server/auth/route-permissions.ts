@@ -3,9 +3,9 @@ import { type Permission, type Permissions, permissionsOf } from '../../shared/p
 declare module 'fastify' {
   interface FastifyContextConfig {
     /**
-     * The permissions that this route needs. `operation`: those of the requested operation
-     * (engine/api/router/required-rights.ts). Absent: only owners may use the route, so forgetting this setting is
-     * safe. Not used for public routes and the endpoints of nodes (request-gate.ts).
+     * The permissions that this route needs. `operation` means those of the requested operation
+     * (engine/api/router/required-rights.ts). If absent, only owners can use the route, so forgetting this setting
+     * is safe. Not used for public routes and the endpoints of nodes (request-gate.ts).
      */
     needs?: Permissions | 'operation'
     /** The response contains data of all projects, so the permission must apply to all of them. */
@@ -15,11 +15,8 @@ declare module 'fastify' {
 
 export const forPermission = (name: Permission) => ({ config: { needs: permissionsOf([name]) } })
 
-/** For routes whose responses contain data of all projects. */
 export const forPermissionInAll = (name: Permission) => ({ config: { ...forPermission(name).config, isOfAll: true } })
 
-/** For pages, files, and changes to the caller's own session only. */
 export const FOR_READERS = forPermission('read')
 
-/** For routes whose permissions depend on the requested operation. */
 export const BY_OPERATION = { config: { needs: 'operation' as const } }

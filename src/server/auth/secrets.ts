@@ -5,7 +5,7 @@ export interface BasicCredentials {
   password: string
 }
 
-/** Parses `Authorization: Basic …` (RFC 7617) as UTF-8, as Scrapyd does; null if missing or malformed. */
+/** Parses `Authorization: Basic …` (RFC 7617) as UTF-8, like Scrapyd. Returns null if missing or malformed. */
 export function parseBasic(header: string | undefined): BasicCredentials | null {
   const match = /^basic +([A-Za-z0-9+/=_-]+) *$/i.exec(header ?? '')
   if (match === null) return null
@@ -20,7 +20,7 @@ export function createCredentialsCheck(expected: BasicCredentials): (given: Basi
   return (given) => isRight(joined(given))
 }
 
-/** The length prevents that two different pairs are joined to the same text. */
+/** The length ensures that different pairs never give the same text. */
 const joined = ({ username, password }: BasicCredentials) => `${username.length} ${username} ${password}`
 
 /** 256 bits, safe in URLs and cookies. */
@@ -36,8 +36,8 @@ export function hashToken(token: string): string {
 const PADDED_BYTES = 512
 
 /**
- * Returns a function that checks a secret. It compares texts padded to the same length, so timing reveals neither the
- * length nor the first difference. Hashing both would take a twentieth of the time of a short request.
+ * Returns a function that checks a secret. It compares texts padded to the same length, so timing reveals neither
+ * the length nor the first difference. Hashing both would take a twentieth of the time of a short request.
  */
 export function createSecretCheck(secret: string): (given: string) => boolean {
   const expected = padded(secret)
@@ -52,8 +52,8 @@ export function createSecretCheck(secret: string): (given: string) => boolean {
 }
 
 /**
- * The length in bytes, then the text. Without the length, a text that ends with zeros would be ambiguous. Returns null
- * if the text is too long.
+ * The length in bytes, then the text. Without the length, a text that ends with zeros would be ambiguous. Returns
+ * null if the text is too long.
  */
 function padded(text: string): Buffer | null {
   const bytes = Buffer.alloc(PADDED_BYTES)

@@ -5,7 +5,6 @@ import type { ServerResponse } from 'node:http'
 import type { Principal } from '../../engine/access/principal.ts'
 import type { Caller } from './request-rule.ts'
 
-/** An empty token deletes the cookie. */
 export function setSessionCookie(
   request: FastifyRequest,
   reply: FastifyReply,
@@ -32,15 +31,18 @@ export function cookiesOf(use: CookieUse, request: FastifyRequest): string[] {
   return readCookies(cookieName(use, host, usesSecureCookie(use, request)), cookie)
 }
 
-/** A proxy may not announce TLS in every request. Then the cookie that the browser got behind TLS is the proof. */
+/**
+ * A proxy may not announce TLS in every request. In that case, the cookie that the browser got behind TLS is the
+ * proof.
+ */
 function usesSecureCookie(use: CookieUse, request: FastifyRequest): boolean {
   const { host = '', cookie } = request.headers
   return isBehindTls(request) || readCookies(cookieName(use, host, true), cookie).length > 0
 }
 
 /**
- * `Secure` is set only behind TLS, because the default is plain HTTP on the loopback interface. A client that forges
- * these headers only loses its own cookie.
+ * `Secure` is set only behind TLS, because the default is plain HTTP on the loopback interface. A client that
+ * forges these headers only loses its own cookie.
  */
 export function isBehindTls({ raw, headers }: FastifyRequest): boolean {
   const { origin = '' } = headers
@@ -57,7 +59,9 @@ interface Receiving extends Omit<Receiver, 'id'> {
   responses: Set<ServerResponse>
 }
 
-/** Responses that sessions, users and tokens are receiving. Ending one of these cuts off its streams and downloads. */
+/**
+ * Responses that sessions, users and tokens are receiving. Ending one of these cuts off its streams and downloads.
+ */
 export class SessionResponses {
   readonly #byReceiver = new Map<string, Receiving>()
 
@@ -74,17 +78,15 @@ export class SessionResponses {
     return [...this.#byReceiver.values()].some(({ principal }) => principal?.tokenId != null)
   }
 
-  /** The sessions with a response in progress. */
   sessions(): string[] {
     return [...this.#byReceiver].filter(([, { kind }]) => kind === 'session').map(([id]) => id)
   }
 
-  /** Skips responses that have not begun, such as the one to the request that ended the session. */
+  /** Skips responses that have not started, such as the one to the request that ended the session. */
   cut(id: string): void {
     for (const response of this.#byReceiver.get(id)?.responses ?? []) if (response.headersSent) response.destroy()
   }
 
-  /** Cuts off callers whose rights have ended. */
   cutUnless(isCurrent: (receiver: Receiver, principal: Principal) => boolean): void {
     for (const [id, { principal, kind }] of this.#byReceiver) {
       if (principal !== null && !isCurrent({ id, kind, principal }, principal)) this.cut(id)

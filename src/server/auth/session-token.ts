@@ -2,7 +2,6 @@ import { randomBytes } from 'node:crypto'
 import type { UserId } from '../../shared/contract/index.ts'
 import { createToken, hashToken } from './secrets.ts'
 
-/** The kinds of login, and their letters in the token. */
 const LETTERS = { password: 'p', link: 'l', oidc: 'o', passkey: 'k' } as const
 export type SignedInWith = keyof typeof LETTERS
 
@@ -12,10 +11,10 @@ const FORM = /^([\w-]{43}\.([0-9a-f]{32}|owner)\.([0-9a-z]{1,12})\.([0-9a-z]{1,1
 export interface SessionToken {
   /** Cannot be used to log in. Stays the same when the cookie is renewed. */
   id: string
-  /** null: the owner. */
+  /** null for the owner. */
   userId: UserId | null
   beganAtMs: number
-  /** Fixed: using the session does not extend it. */
+  /** Using the session does not extend it. */
   endsAtMs: number
   signedInWith: SignedInWith
   /** The hash of the part that is renewed. */
@@ -23,8 +22,8 @@ export interface SessionToken {
 }
 
 /**
- * A session token contains its user, the kind of login, and its end. These cannot be forged, because a session is found
- * by the hash of all parts except the last.
+ * Creates a token with the user, the kind of login and the end of the session. These cannot be forged, because a
+ * session is found by the hash of all parts except the last.
  */
 export function createSessionToken({
   userId,
@@ -36,7 +35,6 @@ export function createSessionToken({
   return [createToken(), userId ?? 'owner', ...times, LETTERS[signedInWith], createRenewal()].join('.')
 }
 
-/** The same session with a new last part, and the hash of that part. */
 export function renewSessionToken(token: string): { token: string; renewal: string } {
   const renewal = createRenewal()
   return { token: `${token.slice(0, token.lastIndexOf('.'))}.${renewal}`, renewal: hashToken(renewal) }

@@ -7,14 +7,14 @@ import type { BasicCredentials } from './secrets.ts'
 import { readSessionToken, renewSessionToken, type SessionToken } from './session-token.ts'
 
 const DAY_MS = 24 * 3_600_000
-/** How long a session lasts at most. For sessions from an identity provider, the operator sets this. */
+/** The maximum duration of a session. The operator sets it for sessions from an identity provider. */
 export const SESSION_MS = 30 * DAY_MS
-/** How long a session lasts without being used. */
+/** How long an unused session lasts. */
 export const IDLE_MS = 7 * DAY_MS
 const MAX_SESSIONS = 1000
 /** Per user, so that frequent logins end only the user's own sessions. */
 const MAX_SESSIONS_OF_USER = 50
-/** How often a browser gets a new cookie, so that one leaked from a backup or a log soon becomes worthless. */
+/** How often a browser gets a new cookie, so that a cookie leaked from a backup or a log soon becomes worthless. */
 const RENEW_EVERY_MS = 3_600_000
 /** Requests already in flight when the next cookie arrives still send the previous one. */
 const FORMER_FOR_MS = 60_000
@@ -25,7 +25,7 @@ const USER_AGENT_MAX = 200
 
 const Hash = z.string().regex(/^[0-9a-f]{64}$/)
 const Session = z.strictObject({
-  /** null: the owner. */
+  /** null for the owner. */
   userId: z.string().nullable(),
   signedInWith: z.enum(['password', 'link', 'oidc', 'passkey']),
   beganAtMs: z.number(),
@@ -33,11 +33,14 @@ const Session = z.strictObject({
   lastSeenAtMs: z.number(),
   address: z.string(),
   userAgent: z.string(),
-  /** `renewal`, `renewedAtMs`: the current cookie and when it was created. `next`: a newer one that was sent. */
+  /**
+   * `renewal` and `renewedAtMs` are the current cookie and its creation time. `next` is a newer cookie that was
+   * sent.
+   */
   renewal: Hash,
   renewedAtMs: z.number(),
   next: Hash.nullable(),
-  /** Set when this session ended all others of its user; validity checks then use it instead of `beganAtMs`. */
+  /** Set when this session ended all others of its user. Validity checks then use it instead of `beganAtMs`. */
   countsFromMs: z.number().optional()
 })
 export type Session = z.infer<typeof Session>
@@ -65,7 +68,8 @@ export interface SessionsOptions {
 }
 
 /**
- * Sessions of browsers, kept in a file across restarts. It has only hashes of tokens, which cannot be used to log in.
+ * Sessions of browsers, kept in a file across restarts. The file contains only hashes of tokens, which cannot be
+ * used to log in.
  */
 export class Sessions {
   readonly #options: SessionsOptions
@@ -73,11 +77,10 @@ export class Sessions {
   readonly #byId: Map<string, Session>
   /** Cookies that were sent but not used yet, so that concurrent requests get the same one. */
   readonly #sent = new Map<string, string>()
-  /** Recently replaced cookies. */
   readonly #former = new Map<string, { renewal: string; untilMs: number }>()
   #recordedAtMs: number
   #isChanged = false
-  /** null: not computed before the first session is created. */
+  /** null until the first session is created. */
   #credentials: SessionsFile['credentials'] | null
 
   constructor(options: SessionsOptions) {
@@ -87,14 +90,14 @@ export class Sessions {
     this.#credentials = isCurrent ? kept.credentials : null
     this.#byId = new Map(Object.entries(isCurrent ? kept.sessions : {}))
     this.#recordedAtMs = options.clock.nowMs()
-    // Write the file now: otherwise, changing the password back would also restore its sessions.
+    // Write the file now. Otherwise, changing the password back would also restore its sessions.
     if (kept !== null && !isCurrent) {
       options.logger.info({}, 'The user name or password has changed: all browsers have been logged out')
       this.#write()
     }
   }
 
-  /** Records a new session, or one that began on another engine. */
+  /** Records a new session, or one that started on another engine. */
   add(token: SessionToken, browser: Browser): void {
     const { id, userId, signedInWith, beganAtMs, endsAtMs, renewal } = token
     const nowMs = this.#options.clock.nowMs()
@@ -117,13 +120,12 @@ export class Sessions {
     this.#write()
   }
 
-  /** Returns the session's id; null: there is no such session, or this cookie was replaced. */
+  /** Returns the session's id, or null if there is no such session or this cookie was replaced. */
   find(token: SessionToken, _browser?: Browser): string | null {
     const session = this.get(token.id)
     return session !== null && this.#accepts(session, token) ? token.id : null
   }
 
-  /** Returns null if there is no such session, or it has ended. */
   get(id: string): Session | null {
     const session = this.#byId.get(id)
     return session !== undefined && isAlive(session, this.#options.clock.nowMs()) ? session : null
@@ -136,13 +138,13 @@ export class Sessions {
     return all.map(([id, session]) => ({ id, ...session })).toReversed()
   }
 
-  /** Records a use. Returns the token that the browser should use from now on; null: the current one. */
+  /** Records a use. Returns the token that the browser should use from now on, or null to keep the current one. */
   use(token: string, browser: Browser): string | null {
     const { clock } = this.#options
     const nowMs = clock.nowMs()
     const read = readSessionToken(token)!
     const session = this.#byId.get(read.id)
-    // If the session is unknown, it began on another engine, which renews it.
+    // If the session is unknown, it started on another engine, which renews it.
     if (session === undefined || nowMs - session.lastSeenAtMs < SEEN_EVERY_MS) return null
     Object.assign(session, { lastSeenAtMs: nowMs, ...shorten(browser) })
     this.#isChanged = true
@@ -153,13 +155,12 @@ export class Sessions {
     const renewed = renewSessionToken(token)
     session.next = renewed.renewal
     this.#sent.set(read.id, renewed.token)
-    // Store this now: the browser may already use the new cookie when the service restarts after a crash.
+    // Store this now, because the browser may already use the new cookie when the service restarts after a crash.
     this.#isChanged = true
     this.record()
     return renewed.token
   }
 
-  /** Ends the user's earlier sessions, except this one. */
   keepFrom(id: string, sinceMs: number): void {
     const session = this.#byId.get(id)
     if (session === undefined) return
@@ -170,11 +171,11 @@ export class Sessions {
 
   end(id: string): void {
     if (this.#drop(id)) this.#write()
-    // The session was never recorded here, but may have a response in progress.
+    // The session was never recorded here, but it can have a response in progress.
     else this.#options.onEnd(id)
   }
 
-  /** Returns how many valid sessions ended. */
+  /** Returns the number of valid sessions that ended. */
   endAll(): number {
     const valid = this.list().length
     for (const id of [...this.#byId.keys()]) this.#drop(id)

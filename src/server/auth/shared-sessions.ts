@@ -6,10 +6,14 @@ import { type Browser, IDLE_MS, type Sessions } from './sessions.ts'
 import { BoundedSet } from '../../engine/runtime/bounded.ts'
 import { KeyedSingleFlight } from '../../engine/runtime/single-flight.ts'
 
-/** How long to trust a response of the cache: a session that ends on another engine stays valid here for so long. */
+/**
+ * How long to trust a response of the cache. A session that ends on another engine stays valid here for that time.
+ */
 const TRUSTED_MS = 1_000
 const REMEMBERED_MAX = 2_000
-/** How often to extend a session in the cache while it is in use. The cache forgets sessions that are not extended. */
+/**
+ * How often to extend a session in the cache while it is in use. The cache forgets sessions that are not extended.
+ */
 const EXTENDED_EVERY_MS = 3_600_000
 
 export interface SharedSessionsOptions {
@@ -18,13 +22,14 @@ export interface SharedSessionsOptions {
   cache: SharedCache
   clock: Clock
   logger: Logger
-  /** Sessions with a response in progress. They may send no requests, but their end must still be noticed. */
+  /** Sessions with a response in progress. They may send no requests, but must still notice when they end. */
   receiving: () => readonly string[]
 }
 
 /**
- * The sessions of all engines, in a cache that is authoritative while it responds. Otherwise, this engine uses its own
- * record, which has the sessions created or used here. When the cache responds again, it gets what changed meanwhile.
+ * The sessions of all engines, in a cache that is authoritative while it responds. Otherwise, this engine uses its
+ * own record, which contains the sessions created or used here. When the cache responds again, it receives the
+ * changes it missed.
  */
 export class SharedSessions {
   readonly #options: SharedSessionsOptions
@@ -56,7 +61,7 @@ export class SharedSessions {
     else this.#remember(id, true)
   }
 
-  /** See Sessions.find. Synchronous if the cache confirmed the session recently, or is away. */
+  /** See Sessions.find. Synchronous if the cache confirmed the session recently or is away. */
   find(token: SessionToken, browser: Browser): string | null | Promise<string | null> {
     const { own, cache, clock } = this.#options
     const verdict = this.#verdicts.get(token.id)
@@ -73,7 +78,7 @@ export class SharedSessions {
     if ((await this.#options.cache.endSession(id)) === null) this.#toEnd.add(id)
   }
 
-  /** Returns how many valid sessions ended, as far as this engine knows. */
+  /** Returns the number of valid sessions that ended and that this engine knows. */
   async endAll(): Promise<number> {
     const { own, cache } = this.#options
     const endedHere = own.endAll()
@@ -97,7 +102,6 @@ export class SharedSessions {
     if (isValid === false) return null
     // The session ended during the query, so nothing may restore it.
     if (endedBefore !== this.#endedAllCount || this.#ended.has(id)) return own.find(token)
-    // The session began on another engine.
     if (isValid && own.get(id) === null && this.#options.clock.nowMs() < token.endsAtMs) this.#adopt(token, browser)
     const found = own.find(token)
     if (isValid && found !== null) this.#extend(token)
@@ -113,14 +117,13 @@ export class SharedSessions {
     }
   }
 
-  /** Returns null if the cache does not respond and only this engine's own record is available. */
   async #askCache(id: string): Promise<boolean | null> {
     const endedBefore = this.#endedAllCount
     const verdict = (await this.#options.cache.haveSessions([id]))?.[0]
     return verdict === undefined || endedBefore !== this.#endedAllCount ? null : this.#applyVerdict(id, verdict)
   }
 
-  /** The cache's view of a session, corrected by changes that it has not received yet. */
+  /** Applies the cache's view of a session, corrected by changes that the cache has not received yet. */
   async #applyVerdict(id: string, verdict: boolean): Promise<boolean> {
     const { own, cache } = this.#options
     const isEnded = this.#ended.has(id) || this.#allToEnd
@@ -140,13 +143,14 @@ export class SharedSessions {
     try {
       if (!isValid) own.end(id)
     } catch (error) {
-      // The disk is full. This is tolerable because the record is only used while the cache is away.
       this.#options.logger.warn({ err: error }, 'The sessions file cannot be written')
     }
     return isValid
   }
 
-  /** Not awaited: if it fails, a later request repeats it in time, because the cache keeps sessions for seven days. */
+  /**
+   * Not awaited. If it fails, a later request repeats it in time, because the cache keeps sessions for seven days.
+   */
   #extend({ id, endsAtMs }: SessionToken): void {
     const nowMs = this.#options.clock.nowMs()
     if (nowMs - (this.#extendedAtMs.get(id) ?? 0) < EXTENDED_EVERY_MS || this.#ended.has(id)) return

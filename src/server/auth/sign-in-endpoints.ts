@@ -17,12 +17,11 @@ export interface SignInEndpointsOptions {
   audit: Pick<Engine['audit'], 'perform' | 'refuse'>
 }
 
-/** Longer than any code or verifier can be. */
 const FIELD_MAX = 200
 
 /**
- * Where a program begins its sign-in and gets its token (docs/http.md). Public, because the program has no credentials
- * yet. Below `/ui`, so that it can use the same form parser.
+ * A program starts its sign-in and gets its token here (docs/http.md). Public, because the program has no
+ * credentials yet. Below `/ui`, so that it can use the same form parser.
  */
 export function signInEndpoints(app: FastifyInstance, options: SignInEndpointsOptions): void {
   const { signIns, audit } = options

@@ -1,7 +1,7 @@
 import type { ProjectName } from '../../shared/contract/index.ts'
 import type { NodeGroupRole } from '../../shared/roles.ts'
 
-/** The roles of a group's members: in all projects (null: none), in single projects, and with nodes. */
+/** The roles of a group's members: in all projects (or null), in single projects, and with nodes. */
 export interface GroupRights {
   role: string | null
   projects: Record<ProjectName, string>
@@ -9,13 +9,13 @@ export interface GroupRights {
   nodeGroups: Record<string, NodeGroupRole>
 }
 
-/** Users in several groups have the roles of all of them. Users in none are refused. */
+/** Users in several groups have the roles of all of them. Users without a group are rejected. */
 export type GroupRoles = ReadonlyMap<string, GroupRights>
 
 export interface OidcOptions {
   issuer: string
   clientId: string
-  /** null: a public client, which is protected only by PKCE. */
+  /** null for a public client, which only PKCE protects. */
   clientSecret: string | null
   scopes: string
   nameClaim: string
@@ -23,15 +23,14 @@ export interface OidcOptions {
   roles: GroupRoles
   /** The provider's name on the button "Sign in with …". */
   label: string
-  /** How long sessions last. Cannot be extended, because groups are only read at login. */
+  /** The duration of sessions. It cannot be extended, because groups are only read at login. */
   sessionMs: number
 }
 
-/** The issuer of tokens that programs send as `Authorization: Bearer`. */
 export interface JwtOptions {
   issuer: string
   audience: string
-  /** null: from the issuer's discovery document. */
+  /** null to use the issuer's discovery document. */
   jwksUrl: string | null
   nameClaim: string
   groupsClaim: string
@@ -42,7 +41,7 @@ export interface JwtOptions {
 export interface ProxyOptions {
   userHeader: string
   groupsHeader: string
-  /** What separates groups in the header. Names of groups may contain all other characters. */
+  /** The separator of groups in the header. Names of groups can contain all other characters. */
   groupsSeparator: ',' | ';' | '|' | ' '
   roles: GroupRoles
   from: readonly string[]
@@ -52,9 +51,8 @@ export interface SignInOptions {
   oidc: OidcOptions | null
   jwt: JwtOptions | null
   proxy: ProxyOptions | null
-  /** The roles of users whose passwords a plugin checks. */
   pluginRoles: GroupRoles
-  /** Where browsers reach this Scrapdeck, without a path; null: at the host of each request. */
+  /** The address where browsers reach this Scrapdeck, without a path. null for the host of each request. */
   publicUrl: string | null
   /** Users with a local password but no second factor must set up an authenticator app at their next login. */
   requiresSecondFactor: boolean

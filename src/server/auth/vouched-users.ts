@@ -9,7 +9,7 @@ import { noRoleText, rightsIn } from './group-roles.ts'
 import type { GroupRoles } from './sign-in-options.ts'
 
 /**
- * Returns the user with this subject, with the roles of these groups. Throws or rejects with UNAUTHORIZED if an owner
+ * Returns the user with this subject and the roles of these groups. Throws or rejects with UNAUTHORIZED if an owner
  * disabled the user, and with ROLE_REQUIRED.
  */
 export function admitVouched(
@@ -35,11 +35,17 @@ const WRONG_MAX = 1_000
 
 type PluginUsersParts = Pick<Engine, 'access' | 'audit'> & { roles: GroupRoles; clock: Clock }
 
-/** Users whose passwords a plugin checks, without the names of local users, which it must not impersonate. */
+/**
+ * Users whose passwords a plugin checks. Excludes the names of local users, because the plugin must not impersonate
+ * them.
+ */
 export class PluginUsers {
   readonly #ask: NonNullable<Engine['authenticate']>
   readonly #parts: PluginUsersParts
-  /** By keyed hash. Not sent to the plugin again: a program with an old password must not lock an account elsewhere. */
+  /**
+   * Keyed by a keyed hash of the password. These are not sent to the plugin again, because a program with an old
+   * password must not lock an account elsewhere.
+   */
   readonly #wrong = new Map<string, number>()
 
   constructor(ask: NonNullable<Engine['authenticate']>, parts: PluginUsersParts) {
@@ -47,7 +53,10 @@ export class PluginUsers {
     this.#parts = parts
   }
 
-  /** null: wrong password. `key`: its keyed hash. Rejects like admitVouched or with SIGN_IN_UNAVAILABLE. */
+  /**
+   * Returns null for a wrong password. `key` is the keyed hash of the password. Rejects like admitVouched or with
+   * SIGN_IN_UNAVAILABLE.
+   */
   async find(request: FastifyRequest, given: BasicCredentials, key: string): Promise<Principal | null> {
     const { access, clock } = this.#parts
     if (given.username === '' || access.isLocalName(given.username)) return null

@@ -6,7 +6,7 @@ import { MAX_TEXT_BYTES } from '../limits.ts'
 /** The header of a part. Texts are in Latin-1, with one character per byte, so that no byte is lost. */
 export interface PartHead {
   name: string
-  /** null: the part has no file name. */
+  /** null if the part has no file name. */
   fileName: string | null
   type: string
 }
@@ -18,8 +18,8 @@ export interface FormPart extends PartHead {
 const MAX_PARTS = 10_000
 
 /**
- * Collects the parts of a form as they arrive: files (`isFile`) on disk, all others in memory, up to MAX_TEXT_BYTES.
- * Rejects with REQUEST_TOO_LARGE and with the errors of IncomingFiles.
+ * Collects the parts of a form as they arrive: files (`isFile`) on disk, all others in memory, up to
+ * MAX_TEXT_BYTES. Rejects with REQUEST_TOO_LARGE and with the errors of IncomingFiles.
  */
 export class FormCollector {
   readonly #incoming: Pick<IncomingFiles, 'begin'>
@@ -34,18 +34,17 @@ export class FormCollector {
     this.#isFile = isFile
   }
 
-  /** Ends the previous part and begins this one. Returns undefined if there is nothing to wait for. */
+  /** Ends the previous part and starts this one. Returns undefined if there is nothing to wait for. */
   begin(head: PartHead): Promise<void> | undefined {
     const ending = this.#endPart()
     return ending === undefined ? this.#beginPart(head) : ending.then(() => this.#beginPart(head))
   }
 
-  /** Adds to the current part. Returns undefined if there is nothing to wait for. */
   write(piece: Buffer): Promise<void> | undefined {
     const { content } = this.#current!
     if (!Array.isArray(content)) return content.write(piece)
     this.#charge(piece.length)
-    // Copy the piece, because it may be a view of a much larger buffer.
+    // Copy the piece, because it can be a view of a much larger buffer.
     content.push(Buffer.from(piece))
     return undefined
   }

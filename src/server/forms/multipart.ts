@@ -6,14 +6,14 @@ const MAX_HEADER_BYTES = 16 * 1024
 
 type Headers = Record<string, string[] | undefined>
 
-/** Scrapyd answers such a body with an empty 400 and closes the connection (scrapyd-protocol.md, 1). */
+/** Scrapyd sends an empty 400 for such a body and closes the connection (scrapyd-protocol.md, 1). */
 export class MalformedMultipartError extends Error {
   override readonly name = 'MalformedMultipartError'
 }
 
 /**
- * Parses multipart/form-data (RFC 7578) as it arrives, so that only a piece of it is in memory. Skips parts without a
- * name. Rejects with MalformedMultipartError and with the errors of `body` and `collector`.
+ * Parses multipart/form-data (RFC 7578) as it arrives, so that only a piece of it is in memory. Skips parts without
+ * a name. Rejects with MalformedMultipartError and with the errors of `body` and `collector`.
  */
 export async function readMultipart(
   body: AsyncIterable<Buffer> | Iterable<Buffer>,
@@ -32,7 +32,7 @@ export async function readMultipart(
   let isFinished = false
   let failure: Error | null = null
   let wake = () => {}
-  /** A chunk may contain many parts, which are collected one after the other. */
+  /** A chunk can contain many parts, which are collected one after the other. */
   let collecting = Promise.resolve()
   const fail = (error: Error) => {
     failure ??= error
@@ -94,7 +94,10 @@ function sizeOf(headers: Headers): number {
   return Object.entries(headers).reduce((sum, [name, values]) => sum + name.length + values!.join().length, 0)
 }
 
-/** The parameters of a header value. Quoted values are read as a whole: a `;` in a file name is not a separator. */
+/**
+ * The parameters of a header value. Quoted values are read as a whole, because a `;` in a file name is not a
+ * separator.
+ */
 function readParameters(header: string): Map<string, string> {
   const parameters = new Map<string, string>()
   for (const [, name = '', quoted, plain = ''] of header.matchAll(/;\s*([^=;\s"]+)=(?:"((?:[^"\\]|\\.)*)"|([^;]*))/g)) {

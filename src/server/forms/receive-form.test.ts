@@ -10,7 +10,7 @@ import { MAX_TEXT_BYTES, MAX_UPLOAD_BYTES } from '../limits.ts'
 import { makeTestDirectory } from '../../engine/testing/test-directory.ts'
 import { addForms, receiveForm, parseContractForms } from './receive-form.ts'
 
-/** A server on a real socket that answers with its form: what is in memory, and what is on disk. */
+/** Opens a server on a real socket. It responds with the form's parts in memory and on disk. */
 async function open() {
   const directory = makeTestDirectory()
   const incoming = IncomingFiles.open(directory)

@@ -10,25 +10,23 @@ import { MAX_UPLOAD_BYTES } from '../limits.ts'
 
 declare module 'fastify' {
   interface FastifyRequest {
-    /** The form in the request's body; null: there is none, or it was not read. */
+    /** The form in the request's body. null if there is none or it was not read. */
     form: FormPart[] | null
   }
 }
 
 interface Options {
   incoming: Pick<IncomingFiles, 'begin'>
-  /** false: the body is read and discarded. */
+  /** If false, the body is read and discarded. */
   isWanted: boolean
-  /** Whether to store a part on disk; other parts stay in memory. */
+  /** Whether to store a part on disk. Other parts stay in memory. */
   isFile: (head: PartHead) => boolean
-  /** The maximum size of the whole body. */
   limitBytes: number
 }
 
-/** Adds `form` to requests of this scope. Releases its files once the response is sent or the client disconnects. */
+/** Adds `form` to requests of this scope. Releases its files when the response is sent or the client disconnects. */
 export function addForms(app: FastifyInstance): void {
   app.decorateRequest('form', null)
-  // This is the first hook after the body is read.
   app.addHook('preValidation', (request, reply, done) => {
     const { form } = request
     if (form?.some(isFilePart)) finished(reply.raw, () => void releaseFiles(form))
@@ -37,8 +35,8 @@ export function addForms(app: FastifyInstance): void {
 }
 
 /**
- * Reads the form in a request's body as it arrives. Rejects with REQUEST_TOO_LARGE, MalformedMultipartError, Fastify's
- * error for a body over the limit, and with BAD_INPUT if the client disconnects.
+ * Reads the form in a request's body as it arrives. Rejects with REQUEST_TOO_LARGE, MalformedMultipartError,
+ * Fastify's error for a body over the limit, and with BAD_INPUT if the client disconnects.
  */
 export async function receiveForm(request: FastifyRequest, body: Readable, options: Options): Promise<void> {
   const { incoming, isWanted, isFile, limitBytes } = options
@@ -58,10 +56,12 @@ export async function receiveForm(request: FastifyRequest, body: Readable, optio
   }
 }
 
-/** null: the body is empty, which is valid for every content type. */
+/** null if the body is empty, which is valid for every content type. */
 type Pieces = AsyncIterable<Buffer> | Iterable<Buffer> | null
 
-/** Most forms are a few names and values. Reading them as a stream took longer than the rest of the request. */
+/**
+ * Most forms have only several names and values. Reading them as a stream took longer than the rest of the request.
+ */
 const SMALL_BYTES = 65_536
 
 function atOnce(body: Readable): Promise<Pieces> {
@@ -112,7 +112,7 @@ async function readUrlEncoded(body: NonNullable<Pieces>, collector: FormCollecto
   await collect(parser.end())
 }
 
-/** Keeps the connection open if reading stops early, because the refusal must still be sent. */
+/** Keeps the connection open if reading stops early, because the error response must still be sent. */
 async function* withinLimit(body: Readable, limitBytes: number): AsyncGenerator<Buffer> {
   let receivedBytes = 0
   for await (const piece of body.iterator({ destroyOnReturn: false }) as AsyncIterable<Buffer>) {
@@ -126,7 +126,10 @@ const endedEarly = (cause: unknown) => new ScrapdeckError('BAD_INPUT', sentence(
 
 const tooLarge = () => new errorCodes.FST_ERR_CTP_BODY_TOO_LARGE()
 
-/** Reads a urlencoded form that was received as bytes. Returns its values by name; empty if there is none. */
+/**
+ * Reads a urlencoded form that was received as bytes. The returned function returns the value of a name, or an
+ * empty string if there is none.
+ */
 export function fieldsOf(request: FastifyRequest): (name: string) => string {
   const fields = parseUrlEncoded((request.body as Buffer | undefined) ?? Buffer.alloc(0))
   return (name) => fields.get(name)?.[0]?.toString('utf8') ?? ''

@@ -1,7 +1,7 @@
 import { ScrapdeckError } from '../../shared/errors.ts'
 import { sentence } from '../../shared/texts/errors/server.ts'
 
-/** A name begins a value. The bytes of the value follow in pieces. */
+/** A name starts a value. The bytes of the value follow in pieces. */
 export type FormEvent = { name: string } | { bytes: Buffer }
 
 const AMPERSAND = 0x26
@@ -11,12 +11,12 @@ const PERCENT = 0x25
 const MAX_NAME_BYTES = 65_536
 
 /**
- * Parses urlencoded text piece by piece. Pairs end at `&` and `;`; those without `=` are dropped. Works on bytes,
- * because an egg can be sent this way (ScrapydWeb does). Throws REQUEST_TOO_LARGE if a name is too long.
+ * Parses urlencoded text piece by piece. Pairs end at `&` and `;`. Pairs without `=` are dropped. Works on bytes,
+ * because clients can send an egg this way (ScrapydWeb does). Throws REQUEST_TOO_LARGE if a name is too long.
  */
 export class UrlEncodedParser {
   #isInValue = false
-  /** The beginning of an incomplete name or percent-encoded byte. */
+  /** The start of an incomplete name or percent-encoded byte. */
   #rest = Buffer.alloc(0);
 
   *push(piece: Buffer): Generator<FormEvent> {
@@ -67,7 +67,10 @@ export function parseUrlEncoded(text: Buffer): FormValues {
   return found
 }
 
-/** Returns where the value or name ends: at the end of its pair or, for a name, at `=`. null: not in this text. */
+/**
+ * Returns where the value or name ends: at the end of its pair or, for a name, at `=`. Returns null if the end is
+ * not in this text.
+ */
 function findEnd(text: Buffer, start: number, isInValue: boolean): number | null {
   for (let index = start; index < text.length; index++) {
     const byte = text[index]
@@ -76,7 +79,6 @@ function findEnd(text: Buffer, start: number, isInValue: boolean): number | null
   return null
 }
 
-/** Returns the end of the text without an incomplete percent-encoded byte. */
 function endOfWhole(text: Buffer, start: number): number {
   const percent = text.lastIndexOf(PERCENT)
   return percent >= Math.max(start, text.length - 2) ? percent : text.length
@@ -107,7 +109,7 @@ function hexDigit(byte: number | undefined): number {
   return lower >= 0x61 && lower <= 0x66 ? lower - 0x57 : -1
 }
 
-/** Values by name. Names are in Latin-1, with one character per byte, so that no byte is lost; values are bytes. */
+/** Values by name. Names are in Latin-1, with one character per byte, so that no byte is lost. Values are bytes. */
 export type FormValues = Map<string, Buffer[]>
 
 export function addValue(found: FormValues, name: string, value: Buffer): void {
