@@ -23,18 +23,18 @@ import { Nemesis } from './work/nemesis.ts'
 import { Operators } from './work/operators.ts'
 import { enginesScenarioOf, type Scenario, scenarioOf } from './work/scenario.ts'
 
-/** By this time after the work and the faults have ended, everything that can run has run. */
+/** By this time after the end of the work and the faults, everything that can run has run. */
 const QUIET_LIMIT_MS = 1_800_000
-/** If only queued jobs are left and nothing has happened for this long, nothing can run any more. */
+/** If only queued jobs are left and no event has occurred for this long, no job can run any more. */
 const STILL_MS = 900_000
-/** By this time after the last fault, one of several engines must lead and stay the leader. */
+/** By this time after the last fault, one of several engines must lead and remain the leader. */
 const SETTLES_MS = 30_000
 const SAMPLE_EVERY_MS = 10_000
 const RESTART_AFTER_MS = [50, 3_000] as const
 
 export interface StoryOptions {
   seed: number
-  /** The story's own directory; removed at the end. */
+  /** The story's own directory, removed at the end. */
   directory: string
   template: string
   /** Kills the first engine at this call, in addition to the seed's own kills. */
@@ -43,7 +43,7 @@ export interface StoryOptions {
   scenario?: Scenario
   /** The number of engines on one database. Default: 1. */
   engines?: number
-  /** Commits take effect, but their answers are lost. Default: never. */
+  /** Commits take effect, but their responses are lost. Default: never. */
   losesAnswers?: boolean
 }
 
@@ -51,11 +51,10 @@ export interface Story {
   history: History
   /** Calls of the first life, for a sweep. */
   callsOfFirstLife: string[]
-  /** Hash of all store calls, their results and times: identical for two runs of one seed. */
+  /** Hash of all store calls, their results and times. Identical for two runs of one seed. */
   traceHash: string
 }
 
-/** Runs the story of one seed to its end. */
 export async function simulate(options: StoryOptions): Promise<Story> {
   const { seed } = options
   const scenario = options.scenario ?? scenarioOf(seed)
@@ -138,12 +137,12 @@ export async function simulate(options: StoryOptions): Promise<Story> {
     nemesis.stop()
     ofEngines?.stop()
     await time.runUntil(scenario.activeMs + 20_000, () => machine.isUp && operators.pending === 0)
-    // An engine that woke up, reconnected or was drained may still change who leads.
+    // An engine that woke up, reconnected or was drained can still change who leads.
     if (cluster !== null) await time.runUntil(time.nowMs + SETTLES_MS, () => false)
     void operators.liftEverything()
     await time.runUntil(time.nowMs + 20_000, () => operators.pending === 0)
     let isQuiet = false
-    // Jobs that wait for a time of day wait longer by the amount by which our clock was set back.
+    // If our clock was set back, jobs that wait for a time of day wait longer by that amount.
     const limitMs = time.nowMs + QUIET_LIMIT_MS + STILL_MS + machine.setBackMs
     while (!isQuiet && time.nowMs < limitMs) {
       await time.runUntil(time.nowMs + 5_000, () => false)
@@ -267,7 +266,7 @@ export async function simulate(options: StoryOptions): Promise<Story> {
   }
 }
 
-/** The lanes that a client with an old cursor receives: those with queued jobs, and no others. */
+/** Returns the lanes that a client with an old cursor receives: exactly those with queued jobs. */
 async function firstBatch(client: Client): Promise<number> {
   const stopping = new AbortController()
   const stream = await client.events.subscribe({ after: '0.0.0' }, { signal: stopping.signal })
@@ -296,7 +295,7 @@ function buildNodes(scenario: Scenario, time: VirtualTime, faults: Faults): Map<
   return nodes
 }
 
-/** Sets up what an operator prepared before the story begins: nodes and eggs. */
+/** Creates the nodes and eggs that an operator prepared before the story. */
 async function furnish(machine: World, scenario: Scenario, witness: (...call: [string, unknown[], unknown]) => void) {
   const store = await openSqliteStoreHere({
     path: machine.disk.databasePath,
@@ -354,8 +353,7 @@ async function furnish(machine: World, scenario: Scenario, witness: (...call: [s
 }
 
 /**
- * Whether nothing changes any more without a command. Queued jobs may be left; the checker judges whether that is
- * right.
+ * Whether nothing can change without a command. Queued jobs can remain; the checker judges whether that is correct.
  */
 async function nothingCanRun(store: Store, beliefs: Belief[], nowMs: number): Promise<boolean> {
   const { queued, starting, running } = await store.countByState()
@@ -399,7 +397,7 @@ function beliefsIn(method: string, parameters: unknown[], answer: unknown): (Unt
 }
 
 /**
- * The node lists that the engine has received. A node that is polled project by project has listed its jobs with the
+ * The node lists that the engine has received. For a node polled project by project, a list is complete with the
  * last response.
  */
 class ListsSeen {
@@ -435,7 +433,7 @@ class ListsSeen {
   }
 }
 
-/** null: a response that the engine could not read either. */
+/** Returns null for a response that the engine could not read either. */
 function readObject({ body }: HttpAnswer): Record<string, unknown[]> | null {
   try {
     return JSON.parse(Buffer.from(body).toString()) as Record<string, unknown[]>

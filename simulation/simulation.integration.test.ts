@@ -5,7 +5,6 @@ import { LIMIT_MS, runSimulation } from './testing/run-simulation.ts'
 const STORIES = pickLength(30, 500, 12)
 const OF_SEVERAL = pickLength(6, 300, 3)
 
-/** The traces that a verbose run shows, by seed. */
 const hashesOf = (output: string) =>
   new Map([...output.matchAll(/^(\d+) ([0-9a-f]{12}) /gm)].map(([, seed, hash]) => [Number(seed), hash]))
 

@@ -1,4 +1,4 @@
-/** A process of the simulation: runs the stories that it receives, one after another, and returns their results. */
+/** A process of the simulation. Runs the stories that it receives one after the other and returns their results. */
 import { mkdtempSync, rmSync } from 'node:fs'
 import { existsSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -41,7 +41,7 @@ const base = mkdtempSync(join(existsSync('/dev/shm') ? '/dev/shm' : tmpdir(), 's
 const template = join(base, 'template', 'scrapdeck.sqlite')
 await makeTemplate(template)
 process.on('exit', () => rmSync(base, { recursive: true, force: true }))
-// As in cli/serve-together.ts: anything in progress when an engine loses its lease fails.
+// As in cli/serve-together.ts, work in progress fails when an engine loses its lease.
 let areSeveral = false
 process.on('unhandledRejection', (error) => {
   const { code } = error as { code?: unknown }

@@ -9,10 +9,10 @@ import { runStory, type Story } from './story.ts'
 export interface Told {
   plan: Plan
   moments: number
-  /** Counts by state and reason. */
+  /** The number of rows by state and reason. */
   fates: Record<string, number>
   jobs: number
-  /** The number of ends that chains reacted to. */
+  /** The number of ends to which chains reacted. */
   answers: number
   pausesByFailures: number
   crashes: number
@@ -25,7 +25,7 @@ export interface Told {
 const ANSWERED_WITHIN_MS = 1_000
 
 /**
- * Runs one story and compares every row of every schedule, the end of every job and every reaction of a chain with the
+ * Runs one story. Compares every row of every schedule, the end of every job and every reaction of a chain with the
  * calculation.
  */
 export async function tellStory(
@@ -96,14 +96,14 @@ function compareRows(
       .join(', ')
     return `${is}; it should be ${should || 'nothing'}`
   }
-  // A paused schedule writes its rows hourly, so those of the last hour may be missing.
+  // A paused schedule writes its rows hourly, so those of the last hour can be missing.
   const missing = moments.slice(at).filter(({ seenMs }) => !isPausedAt(journal, schedule.id, seenMs))
   if (missing.length === 0) return null
   const [first] = missing
   return `${missing.length} moments have no row, first ${first!.state} ${first!.reason} for ${iso(first!.nominalMs)}`
 }
 
-/** When and how jobs ended shows which of them started when, and which were cancelled. */
+/** The times and kinds of the ends show which jobs started when, and which were cancelled. */
 function compareEnds(
   { id }: PlannedSchedule,
   { moments, endOf }: Expectation,
@@ -124,8 +124,8 @@ function compareEnds(
 }
 
 /**
- * Every end that a chain waits for created its jobs once, at once or as soon as an engine was running; no other end
- * created any.
+ * Every end that a chain waits for creates its jobs once, immediately or as soon as an engine runs. No other end
+ * creates any.
  */
 function compareAnswers(plan: Plan, { journal, jobs, answers, firedCounts }: Story): string[] {
   const problems: string[] = []

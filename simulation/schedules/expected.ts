@@ -5,13 +5,13 @@ import type { JobOutcome } from './jobs.ts'
 import { CANCEL_TAKES_MS, isFailing, lifeOf, type Plan, type PlannedSchedule } from './plan.ts'
 import { isPausedAt, type Journal, wallAt } from './journal.ts'
 
-/** The expected outcome of one nominal time, and the wall time at which it should have been recorded. */
+/** The expected outcome of one nominal time, and the wall time at which the engine should record it. */
 export interface Expected {
   nominalMs: number
   state: string
   reason: string
   atMs: number
-  /** The same in monotonic time. */
+  /** The same moment in monotonic time. */
   seenMs: number
   jobs: ExpectedJob[]
 }
@@ -30,17 +30,17 @@ export interface ExpectedJob {
   cancelledAtMs: number | null
 }
 
-/** If a schedule's rows could not be written, it is scanned again after this time. */
+/** If a schedule's rows could not be written, the engine scans it again after this time. */
 const AGAIN_AFTER_MS = 1_000
 const ON_TIME_MS = 60_000
-/** The longest time before an engine notices that the clock was set ahead. */
+/** The longest time until an engine notices that the clock was set ahead. */
 const NOTICE_MAX_MS = 30_000
 /** If clocks are set ahead, they reach nominal times after the story's end. */
 const LOOKED_AHEAD_MS = 3 * 86_400_000
 
 /**
- * The expected outcome of every nominal time of a schedule, according to the documented policies and the events around
- * the engine. Shares no code with the ticker except its jitter offset, which is arbitrary.
+ * Returns the expected outcome of every nominal time of a schedule, according to the documented policies and the
+ * events around the engine. Shares no code with the ticker except its jitter offset, which is arbitrary.
  */
 export function expect(schedule: PlannedSchedule, plan: Plan, journal: Journal): Expectation {
   const offsetMs = jitterOf(aScheduleId(schedule.id), schedule.jitterSeconds)
@@ -90,7 +90,10 @@ export function expect(schedule: PlannedSchedule, plan: Plan, journal: Journal):
     return groups
   }
 
-  /** A clock set ahead must be noticed soon if that makes anything due; paused schedules do not count. */
+  /**
+   * If the clock is set ahead and a nominal time becomes due, an engine must notice it soon. Ignores paused
+   * schedules.
+   */
   function checkNotice(seenMs: number, dueMs: number): void {
     if (isPausedAt(journal, schedule.id, seenMs)) return
     for (const [jumpMs, noticedMs] of journal.notices) {
@@ -101,7 +104,7 @@ export function expect(schedule: PlannedSchedule, plan: Plan, journal: Journal):
     }
   }
 
-  /** When a nominal time is judged. One in a pause recurs if the clock is set back before it is recorded. */
+  /** Returns when a nominal time is judged. One in a pause recurs if the clock is set back before it is recorded. */
   function foundAt(nominalMs: number): number | null {
     for (let afterMs = 0; ; ) {
       const seenMs = seenAt(nominalMs + offsetMs, afterMs)
@@ -119,7 +122,7 @@ export function expect(schedule: PlannedSchedule, plan: Plan, journal: Journal):
     }
   }
 
-  /** When a living engine first sees, after a given time, that the wall clock has reached this time. */
+  /** Returns when, after `afterMs`, a living engine first sees that the wall clock has reached `dueMs`. */
   function seenAt(dueMs: number, afterMs: number): number | null {
     for (const { fromMs: begunMs, untilMs, landed } of journal.lives) {
       if (untilMs < afterMs) continue

@@ -6,8 +6,8 @@ import type { PlannedSchedule } from './plan.ts'
 const PAUSED_WITHIN_MS = 1_000
 
 /**
- * The times of pauses due to failures are read from what was recorded; this checks that each had its cause, and that
- * each cause led to a pause. `failuresInARow`: as stored at the end.
+ * Reads the times of pauses due to failures from the records. Checks that each had its cause, and that each cause
+ * led to a pause. `failuresInARow` is the value stored at the end.
  */
 export function problemsOfFailures(
   schedule: PlannedSchedule,
@@ -31,7 +31,7 @@ export function problemsOfFailures(
     const dueMs = livingSince(journal, causeMs, PAUSED_WITHIN_MS)
     if (dueMs === null || dueMs > durationMs || isPausedAt(journal, id, dueMs)) continue
     if (isOverAt(dueMs)) continue
-    // Ends within this last period may still be handled.
+    // The engine might not have handled ends within this last period.
     const count = Math.min(countAt(dueMs - PAUSED_WITHIN_MS, false), countAt(dueMs, false))
     if (count >= pauseAfterFailures) problems.push(`not paused at ${dueMs}, after ${count} failures`)
   }
@@ -42,13 +42,13 @@ export function problemsOfFailures(
   }
   return problems
 
-  /** The schedule's last nominal time has passed, so nothing pauses it any more. */
+  /** Whether the schedule's last nominal time has passed, so it can no longer be paused. */
   function isOverAt(atMs: number): boolean {
     const last: Expected | undefined = expectation.moments.at(-1)
     return last === undefined || last.seenMs <= atMs
   }
 
-  /** `isBefore`: excludes changes recorded at exactly that time. */
+  /** `isBefore` excludes changes recorded at exactly that time. */
   function countAt(atMs: number, isBefore: boolean): number {
     const changes = journal.changes.get(id) ?? []
     const since = changes.findLast((changedMs) => (isBefore ? changedMs < atMs : changedMs <= atMs))

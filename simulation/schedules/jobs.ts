@@ -7,13 +7,13 @@ import { CANCEL_TAKES_MS } from './plan.ts'
 
 export type JobOutcome = 'succeeded' | 'failed' | 'cancelled'
 
-/** How a job behaves once nothing holds it. */
+/** How a job behaves after it starts. */
 export interface JobPlan {
   lifeMs: number
   isFailing: boolean
   project: string
   spider: string
-  /** null: a chain created the job. */
+  /** null if a chain created the job. */
   of: { scheduleId: string; nominalMs: number; index: number } | null
   /** The chains that led to this job. */
   line: string[]
@@ -25,7 +25,10 @@ export interface RanJob extends JobPlan {
   ended: { atMs: number; outcome: JobOutcome } | null
 }
 
-/** The story's jobs: they run, end and are cancelled whatever happens to the engine, like those on other machines. */
+/**
+ * The story's jobs. As on other machines, what happens to the engine does not affect how they run, end and are
+ * cancelled.
+ */
 export class Jobs {
   readonly all = new Map<string, RanJob>()
   readonly #parts: { time: VirtualTime; store: Store; nowMs: () => number }
@@ -37,7 +40,7 @@ export class Jobs {
     this.#parts = parts
   }
 
-  /** Call once the jobs are in the queue. */
+  /** Call it when the jobs are in the queue. */
   async add(made: NewJob[], planOf: (job: NewJob, index: number) => JobPlan): Promise<void> {
     for (const [index, job] of made.entries()) {
       const plan = planOf(job, index)
@@ -45,12 +48,12 @@ export class Jobs {
       if (job.after.length === 0) this.#start(job.id)
       else this.#heldOf(plan).add(job.id)
     }
-    // The jobs that they wait for may have ended while these were written.
+    // The jobs that they wait for can have ended while these were written.
     const scheduleId = made.find(({ after }) => after.length > 0)?.scheduleId ?? null
     if (scheduleId !== null) await this.#startReleased(scheduleId)
   }
 
-  /** Held jobs end at once; running ones take their time. */
+  /** Held jobs end immediately; running ones take CANCEL_TAKES_MS. */
   async cancel(ids: string[]): Promise<void> {
     const held = ids.filter((id) => this.all.get(id)!.endsAtMs === null)
     for (const id of ids) {

@@ -1,6 +1,6 @@
-/** What happened around the engine, in monotonic time: the only input of the calculation. */
+/** What happened around the engine, in monotonic time. The only input of the calculation. */
 export interface Journal {
-  /** `landed`: if the engine died while it wrote, the schedules whose rows were written at that very moment. */
+  /** `landed` is set if the engine died while it wrote: the schedules with rows written at that very moment. */
   lives: { fromMs: number; untilMs: number; landed: Set<string> | null }[]
   /** From then on, the wall clock shows monotonic time plus this offset. */
   walls: { fromMs: number; offsetMs: number }[]
@@ -9,16 +9,16 @@ export interface Journal {
   /** Cancels requested at the moment when the engine died. */
   lastCancels: Set<string>
   /**
-   * `id monotonic time`: only the rows of this schedule could not be written. (A failed write of several schedules is
-   * retried for each of them separately.)
+   * `id monotonic time`: only the rows of this schedule could not be written. (The engine retries a failed write of
+   * several schedules for each of them separately.)
    */
   refused: Set<string>
   failedWrites: number
   /** By schedule, as recorded. */
   pauses: Map<string, Pause[]>
-  /** By schedule, writes other than rows: failures are counted from the last such write. */
+  /** By schedule: writes other than rows. Failures are counted from the last of them. */
   changes: Map<string, number[]>
-  /** By schedule: rows of a paused schedule are written hourly, up to this time. */
+  /** By schedule: a paused schedule writes its rows hourly, up to this time. */
   pausedRows: Map<string, { atMs: number; nominalMs: number }[]>
 }
 
@@ -26,7 +26,7 @@ export interface Pause {
   fromMs: number
   untilMs: number
   by: 'operator' | 'failures'
-  /** Whether the rows of the same moment were written before. */
+  /** Whether the rows of the same moment were written before the pause. */
   isAfterRows: boolean
 }
 
@@ -43,7 +43,7 @@ export function isPausedAt(journal: Journal, scheduleId: string, atMs: number): 
   )
 }
 
-/** When an engine that knows of an event has lived this long without interruption; null: none has. */
+/** Returns when an engine that knows of an event has lived this long without interruption, or null if none has. */
 export function livingSince(journal: Journal, atMs: number, forMs: number): number | null {
   for (const { fromMs, untilMs } of journal.lives) {
     const dueMs = Math.max(fromMs, atMs) + forMs

@@ -1,7 +1,8 @@
 /**
  * Runs the real ticker, chains, commands and store under a virtual clock: schedules of all kinds, failing jobs, a
- * machine whose clock jumps and whose disk is sometimes full, an engine that is killed, also during writes. Compares
- * every row, the end of every job and every reaction of a chain with a calculation that shares no code with them.
+ * machine with a jumping clock and a disk that is sometimes full, an engine that is killed, sometimes during
+ * writes. Compares every row, the end of every job and every reaction of a chain with a calculation that shares no
+ * code with them.
  *
  *   npm run simulate:schedules                        a week with 1,000 schedules
  *   npm run simulate:schedules -- --seed 7 --schedules 100 --days 1 --stories 20

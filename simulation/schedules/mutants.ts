@@ -3,7 +3,7 @@ import type { SchedulerParts } from '../../src/engine/schedules/scheduler.ts'
 import type { StoredSchedule } from '../../src/engine/model/records.ts'
 import { type Mutation, mutation, overridden } from '../world/mutations.ts'
 
-/** A bug that must be found within `STORIES_MAX` stories, unless it says otherwise. */
+/** A bug that must be found within `stories`, by default STORIES_MAX. */
 export interface ScheduleMutant {
   name: string
   mutations: Mutation[]
@@ -11,7 +11,7 @@ export interface ScheduleMutant {
 }
 
 export const STORIES_MAX = 40
-/** The size of each story: small, so that many different ones are run. */
+/** Each story is small, so many different ones run. */
 export const STORY_SIZE = { schedules: 60, days: 1 }
 
 type TickerStore = SchedulerParts['store']
@@ -20,7 +20,7 @@ const fates = () => import('../../src/engine/schedules/fates.ts')
 const failures = () => import('../../src/engine/schedules/failures.ts')
 const clockWatch = () => import('../../src/engine/schedules/clock-watch.ts')
 
-/** Replaces the ticker's parts; `isStarting`: while it takes over from an earlier engine. */
+/** Replaces the ticker's parts. `isStarting` tells whether it is taking over from an earlier engine. */
 function ticker(change: (parts: SchedulerParts, life: { isStarting(): boolean }) => Partial<SchedulerParts>): Mutation {
   return mutation(() => import('../../src/engine/schedules/scheduler.ts'), {
     Scheduler: (Original) =>
@@ -42,14 +42,13 @@ function ticker(change: (parts: SchedulerParts, life: { isStarting(): boolean })
   })
 }
 
-/** The ticker's store with some verbs replaced. */
 function tickerStore(change: (store: TickerStore, parts: SchedulerParts) => Partial<TickerStore>): Mutation {
   return ticker((parts) => ({ store: overridden(parts.store, change(parts.store, parts)) }))
 }
 
 /**
- * Makes the ticker believe a different number of runs for each schedule that it reads. It never writes back a lower
- * number than the stored one.
+ * Changes the number of runs that the ticker reads for each schedule. The ticker never writes back a number below
+ * the stored one.
  */
 function runsBelieved(runsOf: (runCount: number) => number): Mutation {
   const believed = (stored: StoredSchedule) => ({ ...stored, runCount: runsOf(stored.runCount) })
@@ -59,7 +58,7 @@ function runsBelieved(runsOf: (runCount: number) => number): Mutation {
   }))
 }
 
-/** Counts failures over firings other than those in the store. */
+/** Counts failures over firings different from those in the store. */
 function firingsCounted(change: (store: Pick<TickerStore, 'listFirings'>, of: StoredSchedule) => Partial<TickerStore>) {
   return mutation(failures, {
     readFailures: (read) => (store, stored) => read(overridden(store, change(store, stored)), stored)
@@ -69,7 +68,7 @@ function firingsCounted(change: (store: Pick<TickerStore, 'listFirings'>, of: St
 const isFailure = (status: string) => status === 'failed' || status === 'lost'
 const schedulesOf = (firings: readonly { scheduleId: string }[]) => new Set(firings.map(({ scheduleId }) => scheduleId))
 
-/** When an operator ends a pause, does not write the pause's rows first. */
+/** Does not write a pause's rows when an operator ends the pause. */
 function withoutPausedRows(): Mutation {
   return mutation(() => import('../../src/engine/schedules/scheduler.ts'), {
     Scheduler: (Original) =>
@@ -80,8 +79,8 @@ function withoutPausedRows(): Mutation {
 }
 
 /**
- * Like withoutPausedRows, but never writes the rows; `isFromThenOn: false`: counting does not restart when the pause
- * ends either.
+ * Like withoutPausedRows, but never writes the rows. With `isFromThenOn: false`, the end of the pause does not
+ * restart counting either.
  */
 function withoutPausedRowsEver({ isFromThenOn }: { isFromThenOn: boolean }): Mutation[] {
   const changing = new Set<string>()
@@ -210,7 +209,7 @@ export const MUTANTS: ScheduleMutant[] = [
             return lateMs > 30_000 && lateMs <= 60_000
           })
           if (!isBetween) return judge(moments, settings, around)
-          // Judges all moments half a minute late, with a window that is longer by the same time.
+          // Judges all moments half a minute late, with a window longer by the same time.
           const catchUpWindowSeconds = settings.catchUpWindowSeconds + 30
           return judge(moments, { ...settings, catchUpWindowSeconds }, { ...around, nowMs: around.nowMs + 30_000 })
         }

@@ -5,7 +5,7 @@ import type { Rule, Timing } from './calendar.ts'
 const MINUTE_MS = 60_000
 const HOUR_MS = 60 * MINUTE_MS
 
-/** Weeks with a clock change: on which day and in which zones; back and ahead, by half an hour on Lord Howe. */
+/** Weeks with a clock change, its day and its zones. Clocks go back or ahead, by half an hour on Lord Howe. */
 const WEEKS = [
   { begins: '2026-10-22', changeDay: 3, zones: ['Europe/Berlin', 'Europe/London'] },
   { begins: '2027-03-25', changeDay: 3, zones: ['Europe/Berlin', 'Europe/London'] },
@@ -33,7 +33,7 @@ export interface PlannedSchedule {
   /** The share of its jobs that fail. */
   failShare: number
   pauseAfterFailures: number | null
-  /** An operator pauses it for a while. `isFatal`: the engine dies at the moment of the resume. */
+  /** An operator pauses it for a while. With `isFatal`, the engine dies at the moment of the resume. */
   pause: { fromMs: number; untilMs: number; isFatal: boolean } | null
 }
 
@@ -53,7 +53,7 @@ export interface Fatal {
   when: 'before' | 'after'
 }
 
-/** What happens to the engine and its machine's clock; times are monotonic, from the start of the story. */
+/** What happens to the engine and its machine's clock. Times are monotonic, from the start of the story. */
 export type Event =
   | {
       kind: 'crash'
@@ -63,7 +63,7 @@ export type Event =
       jumpMs: number
     }
   | { kind: 'jump'; atMs: number; byMs: number }
-  /** From then on, this many writes of rows fail: the disk is full. */
+  /** From then on, this many writes of rows fail, because the disk is full. */
   | { kind: 'full_disk'; atMs: number; writes: number }
 
 export interface Plan {
@@ -100,7 +100,7 @@ export function planStory(seed: number, { schedules, days }: { schedules: number
 }
 
 /**
- * Plans chains on jobs of schedules, chains on the jobs of those chains, and two chains that trigger each other, for
+ * Plans chains on jobs of schedules, chains on the jobs of those chains, and two chains that trigger each other for
  * one round.
  */
 function planChains(chance: Chance, schedules: PlannedSchedule[]): PlannedChain[] {
@@ -136,7 +136,7 @@ function planSchedule(chance: Chance, index: number, { beginsAtMs, durationMs, z
   const rules = Array.from({ length: chance.happens(0.15) ? 2 : 1 }, () => planRule(chance, beginsAtMs, durationMs))
   const isPlain = chance.happens(0.7)
   const day = new Date(beginsAtMs + chance.between(0, 6) * 24 * HOUR_MS).toISOString().slice(0, 10)
-  // Clocks change on Sundays; the calendar's own tests cover exclusions on such days.
+  // Clocks change on Sundays. The calendar's own tests cover exclusions on those days.
   const isSunday = new Date(day).getUTCDay() === 0
   const pauseMs = chance.between(0, durationMs)
   const overlap = chance.pick(['skip', 'queue_one', 'queue_all', 'cancel_running', 'allow'] as const)
@@ -197,11 +197,11 @@ function planRule(chance: Chance, beginsAtMs: number, durationMs: number): Rule 
 }
 
 const SLOT_MS = 3 * HOUR_MS
-/** After this time, the event of the slot no longer has any effect. */
+/** After this time, the slot's event no longer has any effect. */
 const QUIET_AFTER_MS = 145 * MINUTE_MS
 export const DISK_FULL_MS = 20 * MINUTE_MS
 
-/** One event per slot of some hours; its effects end before the next one. */
+/** One event per slot of several hours. Its effects end before the next one. */
 function planEvents(chance: Chance, durationMs: number): Event[] {
   const slotMs = SLOT_MS
   const events: Event[] = []
@@ -231,7 +231,7 @@ function planEvents(chance: Chance, durationMs: number): Event[] {
   return events
 }
 
-/** Plans full disks in the quiet last part of some slots. */
+/** Plans full disks in the last part of some slots, when their events have no effect. */
 function planFullDisks(chance: Chance, durationMs: number): Event[] {
   const events: Event[] = []
   for (let slot = 0; (slot + 4 / 3) * SLOT_MS <= durationMs; slot += 1) {
@@ -241,7 +241,7 @@ function planFullDisks(chance: Chance, durationMs: number): Event[] {
   return events
 }
 
-/** A job's duration, derived from its identity; half a millisecond keeps its end off nominal times. */
+/** A job's duration, derived from its identity. Half a millisecond keeps its end off nominal times. */
 export function lifeOf(schedule: PlannedSchedule, nominalMs: number, index: number): number {
   return Math.floor(1_000 + shareOf(schedule, nominalMs, index) * schedule.longestMs) + 0.5
 }

@@ -30,7 +30,6 @@ import {
 } from './plan.ts'
 import { asSealedText } from '../../src/engine/runtime/secret-box.ts'
 
-/** A chain's reaction that the store accepted. */
 export interface Answer {
   chainId: string
   jobId: string
@@ -56,7 +55,7 @@ interface Life {
   commands: ScheduleCommands
 }
 
-/** If no write occurs, an armed death happens on its own after this time. */
+/** Without a write, an armed death happens after this time. */
 const FATAL_WITHIN_MS = 20 * 60_000
 const HOUR_MS = 3_600_000
 const DAY_MS = 24 * HOUR_MS
@@ -66,7 +65,7 @@ const CHAINED_LIFE_MAX_MS = 600_000
 const DISK_FULL = new Error('The disk is full')
 
 /**
- * Runs the real ticker on the real store; jobs, deaths and the clock are simulated. `onDay`: receives the number of
+ * Runs the real ticker on the real store. Jobs, deaths and the clock are simulated. `onDay` receives the number of
  * completed days.
  */
 export async function runStory(plan: Plan, onDay: (day: number) => void = nothing): Promise<Story> {
@@ -182,7 +181,7 @@ export async function runStory(plan: Plan, onDay: (day: number) => void = nothin
       onJobs: nothing,
       onFired: nothing,
       onPaused: nothing,
-      // Time stands still until every call to the store has returned, so yielding to the event loop is a no-op.
+      // Time stands still until every call to the store has returned, so yielding to the event loop does nothing.
       giveWay: async () => undefined
     })
     mine.chains = new ChainRunner({
@@ -221,7 +220,7 @@ export async function runStory(plan: Plan, onDay: (day: number) => void = nothin
     void mine.chains.start()
   }
 
-  /** The operator's command is stored; some engines die before their ticker learns of it. */
+  /** The operator's command is stored. Some engines die before their ticker learns of it. */
   async function refresh(mine: Life, id: string): Promise<void> {
     const [stored] = await store.getSchedules([aScheduleId(id)])
     if (!mine.isDead && stored?.paused === false && fatalResumes.delete(id)) die(chance.between(1_000, 60_000), 0)
@@ -287,7 +286,7 @@ export async function runStory(plan: Plan, onDay: (day: number) => void = nothin
     die(pendingDeath.downMs, pendingDeath.jumpMs, landed)
   }
 
-  /** Recorded rows count whether or not their engine lives to learn of them. */
+  /** Recorded rows count even if their engine dies before it learns of them. */
   async function noteFired(mine: Life, asked: NewFiring[], written: (StoredFiring | null)[]): Promise<void> {
     if (unnoticedJumpMs !== null) journal.notices.set(unnoticedJumpMs, time.nowMs)
     unnoticedJumpMs = null
@@ -370,7 +369,7 @@ export async function runStory(plan: Plan, onDay: (day: number) => void = nothin
     time.after(untilMs, () => void resume())
   }
 
-  /** Leaves out schedules that have ended, or that are paused due to failures. */
+  /** Leaves out schedules that have ended or that failures paused. */
   async function order(id: string, paused: boolean): Promise<'down' | 'refused' | 'done' | 'nothing to do'> {
     const mine = life
     const [stored] = await store.getSchedules([aScheduleId(id)])
@@ -380,7 +379,7 @@ export async function runStory(plan: Plan, onDay: (day: number) => void = nothin
     return (await setPaused(mine, id, paused)) ? 'done' : 'refused'
   }
 
-  /** False: the disk is full. */
+  /** Resolves to false if the disk is full. */
   function setPaused(mine: Life, id: string, paused: boolean): Promise<boolean> {
     const orders = mine.commands.setPaused([aScheduleId(id)], paused, null)
     return orders.then(

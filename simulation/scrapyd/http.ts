@@ -11,8 +11,8 @@ export interface HttpRequest {
 }
 
 /**
- * Executes the request when `done` runs; `answer` receives the bytes that Scrapyd would send (scrapyd-protocol.md, 2
- * and 3).
+ * Executes the request when `done` runs. `answer` receives the bytes that Scrapyd would send (scrapyd-protocol.md,
+ * 2 and 3).
  */
 export function serve(
   node: SimulatedScrapyd,
@@ -161,7 +161,7 @@ function spidersOf(node: SimulatedScrapyd, project: string, version: string): st
   return SPIDERS[project] ?? ['only']
 }
 
-/** Matches the job id in any project for 1.2; cancels all queued jobs of that id and every process of it. */
+/** Cancels all queued jobs with this id and every process of it. For 1.2, matches the id in any project. */
 function cancel(
   node: SimulatedScrapyd,
   project: string,
@@ -223,13 +223,13 @@ function listed(node: SimulatedScrapyd, run: Run): object {
   return fields
 }
 
-/** The time without an offset, in the node's own zone and by its own clock. */
+/** The time by the node's own clock, in its own zone and without an offset. */
 function localTime(node: SimulatedScrapyd, atMs: number): string {
   const ms = 1_800_000_000_000 + atMs + node.clockOffsetMs + node.options.zoneMinutes * 60_000
   return new Date(Math.floor(ms)).toISOString().replace('T', ' ').replace('Z', '123')
 }
 
-/** Twisted's static files: Range gives 206, past the end 416, a suffix longer than the file 500. */
+/** Twisted's static files: 206 for Range, 416 for one past the end, 500 for a suffix longer than the file. */
 function logAnswer(node: SimulatedScrapyd, path: string, request: HttpRequest, nowMs: number): HttpAnswer {
   const [tree, project = '', spider = '', file = ''] = path.split('/').map(decodeURIComponent)
   const run = tree === 'logs' ? node.logOf(project, spider, file.replace(/\.log$/, '')) : null

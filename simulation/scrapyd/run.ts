@@ -1,10 +1,10 @@
-/** A spider's behaviour, defined by its job's arguments, so that a job behaves the same wherever it runs. */
+/** A spider's behavior, defined by its job's arguments, so a job behaves the same on every node. */
 export interface SpiderPlan {
   runMs: number
   end: 'finished' | 'error' | 'crash'
   /** Does not end on INT or TERM. */
   isStubborn: boolean
-  /** Writes nothing between its first and last lines. */
+  /** Writes no lines between its first and last ones. */
   isQuiet: boolean
 }
 
@@ -28,19 +28,19 @@ export interface Run {
   settings: Record<string, string>
   args: Record<string, string>
   priority: number
-  /** Order of arrival, which breaks ties in Scrapyd's queue. */
+  /** Order of arrival. It breaks ties in Scrapyd's queue. */
   order: number
   acceptedAtMs: number
   isStranger: boolean
   state: 'pending' | 'running' | 'over'
   /**
-   * Whether the run is in its node's lists; a node that restarts forgets what ran, whether or not the process survives.
+   * Whether the run is in its node's lists. A node that restarts forgets its runs, even if their processes survive.
    */
   isListed: boolean
   pid: number | null
   startedAtMs: number | null
   endedAtMs: number | null
-  /** How the process ended: `died` with its node, without a line in its log. */
+  /** How the process ended. `died` means with its node, without a line in its log. */
   ended: 'finished' | 'error' | 'crash' | 'shutdown' | 'killed' | 'died' | 'no egg' | null
   signals: number
   log: Log | null

@@ -4,7 +4,7 @@ import { type Log, planOf, type Run } from './run.ts'
 
 export type ScrapydVersion = '1.2' | '1.3' | '1.4' | '1.5' | '1.6'
 
-/** The bytes of an HTTP answer. */
+/** The bytes of an HTTP response. */
 export interface HttpAnswer {
   status: number
   headers: Record<string, string>
@@ -20,15 +20,15 @@ export interface ScrapydOptions {
   /** Offset of local time, in minutes east of UTC. */
   zoneMinutes: number
   clockOffsetMs: number
-  /** The queue on disk; two nodes may share one. */
+  /** The queue on disk. Two nodes can share one. */
   queue: Run[]
 }
 
 const POLL_INTERVAL_MS = 5_000
 
 /**
- * A Scrapyd as its clients see it (scrapyd-protocol.md): queue, poller, processes, finished list, eggs, logs. Time is
- * simulated; what its processes really did is kept for the checker. `http.ts` is its HTTP interface.
+ * A Scrapyd as its clients see it (scrapyd-protocol.md): queue, poller, processes, finished list, eggs, logs. Time
+ * is simulated. What its processes really did is kept for the checker. `http.ts` is its HTTP interface.
  *
  *   POST -> queue --poll--> process --ends--> finished list (pruned)
  *             restart: the queue stays, processes and lists are forgotten, logs and eggs stay
@@ -42,13 +42,13 @@ export class SimulatedScrapyd {
   finished: Run[] = []
   /** PROJECT -> versions, as stored. */
   readonly eggs = new Map<string, Set<string>>()
-  /** Every run that was ever accepted here: the ground truth. With a shared queue, only the accepting node has them. */
+  /** Every run that was ever accepted here: the ground truth. With a shared queue, only the accepting node has it. */
   readonly accepted: Run[] = []
   /** Every process that was ever started here. */
   readonly started: Run[] = []
   isPollerStuck = false
   logsForbidden = false
-  /** When the node responds again: while it lists an egg's spiders, it blocks. */
+  /** When the node responds again. It blocks while it lists an egg's spiders. */
   frozenUntilMs = 0
   clockOffsetMs: number
   mostAtOnce = 0
@@ -77,7 +77,7 @@ export class SimulatedScrapyd {
     return this.version === '1.5' || this.version === '1.6'
   }
 
-  /** A request has arrived; it is served in order, once the node is not blocked by a listing. */
+  /** Receives a request. The node serves requests in order, when no listing blocks it. */
   receive(serve: (node: SimulatedScrapyd) => Served, lost: () => void): void {
     this.#inbox.push({ at: serve, lost })
     this.#work()
@@ -102,7 +102,7 @@ export class SimulatedScrapyd {
     })
   }
 
-  /** Runs at once if there is no delay, because an event would cost as much as the request. */
+  /** Runs immediately if there is no delay, because an event would cost as much as the request. */
   #wait(delayMs: number, then: () => void): void {
     if (delayMs <= 0) then()
     else this.#time.after(delayMs, then)
@@ -113,7 +113,7 @@ export class SimulatedScrapyd {
     this.#slowListings = forMs
   }
 
-  /** How long listing a version's spiders blocks the node; 0: cached. */
+  /** How long listing a version's spiders blocks the node. 0 if cached. */
   listingMs(project: string, version: string, isFresh: boolean): number {
     const key = `${project}/${version}`
     if (!isFresh && this.#listed.has(key)) return 0
@@ -149,7 +149,7 @@ export class SimulatedScrapyd {
     this.#noteMost()
   }
 
-  /** Queued jobs of projects with an egg: Scrapyd does not see the others until their project has an egg again. */
+  /** Queued jobs of projects with an egg. Scrapyd does not see the others until their project has an egg again. */
   knownPending(): Run[] {
     return this.queue.filter((run) => this.eggs.has(run.project))
   }
@@ -162,8 +162,8 @@ export class SimulatedScrapyd {
   }
 
   /**
-   * 1.5 and later: until no slot is free; before that, one job per poll. Highest priority first within a project,
-   * projects in order.
+   * Starts jobs until no slot is free (1.5 and later) or one job per poll (earlier versions). Takes projects in
+   * order, and the highest priority first within a project.
    */
   #startJobs(): void {
     for (const project of this.eggs.keys()) {
@@ -237,7 +237,7 @@ export class SimulatedScrapyd {
     this.#listed.delete(`${project}/${version}`)
   }
 
-  /** SIGTERM or kill -9 of the server: processes survive as orphans, unless the whole machine went down. */
+  /** SIGTERM or kill -9 of the server. Processes survive as orphans, unless the whole machine went down. */
   restart(options: { processesDie: boolean; losesQueue: boolean }): void {
     this.#life += 1
     this.#isServing = false
@@ -252,7 +252,7 @@ export class SimulatedScrapyd {
     if (options.losesQueue) this.queue.length = 0
   }
 
-  /** The log of the newest run that wrote one under this name. */
+  /** The newest run that wrote a log under this name. */
   logOf(project: string, spider: string, jobid: string): Run | null {
     return (
       this.started.findLast(
@@ -266,7 +266,7 @@ export class SimulatedScrapyd {
   }
 }
 
-/** What serving a request costs and does: it blocks the node first, then the response is sent. */
+/** The cost and effect of serving a request: the node blocks first, then sends the response. */
 export interface Served {
   blocksMs: number
   done: () => void

@@ -3,7 +3,9 @@ import { fileURLToPath } from 'node:url'
 
 export const LIMIT_MS = 600_000
 
-/** Runs `npm run simulate` and returns its output. Throws an Error with that output, the failed story, if it fails. */
+/**
+ * Runs `npm run simulate` and returns its output. If it fails, throws an Error with that output (the failed story).
+ */
 export function runSimulation(...words: string[]): string {
   const main = fileURLToPath(new URL('../main.ts', import.meta.url))
   const { status, stdout, stderr } = spawnSync(process.execPath, [main, ...words], {

@@ -18,7 +18,7 @@ interface EngineNemesisParts {
   also: Chance
 }
 
-/** Injects what can go wrong only with several engines, as the seed defines. */
+/** Injects faults that only several engines can have, as the seed defines. */
 export class EngineNemesis {
   readonly #parts: EngineNemesisParts
   #stopStriking = () => {}
@@ -33,7 +33,7 @@ export class EngineNemesis {
     this.#stopStriking = keepStriking({ time, chance, acts: scenario.acts, everyMs: scenario.actEveryMs, strike })
   }
 
-  /** Stops new faults, and repairs those that last. */
+  /** Stops new faults and repairs lasting ones. */
   stop(): void {
     const { cluster } = this.#parts
     this.#stopStriking()
@@ -97,7 +97,7 @@ export class EngineNemesis {
           link.lease.lose()
         }
         if (one !== leader || also.happens(0.5)) return drop()
-        // What the engine claims now, it learns only once another engine leads.
+        // The engine learns what it claims now only after another engine leads.
         const [dropAfterMs, answerAfterMs] = [also.between(0, 50), also.between(200, 900)]
         link.onClaim = () => {
           link.holdAnswers()
@@ -128,7 +128,7 @@ export class EngineNemesis {
     }
   }
 
-  /** The request takes nearly as long as a request can, while the next leader looks for the job. */
+  /** The request takes nearly as long as a request can, while the next leader searches for the job. */
   #killOnceItSends(): void {
     const { also, cluster, network, faults, time } = this.#parts
     network.onNextSend = (host) => {
@@ -146,14 +146,14 @@ export class EngineNemesis {
     return chance.happens(0.5) && cluster.leader !== null ? cluster.leader : chance.pick(cluster.processes)
   }
 
-  /** Lasts mostly as long as one or a few leases; at times longer than a new leader waits. */
+  /** Mostly lasts as long as one or several leases, sometimes longer than a new leader waits. */
   #stall(process: EngineProcess, kind: EngineFault): void {
     const { chance, also, time, cluster, faults } = this.#parts
     if (process.life.isStalled || process.life.isOver) return
     const forMs = chance.happens(0.15) ? chance.between(60_000, 150_000) : chance.between(2_000, 20_000)
     faults.note(kind, null, `${process.id} for ${forMs} ms`)
     process.stall()
-    // As after a virtual machine was paused: its wall clock continues from where it was.
+    // As after a virtual machine was paused, its wall clock continues where it stopped.
     const isSetBack = also.happens(0.5)
     time.after(forMs, () => {
       if (isSetBack && !process.life.isOver) cluster.setBack(process, forMs)

@@ -4,7 +4,7 @@ import type { Run } from '../scrapyd/run.ts'
 import type { Fault } from '../world/faults.ts'
 import type { Scenario } from './scenario.ts'
 
-/** One command to the engine, as its client saw it. `unknown`: the engine died before it responded. */
+/** One command to the engine, as its client saw it. `unknown` means that the engine died before it responded. */
 export interface Operation {
   name: string
   input: unknown
@@ -15,7 +15,7 @@ export interface Operation {
   error: string | null
 }
 
-/** What the engine recorded and received from nodes, in order: enough to determine what it knew when it acted. */
+/** What the engine recorded and received from nodes, in order. This determines what it knew when it acted. */
 export type Belief = { atMs: number } & (
   | { kind: 'life' }
   | { kind: 'begun'; attempts: Attempt[] }
@@ -33,14 +33,14 @@ export interface Sample {
   queued: Pick<Job, 'id' | 'waiting' | 'hold'>[]
 }
 
-/** Everything known about a finished story. The checker sees nothing else. */
+/** Everything known about a finished story. The checker sees only this. */
 export interface History {
   scenario: Scenario
   operations: Operation[]
   beliefs: Belief[]
   samples: Sample[]
   faults: Fault[]
-  /** Orders to run a job that an engine sent while another one led. */
+  /** Requests to run a job that an engine sent while another one led. */
   strays: { atMs: number; host: string }[]
   engines: number
   /** What was accepted and what really started, on all nodes. */
@@ -57,9 +57,8 @@ export interface History {
     atMs: number
     wallMs: number
     isQuiet: boolean
-    /** The reason why each remaining queued job waits, as a client sees it. */
+    /** Why each remaining queued job waits, as a client sees it. */
     waiting: Map<string, Job['waiting']>
-    /** Our runs that the nodes' slots show. */
     runsShown: number
     slotsUsed: number
     lanesTold: number

@@ -18,7 +18,7 @@ interface NemesisParts {
   chance: Chance
 }
 
-/** Injects faults, as the seed defines, until the work is over; then repairs everything that can be repaired. */
+/** Injects faults, as the seed defines, until the work is over. Then repairs everything that can be repaired. */
 export class Nemesis {
   readonly #parts: NemesisParts
   /** Nodes whose pollers never run again. */
@@ -35,7 +35,7 @@ export class Nemesis {
     this.#stopStriking = keepStriking({ time, chance, acts: scenario.acts, everyMs: scenario.actEveryMs, strike })
   }
 
-  /** Stops new faults, and repairs temporary ones. */
+  /** Stops new faults and repairs temporary ones. */
   stop(): void {
     const { network, nodes, machine } = this.#parts
     this.#stopStriking()
@@ -78,7 +78,7 @@ export class Nemesis {
         if (node.finished.length > 0) note(`${node.prune(0)} dropped`)
         return
       case 'node froze while listing spiders': {
-        // Triggers a listing: an upload, by us or by someone else.
+        // An upload, by us or by another client, triggers a listing.
         node.freezeAtNextListing(chance.pick([10_000, 40_000, 70_000, 150_000]))
         for (const project of node.eggs.keys()) for (const version of ['1', '2']) node.forget(project, version)
         return
@@ -146,7 +146,7 @@ export class Nemesis {
         return machine.jumpWall(-chance.between(1_000, 3_600_000))
       case 'clock of a node is off':
       case 'two nodes share a queue':
-        // Set by the scenario from the beginning.
+        // The scenario sets these from the start.
         return
       default:
         throw new Error(`${kind} strikes single requests; seed ${scenario.seed}`)

@@ -14,8 +14,8 @@ const ASKS_AGAIN_AFTER_MS = 500
 const PROJECTS = Object.keys(SPIDERS)
 
 /**
- * The people and programs that use the engine, only through its contract. Each command is recorded with its result; one
- * whose engine died is `unknown`: it may or may not have been carried out.
+ * The people and programs that use the engine, only through its contract. Records each command with its result. If
+ * the engine died, the result is `unknown`, because it may or may not have executed the command.
  */
 export class Operators {
   readonly operations: Operation[] = []
@@ -34,7 +34,7 @@ export class Operators {
     this.#chance = parts.chance
   }
 
-  /** Unanswered commands whose engine is alive. */
+  /** Commands without a response whose engine is alive. */
   get pending(): number {
     return this.#pending
   }
@@ -47,7 +47,7 @@ export class Operators {
     })
   }
 
-  /** Lets everything run that can: lifts pauses, limits and cordons. */
+  /** Lifts pauses, limits and cordons, so everything runs that can. */
   async liftEverything(): Promise<void> {
     const nodes = await this.#do('nodes.list', {}, (client) => client.nodes.list())
     const list = (nodes as Awaited<ReturnType<Client['nodes']['list']>> | null)?.nodes ?? []
@@ -95,7 +95,7 @@ export class Operators {
     }
     life.whenOver(isOver)
     try {
-      // The connection to a stalled engine is accepted: it answers once it continues.
+      // A stalled engine accepts the connection and responds when it continues.
       const output = await (life.isStalled ? awake(life).then(() => act(client)) : act(client))
       answer('ok', output, null)
       return output
@@ -112,7 +112,7 @@ export class Operators {
     }
   }
 
-  /** If none of several engines leads, a client is informed at once (NO_LEADER) and tries again. */
+  /** If none of several engines leads, the client immediately gets NO_LEADER and retries. */
   async #doorAgain(): Promise<Door | null> {
     let door: Door | null = null
     for (let left = this.#machine.triesAgain; door === null && left > 0; left -= 1) {
@@ -189,7 +189,7 @@ export class Operators {
     if (chance.happens(0.1)) item.expiresAtMs = Math.floor(wallMs) + chance.between(1_000, 60_000)
     if (chance.happens(0.2)) {
       item.noOverlap = true
-      // Uses few different arguments, so that keys collide.
+      // Uses few different arguments, so keys collide.
       item.args = { runMs: chance.pick(['4000', '8000']) }
     }
     if (chance.happens(0.15) && this.#jobIds.length > 0) {
@@ -240,7 +240,7 @@ export class Operators {
     return this.#onJobs('jobs.setPriority', { priority }, (client, input) => client.jobs.setPriority(input))
   }
 
-  /** Records the whole command in the history, which the checker relies on. */
+  /** Records the whole command in the history, because the checker needs it. */
   async #onJobs<More extends object>(
     name: string,
     more: More,
@@ -302,7 +302,7 @@ export class Operators {
     if (id !== null) await this.#do('nodes.remove', { id, force }, (client) => client.nodes.remove({ id, force }))
   }
 
-  /** Adds a node that was removed, or that already exists. */
+  /** Adds a node that was removed or that already exists. */
   #addNode(): Promise<unknown> {
     const { name, slots, tags } = this.#chance.pick(this.#scenario.nodes)
     const input = { url: `http://${name}:6800/`, slots, tags }

@@ -7,7 +7,7 @@ export interface NodeScenario {
   name: string
   version: ScrapydVersion
   maxProc: number
-  /** The number set by the operator; null: learned from the node. */
+  /** The number set by the operator, or null if learned from the node. */
   slots: number | null
   queueAhead: number
   giveUpAfterSeconds: number | null
@@ -17,14 +17,14 @@ export interface NodeScenario {
   zoneMinutes: number
   clockOffsetMs: number
   sharesQueueWith: string | null
-  /** The node already has the eggs, like one that existed before. */
+  /** The node already has the eggs, because it existed before. */
   hasEggs: boolean
 }
 
 export interface Scenario {
   seed: number
   nodes: NodeScenario[]
-  /** Probability per request, by kind; the same for all nodes. */
+  /** Probability per request, by kind. The same for all nodes. */
   chances: Partial<Record<RequestFault, number>>
   /** Other faults, and the average time between them. */
   acts: FaultKind[]
@@ -33,20 +33,20 @@ export interface Scenario {
   /** When work and faults end. */
   activeMs: number
   cancelWaitsSeconds: readonly [number, number, number]
-  /** Jobs use every feature of the engine; otherwise they are plain. */
+  /** Whether jobs use every feature of the engine. Otherwise they are plain. */
   isRich: boolean
 }
 
 const ACTS = FAULT_KINDS.filter((kind) => !(REQUEST_FAULTS as readonly FaultKind[]).includes(kind))
 
-/** The faults of several engines: in a third of the seeds, engines only die. */
+/** The faults of several engines. In a third of the seeds, engines only die. */
 export interface EnginesScenario {
   engines: number
   acts: EngineFault[]
   actEveryMs: number
 }
 
-/** `losesAnswers`: responses to commits are lost as well. */
+/** With `losesAnswers`, responses to commits are lost as well. */
 export function enginesScenarioOf(seed: number, engines: number, losesAnswers: boolean): EnginesScenario {
   const chance = createChance(seed, 'scenario of engines')
   const onlyDeaths = chance.happens(0.3)
@@ -58,7 +58,7 @@ export function enginesScenarioOf(seed: number, engines: number, losesAnswers: b
   }
 }
 
-/** A third of the seeds is calm, so that failures there are our own fault; the rest range from rough to wild. */
+/** A third of the seeds are calm, so failures there are our own bugs. The others range from rough to wild. */
 export function scenarioOf(seed: number): Scenario {
   const chance = createChance(seed, 'scenario')
   const wildness = chance.pick([0, 0, 0.2, 0.5, 1, 1])

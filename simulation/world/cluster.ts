@@ -21,12 +21,11 @@ interface ClusterParts {
   faults: Faults
   witness: StoreWitness
   cancelWaitsSeconds: readonly [number, number, number]
-  /** An engine begins to lead. */
   onLead: () => void
   pendingOrders: () => number
 }
 
-/** A machine with its wall clock, and one process after another. */
+/** A machine with its wall clock and one process after another. */
 interface Host {
   name: string
   process: EngineProcess | null
@@ -35,7 +34,7 @@ interface Host {
   isStarting: boolean
 }
 
-/** Several machines with an engine each, on one database: one leads, the others follow. */
+/** Several machines with an engine each, on one database. One engine leads and the others follow. */
 export class Cluster implements World {
   readonly disk: Disk
   readonly database: SharedDatabase
@@ -89,14 +88,14 @@ export class Cluster implements World {
     return this.#parts.time.nowMs + (host?.wallOffsetMs ?? START_WALL_MS)
   }
 
-  /** The nodes' clock: the same for all of them unless an operator sets one. */
+  /** The nodes' clock. All nodes have the same unless an operator sets one. */
   wallMs = (): number => START_WALL_MS + this.#parts.time.nowMs
 
   jumpWall(byMs: number): void {
     this.#jump(this.#chance.pick(this.#hosts), byMs)
   }
 
-  /** The clock of this process's machine. */
+  /** Sets back the clock of this process's machine. */
   setBack(process: EngineProcess, byMs: number): void {
     const host = this.#hosts.find((one) => one.process === process)
     if (host !== undefined) this.#jump(host, -byMs)
@@ -112,7 +111,10 @@ export class Cluster implements World {
     )
   }
 
-  /** Any engine takes a command: it leads, or forwards it to the engine that it believes to lead. null: NO_LEADER. */
+  /**
+   * Any engine takes a command: it leads, or forwards it to the engine that it believes to lead. null means
+   * NO_LEADER.
+   */
   door(): Door | null {
     const asked = this.#chance.pick(this.#hosts).process
     if (asked === null || asked.life.isOver) return null

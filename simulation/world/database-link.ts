@@ -8,15 +8,14 @@ import type { VirtualTime } from './time.ts'
 /** The network between one engine and the database, for its lease and its store. */
 export class DatabaseLink {
   readonly lease: FakeLeaseClient
-  /** The next write takes effect, but its answer is lost with the connection. */
+  /** The next write takes effect, but its response is lost with the connection. */
   losesNextCommit = false
-  /** Called once, as the leader is about to claim jobs. */
+  /** Called once, just before the leader claims jobs. */
   onClaim: (() => void) | null = null
   #holdsAnswers = false
-  /** Awaited by the store. `lost`: the connection ended first. */
+  /** The store awaits these. `lose` means that the connection ended first. */
   #held: { arrive: () => void; lose: () => void }[] = []
 
-  /** `life`: the life of the engine's process. */
   constructor({ life, time, database, chance }: Parts) {
     this.lease = new FakeLeaseClient({
       database,
@@ -32,7 +31,7 @@ export class DatabaseLink {
     return this.lease.isCut
   }
 
-  /** Nothing gets through, in either direction, until `heal`. */
+  /** Blocks all traffic in both directions until `heal`. */
   cut(): void {
     this.lease.isCut = true
   }
@@ -47,19 +46,19 @@ export class DatabaseLink {
     if (!this.isCut) for (const { arrive } of this.#held.splice(0)) arrive()
   }
 
-  /** Like `through`, for an answer. */
+  /** Like `through`, for a response. */
   back(arrive: () => void, lose: () => void): void {
     if (this.#holdsAnswers) this.#held.push({ arrive, lose })
     else this.through(arrive, lose)
   }
 
-  /** Calls one of the two functions once the network is up. */
+  /** Calls one of the two functions when the network is up. */
   through(arrive: () => void, lose: () => void): void {
     if (this.isCut) this.#held.push({ arrive, lose })
     else arrive()
   }
 
-  /** `resumes`: data in flight arrives; otherwise the connections are gone. */
+  /** If it `resumes`, data in flight arrives; otherwise the connections are gone. */
   heal(how: { resumes: boolean }): void {
     this.lease.heal(how)
     for (const { arrive, lose } of this.#held.splice(0)) (how.resumes ? arrive : lose)()

@@ -12,21 +12,21 @@ import { type Life, noAnswer } from './life.ts'
 import type { VirtualTime } from './time.ts'
 
 /**
- * Receives the store's calls and results in order, as independent evidence for the checker; a write that was refused
- * because the disk was full is named `METHOD refused`.
+ * Receives the store's calls and results in order, as independent evidence for the checker. A write that was
+ * refused because the disk was full is named `METHOD refused`.
  */
 export type StoreWitness = (method: string, parameters: unknown[], answer: unknown) => void
 
 export const READS = /^(get|list|count|find|read|changeCursor)/
 
-/** The disk of the engine's machine. It outlives every life: the database is real SQLite, blobs are in memory. */
+/** The disk of the engine's machine. It outlives every life. The database is real SQLite, blobs are in memory. */
 export class Disk {
   isFull = false
   readonly #directory: string
   readonly #time: VirtualTime
   readonly #blobs = new Map<string, Uint8Array>()
 
-  /** `template`: a database with the newest schema, created once per process. */
+  /** `template` is a database with the newest schema, created once per process. */
   constructor(options: { directory: string; template: string; time: VirtualTime }) {
     this.#directory = options.directory
     this.#time = options.time
@@ -47,9 +47,9 @@ export class Disk {
   }
 
   /**
-   * The store as one life sees it. Writes reach the database in the next turn of the event loop: all those of one turn
-   * or, if the life ends first, none of them, so a kill leaves the same state as a real one. `close` abandons it after
-   * a kill.
+   * The store as one life sees it. Writes reach the database in the next turn of the event loop: all those of one
+   * turn or, if the life ends first, none of them, so a kill leaves the same state as a real one. After a kill,
+   * `close` abandons it.
    */
   openStore(life: Life, real: Store, witness: StoreWitness): Store {
     const time = this.#time
@@ -182,7 +182,6 @@ export function diskFull(path: string): ScrapdeckError {
   })
 }
 
-/** Creates an empty database with the newest schema at `path`. */
 export async function makeTemplate(path: string): Promise<void> {
   const store = await openSqliteStoreHere({ path, clock: systemClock, logger: silentLogger })
   await store.close()

@@ -14,7 +14,7 @@ import type { Network } from './network.ts'
 import type { SharedDatabase } from './shared-database.ts'
 import type { VirtualTime } from './time.ts'
 
-/** As in cli/serve-together.ts: an engine that has not closed within this time ends its process. */
+/** As in cli/serve-together.ts, an engine that has not closed within this time ends its process. */
 const CLOSE_LIMIT_MS = 15_000
 
 export interface ProcessParts {
@@ -25,7 +25,7 @@ export interface ProcessParts {
   database: SharedDatabase
   cancelWaitsSeconds: readonly [number, number, number]
   wallMs: () => number
-  /** Shown to people; the same after a restart. */
+  /** Shown to people. The same after a restart. */
   name: string
   /** Counts the processes of this name. */
   number: number
@@ -35,7 +35,7 @@ export interface ProcessParts {
   /** The process ended, for any reason. */
   onDeath: () => void
   complain: (text: string) => void
-  /** Timers left after an engine had stopped. */
+  /** Reports the timers left after an engine stopped. */
   onStopped: (timers: number) => void
 }
 
@@ -47,7 +47,7 @@ export interface Term {
   client: Client | null
 }
 
-/** One process of several: it takes part in the election, and has an engine while it leads (cli/serve-together.ts). */
+/** One process of several. It takes part in the election and has an engine while it leads (cli/serve-together.ts). */
 export class EngineProcess {
   readonly life: Life
   readonly link: DatabaseLink
@@ -83,7 +83,7 @@ export class EngineProcess {
     })
   }
 
-  /** A process that fails to become leader ends, and its service manager starts another. */
+  /** A process that fails to become the leader ends, and its service manager starts another. */
   start(): void {
     this.election.start().catch(() => this.life.die())
   }
@@ -103,7 +103,7 @@ export class EngineProcess {
     this.term?.life.wake()
   }
 
-  /** Stops in order. Resolves as virtual time advances; never if the process dies first. */
+  /** Stops in order. Resolves as virtual time advances, or never if the process dies first. */
   async stop(): Promise<void> {
     await this.election.stop()
     this.life.end()

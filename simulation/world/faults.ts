@@ -13,7 +13,7 @@ export const REQUEST_FAULTS = [
 ] as const
 export type RequestFault = (typeof REQUEST_FAULTS)[number]
 
-/** Everything that can go wrong, by the name that the statistics use. */
+/** All faults, by their names in the statistics. */
 export const FAULT_KINDS = [
   // between us and a node
   ...REQUEST_FAULTS,
@@ -35,7 +35,7 @@ export const FAULT_KINDS = [
   'log forbidden',
   'logs slow',
   'job of a stranger',
-  // with us
+  // on our side
   'engine killed before a call',
   'engine killed after a call',
   'engine restarted',
@@ -44,17 +44,17 @@ export const FAULT_KINDS = [
   'our clock jumped back'
 ] as const
 
-/** What can go wrong only with several engines. */
+/** Faults that only several engines can have. */
 export const ENGINE_FAULTS = [
   'leader killed',
   'follower killed',
-  /** SIGSTOP for a while: afterwards the engine does not know that it was stopped. */
+  /** SIGSTOP for a while. Afterwards, the engine does not know that it was stopped. */
   'engine stalled',
   'leader stalled at a call',
-  /** For a while, nothing passes between the engine and the database. */
+  /** For a while, no data passes between the engine and the database. */
   'engine cut off from the database',
   'connection of the lease dropped',
-  /** The leader's write took effect, but the connection ended before the answer. */
+  /** The leader's write took effect, but the connection ended before the response. */
   'answer of a commit lost',
   'leadership handed over',
   'engine drained'
@@ -66,12 +66,11 @@ export type FaultKind = (typeof FAULT_KINDS)[number] | EngineFault | 'an engine 
 export interface Fault {
   atMs: number
   kind: FaultKind
-  /** The affected node; null: the fault is on our side. */
+  /** The affected node, or null if the fault is on our side. */
   node: string | null
   about: string
 }
 
-/** The faults of one story, in order. */
 export class Faults {
   readonly list: Fault[] = []
   readonly #nowMs: () => number

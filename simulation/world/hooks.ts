@@ -1,6 +1,6 @@
 import { registerHooks } from 'node:module'
 
-/** Call before loading any module of the engine: keeps real time out of it. */
+/** Keeps real time out of the engine. Call it before loading any of its modules. */
 export function registerSimulationHooks(): void {
   registerHooks({
     resolve(specifier, context, next) {

@@ -1,15 +1,18 @@
 import type { Clock } from '../../src/engine/runtime/clock.ts'
 import type { VirtualTime } from './time.ts'
 
-/** The outside call at which a life ends. `after`: the call takes effect, but the engine never learns of it. */
+/**
+ * The outside call at which a life ends. `after` means that the call takes effect, but the engine never learns of
+ * it.
+ */
 export interface Death {
   call: number
   when: 'before' | 'after'
 }
 
 /**
- * One life of the engine, from its start to its stop or a kill -9. Everything lent to the engine checks here before it
- * takes effect: once the life is over, its calls have no effect and never return, and its timers do not run.
+ * One life of the engine, from its start to its stop or a kill -9. Everything lent to the engine checks here before
+ * it takes effect. When the life is over, its calls have no effect and never return, and its timers do not run.
  */
 export class Life {
   /** The calls so far, in order: `store.applyChanges`, `n1 schedule.json`. */
@@ -37,14 +40,14 @@ export class Life {
     this.#begunAtMs = options.time.nowMs
   }
 
-  /** Ends the life at one of its next calls; null: at none. */
+  /** Ends the life at one of its next calls, or at none for null. */
   dieAt(death: Death | null): void {
     this.#death = death
   }
 
   /**
-   * Makes `onStall` stop the process at one of the next calls: the call is made, and its answer arrives after waking
-   * up.
+   * Makes `onStall` stop the process at one of the next calls. The call is made, and its response arrives after the
+   * process wakes up.
    */
   stallAt(stall: { call: number; onStall: () => void } | null): void {
     this.#stall = stall
@@ -54,7 +57,7 @@ export class Life {
     this.isStalled = true
   }
 
-  /** Everything that was due in the meantime happens now, in order. */
+  /** Runs everything that was due in the meantime, in order. */
   wake(): void {
     if (!this.isStalled) return
     this.isStalled = false
@@ -68,7 +71,7 @@ export class Life {
     else callback()
   }
 
-  /** Counts a call. `refused`: do not make it. `last`: make it, then call `die`. */
+  /** Counts a call. For `refused`, do not make it. For `last`, make it, then call `die`. */
   count(name: string): 'made' | 'refused' | 'last' {
     if (this.isOver) return 'refused'
     const call = this.calls.push(name) - 1
@@ -97,12 +100,12 @@ export class Life {
     this.#whenOver.push(callback)
   }
 
-  /** The number of set timers, which must be zero once an engine has stopped. */
+  /** The number of set timers. It must be zero after an engine stops. */
   timerCount(): number {
     return this.#timers.size
   }
 
-  /** The clock of the engine's machine: monotonic from the start of this life. */
+  /** The clock of the engine's machine, monotonic from the start of this life. */
   clock(wallMs: () => number): Clock {
     return {
       nowMs: () => Math.floor(wallMs()),
@@ -110,7 +113,7 @@ export class Life {
       setTimer: (delayMs, callback) => {
         if (this.isOver) return { cancel() {} }
         const timer = this.#time.after(delayMs, () => {
-          // A timer that was due during a stall may have been cancelled by another one that was due.
+          // Another timer that was due during the stall can have cancelled this one.
           this.run(() => void (this.#timers.delete(timer) && callback()))
         })
         this.#timers.add(timer)
@@ -125,7 +128,7 @@ export class Life {
   }
 }
 
-/** The result of a call after the life is over: it never resolves. */
+/** The result of a call after the life is over. It never resolves. */
 export function noAnswer<T>(): Promise<T> {
   return new Promise(() => {})
 }

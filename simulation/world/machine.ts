@@ -1,4 +1,4 @@
-// Loads beforehand what the engine loads on first use, because loading takes real time.
+// Preloads what the engine loads on first use, because loading takes real time.
 import '../../src/engine/runs/items/open-items.ts'
 import '../../src/engine/api/router/open-router.ts'
 import '../../src/engine/nodes/scrapyd/probe.ts'
@@ -32,7 +32,7 @@ export interface Door {
   life: Life
 }
 
-/** The interface of a story to the machines that run it: one with one engine, or several (cluster.ts). */
+/** What a story needs from the machines that run it: one with one engine, or several (cluster.ts). */
 export type World = Pick<
   Machine,
   | 'disk'
@@ -62,23 +62,23 @@ interface MachineParts {
   faults: Faults
   witness: StoreWitness
   cancelWaitsSeconds: readonly [number, number, number]
-  /** The engine was killed or could not start: the service manager starts it again. */
+  /** The engine was killed or could not start, so the service manager starts it again. */
   onKilled: () => void
   /** Starts it again after it was stopped. */
   restartIn: (delayMs: number) => void
-  /** Unanswered commands: checking a new node may take long, whatever happens to the engine. */
+  /** Commands without a response. Checking a new node can take long, whatever happens to the engine. */
   pendingOrders: () => number
 }
 
 /** The engine's computer: its disk, its wall clock, and one life of the engine after another. */
 export class Machine {
   readonly disk: Disk
-  /** Null while no engine runs. */
+  /** null while no engine runs. */
   client: Client | null = null
   life: Life | null = null
-  /** How often an operator who finds no engine tries again. */
+  /** How often an operator who finds no engine retries. */
   readonly triesAgain: number = 0
-  /** Errors that the engine logged: bugs in its own code show up here first. */
+  /** Errors that the engine logged. Bugs in its own code show up here first. */
   readonly complaints: { atMs: number; text: string }[] = []
   /** Timers left over after an engine stopped. */
   readonly timersLeft: number[] = []
@@ -113,17 +113,17 @@ export class Machine {
     return this.client !== null && this.life?.isOver === false
   }
 
-  /** Where an operator's next command goes. */
+  /** The engine for an operator's next command. */
   door(): Door | null {
     return this.client === null || this.life === null ? null : { client: this.client, life: this.life }
   }
 
-  /** Whether this life is the engine that leads: there is no other. */
+  /** There is only one engine, so it leads. */
   leads(_life: Life): boolean {
     return true
   }
 
-  /** Starts an engine on the disk as it is. `death`: the call at which it dies. */
+  /** Starts an engine on the current disk. `death` is the call at which it dies. */
   async start(death: Death | null = null): Promise<void> {
     const { seed, time, network, faults, witness } = this.#parts
     this.lives += 1
@@ -168,12 +168,12 @@ export class Machine {
     )
   }
 
-  /** Like kill -9, at this moment. */
+  /** Kills the engine immediately, like kill -9. */
   kill(): void {
     if (this.life?.isOver === false) this.life.die()
   }
 
-  /** Releases what a dead engine had open, so that the next one can open it. */
+  /** Releases what a dead engine had open, so the next one can open it. */
   async bury(): Promise<void> {
     await this.#store?.close()
     this.#store = null
@@ -218,7 +218,6 @@ export class Machine {
   }
 }
 
-/** An engine in this world. */
 export function simulatedOptions(parts: {
   life: Life
   clock: Clock

@@ -1,17 +1,18 @@
 import { registerHooks } from 'node:module'
 
-/** Replaces exports of an engine module for the modules that import it; calls within its own file are unaffected. */
+/** Replaces exports of an engine module for the modules that import it. Calls within its own file are unaffected. */
 export interface Mutation {
   load: () => Promise<object>
   changes: Changes
 }
 
 type Changes = Partial<Record<string, (original: never) => unknown>>
-/** A constant may become any other value of its type. */
+/** A constant can become any other value of its type. */
 type Changed<Value> = Value extends number ? number : Value
 
 /**
- * Type-checked against the module's exports: after a refactoring, a planted bug either still works or does not compile.
+ * Type-checked against the module's exports: after a refactoring, a planted bug either still works or does not
+ * compile.
  */
 export function mutation<Module extends object>(
   load: () => Promise<Module>,
@@ -20,7 +21,6 @@ export function mutation<Module extends object>(
   return { load, changes: changes as Changes }
 }
 
-/** The same object with some methods replaced. */
 export function overridden<Target extends object>(target: Target, methods: Partial<Target>): Target {
   return new Proxy(target, {
     get(_, name) {
@@ -32,7 +32,7 @@ export function overridden<Target extends object>(target: Target, methods: Parti
 
 const planted = new Map<string, Changes>()
 
-/** Call before loading any module of the engine. */
+/** Call it before loading any module of the engine. */
 export async function plant(mutations: readonly Mutation[]): Promise<void> {
   for (const { load, changes } of mutations) planted.set(await findUrl(load), changes)
   registerHooks({
@@ -56,7 +56,6 @@ export function changedExport(url: string, name: string, original: Record<string
   return planted.get(url)![name]!(original[name] as never)
 }
 
-/** Finds which module would be loaded. */
 async function findUrl(load: Mutation['load']): Promise<string> {
   let found = ''
   const hooks = registerHooks({

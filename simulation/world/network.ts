@@ -13,11 +13,11 @@ import type { VirtualTime } from './time.ts'
 /** The current state of the connection to one node. */
 export interface Link {
   chances: Partial<Record<RequestFault, number>>
-  /** Nothing listens there: connections fail. */
+  /** The node accepts no connections. */
   isRefusing: boolean
   /** Accepts connections and never responds. */
   isSilent: boolean
-  /** Responds 401 to everything. */
+  /** Responds with 401 to everything. */
   isLocked: boolean
   areLogsSlow: boolean
 }
@@ -26,20 +26,20 @@ type WholeRequest = Omit<NodeRequest, 'body'> & { body: string | Buffer }
 
 const CONNECTIONS = 4
 /**
- * A request that we abandoned still arrives within this time; our refresh of the node's lists 5 s later then shows it.
- * Without such a bound, no client of Scrapyd could ever prove that a job did not arrive.
+ * A request that we abandoned still arrives within this time, so our refresh of the node's lists 5 s later shows
+ * it. Without this bound, no client of Scrapyd could ever prove that a job did not arrive.
  */
 const LATEST_ARRIVAL_MS = 3_000
 
 /**
  * Connects the engine to the simulated nodes: the transport under the real Scrapyd client (connection.ts), with
- * timeouts by the engine's own clock, delays, and all network faults. Requests in flight when the engine dies arrive
- * all the same.
+ * timeouts by the engine's own clock, delays, and all network faults. Requests in flight still arrive if the engine
+ * dies.
  */
 export class Network {
   readonly links = new Map<string, Link>()
   areFaultsOn = true
-  /** Called when the next job is sent: how long that request takes, at most lateMs. */
+  /** Called when the next job is sent. Returns how long that request takes in ms, at most lateMs. */
   onNextSend: ((host: string) => number) | null = null
   readonly #time: VirtualTime
   readonly #nodes: Map<string, SimulatedScrapyd>
@@ -55,9 +55,9 @@ export class Network {
     chance: Chance
     faults: Faults
     wallMs: () => number
-    /** Complete responses, as the engine received them. */
+    /** Receives complete responses, as the engine received them. */
     onAnswer: (host: string, endpoint: string, answer: HttpAnswer, life: Life) => void
-    /** Requests as the engine makes them. */
+    /** Receives requests as the engine makes them. */
     onRequest: (host: string, endpoint: string, life: Life) => void
   }) {
     this.#time = options.time
@@ -193,7 +193,7 @@ export class Network {
       headers: request.headers ?? {},
       body: request.body
     }
-    // A proxy's page instead of the node's response; the node may or may not have received the request.
+    // Sends a proxy's page instead of the node's response. The node may or may not have received the request.
     if (isHtml && this.#chance.happens(0.5)) return this.#delay(() => back.answer(LOGIN_PAGE))
     const arrive = () => {
       const node = this.#nodes.get(host)!

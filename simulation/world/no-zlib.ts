@@ -1,5 +1,6 @@
 /**
- * Replaces the log archive's compression with nothing: real compression runs in other threads, whose order is random.
+ * Replaces the log archive's compression with pass-through, because real compression runs in threads in random
+ * order.
  */
 export { constants, createGunzip, gunzipSync } from 'node:zlib'
 type Done = (error: null, bytes: Uint8Array) => void

@@ -16,8 +16,9 @@ import type { VirtualTime } from './time.ts'
 type Method = (...parameters: unknown[]) => Promise<unknown>
 
 /**
- * The one database of several engines: the rows and the lock of the lease, and a real SQLite store behind a fence like
- * PostgreSQL's (begin_write): each write of a leader carries its lease, and is refused once another engine leads.
+ * The one database of several engines: the rows and the lock of the lease, and a real SQLite store behind a fence
+ * like PostgreSQL's (begin_write). Each write of a leader carries its lease and is refused when another engine
+ * leads.
  */
 export class SharedDatabase {
   readonly lease: FakeDatabase
@@ -40,7 +41,7 @@ export class SharedDatabase {
     return lease.holder === holder && lease.epoch === epoch
   }
 
-  /** Each leader has its own store, which shares nothing with the memory of the previous one's. */
+  /** Each leader has its own store, which shares no memory with the previous one's. */
   open(clock: Clock): Promise<void> {
     this.#parts.time.busy += 1
     this.#opening = this.#opening
@@ -61,7 +62,7 @@ export class SharedDatabase {
     this.#store = null
   }
 
-  /** The store as the leader of one term sees it, over its own connection. `life`: that of this term. */
+  /** The store as the leader of one term sees it, over its own connection. `life` is that of this term. */
   connect(life: Life, lease: Lease, link: DatabaseLink, onUnknownCommit: () => void): Store {
     const { time, disk, witness } = this.#parts
     const store = this.#store!
@@ -98,7 +99,7 @@ export class SharedDatabase {
         if (isWrite) witness(`${method} refused`, parameters, null)
         lost()
       }
-      // The write took effect, but the engine cannot know it.
+      // The write took effect, but the engine cannot know that.
       const unknown = () => {
         life.run(onUnknownCommit)
         lost()

@@ -9,7 +9,7 @@ interface Event {
 /** Far more than any legitimate chain of writes needs. */
 const TURNS_MAX = 20_000
 
-/** The engine stays busy without time passing: a real one would use 100 % CPU and not respond. */
+/** The engine is busy without time passing. A real one would use 100 % CPU and not respond. */
 export class NeverAtRest extends Error {
   constructor(atMs: number) {
     super(`after ${Math.round(atMs)} ms the engine goes round in circles: no timer and no node has a part in it`)
@@ -17,12 +17,12 @@ export class NeverAtRest extends Error {
 }
 
 /**
- * The simulation's only time: events in a heap, run one after another, each of which settles before the next. Real time
+ * The simulation's only time: events in a heap, run one after another. Each settles before the next. Real time
  * plays no role, so a story costs only its work.
  *
- * Settled: no promise can continue on its own. Everything that the engine waits for is either an event in this heap or
- * a call to the store, which `busy` counts, because the store commits in a later turn of the event loop. Promises need
- * no counting: they are processed between any two turns.
+ * Settled means that no promise can continue without an event. Everything that the engine waits for is either an
+ * event in this heap or a call to the store. `busy` counts these calls, because the store commits in a later turn
+ * of the event loop. Promises need no counting, because they are processed between any two turns.
  */
 export class VirtualTime {
   /** Calls to the real world (the store) that have not returned. */
