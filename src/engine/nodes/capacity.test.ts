@@ -71,10 +71,7 @@ describe('the slots of a node', () => {
   })
 })
 
-/**
- * Polls a Scrapyd with `capacity` slots every second. We never set the number and always have enough long jobs for
- * it.
- */
+/** Polls a Scrapyd with `capacity` slots every second. We never set the number and always have enough long jobs. */
 function fill(capacity: number, forMs: number, before: { belief: SlotsBelief; ours: number; atMs: number }) {
   let { belief, ours, atMs } = before
   let mostWaiting = 0
@@ -116,7 +113,6 @@ describe('a node that always gets as many jobs as its believed slots', () => {
     let node: { belief: SlotsBelief; ours: number; atMs: number } = fill(4, 60_000, fresh)
     let tries = 0
     for (let minute = 0; minute < 24 * 60; minute += 1) {
-      // The waiting job has ended without ever running.
       node = fill(4, 60_000, { ...node, ours: 4 })
       if (node.ours > 4) tries += 1
     }

@@ -9,7 +9,6 @@ export interface CountersSeen {
   finished: number
 }
 
-/** What the polls of a node have revealed about its slots. */
 export interface SlotsBelief {
   mostRan: number
   /** How many jobs were running while others waited and nothing changed. null: the node was never seen full. */
@@ -24,20 +23,18 @@ export const NOTHING_LEARNED: SlotsBelief = { mostRan: 0, limit: null, proof: nu
 
 export interface Capacity {
   slots: number
-  /** Send one more job to find out whether the node has another slot. */
   isTrying: boolean
   source: 'set' | 'learned' | 'default'
-  /** The evidence, as a sentence for operators. */
+  /** The evidence, as a sentence for users. */
   text: string
 }
 
 const MIN_LOOKS = 3
 /** Two of Scrapyd's 5 s poll intervals. Scrapyd would have filled a free slot by then. */
 const MIN_SPAN_MS = 10_000
-// A node that used to run more jobs is more likely to be stuck than to have fewer slots, so a lower limit takes
-// longer to prove.
+// A node that used to run more jobs is probably stuck, so a lower limit takes longer to prove.
 const SHRUNK_SPAN_MS = 10 * 60_000
-// After this time, we test a proven limit again. The time doubles with each new proof.
+// When to test a proven limit again. The time doubles with each new proof.
 const FIRST_DOUBT_MS = 15 * 60_000
 const LONGEST_DOUBT_MS = 24 * 60 * 60_000
 
@@ -59,7 +56,7 @@ export function learnFromCounters(before: SlotsBelief, seen: CountersSeen): Slot
   const mostRan = Math.max(before.mostRan, running, Math.min(finished, 1))
   const limit = isOverLimit ? null : before.limit
   const proof = isOverLimit ? null : before.proof
-  // A node that runs nothing while jobs wait is stuck. This says nothing about its slots.
+  // A node that runs nothing while jobs wait is stuck, which says nothing about its slots.
   const isFull = running > 0 && (isWaiting || (limit !== null && running >= limit))
   if (!isFull) {
     const isSame = before.still === null && mostRan === before.mostRan && limit === before.limit
@@ -84,7 +81,7 @@ export function learnFromCounters(before: SlotsBelief, seen: CountersSeen): Slot
   return { mostRan: running, limit: running, proof: found, still: next }
 }
 
-/** Uses the configured number of slots, or else the number that the node reports, or else the learned number. */
+/** Uses the configured number of slots, or else the reported number, or else the learned number. */
 export function planCapacity(evidence: {
   setSlots: number | null
   /** Reported by the node, with the source as text. */

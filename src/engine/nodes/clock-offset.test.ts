@@ -13,10 +13,7 @@ import {
 const START_MS = 1_800_000_000_000
 const offsetMs = fc.integer({ min: -86_400_000, max: 86_400_000 })
 const zones = fc.integer({ min: -56, max: 56 }).map((quarter) => quarter * 15)
-/**
- * Polls of a node: the time since the previous poll, the duration, and the moment of the Date header within it (0
- * to 1).
- */
+/** Polls of a node. `stampedAt`: the moment of the Date header within the poll (0 to 1). */
 const polls = fc.array(
   fc.record({
     afterMs: fc.integer({ min: 900, max: 15_000 }),
@@ -46,7 +43,6 @@ interface Poll {
   stampedAt: number
 }
 
-/** The time as a Scrapyd in this zone writes it. */
 function nodeText(trueMs: number, offset: number, zoneMinutes: number): string {
   return new Date(trueMs + offset + zoneMinutes * 60_000).toISOString().replace('T', ' ').replace('Z', '000')
 }

@@ -1,20 +1,20 @@
 /**
- * A node's clock relative to ours, which we assume to be correct. Each observation narrows a range: the Date
- * header of HTTP narrows the offset, and jobs that started between two polls narrow the time zone, because Scrapyd
- * writes local times without a zone. Pure.
+ * A node's clock relative to ours, which we assume to be correct. The Date header of HTTP narrows the range of the
+ * offset. Jobs that started between two polls reveal the time zone, because Scrapyd writes local times without a
+ * zone. Pure.
  */
 export interface ClockEstimate {
   /** Bounds of the node's clock minus ours. null: the node has not sent a Date header. */
   offset: { lowMs: number; highMs: number; atMs: number } | null
   /** The offset that users see. It changes only when the difference is noticeable. */
   shownMs: number | null
-  /** The node's local time minus UTC. null: we have not seen a job start yet. */
+  /** The node's local time minus UTC. null: no job start seen yet. */
   zoneMinutes: number | null
 }
 
 export const UNKNOWN_CLOCK: ClockEstimate = { offset: null, shownMs: null, zoneMinutes: null }
 
-/** The clock of programs on this machine that write local time. Depends on `nowMs` because of daylight saving time. */
+/** The clock of programs on this machine that write local time. `nowMs` decides about daylight saving time. */
 export function ownClock(nowMs: number): ClockEstimate {
   return {
     offset: { lowMs: 0, highMs: 0, atMs: nowMs },
@@ -34,10 +34,7 @@ const ZONE_MAX_MINUTES = 14 * 60
 // The time that Scrapyd records differs slightly from the time at which we see the job (poll interval, network).
 const ZONE_SLACK_MS = 60_000
 
-/**
- * Applies the Date header of one response. If it contradicts the current range, one of the clocks was set. The
- * range then starts again from this response.
- */
+/** Applies the Date header of one response. Restarts the range if one of the clocks was set. */
 export function refineByDate(
   before: ClockEstimate,
   seen: { dateMs: number | null; askedAtMs: number; arrivedAtMs: number }
@@ -69,25 +66,18 @@ export function refineByStart(
   const last = Math.floor(highestMs / stepMs)
   // `+ 0` turns -0 into 0.
   const zoneMinutes = first * ZONE_STEP_MINUTES + 0
-  // No zone fits, or several do.
   if (first !== last || Math.abs(zoneMinutes) > ZONE_MAX_MINUTES) return before
   return before.zoneMinutes === zoneMinutes ? before : { ...before, zoneMinutes }
 }
 
-/**
- * Converts a time that the node wrote to our clock. null: not a time, or not enough is known about the node's
- * clock.
- */
+/** Converts a time that the node wrote to our clock. null: not a time, or the node's clock is unknown. */
 export function trueTime(nodeText: string | null, estimate: ClockEstimate): number | null {
   const localMs = parseLocalTime(nodeText)
   if (localMs === null || estimate.offset === null || estimate.zoneMinutes === null) return null
   return Math.round(localMs - estimate.zoneMinutes * 60_000 - middle(estimate.offset))
 }
 
-/**
- * Returns when an event between two moments of our clock happened: the node's own time if it is plausible,
- * otherwise the later moment, when we saw the event.
- */
+/** Returns the node's own time if it lies between two moments of our clock, otherwise the later moment. */
 export function trueTimeBetween(
   nodeText: string | null,
   estimate: ClockEstimate,

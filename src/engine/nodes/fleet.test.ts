@@ -9,7 +9,7 @@ import { NodeError } from './node-client.ts'
 
 type DaemonStatus = FakeNode['daemonStatus']
 
-/** `ask` responds for the named node. It can call `answer` to return the node's normal response. */
+/** `ask` computes the response of the named node. `answer` returns the normal response. */
 function openFleet(clock: FakeClock, ask: (name: string, answer: DaemonStatus) => ReturnType<DaemonStatus>): Fleet {
   return new Fleet({
     clock,
@@ -49,10 +49,7 @@ test('among nodes that accept connections but never respond, some hundred are po
 
 const TIME_LIMIT_MS = 5_000
 
-/**
- * Starts nodes that time out while `isSilent` is true. `asked` counts the concurrent polls of nodes that failed
- * before.
- */
+/** Starts nodes that time out while `isSilent` is true. `asked`: concurrent polls of nodes that failed before. */
 async function startFleet(names: string[], isSilent: (name: string) => boolean) {
   const clock = createFakeClock()
   const room = { answers: new Map<string, number>(), failed: new Set<string>(), asked: 0, mostAsked: 0 }

@@ -21,7 +21,7 @@ import {
 import { type Observation, Observer } from './observer.ts'
 import { withoutCredentials } from './scrapyd/proxy.ts'
 
-/** What the polls of a node have revealed. Kept only in memory, because it becomes outdated quickly. */
+/** What the polls of a node have revealed. Kept only in memory, because it is soon outdated. */
 export interface NodeStatus {
   health: NodeHealth
   problem: string | null
@@ -43,7 +43,6 @@ export interface NodeStatus {
   clockOffsetMs: number | null
   clockEstimate: ClockEstimate
   capacity: Capacity
-  /** The slots that the node reports. null: none. */
   slotsTold: NonNullable<DaemonStatus['slots']> | null
   slotsBelief: SlotsBelief
 }
@@ -56,12 +55,8 @@ export interface FleetNode {
   /** Without credentials, or `direct`. null: the proxy from the environment. */
   proxyUrl: string | null
   unwatchTunnel?: () => void
-  /** Monotonic. When clients last received the node's status. */
   publishedAtMs: number
-  /**
-   * Wall clock. When the latest lists arrived. null: no lists yet. `runsSeen` holds the jobids that were running
-   * then.
-   */
+  /** Wall clock. When the latest lists arrived. null: no lists yet. */
   snapshotAtMs: number | null
   runsSeen: ReadonlySet<string>
 }
@@ -71,11 +66,10 @@ export interface FleetOptions {
   random: Random
   logger: Logger
   createClient: (node: StoredNode) => Promise<NodeClient>
-  /** The decrypted proxy that is configured for the node. */
+  /** Decrypts the node's own proxy. */
   proxyUrlOf?: (node: StoredNode) => Promise<string | null>
 }
 
-/** Decides how often to poll each node, and processes the job lists. */
 export interface FleetFollower {
   isBusy(nodeId: NodeId): boolean
   slotsUsedOn(nodeId: NodeId): number
@@ -214,7 +208,7 @@ export class Fleet {
     if (node.status.excess !== excess) this.#update(node, { excess })
   }
 
-  /** Records that a request of the dispatcher failed. The node receives no more jobs until it responds to a poll. */
+  /** A request of the dispatcher failed. The node gets no more jobs until it responds to a poll. */
   reportUnreachable(id: NodeId, error: NodeError): void {
     const node = this.#nodes.get(id)
     if (node === undefined) return
@@ -291,10 +285,7 @@ export class Fleet {
     node.snapshotAtMs = clock.nowMs()
   }
 
-  /**
-   * Runs that are new in the lists started after the previous poll, so their start times reveal the node's time
-   * zone.
-   */
+  /** Runs that are new in the lists started after the previous poll, so their start times reveal the time zone. */
   #learnClock(node: FleetNode, snapshot: Snapshot): void {
     const { status, snapshotAtMs, runsSeen } = node
     node.runsSeen = new Set(snapshot.running.map(({ jobid }) => jobid))
@@ -404,7 +395,7 @@ function capacityOf(
     const reported = count === null ? slotsTold : { count, text: 'reported by the node (max_proc)' }
     return planCapacity({ setSlots: stored.slots, reported, belief, nowMs })
   }
-  // Polls need not reveal the slots of this computer.
+  // Slots of this computer need not be learned.
   return {
     slots: availableParallelism(),
     isTrying: false,

@@ -6,7 +6,7 @@ import { aStoredNode } from '../testing/builders.ts'
 import type { FleetNode } from './fleet.ts'
 import { Inventories } from './inventories.ts'
 
-/** Reads a node with this inventory. `recorded` collects what the projects component receives. */
+/** Reads a node with this inventory. `recorded` collects what the catalog of projects receives. */
 async function readInventory(projects: string[], versions: string[], spiders: string[]) {
   const recorded = { projects: [] as string[], versions: 0, spiders: 0, asked: 0 }
   const told: (string | null)[] = []

@@ -30,7 +30,6 @@ export class Inventories {
   readonly #finished = new Map<string, number>()
   // At startup, all nodes come up together. Reading them all in parallel would fill the memory and delay jobs.
   readonly #inTurn = pLimit(READ_AT_ONCE)
-  /** The read in progress and the next one, by node. */
   readonly #reading = new Map<NodeId, Promise<void>>()
   readonly #waiting = new Map<NodeId, Promise<void>>()
   #isStopped = false
@@ -91,10 +90,7 @@ export class Inventories {
     }
   }
 
-  /**
-   * Reads projects, versions, and the spiders of each newest version. Scrapyd blocks while it lists spiders that
-   * it has not cached.
-   */
+  /** Reads projects, versions, and the spiders of each newest version. Listing uncached spiders blocks Scrapyd. */
   async #readFrom(node: FleetNode, eggTarget: EggTarget): Promise<void> {
     const { stored, client, observer } = node
     const { fleet, projects, recordScrapydVersion, clock, logger } = this.#parts

@@ -2,17 +2,13 @@ import { showUnseen } from '../../shared/unseen.ts'
 import { KEPT_MAX } from '../projects/seen-on-nodes.ts'
 import type { SeenJob } from './node-client.ts'
 
-/**
- * How much one node can list. The limits far exceed any real node, but are small enough to cope with many broken
- * ones.
- */
+/** How much one node can list. Real nodes stay far below, yet many broken nodes do no harm. */
 export const LISTED_MAX = {
   projects: 2_000,
   /** Total for all projects of the node. */
   ...KEPT_MAX,
   /** Total of the three lists in listjobs.json. */
   jobs: 50_000,
-  /** How many external jobs clients see. */
   externalShown: 1_000,
   nameCharacters: 1_000
 } as const
@@ -30,7 +26,6 @@ export class InventoryQuota {
     this.#left = { ...limits }
   }
 
-  /** Returns the usable names that fit within the limit. */
   take<Name extends string>(noun: Noun, names: readonly Name[], isUsable: (name: Name) => boolean): Name[] {
     const usable = names.filter(isUsable)
     this.#unusable += names.length - usable.length
@@ -63,10 +58,7 @@ export class InventoryQuota {
   }
 }
 
-/**
- * Returns the external jobs for clients, and makes invisible characters in names visible. `isShownAs` finds a job
- * by such a name. The node's counters remain complete.
- */
+/** The external jobs for clients, with invisible characters in names made visible. `isShownAs` finds such a job. */
 export function shownExternal({ running, pending }: { running: SeenJob[]; pending: SeenJob[] }): {
   running: SeenJob[]
   pending: SeenJob[]

@@ -4,10 +4,7 @@ import { problemOfFolderName } from '../projects/names.ts'
 import type { ScheduleRequest } from './node-client.ts'
 import type { NodeTraits } from './node-traits.ts'
 
-/**
- * Linux does not start a process with an argument or variable of 128 KiB or more, or with several megabytes in
- * total.
- */
+/** Linux starts no process with an argument or variable of 128 KiB or more, or several megabytes in total. */
 export const ONE_MAX_BYTES = 131_000
 const ALL_MAX_BYTES = 1_000_000
 
@@ -15,8 +12,8 @@ type Run = Pick<ScheduleRequest, 'project' | 'spider'> &
   Partial<Pick<ScheduleRequest, 'version' | 'jobid' | 'settings' | 'args' | 'env'>>
 
 /**
- * Explains in a sentence why no node of this kind can ever start the run. Only this function defines what nodes
- * accept. `traits` null: checks whether any kind of node accepts the run.
+ * Explains why no node of this kind can ever start the run. Only this function defines what nodes accept. `traits`
+ * null: why no node of any kind accepts the run.
  */
 export function problemOfRun(run: Run, traits: Pick<NodeTraits, 'startsByCommand'> | null): string | null {
   for (const noun of ['project', 'spider', 'jobid'] as const) {

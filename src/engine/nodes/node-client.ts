@@ -22,7 +22,7 @@ export interface NodeClient {
   /** Optional early notification of changes, which polls find anyway. Stops with `close`. */
   watchJobs?(onChange: () => void): void
   /**
-   * Called after the latest lists were recorded. The node can then delete ended runs for which `isNeeded` returns
+   * Called after the latest lists were recorded. The node can then delete ended runs for which `isNeeded` is
    * false. Absent: the node keeps nothing for us.
    */
   release?(isNeeded: (jobid: string) => boolean): void
@@ -63,10 +63,7 @@ export interface EggTarget extends Pick<NodeClient, 'listSpiders'> {
   listProjects(signal?: AbortSignal): Promise<ProjectName[]>
   /** The versions as the node spells them (sanitized), latest last. */
   listVersions(project: ProjectName, signal?: AbortSignal): Promise<VersionName[]>
-  /**
-   * Stores an egg. If the node refuses the egg, we delete it again (delversion) before throwing the error, unless
-   * a version with this name existed before.
-   */
+  /** Stores an egg. After a refusal, deletes it again (delversion) unless a version with this name existed before. */
   addVersion(
     project: ProjectName,
     version: VersionName,
@@ -193,9 +190,7 @@ export class NodeError extends Error {
   readonly kind: NodeErrorKind
   /** `no`: the node certainly did not act on the request (connection refused, 401, its own "error"). */
   readonly delivered: 'no' | 'unknown'
-  /** The node's own message if `kind` is `refused`. */
   readonly nodeMessage: string | null
-  /** The meaning of the message if `kind` is `refused`. */
   readonly refusal: RefusalKind
   /** A proxy responded instead of the node. It might do so for one path only. */
   isFromProxy = false
@@ -230,10 +225,7 @@ export function importErrorOf(error: unknown): string | null {
   return words || 'The process that imported it ended without output: by a signal, or by an exit of its own'
 }
 
-/**
- * The error kind for a gateway status (520 and above: Cloudflare). null: the status does not come from a gateway
- * that cannot reach its target.
- */
+/** The kind for a gateway status (520 and above: Cloudflare). null: not a gateway that cannot reach its target. */
 export function kindOfGateway(status: number): 'unreachable' | 'timeout' | null {
   if ([504, 522, 524].includes(status)) return 'timeout'
   return [502, 503, 520, 521, 523, 525, 526, 530].includes(status) ? 'unreachable' : null

@@ -43,11 +43,10 @@ export interface NodeClientParts extends Tools {
   tunnels: SshTunnels
   credentialFiles: CredentialFiles
   connect: typeof createConnection | undefined
-  /** Tests replace the clients of remote nodes with this function. */
+  /** Replaces the clients of remote nodes in tests. */
   createOwn: ((node: StoredNode, password: string | null) => NodeClient) | undefined
 }
 
-/** Creates the client of each node. Decrypts the secrets of a Scrapyd. */
 export function createNodeClients(parts: NodeClientParts) {
   const { localNode, pulling, engines, liveOn, projects, secretBox, clock, logger, connect } = parts
   const sha256Of = (project: ProjectName, version: VersionName) =>

@@ -14,10 +14,7 @@ const CODES: Record<NodeErrorKind, ErrorCode> = {
   refused: 'NODE_REFUSED'
 }
 
-/**
- * Converts a NodeError for clients. Other errors pass unchanged. The message already names the node, the cause and
- * the next step.
- */
+/** Converts a NodeError for clients. Other errors pass unchanged. */
 export function toClientError(error: unknown): unknown {
   if (!(error instanceof NodeError)) return error
   // Scrapdeck itself refused before it contacted the node, so we keep the code of its error.

@@ -15,7 +15,6 @@ export interface NodeTraits {
   setsEnvironment: boolean
   /** Settings and arguments are on the command line, which limits their size. Otherwise they are in a file. */
   startsByCommand: boolean
-  /** Its runs fetch their eggs from us. */
   fetchesEggs: boolean
   /** The likely reason if the node lists a job twice. */
   listedTwiceBecause: string

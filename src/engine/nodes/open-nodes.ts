@@ -25,7 +25,6 @@ import { SshTunnels } from './ssh/ssh-tunnels.ts'
 
 export interface NodesOptions extends LocalNodeSettings {
   sshProgram?: string
-  /** Node sources from the configuration file. */
   discovery?: readonly ConfiguredSource[]
   /** Directories with credential files that cluster URLs are allowed to name. */
   clusterCredentialDirectories?: readonly string[]
@@ -36,7 +35,6 @@ interface NodesParts extends Tools, Pick<NodeClientParts, 'liveOn' | 'connect' |
   secretBox: SecretBox
   projects: Projects
   layout: LocalLayout
-  /** Whether a live attempt has this jobid. */
   isLive: (jobid: string) => boolean
   cancelWaitsMs: CancelWaitsMs
   /** null: this is the only engine. */
@@ -49,7 +47,7 @@ interface NodesParts extends Tools, Pick<NodeClientParts, 'liveOn' | 'connect' |
 
 export type Nodes = Awaited<ReturnType<typeof openNodes>>
 
-/** Opens the fleet, still empty, and the access to each kind of node. */
+/** Opens the fleet, still without nodes, and the access to each kind of node. */
 export async function openNodes(opened: AsyncDisposableStack, options: NodesOptions, parts: NodesParts) {
   const { store, secretBox, projects, layout, isLive, leadership, clock, random, logger } = parts
   const { liveOn, connect, createOwn } = parts
@@ -123,8 +121,8 @@ export async function openNodes(opened: AsyncDisposableStack, options: NodesOpti
 }
 
 /**
- * Finds the engine in a cluster whose data directory has the runs and logs that the local node had before the
- * store was shared (copy-store). This is the first leader. null: there was no local node.
+ * Finds the engine that has the runs and logs of the local node from before the store was shared (copy-store).
+ * This is the first leader. null: there was no local node.
  */
 async function findFormerLocalEngine({ name }: Leadership, store: Store): Promise<string | null> {
   if (!(await store.listNodes()).some(({ id }) => id === LOCAL_NODE_ID)) return null

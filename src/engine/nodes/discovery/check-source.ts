@@ -5,10 +5,7 @@ import { readNodeLines } from './found-node.ts'
 
 const HOSTNAME = /^[a-z0-9_]([a-z0-9_.-]*[a-z0-9_])?\.?$/i
 
-/**
- * Throws BAD_INPUT for settings that can never name a node. Temporary failures appear in the source's `problem`
- * instead.
- */
+/** Throws BAD_INPUT for settings that can never name a node. Temporary failures become the source's `problem`. */
 export function checkSource(settings: SourceSettings): void {
   const problem = problemOfSource(settings)
   if (problem !== null) throw new ScrapdeckError('BAD_INPUT', problem)

@@ -237,7 +237,6 @@ test('nodes beyond the limit of a source are reported as its problem, and added 
   )
   expect(t.fleet).toHaveLength(2_000)
   expect(state).toMatchObject({ found: 2_001, problem: expect.stringContaining('1 node that it lists was not added') })
-  // An operator deletes a line and the node that it named.
   lines.shift()
   t.fleet.shift()
   const corrected = { ...dns(), id: FIXED, source: { kind: 'list' as const, nodes: lines.join('\n') } }

@@ -33,7 +33,7 @@ export interface DiscoveredFleet {
   /** Skips nodes that are already in the fleet. */
   add(nodes: (FoundNode & { sourceId: SourceId })[]): Promise<void>
   setMode(nodeId: NodeId, mode: NodeMode): Promise<void>
-  /** Detaches all nodes that came from other sources. */
+  /** Detaches the nodes of all other sources. */
   releaseAllBut(sourceIds: readonly string[]): Promise<void>
 }
 
@@ -55,7 +55,6 @@ const JITTER_SHARE = 0.1
 const PROBLEMS_SHOWN = 3
 
 interface Source {
-  /** The revision of the stored row. 0: the source is not stored. */
   revision: number
   settings: SourceSettings
   sealedPassword: SealedText | null
@@ -85,7 +84,6 @@ export class Discovery {
   readonly #options: DiscoveryOptions
   readonly #sources = new Map<SourceId, Source>()
   #vanished = new Map<NodeId, Vanished>()
-  /** Applies one plan at a time. */
   readonly #inTurn = pLimit(1)
   #isStopped = false
 
@@ -93,7 +91,7 @@ export class Discovery {
     this.#options = options
   }
 
-  /** Resolves before the sources have returned any results. */
+  /** Resolves before the first results. */
   async start(): Promise<void> {
     const { store, configured, fleet, logger } = this.#options
     const vanished = await store.listVanishedNodes()
@@ -124,10 +122,7 @@ export class Discovery {
     return this.#describe(this.#require(id))
   }
 
-  /**
-   * `password` undefined: keep the password, provided `settings.source` is unchanged. Rejects with BAD_INPUT
-   * (checkSource).
-   */
+  /** `password` undefined: keeps the password if `settings.source` is unchanged. Rejects with BAD_INPUT. */
   async put(settings: SourceSettings, password: string | null | undefined): Promise<SourceState> {
     checkSource(settings)
     const before = this.#sources.get(settings.id)
@@ -320,7 +315,6 @@ export class Discovery {
     }
   }
 
-  /** Forgets vanished nodes that no longer exist or no longer have a source. */
   async #forgetOthers(): Promise<void> {
     const found = new Set(this.#options.fleet.list().flatMap(({ id, sourceId }) => (sourceId === null ? [] : [id])))
     const gone = [...this.#vanished.keys()].filter((nodeId) => !found.has(nodeId))
@@ -375,7 +369,6 @@ export function checkConfiguredSources(sources: readonly ConfiguredSource[]): vo
   throw new ScrapdeckError('BAD_INPUT', problems.map((problem) => `[scrapdeck] nodes: ${problem}.`).join('\n'))
 }
 
-/** null: no problem. */
 function problemOf(nodes: number, problems: readonly string[]): string | null {
   if (problems.length === 0) return nodes > 0 ? null : 'It lists no nodes. The nodes it listed before are unchanged.'
   const shown = problems.slice(0, PROBLEMS_SHOWN).join('; ')

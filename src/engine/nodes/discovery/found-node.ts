@@ -17,7 +17,7 @@ export interface FoundNode {
   password?: string
 }
 
-/** The result of reading a source. `problems` describes unreadable parts. We do not know which nodes they name. */
+/** The result of a source. `problems` describes unreadable parts. The nodes that they name are unknown. */
 export interface Answer {
   nodes: FoundNode[]
   problems: string[]
@@ -92,7 +92,6 @@ function readLine(content: string): FoundNode {
   return node
 }
 
-/** Whether the text is a host in lower case: a name, or an IP address as written in a URL. */
 export function isHost(text: string): boolean {
   return text.length <= HOST_LENGTH_MAX && HOST.test(text)
 }

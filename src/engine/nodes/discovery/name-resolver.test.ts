@@ -6,7 +6,7 @@ import { createNameResolver } from './name-resolver.ts'
 
 const TYPES = { A: 1, AAAA: 28, SRV: 33 }
 
-/** The responses of a small name server by question. `null`: it does not respond. */
+/** The responses of a name server by question. `null`: it does not respond. */
 type Zone = Record<string, { code?: number; records?: { type: keyof typeof TYPES; data: Buffer }[] } | null>
 
 const closers: (() => unknown)[] = []

@@ -12,7 +12,6 @@ async function aFile(content: string | Uint8Array) {
   return { directory: directory.path, path, [Symbol.asyncDispose]: () => directory.remove() }
 }
 
-/** Writes a file with a modification time one minute ago. */
 async function write(path: string, content: string | Uint8Array) {
   await writeFile(path, content)
   const then = new Date(Date.now() - 60_000)

@@ -50,9 +50,8 @@ async function readAtRest(path: string, clock: Clock): Promise<string | null> {
 }
 
 /**
- * Watches the directory of the file, because a watch on the file itself would miss the replacement of a file or
- * link (Kubernetes ConfigMaps). Best effort. null: it cannot be watched, so only the refresh interval reveals
- * changes.
+ * Watches the directory of the file, because a watch on the file would miss its replacement (Kubernetes
+ * ConfigMaps). Best effort. null: it cannot be watched, so only the refresh interval reveals changes.
  */
 export function watchNodeFile(path: string, onChange: () => void): { close(): void } | null {
   try {
@@ -60,7 +59,6 @@ export function watchNodeFile(path: string, onChange: () => void): { close(): vo
     watcher.on('error', () => watcher.close())
     return watcher
   } catch {
-    // The directory does not exist, or the file system does not report changes.
     return null
   }
 }

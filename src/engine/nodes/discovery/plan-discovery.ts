@@ -23,10 +23,7 @@ export interface KnownNode {
  */
 export type Vanished = Omit<VanishedNode, 'nodeId'>
 
-/**
- * Discovery adds no nodes beyond these limits. They far exceed real fleets, yet so many nodes are still cheap to
- * poll.
- */
+/** Discovery adds no nodes beyond these limits. They far exceed real fleets but are still cheap to poll. */
 export const NODES_MAX = {
   /** Includes nodes that the source no longer lists. */
   ofSource: 2_000,
@@ -34,9 +31,7 @@ export const NODES_MAX = {
 } as const
 
 export interface DiscoveryPlan {
-  /** The nodes to add, each with the source that will own it. */
   add: { sourceId: SourceId; node: FoundNode }[]
-  /** How many nodes of each source exceed NODES_MAX. */
   leftOut: Map<SourceId, number>
   /** Nodes that are no longer listed. `cordon`: send them no more jobs. */
   vanish: { nodeId: NodeId; cordon: boolean }[]

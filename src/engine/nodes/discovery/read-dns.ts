@@ -7,7 +7,6 @@ import type { NameResolver } from './name-resolver.ts'
 
 type DnsSource = Extract<DiscoverySource, { kind: 'dns' }>
 
-/** Explains the error codes of node:dns to operators. */
 const FAILURES: Record<string, string> = {
   ENOTFOUND:
     'the name does not exist (NXDOMAIN). Check it; in Kubernetes use the full name, such as scrapyd.default.svc.cluster.local',

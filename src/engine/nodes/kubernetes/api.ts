@@ -48,10 +48,7 @@ export class KubernetesApi {
 
   fail: Connection['fail'] = (...parts) => this.#connection.fail(...parts)
 
-  /**
-   * Resolves with any status. Rejects if the API itself did not respond: no connection, a page from a proxy, a
-   * rejected token.
-   */
+  /** Rejects if the API itself did not respond: no connection, a page from a proxy, a rejected token. */
   async ask(request: ApiRequest, signal?: AbortSignal): Promise<ApiAnswer> {
     const collected = collectBody(request.limitBytes ?? ANSWER_MAX_BYTES)
     const head = await this.send(request, collected.receive, signal)
@@ -126,7 +123,6 @@ export class KubernetesApi {
     }
   }
 
-  /** Explains a status other than 2xx, and what to do about it. */
   errorOf({ status, value, head }: ApiAnswer, { method = 'GET', path }: ApiRequest): NodeError {
     const parsed = ApiStatus.safeParse(value)
     const { message = '', reason = '' } = parsed.success ? parsed.data : {}

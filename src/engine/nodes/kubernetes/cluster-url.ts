@@ -10,7 +10,6 @@ export interface ClusterUrl {
 
 const PATH = /^(.*\/)api\/v1\/namespaces\/([a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?)\/$/
 
-/** The stored URL of a namespace is its URL in the API. */
 export function clusterUrlOf(server: string, namespace: string): string {
   return `${server.replace(/\/$/, '')}/api/v1/namespaces/${namespace}/`
 }

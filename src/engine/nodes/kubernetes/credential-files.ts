@@ -37,10 +37,7 @@ export class CredentialFiles {
     if (real !== null) requireFile(path, await stat(real))
   }
 
-  /**
-   * Rejects with CREDENTIAL_FILE_NOT_ALLOWED or an error of the file system. Errors never contain the file's
-   * content.
-   */
+  /** Rejects with CREDENTIAL_FILE_NOT_ALLOWED or a file system error. Errors never contain the file's content. */
   async read(path: string): Promise<string> {
     const real = await this.#realPath(path)
     await using file = await open(real, READ_AT_ONCE)

@@ -25,7 +25,6 @@ export class EggLinks {
   readonly #key: Buffer
   readonly #clock: Pick<Clock, 'nowMs'>
 
-  /** `key`: hex. It survives restarts, and all engines of a store share it. */
   constructor({ key, clock }: { key: string; clock: Pick<Clock, 'nowMs'> }) {
     this.#key = Buffer.from(key, 'hex')
     this.#clock = clock

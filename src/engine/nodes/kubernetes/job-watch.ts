@@ -67,7 +67,6 @@ export class EventLines {
       this.#length += to - from
       if (this.#length > LINE_MAX) return false
       if (newline === -1) return true
-      // Each event starts with its type.
       const [, type] = /^\{"type":"([A-Z]+)"/.exec(this.#begin) ?? []
       this.#begin = ''
       this.#length = 0

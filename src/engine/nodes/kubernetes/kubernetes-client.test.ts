@@ -293,7 +293,6 @@ it('deletes an ended run a minute after its end, once it is not needed, even if 
   client.release(() => true)
   await clock.advanceBy(120_000)
   await client.daemonStatus()
-  // Its log has not been archived yet.
   client.release(() => true)
   expect(cluster.objects.size).toBe(3)
   client.release(() => false)

@@ -36,7 +36,6 @@ export interface KubernetesClientOptions extends Omit<NodeAddressParts, 'usernam
   token: string | null
   /** What a pod needs to fetch the egg. null: we have no egg. Absent: pods fetch no egg (a probe). */
   eggOf?: (run: Pick<ScheduleRequest, 'project' | 'version' | 'jobid'>) => { path: string; sha256: string } | null
-  /** Holds the copies of logs. Belongs to this client, which removes it. */
   directory: string
   clock: Clock
   logger: Logger
@@ -54,7 +53,6 @@ const POST_WAITS_MS = [200, 500, 1_000, 2_000, 4_000]
 const KEPT_MS = 60_000
 const DELETED_AT_ONCE = 4
 const QUOTA_EVERY_MS = 60_000
-/** The maximum number of Jobs without a pod whose events we read per list. */
 const EVENTS_READ_MAX = 20
 const EVENTS_EVERY_MS = 15_000
 const TOKEN_EVERY_MS = 30_000
@@ -85,9 +83,9 @@ export class KubernetesClient implements NodeClient {
   readonly #connections = new Set<{ close(): Promise<void> }>()
   readonly #deleting = new Map<string, Promise<void>>()
   readonly #atOnce = pLimit(DELETED_AT_ONCE)
-  /** By Job name. Since when the lists show the run as ended, and whether it is still needed. */
+  /** By Job name. When the run first appeared as ended, and whether it is still needed. */
   readonly #endedRuns = new Map<string, { sinceMs: number; isNeeded: boolean }>()
-  /** By Job name. Why the Job has no pod, according to its events. */
+  /** By Job name. Why the Job has no pod. */
   readonly #events = new Map<string, { text: string | null; atMs: number }>()
   #listed: Listed | null = null
   #listing: Promise<Listed> | null = null
@@ -210,8 +208,8 @@ export class KubernetesClient implements NodeClient {
   }
 
   /**
-   * Repeats the POST while its outcome is unknown. The fixed name makes this harmless. We do not repeat a request
-   * that was never sent, so that a cluster that is down does not block callers.
+   * Repeats the POST while its outcome is unknown, which is harmless because the name is fixed. Does not repeat a
+   * request that was never sent, so that a cluster that is down does not block callers.
    */
   async #create(path: string, manifest: Manifest, signal?: AbortSignal): Promise<'created' | 'exists'> {
     const request: ApiRequest = { method: 'POST', path, query: { fieldValidation: 'Strict' }, body: manifest }
@@ -245,7 +243,6 @@ export class KubernetesClient implements NodeClient {
     return withDelivery(failure, found?.status === 404 ? 'no' : 'unknown')
   }
 
-  /** Checks that the existing Job is ours and was not created by hand. */
   async #checkOurs(name: string, request: ScheduleRequest, signal?: AbortSignal): Promise<void> {
     const path = `${this.#jobs}/${name}`
     const answer = await this.#api.ask({ path }, signal)
@@ -270,8 +267,7 @@ export class KubernetesClient implements NodeClient {
     if (run === undefined || run.state === 'ended' || run.state === 'gone') return { wasState: null }
     if (run.hasJob) await this.#delete(`${this.#jobs}/${jobName}`, { propagationPolicy: 'Background' }, abort)
     const isKill = signal === 'KILL' || signal === 9
-    // Kubernetes deletes the pods with the Job, after their grace period. A second cancellation shortens the
-    // period.
+    // Kubernetes deletes the pods with the Job, after their grace period, which a second cancellation shortens.
     const grace = isKill ? { gracePeriodSeconds: 1 } : run.hasJob ? {} : { gracePeriodSeconds: 10 }
     for (const pod of run.pods) {
       if (pod.phase === 'ended') continue
@@ -293,10 +289,7 @@ export class KubernetesClient implements NodeClient {
     this.#deleteDue()
   }
 
-  /**
-   * Deletes Jobs that are due. Also called between two releases, because no lists are requested while nothing
-   * changes.
-   */
+  /** Also called between two releases, because no lists are requested while nothing changes. */
   #deleteDue(): void {
     const nowMs = this.#options.clock.monotonicMs()
     for (const [name, run] of this.#listed?.runs ?? []) {
@@ -370,7 +363,6 @@ export class KubernetesClient implements NodeClient {
     await Promise.allSettled(this.#deleting.values())
   }
 
-  /** Returns the latest list if it is recent enough. Otherwise callers share the next one. */
   async #list(ageMs: number, signal?: AbortSignal): Promise<Listed> {
     const nowMs = this.#options.clock.monotonicMs()
     if (this.#listed !== null && nowMs - this.#listed.begunAtMs < ageMs) return this.#listed
@@ -468,10 +460,7 @@ export class KubernetesClient implements NodeClient {
     this.#isStale = true
   }
 
-  /**
-   * Removes only our finalizer, because Kubernetes has its own. After a concurrent change, `test` fails and the
-   * next list retries.
-   */
+  /** Removes only our finalizer, because Kubernetes has its own. `test` fails after a concurrent change. */
   async #removeFinalizer({ name, finalizers }: RunPod, signal?: AbortSignal): Promise<void> {
     const at = finalizers.indexOf(FINALIZER)
     if (at === -1) return

@@ -67,7 +67,6 @@ export const ListPage = z.object({
   items: z.array(z.unknown()).nullish()
 })
 
-/** The API's own description of a failure. */
 export const ApiStatus = z.object({
   kind: z.literal('Status'),
   message: Text.optional(),

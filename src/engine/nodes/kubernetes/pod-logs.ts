@@ -62,9 +62,8 @@ export class PodLogs {
 
   constructor(options: {
     api: KubernetesApi
-    /** Opens a separate connection, because streams must not use up the connections for other requests. */
+    /** Opens a separate connection, so that streams do not use up the connections for other requests. */
     openConnection: () => { api: KubernetesApi; connection: Pick<Connection, 'close'> }
-    /** Belongs to this object, which removes it. */
     directory: string
     namespacePath: string
     clock: Clock
@@ -100,7 +99,6 @@ export class PodLogs {
     return { offset: offset < 0 ? from : offset, sizeBytes: copy.sizeBytes, bytes, fileId: copy.uid }
   }
 
-  /** Removes the copy of a run that is no longer in the cluster. */
   async forget(jobName: string): Promise<void> {
     const copy = this.#copies.get(jobName)
     if (copy === undefined) return
@@ -190,7 +188,6 @@ export class PodLogs {
       const end = await this.#stream(this.#api, logged, copy, {}, FETCH_LIMIT_MS, this.#closing.signal)
       await copy.writing
       if (end === 'all') break
-      // Waits because the disk is slower than the network.
       await sleep(this.#clock, 100)
     }
     copy.isComplete = true
@@ -202,7 +199,6 @@ export class PodLogs {
     await copy.writing
   }
 
-  /** Reads the log from its start and appends what the copy lacks. */
   async #stream(
     api: KubernetesApi,
     logged: LoggedPod,

@@ -17,7 +17,6 @@ interface Container {
   env: { name: string; value?: string }[]
 }
 
-/** Runs a container's command with its variables, as a pod does. */
 async function run(
   { command, env }: Container,
   directory: string,

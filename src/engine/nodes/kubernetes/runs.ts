@@ -6,7 +6,6 @@ import { type ContainerStatus, type JobObject, type PodObject, type RunNote, run
 export interface RunPod {
   name: string
   uid: string
-  /** The container with the log. */
   container: string
   phase: 'pending' | 'running' | 'ended'
   isBeingDeleted: boolean
@@ -18,7 +17,6 @@ export interface RunPod {
   waiting: string | null
 }
 
-/** What the Job and pods of a run show. */
 export interface ClusterRun extends RunNote {
   jobName: string
   hasJob: boolean
@@ -221,7 +219,6 @@ const UNITS: Record<string, number> = {
   Ei: 2 ** 60
 }
 
-/** Parses a Kubernetes quantity, such as `500m` or `2Gi`. */
 function quantity(text: string | undefined): number | null {
   const [, digits, unit] = /^(\d+(?:\.\d+)?)(m|k|Ki|[MGTPE]i?)?$/.exec(text ?? '') ?? []
   return digits === undefined ? null : Number(digits) * UNITS[unit ?? '']!

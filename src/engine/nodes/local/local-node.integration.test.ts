@@ -86,12 +86,10 @@ async function untilFinished(node: LocalNode, jobid: string): Promise<SeenJob> {
   }, WAIT)
 }
 
-/** A run that starts earlier imports Scrapy itself. */
 async function untilWarm(node: LocalNode): Promise<void> {
   await vi.waitFor(() => expect(node.python.state()).toMatchObject(READY), WAIT)
 }
 
-/** The pids of parents (warm.py) or of parked children (parking.py). */
 async function pidsOf(script: string, dataDirectory: string): Promise<number[]> {
   const pids = (await readdir('/proc')).filter((name) => /^\d+$/.test(name))
   const commands = await Promise.all(pids.map((pid) => readFile(`/proc/${pid}/cmdline`, 'latin1').catch(() => '')))
@@ -450,8 +448,7 @@ test.each(['cold', 'warm'])(
       expect((await untilFinished(node, jobid)).exit).toMatchObject({ code: 0, signal: null })
     }
     expect(await t.touched()).toEqual(acknowledged)
-    // Warm starts write no launch.json. If the kill interrupted a start request, the next engine started the run,
-    // warm or cold.
+    // Warm starts write no launch.json. If the kill interrupted a start, the next engine started the run.
     const files = await Promise.all(begun.map((jobid) => readdir(join(t.directory, 'local/runs', jobid))))
     if (mode === 'warm') expect(files.flat()).not.toContain('launch.json')
     // The warm parent ended with the engine. The new engine has its own.

@@ -48,11 +48,9 @@ export interface LocalNodeOptions {
   isolation?: IsolationSettings
   /** Projects that can run, and their Pythons. Default: the main Python for all. */
   projectPythons?: { names: () => readonly ProjectName[]; of: (project: ProjectName) => ProjectPython }
-  /** Where a project's code is. null: we have no code for it. */
   source: (project: ProjectName, version: VersionName) => Promise<RunSource | null>
   /** Where runs write files. Default: in the data directory, without JOBDIR. */
   directories?: Partial<RunDirectories>
-  /** Removes old files each time a run starts. null: never. */
   oldFiles?: Pick<Pruner, 'prune'> | null
   /** Delays between INT, the second INT, KILL and the second KILL for a run that hit a limit. */
   limitWaitsMs?: CancelWaitsMs
@@ -85,10 +83,9 @@ interface LocalNodeParts extends Pick<LocalNodeOptions, 'resourcesDirectory' | '
 
 /**
  * The node inside the engine. Its spiders are child processes that survive the engine. After a restart, even after
- * kill -9, `open` finds them by their run directories: running, ended, or accepted but not started. It starts the
- * latter. A jobid is accepted once while its run is remembered (the latest 1,000 ended runs). An `exit` with
- * neither code nor signal in a snapshot means that we did not observe the end of the run: the machine crashed, or
- * the supervisor was killed.
+ * kill -9, `open` finds them by their run directories and starts accepted runs that have not started. A jobid is
+ * accepted once while its run is remembered (the latest 1,000 ended runs). An `exit` without code and signal means
+ * that we did not observe the end of the run: the machine crashed, or the supervisor was killed.
  */
 export class LocalNode implements NodeClient {
   readonly traits = LOCAL_TRAITS
@@ -197,10 +194,7 @@ export class LocalNode implements NodeClient {
     return new LocalNode({ ...parts, runs: list })
   }
 
-  /**
-   * Why spiders run with Scrapdeck's permissions although isolation was preferred. null: they are isolated as
-   * configured.
-   */
+  /** Why spiders have Scrapdeck's permissions although isolation was preferred. null: not the case. */
   get notIsolated(): string | null {
     const { isolation } = this.#parts
     return isolation.problem === null ? isolation.unavailable : null
@@ -229,7 +223,6 @@ export class LocalNode implements NodeClient {
     return this.#parts.runs.isKnown(jobid)
   }
 
-  /** Sends INT to every running spider, and later KILL. */
   async stopAll(): Promise<void> {
     const { clock } = this.#parts
     const sinceMs = clock.monotonicMs()
@@ -378,7 +371,6 @@ const COLD_ISOLATED: StartMode = {
   text: 'Each spider starts its own Python process, because spiders are kept apart and only the main Python is loaded for all.'
 }
 
-/** Started runs, including those without a known process. */
 function liveRuns(runs: RunList): Run[] {
   const { pending, running } = runs.list()
   return [...pending.filter((run) => run.state === 'starting'), ...running]

@@ -23,10 +23,7 @@ export interface LocalNodeSettings extends Pick<LocalNodeOptions, 'pythonPath'> 
   resourcesDirectory: string
   /** Concurrent spiders, overriding earlier settings. Default: the number of CPUs. 0 turns the local node off. */
   localSlots?: number
-  /**
-   * From the configuration file. Applied only if it changed since the last start, so that changes in the UI
-   * persist.
-   */
+  /** From the configuration file. Applied only if changed since the last start, so that changes in the UI persist. */
   configuredSlots?: number
   /**
    * In Scrapyd's layout. Default: local/ in the data directory (jobs: none). null: not written. `items` can be a
@@ -114,7 +111,6 @@ export class OptionalLocalNode {
     this.#slots = row.slots ?? availableParallelism()
   }
 
-  /** Resumes the runs of an earlier engine. */
   static async open(options: LocalNodeSettings, parts: Parts): Promise<OptionalLocalNode> {
     const { layout, store, projects, limitWaitsMs, isNeeded, clock, logger } = parts
     const stored = (await store.listNodes()).find(({ id }) => id === LOCAL_NODE_ID)
@@ -162,7 +158,6 @@ export class OptionalLocalNode {
     this.#slots = slots
   }
 
-  /** The samples of the job's latest run here. Rejects with JOB_NOT_FOUND. */
   async usageOf(jobId: JobId): Promise<UsageSample[]> {
     await requireJob(this.#store, jobId)
     const attempt = (await this.#store.listAttempts(jobId)).findLast(({ nodeId }) => nodeId === LOCAL_NODE_ID)
@@ -194,10 +189,7 @@ export class OptionalLocalNode {
   }
 }
 
-/**
- * Returns the configured slots if they changed since the last start, otherwise null. Changes in the UI thus
- * persist.
- */
+/** null: unchanged since the last start, so that changes in the UI persist. */
 async function applyConfiguredSlots(store: SettingStore, slots: number | undefined): Promise<number | null> {
   const taken = await store.getSetting('local.configuredSlots')
   if (slots === undefined || slots === taken) return null

@@ -43,8 +43,7 @@ beforeAll(async () => {
   }
   vi.stubEnv('PYTHONPATH', outside)
   vi.stubEnv('TZ', 'Asia/Tokyo')
-  // Containers mostly set it, but other machines do not. Unset is the harder case, because output is written at
-  // the very end.
+  // Containers mostly set it. Unset is the harder case, because output is written at the very end.
   vi.stubEnv('PYTHONUNBUFFERED', undefined)
   pool = new WarmPool(poolOptions(place.path))
   pool.prepare(python)
@@ -110,7 +109,6 @@ async function untilParked(one: WarmPool): Promise<{ supervisor: number; child: 
   }, WAIT)
 }
 
-/** The fields after the command: the state, the parent, … */
 async function statOf(pid: number): Promise<string[]> {
   const stat = await readFile(`/proc/${pid}/stat`, 'latin1').catch(() => '')
   return stat.slice(stat.lastIndexOf(')') + 2).split(' ')
@@ -190,7 +188,6 @@ async function run(
   return { exit, log: log?.replaceAll(home, 'HOME') ?? null, output, report: found, files, home, runDirectory }
 }
 
-/** Removes values that change from run to run. */
 function steady(text: string | null): string {
   return (text ?? '')
     .replace(/^\d{4}-.{17}/gm, '')
@@ -444,7 +441,6 @@ time.sleep(600)
 
 test('a parent that cannot fork, dies or has outdated files is replaced; spiders start cold meanwhile', async () => {
   const folder = join(place.path, 'other-pool')
-  // Known facts about this Python need not be measured again.
   await cp(join(place.path, 'warm'), join(folder, 'warm'), { recursive: true })
   const changes: string[] = []
   const options = { dataDirectory: folder, resourcesDirectory, clock: systemClock, logger: silentLogger }

@@ -81,10 +81,7 @@ const FAILURE_MAX_BYTES = 200_000
 /** A quarter of the 4 MB that the other engine accepts, because one character can take several bytes. */
 const PYTHONS_MAX_CHARACTERS = 1_000_000
 
-/**
- * The local node of another engine (hosted-node.ts), as the leader uses it. After a restart, that engine may have
- * a different address. The node remains the same.
- */
+/** The local node of another engine (hosted-node.ts), as the leader uses it. The engine's address can change. */
 export class EngineNode implements NodeClient {
   readonly traits = ENGINE_TRAITS
   readonly #options: EngineNodeOptions
@@ -101,7 +98,6 @@ export class EngineNode implements NodeClient {
   #sentTag = ''
   #sent: ReadonlyMap<ProjectName, ProjectPython> = new Map()
   #released = ''
-  /** The jobids of ended runs in the latest snapshot. */
   #ended: readonly string[] = []
 
   constructor(options: EngineNodeOptions) {

@@ -23,8 +23,8 @@ export interface EngineNodesParts {
 }
 
 /**
- * Finds the engines that have a local node, and their addresses. An engine becomes a node when it first appears.
- * The node has the engine's name and remains while the engine is away.
+ * Finds the engines that have a local node. Each becomes a node with the engine's name when it first appears, and
+ * remains a node while the engine is away.
  */
 export class EngineNodes {
   /** Emitted for every engine each time the engines are listed. */
@@ -32,7 +32,6 @@ export class EngineNodes {
   readonly #parts: EngineNodesParts
   readonly #timers: Timers
   #places: ReadonlyMap<string, EnginePlace> = new Map()
-  /** Names that several engines use, and since when. */
   #shared: readonly { name: string; addresses: string[]; sinceMs: number }[] = []
 
   constructor(parts: EngineNodesParts) {
@@ -86,7 +85,6 @@ export class EngineNodes {
       })
   }
 
-  /** Starts to emit `found`, first for the known engines. */
   start(): void {
     for (const engine of this.#places.keys()) this.events.emit('found', engine)
     this.#timers.set(LOOK_EVERY_MS, () => void this.look().then(() => this.start()))

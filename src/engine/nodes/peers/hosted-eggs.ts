@@ -14,8 +14,8 @@ const PART = '.part'
 const Index = z.array(EggUpload)
 
 /**
- * The eggs of a hosted local node. Each file is in a folder named after its hash, so replacing an egg never
- * changes the file of a running spider.
+ * The eggs of a hosted local node. Folders are named after hashes, so replacing an egg never changes the file of a
+ * running spider.
  */
 export class HostedEggs {
   readonly #directory: string
@@ -45,15 +45,14 @@ export class HostedEggs {
     return this.#eggs.filter((egg) => egg.project === project).map(({ version }) => version)
   }
 
-  /** null: no such version. */
   pathOf(project: ProjectName, version: VersionName): string | null {
     const egg = this.#find(project, version)
     return egg === undefined ? null : placeOfEgg(this.#directory, egg)
   }
 
   /**
-   * Stores an egg if `check` resolves for its file. If `check` rejects, rejects with the same error and keeps the
-   * previous egg. Also rejects if the content does not match the hash.
+   * Stores an egg if `check` resolves for its file. Otherwise rejects with the same error and keeps the previous
+   * egg. Also rejects if the content does not match the hash.
    */
   async put<T>(egg: EggUpload, content: Readable, check: (path: string) => Promise<T>): Promise<T> {
     // The egg arrives outside the mutex, because a slow sender must not block others.
@@ -78,7 +77,6 @@ export class HostedEggs {
     return checked
   }
 
-  /** Resolves with false if there is no such version. */
   remove(project: ProjectName, version: VersionName): Promise<boolean> {
     return this.#mutex.run(async () => {
       if (this.#find(project, version) === undefined) return false

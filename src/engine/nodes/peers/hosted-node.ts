@@ -215,7 +215,6 @@ export class HostedNode implements HostedAnswers {
     return kind === 'log' ? this.#node.readLog(run, range) : this.#node.readItems(run, range)
   }
 
-  /** Its spiders continue to run. */
   async close(): Promise<void> {
     await this.#node.close()
     this.#tellNews()
@@ -235,19 +234,17 @@ export class HostedNode implements HostedAnswers {
   }
 }
 
-/** The latest orders of the leader. */
 interface Orders {
   ownSlots: number
   slots: number | null
   pythons: ReadonlyMap<ProjectName, ProjectPython>
   pythonsTag: string
-  /** Ended runs that are no longer needed. */
   released: ReadonlySet<string>
 }
 
 /**
- * When this directory was first hosted. The archive has no files of earlier runs, because they belonged to an
- * engine without a cluster (copy-store).
+ * When this directory was first hosted. The archive has no files of earlier runs, which belonged to an engine
+ * without a cluster (copy-store).
  */
 async function readOrWriteSince(path: string, clock: Clock): Promise<number> {
   try {
@@ -306,15 +303,14 @@ export async function lockHosted(directory: string, clock: Clock): Promise<() =>
       if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error
     }
     const holder = await readHolder(path)
-    // After a reboot or in another container, this process may have the recorded pid. The start times differ in
-    // that case.
+    // After a reboot or in another container, this process may have the recorded pid, but a later start time.
     if (holder === null || !(await isAlive(holder))) await rm(path, { force: true })
     else if (clock.monotonicMs() >= untilMs) throw inUse(directory, holder.pid)
     else await sleep(clock, PAUSE_MS)
   }
 }
 
-/** null: the file is damaged or no longer exists. */
+/** null: the file is damaged or missing. */
 async function readHolder(path: string): Promise<z.infer<typeof Holder> | null> {
   try {
     return Holder.parse(JSON.parse(await readFile(path, 'utf8')))

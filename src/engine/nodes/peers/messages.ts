@@ -6,9 +6,8 @@ import { decode, encode, plain, render } from '../../../shared/texts/message.ts'
 import type { SeenJob as SeenByNode } from '../node-client.ts'
 
 /**
- * The leader's requests to the local node of each engine. Engines trust each other. The bounds only limit the
- * damage by a broken engine. Both sides ignore unknown fields, because engines of different versions can run
- * together.
+ * The leader's requests to the local node of each engine. Engines trust each other, so the bounds only limit the
+ * damage by a broken engine. Both sides ignore unknown fields, because different versions can run together.
  */
 export const HOSTED_PATH = '/api/engine/v1'
 
@@ -52,8 +51,7 @@ type SentJob = z.infer<typeof SeenJob>
 
 export function toSentJob({ exit, heldOf: _, ...job }: SeenByNode): SentJob {
   if (exit?.limit == null) return { ...job, exit: exit && { ...exit, limit: null } }
-  // Spiders can write to the file that contains the limit. Without the encoded message, the text still says the
-  // same.
+  // Spiders can write to the file that contains the limit. The text says the same as the encoded message.
   const limit = render(exit.limit).slice(0, LIMIT_TEXT_MAX)
   const limitMessage = encode(exit.limit)
   if (limitMessage.length > LIMIT_MESSAGE_MAX) return { ...job, exit: { ...exit, limit } }
@@ -87,10 +85,7 @@ export const ProjectPythons = z.array(z.tuple([Project, ProjectPython])).max(2_0
 export type ProjectPythons = z.infer<typeof ProjectPythons>
 
 export const HOSTED_OPERATIONS = {
-  /**
-   * `slots`: set by the operator. null: the node's own number. `pythons`: absent if the node already has those of
-   * `pythonsTag`.
-   */
+  /** `slots`: set by the operator. null: the node's own. `pythons`: absent if the node has those of `pythonsTag`. */
   status: {
     input: z.object({ slots: Count.max(10_000).nullable(), pythonsTag: Name, pythons: ProjectPythons.optional() }),
     output: z.object({
@@ -129,7 +124,6 @@ export const HOSTED_OPERATIONS = {
     }),
     output: z.object({ wasState: z.enum(['pending', 'running']).nullable() })
   },
-  /** Each request contains all ended runs that are no longer needed. */
   release: { input: z.object({ jobids: z.array(Name).max(RUNS_MAX) }), output: Nothing },
   /** Responds when the number of changes differs from `changes`, or after a while. */
   news: { input: z.object({ changes: Count }), output: z.object({ changes: Count }) },

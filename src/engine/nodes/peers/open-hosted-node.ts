@@ -5,7 +5,6 @@ import { openDataDirectory } from '../../runtime/private-directory.ts'
 import { checkNamedPython, layOutLocalNode, type LocalNodeSettings } from '../local/optional-local-node.ts'
 import { HostedNode } from './hosted-node.ts'
 
-/** Documented at openHostedNode (../../index.ts). */
 export async function openHosted(options: LocalNodeSettings & { logger?: Logger }): Promise<HostedNode | null> {
   if (options.localSlots === 0) return null
   const { dataDirectory, resourcesDirectory, pythonPath, warmStarts, isolation, logger = silentLogger } = options

@@ -1,7 +1,6 @@
 import type { AttemptState } from '../../../shared/contract/index.ts'
 
 export interface ClaimFacts {
-  /** Offered and not withdrawn. */
   isOffered: boolean
   /** Granted before. The response may have been lost. */
   wasGranted: boolean
@@ -17,9 +16,9 @@ export type ClaimVerdict = 'granted' | 'gone' | 'wait'
 /**
  * Decides on a claim. The decision is final. Every engine repeats it. Pure.
  *
- * If an attempt is `sending` or `uncertain` without an offer, an earlier engine sent it. We do not grant it
- * immediately, because this engine may be about to conclude that the run never arrived. Meanwhile, either the node
- * lists the run (isHeldByNode) and the attempt becomes accepted, or the attempt ends and the run is gone.
+ * An earlier engine sent an attempt that is `sending` or `uncertain` without an offer. We do not grant it
+ * immediately, because this engine may be concluding that it never arrived. Meanwhile, the node lists the run
+ * (isHeldByNode), which makes the attempt accepted, or the attempt ends and the run is gone.
  */
 export function judgeClaim({ isOffered, wasGranted, wasWithdrawn, belief }: ClaimFacts): ClaimVerdict {
   if (wasWithdrawn) return 'gone'
@@ -28,10 +27,7 @@ export function judgeClaim({ isOffered, wasGranted, wasWithdrawn, belief }: Clai
   return belief === 'sending' || belief === 'uncertain' ? 'wait' : 'granted'
 }
 
-/**
- * Whether a claimed run counts as present on the node: the run is on its disk, and we will grant the claim. A run
- * that is only offered is not there yet.
- */
+/** Whether a claimed run counts as present: it is on the node's disk, and we will grant the claim. */
 export function isHeldByNode({ isOffered, wasGranted, wasWithdrawn, belief }: ClaimFacts): boolean {
   if (wasWithdrawn || isOffered) return false
   return wasGranted || (belief !== null && belief !== 'ended')

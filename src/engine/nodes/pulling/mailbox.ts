@@ -15,7 +15,6 @@ export type Command =
       limitBytes: number
     }
 
-/** A run as we send it to the node. */
 export interface Offer {
   project: string
   jobid: string
@@ -35,8 +34,8 @@ export type NumberedCommand = Command & { n: number }
 const ANSWER_CHARACTERS_MAX = 4_000_000
 
 /**
- * The commands of one session of a node, in order. We send a command again until the node confirms its number,
- * because a response can be lost. The node skips commands that it has already received.
+ * The commands of one session of a node, in order. A command remains until the node confirms its number, because a
+ * response can be lost. The node skips commands that it has already received.
  */
 export class Mailbox {
   #commands: { command: NumberedCommand; characters: number }[] = []
@@ -59,7 +58,6 @@ export class Mailbox {
     this.#commands = this.#commands.filter(({ command }) => !isUnneeded(command))
   }
 
-  /** Returns the first commands, as many as fit in one response. */
   next(): NumberedCommand[] {
     let characters = 0
     const fitting = this.#commands.findIndex((one, index) => {

@@ -2,8 +2,8 @@ import { z } from 'zod'
 import { LISTED_MAX } from '../list-limits.ts'
 
 /**
- * The messages of pulling nodes (docs/pulling-nodes.md). They are bounded because we cannot trust the node's
- * machine. Unknown fields are ignored so that a newer package can communicate with an older Scrapdeck.
+ * The messages of pulling nodes (docs/pulling-nodes.md), bounded because we cannot trust the node's machine.
+ * Unknown fields are ignored, so that a newer package can use an older Scrapdeck.
  */
 export const PROTOCOL = 1
 
@@ -28,10 +28,7 @@ export const OpenMessage = z.object({
     .int()
     .min(0)
     .max(2 ** 52),
-  /**
-   * true: its Scrapyd just started. false: another node took over its session, and it only checks whether that
-   * node is gone.
-   */
+  /** false: another node took over its session, and it only checks whether that node is gone. */
   isTakeover: z.boolean(),
   /** How far back the node's journal reaches. */
   journalSeconds: Count,
@@ -48,7 +45,6 @@ export type PulledStatus = z.infer<typeof Status>
 
 export const PollMessage = Stamp.extend({ acked: Count, waitSeconds: z.number().min(0).max(60), status: Status })
 
-/** The maximum number of claims per request. The package sends no more. */
 export const ClaimMessage = Stamp.extend({ runs: z.array(RunName).max(500) })
 
 export const RefuseMessage = Stamp.extend(RunName.shape).extend({

@@ -22,9 +22,8 @@ export function isTokenOf(hash: string | null, token: string): boolean {
 
 const hashOf = (token: string): string => createHash('sha256').update(token).digest('hex')
 
-/** The unique URL of a pulling node. It only identifies the node and accepts no connections. */
+/** Only identifies the node. Nothing can connect to this URL. */
 export const addressOfPulling = (id: NodeId): string => `pull:${id}`
 
-/** null: not the URL of a pulling node. */
 export const idOfPulling = (url: string): NodeId | null =>
   (/^pull:(n-[0-9a-f]{12})$/.exec(url)?.[1] ?? null) as NodeId | null

@@ -170,8 +170,7 @@ test('after a restart of Scrapdeck, a job that an earlier engine sent is granted
   const snapshot = restarted.listJobs()
   const [command] = await poll(stamp, 0, NEVER, restarted)
   restarted.receiveLists({ ...stamp, through: command!.n, ...lists({ claiming: [listed('a'), listed('stranger')] }) })
-  // Listing the run makes its attempt accepted (reconcile.ts). The other run is unknown, so its claim ends with
-  // `gone`.
+  // Listing the run makes its attempt accepted (reconcile.ts). The other run is unknown.
   expect((await snapshot).pending.map(({ jobid }) => jobid)).toEqual(['a'])
   states['a'] = 'accepted'
   expect([claim(stamp, 'a', restarted), claim(stamp, 'stranger', restarted)]).toEqual(['granted', 'gone'])
@@ -271,7 +270,6 @@ test('a journal that is younger than a run proves nothing about it', () => {
 
 const bytesOf = (text: string) => new TextEncoder().encode(text)
 
-/** Starts to read a file and returns the id of the read command that the node's next poll receives. */
 async function readAsked(stamp: { session: string; epoch: number }, range = { offset: 4, limitBytes: 10 }) {
   const reading = node.readLog({ project: SHOP, spider: 'prices', jobid: 'a' }, range)
   reading.catch(() => {})

@@ -46,20 +46,15 @@ export interface NodeBelief {
 export interface PullingNodeOptions {
   name: () => string
   belief: NodeBelief
-  /** null: no such egg. */
   eggOf: (project: ProjectName, version: VersionName) => EggToSend | null
   /** The node reported a change without a request. */
   onNews: () => void
   onOpened: (message: OpenMessage) => void
-  /** The node left the fleet. */
   onClosed: () => void
   clock: Clock
 }
 
-/**
- * A node polls again immediately, so a longer silence means that it is gone. Its connection closes when Scrapyd
- * ends.
- */
+/** A node polls again immediately, so a longer silence means that it is gone. */
 const UNHEARD_MS = 8_000
 /** An older open request was lost in transit, because the node's own limit is shorter. */
 const HELD_MS = 45_000
@@ -85,7 +80,6 @@ interface Session {
   slots: number
   journalBeganAtMs: number
   mailbox: Mailbox
-  /** The open request for commands. */
   held: { answer: (commands: NumberedCommand[]) => void; timer: Timer; sinceMs: number } | null
   heardAtMs: number
   status: PulledStatus | null
@@ -111,7 +105,6 @@ type Asked = Pending<unknown> & { kind: Command['kind'] }
  * the node's disk and all others have not arrived.
  */
 export class PullingNode implements NodeClient {
-  /** The node fetches our eggs when it needs them. */
   readonly eggTarget = null
   readonly #options: PullingNodeOptions
   readonly #offers = new Map<string, PendingOffer>()
@@ -134,7 +127,7 @@ export class PullingNode implements NodeClient {
     this.#options = options
   }
 
-  /** A getter, because the value changes with the journal and the live attempts. */
+  /** A getter, because each poll reads the traits. */
   readonly traits: NodeTraits = Object.defineProperty({ ...PULLING_TRAITS }, 'remembersAll', {
     get: () => this.#remembersAll()
   })
@@ -181,10 +174,7 @@ export class PullingNode implements NodeClient {
     }
   }
 
-  /**
-   * Resolves when the node has claimed the run. If the node does not claim it in time, withdraws the offer and
-   * rejects as not delivered.
-   */
+  /** Resolves when the node has claimed the run. Otherwise withdraws the offer and rejects as not delivered. */
   async schedule(request: ScheduleRequest, signal?: AbortSignal): Promise<{ jobid: string }> {
     const session = this.#requireSession()
     const { project, version, jobid, spider, settings, args, env = {}, priority, isVersionAsked } = request
@@ -255,16 +245,11 @@ export class PullingNode implements NodeClient {
     this.#options.onClosed()
   }
 
-  /**
-   * Ends the session if the token is no longer valid or the node violates the protocol. The node must open a new
-   * session.
-   */
+  /** The token is no longer valid, or the node violates the protocol. The node must open a new session. */
   disconnect(): void {
     this.#leave(this.#error('reset', 'was disconnected.'))
     this.#session = null
   }
-
-  // The node's own requests start here.
 
   open(message: OpenMessage): { epoch: number } {
     const { protocol, session: id, instance, lastEpoch, isTakeover, journalSeconds, hostname, slots } = message
@@ -396,7 +381,7 @@ export class PullingNode implements NodeClient {
     else pending?.reject(this.#error('not_scrapyd', 'answered something else than it was asked.', 'unknown'))
   }
 
-  /** Opens an egg only if a run that needs it is on offer. Rejects with NOT_FOUND otherwise. */
+  /** Rejects with NOT_FOUND unless a run on offer needs the egg. */
   async openEgg(stamp: Stamp, sha256: string): Promise<{ stream: Readable; sizeBytes: number }> {
     this.#sessionOf(stamp)
     const egg = [...this.#offers.values()].find((one) => one.egg.sha256 === sha256)?.egg
@@ -421,7 +406,7 @@ export class PullingNode implements NodeClient {
     }
   }
 
-  /** Delivery is certain to have failed, because a later claim is refused. */
+  /** A later claim is refused, so nothing was delivered. */
   #withdraw(key: string, error: NodeError): void {
     const pending = this.#offers.get(key)
     if (pending === undefined) return
@@ -448,10 +433,7 @@ export class PullingNode implements NodeClient {
     return { cancel: () => timer.cancel() }
   }
 
-  /**
-   * Allows the node to forget ended runs that we have recorded: two listings contained them, and no attempt is
-   * live.
-   */
+  /** Lets the node forget ended runs that we have recorded: two listings had them, and no attempt is live. */
   #acknowledge(session: Session, finished: ListedRun[]): void {
     const over = finished.filter((run) => !run.isAcked && this.#options.belief.stateOf(run) === null)
     const runs = over.filter((run) => this.#overOnce.has(keyOf(run)))
@@ -537,7 +519,7 @@ export class PullingNode implements NodeClient {
     session.heardAtMs = this.#options.clock.monotonicMs()
   }
 
-  /** Rejects the requests that wait for responses in the ended session. Offers remain for the next session. */
+  /** Rejects requests that wait for responses of the ended session. Offers remain for the next session. */
   #leave(error: NodeError): void {
     this.#session?.held?.answer([])
     const waiting = [...this.#answers.values(), ...this.#listings]

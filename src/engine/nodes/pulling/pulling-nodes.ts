@@ -5,7 +5,6 @@ import { isTokenOf, nodeOfToken } from './node-token.ts'
 import type { PullingNode } from './pulling-node.ts'
 
 interface PullingNodesEvents {
-  /** The node reported a change. Listeners poll it immediately. */
   news: [id: NodeId]
   opened: [id: NodeId, scrapyd: string]
 }
@@ -20,7 +19,6 @@ export class PullingNodes {
     this.#rowOf = rowOf
   }
 
-  /** Looks up the name each time, because nodes can be renamed. */
   nameOf(id: NodeId): string {
     return this.#rowOf(id)?.name ?? id
   }

@@ -4,8 +4,7 @@ import { LISTED_MAX } from '../list-limits.ts'
 import { showUnseen } from '../../../shared/unseen.ts'
 import type { SeenJob } from '../node-client.ts'
 
-// Our own contract requires non-negative integers. Any other number would break every list that includes this
-// node.
+// Our own contract requires this. Other numbers would break every list that includes this node.
 const Count = z.number().int().nonnegative()
 
 /** The fields of successful responses that we use. Fields that differ between versions are optional. */
@@ -17,10 +16,7 @@ export const DaemonStatusAnswer = z.object({
 })
 export type DaemonStatusAnswer = z.infer<typeof DaemonStatusAnswer>
 
-/**
- * Hand-written equivalent of the schema above, because it runs thousands of times per second. null: a different
- * shape.
- */
+/** The schema above, hand-written because it runs thousands of times per second. null: a different shape. */
 export function readDaemonStatus(answer: Record<string, unknown>): DaemonStatusAnswer | null {
   const { pending, running, finished, node_name } = answer
   if (!isCount(pending) || !isCount(running) || !isCount(finished)) return null
@@ -54,8 +50,8 @@ export type ListedJob = z.infer<typeof ListedJob>
 export const ListJobsAnswer = listsOf(ListedJob)
 export type ListJobsAnswer = z.infer<typeof ListJobsAnswer>
 /**
- * Hand-written equivalent of the schema above, because a busy node lists hundreds of jobs every second. Allows
- * extra fields. null: at least one job has a different shape.
+ * The schema above, hand-written because a busy node lists hundreds of jobs every second. Extra fields are
+ * allowed. null: at least one job has a different shape.
  */
 export function readListJobs(answer: Record<string, unknown>): ListJobsAnswer | null {
   const { pending, running, finished } = answer

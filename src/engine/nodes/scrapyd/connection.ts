@@ -18,7 +18,6 @@ export interface NodeRequest {
   path: string
   headers?: Record<string, string>
   body?: string | Readable
-  /** Limits the whole exchange. */
   timeoutMs: number
   /** Called with the head of the response. Returns the function that receives each piece of the body. */
   receive: (head: AnswerHead) => (piece: Buffer) => 'more' | 'enough' | 'too_large'
@@ -40,8 +39,7 @@ export interface Connection {
   close(): Promise<void>
 }
 
-// Allows polling while a log is read and jobs are sent. More connections would only wait in Scrapyd's single
-// thread.
+// Enough to poll while a log is read and jobs are sent. More would only wait in Scrapyd's single thread.
 const CONNECTIONS_MAX = 4
 const DRAINED_MAX_BYTES = 16_384
 
@@ -50,11 +48,10 @@ export function createConnection(options: {
   address: NodeAddressParts
   name: string
   clock: Clock
-  /** The program that listens at the address, for messages. */
+  /** The program at the address, for messages. */
   program?: string
-  /** Supplies the proxy for nodes without their own setting (chooseProxy). */
+  /** The source of proxies for nodes without their own setting (chooseProxy). */
   environment?: Environment
-  /** Required for addresses behind an SSH host. */
   tunnels?: Pick<SshTunnels, 'use'> | undefined
 }): Connection {
   const { address, name, clock, program = 'Scrapyd', environment = process.env } = options
@@ -203,8 +200,7 @@ export function createConnection(options: {
         // With TLS 1.3, the rejection arrives only after we wrote the request. The server never read it.
         return fail('unreachable', clientCertificateProblem(code), 'no', error)
       }
-      // With TLS 1.3, servers check a client certificate after our handshake and sometimes just close the
-      // connection.
+      // With TLS 1.3, servers check a client certificate after our handshake. Some then just hang up.
       const hint = base.protocol === 'https:' && !hasAnswered ? ' It may require a client certificate.' : ''
       return fail('reset', `closed the connection before its response was complete (${code}).${hint}`, 'unknown', error)
     }
@@ -251,7 +247,6 @@ function listenersOf(signal: AbortSignal): Set<() => void> {
   return listeners
 }
 
-/** Infinity: not declared. */
 function sizeOf({ headers }: AnswerHead): number {
   const declared = headers['content-length']
   return declared !== undefined && /^\d{1,15}$/.test(declared) ? Number(declared) : Number.POSITIVE_INFINITY

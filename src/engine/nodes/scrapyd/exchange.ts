@@ -11,7 +11,6 @@ export interface Limit {
   limitBytes: number
 }
 
-/** A zod schema or a hand-written parser. */
 export interface AnswerSchema<T> {
   safeParse(answer: Record<string, unknown>): { success: true; data: T } | { success: false }
 }
@@ -88,10 +87,7 @@ function refusal(connection: Connection, endpoint: string, message: unknown): No
   return new NodeError('refused', text, { delivered: 'no', nodeMessage, refusal: kind })
 }
 
-/**
- * Nodes list only several values per job. We skip the check for short responses, because they are harmless and
- * thousands arrive per second.
- */
+/** Skipped for short responses, because they are harmless and thousands arrive per second. */
 const ANSWER_BOUNDS = { depth: 100, values: 1_000_000, fields: 10_000 }
 const HARMLESS_CHARACTERS = 10_000
 
@@ -103,7 +99,6 @@ function parseObject(text: string): Record<string, unknown> | null {
       ? (value as Record<string, unknown>)
       : null
   } catch {
-    // The caller reports the failure with the details of the request.
     return null
   }
 }

@@ -4,13 +4,11 @@ import type { AnswerHead, NodeRequest } from './connection.ts'
 
 const PROBE_MAX_BYTES = 65_536
 
-/** Sends a GET request for the log with this Range header. */
 export type AskLog = (rangeHeader: string, receive: NodeRequest['receive']) => Promise<AnswerHead>
 
 /**
- * Reads a range of a static file over HTTP. Scrapyd responds with 206, or with 416 past the end. Some proxies
- * ignore Range and respond with 200, and we skip their extra bytes without buffering. null: 404. Throws the error
- * from `unexpected` for any other response.
+ * Reads a range of a static file over HTTP. Scrapyd responds with 206, or 416 past the end. Proxies that ignore
+ * Range respond with 200, and we skip their extra bytes. null: 404. Throws the error from `unexpected` otherwise.
  */
 export async function fetchLogRange(
   ask: AskLog,
@@ -18,8 +16,8 @@ export async function fetchLogRange(
   unexpected: (head: AnswerHead) => Error
 ): Promise<LogRange | null> {
   if (wanted.offset >= 0) return readFrom(wanted.offset)
-  // Twisted responds to `bytes=-N` with status 500 if the file has fewer than N bytes, so we need the size first.
-  // Reading the start reveals it. Most logs are shorter than the requested tail, so the start is the whole log.
+  // Twisted responds to `bytes=-N` with status 500 if the file has fewer than N bytes. Reading the start reveals
+  // the size. Most logs are shorter than the requested tail, so this is the whole log.
   const probeBytes = Math.min(-wanted.offset, wanted.limitBytes, PROBE_MAX_BYTES)
   const tail = createByteWindow(wanted)
   const head = await ask(`bytes=0-${probeBytes - 1}`, (answer) => (piece) => {
@@ -74,7 +72,6 @@ function isPage({ status, headers }: AnswerHead): boolean {
   )
 }
 
-/** The size of the whole file, from a 206 or 416. */
 function sizeOf(head: AnswerHead): number | null {
   return head.status === 206 || head.status === 416 ? (contentRange(head)?.sizeBytes ?? null) : null
 }

@@ -4,10 +4,7 @@ import { sentence } from '../../../shared/texts/errors/nodes.ts'
 import { nameOfSshHost, readSshAddress, splitAddress } from '../../../shared/ssh-address.ts'
 import { isMetadataAddress } from '../../runtime/metadata-addresses.ts'
 
-/**
- * Host names of cloud metadata services. If a node is behind an SSH host, only that host can resolve its name, so
- * we check the names.
- */
+/** Host names of cloud metadata services. Checked for nodes behind an SSH host, because only it resolves names. */
 const METADATA_NAMES: ReadonlySet<string> = new Set([
   ...['metadata', 'metadata.google.internal', 'metadata.goog', 'instance-data', 'instance-data.ec2.internal']
 ])
@@ -91,8 +88,7 @@ function parse(text: string): URL {
   }
 }
 
-// WHATWG URLs drop the default port, but `http://host:80` must differ from `http://host`, which means port 6800
-// here.
+// WHATWG URLs drop the default port. Here, `http://host` means port 6800 and `http://host:80` means port 80.
 function portOf(url: URL, text: string): string {
   if (url.port !== '') return `:${url.port}`
   if (url.protocol === 'https:') return ''

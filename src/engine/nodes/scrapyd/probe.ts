@@ -30,7 +30,6 @@ export function unreachedNode(url: string, warnings: string[]): ProbedNode {
   }
 }
 
-/** The certificates and proxy for an address. Throws NODE_CONNECTION_INVALID. */
 export function connectionOf(address: NodeAddress) {
   const connection = {
     caCertificate: address.caCertificate || null,
@@ -51,7 +50,6 @@ export async function probeNode(options: {
   clock: Clock
   logger: Logger
   limits?: Partial<ClientLimits>
-  /** The simulation supplies its own. */
   connect?: typeof createConnection | undefined
   tunnels?: Pick<SshTunnels, 'use'> | undefined
   signal?: AbortSignal

@@ -5,15 +5,12 @@ import { splitAddress } from '../../../shared/ssh-address.ts'
 import { isMetadataAddress } from '../../runtime/metadata-addresses.ts'
 import { isLoopbackUrl } from './node-url.ts'
 
-/** Disables the proxy from the environment. */
+/** No proxy, even if the environment names one. */
 export const DIRECT = 'direct'
 
 export type Environment = Readonly<Record<string, string | undefined>>
 
-/**
- * Parses a node's proxy as operators write it (default scheme http). Idempotent. Throws NODE_CONNECTION_INVALID
- * with the reason.
- */
+/** Parses a proxy as operators write it (default scheme http). Idempotent. Throws NODE_CONNECTION_INVALID. */
 export function parseProxyUrl(text: string): string {
   const trimmed = text.trim()
   if (trimmed.toLowerCase() === DIRECT) return DIRECT

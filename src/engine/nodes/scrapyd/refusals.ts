@@ -5,13 +5,11 @@ const PARAMETERS = new Set(['project', 'spider', 'version', 'egg', 'job', 'jobid
 
 /**
  * Classifies a node's error message, for all versions. Only this module depends on the wording
- * (scrapyd-protocol.md, 3.2 and 3.3). `what`: the endpoint that refused. `bad_egg`: no node will ever run the egg.
- * `import_failed`: another node's Python may have what is missing.
+ * (scrapyd-protocol.md, 3.2 and 3.3). `what`: the endpoint that refused.
  */
 export function classifyRefusal(message: string, what = ''): RefusalKind {
   const text = message.trim()
-  // 1.5+ and our package: Twisted has reaped the process. ≤1.4 sends only the text of the exception, which is
-  // empty.
+  // 1.5+ and our package: Twisted has reaped the process. ≤1.4 sends only the exception's text, which is empty.
   if (/^Process(ExitedAlready|LookupError):/.test(text) || (text === '' && what === 'cancel.json'))
     return 'process_ended'
   // 1.5+

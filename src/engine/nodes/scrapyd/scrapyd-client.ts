@@ -57,7 +57,6 @@ export interface ScrapydClientOptions extends NodeAddressParts {
   logger: Logger
   limits?: Partial<ClientLimits>
   connect?: typeof createConnection | undefined
-  /** Required for addresses behind an SSH host. */
   tunnels?: Pick<SshTunnels, 'use'> | undefined
 }
 

@@ -18,7 +18,6 @@ export interface EggUploadParts {
   limit: Limit
 }
 
-/** Sends an egg. If the node refused the egg but kept it, removes it again. */
 export async function sendEgg(
   parts: EggUploadParts,
   ...[project, version, content, signal]: Parameters<EggTarget['addVersion']>
@@ -48,7 +47,6 @@ export async function sendEgg(
   }
 }
 
-/** null: the node did not respond. */
 async function hasVersion(
   { client }: EggUploadParts,
   project: ProjectName,
@@ -86,7 +84,6 @@ async function removeRefused(
   }
 }
 
-/** The body is read from the blob store while it is sent. */
 async function multipart(fields: { project: ProjectName; version: VersionName }, egg: EggToSend) {
   // Derived from the content, so the content cannot contain it and the same request always has the same bytes.
   const hash = createHash('sha256').update(fields.project).update('\0').update(fields.version).update('\0')

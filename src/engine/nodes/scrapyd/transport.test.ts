@@ -101,10 +101,7 @@ async function startTlsNode(options: { asksForCertificate?: boolean } = {}) {
   return { url: `https://localhost:${port}/`, requestCount: () => requests }
 }
 
-/**
- * An HTTP proxy that forwards requests, opens tunnels and records both. `names` are hosts that only the proxy can
- * resolve.
- */
+/** An HTTP proxy that forwards, opens tunnels and records requests. Only it can resolve `names`. */
 async function startProxy(options: { names?: Record<string, number>; password?: string } = {}) {
   const asked: string[] = []
   const isAllowed = (given: string | undefined) =>

@@ -31,11 +31,9 @@ export interface NodeAddressParts {
 export interface Transport {
   /** The start of each path: the base path, or the full base URL for a forwarding proxy. */
   pathPrefix: string
-  /** Extra headers for a forwarding proxy. */
   headers: Record<string, string>
   /** The host that we connect to first, for messages. */
   firstHop: string
-  /** Connects with the first request. */
   createClient(): Client
 }
 
@@ -47,10 +45,7 @@ const IDLE_CONNECTION_MS = 30_000
 // If a proxy resolves the node's name, our own lookup is only a hint and gets little time.
 const HINT_MS = 1_000
 
-/**
- * All plain connections share this connector, because each has a TLS session cache and there can be thousands of
- * nodes.
- */
+/** Shared by all plain connections, because each connector has a TLS session cache and there can be thousands. */
 const connectPlainly = buildConnector({ timeout: CONNECT_TIMEOUT_MS, lookup: lookupAllowed, allowH2: false })
 
 /** `base`: the node's URL, without the proxy or SSH host. `through`: a proxy URL, an SSH tunnel, or null. */
@@ -149,7 +144,7 @@ function connectorFor(address: NodeAddressParts | null): buildConnector.connecto
   })
 }
 
-/** Requests a tunnel to the node from the proxy. TLS runs inside it, so the proxy cannot read the traffic. */
+/** Opens a tunnel to the node through the proxy. TLS runs inside it, so the proxy cannot read the traffic. */
 function openTunnel(proxy: URL, base: URL, authorization: Record<string, string>): Promise<Socket> {
   const { promise, resolve, reject } = Promise.withResolvers<Socket>()
   const target = `${base.hostname}:${base.port || '443'}`
@@ -210,9 +205,8 @@ function lookupAllowed(...[host, options, callback]: Parameters<LookupFunction>)
 }
 
 /**
- * The proxy or SSH host resolves the name itself, perhaps differently. If the name resolves to a forbidden address
- * here, we send no request. We allow names that only the other host can resolve, or that take long to resolve
- * here.
+ * The proxy or SSH host resolves the name itself, perhaps differently. We send no request if the name resolves to
+ * a forbidden address here. Names that only the other host resolves, or that resolve slowly here, are allowed.
  */
 function refuseForbidden(hostname: string, clock: Clock): Promise<void> {
   return new Promise((resolve, reject) => {

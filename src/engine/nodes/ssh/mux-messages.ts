@@ -43,7 +43,6 @@ function frame(...parts: Buffer[]): Buffer {
   return Buffer.concat([u32(sizeBytes), ...parts])
 }
 
-/** Greets the master and requests proxy mode. The master responds to both. */
 export const greeting = (): Buffer =>
   Buffer.concat([frame(u32(MUX_HELLO), u32(MUX_VERSION)), frame(u32(MUX_PROXY), u32(0))])
 
@@ -135,7 +134,7 @@ function stringAt(bytes: Buffer, at: number): Buffer {
 export class FrameReader {
   #rest: Buffer = Buffer.alloc(0)
 
-  /** null: a frame is longer than any frame of OpenSSH. */
+  /** null: a frame is longer than OpenSSH sends. */
   read(piece: Buffer): Frame[] | null {
     let bytes = this.#rest.length === 0 ? piece : Buffer.concat([this.#rest, piece])
     const frames: Frame[] = []

@@ -27,9 +27,9 @@ const OPTIONS = [
 ]
 
 /**
- * The arguments of an ssh that connects and runs no command. With `controlPath`, it opens connections on request
- * at this socket. With `target`, its standard streams become a connection to this address, which its log confirms.
- * Otherwise it only stays logged in, which its log confirms too.
+ * The arguments of an ssh that runs no command. `controlPath`: it opens connections on request at this socket.
+ * `target`: its standard streams become a connection to this address, which its log confirms. Otherwise it only
+ * stays logged in, which its log also confirms.
  */
 export function sshArguments(
   host: SshHost,

@@ -9,10 +9,8 @@ import { sshArguments } from './ssh-arguments.ts'
 import { problemOf, type SshProblem } from './ssh-problem.ts'
 import { type SshProcess, startInGroup } from './ssh-process.ts'
 
-/** One `ssh` process and its connection to a host. */
 export interface SshMaster {
   channels: Pick<SshStreams, 'open'>
-  /** Resolves with the reason when the connection ends. */
   ended: Promise<SshProblem>
   stop(): Promise<void>
 }
@@ -38,15 +36,12 @@ export type StartMaster = (options: {
 export const READY_WITHIN_MS = 40_000
 const LOOK_EVERY_MS = 40
 
-/**
- * ssh can put its control socket under this path: short, and without characters that ssh's configuration would
- * expand.
- */
+/** A directory for ssh's control socket: short, and without characters that ssh's configuration would expand. */
 const PLAIN_PATH = /^\/[\w./+-]{0,50}$/
 
 /**
- * Starts an ssh and waits until it accepts connections. Only this user can enter the directory of the control
- * socket, and we remove the socket as soon as we are connected. No other program can use the tunnel.
+ * Starts an ssh and waits until it accepts connections. No other program can use the tunnel, because only this
+ * user can enter the directory of the control socket, and we remove the socket when we are connected.
  */
 export const startMaster: StartMaster = async ({ program, host, clock, signal }) => {
   const place = PLAIN_PATH.test(tmpdir()) ? tmpdir() : '/tmp'

@@ -10,12 +10,10 @@ export interface SshProblem {
   text: string
 }
 
-/** How an ssh ended, or that it was not ready in time. */
 export interface SshEnd {
   stderr: string
   /** 127: the shell did not find the program. null: ended by a signal. */
   exitCode: number | null
-  /** We ended ssh because it was not ready in time. */
   isLate: boolean
   program: string
 }
@@ -186,7 +184,7 @@ const BOUNDS_MS: Record<SshProblem['ends'], { first: number; most: number }> = {
 
 /**
  * The delay before the next attempt to connect. `failures`: failed attempts in a row. `chance` in [0, 1): shortens
- * the delay by up to half, so that engines that lost a host at the same moment do not retry together.
+ * the delay by up to half, so that engines that lost a host together do not retry together.
  */
 export function retryDelayMs(ends: SshProblem['ends'], failures: number, chance: number): number {
   const { first, most } = BOUNDS_MS[ends]

@@ -7,7 +7,6 @@ export interface SshProcess {
   child: ChildProcess
   ended: Promise<{ stderr: string; exitCode: number | null }>
   hasEnded(): boolean
-  /** The last part of the output so far. */
   stderr(): string
   /** Call this after the login, because earlier warnings do not explain why ssh ends. */
   forgetStderr(): void
@@ -44,10 +43,7 @@ export function startInGroup(program: string, args: string[], clock: Clock): Ssh
   return follow(child, clock, { askToEnd: () => child.stdin!.end(), kill: () => killGroup(child) })
 }
 
-/**
- * Runs ssh without a process group. On Windows, ssh ends with this process, because Node puts it in the same job
- * object.
- */
+/** Runs ssh without a process group. On Windows, ssh ends with this process, because Node puts it in its job. */
 export function startAlone(program: string, args: string[], clock: Clock, stdin: 'ignore' | 'pipe'): SshProcess {
   const stdout = stdin === 'pipe' ? 'pipe' : 'ignore'
   const child = start(program, args, { stdio: [stdin, stdout, 'pipe'], windowsHide: true })

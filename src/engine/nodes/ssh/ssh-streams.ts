@@ -54,7 +54,6 @@ export class SshStreams {
     socket.write(greeting())
   }
 
-  /** Resolves when connections can be opened. */
   get ready(): Promise<void> {
     return this.#ready.promise
   }
@@ -140,7 +139,6 @@ class Channel extends Duplex {
   #peerId: number | null = null
   #peerWindowBytes = 0
   #peerPacketBytes = 0
-  /** Received bytes for which we have not extended the window yet. */
   #unacknowledgedBytes = 0
   #waiting: { bytes: Buffer; done: (error?: Error | null) => void } | null = null
   #closeSent = false
@@ -219,8 +217,7 @@ class Channel extends Duplex {
     this.destroy(error)
   }
 
-  // undici calls these to keep the process alive while a socket is in use. Here, the tunnel's process keeps it
-  // alive.
+  // undici calls these to keep the process alive while it uses a socket. Here, the tunnel's process does that.
   ref(): this {
     return this
   }
@@ -252,7 +249,6 @@ class Channel extends Duplex {
     done(error)
   }
 
-  /** Sends as much as the server's window allows. The rest follows later. */
   #sendWaiting(): void {
     const waiting = this.#waiting
     if (waiting === null || this.#peerId === null || this.#closeSent) return

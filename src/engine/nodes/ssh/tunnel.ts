@@ -62,7 +62,6 @@ export class Tunnel {
     return { host: this.#name, state, sinceMs: this.#sinceMs, problem: this.#problem?.text ?? null, retryAtMs }
   }
 
-  /** Calls `listener` when the status changes, until the returned function is called. */
   watch(listener: () => void): () => void {
     this.#listeners.add(listener)
     return () => void this.#listeners.delete(listener)
@@ -90,7 +89,6 @@ export class Tunnel {
     await unlessAborted(signal, this.#state.attempt)
   }
 
-  /** Connects now, and makes requests wait for the result. */
   retryNow(): void {
     if (this.#state.name !== 'down') return
     this.#problem = null

@@ -15,7 +15,6 @@ const Choice = z
   .transform(({ node, why = 'it gave no reason' }: { node: string; why?: string | undefined }) => ({ node, why }))
 const Choices = z.record(z.string(), Choice.nullish()).nullish()
 
-/** A plugin's choices for jobs that are sent together. */
 export interface NodeChoices {
   plugin: string
   byJob: ReadonlyMap<string, z.output<typeof Choice> | null | undefined>
@@ -24,9 +23,8 @@ export interface NodeChoices {
 }
 
 /**
- * Calls a plugin to choose the nodes of jobs. Never rejects. Jobs wait only briefly. A late or invalid result is
- * not used, and the next call follows after a pause. A late result does not end the thread, but the plugin's own
- * timeout does.
+ * Calls a plugin to choose the nodes of jobs. Never rejects. Jobs wait only briefly. After a late or invalid
+ * result, which is not used, the next call follows after a pause. Only the plugin's own timeout ends the thread.
  */
 export function createNodeChooser(thread: PluginThread, { clock, logger }: { clock: Clock; logger: Logger }) {
   const { name: plugin } = thread.settings

@@ -7,7 +7,6 @@ export interface PluginCall {
 
 export type FromPlugin =
   | { kind: 'ready'; hooks: string[] }
-  /** The plugin is not usable. The thread ends. */
   | { kind: 'refused'; problem: string }
   | { kind: 'answer'; id: number; value: unknown }
   | { kind: 'failed'; id: number; problem: string }

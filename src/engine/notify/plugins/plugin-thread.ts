@@ -16,7 +16,6 @@ export interface PluginSettings {
   options: Readonly<Record<string, string>>
   timeoutMs: number
   memoryMb: number
-  /** What happens to a job when `beforeDispatch` fails. */
   onFailure: 'send' | 'hold'
 }
 

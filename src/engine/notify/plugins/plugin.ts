@@ -37,11 +37,9 @@ type FiringEvent<Type extends string> = PluginEvent<
   }
 >
 
-/** A job that is about to be sent, and its node. */
 export interface DispatchQuestion {
   job: PluginJob
   attempt: number
-  /** The version that will run. */
   version: string
   node: { id: string; name: string; tags: string[] }
 }
@@ -102,19 +100,13 @@ export interface Plugin {
   deployed?(
     event: PluginEvent<'deploy', { project: string; version: string; sha256: string | null; spiders: string[] | null }>
   ): Answer<void>
-  /**
-   * Called for channels of the kind `plugin` that name this plugin, when alerts fire or end. A failed call is
-   * retried for three days.
-   */
+  /** Called for channels of the kind `plugin` with this plugin, when alerts fire or end. Retried for three days. */
   alert?(event: PluginEvent<'alert', AlertNews>): Answer<void>
   /** Stores eggs and large logs instead of the data directory. At most one plugin can do so. */
   blobs?: PluginBlobs
 }
 
-/**
- * Scrapdeck chooses the names: `eggs/<sha256>`, `logs/<job id>-<attempt>.zst`. No time limit, because blobs can be
- * large.
- */
+/** Scrapdeck chooses the names: `eggs/<sha256>`, `logs/<job id>-<attempt>.zst`. No time limit. */
 export interface PluginBlobs {
   /** Must be atomic: the name must not exist until the last byte is safe, and a broken stream leaves nothing behind. */
   write(name: string, content: ReadableStream<Uint8Array>): Promise<{ sizeBytes: number }>

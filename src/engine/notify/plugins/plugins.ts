@@ -22,7 +22,6 @@ import {
 import { createPluginBlobs } from './plugin-blobs.ts'
 import { PluginError, type PluginSettings, PluginThread } from './plugin-thread.ts'
 
-/** The plugins' decision on a job that is about to be sent. */
 export type DispatchVerdict =
   /** Patches to the job's arguments and settings. `notes`: for the job's timeline. */
   | { kind: 'send'; args: Patch; settings: Patch; notes: Record<string, unknown> }
@@ -36,7 +35,6 @@ const Person = z.strictObject({
   name: z.string().regex(/^\P{C}{1,200}$/u),
   groups: z.array(z.string().max(1_000)).max(2_000).default([])
 })
-/** A user with a password that a plugin accepted. */
 type PluginPerson = z.output<typeof Person> & { subject: string }
 type Credentials = Parameters<NonNullable<Plugin['authenticate']>>[0]
 
@@ -55,7 +53,6 @@ const DispatchAnswerSchema = z.union([
 ])
 const ANSWERS = `nothing, { args, settings } whose values are texts or null, { veto: 'why', retryAfterSeconds: 1 to ${WAIT_MAX_SECONDS} } or { cancel: 'why' }`
 
-/** The configured plugins, in the order of the configuration. Can be empty. */
 export class Plugins {
   /** null: no plugin stores blobs. */
   readonly blobs: BlobStore | null
@@ -119,7 +116,6 @@ export class Plugins {
     return this.#threads.filter((thread) => thread.has(ALERT_HOOK)).map(({ settings }) => settings.name)
   }
 
-  /** Passes a message of a channel to a plugin. Never rejects. */
   async sendAlert(name: string, message: Pick<StoredDelivery, 'id' | 'body'>): Promise<SendResult> {
     const thread = this.#threads.find(({ settings }) => settings.name === name)
     if (thread?.has(ALERT_HOOK) !== true)
@@ -240,7 +236,6 @@ function withoutMasks(patch: Patch, kept: ReadonlySet<string>): Patch {
   return Object.fromEntries(Object.entries(patch).filter(([name, value]) => value !== SECRET_MASK && !kept.has(name)))
 }
 
-/** Returns the values with the patch applied. null removes a name. */
 export function patched(values: Record<string, string>, patch: Patch): Record<string, string> {
   const all = { ...values, ...patch }
   return Object.fromEntries(Object.entries(all).filter((entry): entry is [string, string] => entry[1] !== null))

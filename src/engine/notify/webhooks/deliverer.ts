@@ -13,7 +13,7 @@ export interface DelivererParts {
   clock: Clock
   random: Random
   logger: Logger
-  /** Sends one event to one webhook. Never rejects, and enforces its own timeout. */
+  /** Never rejects, and enforces its own timeout. */
   send: (webhook: StoredWebhook, delivery: StoredDelivery) => Promise<SendResult>
 }
 
@@ -88,12 +88,10 @@ export class Deliverer {
     this.wake()
   }
 
-  /** Call this when something may be due. */
   wake(): void {
     if (this.#webhooks.size > 0) this.#alarm.set(DELIVER_AFTER_MS)
   }
 
-  /** Gives deliveries in flight a short grace period. */
   async stop(): Promise<void> {
     this.#stopped = true
     this.#stopListening?.()

@@ -3,9 +3,8 @@ import type { LookupFunction } from 'node:net'
 import type { AddressGuard } from './addresses.ts'
 
 /**
- * Resolves names for a connection, which then uses exactly the checked addresses. A name thus cannot change
- * between check and use (DNS rebinding). Fails with the code FORBIDDEN_ADDRESS and a message with the host and its
- * address.
+ * Resolves names for a connection, which then uses exactly the checked addresses, so that a name cannot change
+ * between check and use (DNS rebinding). Fails with FORBIDDEN_ADDRESS and names the host and its address.
  */
 export function guardedLookup(guard: AddressGuard, resolve: typeof lookup = lookup): LookupFunction {
   return (host, options, callback) => {

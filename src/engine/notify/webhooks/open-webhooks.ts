@@ -25,7 +25,6 @@ interface WebhooksParts extends Tools {
   networks: readonly string[]
   /** Replaces real requests. */
   post: Post | undefined
-  /** Reads what emails show besides the alerts. */
   readEvidence: ReadEvidence
   plugins: Plugins
 }

@@ -1,7 +1,6 @@
 import type { Random } from '../../runtime/random.ts'
 import type { DeliveryTry } from '../../model/records.ts'
 
-/** The result of one delivery to a receiver or to a plugin's hook. */
 export interface SendResult {
   isGood: boolean
   /** For users: `204`, `500`, `nothing listens on ...`. */

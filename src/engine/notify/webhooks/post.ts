@@ -6,7 +6,6 @@ import { encodingProblem, PLAIN_BODIES } from '../../runtime/plain-bodies.ts'
 import { type AddressGuard, hostOf, insideWords } from './addresses.ts'
 import { guardedLookup } from './guarded-lookup.ts'
 
-/** The receiver's response, or why there is none. */
 export type Answer =
   | {
       kind: 'status'

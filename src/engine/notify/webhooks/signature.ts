@@ -13,8 +13,8 @@ export function makeSecret(random: Random): string {
 }
 
 /**
- * The headers of one try. `id` is the same for every try of a delivery. The timestamp is that of the try. During
- * the rotation of a secret, there is a signature for each. Receivers accept a message if any of them is valid.
+ * The headers of one try. `id` is the same for every try of a delivery, but the timestamp is that of the try.
+ * During the rotation of a secret, there is a signature for each. One valid signature is enough for receivers.
  */
 export function signedHeaders(message: {
   id: string

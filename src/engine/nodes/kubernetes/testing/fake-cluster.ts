@@ -16,7 +16,7 @@ interface FakeObject {
   status?: Record<string, unknown>
 }
 
-/** Replaces the next matching response of the API server: a status, or a lost response although the server acted. */
+/** Replaces the next matching response: a status, or no response although the server acted. */
 export type Fault = { on: RegExp; answer: number | 'lose' | 'close'; message?: string }
 
 /**
@@ -92,7 +92,6 @@ export async function startFakeCluster() {
     requests,
     faults,
     logs,
-    /** Adds a pod to the Job with this name. */
     addPod(jobName: string, podName: string, status: Record<string, unknown>) {
       const { annotations, labels } = objects.get(`jobs/${jobName}`)!.metadata as Required<FakeObject['metadata']>
       const metadata = { name: podName, annotations, labels, finalizers: [FINALIZER] } as never

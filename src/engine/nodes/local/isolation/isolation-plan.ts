@@ -1,7 +1,7 @@
 import { dirname, join, sep } from 'node:path'
 import { itemsFileOf, jobDirectoryOf, type LaunchPlan, type RunDirectories } from '../runs/launch-plan.ts'
 
-/** The kinds of isolation on this machine, at least one. */
+/** The available kinds of isolation, at least one. */
 export interface Ways {
   /** The group that can pass through our directories. Each project's user is a member. null: projects have no users. */
   group: number | null
@@ -9,7 +9,7 @@ export interface Ways {
   sandbox: { bwrap: string; proc: readonly string[] } | null
 }
 
-/** The parts of the system that a sandbox shows. From /etc, only files that reveal nothing about other programs. */
+/** The parts of the system that a sandbox shows. From /etc, only files that say nothing about other programs. */
 const SYSTEM = ['/usr', '/opt/python', '/nix/store', '/gnu/store']
 const SYSTEM_LINKS = ['/bin', '/sbin', '/lib', '/lib32', '/lib64', '/libx32']
 const SETTINGS = [
@@ -66,7 +66,6 @@ export function isolate(
     runDirectory: string
     dataDirectory: string
     directories: RunDirectories
-    /** What a run reads besides its egg: its Python and its runner. */
     readable: readonly string[]
   }
 ): LaunchPlan {

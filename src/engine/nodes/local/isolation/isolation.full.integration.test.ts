@@ -48,7 +48,6 @@ afterAll(async () => {
   await pythons.remove()
 })
 
-/** Creates a data directory with the usual files and the local node in it. */
 async function aPlace(way: Way, { warm = true } = {}) {
   const root = await makeTemporaryDirectory()
   closings.push(root.remove)
@@ -213,13 +212,9 @@ async function attack(way: Way, options: { warm: boolean }): Promise<Answers> {
   return JSON.parse(found![1]!) as Answers
 }
 
-/**
- * The results of these attacks vary: a parent may still have the secret in memory or a file open, and machines
- * differ.
- */
+/** These results vary: a parent may still have the secret in memory or a file open, and machines differ. */
 const BY_CHANCE = [
   ...['finds the secret of another job in memory', 'has open files of Scrapdeck'],
-  // This needs a terminal and a system that allows it.
   ...['types into the terminal', 'reads a disk of the machine']
 ]
 
@@ -308,8 +303,7 @@ def build_wheel(*_, **__):
     raise SystemExit("GOT %d of its wishes" % len(got))
 `
   )
-  // The archive is outside the folder that it contains, because tar refuses a folder that changes while tar reads
-  // it.
+  // Outside the folder that it contains, because tar refuses a folder that changes while tar reads it.
   const archive = join(place, 'hostile-1.tar.gz')
   execFileSync('tar', ['-C', place, '--mode=a+rX', '-czf', archive, 'hostile-1'])
   const served = createHttpServer((_request, answer) => createReadStream(archive).pipe(answer)).listen(0, '127.0.0.1')

@@ -12,7 +12,7 @@ import { findUserOfRange, ProjectUsers } from './project-users.ts'
 
 const NOTHING = ['/bin/sh', '-c', 'exit 0']
 const TRY_LIMIT_MS = 10_000
-// Containers often cover parts of /proc and thus prevent mounting a new one. Spiders then have no /proc.
+// Containers often cover parts of /proc, which prevents mounting a new one. Spiders then have no /proc.
 const PROCS = [
   ['--proc', '/proc'],
   ['--dir', '/proc']
@@ -27,12 +27,12 @@ interface IsolationOptions {
 }
 
 /**
- * Isolates the code of projects from Scrapdeck and from other projects. If `problem` is set, this machine cannot
- * provide the required isolation, and nothing is allowed to start.
+ * Isolates the code of projects from Scrapdeck and from other projects. `problem`: this machine cannot provide the
+ * required isolation, and nothing is allowed to start.
  */
 export class Isolation {
   readonly problem: string | null
-  /** Why isolation is not possible that was only preferred. Spiders run anyway unless `problem` is set. */
+  /** Why preferred isolation is not possible. Spiders run anyway unless `problem` is set. */
   readonly unavailable: string | null
   readonly #options: IsolationOptions | null
   readonly #ways: Ways | null
@@ -108,7 +108,6 @@ export class Isolation {
     return this.#ways !== null
   }
 
-  /** The environment of every process that runs a project's code. */
   environment(): Record<string, string> {
     return this.isOn ? isolatedEnvironment(process.env) : childEnvironment(process.env)
   }
@@ -128,7 +127,7 @@ export class Isolation {
 
   /**
    * Wraps a command that runs untrusted code, such as the installation of packages. The command runs as the user
-   * of `name`. This user can write only to `directory` and owns it until `takeBack`.
+   * of `name`, which can write only to `directory` and owns it until `takeBack`.
    */
   async command(
     name: string,
@@ -196,7 +195,6 @@ export class Isolation {
     }
   }
 
-  /** The folders that a Python is loaded from: its environment, and the Python that created the environment. */
   #foldersOf(python: string): string[] {
     let folders = this.#folders.get(python)
     if (folders === undefined) this.#folders.set(python, (folders = findFolders(python)))
@@ -240,7 +238,6 @@ function asUser(user: number, group: number): string[] {
   return ['setpriv', ...ids, '--no-new-privs', '--bounding-set=-all', '--inh-caps=-all']
 }
 
-/** How to run bubblewrap, or why it does not work. */
 async function findSandbox(
   range: UserRange,
   options: IsolationOptions
@@ -257,7 +254,7 @@ async function findSandbox(
   return `bubblewrap does not work here (${failure}). It needs user namespaces, which the system or a container may forbid`
 }
 
-/** What a project's user cannot reach because a parent directory denies access. null: everything is reachable. */
+/** What a project's user cannot reach because a parent directory denies access. null: nothing. */
 async function findClosed(group: number, range: UserRange, options: IsolationOptions): Promise<string | null> {
   const runner = join(options.resourcesDirectory, 'python', 'crawl.py')
   const look = ['/bin/sh', '-c', 'cd "$0" && test -r "$1"', join(options.directory, 'work'), runner]

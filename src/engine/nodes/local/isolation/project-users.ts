@@ -8,10 +8,7 @@ import { readSettingsFile } from '../../../runtime/regular-file.ts'
 const FILE = 'users.json'
 const Users = z.record(z.string(), z.number().int().positive())
 
-/**
- * The user id of each project. Ids are never reused, even after a project was deleted, because files of its user
- * may remain.
- */
+/** The user id of each project. Never reused, even after a project was deleted, because its files may remain. */
 export class ProjectUsers {
   readonly #directory: string
   readonly #range: UserRange
@@ -38,7 +35,7 @@ export class ProjectUsers {
     return this.#range.first
   }
 
-  /** The id of a project or of an environment's build. It is on disk when this resolves. */
+  /** The id of a project or of an environment's build. On disk when this resolves. */
   async of(name: string): Promise<number> {
     const known = this.#ids.get(name)
     if (known !== undefined) {
@@ -64,7 +61,7 @@ export function nextUser({ first, last }: UserRange, given: readonly number[]): 
   return next > last ? null : next
 }
 
-/** An account or group with an id in the range. null: none. */
+/** An account or group with an id in the range. */
 export function findUserOfRange({ first, last }: UserRange): string | null {
   for (const file of ['/etc/passwd', '/etc/group']) {
     for (const line of readFileSync(file, 'utf8').split('\n')) {

@@ -2,9 +2,8 @@
 const KEPT_BACK = /^(SCRAPDECK_|SCRAPYD_(USERNAME|PASSWORD)$|ELECTRON_|SCRAPY_SETTINGS_MODULE$|SCRAPY_PROJECT$)/i
 
 /**
- * The environment of Python processes. As with Scrapyd, they inherit our environment. We omit Scrapdeck's
- * variables (its password can be among them, also under Scrapyd's name), Electron's, and those that would select a
- * project other than the egg's.
+ * The environment of Python processes. As with Scrapyd, they inherit ours, except Scrapdeck's variables (which can
+ * contain its password, also under Scrapyd's name), Electron's, and those that select another project.
  */
 export function childEnvironment(own: NodeJS.ProcessEnv): Record<string, string> {
   const kept = Object.entries(own).filter(

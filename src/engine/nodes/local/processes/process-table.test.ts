@@ -84,7 +84,7 @@ test.runIf(process.platform === 'linux')(
     await once(child, 'spawn')
     expect(await read([])).toContain(child.pid)
     expect(await read([])).not.toContain(child.pid)
-    // Only now is the owner of the child known. The child is recent, and the test process is not.
+    // The child is recent, so the read includes it. The test process is not recent.
     const lately = await read([], true)
     expect(lately).toContain(child.pid)
     expect(lately).not.toContain(process.pid)

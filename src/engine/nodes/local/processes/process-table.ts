@@ -17,8 +17,8 @@ export interface ProcessRow {
 
 export interface ProcessTable {
   /**
-   * Reads all wanted processes in one pass. May omit unwanted processes that an earlier pass saw. With `mayBeNew`,
-   * includes recent processes, because they may belong to a new run.
+   * Reads all wanted processes in one pass. May omit unwanted processes that an earlier pass saw. `mayBeNew` adds
+   * recent processes, because they may belong to a new run.
    */
   read(isWanted: (pid: number) => boolean, mayBeNew: boolean): Promise<ProcessRow[]>
 }
@@ -37,7 +37,6 @@ const LATELY_PASSES = 5
 /** proc(5). A pass costs one readdir plus the reads of the wanted processes. */
 class ProcTable implements ProcessTable {
   readonly #units: ProcUnits
-  /** pid -> the pass that first saw it. */
   #known = new Map<number, number>()
   #pass = 0
 

@@ -3,9 +3,9 @@ import type { NodeSignal } from '../../node-client.ts'
 import type { Clock, Timer } from '../../../runtime/clock.ts'
 
 /**
- * Signals a process group leader and all its descendants. Resolves with whether there was a process to signal.
- * Windows has no signals. There, any signal except KILL requests the processes to close, and those without a
- * window can ignore it.
+ * Signals a process group leader and all its descendants. Resolves with whether any existed. Windows has no
+ * signals: KILL ends the processes, and any other signal asks them to close, which those without a window can
+ * ignore.
  */
 export async function signalGroup(leaderPid: number, signal: NodeSignal): Promise<boolean> {
   if (process.platform === 'win32') {
@@ -24,7 +24,6 @@ export async function signalGroup(leaderPid: number, signal: NodeSignal): Promis
 }
 
 interface CommandResult {
-  /** null: ended by a signal, possibly ours. */
   code: number | null
   signal: string | null
   stdout: string
@@ -37,8 +36,8 @@ const STDERR_KEPT_CHARACTERS = 16_384
 const DRAIN_MS = 1000
 
 /**
- * Runs a short command in its own process group, so that the time limit ends everything it started. Rejects only
- * if it cannot start.
+ * Runs a short command in its own process group, so that the time limit ends all descendants. Rejects only if the
+ * command cannot start.
  */
 export function runCommand(options: {
   command: string

@@ -6,7 +6,7 @@ const LIMIT_BYTES = 2_000_000
 const LINE_LIMIT_CHARACTERS = 4_000
 const PIECE_BYTES = 64 * 1024
 
-/** The log of a build, limited in size and without credentials. Any number of readers can follow it. */
+/** The log of a build, limited in size and without credentials. */
 export class BuildLog {
   readonly path: string
   readonly #file: FileHandle
@@ -71,7 +71,6 @@ export class BuildLog {
   }
 }
 
-/** Reads a log from its start, and follows it while `growing` is written. */
 export async function* readBuildLog(
   path: string,
   growing: BuildLog | null,

@@ -11,7 +11,6 @@ const Finding = z.object({
   path: z.string().min(1),
   version: z.string().nullable(),
   scrapyVersion: z.string().nullable(),
-  /** The last line of the error. */
   failure: z.string().nullable().default(null)
 })
 
@@ -35,7 +34,6 @@ except Exception as error:
 print(json.dumps(found))
 `
 
-/** How to isolate a Python that a project chose. */
 export interface CheckedIsolation {
   isolation: Isolation
   name: string
@@ -43,10 +41,7 @@ export interface CheckedIsolation {
   directory?: string
 }
 
-/**
- * Finds the version of a Python and whether it can import Scrapy. Never rejects. `directory` must not contain
- * modules.
- */
+/** Finds the version of a Python and whether it has Scrapy. Never rejects. `directory` must not contain modules. */
 export async function checkPython(
   command: string,
   options: { directory: string; clock: Clock; signal?: AbortSignal; isolation?: CheckedIsolation }
@@ -74,8 +69,8 @@ export async function checkPython(
 }
 
 /**
- * Avoids json and importlib.util, because importing them would take as long as the rest. Import finders of the
- * operator's packages can lack `find_spec` or throw. In that case, the other finders or the real import decide.
+ * Avoids json and importlib.util, because importing them takes as long as the rest. Import finders of the
+ * operator's packages can lack `find_spec` or throw. Other finders or the real import then decide.
  */
 const LOOK = `
 import sys
@@ -91,7 +86,7 @@ const Look = z.object({ version: z.string(), hasScrapy: z.boolean() })
 
 /**
  * Rejects with PYTHON_MISSING if spiders cannot run with the operator's Python. Faster than `checkPython` because
- * it does not import Scrapy. The service waits for it at startup.
+ * it does not import Scrapy. Startup waits for it.
  */
 export async function requirePython(command: string, options: { directory: string; clock: Clock }): Promise<void> {
   const refuse = (why: string) =>

@@ -16,10 +16,7 @@ export interface Environments {
   list(): Environment[]
   /** Yields a build log from its start and follows it as it grows. Throws NOT_FOUND. */
   log(id: string, signal?: AbortSignal): AsyncGenerator<{ text: string }, void, void>
-  /**
-   * Starts a rebuild without waiting for it. Rejects with NOT_FOUND, or BAD_INPUT for a Python that we did not
-   * build.
-   */
+  /** Does not wait for the build. Rejects with NOT_FOUND, or BAD_INPUT for a Python that we did not build. */
   rebuild(id: string): Promise<Environment>
   /** Rejects with NOT_FOUND, or BAD_INPUT while projects or running spiders use it. */
   remove(id: string): Promise<void>
@@ -36,10 +33,9 @@ export interface EnvironmentsOptions {
   dataDirectory: string
   main: PythonEnvironment
   isolation?: Isolation
-  /** Projects that can run. */
   projects: () => readonly ProjectName[]
   settingOf: (project: ProjectName) => ProjectPython
-  /** The interpreters of live runs. null: at least one is unknown, so nothing that could be in use may be deleted. */
+  /** The interpreters of live runs. null: at least one is unknown, so no environment can be deleted. */
   pythonsInUse: () => string[] | null
   startOf?: (path: string) => StartMode
   clock: Clock
@@ -160,7 +156,7 @@ export class LocalEnvironments implements Environments {
     return this.#pythonOfMade(project, one, setting.text)
   }
 
-  /** Like pythonOf, but first waits for checks of Pythons. Does not wait for builds. */
+  /** Like pythonOf, but waits for checks of Pythons. Does not wait for builds. */
   async checkedPythonOf(project: ProjectName): Promise<PythonOfProject> {
     await this.#options.main.settled()
     const setting = this.#options.settingOf(project)
@@ -173,7 +169,6 @@ export class LocalEnvironments implements Environments {
     else this.refresh()
   }
 
-  /** Stops running builds. The next engine starts them again. */
   close(): Promise<void> {
     return this.#made.close()
   }
@@ -206,7 +201,6 @@ export class LocalEnvironments implements Environments {
     )
   }
 
-  /** null: there is no Python to build an environment with. */
   #madeFor(text: string): Made | null {
     const id = this.#idOf(text)
     return id === null ? null : this.#made.of(id)
@@ -229,7 +223,6 @@ export class LocalEnvironments implements Environments {
     return setting.kind === 'interpreter' ? interpreterId(setting.path) : this.#idOf(setting.text)
   }
 
-  /** Key null: projects with an environment that cannot be built, because there is no Python yet. */
   #projectsById(): Map<string | null, ProjectName[]> {
     const { projects, settingOf } = this.#options
     return Map.groupBy(projects(), (project) => this.#idOfSetting(settingOf(project)))

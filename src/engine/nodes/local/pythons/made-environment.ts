@@ -81,7 +81,6 @@ export class MadeEnvironment {
   #building: Building | null = null
   #failure: string | null = null
 
-  /** `isolation` isolates the code of its packages. Default: no isolation. */
   constructor(options: { directory: string; isolation?: Isolation; clock: Clock; onChange: () => void }) {
     const { directory, clock, onChange } = options
     this.directory = directory
@@ -94,17 +93,14 @@ export class MadeEnvironment {
     this.#keptUntilMs = clock.monotonicMs()
   }
 
-  /** null: no build was finished. */
   current(): MadePython | null {
     return this.#current
   }
 
-  /** null: no build is running. */
   progress(): Progress | null {
     return this.#building && this.#building.progress
   }
 
-  /** Why the last build failed. null: it did not fail. */
   failure(): string | null {
     return this.#failure
   }
@@ -154,7 +150,6 @@ export class MadeEnvironment {
     }
   }
 
-  /** The requirements of the latest build. null: there was none. */
   requirements(): Promise<string | null> {
     return readFile(this.#requirementsFile, 'utf8').catch(() => null)
   }
@@ -163,12 +158,10 @@ export class MadeEnvironment {
     return existsSync(this.#logFile)
   }
 
-  /** Reads from the start, and until the end of a running build. */
   log(signal?: AbortSignal): AsyncGenerator<{ text: string }, void, void> {
     return readBuildLog(this.#logFile, this.#building?.log ?? null, signal)
   }
 
-  /** Builds that are neither current nor running. */
   async leftOvers(): Promise<string[]> {
     const names = this.#building === null ? await readdir(this.directory).catch(() => []) : []
     return names
@@ -177,7 +170,7 @@ export class MadeEnvironment {
       .filter((build) => !this.#current?.path.startsWith(build + sep))
   }
 
-  /** Deletes unused leftovers. Waits after a build was replaced, because a start may still use the old build. */
+  /** Deletes unused leftovers, but waits after a rebuild, because a start may still use the old build. */
   async tidy(isInUse: (build: string) => boolean): Promise<void> {
     if (this.#clock.monotonicMs() < this.#keptUntilMs) return
     for (const build of await this.leftOvers()) if (!isInUse(build)) await this.#remove(build)
@@ -191,10 +184,7 @@ export class MadeEnvironment {
     await remove(this.directory)
   }
 
-  /**
-   * First ends processes that the build left behind, because they could replace the directory with a link to our
-   * files.
-   */
+  /** Ends processes that the build left behind first. They could replace the directory with a link to our files. */
   async #remove(build: string): Promise<void> {
     await this.#isolation.takeBack(this.#user, build)
     await remove(build)

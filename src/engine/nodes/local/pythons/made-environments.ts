@@ -16,12 +16,9 @@ export interface Made {
 }
 
 interface MadeEnvironmentsOptions {
-  /** `environments/` in the data directory. */
   directory: string
   isolation?: Isolation
-  /** The main environment, cleaned up together with the others. */
   main: MadeEnvironment
-  /** The interpreters of live runs. null: at least one is unknown, so nothing that could be in use may be deleted. */
   pythonsInUse: () => string[] | null
   clock: Clock
   logger: Logger
@@ -136,7 +133,6 @@ export class MadeEnvironments {
     await Promise.allSettled(work.map(({ done }) => done))
   }
 
-  /** Rejects immediately if it is aborted while queued. */
   async #buildInTurn(work: () => Promise<void>, signal: AbortSignal): Promise<void> {
     const begun = Promise.withResolvers<void>()
     signal.addEventListener('abort', () => begun.reject(signal.reason), { once: true })

@@ -7,7 +7,6 @@ import { absoluteUnlessBare } from './python-environment.ts'
 /** A Python that a project names by its path. It belongs to the operator, so we never change it. */
 export interface Interpreter {
   id: string
-  /** As the project names it. */
   command: string
   /** null: the check is running. */
   finding: Finding | null
@@ -58,7 +57,6 @@ export class NamedInterpreters {
   }
 }
 
-/** Why spiders cannot run with the interpreter, and what to do. null: they can. */
 export function problemOfInterpreter(command: string, finding: Finding): string | null {
   const { path, version, scrapyVersion, failure } = finding
   if (version === null)

@@ -49,7 +49,6 @@ export class PythonEnvironment {
     this.#search = this.#findAfterStart()
   }
 
-  /** Prevents a search that has not started yet. */
   close(): void {
     this.#isClosed = true
     this.#isAwaited.abort()
@@ -66,7 +65,7 @@ export class PythonEnvironment {
     return path === null ? this.#state : { ...this.#state, start: this.#options.startOf?.(path) ?? COLD }
   }
 
-  /** Resolves with the state when no search is running. */
+  /** Resolves when no search is running. */
   settled(): Promise<PythonState> {
     this.#isAwaited.abort()
     return this.#search
@@ -159,7 +158,7 @@ export class PythonEnvironment {
 
 /**
  * Where to look for Python: the environment that setup creates next to resources/, then the system. Never the
- * working directory, because anyone could have put a Python there. Programs started from the macOS Dock do not
+ * working directory, because any user could have put a Python there. Programs started from the macOS Dock do not
  * have the shell's PATH.
  */
 export function findPythons(resourcesDirectory: string): string[] {

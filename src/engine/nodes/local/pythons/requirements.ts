@@ -10,7 +10,6 @@ export function normaliseRequirements(text: string): string {
     .join('\n')
 }
 
-/** Depends only on the requirements and the Python's minor version. */
 export function environmentId(requirements: string, pythonVersion: string): string {
   const minor = pythonVersion.split('.').slice(0, 2).join('.')
   return createHash('sha256')
@@ -20,8 +19,8 @@ export function environmentId(requirements: string, pythonVersion: string): stri
 }
 
 /**
- * The packages that the runner needs and the requirements do not name. Scrapy has no version, to avoid conflicts.
- * setuptools must be below 81, because later versions lack pkg_resources, which many projects still import.
+ * What the runner needs and the requirements do not name. Scrapy has no version, to avoid conflicts. setuptools is
+ * below 81, because later versions lack pkg_resources, which many projects import.
  */
 export function addedRequirements(requirements: string): string[] {
   const named = new Set(

@@ -90,7 +90,6 @@ async function listCold(options: ListingOptions, directory: string): Promise<Lis
   return { ...result, answer: result.stdout }
 }
 
-/** null: no parent is ready to fork. */
 async function listWarm(options: ListingOptions, workingDirectory: string): Promise<Listing | null> {
   const { pool, python } = options
   if (pool?.mode(python).mode === 'warm') return listSupervised(options, workingDirectory)
@@ -98,7 +97,7 @@ async function listWarm(options: ListingOptions, workingDirectory: string): Prom
   return null
 }
 
-/** Lists with a supervisor, like a run. Isolation requires this. null: no parent is ready to fork. */
+/** Lists with a supervisor, like a run. Isolation requires this. null: no parent is ready. */
 async function listSupervised(options: ListingOptions, workingDirectory: string): Promise<Listing | null> {
   const { pool, isolation = NO_ISOLATION, clock, signal, python, project, source } = options
   const directory = await mkdtemp(join(options.dataDirectory, FOLDER_PREFIX))

@@ -3,10 +3,7 @@ import type { LogRange } from '../../node-client.ts'
 import { openOwnFile, openRegularFile } from '../../../runtime/regular-file.ts'
 import { type FSWatcher, watch } from 'node:fs'
 
-/**
- * Reads a range as NodeClient.readLog does. `root`: a directory where spiders can create links. The read does not
- * follow them.
- */
+/** Reads a range like NodeClient.readLog. Does not follow links below `root`, where spiders can create them. */
 export async function readFileRange(
   path: string,
   range: { offset: number; limitBytes: number },
@@ -27,8 +24,8 @@ export async function readFileRange(
 }
 
 /**
- * Calls `onChange` when the system reports a write. Callers must also poll, because the system reports nothing if
- * the file does not exist yet or the file system has no events.
+ * Calls `onChange` after writes. Callers must also poll, because the system reports nothing if the file does not
+ * exist yet or the file system has no events.
  */
 export function watchFile(path: string, onChange: () => void): () => void {
   let watcher: FSWatcher | null = null

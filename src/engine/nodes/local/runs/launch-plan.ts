@@ -45,7 +45,6 @@ export interface LaunchPlan {
   environment: Record<string, string>
   workingDirectory: string
   logFile: string
-  /** Created before the start. */
   directories: string[]
   /** Values to mask in logs. */
   secrets: string[]
@@ -55,14 +54,13 @@ export interface LaunchPlan {
   isWithoutFiles?: true
   resourceLimits: ResourceLimits | null
   isolation?: IsolationPlan
-  /** List the spiders instead of running one. */
   lists?: true
 }
 
 /**
- * The command, environment and files of a run, as in Scrapyd 1.6 (scrapyd-protocol.md, 6.4). The user's settings
- * come first. LOG_FILE, FEEDS and JOBDIR follow and replace the user's. Then come `_job`, the arguments, and
- * `_version` if the client named one.
+ * The command, environment and files of a run, as in Scrapyd 1.6 (scrapyd-protocol.md, 6.4): the user's settings;
+ * LOG_FILE, FEEDS and JOBDIR, which replace the user's; `_job`; the arguments; and `_version` if the client named
+ * one.
  */
 export function planLaunch(
   spec: RunSpec,
@@ -71,15 +69,14 @@ export function planLaunch(
   const logFile = logFileOf(directories.logsDirectory, spec)
   const feed = feedOf(directories.itemsDirectory, spec)
   const settings: Record<string, string> = { ...spec.settings, LOG_FILE: logFile }
-  // Passed as a flag instead, which keeps the installed Scrapy's own handlers for http: in every kind of crawl.
+  // Passed as a flag, which keeps the installed Scrapy's own handlers for http: in every kind of crawl.
   if (isWithoutFiles(spec.settings)) delete settings.DOWNLOAD_HANDLERS_BASE
   if (feed !== null) settings.FEEDS = `{${asciiJson(feed.url)}: {"format": "jsonlines"}}`
   const jobs = jobDirectoryOf(directories.jobsDirectory, spec)
   if (jobs !== null) settings.JOBDIR = jobs
   const version: [string, string][] = spec.isVersionAsked ? [['_version', spec.version]] : []
   const args = [['_job', spec.jobid], ...Object.entries(spec.args), ...version]
-  // As with Scrapyd, relative paths mean the same folder in every run of a project. The folder contains no data of
-  // ours.
+  // As with Scrapyd, relative paths mean the same folder in every run of a project. It has none of our data.
   const workingDirectory = join(directories.workDirectory, spec.project)
   return {
     id: spec.jobid,
@@ -128,7 +125,6 @@ export function jobDirectoryOf(jobsDirectory: string | null, run: RunNames): str
 const FILE_URL = /^file:(?:\/\/[^/?#]*)?([^?#]*)/i
 const URL_PARTS = /^([a-z][a-z0-9+.-]+:)(\/\/[^/?#]*)?([^?#]*)(.*)$/is
 
-/** null: items are not written to files. */
 export function itemsFileOf(itemsDirectory: string | null, run: RunNames): string | null {
   return feedOf(itemsDirectory, run)?.file ?? null
 }

@@ -97,7 +97,6 @@ async function closeAll(open: (() => Promise<void>)[]): Promise<void> {
   for (const close of open.splice(0).reverse()) await close()
 }
 
-/** `after` collects the functions that close the node, to be called in reverse order. */
 async function aNode(after = closings) {
   const directory = await makeTemporaryDirectory()
   after.push(directory.remove)

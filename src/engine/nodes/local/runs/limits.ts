@@ -5,7 +5,6 @@ import { type Message, say } from '../../../../shared/texts/message.ts'
 /** A running run at one moment. null: unknown. */
 export interface RunFacts {
   startedAtMs: number
-  /** Resident memory of all its processes. */
   memoryBytes: number | null
   /** CPU time of all its processes, including ended ones. */
   cpuSeconds: number | null
@@ -21,8 +20,8 @@ interface LimitHit {
 
 const MEGABYTE = 1024 * 1024
 /**
- * How much later the kernel enforces the CPU limit. Our own limit allows the spider to close its files. The kernel
- * ends the process immediately, in case no engine is watching.
+ * How much later the kernel enforces the CPU limit, in case no engine is watching. Unlike the kernel, our own
+ * limit lets the spider close its files.
  */
 const KERNEL_CPU_MARGIN_SECONDS = 60
 

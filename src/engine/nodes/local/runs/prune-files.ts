@@ -15,8 +15,8 @@ interface PrunerOptions {
 
 /**
  * Implements `jobs_to_keep`: keeps each spider's newest files by modification time, in each directory. As in
- * Scrapyd (scrapyd-protocol.md, 6.4), names do not matter. Files of jobs that `isNeeded` (running, or with a log
- * that is being read) are neither deleted nor counted.
+ * Scrapyd (scrapyd-protocol.md, 6.4), names do not matter. Files of jobs that `isNeeded` are neither deleted nor
+ * counted.
  */
 export class Pruner {
   readonly #options: PrunerOptions
@@ -33,7 +33,6 @@ export class Pruner {
     void this.#flight.run(() => this.#work())
   }
 
-  /** Resolves when no deletion is running. */
   async settled(): Promise<void> {
     await this.#flight.running
   }
@@ -62,7 +61,7 @@ export class Pruner {
         if (!this.#isNeeded(name)) await unlink(join(directory, name))
       }
     } catch (error) {
-      // The directory does not exist yet, or other programs remove files too. The next start retries.
+      // The directory does not exist yet, or another program removed the file. The next start retries.
       if ((error as NodeJS.ErrnoException).code === 'ENOENT') return
       logger.warn({ directory, error: String(error) }, 'old logs and items could not be removed (jobs_to_keep)')
     }

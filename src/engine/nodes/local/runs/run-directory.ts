@@ -122,10 +122,7 @@ export async function removeRun(directory: string): Promise<void> {
   await rm(directory, { recursive: true, force: true })
 }
 
-/**
- * Claims the run for this process, so that no supervisor ever starts it. Resolves with false if it was already
- * claimed.
- */
+/** Claims the run, so that no supervisor ever starts it. Resolves with false if it was already claimed. */
 export async function claimRun(directory: string): Promise<boolean> {
   await writeWhole(directory, 'started.own', { pid: process.pid, startTime: (await readStartTime(process.pid)) ?? '' })
   try {
@@ -139,8 +136,8 @@ export async function claimRun(directory: string): Promise<boolean> {
 }
 
 /**
- * Cancels a run before its spider starts. Returns false if the spider has started or may have. Synchronous,
- * because the supervisor reacts immediately and the caller must know the result before the supervisor ends.
+ * Cancels a run before its spider starts. Returns false if it has started or may have. Synchronous, because the
+ * caller must know the result before the supervisor ends.
  */
 export function preventSpider(directory: string): boolean {
   try {

@@ -105,8 +105,7 @@ afterEach(async () => {
     await Promise.all(lists.map((list) => list.close()))
     const runs = join(directory.path, 'data', 'runs')
     for (const jobid of await readdir(runs).catch(() => [])) {
-      // Waits until all launched processes have ended, because a supervisor still writes after its child has
-      // exited.
+      // Waits until all processes have ended, because a supervisor still writes after its child has exited.
       await vi.waitFor(async () => {
         if (!existsSync(join(runs, jobid, 'launch.json'))) return
         const { supervisor, child, exit } = await readRunFiles(join(runs, jobid))
@@ -164,7 +163,6 @@ test('a run starts at once, and its end has its exit code', async () => {
 test('a jobid is used once, by this engine and the next', async () => {
   const { open, touched } = await aWorkplace()
   const first = await open()
-  // Either can be first, but only one may be accepted.
   const taken = await Promise.all([first.accept(aSpec('a', 'quick')), first.accept(aSpec('a', 'quick'))])
   expect(taken.filter(Boolean)).toHaveLength(1)
   await untilEnded(first, 'a')

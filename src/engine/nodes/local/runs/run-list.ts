@@ -39,7 +39,6 @@ export interface Run {
   exit: RunExit | null
   /** Its supervisor reports events, so we poll it slowly, in case an event is lost. */
   supervised: boolean
-  /** Why no process could be started. */
   problem: string | null
   /** Cancelled before its spider started. The list drops the run when its supervisor has ended. */
   isPrevented: boolean
@@ -56,7 +55,6 @@ export interface RunListOptions {
   /** null: the code no longer exists. */
   source: (project: ProjectName, version: VersionName) => Promise<RunSource | null>
   directories: RunDirectories
-  /** null: every start is cold. */
   pool: WarmPool | null
   isolation?: Isolation
   ownPython?: () => string | null
@@ -65,7 +63,6 @@ export interface RunListOptions {
   clock: Clock
   logger: Logger
   onChange: () => void
-  /** Called just before a run gets its process. */
   onStart: (spec: RunSpec) => void
 }
 
@@ -85,8 +82,8 @@ const CHILD_WAIT_MS = 10_000
  *                 │            └───────────────────────^
  *                 └──> removed (cancelled)
  *
- * The run directories are the source of truth. After a kill, the next engine reads them. `started` can be created
- * only once in a run directory, so a run starts at most once. An accepted run without `started` will be started.
+ * The run directories are the source of truth. After a kill, the next engine reads them. `started` is created only
+ * once in a run directory, so a run starts at most once. An accepted run without `started` will be started.
  */
 export class RunList {
   readonly #options: RunListOptions
@@ -106,7 +103,6 @@ export class RunList {
     this.#runsDirectory = join(options.dataDirectory, 'runs')
   }
 
-  /** Opens the list and continues with what earlier engines left in `runs/`. */
   static async open(options: RunListOptions): Promise<RunList> {
     const list = new RunList(options)
     await mkdir(list.#runsDirectory, { recursive: true, mode: 0o700 })
@@ -132,7 +128,6 @@ export class RunList {
     return true
   }
 
-  /** null: no such ended run. */
   endedDirectoryOf({ project, spider, jobid }: RunNames): string | null {
     const run = this.#runs.get(jobid)
     const isMeant = run?.state === 'finished' && run.spec.project === project && run.spec.spider === spider
@@ -172,7 +167,6 @@ export class RunList {
     return run.isPrevented && !isLive(run) ? 'pending' : 'running'
   }
 
-  /** Sends the signal as soon as the run has a process. */
   async signal(run: Run, signal: NodeSignal): Promise<void> {
     await this.#waitWhile(() => run.child === null && isLive(run))
     if (run.child && isLive(run) && (await isAlive(run.child))) await signalGroup(run.child.pid, signal)
@@ -187,10 +181,7 @@ export class RunList {
     return this.#runs.has(jobid)
   }
 
-  /**
-   * Pending runs in starting order, including those without a process; running runs, oldest first; finished runs,
-   * newest first.
-   */
+  /** Pending in starting order, including those without a process. Running oldest first. Finished newest first. */
   list(): { pending: Run[]; running: Run[]; finished: Run[] } {
     const inState = (state: Run['state']) => [...this.#runs.values()].filter((run) => run.state === state)
     return {
@@ -302,7 +293,6 @@ export class RunList {
     if (!this.#isClosed && isLive(run)) run.timer = this.#clock.setTimer(delayMs, () => this.#check(run))
   }
 
-  /** Runs one check at a time and schedules the next. */
   #check(run: Run): void {
     if (this.#isClosed || !isLive(run)) return
     const next = (run.checking ?? Promise.resolve())
@@ -346,7 +336,6 @@ export class RunList {
     this.#end(run, exit)
   }
 
-  /** Ends a run that has no process, with a log that explains why. */
   async #endUnstarted(run: Run): Promise<void> {
     const reason = `The spider could not be started: ${run.problem ?? 'its supervisor failed'}`
     let isOurs: boolean
@@ -358,8 +347,7 @@ export class RunList {
       throw error
     }
     if (!isOurs) {
-      // A supervisor of an earlier engine claimed the run first, so there is a run to watch. If the claim is
-      // unreadable, nothing is known about the run.
+      // A supervisor of an earlier engine claimed the run first, so watch it. An unreadable claim proves nothing.
       if ((await readRunFiles(run.directory)).supervisor === null) await this.#endUnseen(run)
       return
     }

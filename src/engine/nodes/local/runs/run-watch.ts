@@ -30,7 +30,6 @@ export interface RunWatchOptions {
 const JUMP_MS = 1_000
 /** The maximum delay until a limit is noticed. */
 export const SAMPLE_INTERVAL_MS = 2_000
-/** The number of ended runs with samples. */
 const ENDED_KEPT = 50
 
 interface Watched extends RunProcesses {
@@ -80,7 +79,7 @@ export class RunWatch {
     this.#clocksApartMs = clock.nowMs() - clock.monotonicMs()
   }
 
-  /** Takes over what an earlier engine left: limits that were hit, and secrets of runs that have ended since. */
+  /** Takes over what an earlier engine left: limits that were hit, and secrets of runs that have since ended. */
   static async open(options: RunWatchOptions): Promise<RunWatch> {
     const watch = new RunWatch(options)
     const { running, finished } = options.runs()
@@ -124,8 +123,7 @@ export class RunWatch {
     const peaks = [one?.peakMemoryBytes, exit?.maxRssBytes].filter((bytes) => bytes != null)
     return {
       limit: hit !== undefined ? decode(hit.text) : exit === null ? null : limitOfExit(spec.limits, exit),
-      // Our samples cover all processes, but not every moment. The system covers every moment, but each process
-      // separately.
+      // Our samples cover all processes at some moments. The system covers all moments of single processes.
       peakMemoryBytes: peaks.length === 0 ? null : Math.max(...peaks),
       cpuSeconds: exit?.cpuSeconds ?? one?.cpuSeconds ?? null
     }
@@ -169,7 +167,6 @@ export class RunWatch {
     return this.#clock.nowMs() - jumpsMs
   }
 
-  /** Resolves with whether there were new runs. */
   async #addNew(running: Run[]): Promise<boolean> {
     const news = running.filter((run) => !this.#watched.has(run.spec.jobid))
     const supervisors = await Promise.all(news.map(async (run) => (await readRunFiles(run.directory)).supervisor))
@@ -197,7 +194,6 @@ export class RunWatch {
     return news.length > 0
   }
 
-  /** Keeps the samples of the latest ended runs, and the limits of those that the run list still has. */
   #forget(running: Run[], finished: Run[]): void {
     const kept = new Set([...running, ...finished.slice(0, ENDED_KEPT)].map((run) => run.spec.jobid))
     for (const jobid of this.#watched.keys()) if (!kept.has(jobid)) this.#watched.delete(jobid)
@@ -284,7 +280,6 @@ export class RunWatch {
     return ownMs > this.#ownTimeOf(one) + JUMP_MS ? one.jumpedAtMs : Math.max(ownMs, one.jumpedAtMs)
   }
 
-  /** Removes secrets from disk and memory. */
   #hideSecrets(run: Run): void {
     if (this.#hidden.has(run)) return
     this.#hidden.add(run)

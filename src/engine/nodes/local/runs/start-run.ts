@@ -21,7 +21,6 @@ export async function startRun(options: {
   resourcesDirectory: string
   pool: WarmPool | null
   isolation?: Isolation
-  /** The operator's Python. null: there is none. */
   ownPython?: () => string | null
   events: RunEvents
   /** Checked before a cold start that follows a failed warm start. */
@@ -33,8 +32,8 @@ export async function startRun(options: {
 }
 
 /**
- * Starts a supervisor. With isolation, it uses the operator's Python, so that no code that a project chose is
- * loaded before its spider is isolated.
+ * Starts a supervisor. With isolation, it uses the operator's Python, so that no code of a project is loaded
+ * before its spider is isolated.
  */
 export async function startLaunch(
   options: {

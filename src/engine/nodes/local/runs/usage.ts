@@ -18,8 +18,8 @@ export interface RunUsage {
 }
 
 /**
- * The usage of each run: the sum over its child, the child's session and group, all their descendants, orphans
- * that its supervisor inherited, and the members from the last pass. Pure, except that it updates `members`.
+ * The usage of each run: its child, the child's session and group, all their descendants, orphans that its
+ * supervisor inherited, and the members from the last pass. Pure, except that it updates `members`.
  */
 export function sumUsage<T extends RunProcesses>(rows: readonly ProcessRow[], runs: readonly T[]): Map<T, RunUsage> {
   const byPid = new Map(rows.map((row) => [row.pid, row]))
@@ -78,13 +78,9 @@ function isSame(row: ProcessRow, identity: ProcessIdentity): boolean {
 /** One hour at one sample per 2 s. */
 export const SAMPLES_KEPT = 1800
 
-/**
- * A run's usage over its lifetime, in bounded space. When it is full, neighbors are merged (the larger memory, the
- * mean CPU share).
- */
+/** A run's usage in bounded space. When it is full, neighbors are merged (larger memory, mean CPU share). */
 export class UsageHistory {
   #samples: UsageSample[] = []
-  /** How many incoming samples are merged into one. */
   #stride = 1
   #pending: UsageSample[] = []
   newest: UsageSample | null = null

@@ -6,7 +6,7 @@ export interface ParkingParent {
   lastStartMs: number | null
   /** The requested number, minus the runs started since. */
   parked: number
-  /** Requests this many in total. Dead ones are replaced. */
+  /** Requests this many in total, and replaces dead ones. */
   park(count: number): void
 }
 

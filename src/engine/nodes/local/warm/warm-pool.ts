@@ -21,7 +21,6 @@ export interface WarmRequest {
 
 export interface WarmStarts {
   isOn: boolean
-  /** Each parent serves one Python. */
   mostParents: number
   /** How long a start waits for a parent that is still loading Scrapy before it starts cold. */
   waitMs: number
@@ -53,7 +52,7 @@ const PAGE_BYTES = 4096
 const UNUSED_MS = 30 * 60_000
 /** How long a check of a parent is valid. Shorter than the time to install a package and request a run. */
 const CHECK_HOLDS_MS = 50
-/** From the request to the claim of the run. Normally about 5 ms. */
+/** Normally about 5 ms from the request to the claim of the run. */
 const CLAIM_LIMIT_MS = 5_000
 const WARMING_LIMIT_MS = 120_000
 const FIRST_BACKOFF_MS = 1_000
@@ -75,7 +74,6 @@ interface Parent extends ParkingParent {
   /** Resolves when the parent is no longer warming. */
   warmed: PromiseWithResolvers<void>
   readyAtMs: number
-  /** Paths and their modification times when the parent started. */
   watched: [path: string, mtimeNs: string][]
   checked: { atMs: number; problem: Promise<string | null> } | null
   /** Requests without a response, by number. */
@@ -89,7 +87,6 @@ interface Place {
   parent: Parent | null
   backoffMs: number
   backoff: Timer | null
-  /** Why the last parent failed. */
   problem: string | null
   usedAtMs: number
 }
@@ -131,7 +128,6 @@ export class WarmPool {
     })
   }
 
-  /** Starts a parent in the background if there is none. */
   prepare(python: string): void {
     const place = this.#placeOf(python)
     place.usedAtMs = this.#clock.monotonicMs()
@@ -197,8 +193,7 @@ export class WarmPool {
     }
     // The parent may have ended during the check.
     if ((parent.state as Parent['state']) !== 'ready' || this.#isClosed) return false
-    // Each try needs a new id, so that events from the supervisor of an earlier try are not mistaken for those of
-    // this one.
+    // Each try needs a new id, so that events of an earlier try's supervisor are not mistaken for its own.
     const id = String(++this.#requests)
     return new Promise((resolve) => {
       const timer = this.#clock.setTimer(CLAIM_LIMIT_MS, () =>

@@ -186,8 +186,7 @@ export function describeRealScrapyd({ version, probedAs, password, isWhole }: Re
           'EGG-INFO/entry_points.txt': '[scrapy]\nsettings = gone.settings\n'
         })
         expect(await kindOf(client.addVersion(DEMO, aVersionName('5'), anEggToSend(broken)))).toBe('import_failed')
-        // Scrapyd keeps a refused egg and would run it as the latest version, so the client removed it. Earlier
-        // versions remain.
+        // Scrapyd keeps a refused egg and would run it as the latest version, so the client removed it.
         expect(await client.listVersions(DEMO)).toEqual(['1_0'])
         expect(await kindOf(client.addVersion(DEMO, V1_0, anEggToSend(broken)))).toBe('import_failed')
         expect(await client.listVersions(DEMO)).toEqual(['1_0'])

@@ -26,7 +26,6 @@ export function connect(options: Partial<ScrapydClientOptions> & { url: string }
   return client
 }
 
-/** A node that responds according to `script`, and a client for it. */
 export async function scripted(script: Script, limits: Partial<ClientLimits> = {}) {
   const node = await startScriptedHttpNode(script)
   closers.push(node.close)

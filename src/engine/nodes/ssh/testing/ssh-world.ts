@@ -21,7 +21,6 @@ export interface SshServer {
   port: number
   /** `ssh://daemon@127.0.0.1:2222` */
   url: string
-  /** The path of its private host key. */
   hostKey: string
   /** Replaces the host key, as if the machine had been reinstalled. */
   changeHostKey(): Promise<void>
@@ -52,7 +51,6 @@ export class SshWorld {
     this.#write()
   }
 
-  /** Creates a key. Returns the path of the private key. */
   makeKey(name: string, passphrase = ''): string {
     const file = join(this.directory, name)
     rmSync(file, { force: true })
@@ -68,7 +66,6 @@ export class SshWorld {
     this.#write()
   }
 
-  /** Adds the host key, as if a user had connected by hand and confirmed it. */
   trust(server: SshServer, { port = server.port } = {}): void {
     this.#known.set(port, `[127.0.0.1]:${port} ${readFileSync(`${server.hostKey}.pub`, 'utf8')}`)
     this.#write()
@@ -188,7 +185,7 @@ function environment(): NodeJS.ProcessEnv {
   return libraries === null ? process.env : { ...process.env, LD_LIBRARY_PATH: libraries }
 }
 
-/** The process and all its descendants, with the process itself first. */
+/** Starts with the process itself. */
 function descendants(pid: number): number[] {
   const text = (() => {
     try {

@@ -26,7 +26,6 @@ export interface Channels {
   check(target: AlertTarget, hasSecret: boolean): void
   /** Never rejects, and enforces its own timeout. `delivery.body`: JSON with an AlertNews or a report as `data`. */
   send(channel: StoredWebhook, delivery: StoredDelivery): Promise<SendResult>
-  /** Sends an example. Never rejects. */
   test(channel: StoredWebhook): Promise<TestResult>
 }
 
@@ -41,7 +40,6 @@ export interface ChannelsParts {
   clock: Clock
   guard: AddressGuard
   post: Post
-  /** Default: messages have no links. */
   links?: Links | undefined
   /** Reads what emails show besides the alerts. Default: nothing. */
   readEvidence?: ReadEvidence | undefined

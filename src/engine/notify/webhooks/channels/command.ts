@@ -4,7 +4,6 @@ import type { SendResult } from '../plan-try.ts'
 import type { Sender } from './message.ts'
 import { oneLine } from './words.ts'
 
-/** A program that the operator's configuration names (`alert_commands`). */
 export interface AlertCommand {
   name: string
   program: string

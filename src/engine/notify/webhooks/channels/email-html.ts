@@ -19,7 +19,6 @@ const STRONG: Record<Mood, string> = {
   resolved: '#2b7a3b',
   test: '#495057'
 }
-/** Used for bars and dots, on light and dark backgrounds. */
 const SOFT: Record<Mood, string> = {
   critical: '#e5484d',
   warning: '#f08c00',
@@ -141,10 +140,7 @@ ${details}<div class="quiet" style="${FONT};font-size:12px;line-height:19px;colo
 </td></tr></table>`
 }
 
-/**
- * Draws bars as table cells, because clients show neither SVG nor data URLs and Outlook applies heights only to
- * cells. Negative values have no height.
- */
+/** Draws bars as table cells: clients show neither SVG nor data URLs, and Outlook applies heights only to cells. */
 export function chart({ bars, fromMs, untilMs, caption }: Omit<AlertFigureHistory, 'title'>, mood: Mood): string {
   const most = Math.max(...bars.map(({ value }) => value), 0)
   const table = '<table role="presentation" width="100%" cellpadding="0" cellspacing="0" border="0"'

@@ -17,7 +17,7 @@ const TIME_LIMIT_MS = 60_000
 const PART_LIMIT_MS = 15_000
 const CONVERSATION_LINES_MAX = 100
 const ANSWER_MAX = 300
-/** The server refuses these commands only because of this message. */
+/** A refusal of these commands concerns only this message. */
 const OF_MESSAGES = ['MAIL FROM', 'RCPT TO', 'DATA', 'API']
 /** RFC 4954, section 6: the login was refused, which the operator can fix. */
 const ABOUT_LOGINS = [530, 534, 535, 538]
@@ -101,9 +101,8 @@ async function send(parts: MailParts, message: Message<'email'>, signal: AbortSi
 }
 
 /**
- * The ids are the same for each attempt. Mail systems that compare ids thus show a repeated message only once.
- * `thread`: the id of a message that does not exist. Mail programs use it to group messages (RFC 5256,
- * REFERENCES).
+ * The same ids for each attempt, so that mail systems that compare ids show a repeated message once. `thread`: the
+ * id of a message that does not exist. Mail programs use it to group messages (RFC 5256, REFERENCES).
  */
 function idsOf({ id, channel, news, target }: Message<'email'>): { own: string; thread: string } {
   const domain = /@([^\s@>]+)>?\s*$/.exec(target.from)?.[1] ?? 'scrapdeck.invalid'
@@ -120,7 +119,6 @@ function secretsOf({ secret, target: { username } }: Message<'email'>): string[]
   return [secret, base64(secret), base64(`\0${username}\0${secret}`)]
 }
 
-/** A logger for nodemailer that records the SMTP lines and replaces credentials. */
 function conversationOf(message: Message<'email'>) {
   const secrets = secretsOf(message)
   let lines = 0
@@ -166,10 +164,7 @@ interface MailError {
 
 const CONNECT_TIMEOUT_MS = 10_000
 
-/**
- * Connects to a mail server if the guard allows its address. Rejects with FORBIDDEN_ADDRESS or the connection's
- * error.
- */
+/** Rejects with FORBIDDEN_ADDRESS or the connection's error. */
 function connectToMailServer(guard: AddressGuard, host: string, port: number): Promise<Socket> {
   const { promise, resolve, reject } = Promise.withResolvers<Socket>()
   // Node does not look up IP addresses.

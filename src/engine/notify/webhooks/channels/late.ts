@@ -6,8 +6,8 @@ import { titleOf, worstOf } from './words.ts'
 export type ReadEnds = (ids: AlertId[]) => Promise<ReadonlyMap<AlertId, number>>
 
 /**
- * Updates a message that was delayed. The end of an alert may have been reported before it, and recipients would
- * then see a firing alert that has already ended. Pure.
+ * Updates a delayed message. The end of an alert may have been reported before it. Recipients would then see a
+ * firing alert that has already ended. Pure.
  */
 export function asOfNow(news: AlertNews, ends: ReadonlyMap<AlertId, number>): AlertNews {
   const firing = news.firing.filter(({ id }) => !ends.has(id))

@@ -10,7 +10,6 @@ import { type Message as Said, say, textOf, written, writtenAs } from '../../../
 import type { StoredWebhook } from '../../../model/records.ts'
 import type { SendResult } from '../plan-try.ts'
 
-/** The input of a sender of one kind. */
 export interface Message<Kind extends AlertTargetKind = AlertTargetKind> {
   target: Extract<AlertTarget, { kind: Kind }>
   channel: StoredWebhook
@@ -22,7 +21,6 @@ export interface Message<Kind extends AlertTargetKind = AlertTargetKind> {
   news: AlertNews
   /** Absent or null: the message is about alerts. */
   report?: AlertReport | null
-  /** Empty: none. */
   secret: string
   /** Records a line of the conversation, without secrets. */
   say: (line: string) => void

@@ -91,10 +91,7 @@ function clientOf(links: Links) {
   return { client: 'Scrapdeck', ...(url !== null && { client_url: url }) }
 }
 
-/**
- * Sends the events of a message one after another. A retry sends all of them again, and PagerDuty recognizes them
- * by their keys.
- */
+/** Sends the events one after another. A retry sends all of them again. PagerDuty recognizes their keys. */
 export const pagerDutySender =
   (post: Post, links: Links, clock: Clock): Sender<'pagerduty'> =>
   async ({ target, news, secret, say }) => {

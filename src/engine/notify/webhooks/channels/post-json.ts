@@ -7,7 +7,6 @@ import { oneLine } from './words.ts'
 export interface PostedResult extends SendResult {
   /** null: there was no response. */
   status: number | null
-  /** The start of the response body. */
   text: string
 }
 

@@ -59,7 +59,6 @@ export function renderEmail(
   return { subject, html: htmlOf(news, links, subject, shown), text: plainOf(news, links, shown) }
 }
 
-/** The last lines that fit. null: there are none. */
 function shownLog(log: AlertLogExcerpt | null): AlertLogExcerpt | null {
   const lines: string[] = []
   let bytes = 0
@@ -73,7 +72,6 @@ function shownLog(log: AlertLogExcerpt | null): AlertLogExcerpt | null {
   return { ...log, subject: oneLine(log.subject, NAME_MAX), lines }
 }
 
-/** null: there is nothing to draw. */
 function shownHistory(history: AlertFigureHistory | null): AlertFigureHistory | null {
   const bars = (history?.bars ?? []).filter(({ value }) => Number.isFinite(value)).slice(-BARS_MAX)
   return history === null || bars.length < 2 ? null : { ...history, title: oneLine(history.title, NAME_MAX), bars }

@@ -10,7 +10,6 @@ const SUBJECT_MAX = 200
 const NAME_MAX = 200
 const TEXT_MAX = 300
 
-/** The report in a recorded message. null: the message is about alerts. */
 export function reportIn(body: string): AlertReport | null {
   const { type, data } = JSON.parse(body) as { type?: string; data?: AlertReport }
   return type === 'digest' && data !== undefined ? data : null

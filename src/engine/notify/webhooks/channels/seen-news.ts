@@ -6,14 +6,11 @@ type ChannelProjects = { projects?: readonly ProjectName[] | undefined }
 
 const isForAll = ({ projects }: ChannelProjects): boolean => projects === undefined || projects.length === 0
 
-/**
- * Whether a channel is allowed to receive alerts of this project (null: without a project). This whole file is
- * pure.
- */
+/** Whether a channel can receive alerts of this project (null: without a project). This whole file is pure. */
 export const mayTell = (channel: ChannelProjects, project: ProjectName | null): boolean =>
   isForAll(channel) || (project !== null && channel.projects!.includes(project))
 
-/** The part of a recorded message that a channel is allowed to receive now. null: none. A test has no project. */
+/** The part of a recorded message that a channel can receive now. null: none. A test has no project. */
 export function newsFor(channel: ChannelProjects, news: AlertNews): AlertNews | null {
   const isAllowed = ({ labels }: AlertView) => mayTell(channel, labels.project)
   const areAllAllowed = news.kind === 'test' || [...news.firing, ...news.resolved].every(isAllowed)

@@ -26,10 +26,7 @@ const BLOCKS_MAX = 50
 const HEADER_MAX = 150
 const SUBJECT_MAX = 200
 const TEXT_MAX = 600
-/**
- * Slack refuses messages beyond about 13,200 characters with `msg_blocks_too_long`
- * (github.com/slackapi/bolt-js/issues/2509).
- */
+/** Slack refuses longer messages at about 13,200 characters (github.com/slackapi/bolt-js/issues/2509). */
 const ALL_TEXT_MAX = 10_000
 /** Blocks besides the alerts: header, facts, two labels, two lines about omitted alerts, the button. */
 const OTHER_BLOCKS = 7
@@ -123,7 +120,6 @@ const dateOf = (atMs: number): Block => ({
   fallback: utcMinute(atMs)
 })
 
-/** Posts to an incoming webhook of Slack or of a compatible service. */
 export const slackSender =
   (post: Post, links: Links): Sender<'slack'> =>
   ({ news, secret, say }) => {

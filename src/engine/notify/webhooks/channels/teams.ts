@@ -50,7 +50,6 @@ export function teamsMessage(news: AlertNews, links: Links): Element {
   }
 }
 
-/** `most`: the maximum number of alerts to list. */
 function messageOf(news: AlertNews, links: Links, most: number): Element {
   const link = alertsLink(links)
   let room = most

@@ -51,7 +51,6 @@ export function cut(text: string, most: number): string {
 /** The subject of an alert. Never empty, because most services refuse an empty subject. */
 export const subjectOf = ({ subject }: AlertView, most: number): string => oneLine(subject, most) || 'Scrapdeck'
 
-/** The title of a message about this many alerts, in one line. */
 export function titleOf(alerts: number, first: Message): Pick<AlertNews, 'title' | 'titleCode' | 'titleParams'> {
   const said = writtenAs('title', alerts === 1 ? first : say('alert.several', { alerts, first }))
   return { ...said, title: cut(said.title, TITLE_MAX) }
@@ -76,7 +75,6 @@ export interface Section {
   label: string
   isFiring: boolean
   alerts: AlertView[]
-  /** The number of alerts beyond those listed. */
   more: number
 }
 
@@ -91,7 +89,7 @@ export function sectionsOf({ title, firing, resolved, moreFiring, moreResolved }
   ].filter(({ alerts, more }) => alerts.length + more > 0)
 }
 
-/** Returns as many lines as fit into `room`, and a line with the number of omitted alerts. */
+/** As many lines as fit into `room`, and a line with the number of omitted alerts. */
 export function linesOf({ alerts, more }: Section, room: number, lineOf: (alert: AlertView) => string): string[] {
   const lines: string[] = []
   let length = 0
