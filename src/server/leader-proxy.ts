@@ -16,7 +16,7 @@ import { requireOurHost } from './auth/request-rule.ts'
 import { createErrorHandler } from './error-handler.ts'
 import type { RequestHandler } from './front.ts'
 
-/** How long a request waits for a new leader before it is refused with NO_LEADER. */
+/** How long a request waits for a new leader before it is rejected with NO_LEADER. */
 const LEADER_WAIT_MS = 900
 /** A stalled leader accepts connections but never responds. A new one takes over long before this. */
 const CONNECT_LIMIT_MS = 2_000
@@ -31,7 +31,7 @@ export interface LeaderProxyOptions {
   bindAddress: string
   port: () => number
   allowedHosts: string[]
-  /** This engine's certificate; null: it speaks plain HTTP. */
+  /** This engine's certificate, or null if it uses plain HTTP. */
   certificate: EngineCertificate | null
   trustedProxies: readonly string[]
   /** Proxies that may state the user of a request. */
@@ -41,7 +41,7 @@ export interface LeaderProxyOptions {
 
 /**
  * Handles requests while another engine leads. Forwards everything except checks of this engine's own health. The
- * leader authenticates the client and charges its limits as if the request had come directly.
+ * leader authenticates the client and charges its limits as if the request had arrived directly.
  */
 export function createLeaderProxy(options: LeaderProxyOptions): RequestHandler & { stop(): Promise<void> } {
   const { membership, logger, trustedProxies } = options
@@ -53,7 +53,7 @@ export function createLeaderProxy(options: LeaderProxyOptions): RequestHandler &
     bodyLimit: Number.MAX_SAFE_INTEGER
   })
   fastify.removeAllContentTypeParsers()
-  // Bodies are only passed on; the leader enforces the limits.
+  // This engine only forwards bodies. The leader enforces the limits.
   fastify.addContentTypeParser('*', (_request, body, done) => done(null, body))
   const connections = new LeaderConnections(membership, options.certificate)
   fastify.register(replyFrom, { undici: connections as never, disableRequestLogging: true })
@@ -61,7 +61,7 @@ export function createLeaderProxy(options: LeaderProxyOptions): RequestHandler &
   const fromSocket = new WeakSet<object>()
   fastify.addHook('onRequest', async (request, reply) => {
     recognizePeer(request.raw, membership.secret)
-    // The other engine still considers this one the leader. It and its client retry in a moment.
+    // The other engine still considers this one the leader. It and its client retry shortly.
     if (isFromPeer(request.raw)) throw noLeader(reply)
     if (!fromSocket.has(request.raw)) requireOurHost(request.headers.host, request.raw, isOurHost)
   })
@@ -94,7 +94,6 @@ class LeaderConnections {
     this.#own = own
   }
 
-  /** Part of undici's Dispatcher interface. */
   request(...args: Parameters<Agent['request']>): ReturnType<Agent['request']> {
     const address = this.#membership.leaderAddress()
     const certificate = this.#membership.leaderCertificate()
@@ -112,7 +111,7 @@ class LeaderConnections {
       this.#agent = new Agent({
         connections: CONNECTIONS_MAX,
         pipelining: 1,
-        // Each request needs a connection of its own, and the build leaves out HTTP/2 (service.vite.config.ts).
+        // Each request needs its own connection, and the build leaves out HTTP/2 (service.vite.config.ts).
         allowH2: false,
         connect,
         bodyTimeout: 0,
@@ -161,14 +160,16 @@ async function forward(
   const isVouchedFor = vouching.has(plainAddress(request.raw.socket.remoteAddress ?? ''))
   const passed = peerHeaderOf(membership.secret, { address: addressOf(request), isVouchedFor })
   return reply.from(addressAt(leader, request.raw.url ?? '/'), {
-    // Do not retry: the former leader may have begun to process the request.
+    // Do not retry, because the former leader may have started to process the request.
     retryDelay: () => null,
     rewriteRequestHeaders: (_request, headers) => ({ ...headers, host: request.headers.host, [PEER_HEADER]: passed }),
     onError: (failed) => void (failed as FastifyReply).send(noLeader(failed as FastifyReply))
   })
 }
 
-/** A request line may contain another host (`//other/`, `http://other/`), which must not get the secret and cookies. */
+/**
+ * A request line can contain another host (`//other/`, `http://other/`), which must not get the secret and cookies.
+ */
 function addressAt(leader: string, asked: string): string {
   const path = asked.replace(/^[a-z][a-z0-9+.-]*:\/\/[^/?#]*/i, '')
   return `${new URL(leader).origin}${path.startsWith('/') ? '' : '/'}${path}`

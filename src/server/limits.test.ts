@@ -4,7 +4,6 @@ import { createFakeClock } from '../engine/testing/fake-clock.ts'
 import { MAX_TEXT_BYTES, MAX_UPLOAD_BYTES, perSecond } from './limits.ts'
 import { openTestService, RIGHT } from './testing/test-app.ts'
 
-/** Limits as a client sees them: on a real socket, with a clock that stands still. */
 async function open(apiRequests = 0) {
   const clock = createFakeClock()
   const { service } = await openTestService({ rateLimits: { api: perSecond(apiRequests) }, clock })

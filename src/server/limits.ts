@@ -11,10 +11,10 @@ export const NODE_DATA_BYTES = 1024 * 1024
 /** For a whole request: enough for 200 MB at 2 Mbit/s. Without a limit, clients could hold connections forever. */
 export const REQUEST_LIMIT_MS = 15 * 60_000
 
-/** For a request's headers, which fit into one packet: a client that needs longer is not really sending them. */
+/** For a request's headers, which fit into one packet. A client that needs longer is not really sending them. */
 export const HEADERS_LIMIT_MS = 10_000
 
-/** For the next request on a connection. Longer than the minute after which proxies close theirs. */
+/** For the next request on a connection. Longer than the minute after which proxies close their connections. */
 export const KEEP_ALIVE_MS = 72_000
 
 /** For the body of a request without credentials, and for the rest of a body whose content is no longer needed. */
@@ -27,17 +27,20 @@ export interface RateLimit {
   burst: number
 }
 
-/** null: no limit. */
+/** null means no limit. */
 export interface RateLimits {
   /** For REST, JSON-RPC and the UI's API, per credential and address. */
   api: RateLimit | null
-  /** For everything else that requires credentials (Scrapyd's endpoints, logs, items, metrics, pages), likewise. */
+  /**
+   * For all other endpoints that require credentials (Scrapyd's endpoints, logs, items, metrics, pages), per
+   * credential and address.
+   */
   endpoints: RateLimit | null
   /** For public endpoints (health, login) and requests with rejected credentials, per address. */
   open: RateLimit | null
 }
 
-/** Programs send requests in bursts, so a burst may have as many as four seconds allow. */
+/** Programs send requests in bursts, so a burst can contain four seconds' worth of requests. */
 export const BURST_SECONDS = 4
 
 export const perSecond = (requests: number): RateLimit | null =>
@@ -45,7 +48,7 @@ export const perSecond = (requests: number): RateLimit | null =>
 
 /**
  * The API's limit is far above what people and programs need, and far below what a loop without pauses sends. The
- * Scrapyd endpoints have no limit, because clients of Scrapyd may poll as fast as they like.
+ * Scrapyd endpoints have no limit, because clients of Scrapyd can poll as fast as they like.
  */
 export const DEFAULT_RATE_LIMITS: RateLimits = { api: perSecond(500), endpoints: null, open: perSecond(100) }
 
@@ -54,7 +57,7 @@ export const NODE_RATE_LIMIT = perSecond(200)
 
 export interface ConnectionLimits {
   total: number
-  /** Does not apply to this machine, or to trusted proxies, behind which all clients share an address. */
+  /** Does not apply to this machine or to trusted proxies, behind which all clients share an address. */
   perAddress: number
 }
 

@@ -8,13 +8,12 @@ import { recordService } from './service-file.ts'
 export interface Service {
   /** For programs and browsers on this machine: `http://127.0.0.1:6800`, or `unix:PATH` without TCP. */
   address: string
-  /** The port that redirects plain HTTP to HTTPS; null: none. */
+  /** The port that redirects plain HTTP to HTTPS, or null if there is none. */
   redirectPort: number | null
-  /** Creates a one-time login link, valid for ten minutes. */
   createLoginLink(): string
-  /** Ends all browser sessions with their streams, and revokes unused login links. Returns the number of sessions. */
+  /** Ends all browser sessions and their streams, and revokes unused login links. Returns the number of sessions. */
   logOutEverywhere(): Promise<number>
-  /** Resolves when all endpoints are loaded; until then, requests to the contract wait. Rejects if loading fails. */
+  /** Resolves when all endpoints are loaded. Until then, requests to the contract wait. Rejects if loading fails. */
   loaded: Promise<void>
   /** Rejects new requests and waits for open ones except event streams. The engine continues. Can be called twice. */
   stop(): Promise<void>
@@ -22,9 +21,9 @@ export interface Service {
 
 export interface ListenOptions extends Omit<AppOptions, 'engine' | 'port' | 'clock' | 'connections'>, FrontOptions {
   engine: AppOptions['engine'] & Pick<Engine, 'setAddress' | 'setCertificate'>
-  /** Sockets that are already open and stay open after a stop. Absent: the service opens and closes its own. */
+  /** Sockets that are already open and stay open after a stop. If absent, the service opens and closes its own. */
   front?: Front & { connections: Connections }
-  /** The public address where the service speaks plain HTTP, which the engine reports as a problem. */
+  /** The public address where the service uses plain HTTP, which the engine reports as a problem. */
   plainHttpOn?: string | null
   clock?: Clock
 }
@@ -32,7 +31,7 @@ export interface ListenOptions extends Omit<AppOptions, 'engine' | 'port' | 'clo
 /** A stop cuts off requests that are still open after this time, so that it always ends. */
 const STOP_LIMIT_MS = 5_000
 
-/** Loading the contract blocks the thread, so the first requests are answered before it begins. */
+/** Loading the contract blocks the thread, so the service responds to the first requests before that. */
 const LOAD_CONTRACT_AFTER_MS = 20
 
 /** Starts the HTTP server of an engine, and sets the engine's address. Rejects if the port is not available. */

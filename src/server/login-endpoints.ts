@@ -51,7 +51,6 @@ interface HalfLogin {
   sinceMs: number
   next: NextStep
   triesLeft: number
-  /** The authenticator app that is being set up. */
   app: { secret: string; qrCode: string } | null
 }
 
@@ -69,7 +68,7 @@ const Answer = z.object({
   clientExtensionResults: z.record(z.string().max(100), z.unknown()).default({})
 }) satisfies z.ZodType<PasskeyAnswer>
 
-/** Handles `/ui/login`: a name and password, then a code if the account has one; or a passkey instead of both. */
+/** Handles `/ui/login`: a name and password, then a code if the account has one, or a passkey instead of both. */
 export class LoginEndpoints {
   readonly #options: LoginEndpointsOptions
   readonly #half: PendingLogins<HalfLogin>
@@ -103,7 +102,7 @@ export class LoginEndpoints {
     reply: FastifyReply
   ): Promise<FastifyReply> {
     const { authenticator, limits } = this.#options
-    // Clients that are not known were already charged by the gate.
+    // The gate has already charged unknown clients.
     const isKnown = authenticator.knows(request)
     const verdict = await authenticator.checkForm(request, { username, password }).catch((error: unknown) => {
       // The plugin cannot check the password, or the password is right but the user has no role.
@@ -159,7 +158,7 @@ export class LoginEndpoints {
     return sendStep(reply, half, { step: stepOf(cookie), problem: null, status: 200 })
   }
 
-  /** A few wrong codes end the login and slow down the account (engine/access/second-factor/codes.ts). */
+  /** Several wrong codes end the login and slow down the account (engine/access/second-factor/codes.ts). */
   async #answerStep(step: string, code: string, request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
     const { limits, access } = this.#options
     // Use only the cookie that belongs to this form, because another page may have added cookies.
@@ -202,7 +201,6 @@ export class LoginEndpoints {
     }
   }
 
-  /** Returns null if the code is wrong. */
   async #finishStep(
     { userId, name, sinceMs, next }: HalfLogin,
     code: string,
@@ -306,7 +304,7 @@ export class LoginEndpoints {
     return sendSmallPage(reply, status, loginPage(page), loginPagePolicy(page))
   }
 
-  /** Records the failure. Failures are counted per address, not per name. */
+  /** Counts the failure per address, not per name. */
   refuse(claimedName: string, code: string, request: FastifyRequest): Promise<void> {
     const sender = clientOf(addressOf(request))
     const origin = originOf(request, 'login')
@@ -342,10 +340,9 @@ function sendSmallPage(reply: FastifyReply, status: number, html: string, policy
 
 const stepCookiesOf = (request: FastifyRequest): string[] => cookiesOf('step', request).slice(0, COOKIES_MAX)
 
-/** Identifies a page's cookie without revealing it. */
 const stepOf = (cookie: string): string => hashToken(cookie).slice(0, STEP_DIGITS)
 
-/** null: deletes it. */
+/** null deletes the cookie. */
 function setStepCookie(request: FastifyRequest, reply: FastifyReply, cookie: string | null): void {
   const maxAgeSeconds = cookie === null ? 0 : STEP_MS / 1_000
   sendCookie('step', { request, reply }, { value: cookie ?? '', maxAgeSeconds })

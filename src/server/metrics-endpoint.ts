@@ -12,7 +12,7 @@ const STREAM = /^text\/event-stream/
 export function countRequests(fastify: FastifyInstance, prefix: string): Registry {
   const registry = new Registry()
   const labelNames = ['method', 'route', 'status'] as const
-  // Counted here until the next scrape: the registry's own counter took a tenth of a short request's time.
+  // Counted here until the next scrape, because the registry's own counter took a tenth of a short request's time.
   const counts = new Map<string, { labels: Record<(typeof labelNames)[number], string>; count: number }>()
   const registers = [registry]
   new Counter({
@@ -52,7 +52,9 @@ export function countRequests(fastify: FastifyInstance, prefix: string): Registr
 
 const KNOWN_METHODS = new Set(['GET', 'HEAD', 'POST', 'PUT', 'DELETE', 'PATCH', 'OPTIONS'])
 
-/** For Prometheus. Requires the API's credentials (`basic_auth`) or an address that needs none (`metrics_from`). */
+/**
+ * Serves Prometheus. Requires the API's credentials (`basic_auth`) or an address that needs none (`metrics_from`).
+ */
 export async function metricsEndpoint(
   app: FastifyInstance,
   { engine, requests }: { engine: Pick<Engine, 'metrics'>; requests: Registry }

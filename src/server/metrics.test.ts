@@ -14,10 +14,9 @@ const LOGGED = `2026-01-01 00:01:00 [scrapy.extensions.logstats] INFO: Crawled 7
 2026-01-01 00:01:01 [prices] ERROR: no price
 2026-01-01 00:01:02 [prices] INFO: next
 `
-/** Those of running jobs, while two ran. */
+/** The metrics of running jobs while two jobs ran. */
 let running: string[] = []
 
-/** All metrics of an engine that ran a job and of its HTTP server. */
 async function readAll(): Promise<string> {
   const house = await openEngineWithFakeNode()
   const { ask } = openTestApp()
@@ -96,7 +95,7 @@ describe('metrics', () => {
       expect(valueOf(`scrapdeck_cache_size{cache="${cache}"}`)).toBe(
         valueOf(`scrapdeck_cache_entries{cache="${cache}"}`)
       )
-    // By route: all unknown paths together are one series.
+    // Counted by route, so all unknown paths together are one series.
     expect(text).toMatch(/^scrapdeck_http_requests_total\{method="GET",route="none",status="404"\} 1$/m)
     expect(valueOf('process_resident_memory_bytes')).toBeGreaterThan(0)
   })

@@ -13,16 +13,16 @@ import type { FakeEngine } from './testing/fake-engine.ts'
 import { outcome } from './testing/outcome.ts'
 import { openTestApp } from './testing/test-app.ts'
 
-/** They repeat what the message of the error names, and so what was requested. */
+/** These repeat what the error message names, which the request named too. */
 const ERROR_PARAMS = /"params":\{[^{}]*\}/g
-/** In everything that the other node has, and in the project. */
+/** Part of every name of the other node, and of names in the project. */
 const SECRET = 'zzfar'
 const ABSENT = branded<NodeId>('n-000000000000')
 const FOUND = listOperations(contract)
 
 type Client = EngineWithFakeNode['client']
 
-/** A node with the tag `eu`, one with a tag of others, and a project that runs on both. */
+/** Opens a node with the tag `eu`, one with another tag, and a project. */
 async function openTwoNodes() {
   const opened = await openEngineWithFakeNode()
   onTestFinished(() => opened.remove())
@@ -52,7 +52,6 @@ async function openTwoNodes() {
 
 const NODE_OPERATIONS = [...FOUND].filter(([name]) => name.startsWith('nodes.'))
 
-/** Input for this node. */
 function inputFor(name: string, id: NodeId, tags: string[]): Record<string, unknown> {
   const input = { ...(exampleOf(name)?.input as Record<string, unknown>) }
   if ('id' in input) input['id'] = id
@@ -64,7 +63,6 @@ function inputFor(name: string, id: NodeId, tags: string[]): Record<string, unkn
   return input
 }
 
-/** `absent`: in place of what names a node. */
 const plain = (text: string, id: string) => text.replaceAll(id, '<id>')
 
 const codeOf = (call: Promise<unknown>): Promise<string> =>
@@ -90,7 +88,6 @@ describe.each(NODE_GROUP_ROLES)('a %s of one node group', (role) => {
     const ask = async (request: InjectOptions) =>
       (await app.askAnonymously({ ...request, headers: { authorization: `Bearer ${secret}` } })).body
     const limited = await inEu(role)
-    /** The response of each endpoint. */
     const doors = {
       process: (name: string, input: unknown) => outcome(limited, name, input),
       rest: (name: string, input: Record<string, unknown>) => {
@@ -114,7 +111,7 @@ describe.each(NODE_GROUP_ROLES)('a %s of one node group', (role) => {
     }
     const before = await client.nodes.get({ id: other.id })
     const wrong: string[] = []
-    // Removing comes last.
+    // Operations that remove something run last.
     const operations = NODE_OPERATIONS.toSorted(
       ([one], [two]) => Number(/remove/.test(one)) - Number(/remove/.test(two))
     )
@@ -137,7 +134,7 @@ describe.each(NODE_GROUP_ROLES)('a %s of one node group', (role) => {
         const isRefused = /ROLE_REQUIRED|NODE_NOT_FOUND|PROJECT_NOT_FOUND/.test(answer)
         if (isRefused === (may && !isOfProject)) wrong.push(`${door} ${name} of the own: ${answer.slice(0, 300)}`)
         if (answer.includes(SECRET)) wrong.push(`${door} ${name} says too much: ${answer}`)
-        // The next endpoint adds the same again.
+        // Remove the added node, because the next endpoint adds it again.
         for (const { id } of (await client.nodes.list()).nodes.filter((one) => one.name.startsWith('new'))) {
           await client.nodes.remove({ id, force: true })
         }
@@ -159,7 +156,7 @@ describe.each(NODE_GROUP_ROLES)('a %s of one node group', (role) => {
       if (name.startsWith('nodes.') || of.meta.about === 'caller') continue
       const input = exampleOf(name)?.input ?? {}
       const text = await outcome(limited, name, input)
-      // Nor the data directory of Scrapdeck.
+      // The response must not reveal Scrapdeck's data directory either.
       if (
         text.includes(SECRET) ||
         text.includes(directory) ||
@@ -198,10 +195,9 @@ describe('no user can move a node into or out of another node group', () => {
       expect(await codeOf(eva.nodes.addPulling({ name: 'new', tags })), tags?.join()).toBe('ROLE_REQUIRED')
     }
     expect((await client.nodes.list()).nodes).toHaveLength(3)
-    // A user who may change the nodes of both groups.
+    // A user who can change the nodes of both groups.
     const both = await limitedTo({ role: null, projects: {}, nodeGroups: { eu: 'admin', gpu: 'admin' } })
     expect(await codeOf(both.nodes.update({ id: own.id, tags: ['gpu'] }))).toBe('done')
-    // An operator of the other group is not enough.
     const half = await limitedTo({ role: 'operator', projects: {}, nodeGroups: { gpu: 'admin', eu: 'operator' } })
     expect(await codeOf(half.nodes.update({ id: own.id, tags: ['gpu', 'eu'] }))).toBe('ROLE_REQUIRED')
     expect(await codeOf(half.nodes.update({ id: other.id, slots: 9 }))).toBe('ROLE_REQUIRED')
@@ -296,7 +292,7 @@ it('a user who also has a role in a project sees all nodes, and can change those
   expect(await codeOf(kim.nodes.setMode({ id: own.id, mode: 'cordoned' }))).toBe('done')
   expect(await codeOf(kim.nodes.setMode({ id: other.id, mode: 'cordoned' }))).toBe('ROLE_REQUIRED')
   expect(await codeOf(kim.nodes.update({ id: own.id, slots: 1 }))).toBe('ROLE_REQUIRED')
-  // Of the fleet as a whole, an operator still may not.
+  // An operator of the whole fleet still cannot do this.
   const ann = await limitedTo({ role: 'operator', projects: {} })
   expect(await codeOf(ann.nodes.setMode({ id: own.id, mode: 'active' }))).toBe('ROLE_REQUIRED')
   expect((await client.nodes.get({ id: other.id })).mode).toBe('active')
@@ -339,7 +335,7 @@ it('the change feed of a node group has its nodes, those that leave it, and no o
   expect(text).toContain('"name":"joined"')
   expect(text.replaceAll(`"url":"${other.url}"`, '')).not.toContain(SECRET)
   expect(text).not.toContain('"shop"')
-  // What it had before may have left the group meanwhile.
+  // Only the first batch is a reset, because earlier nodes may have left the group meanwhile.
   expect(resets[0]).toBe(true)
   expect(resets.slice(1)).not.toContain(true)
 })

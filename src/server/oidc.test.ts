@@ -191,7 +191,7 @@ describe('the response that a browser brings back', () => {
     const replayed = await browser.go(back)
     expect([replayed.status, replayed.body]).toEqual([403, expect.stringContaining('was already used')])
     expect(await me()).toMatchObject({ name: 'anna' })
-    // Another user’s response, opened in a browser that has begun a login of its own, and in one that has not.
+    // Open another user's response in a browser that has started its own login, and in one that has not.
     const eve = new Browser()
     const ofEve = await eve.signInAt(await begin(eve), 'anna-7', provider.issuer)
     const victim = new Browser()
@@ -250,7 +250,7 @@ describe('the response that a browser brings back', () => {
 })
 
 describe('the token of the provider', () => {
-  /** The provider’s token, replaced by that of an attacker in between. */
+  /** Signs in with the provider's token replaced by a forged one. */
   async function signInWithForged(
     forge: (
       claims: Record<string, unknown>,

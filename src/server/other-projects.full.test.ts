@@ -17,7 +17,7 @@ import { outcome } from './testing/outcome.ts'
 import { openTestApp } from './testing/test-app.ts'
 import { type Ids, OTHER, openTwoProjects, SECRET, stateOfOther } from './testing/two-projects.ts'
 
-/** With an unusual set of permissions, as owners create them. */
+/** An unusual set of permissions in a role that an owner created. */
 const SHOP_KEEPER = permissionsOf(['read', 'jobs.run', 'queue.order', 'eggs.deploy'] satisfies Permission[])
 const ROLES_THERE = [...PROJECT_ROLES, 'shop keeper'] as const
 const setThere = (role: string) => (role === 'shop keeper' ? SHOP_KEEPER : permissionsOfRole(role))
@@ -34,7 +34,7 @@ const principalWith = (rights: Rights, role: Principal['role']): Principal => ({
 })
 
 const isAbout = ({ '~orpc': { meta } }: Operation, what: string) => meta.about === what
-/** Operations that name something of projects: node-groups.test.ts covers those that name nodes. */
+/** Operations that name something of projects. node-groups.test.ts covers those that name nodes. */
 const named = [...FOUND].filter(([, { '~orpc': of }]) => {
   const { about } = of.meta
   return typeof about === 'object' && !Object.values(about).some((noun) => noun === 'node' || noun === 'newNode')
@@ -94,19 +94,19 @@ it('an owner sees the data that the tests above hide', async () => {
       `${name}: ${text}`
     ).toBe(true)
   }
-  // From the log of the run, which no other user may read.
+  // This line is from the log of the run, which no other user may read.
   const { log } = await client.alerts.evidence({ id: other.alert })
   expect(log?.lines).toContain(`ValueError: ${SECRET}`)
 })
 
-/** The names to try, or a file. */
+/** Skipped, because these remove the things that the other operations use, or need a file. */
 const TAKES_AWAY = new Set([
   ...['projects.upload', 'projects.deleteProject', 'projects.deleteVersion', 'schedules.remove', 'chains.remove'],
   ...['crawlOrders.cancel', 'alertRules.remove', 'alertSilences.remove'],
   ...['alertRules.removeMany', 'alertSilences.removeMany']
 ])
 
-/** Roles in single projects cannot take slots from others: say-over-others.full.test.ts. */
+/** Roles in single projects cannot take slots from others (say-over-others.full.test.ts). */
 const HARMLESS: Record<string, object> = {
   'jobs.setPriority': { priority: 0 },
   'projects.changeSettings': { settings: { noOverlap: true } }
@@ -304,7 +304,7 @@ it('the audit log has the ids that were sent, including those that were left out
     source: 'api' as const
   }
   const { jobs } = await engine.router()
-  // As REST hands on lists that were read in slices.
+  // REST passes lists on like this after reading them in slices.
   const input = { ids: [other.job, ...Array.from({ length: 60 }, () => NOTHING.job)], keep: true }
   const { procedure } = await readLongLists({ procedure: (jobs as unknown as { keep: never }).keep, input })
   const path = ['jobs', 'keep']

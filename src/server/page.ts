@@ -1,7 +1,6 @@
 import type { FastifyReply } from 'fastify'
 import { escapeHtml } from './html.ts'
 
-/** The style of pages that the service generates, in the colours of the UI. */
 export const PAGE_STYLE = `
 :root { color-scheme: light dark; --bg: light-dark(#f4f6f8, #0e1115); --panel: light-dark(#ffffff, #14181e);
   --line: light-dark(#d2d9e2, #2d3642); --text: light-dark(#18202b, #dfe4ec); --dim: light-dark(#566273, #97a2b2);
@@ -29,7 +28,10 @@ img { max-width: 100%; border: 1px solid var(--line); border-radius: 6px }
 :focus-visible { outline: 2px solid var(--accent); outline-offset: 2px }
 `
 
-/** Sends one of our own pages. `policy`: what the page may load. Escapes the title; the other values must be safe. */
+/**
+ * Sends one of our own pages. `policy` says what the page may load. Escapes the title. The other values must be
+ * safe.
+ */
 export function sendHtml(
   reply: FastifyReply,
   page: { title: string; styles: string[]; scripts?: string[]; body: string; policy: string }

@@ -6,10 +6,10 @@ import { openTestService, RIGHT } from './testing/test-app.ts'
 
 const LIST_PROJECTS = '/listprojects.json'
 
-/** Real sockets: what counts is what Node does with a packet that contains many requests. */
+/** Uses real sockets, because the tests check how Node handles a packet that contains many requests. */
 async function open(rateLimits?: Partial<RateLimits>) {
   const { engine, port } = await openTestService({ ...(rateLimits !== undefined && { rateLimits }) })
-  /** Sends this many requests at once; `next` waits until this number of answers has arrived. */
+  /** Sends this many requests together. `next` waits until this many responses have arrived. */
   const send = (count: number, { path = LIST_PROJECTS, authorization = RIGHT as string | null } = {}) => {
     const socket = connect(port, '127.0.0.1')
     onTestFinished(() => void socket.destroy())

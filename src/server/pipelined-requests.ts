@@ -2,19 +2,23 @@ import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http
 import type { Socket } from 'node:net'
 import { overHttp2 } from './http2-requests.ts'
 
-/** How many requests may wait on a connection for an earlier response. Programs that send ahead rarely exceed 16. */
+/**
+ * Maximum number of requests that wait on a connection for an earlier response. Clients that pipeline rarely exceed
+ * 16.
+ */
 const WAITING_MAX = 64
 
 interface Connection {
   isBusy: boolean
   waiting: { request: IncomingMessage; response: ServerResponse }[]
-  /** Too many requests were waiting: the connection closes after the responses to them. */
+  /** Too many requests were waiting. The connection closes after the responses to them. */
   isClosing: boolean
 }
 
 /**
- * Handles the requests of each connection one after the other, at most one per turn of the event loop. Node emits all
- * requests in a packet at once, and there can be a thousand: handled at once, they would block all other clients.
+ * Handles the requests of each connection one after the other, at most one per turn of the event loop. Node emits
+ * all requests in a packet together. There can be a thousand, which would block all other clients if handled in one
+ * turn.
  */
 export class PipelinedRequests {
   readonly #handle: RequestListener
@@ -84,12 +88,12 @@ export class PipelinedRequests {
   }
 }
 
-/** Sends the refusal after the responses to waiting requests, then reads nothing more. */
+/** Sends the error after the responses to waiting requests, then reads nothing more. */
 function refuseMore(connection: Connection, socket: Socket, response: ServerResponse): void {
   connection.isClosing = true
   response.writeHead(429, { 'content-type': 'text/plain; charset=utf-8', 'retry-after': '1', connection: 'close' })
   response.end(`Too many requests wait for an answer on this connection: send at most ${WAITING_MAX} ahead.\n`)
-  // The parser resumes the connection in a tick, so pause after that. Do it before the next packet, because Node reads
-  // many packets in one turn.
+  // The parser resumes the connection in a tick, so pause after that. Do it before the next packet, because Node
+  // reads many packets in one turn.
   queueMicrotask(() => socket.pause())
 }

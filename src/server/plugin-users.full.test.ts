@@ -11,7 +11,6 @@ const pluginRoles = new Map<string, GroupRights>([
   ['admins', { role: 'owner', projects: {}, nodeGroups: {} }]
 ])
 
-/** A directory that the plugin asks, with its passwords and groups. */
 function openWithPlugin(people: Record<string, { password: string; groups: string[] }>) {
   const asked: string[] = []
   const state = { isDown: false, people }

@@ -23,7 +23,6 @@ const proxyAt = (...from: string[]): ProxyOptions => ({
   ])
 })
 
-/** Behind a proxy on this machine, over a real connection. */
 async function openService() {
   const { port } = await openTestService({ peerSecret: 's', signIn: { ...NO_SIGN_IN, proxy: proxyAt('127.0.0.1') } })
   return async (headers: http.OutgoingHttpHeaders) => {
@@ -108,7 +107,7 @@ describe('a user whom a proxy authenticates', () => {
   it('is accepted from another engine that got it from the proxy, but not from the clients of that engine', async () => {
     const meOver = await openService()
     expect(await meOver({ ...ANNA, [PEER_HEADER]: 's 203.0.113.9 proxy' })).toMatchObject({ name: 'anna' })
-    // The other engine may have the address of the proxy: it has looked itself.
+    // The other engine can have the same address as the proxy. It has already checked the client.
     expect(await meOver({ ...ANNA, [PEER_HEADER]: 's 203.0.113.9' })).toBe(401)
   })
 

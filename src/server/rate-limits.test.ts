@@ -138,7 +138,7 @@ describe('the rate limit without credentials', () => {
     expect([await status('/health'), await status('/ui/login'), await status('/jobs')]).toEqual([429, 429, 429])
     expect(await status('/health', '192.0.2.9')).toBe(200)
     expect((await ask({ url: '/jobs' })).statusCode).toBe(200)
-    // A user has just logged in from here, so the login stays open; failures are charged.
+    // A user has just logged in from here, so the login stays open. Failures are charged.
     expect([await status('/ui/login'), await status('/health')]).toEqual([200, 429])
     const guess = () =>
       askAnonymously({

@@ -17,7 +17,10 @@ import { CertificateFiles } from './certificate-files.ts'
 import { makeCertificate } from '../engine/testing/make-certificate.ts'
 import { openTestApp, openTestService, RIGHT } from './testing/test-app.ts'
 
-/** The one table: who may call what. An operation that is missing here, or has another role, fails the first test. */
+/**
+ * The only table of which role can call which operation. The first test fails for a missing operation or another
+ * role.
+ */
 const OPERATIONS: Record<Role, string> = {
   viewer: `
     crawlOrders.list crawlOrders.get jobs.list jobs.facets jobs.get jobs.status jobs.running jobs.usage jobs.figures
@@ -53,7 +56,7 @@ const OPERATIONS: Record<Role, string> = {
     roles.create roles.update roles.remove secondFactors.reset system.logOutEverywhere`
 }
 
-/** Which permission that is: all but reading. */
+/** The permission of each operation, except for reading. */
 const PERMISSION_OF: Record<Exclude<Permission, 'read' | 'code.choose'>, string> = {
   'jobs.run': `
     crawl jobs.run jobs.runMany jobs.retry jobs.runElsewhere nodes.adoptExternal schedules.runNow schedules.backfill
@@ -89,7 +92,10 @@ const PERMISSION_OF: Record<Exclude<Permission, 'read' | 'code.choose'>, string>
   'users.change': OPERATIONS.owner
 }
 
-/** What each is about (OperationMeta): for whom it is among those with its role. All others name something. */
+/**
+ * What each operation is about (OperationMeta), which limits its callers among those with the role. All others name
+ * something.
+ */
 const ABOUT = {
   caller: `users.me users.changePassword roles.list tokens.list tokens.create tokens.revoke sessions.list sessions.revoke
     schedules.preview items.readExport secondFactors.get secondFactors.beginAuthenticator secondFactors.confirmAuthenticator
@@ -110,7 +116,7 @@ const ABOUT = {
     system.runDemo system.createEnvironment`
 }
 
-/** The same for all other routes; `null`: open to all, even without credentials. */
+/** The permissions of all other routes. `null` is for public routes. */
 const ROUTES: [method: string, path: string, permission: Permission | null][] = [
   ['GET', '/daemonstatus.json', 'read'],
   ['GET', '/status.json?job=1', 'read'],
@@ -124,7 +130,6 @@ const ROUTES: [method: string, path: string, permission: Permission | null][] = 
   ['POST', '/delversion.json', 'projects.delete'],
   ['POST', '/delproject.json', 'projects.delete'],
   ['HEAD', '/delproject.json', 'projects.delete'],
-  // Unused methods.
   ['DELETE', '/schedule.json', 'users.change'],
   ['GET', '/', 'read'],
   ['GET', '/jobs', 'read'],
@@ -158,7 +163,7 @@ const ROUTES: [method: string, path: string, permission: Permission | null][] = 
 ]
 
 const FOUND = listOperations(contract)
-/** They do not end, or have a file instead of JSON, but their refusals are the same. */
+/** These do not end, or have a file instead of JSON, but their rejections are the same. */
 const NOT_AWAITED = new Set(['events.subscribe', 'projects.upload', 'logs.tail', 'logs.zip', 'projects.deploy'])
 const isStream = ({ '~orpc': { outputSchema } }: Operation) => getEventIteratorSchemaDetails(outputSchema) !== undefined
 
@@ -178,7 +183,7 @@ const SIGN_IN = {
   }
 }
 
-/** Custom roles: of single projects alone, and of the whole service with an odd set. */
+/** Custom roles for single projects, and for the whole service with an unusual set. */
 const CUSTOM: Record<string, Permission[]> = {
   'shop keeper': ['read', 'jobs.run', 'jobs.cancel', 'eggs.deploy'],
   'night watch': ['read', 'schedules.change', 'nodes.operate', 'audit.read', 'fleet.apply'],
@@ -187,7 +192,6 @@ const CUSTOM: Record<string, Permission[]> = {
 const ALL_ROLES = [...ROLES, ...Object.keys(CUSTOM)]
 const setOf = (role: string) => (role in CUSTOM ? permissionsOf(CUSTOM[role]!) : permissionsOfRole(role))
 
-/** The app, and what a token of each role sends. */
 async function openWithRoles() {
   const app = openTestApp({ signIn: SIGN_IN, rateLimits: { apiPerSecond: 10_000, doorPerSecond: 10_000 } as never })
   const { access } = app.engine
@@ -205,7 +209,7 @@ async function openWithRoles() {
   return { ...app, askAs }
 }
 
-/** Of the tree that Fastify prints: a segment in each line, four columns per level. */
+/** Parses the tree that Fastify prints: one segment per line, four columns per level. */
 function pathsIn(tree: string): string[] {
   const above: string[] = []
   return tree.split('\n').flatMap((line) => {
@@ -218,7 +222,7 @@ function pathsIn(tree: string): string[] {
   })
 }
 
-/** The code of a refusal for lack of a role, in the format of this endpoint; null: something else. */
+/** Returns the code if the role is insufficient, otherwise null. */
 const refusalIn = (body: string): string | null => /ROLE_REQUIRED/.exec(body)?.[0] ?? null
 
 describe('the role of an operation', () => {
@@ -297,7 +301,7 @@ describe('the role of an operation', () => {
             () => null,
             (error: { code?: string }) => error.code ?? null
           )
-        // JSON-RPC has no streams: it refuses them to all.
+        // JSON-RPC has no streams and rejects them for all roles.
         const answers = { rest, rpc, ...(isStream(operation) ? {} : { jsonRpc }), inProcess: { body: inProcess ?? '' } }
         for (const [door, { body }] of Object.entries(answers)) {
           if ((refusalIn(body) === null) !== may) wrong.push(`${door} ${name}: ${body.slice(0, 200)}`)
@@ -326,7 +330,6 @@ describe('the role of every other route', () => {
   it('is in the table, for every existing route', async () => {
     const { fastify } = openTestApp({ signIn: SIGN_IN })
     await fastify.ready()
-    // Operations, and endpoints with credentials of their own.
     const others = /^\/(api\/(rpc|v1|node)\/|crawl|kubernetes\/|jobs\/:id\/)/
     const paths = pathsIn(fastify.printRoutes({ commonPrefix: false })).filter((path) => !others.test(path))
     const known = ROUTES.map(([, url]) => url.replace(/\?.*/, ''))
@@ -407,7 +410,7 @@ describe('every response', () => {
   })
 })
 
-/** Queries of the API, and what no route answers. */
+/** Queries of the API, and paths without a route. */
 function listGets(): { method: string; url: string }[] {
   const others = [
     '/no-such-path',

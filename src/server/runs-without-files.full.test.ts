@@ -16,7 +16,7 @@ async function open() {
   const { client, clock } = opened
   const settingsOf = async (id: string) => (await client.jobs.get({ id: branded(id) })).job.settings
   const newest = async () => (await client.jobs.list({})).jobs[0]!
-  /** Restarts, retries and firings need different moments. */
+  /** Restarts, retries and firings need different times. */
   const later = () => clock.advanceBy(1_000)
   return { ...opened, settingsOf, newest, later }
 }
@@ -114,7 +114,7 @@ it("runs of an owner's chain into another project cannot read files if it passes
   ] as const)
     await client.chains.create({ ...chain, name: spider, run: { project: 'shop', spiders: [spider], args } })
   await client.chains.create({ ...chain, name: 'own', run: { project: 'news', spiders: ['v'], args: values } })
-  // A deployer of news decides about the code of news, not about what a run of shop may read.
+  // A deployer of news decides about the code of news, not about what a run of shop can read.
   await limited.jobs.run({ project: 'news', spiders: ['x'] })
   await until(async () => node.running.length === 1)
   await later()
@@ -141,7 +141,7 @@ it('a fleet file of a user who may not choose code changes nothing when it is ap
   expect(await namesIn(deck)).toEqual(['schedule n', 'chain c'])
   await deck.fleetFile.apply({ yaml: changed })
   expect(await namesIn(deck)).toEqual([])
-  // Users who may choose code remove the setting with the same file.
+  // For users who may choose code, the same file removes the setting.
   expect(await namesIn(client)).toEqual(['schedule n', 'chain c'])
 })
 

@@ -12,7 +12,6 @@ const SITE = { origin: 'http://localhost:6800', host: 'localhost' }
 const STEP_MS = 30_000
 const MINUTE_MS = 60_000
 
-/** The cookies of a browser: the newest of each name. */
 class Jar {
   readonly #cookies = new Map<string, string>()
 
@@ -29,7 +28,6 @@ class Jar {
   }
 }
 
-/** An app with the viewer anna, and browsers. */
 async function openWithAnna(options: { requiresSecondFactor?: boolean } = {}) {
   const { requiresSecondFactor = false } = options
   const app = openTestApp({ signIn: { ...NO_SIGN_IN, requiresSecondFactor } })
@@ -66,7 +64,7 @@ async function openWithAnna(options: { requiresSecondFactor?: boolean } = {}) {
   }
   const codeNow = (secret: string) =>
     new TOTP({ secret: Secret.fromBase32(secret) }).generate({ timestamp: accessClock.nowMs() })
-  /** Anna's app is on, and its last code a minute old. */
+  /** Turns on anna's app and advances the clock, so that its last code is a minute old. */
   const turnOn = async () => {
     const page = browser()
     await page.password()
@@ -75,7 +73,6 @@ async function openWithAnna(options: { requiresSecondFactor?: boolean } = {}) {
     await advance(2 * STEP_MS)
     return { secret, recoveryCodes: answer.json<{ recoveryCodes: string[] }>().recoveryCodes, page }
   }
-  /** Made by a browser at http://localhost:6800. */
   const addPasskey = async () => {
     const page = browser()
     await page.password()
@@ -145,7 +142,7 @@ describe('a login with an authenticator app', () => {
       expect(answers.map(({ statusCode }) => statusCode).sort()).toEqual([303, 401, 401, 401])
       expect((await Promise.all(pages.map(({ page }) => page.me()))).filter((name) => name === 'anna')).toHaveLength(1)
     }
-    // One browser, one page, twice at once: one session.
+    // Two concurrent requests from one page of one browser start only one session.
     const page = browser()
     const asked = await page.password()
     const twice = await Promise.all([page.code(asked, recoveryCodes[1]!), page.code(asked, recoveryCodes[2]!)])
@@ -162,7 +159,7 @@ describe('a login with an authenticator app', () => {
       expect([answer.statusCode, answer.body]).toEqual([403, expect.stringContaining('Start again')])
     // Another browser has only the page.
     startAgain(await browser().code(asked, codeNow(secret)))
-    // A cookie that another page has planted does not go with the page that the code was typed into.
+    // A cookie that another page has added does not match the page where the code was entered.
     expect(stepIn(own)).not.toBe(stepIn(asked))
     startAgain(await thief.code(asked, codeNow(secret)))
     await advance(10 * MINUTE_MS)
@@ -186,7 +183,6 @@ describe('a login with an authenticator app', () => {
     const slow = await again.code(await again.password(), codeNow(secret))
     expect([slow.statusCode, slow.body]).toEqual([429, expect.stringContaining('use a recovery code')])
     expect((await again.code(slow, recoveryCodes[3]!)).statusCode).toBe(303)
-    // Anna has logged in from 192.0.2.7.
     const own = browser()
     expect((await own.code(await own.password(), codeNow(secret))).statusCode).toBe(303)
   })
@@ -280,7 +276,7 @@ describe('if every user needs a second factor', () => {
     expect([wrong.statusCode, wrong.body]).toEqual([400, expect.stringContaining(secret)])
     const done = await page.code(wrong, codeNow(secret))
     expect(done.body.match(/\w{4}-\w{4}-\w{4}-\w{4}/g)).toHaveLength(10)
-    // A form without an address of its own keeps the fragment, the page that was wanted; a link would lose it.
+    // A form without an action keeps the fragment, which names the requested page. A link would lose it.
     expect(done.body).toMatch(/<form method="post">\n<input type="hidden" name="saved" value="yes">/)
     expect(done.body).not.toContain('href="/ui/"')
     const goneOn = await page.post({ saved: 'yes' })

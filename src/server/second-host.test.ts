@@ -9,7 +9,7 @@ import { CertificateFiles } from './certificate-files.ts'
 import { makeCertificate } from '../engine/testing/make-certificate.ts'
 import { openTestService, RIGHT } from './testing/test-app.ts'
 
-/** The whole answer to these lines, over a connection of its own. */
+/** Returns the whole response to these lines over a separate connection. */
 async function ask(port: number, lines: string[]): Promise<string> {
   const socket = connect(port, '127.0.0.1')
   await once(socket, 'connect')

@@ -89,7 +89,7 @@ describe('a secret value that is sent back masked', () => {
     const moved = { ...settings, id: chain.id, run: { project: 'shop', ...MASKED } }
     await expect(limited.chains.update(moved)).rejects.toMatchObject(REFUSED)
     expect((await client.chains.list({})).chains).toEqual([chain])
-    // A user who may not choose code saves it without the right to read files of nodes.
+    // If a user who cannot choose code saves the chain, it loses the right to read files of nodes.
     const { chain: kept } = await limited.chains.update({ ...moved, run: { project: 'news', ...MASKED } })
     expect(kept).toEqual({ ...chain, run: { ...chain.run, settings: WITHOUT_FILES } })
   })

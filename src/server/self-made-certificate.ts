@@ -11,7 +11,7 @@ import { sentence } from '../shared/texts/errors/server.ts'
 const HOUR_MS = 3_600_000
 const DAY_MS = 24 * HOUR_MS
 const AUTHORITY_DAYS = 3_650
-/** Browsers accept 398 days; Mozilla recommends less than 366. */
+/** Browsers accept 398 days. Mozilla recommends less than 366. */
 const CERTIFICATE_DAYS = 365
 const RENEW_BEFORE_DAYS = 30
 const NAMES_MAX = 100
@@ -21,13 +21,13 @@ export interface SelfMadeOptions {
   directory: string
   /** Host names and addresses at which clients reach the service. */
   names: readonly string[]
-  /** The name of this machine, by which users can distinguish its authority from others. */
+  /** The name of this machine, which distinguishes its authority from others. */
   machine: string
   clock: Clock
   logger: Logger
 }
 
-/** The names in the service's certificate: all host names that clients may use to reach it. Pure. */
+/** The names in the service's certificate: all host names that clients can use to reach it. Pure. */
 export function namesForCertificate(options: {
   bindAddress: string
   allowedHosts: readonly string[]
@@ -49,9 +49,9 @@ export const authorityFile = (dataDirectory: string): string => join(selfMadeDir
 export const selfMadeDirectory = (dataDirectory: string): string => join(dataDirectory, 'tls')
 
 /**
- * Creates what is missing: an authority, and a certificate for these names that it signs. Renews the certificate before
- * it expires, but not the authority, because clients trust it. Returns one file with the certificate and its key, so
- * that both change together. Rejects with CERTIFICATE_UNUSABLE.
+ * Creates what is missing: an authority, and a certificate for these names that it signs. Renews the certificate
+ * before it expires, but not the authority, because clients trust it. Returns one file with the certificate and its
+ * key, so that both change together. Rejects with CERTIFICATE_UNUSABLE.
  */
 export async function ensureSelfMade({ directory, names, machine, clock, logger }: SelfMadeOptions): Promise<string> {
   const path = join(directory, 'server.pem')
@@ -67,7 +67,7 @@ export async function ensureSelfMade({ directory, names, machine, clock, logger 
       fromMs: nowMs - HOUR_MS,
       untilMs: nowMs + AUTHORITY_DAYS * DAY_MS
     })
-    // Write the key first: an authority without its key could never sign.
+    // Write the key first, because an authority without its key could never sign.
     await replaceFile(join(directory, 'ca-key.pem'), made.key)
     await replaceFile(join(directory, 'ca.pem'), made.certificate)
     authority = { certificate: new X509Certificate(made.certificate), key: createPrivateKey(made.key) }

@@ -21,7 +21,7 @@ it('a service can be found by its data directory only while its process lives', 
   expect(await findRunningService(directory.path)).toBeNull()
 })
 
-// Only root can give files away.
+// Only root can change the owner of a file.
 it.runIf(process.getuid?.() === 0)('a socket that another user put in place of ours is not used', async () => {
   await using directory = await makeTemporaryDirectory()
   const socket = join(directory.path, 'deck.sock')

@@ -4,20 +4,20 @@ import type { CertificateFiles } from './certificate-files.ts'
 import { mayBePlanted } from '../engine/runtime/file-trust.ts'
 import { isAlive, readStartTime } from '../engine/runtime/process-identity.ts'
 
-/** `address`: `http://127.0.0.1:6800`, or `unix:PATH` without TCP. `pid`: the process that listens there. */
+/** `address` is `http://127.0.0.1:6800`, or `unix:PATH` without TCP. `pid` is the process that listens there. */
 interface ServiceFile {
   address: string
   pid: number
   startTime: string
-  /** With `https:`, the certificate that the service presents. Its names may not include this machine's. */
+  /** The certificate that the service presents with `https:`. It may not cover this machine's names. */
   certificate?: string
 }
 
 const pathIn = (dataDirectory: string) => join(dataDirectory, 'service.json')
 
 /**
- * Records in the data directory where its service listens. Programs on this machine send the password, which is stored
- * beside it, only to this address. Returns a function that removes the record.
+ * Records in the data directory where its service listens. Programs on this machine send the password, which is
+ * stored beside it, only to this address. Returns a function that removes the record.
  */
 export async function recordService(
   dataDirectory: string,
@@ -41,20 +41,21 @@ export async function recordService(
 }
 
 /**
- * The address of the service that is running with this data directory; null if there is none. After a kill, the record
- * remains and another program may listen there, so it counts only while the process that wrote it is alive.
+ * Returns the address of the service that is running with this data directory, or null if there is none. After a
+ * kill, the record remains and another program can listen there, so it counts only while the process that wrote it
+ * is alive.
  */
 export async function findRunningService(dataDirectory: string): Promise<string | null> {
   return (await findRunning(dataDirectory))?.address ?? null
 }
 
-/** Like findRunningService, but with the certificate that identifies the service; null: it has none. */
+/** Like findRunningService, but with the certificate that identifies the service, or null if it has none. */
 export async function findRunning(
   dataDirectory: string
 ): Promise<{ address: string; certificate: string | null } | null> {
   try {
     const path = pathIn(dataDirectory)
-    // The file decides where passwords are sent, so no other user may be able to write it.
+    // The file decides where passwords are sent, so no other user must be able to write it.
     if (mayBePlanted(statSync(path))) return null
     const record = readRecord(readFileSync(path, 'utf8'))
     const [, socket] = /^unix:(.+)$/.exec(record.address) ?? []

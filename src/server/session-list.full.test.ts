@@ -9,7 +9,6 @@ const FORM = { 'content-type': 'application/x-www-form-urlencoded' }
 const HOUR_MS = 3_600_000
 const DAY_MS = 24 * HOUR_MS
 
-/** An app with the users anna and ben, and a browser for each. */
 async function openWithUsers() {
   const app = openTestApp()
   const { access } = app.engine
@@ -119,7 +118,7 @@ describe('a session', () => {
     const first = await logIn('anna')
     expect((await ask(first, '/ui/')).headers['set-cookie']).toBeUndefined()
     await clock.advanceBy(HOUR_MS)
-    // A proxy may keep this file, and what comes with it.
+    // A proxy can cache this file with its headers.
     const { headers } = await ask(first, '/ui/assets/index-a1b2c3.js')
     expect([headers['cache-control'], headers['set-cookie']]).toEqual([expect.stringContaining('public'), undefined])
     await clock.advanceBy(10_000)
@@ -131,7 +130,7 @@ describe('a session', () => {
     expect([given.length >= 2, new Set(given).size]).toEqual([true, 1])
     const [second] = given as [string]
     expect(second).not.toBe(first)
-    // The response may be lost: the browser continues with the old cookie.
+    // If the response is lost, the browser continues with the old cookie.
     await clock.advanceBy(2 * HOUR_MS)
     expect(cookieOf(await ask(first, '/ui/'))).toBe(second)
     expect([await nameWith({ cookie: second }), await nameWith({ cookie: first })]).toEqual(['anna', 'anna'])

@@ -5,7 +5,6 @@ import { describe, expect, it } from 'vitest'
 import { createFakeEngine, someFigures } from './testing/fake-engine.ts'
 import { cookieOf, makeTestDirectory, openTestApp, openTestService, RIGHT } from './testing/test-app.ts'
 
-/** An app where a user is logged in with a browser. */
 async function openLoggedIn(options: Parameters<typeof openTestApp>[0] = {}) {
   const app = openTestApp(options)
   const logIn = async () => cookieOf(await app.askAnonymously({ url: app.createLoginPath() }))
@@ -85,7 +84,7 @@ describe('streams of a session', () => {
     const reader = (response.body as ReadableStream<Uint8Array>).getReader()
     await reader.read()
     return {
-      /** The stream broke or ended; it never ends by itself. */
+      /** Resolves when the stream breaks or ends. It never ends on its own. */
       ended: (async () => {
         try {
           while (!(await reader.read()).done);

@@ -11,7 +11,7 @@ import { listen } from './listen.ts'
 import { createFakeEngine } from './testing/fake-engine.ts'
 import { basic, makeTestDirectory, openTestService, RIGHT } from './testing/test-app.ts'
 
-/** This machine may be busy with other tests. */
+/** This machine can be busy with other tests. */
 const PATIENT = { timeoutMs: 2_000, slowMs: 2_000 }
 
 describe.skipIf(whyNoRedis() !== null)('two services on a real Redis', () => {
@@ -66,7 +66,7 @@ describe.skipIf(whyNoRedis() !== null)('two services on a real Redis', () => {
     expect(await valid()).toEqual([200, 200])
     await server.start()
     await until('the return', () => !one.cache.isAway && !other.cache.isAway, Boolean)
-    // Its sessions were in its memory only.
+    // Redis kept its sessions only in memory.
     await until('the loss of the session', valid, (statuses) => statuses.every((status) => status === 401))
   })
 
@@ -93,7 +93,7 @@ describe.skipIf(whyNoRedis() !== null)('two services on a real Redis', () => {
     const beganAt = performance.now()
     await fetch(`${one.address}/api/v1/system/logout`, post)
     expect(await ended).toBe('cut off')
-    // Two seconds, and what a busy machine adds.
+    // Two seconds, plus the delay of a busy machine.
     expect(performance.now() - beganAt).toBeLessThan(4_000)
   })
 

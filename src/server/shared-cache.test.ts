@@ -7,7 +7,6 @@ import { cookieOf, openTestApp } from './testing/test-app.ts'
 
 const FORM = { 'content-type': 'application/x-www-form-urlencoded' }
 
-/** Two engines on one cache. */
 function openTwo(options: Omit<NonNullable<Parameters<typeof openTestApp>[0]>, 'engine'> = {}) {
   const cacheClock = createFakeClock()
   const cache = new MemoryCache(cacheClock)
@@ -48,7 +47,6 @@ describe('a session on a shared cache', () => {
     const [used, idle] = [await logIn(one), await logIn(one)]
     for (let day = 0; day < 10; day++) {
       await passADay()
-      // The other engine took over after a while.
       expect(await isValid(day < 4 ? one : other, used)).toBe(true)
     }
     expect([await isValid(one, idle), await isValid(other, idle)]).toEqual([false, false])

@@ -11,7 +11,6 @@ const REDIRECT = 'http://127.0.0.1:50123/callback'
 const REQUESTER = { client: 'cli', host: 'laptop', user: 'ann' }
 const TO = { kind: 'redirect', requester: REQUESTER, redirectUri: REDIRECT, challenge: CHALLENGE }
 
-/** An app in which anna, an operator, is logged in with a browser. */
 async function open() {
   const app = openTestApp()
   const { access } = app.engine
@@ -69,7 +68,7 @@ it('a code is valid once, right or wrong, and for a minute', async () => {
   const used = await approve()
   expect((await redeem(right(used))).statusCode).toBe(200)
   expect((await redeem(right(used))).json()).toMatchObject({ code: 'SIGN_IN_FAILED' })
-  // A thief of the code does not have the verifier, and ends the sign-in.
+  // A thief of the code does not have the verifier, and the attempt ends the sign-in.
   const stolen = await approve()
   expect((await redeem({ ...right(stolen), verifier: 'w'.repeat(43) })).statusCode).toBe(403)
   expect((await redeem(right(stolen))).statusCode).toBe(403)
@@ -98,7 +97,7 @@ it('only a page with a session can allow a sign-in: no password, no token, no ot
   }
   const sameSite = { cookie, 'sec-fetch-site': 'same-site' }
   expect((await call('POST', '', body, sameSite)).json()).toMatchObject({ code: 'FORBIDDEN_ORIGIN' })
-  // A form of another page cannot send JSON, and ours takes nothing else.
+  // A form of another page cannot send JSON, and our endpoint accepts nothing else.
   expect((await post('/api/v1/sign-ins', {}, { cookie })).statusCode).not.toBe(200)
 })
 
@@ -187,7 +186,7 @@ it('a program without a browser shows a code, and gets its token when a user has
   const { deviceCode, userCode } = begun
   expect(begun).toMatchObject({ userCode: expect.stringMatching(/^[A-Z]{4}-[A-Z]{4}$/), intervalSeconds: 3 })
   expect((await redeem({ deviceCode })).statusCode).toBe(202)
-  // Asked again at once.
+  // The client polls again too soon.
   expect((await redeem({ deviceCode })).statusCode).toBe(429)
   expect((await call('GET', `/${userCode.toLowerCase()}`)).json()).toMatchObject({ host: 'laptop', user: 'ann' })
   await call('POST', '', { to: { kind: 'code', userCode }, role: 'viewer' })
@@ -221,7 +220,7 @@ it('codes cannot be guessed: ten tries a minute, and requests of one address do 
   for (let tries = 0; tries < 12; tries += 1) answers.push((await call('GET', '/BBBB-BBBB')).statusCode)
   expect(answers).toEqual([...Array<number>(10).fill(404), 429, 429])
   for (let more = 0; more < 10; more += 1) await post('/ui/login/device', REQUESTER)
-  // The oldest of the same address made room.
+  // A newer sign-in from the same address replaced the oldest one.
   expect((await redeem({ deviceCode })).statusCode).toBe(403)
 })
 

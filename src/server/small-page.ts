@@ -36,10 +36,9 @@ a.button { color: var(--on-accent) }
 code { font-family: ui-monospace, monospace; font-size: 12px }
 `
 
-/** Lets only this style sheet take effect on the page. */
 export const SMALL_PAGE_POLICY = `default-src 'none'; style-src 'sha256-${createHash('sha256').update(STYLE).digest('base64')}'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'`
 
-/** A self-contained page for people without access: the login page, or a refusal. `body` must be safe HTML. */
+/** A self-contained page for people without access: the login page, or an error. `body` must be safe HTML. */
 export function smallPage({ title, body }: { title: string; body: string }): string {
   return `<!doctype html>
 <html lang="en">
@@ -58,7 +57,9 @@ ${body}
 `
 }
 
-/** A page that says what happened and what to do. `link`: a path on this server for the button. Escapes all texts. */
+/**
+ * A page that says what happened and what to do. `link` is a path on this server for the button. Escapes all texts.
+ */
 export function sendNotice(
   reply: FastifyReply,
   notice: { title: string; text: string; link?: { href: string; label: string } | undefined }

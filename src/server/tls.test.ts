@@ -22,7 +22,6 @@ async function openEncrypted(paths: ReturnType<typeof makeCertificate>) {
   return { ...opened, clock, logged, certificate, dataDirectory }
 }
 
-/** As a client that trusts this certificate and asks for that name. */
 function ask(port: number, ca: string, path: string, headers: Record<string, string> = {}) {
   return new Promise<{ status: number; headers: Record<string, unknown>; body: string }>((resolve, reject) => {
     const servername = 'deck.example.org'
@@ -43,7 +42,7 @@ function ask(port: number, ca: string, path: string, headers: Record<string, str
   })
 }
 
-/** The negotiated values, or the code of the refusal. */
+/** Returns the negotiated values, or the code of the rejection. */
 function handshake(port: number, options: { maxVersion?: 'TLSv1.1' | 'TLSv1.2'; ciphers?: string }): Promise<string> {
   return new Promise((resolve) => {
     const socket: TLSSocket = connect({

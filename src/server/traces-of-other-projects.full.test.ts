@@ -14,7 +14,10 @@ import { outcome } from './testing/outcome.ts'
 import { plantTraces, ruleOf } from './testing/traces-of-others.ts'
 import { fillTwoProjects, OTHER, SECRET, type TwoProjects } from './testing/two-projects.ts'
 
-/** Marker words of a hidden project, in all its texts and in what two projects have in common: none comes out. */
+/**
+ * All texts of a hidden project contain marker words, and so do the things that both projects share. No response
+ * may contain these words.
+ */
 let t: TwoProjects
 let mail: Receiver
 let planted: Awaited<ReturnType<typeof plantTraces>>
@@ -31,7 +34,7 @@ afterAll(async () => {
 })
 
 const FOUND = listOperations(contract)
-/** The walk keeps what it walks over. */
+/** Skip these, because the other operations need what they remove or change. */
 const TAKES_AWAY =
   /\.(remove|removeMany|cancel|deleteProject|deleteVersion|logOutEverywhere|revokeToken|upload|setPaused|update)$/
 const WATCHES = Object.keys(ALERT_WATCHES) as AlertWatch[]
@@ -49,7 +52,7 @@ const leaksIn = (text: string): string[] => {
   return [...words, ...ids.filter((id) => text.includes(id))]
 }
 
-/** What each of these says, with inputs of the own project; of previews, of each watch. */
+/** Returns what each operation responds with inputs of the caller's own project. For previews, covers each watch. */
 async function* answers(client: TwoProjects['client'], isOwner: boolean): AsyncGenerator<[string, string]> {
   for (const [name, { '~orpc': of }] of FOUND) {
     if (TAKES_AWAY.test(name) || (of.meta.about === 'service' && !isOwner)) continue

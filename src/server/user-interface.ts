@@ -17,7 +17,10 @@ import { signInEndpoints, type SignInEndpointsOptions } from './auth/sign-in-end
 import { fieldsOf } from './forms/receive-form.ts'
 import type { LoginEndpoints } from './login-endpoints.ts'
 
-/** Inline styles, because the component library inserts style elements. Scripts only from our own files. */
+/**
+ * Allows inline styles, because the component library inserts style elements. Allows scripts only from our own
+ * files.
+ */
 const UI_POLICY =
   "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data: blob:; font-src 'self' data:; connect-src 'self'; worker-src 'self' blob:; manifest-src 'self'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'"
 
@@ -33,7 +36,7 @@ interface UserInterfaceOptions extends Pick<SignInEndpointsOptions, 'access' | '
   audit: Pick<Audit, 'perform' | 'record' | 'refuse'>
   limits: EndpointLimits
   uiDirectory: string
-  /** Where browsers reach this Scrapdeck; null: at the host of their request. */
+  /** The address where browsers reach this Scrapdeck, or null for the host of their request. */
   publicUrl: string | null
   login: LoginEndpoints
 }
@@ -66,7 +69,8 @@ export async function userInterfaceEndpoints(app: FastifyInstance, options: User
     const returnTo = `${publicAddressOf(options, request)}/ui/login`
     const elsewhere = fromProvider === null ? null : await authenticator.oidc?.endUrl(fromProvider, returnTo)
     if (elsewhere == null) return reply.redirect('/ui/login', 303)
-    // Do not redirect: the page might not be allowed to follow to another host, so it opens this address itself.
+    // Do not redirect, because the page might not be allowed to follow to another host. It opens this address
+    // itself.
     return reply.send({ continueAt: elsewhere })
   })
   signInEndpoints(app, options)
@@ -94,7 +98,7 @@ export async function userInterfaceEndpoints(app: FastifyInstance, options: User
   })
 }
 
-/** Loads only the file sender of @fastify/static; the whole package would slow down every start. */
+/** Loads only the file sender of @fastify/static, because the whole package would slow down every start. */
 async function sendFile(directory: string, request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
   const { default: send } = await import('@fastify/send')
   const path = (request.raw.url ?? '').split('?', 1)[0]!.slice('/ui'.length)
@@ -129,7 +133,6 @@ async function answerLink(
   if (typeof token === 'string' && (await authenticator.links.isOpen(token))) {
     // Charge before the link is used up, so that it still works after a 429.
     await options.limits.chargeLogin(request, reply)
-    // Another request may have used the link first.
     if (await authenticator.links.redeem(token))
       return options.login.logIn(OWNER, { signedInWith: 'link' }, request, reply)
   }
@@ -140,7 +143,6 @@ async function answerLink(
   return options.login.sendPage(request, reply, { status: 403, problem })
 }
 
-/** Redirects browsers to the identity provider, and logs them in when they return. */
 function serveSignIn(app: FastifyInstance, oidc: OidcSignIn, options: UserInterfaceOptions): void {
   const { authenticator, limits } = options
   const noHead = { ...FOR_READERS, exposeHeadRoute: false }
@@ -169,7 +171,7 @@ function serveSignIn(app: FastifyInstance, oidc: OidcSignIn, options: UserInterf
         ...([options.audit, request, { operation: 'users.signIn', claimedName: 'oidc' }] as const),
         () => oidc.finish(cookies.slice(0, COOKIES_MAX), query)
       )
-      // Begin a new session, because others may know the browser's previous one.
+      // Start a new session, because others may know the browser's previous one.
       await authenticator.logOut(request)
       const input = { signedInWith: 'oidc' }
       await options.audit.record({ principal, origin: originOf(request, 'login') }, { operation: 'login', input })
@@ -217,6 +219,6 @@ function sendProblem(
   return login.sendPage(request, reply, { status, problem: error.message, isElsewhere: true })
 }
 
-/** Such as `https://deck.example.org`. The gate has already checked the host. */
+/** For example, `https://deck.example.org`. The gate has already checked the host. */
 const publicAddressOf = ({ publicUrl }: UserInterfaceOptions, request: FastifyRequest): string =>
   publicUrl ?? addressInBrowser(request)

@@ -9,7 +9,6 @@ const PASSWORD = 'kestrel amber drawbridge'
 const FORM = { 'content-type': 'application/x-www-form-urlencoded' }
 const ME = { url: '/api/v1/users/me' } as const
 
-/** An app with the person anna, an operator. */
 async function openWithAnna() {
   const app = openTestApp()
   const { access } = app.engine
@@ -213,7 +212,6 @@ describe('a token', () => {
 describe('a user whose access changes during a session', () => {
   const ANNAS = basic('anna', PASSWORD)
 
-  /** Sends a request with only a part of its body; the returned function sends the rest. */
   async function beginRequest(port: number, authorization: string, path: string, body: string) {
     const socket = connect(port, '127.0.0.1')
     onTestFinished(() => void socket.destroy())

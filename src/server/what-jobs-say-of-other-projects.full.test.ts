@@ -29,7 +29,7 @@ describe('for a user who may see only shop', () => {
     })
     expect(ended.timeline.map(({ text }) => text)).toContain('Skipped: another job ended as cancelled')
     expect(JSON.stringify([waiting, ended])).not.toContain(newsId)
-    // An owner is told.
+    // An owner sees the job.
     const told = await client.jobs.get({ id })
     expect(told.job).toMatchObject({ after, reason: `skipped: ${newsId} ended as cancelled` })
   })
@@ -108,7 +108,7 @@ describe('for a user who may see only shop', () => {
     await clock.advanceBy(1_000)
     await limited.schedules.runNow({ id })
     expect((await answers()).map((firings) => firings.length)).toEqual([1, 1, 1, 1, 1])
-    // An owner sees the one of news too.
+    // An owner also sees the firing of news.
     const all = JSON.stringify((await client.schedules.firings({})).firings)
     expect(all).toContain(newsId)
   })

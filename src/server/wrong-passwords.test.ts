@@ -7,7 +7,7 @@ import { basic, openTestApp, openTestService, RIGHT } from './testing/test-app.t
 function openDoors(options: Parameters<typeof openTestApp>[0] = {}) {
   const app = openTestApp(options)
   const { askAnonymously } = app
-  /** As a program at this address; behind a proxy: at the proxy's. */
+  /** Sends a request like a program at this address, or behind a proxy at this address. */
   const program = async (
     authorization: string,
     { from = '192.0.2.1', forwardedFor }: { from?: string; forwardedFor?: string } = {}
@@ -85,7 +85,7 @@ describe('a proxy', () => {
     await guess(300, { forwardedFor: '203.0.113.9' })
     expect(await program(RIGHT, { forwardedFor: '203.0.113.9' })).toBe(429)
     expect(await program(RIGHT, { forwardedFor: '203.0.113.10' })).toBe(200)
-    // Only the address that the outermost trusted proxy saw counts; a client can claim any address before it.
+    // Only the address that the outermost trusted proxy saw counts. A client can claim any address before it.
     expect(await program(RIGHT, { forwardedFor: '203.0.113.10, 203.0.113.9' })).toBe(429)
     expect(await program(RIGHT, { forwardedFor: '203.0.113.9, 10.1.2.3' })).toBe(429)
     expect(await program(RIGHT, { forwardedFor: '203.0.113.9:50123' })).toBe(429)

@@ -21,7 +21,7 @@ import { aProjectName, aVersionName } from '../../shared/testing/ids.ts'
 import { openEngineEndpoint } from './engine-endpoint.ts'
 
 const SECRET = 'of-the-engines'
-/** No header can have it as it is. */
+/** HTTP headers cannot contain this name unencoded. */
 const ENGINE = 'Łódź 1'
 const DEMO = aProjectName('demo')
 const V1 = aVersionName('1')
@@ -33,7 +33,7 @@ let python: ProjectPython
 let engine: { stop(): Promise<void> } | null
 let client: EngineNode
 
-/** What serve-together.ts opens in each process, on a port of its own. */
+/** Starts what serve-together.ts opens in each process, on its own port. */
 async function startEngine(): Promise<{ stop(): Promise<void> }> {
   const own = join(directory.path, 'local')
   lendLearnedModules(own)
@@ -171,7 +171,7 @@ test('a run continues while its engine restarts at another address, and its end,
 test('events arrive without polling: the end of a run within a second', async () => {
   await client.eggTarget!.addVersion(DEMO, V1, eggOf(await buildEggFromFolder(resolve('resources/demo'))))
   let ended: Awaited<ReturnType<typeof seen>>
-  // Asked at news alone: they may be late ones of its start.
+  // Read the job only when events arrive. The first ones can be late events of its start.
   client.watchJobs(() => void seen('job1').then((job) => (ended ??= job)))
   await client.schedule(aRequest({ args: { pages: '300', delay: '1' } }))
   await until('it runs', async () => (await client.listJobs()).running.length === 1)

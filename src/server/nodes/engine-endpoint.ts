@@ -13,8 +13,8 @@ import { parseMessage } from './node-endpoints.ts'
 import { MAX_TEXT_BYTES, MAX_UPLOAD_BYTES } from '../limits.ts'
 
 /**
- * Serves this engine's local node to the leading engine (nodes/engines/engine-node.ts), which authenticates with the
- * engines' shared secret.
+ * Serves this engine's local node to the leading engine (nodes/engines/engine-node.ts), which authenticates with
+ * the engines' shared secret.
  */
 export interface EngineEndpoint {
   /** Whether another engine sent this request to the local node. */
@@ -42,7 +42,8 @@ export async function openEngineEndpoint(options: {
   })
   const handleError = createErrorHandler({ logger })
 
-  // Another engine may have taken over this address. If it answered, this node would seem to have lost all its runs.
+  // Another engine may have taken over this address. If it responded, this node would seem to have lost all its
+  // runs.
   fastify.addHook('onRequest', async (request, reply) => {
     if (request.headers[NODE_HEADER] !== encodeURIComponent(engine)) await reply.code(421).send({ engine })
   })
@@ -80,7 +81,6 @@ export async function openEngineEndpoint(options: {
   }
 }
 
-/** Returns a signal that aborts when the client no longer waits for the response. */
 function endOf(request: FastifyRequest, reply: FastifyReply, stopping: AbortSignal): AbortSignal {
   const ended = new AbortController()
   reply.raw.once('close', () => ended.abort())

@@ -14,7 +14,10 @@ export function isNodeRoute({ routeOptions: { url } }: FastifyRequest): boolean 
   return url?.startsWith(`${BASE}/`) === true
 }
 
-/** Parses `Authorization: Bearer …`. Tokens may be as long as signed tokens of other issuers. null: there is none. */
+/**
+ * Parses `Authorization: Bearer …`. Tokens can be as long as signed tokens of other issuers. Returns null if there
+ * is none.
+ */
 export function bearerToken(header: string | undefined): string | null {
   return /^bearer ([\x21-\x7e]{1,16384})$/i.exec(header ?? '')?.[1] ?? null
 }
@@ -22,8 +25,8 @@ export function bearerToken(header: string | undefined): string | null {
 type PullingNode = NonNullable<ReturnType<Engine['pulling']['get']>>
 
 /**
- * The endpoints for pulling nodes (docs/pulling-nodes.md). Their code is loaded when the first such node connects. The
- * request gate has checked the token, so `caller.id` is the id of the node.
+ * The endpoints for pulling nodes (docs/pulling-nodes.md). Their code is loaded when the first such node connects.
+ * The request gate has checked the token, so `caller.id` is the id of the node.
  */
 export async function nodeEndpoints(app: FastifyInstance, { pulling }: { pulling: Engine['pulling'] }): Promise<void> {
   const { messages } = pulling
@@ -93,7 +96,7 @@ export async function nodeEndpoints(app: FastifyInstance, { pulling }: { pulling
 
   function nodeOf({ caller }: FastifyRequest): PullingNode {
     const node = pulling.get(caller.id as NodeId)
-    // A node's token is valid as soon as its row is stored, which may be before the node is known here.
+    // A node's token is valid as soon as its row is stored, which can be before this engine knows the node.
     if (node === undefined) throw new ScrapdeckError('STOPPING', sentence('server.scrapdeck_starting_stopping'))
     return node
   }

@@ -20,7 +20,7 @@ describe('the examples', () => {
     const taken = (inputSchema as z.ZodType | undefined)?.safeParse(example.input)
     expect(taken?.error).toBeUndefined()
     const answer = (getEventIteratorSchemaDetails(outputSchema)?.yields ?? outputSchema) as z.ZodType
-    // Exactly equal: an example must not show what the schema would strip.
+    // The values are exactly equal, because an example must not show what the schema would strip.
     expect(answer.parse(example.output)).toEqual(example.output)
   })
 })
@@ -106,7 +106,7 @@ interface Operation {
   responses: Record<string, { content?: Record<string, Media> }>
 }
 
-/** Makes the references of a part of the document absolute, so that the part can be validated alone. */
+/** Makes the references in a part of the document absolute, so that the part can be validated alone. */
 function absolute(schema: unknown): unknown {
   return JSON.parse(JSON.stringify(schema).replaceAll('"#/', '"api#/'))
 }

@@ -39,7 +39,10 @@ Use Basic authentication (\`npm run scrapdeck -- credentials\`), or be logged in
 explained. Lists go by keyset: give back what \`nextBefore\` or \`nextAfter\` said. \`fields\` takes parts of an answer. An \`Idempotency-Key\` makes
 a write safe to repeat. Names that an operation does not know, in its query or its body, are refused. The same operations are [JSON-RPC 2.0](/docs/api#json-rpc) at \`/api/v1/jsonrpc\`. More: [the guide](/docs/api).`
 
-/** The contract as an OpenAPI 3.1 document with an example per operation, plus the API's paths outside the contract. */
+/**
+ * Describes the contract as an OpenAPI 3.1 document with an example per operation, plus the API's paths outside the
+ * contract.
+ */
 export async function describeApi(): Promise<OpenAPI.Document> {
   const generator = new OpenAPIGenerator({ schemaConverters: [new ZodToJsonSchemaConverter()] })
   const document = await generator.generate(contract, {
@@ -86,7 +89,9 @@ interface Closable {
   additionalProperties?: Closable | boolean
 }
 
-/** Forbids unknown properties, as the API does (api/unknown-parts.ts). Its schemas allow them to parse stored data. */
+/**
+ * Forbids unknown properties, as the API does (api/unknown-parts.ts). Its schemas allow them to parse stored data.
+ */
 function close(schema: Closable, named: Record<string, Closable>): void {
   const { $ref, anyOf = [], oneOf = [], items, properties, additionalProperties: more } = schema
   if (properties !== undefined && more === undefined) schema.additionalProperties = false
@@ -125,7 +130,6 @@ function complete(operation: Operation): void {
   operation.parameters = parameters
 }
 
-/** Returns true if the operation responds with a stream of events. */
 function addAnswers(operation: Operation, { output }: Example): boolean {
   const responses = (operation.responses ?? {}) as Record<string, OpenAPI.ResponseObject>
   let isStream = false
@@ -145,7 +149,7 @@ function addAnswers(operation: Operation, { output }: Example): boolean {
 
 const STATUS_WORDS: Record<string, string> = { 202: 'It will run later' }
 
-/** Two kinds of response, which only this operation has: for a crawl that starts now and for a later one. */
+/** Only this operation has two kinds of response: for a crawl that starts now and for a later one. */
 const DETAILED: Record<string, unknown> = {
   200: {
     job_id: JOB_ID,

@@ -34,7 +34,6 @@ SwaggerUIBundle({
 })
 `
 
-/** Swagger UI keeps its own styles, which are dark when START sets the class. */
 const STYLE = `
 body { margin: 0; background: #fafafa; color: #18202b; font: 15px/1.55 Inter, system-ui, sans-serif }
 nav { max-width: 1100px; margin: 0 auto; padding: 16px 20px; font-size: 13px }
@@ -47,7 +46,10 @@ nav a { color: #4656e0 }
 noscript { display: block; padding: 20px }
 `
 
-/** `/api`: the document for people to read and try. Loads nothing from other hosts, so that it works offline. */
+/**
+ * Serves `/api`, where people can read the document and try operations. Loads nothing from other hosts, so that it
+ * works offline.
+ */
 export async function apiPageEndpoint(
   app: FastifyInstance,
   options: { describe: () => Promise<OpenAPI.Document> }
@@ -86,7 +88,7 @@ ${operationRows(await describe())}
   )
 }
 
-/** Resolved only when requested, because the package is installed next to our bundle and is not part of it. */
+/** Resolved only on request, because the package is installed next to our bundle and is not part of it. */
 function findFiles(): string {
   try {
     const require = createRequire(import.meta.url)

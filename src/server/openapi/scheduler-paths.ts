@@ -4,7 +4,7 @@ import { JOB_ID, NOON_MS } from '../../shared/examples/things.ts'
 
 type Operation = OpenAPI.OperationObject
 
-/** Paths that are served with the same fields outside the API as well (api/crawl-endpoints.ts). */
+/** Paths that are also served outside the API with the same fields (api/crawl-endpoints.ts). */
 export const ALSO_AT_ROOT = ['/crawl', '/crawl/{id}']
 
 const API_SERVER = { url: '/api/v1' }
@@ -24,8 +24,8 @@ const REASON = { type: TEXT_OR_NULL, description: 'cancelled, lost, unclear, or 
 const STATUS = { type: 'string' as const, enum: [...ORDER_STATUSES] }
 
 /**
- * Describes `/jobs/{id}/status` and `/jobs/{id}/logs` outside the API. The API has the same paths, and a document
- * cannot have a path twice, hence the server `/jobs`.
+ * Describes `/jobs/{id}/status` and `/jobs/{id}/logs` outside the API. The API has the same paths and a document
+ * cannot contain a path twice, so these use the server `/jobs`.
  */
 export function schedulerPaths(
   stream: Operation,

@@ -20,7 +20,6 @@ describe.skipIf(whyNoRedis() !== null)('cached responses on a real Redis', () =>
       const cache = await openRedisCache({
         address: parseCacheAddress(`${server.url}?namespace=doors`),
         answers: { ...DEFAULT_ANSWER_LIMITS, compressFromBytes: 200 },
-        // Each story has its own database.
         origin: {
           position: async () => 0,
           readIdentity: async () => `story ${seed}`,

@@ -8,7 +8,9 @@ type Fields = Record<string, PythonJsonValue>
 const ofStore = new WeakSet<Fields>()
 const described = new WeakMap<ScrapydJobs, { options: Options; fields: Fields }>()
 
-/** The fields of listjobs.json in Scrapyd's order (scrapyd-protocol.md, 3.8). The same jobs return the same object. */
+/**
+ * The fields of listjobs.json in Scrapyd's order (scrapyd-protocol.md, 3.8). The same jobs return the same object.
+ */
 export function describeJobs(jobs: ScrapydJobs, options: Options): Fields {
   const kept = described.get(jobs)
   if (kept?.options === options) return kept.fields
@@ -46,7 +48,7 @@ function makeFields(jobs: ScrapydJobs, options: Options): Fields {
         id: job.jobid,
         project: job.project,
         spider: job.spider,
-        // If a job ended before its node ever listed it as running, it has no start time, but clients expect one.
+        // If a job ended before its node listed it as running, it has no start time, but clients expect one.
         start_time: formatLocalTime(job.startedAtMs ?? job.endedAtMs),
         end_time: formatLocalTime(job.endedAtMs),
         ...urls(job)
@@ -58,7 +60,7 @@ function makeFields(jobs: ScrapydJobs, options: Options): Fields {
 /** Whether all engines on this store would respond with the same fields. */
 export const areOfStore = (fields: Fields): boolean => ofStore.has(fields)
 
-/** Without a host, and not percent-encoded, as in Scrapyd. */
+/** Without a host and not percent-encoded, as in Scrapyd. */
 export function fileUrl(
   tree: FileTree,
   run: { project: ProjectName; spider: string },

@@ -21,7 +21,7 @@ import type { ScrapydSignal } from '../../engine/api/scrapyd-commands/scrapyd-sh
 export interface Endpoint {
   method: 'GET' | 'POST'
   permission: Permission
-  /** The endpoint's class in Scrapyd, which the response to HEAD names if the endpoint accepts only POST. */
+  /** The endpoint's class in Scrapyd. The response to HEAD names it if the endpoint accepts only POST. */
   resource?: string
   /** `answer` returns the same object while nothing has changed, so its encoded text is cached. */
   isCached?: true
@@ -54,8 +54,8 @@ function fieldOf(name: string): (list: readonly string[]) => Record<string, read
 }
 
 /**
- * The endpoints of Scrapyd 1.6 for the whole fleet (scrapyd-protocol.md, 3). They read parameters in Scrapyd's order,
- * because errors name the first bad one.
+ * The endpoints of Scrapyd 1.6 for the whole fleet (scrapyd-protocol.md, 3). They read parameters in Scrapyd's
+ * order, because errors name the first bad one.
  */
 export const ENDPOINTS: Readonly<Record<string, Endpoint>> = {
   'daemonstatus.json': {
@@ -190,23 +190,25 @@ export const ENDPOINTS: Readonly<Record<string, Endpoint>> = {
   }
 }
 
-/** Checks the project here, not in the cache, because an engine may know projects that are not in the store yet. */
+/** Checks the project here, not in the cache, because an engine can know projects that are not in the store yet. */
 function keyOfProject(args: FormValues, fleet: FleetAsScrapyd): string | null {
   const values = args.get('project')
   if (values === undefined) return ''
   const name = values[0]!.toString('utf8')
-  // Requests that will be refused are not cached.
+  // Do not cache requests that will be rejected.
   if (values.length > 1 || name.length > LONGEST_NAME_BYTES || !Buffer.from(name).equals(values[0]!)) return null
   fleet.requireProject(name as ProjectName)
   return `project ${name}`
 }
 
-/** Accepts any text, like Scrapyd. */
 function popProject(args: FormValues): ProjectName {
   return popRequired(args, 'project') as ProjectName
 }
 
-/** The name of a project's directory in Scrapyd 1.6; empty: the eggs directory itself. Refuses others outside it. */
+/**
+ * The name of a project's directory in Scrapyd 1.6, or empty for the eggs directory itself. Rejects directories
+ * outside it.
+ */
 function directoryOf(project: ProjectName): ProjectName {
   if (project.includes('\0')) throw new ScrapydAnswerError('ValueError: embedded null byte')
   const name = posix.normalize(project).replace(/(?<=.)\/$/, '')
@@ -214,12 +216,12 @@ function directoryOf(project: ProjectName): ProjectName {
   return (name === '.' ? '' : name) as ProjectName
 }
 
-/** Scrapyd allows these: the empty name and `.` mean the eggs directory, so delproject deletes every egg (3.9). */
+/** In Scrapyd, the empty name and `.` mean the eggs directory, so delproject deletes every egg (3.9). */
 function refuseEveryProject(directory: string, project: ProjectName): void {
   if (directory === '') throw new ScrapydAnswerError(`DirectoryTraversalError: ${project}`)
 }
 
-/** Scrapyd does not refuse this: if it cannot create a job's files, it loses the job and one of its slots (6.4). */
+/** Scrapyd does not reject this. If it cannot create a job's files, it loses the job and one of its slots (6.4). */
 function refuseUnsafeJobid(jobid: string | null): void {
   if (jobid === null) return
   if (jobid === '..' || /[/\0]/.test(jobid)) throw new ScrapydAnswerError(`DirectoryTraversalError: ${jobid}`)
@@ -239,7 +241,6 @@ function readSettings(pairs: string[]): Record<string, string> {
   return Object.fromEntries(settings)
 }
 
-/** Returns all remaining arguments. The parameters were removed before. */
 function readSpiderArguments(args: FormValues): Record<string, string> {
   const found: [string, string][] = []
   for (const [latin1Name, values] of args) {
@@ -248,7 +249,7 @@ function readSpiderArguments(args: FormValues): Record<string, string> {
   return Object.fromEntries(found)
 }
 
-/** Refuses names that Scrapyd's own calls use, in the order in which Python detects them (3.3). */
+/** Rejects names that Scrapyd's own calls use, in the order in which Python detects them (3.3). */
 function refuseTakenNames(args: Record<string, string>): void {
   const names = Object.keys(args)
   const schedule = 'SpiderScheduler.schedule() got multiple values for'
@@ -283,8 +284,8 @@ const NAMES = ['HUP', 'INT', 'KILL', 'STOP', 'TERM'] as const
 const HIGHEST = 64
 
 /**
- * Parses the `signal` of cancel.json like Scrapyd 1.6: one of five names, or digits. `refuse`: Python's error for
- * anything else, which Scrapyd raises only if there is a process to signal.
+ * Parses the `signal` of cancel.json like Scrapyd 1.6: one of five names, or digits. For anything else, `refuse`
+ * has Python's error, which Scrapyd raises only if there is a process to signal.
  */
 function readSignal(text: string | null): ScrapydSignal | null {
   if (text === null) return null

@@ -8,7 +8,7 @@ const COLUMNS = ['Project', 'Spider', 'Job', 'PID', 'Start', 'Runtime', 'Finish'
 type Row = Partial<Record<(typeof COLUMNS)[number], string>>
 
 export interface JobsPageOptions {
-  /** The path prefix that a proxy removed. Every link begins with it. */
+  /** The path prefix that a proxy removed. Every link starts with it. */
   base: string
   hasLogs: boolean
   hasItems: boolean

@@ -7,8 +7,9 @@ import { remember } from '../remember.ts'
 const parseQuery = remember((query): FormValues => parseUrlEncoded(Buffer.from(query, 'latin1')))
 
 /**
- * Reads a request's arguments as Scrapyd does (scrapyd-protocol.md, 1): always those of the query; on POST also those
- * of a form, which replace the query's arguments of the same name. If several files have one name, the first counts.
+ * Reads a request's arguments like Scrapyd (scrapyd-protocol.md, 1). Always reads those of the query. On POST, also
+ * reads those of a form, which replace the query's arguments of the same name. If several files have one name, the
+ * first counts.
  */
 export function readArguments(
   query: string,
@@ -30,12 +31,15 @@ export class ScrapydAnswerError extends Error {
   override readonly name = 'ScrapydAnswerError'
 }
 
-/** For names of projects, versions and spiders, and jobids: with `.log`, they fit a file name on any system. */
+/**
+ * For names of projects, versions and spiders, and for jobids. With `.log`, such a name fits a file name on any
+ * system.
+ */
 export const LONGEST_NAME_BYTES = 200
 
 /**
- * Removes the parameter from the arguments, so that only spider arguments remain. The first value wins. Refuses values
- * that are too long for a name, because errors repeat names.
+ * Removes the parameter from the arguments, so that only spider arguments remain. The first value wins. Rejects
+ * values that are too long for a name, because errors repeat names.
  */
 export function popRequired(args: FormValues, name: string): string {
   const value = popOptional(args, name)
@@ -52,7 +56,6 @@ export function popOptional(args: FormValues, name: string): string | null {
   })
 }
 
-/** Returns the raw bytes; used for the egg. */
 export function popBytes(args: FormValues, name: string): Buffer {
   const value = popConverted(args, name, (bytes) => bytes)
   if (value === null) throw new ScrapydAnswerError(`'${name}' parameter is required`)
@@ -64,7 +67,6 @@ export function popConverted<Value>(args: FormValues, name: string, convert: (by
   return values[0] ?? null
 }
 
-/** Returns all values; used for `setting`. */
 export function popAll<Value>(
   args: FormValues,
   name: string,

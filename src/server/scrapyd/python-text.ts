@@ -61,10 +61,12 @@ export function decodeUtf8(bytes: Uint8Array): string {
   }
 }
 
-// The patterns below take quadratic time for text that almost is a number, and a request can have 200 MB of it.
+// The patterns below take quadratic time for text that is almost a number, and a request can have 200 MB of it.
 const LONGEST_FLOAT_BYTES = 1000
 
-/** `float(b'…')`: allows surrounding spaces, `_` between digits, inf and nan. Throws with Python's ValueError text. */
+/**
+ * `float(b'…')`: allows surrounding spaces, `_` between digits, inf and nan. Throws with Python's ValueError text.
+ */
 export function parsePythonFloat(bytes: Uint8Array): number {
   if (bytes.length > LONGEST_FLOAT_BYTES) {
     throw new PythonValueError(`could not convert string to float: ${toBytesRepr(bytes.subarray(0, 100))}...`)
@@ -79,7 +81,6 @@ export function parsePythonFloat(bytes: Uint8Array): number {
   throw new PythonValueError(`could not convert string to float: ${toBytesRepr(bytes)}`)
 }
 
-/** Formats bytes like Python's `repr(b'…')`. */
 export function toBytesRepr(bytes: Uint8Array): string {
   const quote = bytes.includes(0x27) && !bytes.includes(0x22) ? '"' : "'"
   let body = ''

@@ -12,7 +12,6 @@ const SHOP = aProjectName('shop')
 const EGG = Buffer.concat([Buffer.from('PK'), randomBytes(1000)])
 const FORM = 'application/x-www-form-urlencoded'
 
-/** A fleet with the project `shop`, version 1, spiders quotes and slow. */
 function openShop(scrapyd: Partial<ScrapydEndpointSettings> = {}) {
   const test = openTestApp({ scrapyd })
   test.engine.versions.set('shop', new Map([['1', ['quotes', 'slow']]]))
@@ -541,7 +540,7 @@ describe('pages', () => {
     const { body, headers } = await openJobs().get('/jobs')
     expect(headers['content-type']).toBe('text/html; charset=utf-8')
     expect(body).toContain('<h1>Jobs</h1>')
-    // The way ScrapydWeb parses it (scrapyd-protocol.md, 7.4).
+    // Parses the page like ScrapydWeb (scrapyd-protocol.md, 7.4).
     const rows = [...body.replace(/<thead>.*?<\/thead>/s, '').matchAll(/<tr>\s*((?:<td>.*?<\/td>\s*)+)<\/tr>/gs)].map(
       (row) => [...row[1]!.matchAll(/<td>(.*?)<\/td>/gs)].map((cell) => cell[1]!)
     )
@@ -650,7 +649,6 @@ describe('signals', () => {
     expect(engine.signals).toEqual([sent])
   })
 
-  // Each message is what Scrapyd 1.6 answered.
   it.each([
     ['SIGINT', "TypeError: 'str' object cannot be interpreted as an integer"],
     ['', "TypeError: 'str' object cannot be interpreted as an integer"],

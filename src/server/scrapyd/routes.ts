@@ -29,27 +29,30 @@ import { ScrapydAnswerError, readArguments } from './parameters.ts'
 export interface ScrapydEndpointsOptions {
   fleet: FleetAsScrapyd
   incoming: Pick<IncomingFiles, 'begin'>
-  /** Override the defaults. */
   settings?: Partial<ScrapydEndpointSettings> | undefined
   logger: Logger
   audit: Pick<Audit, 'perform'>
-  /** Responses that all engines on this store share; null: this is the only engine. */
+  /** Responses that all engines on this store share. null if this is the only engine. */
   shared: Pick<SharedAnswers, 'find'> | null
   nowMs(): number
 }
 
-/** Pages have inline styles, and the Cancel buttons of /jobs ask for confirmation. No other script can run in them. */
+/**
+ * Pages have inline styles, and the Cancel buttons of /jobs ask for confirmation. No other script can run in them.
+ */
 const CONFIRM_SHA256 = createHash('sha256').update("return confirm('Are you sure?');").digest('base64')
 const PAGE_POLICY = `default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-hashes' 'sha256-${CONFIRM_SHA256}'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'`
 
 const USUAL_METHODS = ['GET', 'HEAD', 'POST', 'OPTIONS']
 
-/** Serves the fleet as one Scrapyd 1.6 (scrapyd-protocol.md, 1 to 3, 7). Differences: docs/scrapyd-compatibility.md. */
+/**
+ * Serves the fleet as one Scrapyd 1.6 (scrapyd-protocol.md, 1 to 3, 7). Differences: docs/scrapyd-compatibility.md.
+ */
 export async function scrapydEndpoints(app: FastifyInstance, options: ScrapydEndpointsOptions): Promise<void> {
   const fleetOf = (request: FastifyRequest) => scrapydFor(options.fleet, principalOf(request))
   const settings = { ...DEFAULT_ENDPOINT_SETTINGS, ...options.settings }
   const nodeName = settings.nodeName ?? options.fleet.nodeName
-  // Compute this only if needed: reading the machine's time zone takes longer than everything else here.
+  // Compute this only if needed, because reading the machine's time zone takes longer than everything else here.
   const keyPrefix = options.shared === null ? '' : keyPrefixOf(settings)
   const context: Context = { ...options, settings, nodeName, bodies: new WeakMap(), keyPrefix }
   // Scrapyd responds to every method that Node accepts. Node itself rejects unknown ones.
@@ -113,8 +116,8 @@ export async function scrapydEndpoints(app: FastifyInstance, options: ScrapydEnd
       serve(url, (request, reply) => answerFile(fleetOf(request), tree, request, reply))
     }
   }
-  // One route handles all unusual methods: a route per method and path took a twentieth of the startup time. It sets no
-  // permission, so only owners get Scrapyd's response.
+  // One route handles all unusual methods, because a route per method and path took a twentieth of the startup
+  // time. It sets no permission, so only owners get Scrapyd's response.
   app.route({
     method: unusual,
     url: '/*',
@@ -126,7 +129,7 @@ export async function scrapydEndpoints(app: FastifyInstance, options: ScrapydEnd
   })
 }
 
-/** Accepts only a plain path: with `//evil.example`, every link of a page would lead to that host. */
+/** Accepts only a plain path. With `//evil.example`, every link of a page would lead to that host. */
 function basePathOf(header: string | string[] | undefined): string {
   return typeof header === 'string' && header.length <= 200 && /^(\/[\w.~%-]+)+\/?$/.test(header)
     ? header.replace(/\/$/, '')
@@ -135,7 +138,7 @@ function basePathOf(header: string | string[] | undefined): string {
 
 /** Engines share responses only if their settings that affect the text are equal. */
 function keyPrefixOf({ finishedToKeep, hasLogs, hasItems }: ScrapydEndpointSettings): string {
-  // Times are written in the machine's time zone.
+  // Responses contain times in the machine's time zone.
   const { timeZone } = Intl.DateTimeFormat().resolvedOptions()
   return `${ANSWERS_VERSION} ${finishedToKeep} ${Number(hasLogs)}${Number(hasItems)} ${timeZone}`
 }
@@ -144,11 +147,10 @@ function keyPrefixOf({ finishedToKeep, hasLogs, hasItems }: ScrapydEndpointSetti
 const ANSWERS_VERSION = 1
 
 interface Context extends Pick<ScrapydEndpointsOptions, 'fleet' | 'logger' | 'audit' | 'shared'> {
-  /** Begins the keys of shared responses. Empty if none are shared. */
+  /** The prefix of the keys of shared responses. Empty if none are shared. */
   keyPrefix: string
   settings: ScrapydEndpointSettings
   nodeName: string
-  /** Encoded responses by the fields that they contain. */
   bodies: WeakMap<object, Body>
 }
 
@@ -192,7 +194,7 @@ async function handleEndpoint(
     if (found !== null && endpoint.shared!.isSame(fields)) found.keep(ofAnyNode(context, body))
     return sendJson(request, reply, body)
   } catch (error) {
-    // The gate sends the same response. The audit log already has this refusal.
+    // The gate sends the same response. The audit log already has this rejection.
     if (isScrapdeckError(error) && error.code === 'ROLE_REQUIRED') {
       return sendFailure(context, request, reply.code(403), error.message)
     }
@@ -205,7 +207,6 @@ async function handleEndpoint(
   }
 }
 
-/** Every change needs an actor, and is recorded in the audit log. */
 function performAs<T>(
   request: FastifyRequest,
   reply: FastifyReply,
@@ -230,7 +231,7 @@ function performAs<T>(
 
 const LISTED_MAX = 50
 
-/** Arguments by name. Settings become an object, so that secret ones are masked by their names. */
+/** Returns the arguments by name. Settings become an object, so that secret ones are masked by their names. */
 function inputOf(args: FormValues): Record<string, unknown> {
   const input = Object.create(null) as Record<string, unknown>
   let count = 0
@@ -272,7 +273,6 @@ function sendFailure(context: Context, request: FastifyRequest, reply: FastifyRe
   return request.method === 'HEAD' ? reply.send() : reply.send(traceback)
 }
 
-/** JSON in ASCII, as text or as bytes. */
 type Body = string | Buffer
 
 /** Short texts are sent together with the headers. Long ones are encoded to bytes only once. */
@@ -292,7 +292,6 @@ function encode(answer: Record<string, PythonJsonValue>): string {
   return `${toPythonJson(answer)}\n`
 }
 
-/** The names in a request, which Scrapyd repeats in its errors. */
 interface RequestedNames {
   project: string
   version: string
@@ -336,7 +335,7 @@ function wordFailure(error: unknown, asked: RequestedNames): string | null {
   }
 }
 
-/** Scrapyd forwards the traceback of the process that lists the spiders. Its last line says what failed. */
+/** Scrapyd forwards the traceback of the process that lists the spiders. Its last line contains the error. */
 function runnerError(text: string): string {
   const beginning = /^(?:Traceback|\S)/.test(text) ? '' : 'Traceback (most recent call last):\n'
   return `RunnerError: ${beginning}${text}\n`

@@ -1,10 +1,10 @@
 /** The operator's settings of the Scrapyd API: those of `scrapyd.conf` that clients see (scrapyd-protocol.md, 8). */
 export interface ScrapydEndpointSettings {
-  /** `node_name`; null: this host's name. */
+  /** `node_name`, or null for this host's name. */
   nodeName: string | null
   /** `debug = on`: errors of the JSON endpoints are plain-text tracebacks, as in Scrapyd. */
   debug: boolean
-  /** Services with an empty value in `[services]`, by name (`cancel.json`): to clients, they do not exist. */
+  /** Services with an empty value in `[services]`, by name (`cancel.json`). Clients see them as missing. */
   disabledServices: ReadonlySet<string>
   /** `prefix_header`, case-insensitive: the header in which a proxy states the base path that it removed. */
   prefixHeader: string
@@ -13,7 +13,8 @@ export interface ScrapydEndpointSettings {
   /** `items_dir` is a local directory: `/items/` exists, and jobs have an `items_url`. */
   hasItems: boolean
   /**
-   * `finished_to_keep`: how many finished jobs `listjobs.json`, `daemonstatus.json` and `/jobs` have. Infinity: all.
+   * `finished_to_keep`: how many finished jobs `listjobs.json`, `daemonstatus.json` and `/jobs` have. Infinity for
+   * all.
    */
   finishedToKeep: number
 }

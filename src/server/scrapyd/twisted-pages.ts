@@ -1,7 +1,10 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { escapeHtml } from '../html.ts'
 
-/** Pages of Twisted, Scrapyd's web server, byte for byte: tools look for their words (scrapyd-protocol.md, 7). */
+/**
+ * Pages of Twisted, Scrapyd's web server, byte for byte, because tools look for their words (scrapyd-protocol.md,
+ * 7).
+ */
 function page(title: string, heading: string, text: string): string {
   return `
 <html>

@@ -1,6 +1,5 @@
 import fc from 'fast-check'
 
-/** The part of JSON Schema that our OpenAPI document uses. */
 export interface JsonSchema {
   $ref?: string
   const?: unknown
@@ -24,11 +23,10 @@ export interface JsonSchema {
   maximum?: number
 }
 
-/** Ids and names in the system under test, with which requests get past validation and lookup. */
+/** Ids and names in the system under test, which get requests past validation and lookup. */
 export interface Known {
   ids: string[]
   names: string[]
-  /** Cursors from list responses, by the name of the parameter that accepts them. */
   cursors: Record<string, unknown[]>
   /** Values by the name of the input property, so that most requests get past validation and lookup. */
   parts: Record<string, unknown[]>
@@ -37,8 +35,8 @@ export interface Known {
 const MANY = 4
 
 /**
- * Generates values that a schema accepts. Strings include control characters, lone surrogates and whatever breaks paths
- * and queries.
+ * Generates values that a schema accepts. Strings include control characters, lone surrogates and characters that
+ * break paths and queries.
  */
 export function arbitraryOf(
   schema: JsonSchema,
@@ -91,7 +89,7 @@ function arbitraryObject(
   const shape = Object.fromEntries(
     Object.entries(properties).map(([name, part]) => [name, orKnown(of(part), known.parts[name])])
   )
-  // Each optional property can cause a rejection, so half of the values have only a few.
+  // Each optional property can cause a rejection, so half of the values have only several.
   const few = fc.record(Object.fromEntries(required.map((name) => [name, shape[name] ?? of({})])))
   const own = fc.oneof(few, fc.record(shape, { requiredKeys: required }))
   if (typeof additionalProperties !== 'object') return own

@@ -1,6 +1,6 @@
 import { onTestFinished } from 'vitest'
 
-/** Counts the turns of the event loop from now on. In each of them, another request could be handled. */
+/** Counts the turns of the event loop from now on. In each turn, another request could be handled. */
 export function countTurns(): () => number {
   let turns = 0
   const count = () => {

@@ -42,7 +42,7 @@ import { createFakeScrapyd, sha256 } from './fake-scrapyd.ts'
 
 const CREDENTIALS = { username: 'scrapdeck', password: 'correct horse: battery' }
 
-/** Users with only some projects see none of its data: access.foreign.test.ts uses a real engine. */
+/** Users with only some projects see none of its data. access.foreign.test.ts uses a real engine. */
 const NOTHING: SubjectReads = {
   store: {
     getJobs: async () => [],
@@ -63,7 +63,7 @@ export function createFakeEngine() {
   const waiting = new Set<() => void>()
   const openStreams = { count: 0 }
 
-  // Has only what tests of the server need; other operations return their examples (shared/examples/operations.ts).
+  // Has only what tests of the server need. Other operations return their examples (shared/examples/operations.ts).
   const accessClock = createFakeClock()
   const { audit, audited } = createFakeAudit(accessClock)
   const { access, secondFactors } = createFakeAccess(CREDENTIALS.username, accessClock, audited)
@@ -207,7 +207,6 @@ export function createFakeEngine() {
   const healthNow = { live: true, ready: true, reasons: [] as string[] }
   return {
     router: async () => router,
-    /** The parts of the router, for tests that replace some. */
     parts: router,
     scrapyd,
     cache: null as SharedCache | null,
@@ -226,9 +225,7 @@ export function createFakeEngine() {
     secondFactors,
     signIns,
     audit,
-    /** The entries of the audit log, without their positions. */
     audited,
-    /** The clock of users and tokens. */
     accessClock,
     /** The token is the content of the egg. */
     async openEgg(token: string) {
@@ -246,7 +243,6 @@ export function createFakeEngine() {
     metrics: async () => '# HELP scrapdeck_info Always 1.\n# TYPE scrapdeck_info gauge\nscrapdeck_info 1\n',
     healthNow,
     health: { now: () => healthNow, check: async () => healthNow },
-    /** What tests inspect and modify. */
     ...fleet,
     openStreams,
     addBatch(figures: Figures) {

@@ -3,11 +3,9 @@ import fc from 'fast-check'
 import type { InjectOptions } from 'fastify'
 import { arbitraryOf, fieldsOf, type JsonSchema, type Known, orKnown, spoiled } from './arbitrary-of-schema.ts'
 
-/** An operation of the OpenAPI document. */
 export interface Operation {
   operationId: string
   method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
-  /** Before the path. */
   server: string
   path: string
   parameters: { name: string; in: string; required?: boolean; schema: JsonSchema }[]
@@ -15,27 +13,29 @@ export interface Operation {
   /** Names of parts of the operation's responses, for `fields`. */
   fields: string[]
   isForm: boolean
-  /** Responses by status. `schema`: its place in the document, which has the id `api`; null: there is no body. */
+  /**
+   * Responses by status. `schema` is its place in the document, which has the id `api`, or null if there is no
+   * body.
+   */
   answers: Map<string, { type: string; schema: string | null }>
 }
 
 export interface Request {
   options: InjectOptions
   hasFields: boolean
-  /** Requested names of parts, if they exist; null: none are requested, or they are invented. */
+  /** Requested names of parts, if they exist. null if none are requested or they are invented. */
   fields: string[] | null
   /** The request is a write with a key that no other request uses. */
   isKeyed: boolean
-  /** The same request as JSON-RPC; null: JSON-RPC does not have this operation. */
+  /** The same request as JSON-RPC, or null if JSON-RPC does not have this operation. */
   call: { jsonrpc: '2.0'; id: number; method: string; params: unknown } | null
 }
 
 interface GeneratorOptions {
-  /** What the service under test contains. May be filled later. */
+  /** The content of the service under test. Can be filled later. */
   known: Known
-  /** Sent with every request. */
   headers: Readonly<Record<string, string>>
-  /** Generates only requests that the document allows. Default: others as well. */
+  /** Generates only requests that the document allows. By default, also generates others. */
   isRight?: boolean
 }
 
@@ -45,7 +45,7 @@ export function createRequestGenerator(document: OpenAPI.Document, options: Gene
   const operations = readOperations()
   return { operations, requestsFor, batches }
 
-  /** `only`: the optional query parameters that may be used; many others narrow a response to nothing. */
+  /** `only` lists the optional query parameters to use, because many others narrow a response to nothing. */
   function requestsFor(operation: Operation, { only }: { only?: readonly string[] } = {}): fc.Arbitrary<Request> {
     const values = Object.fromEntries(
       operation.parameters.map((parameter) => {

@@ -3,13 +3,12 @@ import type { InjectOptions } from 'fastify'
 import { ENDPOINTS } from '../scrapyd/endpoints.ts'
 import type { Request } from './generated-requests.ts'
 
-/** The transports over which a generated request can be sent. */
 export const TRANSPORTS = ['rest', 'rpc', 'json-rpc', 'batch'] as const
 export type Transport = (typeof TRANSPORTS)[number]
 
 const JSON_TYPE = { 'content-type': 'application/json' }
 
-/** Converts the request to another transport. Unchanged if that transport cannot send it. */
+/** Converts the request to another transport. Returns it unchanged if that transport cannot send it. */
 export function through(transport: Transport, { options, call }: Request): InjectOptions {
   if (transport === 'rest' || call === null) return options
   const headers = { ...options.headers, ...JSON_TYPE }
@@ -23,7 +22,6 @@ export function through(transport: Transport, { options, call }: Request): Injec
   return post('/api/v1/jsonrpc', transport === 'json-rpc' ? call : [call, { ...call, id: 2 }])
 }
 
-/** The names that occur in requests to the Scrapyd API and for its files. */
 export interface ScrapydNames {
   projects: string[]
   spiders: string[]
@@ -31,7 +29,10 @@ export interface ScrapydNames {
   jobs: string[]
 }
 
-/** The required and optional fields of each endpoint, without jobids that a client chooses: they have no project. */
+/**
+ * The required and optional fields of each endpoint. Excludes jobids that a client chooses, because they have no
+ * project.
+ */
 const FIELDS: Readonly<Record<string, [required: string[], optional: string[]]>> = {
   daemonstatus: [[], []],
   listprojects: [[], []],

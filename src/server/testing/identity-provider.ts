@@ -21,8 +21,8 @@ async function makeKey(kid: string): Promise<Key> {
 }
 
 /**
- * Runs a real OpenID provider (oidc-provider) on a free port of this machine. Users sign in by entering their id. The
- * caller must stop it.
+ * Runs a real OpenID provider (oidc-provider) on a free port of this machine. Users sign in by entering their id.
+ * The caller must stop it.
  */
 export async function openIdentityProvider({
   people,
@@ -83,7 +83,6 @@ export async function openIdentityProvider({
       provider = open()
       handle = provider.callback()
     },
-    /** Signs a token like the provider. */
     async sign(claims: Record<string, unknown>, header: Record<string, unknown> = {}): Promise<string> {
       const nowSeconds = Math.floor(Date.now() / 1_000)
       const all = { iss: issuer, aud: 'scrapdeck-api', iat: nowSeconds, exp: nowSeconds + 600, ...claims }
@@ -104,7 +103,7 @@ interface Sent {
   headers?: Record<string, string>
 }
 
-/** A browser that keeps cookies per origin and does not follow redirects by itself. */
+/** A browser that keeps cookies per origin and does not follow redirects automatically. */
 export class Browser {
   readonly #cookies = new Map<string, Map<string, string>>()
 
@@ -131,7 +130,10 @@ export class Browser {
     return this.#cookies.get(new URL(url).origin) ?? new Map()
   }
 
-  /** Signs in on the provider's own pages, starting at the address from us. Returns where the provider redirects to. */
+  /**
+   * Signs in on the provider's own pages, starting at our redirect to it. Returns where the provider redirects the
+   * browser.
+   */
   async signInAt(url: string, person: string, issuer: string): Promise<string> {
     let page = await this.go(url)
     for (let step = 0; step < 10; step++) {

@@ -7,7 +7,7 @@ import { openEngineWithFakeNode } from '../../engine/testing/engine-with-fake-no
 import { permissionsOfRole, type ProjectRole } from '../../shared/roles.ts'
 import { branded } from '../../shared/testing/ids.ts'
 
-/** Opens an engine with the projects `shop` and `news`. `client` is an owner's; `limited` has only these roles. */
+/** Opens an engine with the projects `shop` and `news`. `client` is an owner's. `limited` has only these roles. */
 export async function openWithLimitedUser(projects: Readonly<Record<string, ProjectRole>>) {
   const opened = await openEngineWithFakeNode()
   onTestFinished(() => opened.remove())

@@ -15,7 +15,7 @@ export interface Answer {
   text: string
   /** A stream's last message. The number of earlier ones depends on the speed of threads. */
   conclusion: string
-  /** The stream had not ended, so only its beginning was read. */
+  /** The stream had not ended, so only its start was read. */
   isCut: boolean
 }
 
@@ -31,10 +31,8 @@ interface Response {
   headers: Readonly<Record<string, unknown>>
   stream: Readable
 }
-/** Sends a request. Resolves when the response's headers have arrived. */
 export type Ask = (options: InjectOptions) => Promise<Response>
 
-/** Sends requests without a socket. */
 export const askInProcess =
   (app: FastifyInstance): Ask =>
   async (options) => {
@@ -42,7 +40,6 @@ export const askInProcess =
     return { status: response.statusCode, headers: response.headers, stream: response.stream() }
   }
 
-/** Sends requests over HTTP to this port of this machine. */
 export const askOverSocket =
   (port: number): Ask =>
   async ({ method, url, headers, payload }) => {
@@ -65,7 +62,7 @@ export async function readAnswer(ask: Ask, clock: FakeClock, options: InjectOpti
   void asking.finally(() => (isAnswered = true)).catch(() => {})
   for (let waitedMs = 0; !isAnswered; waitedMs += PAUSE_MS) {
     await Promise.race([asking.catch(() => {}), delay(PAUSE_MS)])
-    // Advance slowly: the response may depend on real threads and processes.
+    // Advance slowly, because the response can depend on real threads and processes.
     if (!isAnswered) await clock.advanceBy(PAUSE_MS)
     if (waitedMs > LIMIT_MS) throw new Error(`No answer to ${options.method} ${String(options.url)}`)
   }
@@ -105,7 +102,7 @@ export async function readAnswer(ask: Ask, clock: FakeClock, options: InjectOpti
   return { status, head, text, conclusion, isCut: !isEnded }
 }
 
-/** Returns the names and texts in an archive; empty if the bytes are not an archive. */
+/** Returns the names and texts in an archive, or an empty string if the bytes are not an archive. */
 async function inZip(bytes: Buffer): Promise<string> {
   if (bytes.subarray(0, 2).toString() !== 'PK') return ''
   return [...(await readArchive(bytes))].map(([name, content]) => `${name}\n${content.toString()}`).join('\n')

@@ -66,7 +66,6 @@ export function openTestApp(
     /** Sends the right password, unless the request has other headers. */
     ask: (request: InjectOptions): Promise<LightMyRequestResponse> =>
       app.fastify.inject({ ...request, headers: { host: '127.0.0.1:6800', authorization: RIGHT, ...request.headers } }),
-    /** Sends no credentials. */
     askAnonymously: (request: InjectOptions): Promise<LightMyRequestResponse> =>
       app.fastify.inject({ ...request, headers: { host: '127.0.0.1:6800', ...request.headers } })
   }

@@ -12,7 +12,7 @@ const SHOP_RUN = { project: 'shop', spiders: ['own-spider'] }
 const HIDDEN_RUN = { project: OTHER, spiders: [`${SECRET}-spider`] }
 const GONE = { ...HIDDEN_RUN, version: `${SECRET}-gone` }
 
-/** Settings of an alert rule that fires at once, whatever it watches. */
+/** Settings of an alert rule that fires immediately, whatever it watches. */
 export function ruleOf(watch: AlertWatch, over: Partial<AlertRuleSettings>): AlertRuleSettings {
   const { usual, compares } = ALERT_WATCHES[watch]
   const scope = { project: null, spider: null, scheduleId: null, nodeId: null, nodeTag: null }
@@ -34,7 +34,10 @@ export function ruleOf(watch: AlertWatch, over: Partial<AlertRuleSettings>): Ale
   } as AlertRuleSettings
 }
 
-/** Creates what belongs to both projects or once belonged to the other. Each trace of that one has a unique name. */
+/**
+ * Creates things that belong to both projects or once belonged to the other. Each trace of the other project has a
+ * unique name.
+ */
 export async function plantTraces(t: TwoProjects, mailbox: Receiver) {
   const { client, node, until, clock } = t
   const email = { kind: 'email' as const, to: ['ops@example.org'], from: 'deck@example.org' }

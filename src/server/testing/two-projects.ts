@@ -6,7 +6,7 @@ import { branded } from '../../shared/testing/ids.ts'
 /** Part of every name in the other project. */
 export const SECRET = 'zzquiet'
 export const OTHER = `${SECRET}-project`
-/** Part of what only admins and owners may see in any project: users, webhooks, values of secrets. */
+/** Part of everything that only admins and owners can see, in any project: users, webhooks, values of secrets. */
 export const SEALED = 'zzsealed'
 
 const INTERVAL = { rules: [{ kind: 'interval' as const, everySeconds: 3_600, anchorMs: 0 }], zone: 'UTC' }
@@ -56,7 +56,6 @@ async function fillBoth(opened: EngineWithFakeNode) {
   await clock.advanceBy(5_000)
   return { ...opened, engine: opened.engine, client, own, other }
 
-  /** Ends all other runs until this one gets a slot. */
   async function runOf(spider: string): Promise<string> {
     const find = () => node.running.find((run) => run.spider === spider)
     await opened.until(async () => {
@@ -144,7 +143,7 @@ async function fillBoth(opened: EngineWithFakeNode) {
   }
 }
 
-/** What an owner sees of the other project, except what changes by itself, such as log-based figures. */
+/** What an owner sees of the other project, except what changes on its own, such as log-based figures. */
 export async function stateOfOther(of: Client) {
   const [jobs, schedules, chains, errors, project, orders, alerts, rules, silences] = await Promise.all([
     of.jobs.list({ project: OTHER }),

@@ -25,9 +25,9 @@ const ENGINES = ['one', 'two'] as const
 const READS = new Set(['listJobs', 'listLiveAttempts', 'listFinishedRuns', 'countByState', 'changeCursor'])
 
 /**
- * Compares two engines that share a cache on one store with a third that caches nothing. Changes happen at random while
- * responses are being made, and cache entries arrive late, out of order or never. Returns the first difference between
- * the responses while no change is in progress; null if there is none.
+ * Compares two engines that share a cache on one store with a third that caches nothing. Changes happen at random
+ * while responses are being made, and cache entries arrive late, out of order or never. Returns the first
+ * difference between the responses while no change is in progress, or null if there is none.
  */
 export async function findWrongAnswer(
   seed: number,
@@ -77,7 +77,7 @@ export async function findWrongAnswer(
   }
   const engines = {
     one: await openEngine('one', slow, true, false),
-    // This engine stands for another process, which does not receive the changes of the first.
+    // This engine simulates another process, which does not receive the changes of the first.
     two: await openEngine('two', without(slow, 'onChange'), true, true)
   }
   const reference = await openEngine('plain', without(store, 'onChange'), false, true)
