@@ -56,7 +56,7 @@ describe('chains in an engine', () => {
     })
     await engine.until(async () => engine.node.running.length === 1)
     expect(engine.node.running[0]?.args).toMatchObject({ key: 's3cret' })
-    // The chain ignores the end of its own job, or it would never stop.
+    // The chain must ignore the end of its own job, or it would never stop.
     engine.node.endAll()
     await engine.until(async () => (await chained())[0]?.state === 'ended')
     await engine.clock.advanceBy(5_000)

@@ -64,7 +64,6 @@ it('an operator cannot make any run execute other code, whichever way it is orde
   const { env } = HOSTILE
   for (const order of ways.slice(0, 2))
     await expect(order('operator', { env }, '')).rejects.toMatchObject({ code: 'ROLE_REQUIRED' })
-  // An operator runs what a deployer created.
   const { schedules } = await clientOf('operator').schedules.list({})
   await clientOf('operator').schedules.runNow({ id: schedules.find(({ name }) => name === 'yes 2')!.id })
 })

@@ -5,7 +5,6 @@ import { OWNER } from './access/principal.ts'
 import { rightsOf } from './access/rights.ts'
 import { openEngineWithFakeNode } from './testing/engine-with-fake-node.ts'
 
-/** A whole engine, and a user with these permissions. */
 async function open() {
   const opened = await openEngineWithFakeNode()
   onTestFinished(() => opened.remove())
@@ -53,7 +52,7 @@ it('a fleet file cannot bypass the permissions: each of its parts needs the one 
       )
     }
     expect((await client.fleetFile.plan({ yaml })).changes).not.toEqual([])
-    // Without `code.choose` its schedules would be stored without the capability to read files of nodes.
+    // Without `code.choose`, schedules would be stored with the setting that keeps runs from reading the node's files.
     const enough = clientWith(['read', 'fleet.apply', 'code.choose', ...needed])
     expect(await outcomeOf(enough.fleetFile.apply({ yaml })), part).toBe('done')
     expect((await client.fleetFile.plan({ yaml })).changes).toEqual([])

@@ -59,7 +59,6 @@ test('a node that is reinstalled behind the same address gets its eggs again: be
     await vi.waitFor(async () => {
       expect((await client.jobs.get({ id: jobs[0]!.id })).job).toMatchObject({ outcome: 'succeeded', version: null })
     }, WAIT)
-    // The request named no version, but the node got one.
     expect((await client.jobs.get({ id: jobs[0]!.id })).attempts.at(-1)).toMatchObject({ version: '1.0' })
   }
 

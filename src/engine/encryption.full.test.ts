@@ -6,7 +6,7 @@ import { idOfKey } from './runtime/encryption-keys.ts'
 import { type EngineWithFakeNode, openEngineWithFakeNode } from './testing/engine-with-fake-node.ts'
 import { makeTemporaryDirectory } from './testing/temporary-directory.ts'
 
-/** What a packed log or items file begins with, the name of a file in an egg, and what both have in them. */
+/** The magic number of packed files, a file name in the egg, and texts in the log and the items. */
 const NEEDLES = {
   packed: Buffer.from([0x28, 0xb5, 0x2f, 0xfd]),
   egg: Buffer.from('shop/settings.py'),
@@ -14,10 +14,10 @@ const NEEDLES = {
   items: Buffer.from('42 pounds')
 }
 
-/** What docs/at-rest.md says: Python imports eggs from files, and a Scrapyd's eggs are in such a tree. */
+/** As documented in docs/at-rest.md: Python imports eggs from files, and a Scrapyd's eggs are in this tree. */
 const DOCUMENTED = /^local\/(egg-files|eggs)\//
 
-/** Files of a data directory that contain an unencrypted log, items or an egg, packed or not. */
+/** Finds files with an unencrypted log, items or egg, packed or not. */
 async function filesWithPlainContent(directory: string): Promise<string[]> {
   const found: string[] = []
   for (const name of await readdir(directory, { recursive: true })) {
@@ -43,7 +43,6 @@ const SMALL = '2026-01-01 00:00:00 [shop] INFO: parcel 7\n'
 const LARGE = SMALL.repeat(60_000)
 const ITEMS = '{"price": "42 pounds"}\n'.repeat(5_000)
 
-/** Runs a job whose log and items are these; returns its id. */
 async function run({ client, node, until }: EngineWithFakeNode, log: string): Promise<string> {
   const { jobs } = await client.jobs.run({ project: 'shop', spiders: ['prices'] })
   const { id } = jobs[0]!
@@ -54,7 +53,7 @@ async function run({ client, node, until }: EngineWithFakeNode, log: string): Pr
   node.end(jobid)
   node.logs.set(jobid, log + node.logs.get(jobid)!)
   await until(async () => (await client.jobs.get({ id })).attempts[0]?.logArchived === true)
-  // Only the archive can have it from now on.
+  // Only the archive has the files from here on.
   node.logs.delete(jobid)
   node.items.delete(jobid)
   return id
@@ -108,13 +107,13 @@ test('plain data, and data encrypted with an earlier key, is encrypted with the 
   const keysOfFiles = async () => {
     const names = await readdir(join(engine.directory, 'blobs'), { recursive: true })
     const files = names.filter((name) => /[.]zst|[0-9a-f]{64}/.test(name))
-    // A re-encrypted file may disappear between the two reads.
+    // A re-encrypted file can disappear between the two reads.
     const headers = files.map((name) => readFile(join(engine.directory, 'blobs', name)).catch(() => null))
     const read = (await Promise.all(headers)).filter((bytes) => bytes !== null)
     return [...new Set(read.map((bytes) => bytes.subarray(8, 16).toString('hex')))]
   }
   await write(first.line)
-  // Logs of runs that ended within the last hour are left for later.
+  // Logs of runs that ended within the last hour are skipped.
   await engine.restart(7_200_000, { encryption })
   await engine.until(async () => String(await keysOfFiles()) === first.id)
   await expectReadable(engine, small, SMALL)
@@ -123,7 +122,7 @@ test('plain data, and data encrypted with an earlier key, is encrypted with the 
   await write(second.line, first.line)
   await engine.restart(7_200_000)
   await engine.until(async () => String(await keysOfFiles()) === second.id)
-  // Without the first key, which is no longer needed once the store knows that.
+  // The first key is no longer needed as soon as the store has recorded that.
   await write(second.line)
   await engine.until(async () => {
     await engine.engine.stop()
@@ -139,7 +138,7 @@ test('plain data, and data encrypted with an earlier key, is encrypted with the 
   await expectReadable(engine, small, SMALL)
   await expectReadable(engine, large, LARGE)
   await expectReadable(engine, third, LARGE.toLowerCase())
-  // SQLite keeps unused data in its file until then.
+  // Until then, SQLite keeps unused data in its file.
   await engine.client.storage.compact({})
   await engine.engine.stop()
   expect(await filesWithPlainContent(engine.directory)).toEqual([])

@@ -212,7 +212,7 @@ describe('an engine', () => {
     expect(open).toEqual([])
     expect(readdirSync(directory.path)).toEqual(expect.arrayContaining(['engine.lock', 'local']))
     await engine.stop()
-    // An older Scrapdeck, or a careless copy, left it open.
+    // An older Scrapdeck, or a careless copy, left the directory open.
     chmodSync(directory.path, 0o755)
     await start()
     expect(statSync(directory.path).mode & 0o077).toBe(0)
@@ -460,11 +460,11 @@ describe('as one Scrapyd', () => {
     expect(await engine.scrapyd.cancel(cancel)).toEqual({ prevstate: 'running' })
     await until(async () => node.running.every(({ signals }) => signals.length === 1))
     await clock.advanceBy(120_000)
-    // A signal that was named is sent once: no ladder follows it.
+    // A named signal is sent once, without a cancel ladder.
     expect(node.running.map(({ signals }) => signals)).toEqual([['TERM'], ['TERM']])
     for (const { jobid } of [...node.running]) node.end(jobid, 'shutdown')
     await until(async () => (await engine.scrapyd.daemonStatus(100)).finished === 2)
-    // The waiting one is gone without a trace, as in Scrapyd.
+    // As in Scrapyd, a cancelled pending job leaves no trace.
     expect((await engine.scrapyd.listJobs(SHOP, 100)).finished).toHaveLength(2)
     expect(await engine.scrapyd.daemonStatus(1)).toEqual({ pending: 0, running: 0, finished: 1 })
     expect((await client.jobs.list({})).jobs.map(({ outcome }) => outcome)).toEqual(Array(3).fill('cancelled'))

@@ -12,7 +12,7 @@ import { makeTemporaryDirectory, type TemporaryDirectory } from './testing/tempo
 import { findTestPython } from './testing/test-python.ts'
 
 const WAIT = { timeout: 200_000, interval: 50 }
-/** Something small that nothing else in the Python of the tests needs. */
+/** A small package that the Python of the tests does not have. */
 const PACKAGE = 'tabulate==0.9.0'
 const PINNED = readFileSync(resolve('resources/python/requirements.in'), 'utf8')
 const SPIDERS = `
@@ -28,8 +28,8 @@ class Reads(scrapy.Spider):
 `
 
 /**
- * A wheel that calls itself Scrapy and leads to the Scrapy of the tests' Python: pip installs it as any other, in a
- * tenth of the time that Scrapy itself takes with the thirty packages that it needs.
+ * Creates a wheel with the name Scrapy that points to the Scrapy of the tests' Python. pip installs it in a tenth of
+ * the time that Scrapy and its thirty dependencies take.
  */
 async function aWheelOfScrapy(): Promise<string> {
   const script = `
@@ -104,7 +104,7 @@ test('a project runs with the packages in its requirements; another one without 
     message: expect.stringContaining("No module named 'tabulate'")
   })
 
-  // Before its first egg: without it the egg would be refused as the other is.
+  // The environment must exist before the first egg. Otherwise the egg would be refused like the other one.
   const text = `${isLong ? PINNED : `Scrapy @ file://${await aWheelOfScrapy()}\nsetuptools<81`}\n${PACKAGE}\n`
   const configured = await configure('shop', { kind: 'requirements', text })
   expect(configured).toMatchObject({ name: 'shop', versions: [], settings: { python: { text } } })
@@ -137,13 +137,13 @@ test('a project runs with the packages in its requirements; another one without 
   await vi.waitFor(async () => {
     expect((await client.projects.get({ project: 'shop' })).versions).toMatchObject([{ spiders: ['reads'] }])
   }, WAIT)
-  // Listing its spiders has asked for a parent of its own.
+  // Listing the spiders has started a parent process for this environment.
   await vi.waitFor(async () => {
     const { start } = (await client.environments.list()).environments.find(({ id }) => id === made.id)!
     expect(start.mode).toBe(CAN_FORK ? 'warm' : 'cold')
   }, WAIT)
 
-  // The next engine finds it made.
+  // The next engine finds the environment.
   watching.abort()
   await watched.catch(() => {})
   expect([...kinds]).toEqual(expect.arrayContaining(['environments', 'project', 'python', 'waiting']))
@@ -152,7 +152,7 @@ test('a project runs with the packages in its requirements; another one without 
   const again = (await client.environments.list()).environments.find(({ id }) => id === made.id)
   expect(again).toMatchObject({ state: 'ready', projects: ['shop'], madeAtMs: expect.any(Number) })
 
-  // Without its project, it is unused and can be deleted; the settings of the project stay.
+  // Without its project, the environment is unused and can be deleted. The settings of the project stay.
   await expect(client.environments.remove({ id: made.id })).rejects.toMatchObject({ code: 'BAD_INPUT' })
   await client.projects.deleteProject({ project: 'shop' })
   expect(await client.environments.remove({ id: made.id })).toEqual({ removed: made.id })

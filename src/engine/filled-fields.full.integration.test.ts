@@ -33,7 +33,6 @@ afterAll(async () => {
   await scrapyd.stop()
 })
 
-/** Runs it, and waits until its items have been counted. */
 async function runOn(kind: 'local' | 'scrapyd', spider: string, unpriced: number) {
   const node = (await client.nodes.list()).nodes.find((one) => one.kind === kind)!
   const args = { unpriced: String(unpriced) }

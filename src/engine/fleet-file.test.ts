@@ -16,7 +16,7 @@ afterEach(async () => {
   await other.remove()
 })
 
-/** One of everything that a file can contain. */
+/** Creates one of everything that a file can contain. */
 async function fill(): Promise<void> {
   const { client } = engine
   const nodeId = await engine.prepare('berlin')
@@ -152,7 +152,7 @@ describe('the fleet file of an engine', () => {
       'add night'
     ])
     expect(await exported(other)).toBe(yaml)
-    // Figures that are left out are those that the watch usually has; what differs is changed, what is left out goes.
+    // Omitted figures have the default values of the watch.
     const short =
       'version: 1\nalerts: [{ name: berlin, watch: node_down, node: berlin, channels: [Ops], severity: info }]'
     const done = (await engine.client.fleetFile.apply({ yaml: short, prune: true })).changes
@@ -178,7 +178,7 @@ describe('the fleet file of an engine', () => {
     const forEver = { days: null, perSpider: null, bytes: null }
     expect([revision, policy.projects]).toEqual([1, { shop: { logs: { ...forEver, days: 90 } } }])
     expect(policy.defaults).toMatchObject({ jobs: forEver, logs: { ...forEver, days: 9 } })
-    // No other step may leave an engine without a policy.
+    // The policy cannot be removed.
     await engine.client.fleetFile.apply({ yaml: 'version: 1\n', prune: true })
     expect(await engine.client.storage.policy()).toEqual({ revision, policy })
     await expect(plan('version: 1\nretention: { logs: { day: 9 } }\n')).rejects.toMatchObject({
@@ -235,7 +235,7 @@ describe('the fleet file of an engine', () => {
       expect(changes).toHaveLength(1)
       expect(JSON.stringify(changes)).not.toContain('hush')
       expect((await engine.client.fleetFile.apply({ yaml: yaml(proxyUrl), prune: false })).changes).toEqual(changes)
-      // The masked form stands for the stored credentials.
+      // The masked form keeps the stored credentials.
       for (const same of [proxyUrl, 'http://proxy:3128', 'proxy:3128']) {
         expect(await plan(yaml(same))).toEqual({ changes: [] })
       }

@@ -12,27 +12,27 @@ export type { EngineCertificate } from './cluster/leadership/leadership.ts'
 export { startStoreThread } from './storage/thread/store-thread.ts'
 
 /**
- * The engine's only entry point: opens the data directory, opens the wings (see assembly/) and starts to work. Rejects
+ * The engine's only entry point: opens the data directory and the wings (see assembly/), and starts to work. Rejects
  * with DATA_DIRECTORY_UNUSABLE, DATA_DIRECTORY_IN_USE, DATA_FROM_NEWER_VERSION or DATA_TOO_OLD, having changed
- * nothing, or with PYTHON_MISSING. If it rejects for any reason, everything that was opened is closed again.
+ * nothing, or with PYTHON_MISSING. If it rejects, everything that was opened is closed again.
  */
 export async function createEngine(options: EngineOptions): Promise<Engine> {
   const { store, clock } = options.seams ?? {}
   const start = () => options.storeThread ?? startStoreThread()
-  // Loads SQLite while this thread loads the wings: together that is half of the start.
+  // The store thread loads SQLite while this thread loads the wings. Each takes about half of the startup time.
   const storeThread = store === undefined && clock === undefined ? start() : null
   const { openEngine } = await import('./assembly/open-engine.ts')
   return openEngine(options, storeThread)
 }
 
-/** Loads what createEngine needs, for hosts that may need an engine quickly. */
+/** For hosts that may need an engine quickly. */
 export async function preloadEngine(): Promise<void> {
   await import('./assembly/open-engine.ts')
 }
 
 /**
- * Joins the engines on one PostgreSQL database. One of them leads, and only that one has an Engine. Rejects with
- * DATABASE_UNUSABLE, DATA_FROM_NEWER_VERSION, DATA_TOO_OLD, DATA_DIRECTORY_UNUSABLE or ENGINES_DIFFER.
+ * Joins the engines on one PostgreSQL database. Only the leader has an Engine. Rejects with DATABASE_UNUSABLE,
+ * DATA_FROM_NEWER_VERSION, DATA_TOO_OLD, DATA_DIRECTORY_UNUSABLE or ENGINES_DIFFER.
  */
 export async function joinEngines(options: JoinOptions): Promise<Membership> {
   const { join } = await import('./cluster/leadership/join-engines.ts')
@@ -40,7 +40,7 @@ export async function joinEngines(options: JoinOptions): Promise<Membership> {
 }
 
 /**
- * Opens the local node of one engine of a cluster; it runs whichever engine leads. null: it has none (`localSlots` 0).
+ * Opens the local node of one engine of a cluster. It runs regardless of which engine leads. null: `localSlots` is 0.
  * Rejects with DATA_DIRECTORY_UNUSABLE or PYTHON_MISSING.
  */
 export async function openHostedNode(options: EngineOptions): Promise<HostedNode | null> {

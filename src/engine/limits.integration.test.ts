@@ -9,7 +9,7 @@ import { aSpiderEgg } from './testing/spider-egg.ts'
 import { makeTemporaryDirectory, type TemporaryDirectory } from './testing/temporary-directory.ts'
 
 const WAIT = { timeout: 60_000, interval: 50 }
-/** Where spiders can be forked, the parent has come up: those that start before it import Scrapy as well. */
+/** Spiders that start before the parent process is ready import Scrapy themselves. */
 const READY = { state: 'ready', start: { mode: CAN_FORK ? 'warm' : 'cold' } }
 const SPIDERS = `
 import asyncio, signal

@@ -8,7 +8,7 @@ const SHOP = aProjectName('shop')
 const V1 = aVersionName('1')
 const TRACEBACK = "Traceback (most recent call last):\n  File ...\nModuleNotFoundError: No module named 'x'\n"
 
-/** A service without local slots. `addNode` waits until the node has answered. */
+/** A service without local slots. `addNode` waits until the node has responded. */
 async function openService() {
   const service = await openEngineWithFakeNode()
   onTestFinished(() => service.remove())
@@ -90,6 +90,6 @@ test('the version that such an egg would have replaced stays unchanged', async (
   service.wedge(TRACEBACK)
   await expect(service.addVersion('2')).rejects.toMatchObject({ code: 'EGG_IMPORT_FAILED' })
   const [after] = await service.versions()
-  // The node has refused the new one, and may have lost the previous one with it.
+  // The node refused the new egg and may have lost the previous one.
   expect(after).toEqual({ ...before, deployments: [] })
 })

@@ -25,6 +25,6 @@ test('a search over all logs finds the lines of a running job on a node, and ope
   expect(text).toBe(line)
   node.end(node.running[0]!.jobid)
   await engine.until(async () => (await client.jobs.get({ id })).attempts[0]!.logArchived)
-  // Of the archive now, and not twice.
+  // The hit is now in the archive, and must not appear twice.
   expect((await search('Spider closed')).map(({ jobId }) => jobId)).toEqual([id])
 })

@@ -8,7 +8,7 @@ const addresses = [
   ...['169.254.169.254', '169.254.0.1', '100.100.100.200', '168.63.129.16', '192.0.0.192'],
   ...['::ffff:168.63.129.16', '64:ff9b::168.63.129.16', '64:ff9b::a9fe:a9fe', '64:ff9b::c000:c0'],
   ...['fe80::1', 'fd00:ec2::254', 'fd00:ec2::23', 'fd20:ce::254', 'fd20:00ce:0::254'],
-  // Every form in which an IPv6 address carries an IPv4 one.
+  // Every form in which an IPv6 address embeds an IPv4 address.
   ...['::a9fe:a9fe', '::169.254.169.254', '::ffff:0:a9fe:a9fe', '::ffff:0:168.63.129.16'],
   ...['64:ff9b:1::a9fe:a9fe', '64:ff9b:1:7:8:9:a9fe:a9fe', '64:ff9b:1:a9fe:a9:fe00::', '64:ff9b:1:00a9:fe:a9fe::'],
   ...['64:ff9b:1:0:a9:fea9:fe00:0', '2002:a9fe:a9fe::', '2002:a9fe:a9fe:1:2:3:4:5', '2002:c000:c0::1']

@@ -20,7 +20,6 @@ const run = async (over: object = {}) => {
 }
 const stateOf = async (id: string) => (await house.client.jobs.get({ id: id as never })).job
 
-/** Ends it as its spider would, with so many items. */
 async function endWith(items: number): Promise<string> {
   const { id } = await run()
   house.node.end(id)

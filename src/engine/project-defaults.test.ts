@@ -187,7 +187,7 @@ test('a changed setting is validated like a whole configuration, and a refusal c
 test('secrets among defaults are encrypted, masked everywhere, kept when sent back masked, and decrypted for the node', async () => {
   const secret = { args: { key: 'hush-1' }, secretNames: ['key'] }
   expect((await configure(secret)).settings.defaults.args).toEqual({ key: SECRET_MASK })
-  // As in a form: everything is sent back as it was shown.
+  // As in a form, everything is sent back as it was displayed.
   const { settings } = await shop()
   await house.client.projects.configure({ project: 'shop', settings: { ...settings, weight: 2 } })
   const { yaml } = await house.client.fleetFile.export()
@@ -211,7 +211,6 @@ test('an export has dots for the secrets of a project and its spiders, and chang
   expect(yaml).not.toContain('hush')
   expect(yaml.split(SECRET_MASK)).toHaveLength(4)
   expect(await house.client.fleetFile.apply({ yaml, prune: true })).toMatchObject({ changes: [] })
-  // Something else changes in the same item.
   await house.client.fleetFile.apply({ yaml: yaml.replace('name: shop', 'name: shop\n    weight: 3') })
   expect((await shop()).settings.weight).toBe(3)
   await house.client.jobs.run({ project: 'shop', spiders: ['prices'] })

@@ -11,7 +11,7 @@ import { makeTemporaryDirectory, type TemporaryDirectory } from './testing/tempo
 const WAIT = { timeout: 60_000, interval: 50 }
 const SETTING = 'the setting nobody sees "7%"'
 const ARGUMENT = 'an argument, näher betrachtet'
-/** Parts that no way of quoting changes. */
+/** Quoting does not change these parts. */
 const TRACES = ['the setting nobody sees', 'näher betrachtet']
 
 /** Writes a digest of its input for the test, and tries to reveal its secrets in its log. */
@@ -53,7 +53,7 @@ const logger: Logger = Object.fromEntries(
   ])
 ) as unknown as Logger
 
-/** Every text in which other users of the machine, or a reader of our files, could find a secret. */
+/** Collects every text in which other users of the machine, or readers of our files, could find a secret. */
 async function whoKnows(pids: string[]): Promise<string[]> {
   const files = await readdir(join(directory.path, 'data'), { recursive: true, withFileTypes: true })
   const paths = [
@@ -104,7 +104,7 @@ test.runIf(process.platform === 'linux')(
     await vi.waitFor(async () => expect(await log()).toContain('given away'), WAIT)
 
     expect(await log()).toContain(createHash('sha256').update(`${SETTING}/${ARGUMENT}`).digest('hex'))
-    // Scrapy itself writes overridden settings down.
+    // Scrapy itself logs overridden settings.
     expect(await log()).toMatch(/Overridden settings/)
     const pids = (await readdir('/proc')).filter((name) => /^\d+$/.test(name))
     const knowing = (await whoKnows(pids)).filter((path) => !/\/runs\/[^/]+\/(spec|launch)\.json$/.test(path))
@@ -112,7 +112,7 @@ test.runIf(process.platform === 'linux')(
 
     await writeFile(STOP_FILE, '')
     await vi.waitFor(async () => expect((await client.jobs.get({ id })).job.state).toBe('ended'), WAIT)
-    // The files from which the run was started are gone, too.
+    // The files from which the run was started are deleted as well.
     await vi.waitFor(async () => expect(await whoKnows([])).toEqual([]), WAIT)
     const answers = [
       jobs,

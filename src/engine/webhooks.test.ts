@@ -31,14 +31,14 @@ const said = async () => (await readFile(saidFile(), 'utf8').catch(() => '')).sp
 const clientOf = async (one: Engine) =>
   createRouterClient(await one.router(), { context: { principal: OWNER, source: 'api' } })
 
-/** `plugin`: the export of its module; its output is in a file. */
+/** `plugin` is the export of its module. Its output is in a file. */
 async function start(plugin?: string): Promise<void> {
   const module = join(directory.path, 'plugin.mjs')
   if (plugin !== undefined) {
     const say = `import { appendFileSync } from 'node:fs'\nconst say = (line) => appendFileSync(${JSON.stringify(saidFile())}, line + '\\n')\n`
     await writeFile(module, `${say}export default () => (${plugin})`)
   }
-  // By the fake clock, which runs much faster than the plugin's thread.
+  // The timeout follows the fake clock, which runs much faster than the plugin's thread.
   const patient = { options: {}, timeoutMs: 86_400_000, memoryMb: 64, onFailure: 'send' as const }
   engine = await createEngine({
     dataDirectory: join(directory.path, 'data'),
@@ -239,7 +239,7 @@ describe('a plugin of the engine', () => {
     // The hook failed the first time and was called again.
     await until(async () => (await said()).length === 3)
     expect(await said()).toEqual(['shop@1', `succeeded ${SECRET_MASK}`, `succeeded ${SECRET_MASK}`])
-    // Plugins are not webhooks: nothing shows what is stored for them.
+    // Plugins are not webhooks, so they are not listed.
     expect((await client.webhooks.list()).webhooks).toEqual([])
   })
 

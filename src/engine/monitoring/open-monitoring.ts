@@ -49,7 +49,7 @@ interface MonitoringParts
     Pick<Runs, 'jobLogs' | 'collector'>,
     Pick<Jobs, 'dispatch' | 'waiting'>,
     Pick<Schedules, 'watchdog'> {
-  /** null: this engine is alone. */
+  /** null: this is the only engine. */
   leadership: Leadership | null
   plugins: Pick<Plugins, 'alertNames'>
   post: Post

@@ -71,7 +71,6 @@ export const someNews = (over: Partial<AlertNews> = {}): AlertNews => ({
   ...over
 })
 
-/** Of the run of `aRunAlert`. */
 export const someEvidence = (lines: readonly string[], subject = 'shop/prices'): AlertEvidence => ({
   log: { subject, jobId: 'd'.repeat(32) as JobId, lines: [...lines] },
   history: {
@@ -86,7 +85,6 @@ export const someEvidence = (lines: readonly string[], subject = 'shop/prices'):
   }
 })
 
-/** As the outbox has it. */
 export const deliveryOf = (news: AlertNews, over: Partial<StoredDelivery> = {}): StoredDelivery =>
   ({
     id: 'msg_m8x2v9_1',
@@ -107,7 +105,7 @@ const HOSTILE = [
   ...['\ud800', '🕷️', 'Жук', '\u2028', "'"]
 ]
 
-/** Text as log lines and answers of nodes may have it. */
+/** Text that log lines and responses of nodes can contain. */
 export const hostileText = (most: number) =>
   fc
     .array(
@@ -123,7 +121,7 @@ const hostileAlert = (isFiring: boolean) =>
       return hasJob ? aRunAlert({ ...texts, resolvedAtMs }) : anAlert({ ...texts, resolvedAtMs })
     })
 
-/** Any news of at most so many alerts of each kind. */
+/** Any news with up to `most` alerts of each kind. */
 export const hostileNews = (most: number): fc.Arbitrary<AlertNews> =>
   fc
     .record({
@@ -141,7 +139,7 @@ export const hostileNews = (most: number): fc.Arbitrary<AlertNews> =>
     })
     .map((fields) => someNews(fields))
 
-/** The same news with harmless words: both must be shown with the same markup. */
+/** The same news with harmless words. Both must be displayed with the same markup. */
 export function harmless(news: AlertNews): AlertNews {
   const word = (text: string) => (oneLine(text, 100) === '' ? '' : 'x')
   const calm = (alert: AlertView): AlertView => ({ ...alert, subject: word(alert.subject), text: word(alert.text) })

@@ -5,11 +5,10 @@ import yazl from 'yazl'
 export interface ArchiveEntry {
   name: string
   content?: string | Uint8Array
-  /** Unix file type and permissions; default: a regular file. */
+  /** Unix file type and permissions. Default: a regular file. */
   mode?: number
 }
 
-/** The files of a zip archive, by name. */
 export async function readArchive(bytes: Buffer): Promise<Map<string, Buffer>> {
   const zip = await yauzl.fromBufferPromise(bytes)
   const files = new Map<string, Buffer>()
@@ -18,7 +17,7 @@ export async function readArchive(bytes: Buffer): Promise<Map<string, Buffer>> {
   return files
 }
 
-/** A zip archive with arbitrary names: those that no archiver would write are patched in afterwards. */
+/** A zip archive with arbitrary names. Names that no archiver would write are patched in afterwards. */
 export async function anArchive(entries: ArchiveEntry[]): Promise<Uint8Array> {
   const archive = new yazl.ZipFile()
   const standIns = entries.map((entry, index) => standInFor(entry.name, index))
@@ -34,7 +33,6 @@ export async function anArchive(entries: ArchiveEntry[]): Promise<Uint8Array> {
   return bytes
 }
 
-/** The wheel of the project in an egg. */
 export async function asWheel(egg: Uint8Array, over: { entryPoints?: string } = {}): Promise<Uint8Array> {
   const files = await readArchive(Buffer.from(egg))
   const metadata = files.get('EGG-INFO/PKG-INFO')!.toString()

@@ -14,7 +14,7 @@ import {
   type StoredVersion
 } from '../model/records.ts'
 
-/** Builders' timestamps start here; each thing is built one millisecond later than the one before. */
+/** Builders' timestamps start here and increase by one millisecond. */
 const START_MS = 1_800_000_000_000
 
 let built = 0
@@ -28,7 +28,6 @@ export function entry(text = 'it happened', over: Plain<Partial<TimelineEntry>> 
   return { atMs: nextMs(), message: plain(text), evidence: {}, ...over }
 }
 
-/** An entry as `listTimeline` returns it. */
 export const asRead = ({ message, ...entry }: TimelineEntry) => ({ ...entry, ...written(message) })
 
 /** Ids ascend in the order of building. `jobid` equals `id` by default. */
@@ -47,7 +46,7 @@ export function aNewJob(over: Plain<Partial<NewJob>> = {}): NewJob {
   })
 }
 
-/** The start of a job's attempt (by default the first), with the jobid that dispatch would choose. */
+/** By default, the first attempt, with the jobid that dispatch would choose. */
 export function anAttemptStart(job: { id: string }, over: Plain<Partial<AttemptStart>> = {}): AttemptStart {
   const number = over.number ?? 1
   return branded({
@@ -104,7 +103,7 @@ export function aVersion(over: Plain<Partial<StoredVersion>> = {}): StoredVersio
   })
 }
 
-/** Daily at 03:00 Berlin time, one job; `settings` overrides individual settings. */
+/** Daily at 03:00 Berlin time, one job. */
 export function aStoredSchedule(
   over: Plain<Partial<Omit<StoredSchedule, 'settings'>> & { settings?: Partial<ScheduleSettings> }> = {}
 ): StoredSchedule {
@@ -133,7 +132,6 @@ export function aStoredSchedule(
   })
 }
 
-/** A running backfill. */
 export function aStoredBackfill(over: Plain<Partial<StoredBackfill>> = {}): StoredBackfill {
   return branded({
     id: 'b'.repeat(32),
@@ -152,7 +150,7 @@ export function aStoredBackfill(over: Plain<Partial<StoredBackfill>> = {}): Stor
   })
 }
 
-/** Deletes nothing but expired answers, at a time later than all others. */
+/** Deletes only expired responses, at a time later than all others. */
 export function aRetention(over: Plain<Partial<Retention>> = {}): Retention {
   return branded({
     nowMs: 1e15,
@@ -183,7 +181,6 @@ export function aNewFiring(over: Plain<Partial<NewFiring>> = {}): NewFiring {
   })
 }
 
-/** For claims of answers: nothing is forgotten. */
 export const ROOMY_QUOTA = {
   ofScope: { count: 1_000, bytes: 1_000_000 },
   ofAll: { count: 1_000, bytes: 1_000_000 }

@@ -13,7 +13,6 @@ export interface SeenRequest {
   path: string
   headers: IncomingHttpHeaders
   body: string
-  /** Its body, read. */
   json: never
 }
 
@@ -23,7 +22,7 @@ export interface ScriptedAnswer {
   body?: string
 }
 
-/** A service that gives scripted answers and records what it gets. */
+/** A service that sends scripted responses and records its requests. */
 export async function openChannelServer(answers: ScriptedAnswer[] | ((request: SeenRequest) => ScriptedAnswer)) {
   const seen: SeenRequest[] = []
   const server = createServer((request, response) => {
@@ -49,7 +48,6 @@ export async function openChannelServer(answers: ScriptedAnswer[] | ((request: S
   }
 }
 
-/** Seals nothing. */
 export const openBox: SecretBox = {
   store: 'file',
   description: 'none',

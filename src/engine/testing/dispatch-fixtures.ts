@@ -13,15 +13,14 @@ import { makeTemporaryDirectory } from './temporary-directory.ts'
 import { openTemporaryStore } from './temporary-store.ts'
 
 export const MINUTE_MS = 60_000
-/** A job that may only run on this node. */
 export const onlyOn = (nodeId: string): Pick<NewJob, 'placement'> => ({
   placement: { nodeId: aNodeId(nodeId), tags: [] }
 })
 const NODE = { slots: 2, eggs: ['shop@1'] }
 
 /**
- * `it` for dispatch tests, which take the fixtures they need: `async ({ clock, store, node, other, engine }) => …`.
- * Fixtures belong to one test and are removed with it, including files on disk; an engine must leave no timer behind.
+ * `it` for dispatch tests, which request fixtures: `async ({ clock, store, node, other, engine }) => …`. Fixtures
+ * belong to one test and are removed with it. An engine must leave no timer behind.
  */
 export const it = test
   .extend('clock', () => createFakeClock())
@@ -114,7 +113,7 @@ export class TestedEngine {
     return job.id
   }
 
-  /** Starts an engine over these nodes, with one job that has been seen running. */
+  /** Starts an engine over these nodes, with one running job. */
   async startRunning(
     nodes: Record<string, FakeNode>,
     over: Partial<NewJob> = {},
@@ -130,7 +129,6 @@ export class TestedEngine {
     return this.#alive.enqueue(count)
   }
 
-  /** Requests a cancel, as JobCommands does. */
   async cancel(ids: string[], options: { force: boolean; waitSeconds?: number } = { force: false }): Promise<void> {
     const { force, ...rest } = options
     const evidence = force ? { ...rest, force } : rest
@@ -146,12 +144,10 @@ export class TestedEngine {
     return this.#alive.kinds(id)
   }
 
-  /** The text of the newest transition of that kind. */
   async textOf(id: string, kind: string): Promise<string | undefined> {
     return (await this.#store.listTimeline(aJobId(id))).findLast((entry) => entry.kind === kind)?.text
   }
 
-  /** The result and reason of each attempt. */
   async resultsOf(id: string): Promise<[string | null, string | null][]> {
     return (await this.#store.listAttempts(aJobId(id))).map(({ result, reason }) => [result, reason])
   }

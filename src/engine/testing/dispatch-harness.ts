@@ -19,7 +19,7 @@ import type { FakeClock } from './fake-clock.ts'
 import type { FakeNode } from './fake-node.ts'
 import { createSeededRandom } from './seeded-random.ts'
 
-/** One engine's dispatch over fake nodes and a real store; `crash` leaves the store as it is, like kill -9. */
+/** One engine's dispatch over fake nodes and a real store. `crash` leaves the store as it is, like kill -9. */
 export interface DispatchHarness {
   dispatch: Dispatch
   fleet: Fleet
@@ -40,21 +40,19 @@ export async function startDispatch(parts: {
   projectLimits?: RunLimits
   cancelWaitsMs?: CancelWaitsMs
   projectOutcome?: OutcomeRules
-  /** Default: nothing reads the logs of running jobs. */
+  /** Default: false. */
   readsLogs?: boolean
   projectCancelWaitSeconds?: number
-  /** Default: no project keeps its items. */
+  /** Default: false. */
   keepsItems?: boolean
-  /** Default: no project is paused. */
   isProjectPaused?: () => boolean
   /** Default: every node can import every egg. */
   distribution?: DispatchContext['distribution']
-  /** The operator set no slots: they are learned. */
+  /** The operator has not set slots, so they are learned. */
   learnsSlots?: boolean
   openSecret?: (sealed: string) => Promise<string>
-  /** Default: the engine is alone. */
+  /** Default: this is the only engine. */
   mayAct?: DispatchContext['mayAct']
-  /** Default: no plugin chooses nodes. */
   chooseNodes?: DispatchContext['chooseNodes']
 }): Promise<DispatchHarness> {
   const { store, clock, nodes, blobs } = parts
@@ -88,7 +86,7 @@ export async function startDispatch(parts: {
     live,
     waiting,
     clock,
-    // Bugs in our own code must not go unnoticed in a log without a reader.
+    // Without this, tests would not notice bugs that are only logged.
     logger: { ...silentLogger, error: (facts, text) => console.error(text, facts) },
     catalog: { versionToRun: (_project, version) => aVersionName(version ?? '1') },
     projects: {

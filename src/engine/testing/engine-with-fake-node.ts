@@ -26,12 +26,11 @@ export interface EngineWithFakeNode {
   until(isTrue: () => Promise<boolean>): Promise<void>
   /** Restarts the engine after this downtime, with these options from then on. */
   restart(offForMs?: number, options?: Pick<EngineOptions, 'encryption' | 'heartbeat'>): Promise<void>
-  /** The text that Prometheus scrapes. */
   metrics(): Promise<string>
   remove(): Promise<void>
 }
 
-/** A whole engine on its own directory, without a local node; every other node is the same fake. */
+/** A whole engine in its own directory, without a local node. Every other node is the same fake. */
 export async function openEngineWithFakeNode({
   post,
   ...given

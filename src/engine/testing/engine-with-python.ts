@@ -10,7 +10,7 @@ import { findTestPython } from './test-python.ts'
 
 export type EngineWithPython = Awaited<ReturnType<typeof startEngineWithPython>>
 
-/** The whole engine with a local node that runs real spiders, and a client of its router. */
+/** A whole engine with a local node that runs real spiders, and a client of its router. */
 export async function startEngineWithPython(dataDirectory: string, options: Partial<EngineOptions> = {}) {
   lendLearnedModules(join(dataDirectory, 'local'))
   const engine = await createEngine({
@@ -23,7 +23,6 @@ export async function startEngineWithPython(dataDirectory: string, options: Part
     ...options
   })
   const client = createRouterClient(await engine.router(), { context: { principal: OWNER, source: 'api' } })
-  /** With its spiders. */
   const stop = async () => {
     await engine.stopLocalSpiders()
     await engine.stop()
@@ -32,7 +31,10 @@ export async function startEngineWithPython(dataDirectory: string, options: Part
   return { engine, client, stop }
 }
 
-/** The same in a directory of its own, with its Python ready and these spiders as version 1 of the project `shop`. */
+/**
+ * Like startEngineWithPython, but in a temporary directory, with Python ready and these spiders as version 1 of
+ * `shop`.
+ */
 export async function startEngineWithSpiders(spiders: string, options: Partial<EngineOptions> = {}) {
   const directory = await makeTemporaryDirectory()
   const own = await startEngineWithPython(join(directory.path, 'data'), options)

@@ -1,18 +1,18 @@
 import type { Clock, Timer } from '../runtime/clock.ts'
 
-/** Event loop turns that promise chains and grouped commits get to settle. */
+/** Event loop turns that promise chains and grouped commits need to settle. */
 const SETTLE_TURNS = 12
 
 export interface FakeClock extends Clock {
-  /** Runs every timer that becomes due, in order, and lets its effects settle before the next one. */
+  /** Runs every timer that becomes due, in order. The effects of each settle before the next one runs. */
   advanceBy(durationMs: number): Promise<void>
   /** Moves only the wall clock, as an operator or NTP does. */
   jumpWallBy(deltaMs: number): void
-  /** Timers that are set and have not fired: must be zero once a component has stopped. */
+  /** The number of pending timers. It must be zero after a component has stopped. */
   timerCount(): number
 }
 
-/** Time stands still until a test advances it. Starts at `startMs` wall time, monotonic 0. */
+/** Time stands still until a test advances it. Wall time starts at `startMs`, monotonic time at 0. */
 export function createFakeClock(startMs = 1_800_000_000_000): FakeClock {
   const timers = new Set<{ dueMs: number; order: number; callback: () => void }>()
   let elapsedMs = 0
@@ -28,7 +28,7 @@ export function createFakeClock(startMs = 1_800_000_000_000): FakeClock {
       next.callback()
       await settle()
     }
-    // Another call may have advanced further in the meantime: time never goes back.
+    // Another call may have advanced further meanwhile, and time never goes back.
     elapsedMs = Math.max(elapsedMs, endMs)
   }
 
@@ -44,7 +44,7 @@ export function createFakeClock(startMs = 1_800_000_000_000): FakeClock {
   }
 
   return {
-    // Whole milliseconds, like Date.now; timers may become due in between.
+    // Whole milliseconds, like Date.now. Timers can become due in between.
     nowMs: () => Math.floor(wallOffsetMs + elapsedMs),
     monotonicMs: () => elapsedMs,
     setTimer,
@@ -56,7 +56,7 @@ export function createFakeClock(startMs = 1_800_000_000_000): FakeClock {
   }
 }
 
-/** Lets promises settle, including the store commits that they wait for. */
+/** Waits until promises settle, including the store commits that they wait for. */
 export async function settle(): Promise<void> {
   for (let turn = 0; turn < SETTLE_TURNS; turn += 1) await new Promise((resolve) => setImmediate(resolve))
 }

@@ -15,7 +15,7 @@ import type { Clock } from '../runtime/clock.ts'
 /** Fields that only the local node uses are optional. */
 type FakeRequest = Omit<ScheduleRequest, 'isVersionAsked' | 'secretNames' | 'limits'> & Partial<ScheduleRequest>
 
-/** How the fake handles the next `schedule`: `drop_reply` runs it without a response; the last three do not run it. */
+/** How the fake handles the next `schedule`. `drop_reply` runs it without a response. The last three do not run it. */
 export type ScheduleBehaviour = 'ok' | 'drop_reply' | 'lose_request' | 'refuse' | 'unreachable'
 
 interface FakeRun extends FakeRequest {
@@ -25,7 +25,7 @@ interface FakeRun extends FakeRequest {
 }
 
 /**
- * An in-memory Scrapyd for tests of the dispatcher: has slots and a queue, records everything that it executed, and
+ * An in-memory Scrapyd for tests of the dispatcher. It has slots and a queue, records everything that it executed, and
  * misbehaves on request. Jobs run until the test ends them.
  */
 export class FakeNode implements NodeClient, EggTarget {
@@ -36,21 +36,20 @@ export class FakeNode implements NodeClient, EggTarget {
   pending: FakeRun[] = []
   running: FakeRun[] = []
   finished: FakeRun[] = []
-  /** Every run that was ever accepted, in order: the ground truth. */
+  /** Every run that was ever accepted, in order. */
   readonly executed: string[] = []
   readonly eggs = new Set<string>()
   readonly logs = new Map<string, string>()
   readonly items = new Map<string, Uint8Array>()
   behaviours: ScheduleBehaviour[] = []
   isDown = false
-  /** Accepts jobs but starts none: a wedged poller. */
+  /** Accepts jobs but starts none, like a hanging poller. */
   isWedged = false
   refusal = 'something is wrong with this node'
   mostRunningAtOnce = 0
   /** null: it cannot list them. */
   spiders: string[] | null = ['prices']
 
-  /** By default, it has the traits of a Scrapyd. */
   constructor(clock: Clock, options: { slots: number; eggs?: string[]; traits?: NodeTraits }) {
     this.traits = options.traits ?? SCRAPYD_TRAITS
     this.#clock = clock
@@ -62,7 +61,7 @@ export class FakeNode implements NodeClient, EggTarget {
     return this
   }
 
-  /** Ends a run as its spider would, with closing stats in its log; null: it logs nothing of its end. */
+  /** Ends a run as its spider would, with closing stats in its log. null: logs no end. */
   end(jobid: string, finishReason: string | null = 'finished'): void {
     const run = this.running.find((candidate) => candidate.jobid === jobid)
     if (run === undefined) throw new Error(`${jobid} is not running`)
@@ -74,7 +73,7 @@ export class FakeNode implements NodeClient, EggTarget {
     this.#startPending()
   }
 
-  /** The spider ends as with `end`, but something that it started keeps its process open: until `end`, it is listed. */
+  /** Ends the spider, but a child process of it keeps the run listed until `end` is called. */
   endProcess(jobid: string, finishReason = 'finished'): void {
     this.#closeLog(jobid, finishReason)
     this.#withoutProcess.add(jobid)
@@ -84,13 +83,12 @@ export class FakeNode implements NodeClient, EggTarget {
     for (const run of [...this.running]) this.end(run.jobid)
   }
 
-  /** Lets the poller start jobs again. */
   unwedge(): void {
     this.isWedged = false
     this.#startPending()
   }
 
-  /** Forgets running and finished jobs, like a restarted Scrapyd; the queue is on disk and survives. */
+  /** Forgets running and finished jobs, like a restarted Scrapyd. The queue is on disk and survives. */
   restart(options: { loseQueue?: boolean; loseLogs?: boolean } = {}): void {
     this.running = []
     this.finished = []

@@ -1,8 +1,8 @@
 import { chmod, writeFile } from 'node:fs/promises'
 
 /**
- * Writes a script that responds like a Python of this version when Scrapdeck inspects it, and that creates environments
- * whose Python has Scrapy. `pip`: a shell command to run in place of pip, with pip's real arguments.
+ * Writes a script that responds like a Python of this version when Scrapdeck inspects it, and that creates
+ * environments whose Python has Scrapy. `pip`: a shell command to run in place of pip, with pip's real arguments.
  */
 export async function writeFakePython(
   path: string,

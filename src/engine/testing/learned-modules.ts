@@ -2,17 +2,18 @@ import { copyFileSync, mkdirSync, readdirSync, renameSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 
 /**
- * What the parent of warm spiders learns by a dry crawl when it first uses a Python (warm.py): nearly a second of CPU
- * per new data directory. Tests pass it on to later ones; warm.py itself checks whether it is still valid.
+ * The parent of warm spiders learns modules by a dry crawl when it first uses a Python (warm.py), which takes nearly a
+ * second of CPU per new data directory. Tests copy the result to later tests. warm.py checks whether it is still
+ * valid.
  */
 const KEPT = resolve(import.meta.dirname, '../../../.cache/learned')
 
-/** Call before a local node is opened in this directory. */
+/** Call this before opening a local node in this directory. */
 export function lendLearnedModules(localDirectory: string): void {
   copyAll(KEPT, join(localDirectory, 'warm'))
 }
 
-/** Call once a local node has been closed, or is about to be. */
+/** Call this after closing a local node, or right before. */
 export function keepLearnedModules(localDirectory: string): void {
   copyAll(join(localDirectory, 'warm'), KEPT)
 }

@@ -8,7 +8,7 @@ import { cutBytes, type LogBytes, type WantedBytes } from '../runtime/byte-windo
 import type { CacheFigures } from '../runtime/cache-figures.ts'
 import type { ArchivedLog } from '../model/records.ts'
 
-/** The archive of logs without files and threads, whose timing tests cannot control. */
+/** An archive of logs without files and threads, because tests cannot control their timing. */
 export const createMemoryArchive = (blobs: BlobStore, tree: 'logs' | 'items' = 'logs'): LogArchive =>
   new MemoryArchive(blobs, tree)
 
@@ -44,7 +44,6 @@ class MemoryArchive extends LogArchive {
   }
 }
 
-/** Nothing here calls them. */
 type NotSimulated = Pick<ConstructorParameters<typeof LogArchive>[0], 'threads' | 'cache' | 'random'>
 
 function inMemory() {

@@ -2,10 +2,10 @@
 export interface Life {
   /** The calls so far, in order: `store.applyChanges`, `n1.schedule`. */
   readonly calls: string[]
-  /** Resolves when the engine dies; never resolves if it does not die. */
+  /** Resolves when the engine dies, otherwise never. */
   readonly death: Promise<void>
   isDead(): boolean
-  /** Wraps `target` for this engine: once the engine is dead, calls have no effect and never return. */
+  /** Wraps `target` for this engine. After the engine has died, calls have no effect and never return. */
   lend<T extends object>(name: string, target: T, isCounted: (method: string) => boolean): T
 }
 

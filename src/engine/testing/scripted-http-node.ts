@@ -31,7 +31,6 @@ export async function startScriptedHttpNode(script: Script) {
   return {
     url: `http://127.0.0.1:${port}/`,
     port,
-    /** The requests so far, in order. */
     requests,
     connectionCount: () => sockets.size,
     async close() {

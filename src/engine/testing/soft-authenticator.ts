@@ -14,7 +14,7 @@ interface Signing {
   signCount?: number
 }
 
-/** What a browser and its authenticator answer, made of a real key: each part can be forged. */
+/** Creates the responses of a browser and its authenticator with a real key. Each part can be forged. */
 export function createSoftAuthenticator({ origin, host }: { origin: string; host: string }) {
   const { privateKey, publicKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' })
   const { x = '', y = '' } = publicKey.export({ format: 'jwk' })

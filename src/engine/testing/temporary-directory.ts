@@ -13,8 +13,8 @@ export interface TemporaryDirectory {
 const MEMORY = process.env['TEST_MEMORY'] ?? '/dev/shm'
 
 /**
- * A directory for one test: `await using directory = await makeTemporaryDirectory()`, or `remove()` it. `inMemory`: in
- * memory if the system supports it, for tests that write a lot and do not depend on the disk.
+ * A directory for one test: `await using directory = await makeTemporaryDirectory()`, or `remove()` it. `inMemory` is
+ * for tests that write a lot and do not depend on the disk.
  */
 export async function makeTemporaryDirectory(options: { inMemory?: boolean } = {}): Promise<TemporaryDirectory> {
   const parent = options.inMemory === true && existsSync(MEMORY) ? MEMORY : tmpdir()

@@ -12,7 +12,6 @@ export interface TemporaryStore {
   [Symbol.asyncDispose](): Promise<void>
 }
 
-/** A real store in its own directory; both are removed together. */
 export async function openTemporaryStore(options: { clock?: Clock; inMemory?: boolean } = {}): Promise<TemporaryStore> {
   const directory = await makeTemporaryDirectory(options)
   const store = await openSqliteStoreHere({

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs'
 
 const FILE = new URL('../../../.cache/test-environment.json', import.meta.url)
 
-/** The bubblewrap that setup found or installed for tests; null: none works here. */
+/** The bubblewrap that setup found or installed for tests. null: none works here. */
 export function findTestBubblewrap(): string | null {
   const found = JSON.parse(readFileSync(FILE, 'utf8')) as { bubblewrap?: { program: string | null } | null }
   if (found.bubblewrap === undefined)
@@ -10,7 +10,10 @@ export function findTestBubblewrap(): string | null {
   return found.bubblewrap?.program ?? null
 }
 
-/** The Python with Scrapy and Scrapyd that setup installs for tests; throws, naming the next step, if there is none. */
+/**
+ * The Python with Scrapy and Scrapyd that setup installs for tests. If there is none, throws an error with the next
+ * step.
+ */
 export function findTestPython(): string {
   try {
     return (JSON.parse(readFileSync(FILE, 'utf8')) as { python: string }).python

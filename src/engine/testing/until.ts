@@ -5,8 +5,8 @@ const LIMIT_MS = 30_000
 const PAUSE_MS = 20
 
 /**
- * Polls until the value is right (truthy unless `isRight` says otherwise) and returns it. After the time limit, fails
- * with what it waited for and the last value. An error from `ask` ends the wait at once.
+ * Polls until the value is right (truthy by default) and returns it. After the time limit, fails with `what` and the
+ * last value. An error from `ask` ends the wait immediately.
  */
 export async function until<Value>(
   what: string,

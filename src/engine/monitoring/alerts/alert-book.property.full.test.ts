@@ -26,7 +26,6 @@ test('in any story, channels get the messages that README.md prescribes', { time
   fc.assert(property, options)
 })
 
-/** At the end all rules are removed, and all quiet hours are over. */
 const END: Step[] = [
   { do: 'wait', ms: 0, isCalled: true },
   { do: 'write' },
@@ -41,7 +40,7 @@ test('a channel that got a firing alert gets its end once, and no channel gets a
   timeout: 900_000
 }, () => {
   const property = fc.property(anAlertStory(LENGTH), ({ setup, steps }) => {
-    // A message due at the very moment of a change is sent before it.
+    // Sends messages that are due at the time of a change before the change.
     const onTime = steps.flatMap((step) => [
       { do: 'wait' as const, ms: 1, isCalled: false },
       step.do === 'restart' ? { ...step, behindMs: 0 } : step

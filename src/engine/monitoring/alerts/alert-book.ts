@@ -12,12 +12,11 @@ import { type AlertChannelSetup, type HeldMessages, Notifier } from './notifier.
 
 export interface AlertSetup {
   rules: readonly AlertRule[]
-  /** Enabled channels. */
   channels: ReadonlyMap<AlertChannelId, AlertChannelSetup>
   muting: Omit<Muting, 'downNodes'>
 }
 
-/** Changes since the last `take`. Copies: later changes do not affect them. */
+/** Changes since the last `take`, as copies. */
 export interface AlertChanges {
   messages: AlertMessage[]
   episodes: Episode[]
@@ -28,16 +27,15 @@ export interface AlertChanges {
 
 interface Due {
   atMs: number
-  /** At the same moment, alerts end before others fire or escalate. */
+  /** Work due at the same time is done in this order: alerts end before others fire or escalate. */
   rank: 0 | 1
   act: (atMs: number) => void
 }
 
 /**
- * The life cycle of alerts, without clock, store or network: signals, settings and times go in, messages and changes to
- * store come out. README.md has the rules; testing/plain-model.ts implements them without any index.
- *
- * Due work is done in chronological order, as of its own time, so the frequency of calls does not matter.
+ * The life cycle of alerts, without clock, store or network. README.md has the rules, and testing/plain-model.ts
+ * implements them without any index. Due work is done in chronological order, as of its due time, so the frequency of
+ * calls does not matter.
  */
 export class AlertBook {
   readonly #newId: () => AlertId
@@ -55,7 +53,7 @@ export class AlertBook {
   readonly #due = new Heap<Due>([], (one, other) =>
     one.atMs === other.atMs ? one.rank < other.rank : one.atMs < other.atMs
   )
-  /** Entries that are already in the heap, so that a repeated signal adds none. */
+  /** The entries that are already in the heap, so that a repeated signal adds none. */
   readonly #firesAt = new WeakMap<Episode, number>()
   readonly #escalatesAt = new WeakMap<Episode, number>()
   #silenceAtMs: number | null = null
@@ -73,8 +71,8 @@ export class AlertBook {
   }
 
   /**
-   * Continues where another book stopped, with the ends and messages of the last hour. Work that became due meanwhile
-   * is done now, and no alert ends before its signals arrive.
+   * Continues where another book stopped, with the ends and messages of the last hour. Does the work that became due
+   * meanwhile. No alert ends before its signals arrive.
    */
   restore({ episodes, groups, sent }: AlertMemory, setup: AlertSetup, nowMs: number): void {
     this.#setUp(setup, nowMs)
@@ -138,8 +136,8 @@ export class AlertBook {
   }
 
   /**
-   * Revokes acknowledgements and returns how many alerts were firing. Messages that they held back and that are due are
-   * sent now.
+   * Returns how many of these alerts were firing and acknowledged. Sends messages that are due without
+   * acknowledgements.
    */
   unacknowledge(ids: readonly AlertId[], nowMs: number): number {
     let count = 0
@@ -158,8 +156,8 @@ export class AlertBook {
   }
 
   /**
-   * Does the work that is due and sends the messages that are due. Only this method sends, so that one message contains
-   * everything known at that time.
+   * Does the work and sends the messages that are due. Only this method sends, so that one message contains everything
+   * known at that time.
    */
   advance(nowMs: number): void {
     this.#step(nowMs, () => undefined)
@@ -197,7 +195,7 @@ export class AlertBook {
     return mutedBecause(one, { ...this.#setup.muting, downNodes: this.#downNodes }, nowMs)
   }
 
-  /** Messages with news that are due but held by the limits of their channels. */
+  /** Messages with news that are due but that the limits of their channels hold back. */
   held(nowMs: number): Map<AlertChannelId, HeldMessages> {
     return this.#notifier.held(nowMs)
   }
@@ -206,7 +204,7 @@ export class AlertBook {
     return one.state === 'calming' || this.#ends.isFlapping(one, nowMs)
   }
 
-  /** Earlier due work comes first; messages due at this very time wait for other input of the same time. */
+  /** Earlier due work comes first. Messages due at this time wait for other input of the same time. */
   #step(nowMs: number, act: () => void): void {
     for (;;) {
       const dueMs = this.#due.first()?.atMs ?? Number.POSITIVE_INFINITY
@@ -385,7 +383,7 @@ export class AlertBook {
     one.isEscalated = true
     this.#record(one)
     this.#notifier.join(one, rule, rule.escalation.channels)
-    // Only now may a channel report that the node is down, which mutes its other alerts.
+    // The alert now fires. If a channel reports it, the other alerts of the node are muted.
     if (one.watch === 'node_down') this.#notifier.touchAll()
   }
 
@@ -423,7 +421,6 @@ export class AlertBook {
     if (one.state === 'resolved' && Object.keys(one.channels).length === 0) this.#byId.delete(one.id)
   }
 
-  /** A `node_down` alert mutes the other alerts of its node. */
   #countDown(one: Episode, by: 1 | -1): void {
     const { nodeId } = one.labels
     if (one.watch !== 'node_down' || nodeId === null) return

@@ -4,7 +4,6 @@ import { ALERT_WATCHES, type AlertWatch } from '../../../shared/alert-watches.ts
 import { type EngineWithFakeNode, openEngineWithFakeNode } from '../../testing/engine-with-fake-node.ts'
 import type { Post } from '../../notify/webhooks/post.ts'
 
-/** A whole engine: its nodes and spiders, and what a webhook receives about them. */
 let t: EngineWithFakeNode
 let told: AlertNews[]
 let toldElsewhere: string[]
@@ -137,7 +136,6 @@ it('sends nothing in a maintenance window, even over a restart, and sends what s
   await aRule('node_down', { forSeconds: 0, repeatSeconds: null })
   const nowMs = t.clock.nowMs()
   const [DAY_MS, MINUTE_MS] = [86_400_000, 60_000]
-  // The first window was yesterday.
   const { silence } = await t.client.alertSilences.create({
     fromMs: nowMs - DAY_MS + 5 * MINUTE_MS,
     untilMs: nowMs - DAY_MS + 30 * MINUTE_MS,

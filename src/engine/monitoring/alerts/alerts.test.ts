@@ -14,7 +14,6 @@ const north = aSignal('north')
 let clock: FakeClock
 let temporary: TemporaryStore
 let alerts: Alerts
-/** The store refuses to write alerts. */
 let isBroken: boolean
 
 beforeEach(async () => {
@@ -22,7 +21,7 @@ beforeEach(async () => {
   temporary = await openTemporaryStore({ clock, inMemory: true })
   isBroken = false
   const { store } = temporary
-  // As a channel from before there were limits.
+  // Acts like a channel from before limits existed.
   await putChat()
   await store.putAlertRule(aRule({ gatherSeconds: 0 }))
   alerts = open(1)
@@ -60,7 +59,6 @@ function open(seed: number): Alerts {
   return new Alerts({ store, clock, random, logger: silentLogger, cordonedNodes: () => new Set() })
 }
 
-/** Titles of the waiting messages. */
 async function told(): Promise<string[]> {
   const { deliveries } = await temporary.store.listDueDeliveries(Number.MAX_SAFE_INTEGER, 100)
   return deliveries.map(({ body }: StoredDelivery) => {

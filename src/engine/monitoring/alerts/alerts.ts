@@ -33,22 +33,22 @@ export interface AlertsParts {
   clock: Clock
   random: Random
   logger: Logger
-  /** Alerts of cordoned nodes are muted: an operator is working on them. */
+  /** Alerts of cordoned nodes are muted, because an operator is working on them. */
   cordonedNodes: () => ReadonlySet<NodeId>
 }
 
 /** Alerts that have not ended. `pending`: the rule waits for them to last longer. */
 export type AlertCounts = Record<AlertSeverity, Record<'pending' | 'firing', number>>
 
-/** Signals come in bursts: their changes are written together. */
+/** Signals come in bursts, so their changes are written together. */
 const WRITE_AFTER_MS = 50
 const RETRY_AFTER_MS = 5_000
-/** The longest wait between checks, because the wall clock may be set. */
+/** The longest wait between checks, because the wall clock can be set. */
 const LOOK_EVERY_MS = 60_000
 
 /**
- * Drives the alert book: passes it signals and settings, and stores its changes (store.writeAlerts) before anything is
- * sent. Only the leading engine has one, so no alert is sent twice.
+ * Passes signals and settings to the alert book, and stores its changes (store.writeAlerts) before anything is sent.
+ * Only the leading engine has one, so no alert is sent twice.
  */
 export class Alerts {
   /** `changed`: alerts, rules or silences. `configured`: rules or muting. `recorded`: the outbox has new messages. */
@@ -56,14 +56,13 @@ export class Alerts {
   readonly #parts: AlertsParts
   readonly #book: AlertBook
   #rules: AlertRule[] = []
-  /** Enabled rules; read at the end of each run. */
   #byWatch: ReadonlyMap<AlertWatch, readonly AlertRule[]> = new Map()
   #silences: AlertSilence[] = []
   #cordoned: ReadonlySet<NodeId> = new Set()
   #isReady = false
   #unwritten: AlertWrite = nothing()
   #writing: Promise<void> = Promise.resolve()
-  /** Reads run one after another: an earlier result must not replace a later one. */
+  /** Reads run one after another, because an earlier result must not replace a later one. */
   #reading: Promise<void> = Promise.resolve()
   readonly #alarm: Alarm
   #stopped = false
@@ -108,7 +107,7 @@ export class Alerts {
     return this.#byWatch.has(watch)
   }
 
-  /** Call when rules, silences, channels or cordoned nodes have changed. */
+  /** Call this when rules, silences, channels or cordoned nodes change. */
   reload(): Promise<void> {
     return this.#inTurn(async () => {
       if (!this.#isReady) return
@@ -119,7 +118,7 @@ export class Alerts {
     })
   }
 
-  /** Call with each change of a node; it reloads only if the cordon has changed. */
+  /** Call this for each change of a node. Reloads only if the cordon changed. */
   noticeCordon(id: NodeId, isCordoned: boolean): void {
     if (!this.#isReady || this.#cordoned.has(id) === isCordoned) return
     this.reload().catch((error: unknown) => {
@@ -140,19 +139,19 @@ export class Alerts {
   }
 
   /**
-   * Resolves, once it is on disk, to the number of firing alerts that were not yet acknowledged. If the write fails, it
+   * Resolves, after the write, to the number of firing alerts that were not yet acknowledged. If the write fails,
    * rejects, but the acknowledgement still applies and is written later.
    */
   acknowledge(ids: readonly AlertId[], by: string): Promise<number> {
     return this.#answered(this.#book.acknowledge(ids, by, this.#parts.clock.nowMs()))
   }
 
-  /** Like acknowledge; resolves to the number of firing alerts that were acknowledged. */
+  /** Like acknowledge. Resolves to the number of firing alerts that were acknowledged. */
   unacknowledge(ids: readonly AlertId[]): Promise<number> {
     return this.#answered(this.#book.unacknowledge(ids, this.#parts.clock.nowMs()))
   }
 
-  /** Sends a message that no alert causes, such as a test. A disabled channel receives none. */
+  /** Sends a message that no alert causes, such as a test. Disabled channels receive nothing. */
   async tell(message: AlertWrite['messages'][number]): Promise<void> {
     await this.#parts.store.writeAlerts({ ...nothing(), messages: [message] })
     this.events.emit('changed')
@@ -174,7 +173,6 @@ export class Alerts {
     return counts
   }
 
-  /** The alert as the API returns it, in its current state if the book still has it. */
   describe(stored: Episode): Alert {
     const nowMs = this.#parts.clock.nowMs()
     const one = this.#book.get(stored.id) ?? stored
@@ -190,7 +188,7 @@ export class Alerts {
   }
 
   async #answered(count: number): Promise<number> {
-    // Written together with its audit log entry, which a later write would not include.
+    // Must be written together with its audit log entry, which a later write would not include.
     if (count > 0) await this.#write((write) => this.#parts.store.answerAlerts(write))
     return count
   }
@@ -233,7 +231,7 @@ export class Alerts {
   }
 
   #writeSoon(): void {
-    // Does not retry a failing store on each signal.
+    // A new signal must not retry a failing store.
     if (isEmpty(this.#unwritten)) this.#alarm.set(WRITE_AFTER_MS)
   }
 
@@ -270,7 +268,7 @@ export class Alerts {
   }
 }
 
-/** Ignores the node, which is known only later. */
+/** Ignores the node, because it is not known yet. */
 const couldFit = (rule: AlertRule, { project, spider }: AlertLabels): boolean =>
   (rule.project === null || rule.project === project) && (rule.spider === null || rule.spider === spider)
 
@@ -302,7 +300,7 @@ function joined(before: AlertWrite, after: AlertWrite | AlertChanges): AlertWrit
   }
 }
 
-/** The most to list per kind and message; the app shows the rest. */
+/** The most alerts to list per kind and message. The app shows the rest. */
 const LISTED_MAX = 20
 
 function newsOf({ kind, ruleId, groupId, firing, resolved, stillFiring, limit }: AlertMessage): AlertNews {

@@ -7,7 +7,7 @@ export type Group = StoredAlertGroup
 
 export const isFiring = ({ state }: Episode): boolean => state === 'firing' || state === 'calming'
 
-/** A snapshot, because the book mutates its own objects. */
+/** The book mutates its own objects. */
 export const copyOf = (one: Episode): Episode => ({ ...one, channels: { ...one.channels } })
 
 export const textsOf = ({ subject, text }: Pick<Episode, 'subject' | 'text'>) => ({
@@ -20,13 +20,12 @@ export interface AlertMessage {
   groupId: string
   ruleId: AlertRuleId
   atMs: number
-  /** `repeat`: a reminder of alerts that are not acknowledged, without any news. */
+  /** `repeat`: a reminder of alerts that are not acknowledged, without news. */
   kind: 'news' | 'repeat'
   firing: Episode[]
   /** Includes alerts that started and ended before any message. */
   resolved: Episode[]
   stillFiring: number
-  /** As in AlertNews. */
   limit: { heldUntilMs: number; all: boolean } | null
 }
 

@@ -4,7 +4,9 @@ import { Heap } from '../../runtime/heap.ts'
 
 export const LIMIT_WINDOW_MS = 3_600_000
 
-/** The number of messages in the last hour below which one more may be sent; null: unlimited (README.md, rule 9). */
+/**
+ * Another message can be sent while the last hour has fewer messages than this. null: unlimited (README.md, rule 9).
+ */
 export function mostBefore(perHour: number | null, isCritical: boolean, kind: 'news' | 'repeat'): number | null {
   if (perHour === null) return null
   const most = isCritical ? 2 * perHour : perHour
@@ -18,13 +20,13 @@ export class RecentMessages {
   add(channelId: AlertChannelId, atMs: number): void {
     let times = this.#sent.get(channelId)
     if (times === undefined) this.#sent.set(channelId, (times = []))
-    // After a restart, the clock may be behind.
+    // After a restart, the clock can be behind.
     const index = times.findLastIndex((sentMs) => sentMs <= atMs) + 1
     times.splice(index, 0, atMs)
     if (times.length > 2 * MAX_MESSAGES_PER_HOUR) times.shift()
   }
 
-  /** When fewer than `most` messages will be within the last hour, unless more are sent before; may be in the past. */
+  /** When the last hour will have fewer than `most` messages, if no others are sent. Can be in the past. */
   roomAtMs(channelId: AlertChannelId, most: number | null): number {
     const times = most === null ? undefined : this.#sent.get(channelId)
     const oldestMs = times?.[times.length - most!]
@@ -36,7 +38,7 @@ interface Queue<Item> {
   channelId: AlertChannelId
   critical: Set<Item>
   other: Set<Item>
-  /** When the limit may next have room for one of them; infinity: none waits. */
+  /** When the limit next has room for a waiting item. Infinity: nothing waits. */
   releaseAtMs: number
 }
 
@@ -45,11 +47,10 @@ interface HeldParts<Item> {
   compare: (one: Item, other: Item) => number
 }
 
-/** Items that wait for room under the limit of their channel. */
 export class Held<Item extends { channelId: AlertChannelId }> {
   readonly #parts: HeldParts<Item>
   readonly #queues = new Map<AlertChannelId, Queue<Item>>()
-  /** May contain outdated times: `releaseAtMs` of the queue decides. */
+  /** Can contain outdated times. The `releaseAtMs` of the queue decides. */
   readonly #moments = new Heap<{ atMs: number; queue: Queue<Item> }>([], (one, other) => one.atMs < other.atMs)
 
   constructor(parts: HeldParts<Item>) {

@@ -13,9 +13,8 @@ import { isInScope } from './signal.ts'
 
 export interface Muting {
   silences: readonly AlertSilence[]
-  /** Nodes that are down: their other alerts are muted. */
+  /** The other alerts of these nodes are muted. */
   downNodes: Pick<ReadonlySet<NodeId>, 'has'>
-  /** Alerts of cordoned nodes are muted: an operator is working on them. */
   cordonedNodes: ReadonlySet<NodeId>
 }
 
@@ -40,7 +39,7 @@ export function mutedBecause(
   return isSilenced ? 'silenced' : null
 }
 
-/** When the next silence starts or ends; null: never. Pure. */
+/** When the next silence starts or ends. null: never. */
 export function nextSilenceMs(silences: readonly AlertSilence[], nowMs: number): number | null {
   const moments = silences.flatMap((silence) => {
     const window = windowFrom(silence, nowMs)
@@ -54,19 +53,18 @@ const lasts = (silence: AlertSilence, nowMs: number): boolean => {
   return window !== null && window.fromMs <= nowMs
 }
 
-/** Critical alerts ignore quiet hours. */
 export const waitsForQuietHours = (severity: AlertSeverity): boolean => severity !== 'critical'
 
 const DAY_MS = 86_400_000
 const MINUTE_MS = 60_000
 
-/** When the current quiet hours end; null: there are none now. A clock change does not shift the end. Pure. */
+/** When the current quiet hours end. null: there are none now. A clock change does not shift the end. */
 export function quietUntilMs(quiet: QuietHours | null, nowMs: number): number | null {
   if (quiet === null) return null
   const wallMs = nowMs + stretchAt(quiet.zone, nowMs).offsetMs
   const today = Math.floor(wallMs / DAY_MS)
   const [from, until] = [minutesOf(quiet.from), minutesOf(quiet.until)]
-  // Quiet hours that began yesterday may still be in effect.
+  // Quiet hours that started yesterday can still be in effect.
   for (const day of [today - 1, today]) {
     // 1970-01-01 was a Thursday.
     if (!quiet.days.includes((day + 4) % 7)) continue

@@ -27,13 +27,12 @@ interface NotifierParts {
 
 interface LiveGroup extends Group {
   members: Set<Episode>
-  /** When the group is evaluated at `flushAtMs`; null: not planned, or held. */
+  /** When to evaluate the group at `flushAtMs`. null: not planned, or held back. */
   lookAtMs: number | null
-  /** Whether its channel had a limit at that time. */
   isLimited: boolean
-  /** The news to send, unless quiet hours hold it; null: none. */
+  /** The news to send, unless quiet hours hold it back. null: none. */
   news: { isCritical: boolean; oldestMs: number } | null
-  /** When its known alerts are due for a reminder if nothing changes; null: never. */
+  /** When a reminder of the known alerts is due if nothing changes. null: never. */
   repeatAtMs: number | null
 }
 
@@ -44,12 +43,12 @@ interface Look {
 
 const earliest = (): Heap<Look> => new Heap<Look>([], (one, other) => one.atMs < other.atMs)
 
-/** Groups of alerts: which channel gets which alerts in one message, and when (README.md, rules 4 to 9). */
+/** Decides which channel gets which alerts in one message, and when (README.md, rules 4 to 9). */
 export class Notifier {
   readonly #parts: NotifierParts
   readonly #groups = new Map<string, LiveGroup>()
   readonly #touched = new Set<LiveGroup>()
-  /** These may contain outdated times: the fields of the group decide. */
+  /** These can contain outdated times. The fields of the group decide. */
   readonly #looks = earliest()
   readonly #limitedLooks = earliest()
   readonly #repeats = earliest()
@@ -102,7 +101,7 @@ export class Notifier {
     for (const group of this.#groups.values()) this.#touched.add(group)
   }
 
-  /** Call after all events of one moment or one call: decides when groups are evaluated. */
+  /** Call this after all events of one time or one call, to decide when groups are evaluated. */
   plan(atMs: number): void {
     for (const group of this.#touched) if (this.#isCurrent(group)) this.#plan(group, atMs)
     this.#touched.clear()
@@ -113,12 +112,10 @@ export class Notifier {
     return Math.min(this.nextLookMs(), this.#firstLimitedMs(), this.#firstRepeatMs(), heldMs)
   }
 
-  /** When the next group of a channel without a limit is due. */
   nextLookMs(): number {
     return firstOf(this.#looks, (group) => (this.#isCurrent(group) && !group.isLimited ? group.lookAtMs : null))
   }
 
-  /** Evaluates all groups due at this time, except those of channels with a limit. */
   lookAt(atMs: number): void {
     while (this.nextLookMs() === atMs) this.#look(this.#looks.removeFirst()!.group, atMs, 'news')
   }
@@ -137,7 +134,7 @@ export class Notifier {
   /** Sends the reminders that are due. Those missed during a long sleep are sent once, as of now. */
   repeat(nowMs: number): void {
     const send = (group: LiveGroup) => {
-      // Plans again, because quiet hours may have begun.
+      // Plans again, because quiet hours may have started.
       this.#plan(group, nowMs)
       if (this.#isCurrent(group) && group.repeatAtMs !== null && group.repeatAtMs <= nowMs)
         this.#look(group, nowMs, 'repeat')
@@ -197,7 +194,7 @@ export class Notifier {
     this.#planRepeat(group, rule, known, atMs, (one) => (isHeld(one) ? quietMs! : atMs))
   }
 
-  /** `dueMs` may be in the past: the message was held, or no engine was running. */
+  /** `dueMs` can be in the past if the message was held back or no engine was running. */
   #planLook(group: LiveGroup, dueMs: number | null, nowMs: number): void {
     if (group.flushAtMs !== dueMs) {
       group.flushAtMs = dueMs
@@ -245,7 +242,6 @@ export class Notifier {
     return this.#recent.roomAtMs(channelId, mostBefore(perHour, isCritical, kind))
   }
 
-  /** Whether the next message is held after this one. */
   #limitOf(channelId: AlertChannelId, atMs: number): AlertMessage['limit'] {
     const [ofAllMs, ofOthersMs] = [true, false].map((isCritical) => this.#roomAtMs(channelId, isCritical, 'news'))
     if (ofAllMs! > atMs) return { heldUntilMs: ofAllMs!, all: true }
@@ -261,8 +257,8 @@ export class Notifier {
   }
 
   /**
-   * `news`: alerts that the channel does not know yet and that may be sent. `known`: alerts that it knows as firing and
-   * that are still firing. Alerts that will not be sent leave the group.
+   * `news`: alerts that the channel does not know yet and that can be sent. `known`: alerts that it knows as firing
+   * and that are still firing. Alerts that will not be sent leave the group.
    */
   #sort(group: LiveGroup, channel: AlertChannelSetup | undefined, atMs: number) {
     const news: Episode[] = []
@@ -340,14 +336,14 @@ export class Notifier {
       group = liveOf({ id, channelId, ruleId, lastToldAtMs: null, flushAtMs: null })
       this.#groups.set(id, group)
       this.#ended.delete(id)
-      // Stored even while the whole group is muted and nothing is planned, because a restart needs it.
+      // A restart needs this even if the whole group is muted.
       this.#changed.add(group)
     }
     return group
   }
 }
 
-/** The first time that is still current for its group; infinity: none. Drops outdated ones. */
+/** The first time that is still current for its group. Infinity: none. Drops outdated times. */
 function firstOf(heap: Heap<Look>, momentOf: (group: LiveGroup) => number | null): number {
   for (let next = heap.first(); next !== undefined; next = heap.first()) {
     if (momentOf(next.group) === next.atMs) return next.atMs
@@ -383,7 +379,7 @@ function summaryOf(news: readonly Episode[]): LiveGroup['news'] {
   }
 }
 
-/** When the next reminder is due; infinity: never. */
+/** When the next reminder is due. Infinity: never. */
 const dueOf = ({ lastToldAtMs }: Group, rule: AlertRule | undefined): number =>
   rule?.repeatSeconds == null || lastToldAtMs === null
     ? Number.POSITIVE_INFINITY

@@ -7,7 +7,6 @@ export const FLAP_WINDOW_MS = 3_600_000
 type Of = Pick<Episode, 'ruleId' | 'key'>
 
 export class RecentEnds {
-  /** The latest ends come last. */
   readonly #ends = new Map<string, number[]>()
 
   add({ ruleId, key }: Of, atMs: number): void {

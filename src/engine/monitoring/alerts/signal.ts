@@ -5,11 +5,11 @@ import { encode, say } from '../../../shared/texts/message.ts'
 export interface Signal {
   watch: AlertWatch
   key: string
-  /** A figure in the watch's unit; 1 or 0 for a yes-or-no watch. */
+  /** A figure in the watch's unit, or 1 or 0 for a yes-or-no watch. */
   value: number
-  /** Since when the value holds; for a figure, when it was taken. */
+  /** When the value started to hold. For a figure, when it was measured. */
   sinceMs: number
-  /** An encoded message (shared/texts), as is `text`: it is stored like that. */
+  /** An encoded message (shared/texts), like `text`. Both are stored in this form. */
   subject: string
   /** A sentence for the recipient, without its full stop. */
   text: string
@@ -50,8 +50,8 @@ export function isInScope(scope: AlertScope, labels: AlertLabels): boolean {
 }
 
 /**
- * Finds the rules that may apply to a signal without checking all of them: with thousands of rules, most name one
- * spider or node each. A rule is indexed by the narrowest thing that it names.
+ * Finds the rules that may apply to a signal without checking all of them. With thousands of rules, most name one
+ * spider or node. A rule is indexed by the narrowest thing that it names.
  */
 export class RuleIndex {
   readonly #places = new Map<string, AlertRule[]>()

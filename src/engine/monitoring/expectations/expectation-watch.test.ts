@@ -21,7 +21,7 @@ const it = test
     return store
   })
 
-/** One successful run a day with these numbers of items, the newest last. */
+/** One successful run a day with these numbers of items, newest last. */
 async function ranWith(store: Store, clock: FakeClock, ...items: number[]): Promise<string> {
   let id = ''
   for (const count of items) {
@@ -55,7 +55,6 @@ function watchOver(store: Store, clock: FakeClock, { isOn = (): boolean => true,
   return { watch, changes: () => changes }
 }
 
-/** For a run without an items file. */
 const NO_FILE = async (_jobId: JobId): Promise<FilledFields> => {
   throw new ScrapdeckError('ITEMS_NOT_FOUND', 'no items')
 }

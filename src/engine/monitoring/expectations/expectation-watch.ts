@@ -20,9 +20,8 @@ interface WatchParts {
   store: FindingStore & JobReader
   clock: Clock
   logger: Logger
-  /** Whether runs of this project are compared with earlier ones. */
   isOn: (project: ProjectName) => boolean
-  /** Reads the items of a run. Rejects with an ITEMS_ or NODE_ code if that fails. */
+  /** Rejects with an ITEMS_ or NODE_ code if the items cannot be read. */
   countFilled: ((jobId: JobId, signal: AbortSignal) => Promise<FilledFields>) | null
 }
 
@@ -31,7 +30,7 @@ interface Spider {
   spider: string
 }
 
-/** Ends come in bursts and judgements can wait: dispatch goes first. */
+/** Runs end in bursts and judgements can wait, so dispatch has priority. */
 const JUDGE_AFTER_MS = 2_000
 const PAUSE_MS = 50
 /** How long to wait while this file, or others, are being copied from a node. */
@@ -40,13 +39,13 @@ const COUNT_TRIES = 5
 /** On startup, judges one run per spider that the last engine did not judge. */
 const CATCH_UP_MS = 86_400_000
 const CATCH_UP_JOBS = 500
-/** No user reads more than this; older findings return once newer ones are gone. */
+/** Users do not read more than this. Older findings return when newer ones are gone. */
 const SHOWN_MAX = 1_000
 const FIELDS_SHOWN = 200
 
 /**
- * Compares the newest successful run of each spider with its earlier ones, some time after it ended. Findings last
- * until the next run is as expected or a user dismisses them.
+ * Compares the newest successful run of each spider with its earlier ones. Findings last until the next run is as
+ * expected or a user dismisses them.
  */
 export class ExpectationWatch {
   readonly events = new EventEmitter<{ changed: [] }>()
@@ -68,7 +67,7 @@ export class ExpectationWatch {
     const filter = { status: ['succeeded' as const], sinceMs: clock.nowMs() - CATCH_UP_MS }
     try {
       const known = await store.listFindings()
-      // Keeps the judgements made meanwhile, because they are newer.
+      // Judgements made meanwhile are newer.
       this.#current = new Map([...known.map((one) => [keyOf(one), one] as const), ...this.#current])
       if (known.length > 0) this.events.emit('changed')
       for (const job of await store.listJobs(filter, { before: null, limit: CATCH_UP_JOBS })) this.refresh(job)
@@ -148,7 +147,7 @@ export class ExpectationWatch {
         isChanged = (await this.#judge(spider)) || isChanged
         await sleep(clock, PAUSE_MS, signal)
       } catch (error) {
-        // The next run of this spider is judged again, and this one after a restart.
+        // The next run of this spider is judged again, and this run after a restart.
         if (!signal.aborted) logger.error({ error, ...spider }, 'a run could not be compared with earlier ones')
       }
     }
@@ -176,7 +175,7 @@ export class ExpectationWatch {
     return true
   }
 
-  /** The run with its items counted if possible. For a frequent spider, not every run is counted. */
+  /** Counts the items of the run if possible. For a frequent spider, not every run is counted. */
   async #count(run: PastRun): Promise<PastRun> {
     const { store, clock, logger, countFilled } = this.#parts
     if (run.items === 0 || countFilled === null) return run

@@ -19,7 +19,6 @@ const history = (count: number, of: (day: number) => Partial<JudgedRun> = () => 
 const wordsOf = (one: JudgedRun, past: JudgedRun[]) =>
   judgeRun(one, expectationsOf(past, weekdayOf(one))).map(({ words }) => words)
 
-/** 610 to 640 items. */
 const usual = history(30, (day) => ({ items: 610 + ((day * 7) % 31) }))
 
 describe('a run compared with the earlier ones of its spider', () => {
@@ -80,7 +79,7 @@ describe('a run compared with the earlier ones of its spider', () => {
   })
 })
 
-/** In how many of `items` items each field is filled. */
+/** The number of `items` that have each field. */
 const filledIn = (fields: Record<string, number>, items = 100, hasMoreFields = false) => ({
   filledFields: { items, fields: Object.entries(fields), hasMoreFields }
 })

@@ -5,17 +5,16 @@ import type { PastRun } from '../../model/records.ts'
 
 export type JudgedRun = Omit<PastRun, 'jobId'>
 
-/** The range of earlier runs; `values` ascend. */
+/** The range of earlier runs. `values` ascend. */
 interface Expected {
   values: readonly number[]
   median: number
-  /** Median absolute deviation: unlike a standard deviation, a few odd runs do not change it. */
+  /** Median absolute deviation. Unlike in a standard deviation, single odd runs do not change it. */
   deviation: number
   usual: UsualRange
 }
 
 export interface Expectations {
-  /** How many more runs expectations need. */
   neededRuns: number
   comparedRuns: number
   weekday: number | null
@@ -23,7 +22,7 @@ export interface Expectations {
   fields: ExpectedFields
 }
 
-/** By field: the percentage of items that have it. Only from runs whose items were counted. */
+/** The percentage of items that have each field. Based only on runs whose items were counted. */
 export interface ExpectedFields {
   neededRuns: number
   comparedRuns: number
@@ -34,18 +33,18 @@ type CountedMetric = Exclude<RunMetric, 'field'>
 
 export const HISTORY_RUNS = 30
 const RUNS_MIN = 5
-/** Per weekday: 30 daily runs have at least four of each. */
+/** Per weekday. 30 daily runs have at least four of each. */
 const WEEKDAY_RUNS_MIN = 4
 /** Scales the deviation to the standard deviation of a normal distribution. */
 const DEVIATION_SCALE = 1.4826
 const Z_MIN = 3.5
 /** The smallest spread as a share of the median, because identical runs have no deviation. */
 const SPREAD_MIN_SHARE = 0.05
-/** A value that one in five earlier runs reached is usual, however far from the median. */
+/** A value that one in five earlier runs reached is usual, regardless of its distance from the median. */
 const USUAL_SHARE = 0.2
 
 interface Rule {
-  /** The smallest change to report, as a share of the median; null: this direction is not reported. */
+  /** The smallest change to report, as a share of the median. null: this direction is not reported. */
   fall: number | null
   rise: number | null
   leastChange: number
@@ -59,7 +58,7 @@ const RULES: Record<CountedMetric, Rule> = {
   errors: { fall: null, rise: 1, leastChange: 1 }
 }
 const METRICS = Object.keys(RULES) as CountedMetric[]
-/** Fewer errors than this are few, whatever their share. */
+/** Fewer errors than this are never reported, regardless of their share. */
 const ERRORS_MIN = 10
 const FIELD_RULE: Rule = { fall: 0.2, rise: null, leastChange: 20 }
 /** With fewer items, a share means little. */
@@ -75,11 +74,11 @@ export function metricOf(run: JudgedRun, metric: CountedMetric): number | null {
   return startedAtMs === null || endedAtMs === null ? null : Math.max(0, endedAtMs - startedAtMs) / 1000
 }
 
-/** 0: Sunday. In UTC: only the weekly rhythm matters, so no time zone is needed. */
+/** 0 is Sunday. UTC is enough, because only the weekly rhythm matters. */
 export const weekdayOf = ({ startedAtMs }: Pick<JudgedRun, 'startedAtMs'>): number | null =>
   startedAtMs === null ? null : new Date(startedAtMs).getUTCDay()
 
-/** What to expect of a run that starts on this weekday, from the earlier runs of its spider. Pure. */
+/** What to expect of a run that starts on this weekday, given the earlier runs of its spider. */
 export function expectationsOf(history: readonly JudgedRun[], weekday: number | null): Expectations {
   const { compared, neededRuns, isByWeekday } = runsToCompare(history, weekday)
   const runsMin = isByWeekday ? WEEKDAY_RUNS_MIN : RUNS_MIN
@@ -101,7 +100,7 @@ function runsToCompare<Run extends JudgedRun>(history: readonly Run[], weekday: 
   return { compared: isByWeekday ? ofWeekday : history, neededRuns, isByWeekday }
 }
 
-/** Based on fewer runs than the rest: items can be counted only where their files are kept. */
+/** Based on fewer runs than the rest, because items can be counted only where their files are kept. */
 function expectedFieldsOf(history: readonly JudgedRun[], weekday: number | null): ExpectedFields {
   const { compared, neededRuns, isByWeekday } = runsToCompare(history.filter(isCounted), weekday)
   const comparedRuns = compared.length
@@ -119,8 +118,8 @@ function expectedFieldsOf(history: readonly JudgedRun[], weekday: number | null)
 const isCounted = ({ filledFields }: JudgedRun): boolean => (filledFields?.items ?? 0) >= FIELD_ITEMS_MIN
 
 /**
- * The percentage of items that have each field; null: too few items were counted. `others`: the percentage for other
- * fields; null: unknown, because not all were kept.
+ * The percentage of items that have each field. null: too few items were counted. `others`: the percentage for all
+ * other fields. null: unknown.
  */
 export function sharesOf(run: JudgedRun): { of: ReadonlyMap<string, number>; others: 0 | null } | null {
   if (run.filledFields === null || !isCounted(run)) return null
@@ -129,7 +128,7 @@ export function sharesOf(run: JudgedRun): { of: ReadonlyMap<string, number>; oth
   return { of, others: hasMoreFields ? null : 0 }
 }
 
-/** What is unusual about a run, the most significant first; nothing during a cold start. Pure. */
+/** Returns what is unusual about a run, most significant first, or nothing while there are too few earlier runs. */
 export function judgeRun(run: JudgedRun, expectations: Expectations): Finding[] {
   const ofMetrics = METRICS.flatMap((metric): Finding[] => {
     const expected = expectations.of[metric]
@@ -163,13 +162,13 @@ function said(message: Message): Pick<Finding, 'words' | 'code' | 'params'> {
   return { words, code, params }
 }
 
-/** What is unusual about a run, in one sentence. `findings`: not empty. */
+/** Describes what is unusual about a run, in one sentence. `findings` is not empty. */
 export const wordsOf = (findings: readonly Finding[]): Message =>
   findings
     .map(({ words, code, params }) => messageOf({ text: words, code, params }))
     .reduce((one, other) => say('finding.and', { one, other }))
 
-/** The name comes from the spider and may contain anything. */
+/** The name comes from the spider and can contain anything. */
 function shownName(name: string): string {
   const isCut = name.length > FIELD_NAME_CHARACTERS
   return showUnseen(isCut ? `${name.slice(0, FIELD_NAME_CHARACTERS)}…` : name) || '""'
@@ -195,7 +194,7 @@ function describeValues(given: readonly number[]): Expected {
   return { values, median, deviation: quantile(deviations, 0.5), usual }
 }
 
-/** `sorted` is not empty. Between two values it interpolates. */
+/** Interpolates between two values. `sorted` is not empty. */
 function quantile(sorted: readonly number[], share: number): number {
   const place = (sorted.length - 1) * share
   const below = sorted[Math.floor(place)]!

@@ -6,22 +6,21 @@ import type { Logger } from '../../runtime/logger.ts'
 import { howLow } from './storage-problems.ts'
 import { SingleFlight } from '../../runtime/single-flight.ts'
 
-/** State of the storage of eggs, archived logs and items outside the data directory. */
 export interface BlobsState {
   /** For display: an address or a path, without secrets. */
   name: string
-  /** Why the storage cannot be used; null: it can. */
+  /** Why the storage cannot be used. null: it can. */
   problem: string | null
   sinceMs: number | null
   disk: { totalBytes: number; freeBytes: number } | null
-  /** The engine that checked; null: this engine is alone. */
+  /** The engine that checked. null: this is the only engine. */
   engine: string | null
   apart: readonly { engine: string; place: string }[]
 }
 
 export interface BlobWatchParts {
   blobs: Pick<SharedBlobs, 'name' | 'check' | 'state'> | null
-  /** Engines on the same database; null: this engine is alone. */
+  /** The engines on the same database. null: this is the only engine. */
   engines: Pick<Leadership, 'name' | 'listApart'> | null
   clock: Clock
   logger: Logger
@@ -33,7 +32,6 @@ const LIMIT_MS = 5_000
 const APART_EVERY_MS = 30_000
 
 export class BlobWatch {
-  /** `changed`: a problem appeared, changed or ended. */
   readonly events = new EventEmitter<{ changed: [] }>()
   readonly #parts: BlobWatchParts
   #state: BlobsState
@@ -54,7 +52,7 @@ export class BlobWatch {
   }
 
   start(): void {
-    // Files in the data directory need a check only if other engines may have their own.
+    // Files in the data directory need a check only if other engines can have their own.
     if (this.#parts.blobs !== null || this.#parts.engines !== null) void this.#look()
   }
 
@@ -74,7 +72,7 @@ export class BlobWatch {
     this.#timer = clock.setTimer(blobs === null ? APART_EVERY_MS : EVERY_MS, () => void this.#look())
   }
 
-  /** Has a time limit: a hanging network share returns nothing, not even an error. */
+  /** A time limit is needed, because a hanging network share returns nothing, not even an error. */
   async #findProblem(): Promise<string | null> {
     const { blobs, clock } = this.#parts
     if (blobs === null) return null

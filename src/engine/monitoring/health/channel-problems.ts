@@ -7,9 +7,7 @@ import { problem } from './problem.ts'
 export interface ChannelTrouble {
   id: WebhookId
   name: string
-  /** The response to the last attempt. */
   answer: string
-  /** When the oldest undelivered message was created. */
   sinceMs: number
   /** `failing`: messages wait. `given_up`: some are lost. `gone`: the receiver unsubscribed. */
   state: 'failing' | 'given_up' | 'gone'
@@ -21,7 +19,9 @@ const FAILING_AFTER_MS = 600_000
 /** The number of waiting messages to read to find the oldest. */
 const WAITING_READ = 100
 
-/** Cheap: skips channels whose last message arrived. `mayFollow`: time alone can turn another one into a problem. */
+/**
+ * Skips channels that received their last message. `mayFollow`: time alone can turn another channel into a problem.
+ */
 export async function readChannelTroubles(
   store: WebhookReader & Pick<DeliveryStore, 'listDeliveries'>,
   { rules, plugins, nowMs }: { rules: readonly AlertRule[]; plugins: readonly string[]; nowMs: number }
@@ -50,7 +50,7 @@ export async function readChannelTroubles(
   }
 }
 
-/** Plugins with the hook `alert` that no channel names and that therefore get no alerts. Pure. */
+/** Plugins with the hook `alert` that no channel names. They get no alerts. */
 export const pluginsWithoutChannel = (
   plugins: readonly string[],
   channels: readonly Pick<StoredWebhook, 'enabled' | 'channel'>[]
@@ -65,14 +65,14 @@ export const pluginsWithoutChannel = (
 
 const channelsOf = ({ channels, escalation }: AlertRule) => [...channels, ...(escalation?.channels ?? [])]
 
-/** `oldestMs`: time of the oldest waiting message. `dead`: the newest that was given up. Pure. */
+/** `oldestMs`: time of the oldest waiting message. `dead`: the newest message that was given up. */
 export function stateOf(
   { enabled, problem, lastDeliveredAtMs }: Pick<StoredWebhook, 'enabled' | 'problem' | 'lastDeliveredAtMs'>,
   oldestMs: number | null,
   dead: { madeAtMs: number; endedAtMs: number | null } | null,
   nowMs: number
 ): Pick<ChannelTrouble, 'state' | 'sinceMs'> | null {
-  // A user who disabled the channel knows; a receiver that answered 410 disabled it itself.
+  // A user who disabled the channel knows. A receiver that responded with 410 disabled it itself.
   const isGone = !enabled && problem?.startsWith('410') === true
   if (problem === null || (!enabled && !isGone)) return null
   if (isGone) return { state: 'gone', sinceMs: dead?.endedAtMs ?? nowMs }
@@ -82,7 +82,7 @@ export function stateOf(
   return { state: 'failing', sinceMs: oldestMs }
 }
 
-/** Users rely on alert channels, so they must learn of a silent one, and not through it. Pure. */
+/** Users rely on alert channels, so the problem list must report a silent one. */
 export function channelProblems(troubles: readonly ChannelTrouble[]): Problem[] {
   return troubles.map(({ id, name, answer, sinceMs, state, isReportedElsewhere }) =>
     problem({
@@ -95,7 +95,7 @@ export function channelProblems(troubles: readonly ChannelTrouble[]): Problem[] 
   )
 }
 
-/** Before channels existed, such a plugin received problems without one, and users may still rely on that. */
+/** Before channels existed, plugins with this hook received problems without a channel, and users may rely on that. */
 export const pluginWithoutChannelProblems = (names: readonly string[]): Problem[] =>
   names.map((plugin) =>
     problem({

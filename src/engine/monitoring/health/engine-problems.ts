@@ -7,17 +7,14 @@ import type { BlobsState } from './blob-watch.ts'
 import { problem } from './problem.ts'
 import { howLow } from './storage-problems.ts'
 
-/** Engines that have shared a name for so long that none of them can be a leftover from before a restart. */
+/** Engines that have shared a name for too long to be leftovers from before a restart. */
 export interface NamesakeEngines {
   name: string
   addresses: readonly string[]
   sinceMs: number
 }
 
-/**
- * Engines with the same name: runs would be looked up on the wrong one, and only one of their local nodes is in the
- * fleet. Pure.
- */
+/** Runs would be looked up on the wrong engine, and only one of the local nodes is in the fleet. */
 export function namesakeEngineProblems(namesakes: readonly NamesakeEngines[]): Problem[] {
   return namesakes.map(({ name, addresses, sinceMs }) =>
     problem({
@@ -30,7 +27,7 @@ export function namesakeEngineProblems(namesakes: readonly NamesakeEngines[]): P
   )
 }
 
-/** Reports plain HTTP, because others on the network could read passwords and sessions. Pure. */
+/** Over plain HTTP, others on the network could read passwords and sessions. */
 export function plainHttpProblems(address: string | null): Problem[] {
   if (address === null) return []
   const text = say('problem.plain_http', { address })
@@ -53,7 +50,7 @@ export function missingRoleProblems(roles: readonly MissingRole[]): Problem[] {
   )
 }
 
-/** Reports runs without isolation, because a user who can upload an egg then has the rights of Scrapdeck. Pure. */
+/** Without isolation, a user who can upload an egg has the rights of Scrapdeck. */
 export function isolationProblems(why: string | null): Problem[] {
   if (why === null) return []
   const text = say('problem.not_apart', { why })
@@ -63,7 +60,7 @@ export function isolationProblems(why: string | null): Problem[] {
 /** An unknown project has no Python of its own, so it uses the main one. */
 const ANY_PROJECT = '' as ProjectName
 
-/** Local nodes that cannot start runs, because their machines have no Python with Scrapy. Pure. */
+/** Local nodes that cannot start runs, because their machines have no Python with Scrapy. */
 export function unreadyEngineProblems(nodes: readonly FleetNode[]): Problem[] {
   return nodes.flatMap(({ stored: { id, name, kind, mode }, status, client }): Problem[] => {
     const takesJobs = kind === 'engine' && mode === 'active' && status.health === 'up'
@@ -82,7 +79,7 @@ export function unreadyEngineProblems(nodes: readonly FleetNode[]): Problem[] {
   })
 }
 
-/** Users who rely on the external copy must know when it is behind. Pure. */
+/** Users who rely on the external copy must know when it is behind. */
 export function auditProblems(away: SyslogAway | null): Problem[] {
   if (away === null) return []
   const { sinceMs, ...of } = away
@@ -90,7 +87,7 @@ export function auditProblems(away: SyslogAway | null): Problem[] {
   return [problem({ id: 'syslog', severity: 'warning', title: say('problem_title.syslog_away'), text, sinceMs })]
 }
 
-/** Without the shared cache nothing breaks, but several engines no longer act as one. Pure. */
+/** Without the shared cache, several engines no longer act as one. */
 export function cacheProblems(cache: CacheState | null): Problem[] {
   if (cache === null || cache.isUp || cache.reason === null) return []
   const { name, reason, sinceMs } = cache
@@ -111,7 +108,7 @@ export function blobProblems({ problem: reason, sinceMs, disk, engine, apart, na
     found.push(problem({ id: 'blobs:disk', severity: low, title: say('problem_title.blobs_full'), text }))
   }
   if (apart.length > 0) {
-    // All engines show this problem, so it also names the one that checked.
+    // All engines show this problem, so it also names the engine that checked.
     const places = [{ engine, place }, ...apart].map((one) => `${one.engine}: ${one.place}`)
     const text = say('problem.blobs_differ', { places })
     found.push(problem({ id: 'blobs:apart', severity: 'error', title: say('problem_title.blobs_differ'), text }))
@@ -119,7 +116,7 @@ export function blobProblems({ problem: reason, sinceMs, disk, engine, apart, na
   return found
 }
 
-/** Nodes sort the versions of a project differently; `text` explains why. */
+/** Nodes sort the versions of a project differently. `text` explains why. */
 export interface OrderWarning {
   project: ProjectName
   text: string
@@ -138,7 +135,7 @@ export function versionOrderProblems(warnings: readonly OrderWarning[]): Problem
   )
 }
 
-/** Failing node sources, and nodes that are no longer listed, which Scrapdeck has cordoned. Pure. */
+/** Failing node sources, and nodes that are no longer listed, which Scrapdeck has cordoned. */
 export function discoveryProblems(sources: readonly SourceState[]): Problem[] {
   return sources.flatMap(({ id: source, problem: why, vanishedNodes }) => {
     const cordoned = vanishedNodes.filter(({ isCordonedForIt }) => isCordonedForIt)

@@ -12,7 +12,6 @@ interface Wish {
   isStuck?: boolean
 }
 
-/** Counts the slots of nodes with four slots each. */
 const slotsOf = (wishes: Wish[]) =>
   countSlots(
     wishes.map(({ health = 'up', mode = 'active', used = 0, isStuck = false }) => {
@@ -32,11 +31,10 @@ it('nodes that take no more jobs count only the slots in use, so that no slot lo
     slotsUsed: 6
   })
   expect(slotsOf([{ used: 1 }, { isStuck: true }])).toEqual({ slotsTotal: 4, slotsUsed: 1 })
-  // More than its slots: external jobs exceed them here as anywhere.
+  // External jobs can exceed the slots.
   expect(slotsOf([{ mode: 'cordoned', used: 6 }])).toEqual({ slotsTotal: 4, slotsUsed: 6 })
 })
 
-/** With this many jobs that ended in the last hour, in any set of projects. */
 async function openSampler({ ended = 0 } = {}) {
   const clock = createFakeClock()
   const counts: string[] = []

@@ -38,15 +38,15 @@ interface JobCounts {
   lastHour: EndsOfHour
 }
 
-/** The figures of the status bar and the overview: sampled every second, kept for an hour. */
+/** The figures of the status bar and the overview, sampled every second and kept for an hour. */
 export class FiguresSampler {
-  /** `changed`: a sample differs from the previous one in more than its time. */
+  /** `changed` is emitted when a sample differs from the previous one in more than its time. */
   readonly events = new EventEmitter<{ changed: [] }>()
   readonly #parts: FiguresParts
   readonly #history: Figures[] = []
   #current: Figures
   #lastHour: EndsOfHour | null = null
-  /** By set of projects: between two samples, jobs are counted once however many clients ask. `of`: the sample. */
+  /** Keyed by set of projects. Between two samples, jobs are counted once, regardless of the number of requests. */
   readonly #counted = new BoundedMap<
     string,
     { of: Figures; counting: Promise<JobCounts>; lastHour: EndsOfHour | null }
@@ -63,10 +63,7 @@ export class FiguresSampler {
     return this.#current
   }
 
-  /**
-   * Counts only the jobs of these projects and the slots of nodes with one of these tags. null: all; users who may see
-   * all nodes see all slots.
-   */
+  /** Counts only the jobs of these projects and the slots of nodes with one of these tags. null: all. */
   async of(projects: ReadonlySet<ProjectName> | null, nodeTags: ReadonlySet<string> | null = null): Promise<Figures> {
     const figures = await this.#ofProjects(projects)
     if (nodeTags === null) return figures
@@ -118,7 +115,9 @@ export class FiguresSampler {
     return { figures: { ...live, ...countEnds(lastHour.counts, lastMinute) }, lastHour }
   }
 
-  /** Cached: counting hundreds of thousands of ended jobs every second would cost more than dispatching them. */
+  /**
+   * Cached, because counting hundreds of thousands of ended jobs every second would cost more than dispatching them.
+   */
   async #countLastHour(before: EndsOfHour | null, nowMs: number, only: OnlyProjects): Promise<EndsOfHour> {
     const isRecent = before !== null && Math.abs(nowMs - before.atMs) < MANY_ENDS_EVERY_MS
     if (isRecent && sumOf(before.counts) > MANY_ENDS) return before
@@ -170,8 +169,8 @@ export class FiguresSampler {
 }
 
 /**
- * The slots available to jobs, as for the waiting reasons: on nodes that respond. A node that is cordoned, drained or
- * stuck gets no jobs, so only its used slots count: `used` equals `total` when all slots are busy. Pure.
+ * Counts the slots of nodes that respond. A node that is cordoned, drained or stuck gets no jobs, so only its used
+ * slots count: `used` equals `total` when all slots are busy.
  */
 export function countSlots<Node extends Pick<FleetNode, 'status' | 'stored'>>(
   nodes: readonly Node[],

@@ -10,7 +10,7 @@ export interface Health {
   live: boolean
   /** false: send no requests for now. */
   ready: boolean
-  /** Readable without credentials, so without paths and names. */
+  /** Readable without credentials, so they must contain no paths and names. */
   reasons: string[]
 }
 
@@ -26,21 +26,18 @@ export interface HealthWatchParts {
   isStoreDead: () => boolean
   isStopping: () => boolean
   store: Pick<ChangeLog, 'changeCursor'>
-  /** Why the blobs cannot be used; null: they can. */
+  /** Why the blobs cannot be used. null: they can. */
   checkBlobs?: () => Promise<string | null>
   clock: Clock
   logger: Logger
-  /** Writes to the disk as a test; tests replace it. */
+  /** Writes to the disk as a test. */
   write?: (path: string) => Promise<void>
 }
 
 export class HealthWatch {
   readonly #parts: HealthWatchParts
   #problem: string | null = null
-  /**
-   * Reported, but no reason to send requests elsewhere: other engines use the same storage, and most work does not need
-   * it.
-   */
+  /** Does not affect `ready`: other engines use the same storage, and most work does not need it. */
   #blobProblem: string | null = null
   #checkedAtMs = Number.NEGATIVE_INFINITY
   readonly #checking = new SingleFlight()
@@ -51,10 +48,9 @@ export class HealthWatch {
     this.#parts = parts
   }
 
-  /** The last known health; never waits for the disk. */
+  /** The last known health. Never waits for the disk. */
   now(): Health {
     const { isStoreDead, isStopping } = this.#parts
-    // Nothing works any more: the process supervisor must restart it.
     if (isStoreDead()) {
       return { live: false, ready: false, reasons: ['The database is unusable. Restart Scrapdeck'] }
     }
@@ -107,10 +103,10 @@ export class HealthWatch {
   }
 }
 
-/** Creates a new file each time: overwriting an existing one needs no free space. */
+/** Creates a new file each time, because overwriting an existing one needs no free space. */
 async function writeProbe(path: string): Promise<void> {
   try {
-    // Closed before it returns: some file systems report a full disk only on close.
+    // Some file systems report a full disk only on close.
     await using file = await open(path, 'w', 0o600)
     await file.write(Buffer.alloc(PROBE_BYTES))
   } finally {

@@ -8,7 +8,7 @@ import type { Post } from '../../notify/webhooks/post.ts'
 import { problem } from './problem.ts'
 
 export interface HeartbeatParts {
-  /** A secret: knowing it is enough to send heartbeats. Never logged. */
+  /** A secret, because anyone who knows it can send heartbeats. Never logged. */
   url: string
   everySeconds: number
   store: Pick<ChangeLog, 'changeCursor'>
@@ -29,7 +29,6 @@ const REPORTED_AFTER_MS = 300_000
  * and only after the store has responded.
  */
 export class Heartbeat {
-  /** `changed`: whether it arrives may have changed. */
   readonly events = new EventEmitter<{ changed: [] }>()
   readonly #parts: HeartbeatParts
   #failure: HeartbeatFailure | null = null
@@ -77,7 +76,7 @@ export class Heartbeat {
     if (before !== null || this.#failure !== null) this.events.emit('changed')
   }
 
-  /** Returns why it did not arrive; null: it did. */
+  /** Returns why the heartbeat did not arrive, or null if it did. */
   async #trySend(): Promise<string | null> {
     const { url, store, post } = this.#parts
     try {
@@ -85,7 +84,7 @@ export class Heartbeat {
     } catch (error) {
       return `the database does not answer (${(error as Error).name})`
     }
-    // Stopping must not raise an alarm; the next engine sends its own heartbeat.
+    // Stopping must not raise an alarm. The next engine sends its own heartbeat.
     if (this.#stopped) return null
     const answer = await post({ url, headers: {}, body: '{}' })
     if (answer.kind !== 'status') return answer.problem.replace(/\.$/, '')

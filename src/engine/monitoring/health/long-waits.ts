@@ -24,7 +24,6 @@ const ENDLESS = new Set<Waiting['code']>([
   'nodes_cordoned'
 ])
 
-/** Reads one row per lane, and the first job of each lane with such a reason. */
 export async function findLongWaits(
   store: LaneReader,
   waitingOf: (lane: string) => Waiting,

@@ -50,7 +50,6 @@ export interface MetricsParts {
   collector: Pick<LogCollector, 'allLive'>
 }
 
-/** Requests to an external storage since startup. */
 export interface BlobFigures {
   isUsable: boolean
   /** null: it is a directory. */
@@ -64,7 +63,7 @@ interface RequestFigures {
   receivedBytes: number
 }
 
-/** Labels beyond these limits are summed as `other`: Prometheus keeps a time series for each. */
+/** Labels beyond these limits are summed as `other`, because Prometheus keeps a time series for each. */
 const SPIDERS_MAX = 1_000
 const NODES_MAX = 1_000
 const PROJECTS_MAX = 200
@@ -72,17 +71,14 @@ const CHANNELS_MAX = 200
 const OTHER = 'other'
 const LANES_READ = 1_000
 
-/** Results of one attempt; after `failed`, the delivery is retried. */
+/** Results of one attempt. After `failed`, the delivery is retried. */
 const OUTCOMES = { delivered: 'delivered', waiting: 'failed', dead: 'given_up' } as const
 
 const WAIT_BUCKETS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 15, 60, 300, 900, 3_600, 14_400, 86_400]
 const SEND_BUCKETS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60]
 const RUN_BUCKETS = [1, 5, 15, 60, 300, 900, 3_600, 14_400, 43_200, 86_400]
 
-/**
- * Metrics for Prometheus, by its conventions: base units, and counters that start at 0 with the process. Events are
- * counted as they happen (`count…`); states are read on each scrape (`read`).
- */
+/** Metrics for Prometheus. Events are counted as they happen (`count…`), states are read on each scrape (`read`). */
 export class Metrics extends NamedMetrics {
   readonly #parts: MetricsParts
   readonly #spiders = new Set<string>()
@@ -107,12 +103,11 @@ export class Metrics extends NamedMetrics {
   readonly #cacheHits = this.counter('cache_hits_total', 'Reads that a cache answered.', ['cache'])
   readonly #cacheMisses = this.counter('cache_misses_total', 'Reads that a cache could not answer.', ['cache'])
   readonly #cacheEntries = this.gauge('cache_entries', 'Entries of a cache.', ['cache'])
-  /** The same figure under the name that asynchronous Scrapyds use. */
+  /** Asynchronous Scrapyds use this name for the same figure. */
   readonly #cacheSize = this.gauge('cache_size', 'Entries of a cache, as cache_entries.', ['cache'])
   readonly #cacheBytes = this.gauge('cache_bytes', 'Size of a cache on disk.', ['cache'])
-  /** null: there is no encryption key. */
   #encryption: ReturnType<Metrics['makeEncryptionMetrics']> | null = null
-  /** null: blobs are in the data directory; a 0 would look like a failure. */
+  /** null: blobs are in the data directory. A 0 would look like a failure. */
   #blobsUp: ReturnType<Metrics['gauge']> | null = null
   #blobs: ReturnType<Metrics['makeBlobMetrics']> | null = null
   readonly #sharedUp = this.gauge('shared_cache_up', '1 while it serves; absent without one.', ['address'])
@@ -289,7 +284,7 @@ export class Metrics extends NamedMetrics {
     this.#memorySize.set(totalmem())
     this.#memoryFree.set(freemem())
     this.#load.set(loadavg()[0]!)
-    // Without the disk, the other metrics are still useful.
+    // If the disk cannot be read, the other metrics are still useful.
     const disk = await statfs(this.#parts.dataDirectory).catch(() => null)
     if (disk === null) return
     this.#diskSize.set(disk.blocks * disk.bsize)
@@ -357,9 +352,7 @@ export class Metrics extends NamedMetrics {
 
 let ofProcess: Registry | null = null
 
-/**
- * Process metrics, shared by all engines in the process. Created on first use, because their observers cost a little.
- */
+/** All engines in the process share these. Created on first use, because their observers cost a little. */
 function processRegistry(): Registry {
   if (ofProcess === null) {
     ofProcess = new Registry()

@@ -47,7 +47,7 @@ const CHECK_AFTER_MS = 500
 const FAILURES_READ = 200
 const DAY_MS = 86_400_000
 const NAMESAKES_READ = 100
-/** After an hour of waiting, or for schedules with the same name, a report may be a minute late. */
+/** After an hour of waiting, a report can be a minute late. */
 const LONG_WAITS_EVERY_MS = 60_000
 const CHANNELS_EVERY_MS = 60_000
 
@@ -96,18 +96,18 @@ export class ProblemWatch {
     return allScheduleProblems(this.#schedules)
   }
 
-  /** Call when the cause of a problem may have changed: checks soon, once for several calls. */
+  /** Call this when the cause of a problem may have changed. Several calls cause one check. */
   scheduleCheck(): void {
     this.#alarm.set(CHECK_AFTER_MS)
   }
 
-  /** Call when a job ended: failures are read again with the next check. */
+  /** Call this when a job ended. The next check reads failures again. */
   refreshFailures(): void {
     this.#failuresAreOld = true
     this.scheduleCheck()
   }
 
-  /** Call when a message was tried, or a channel or a rule of alerts changed. */
+  /** Call this when a message was attempted, or a channel or an alert rule changed. */
   refreshChannels(): void {
     this.#channelsAreOld = true
     this.scheduleCheck()
@@ -170,7 +170,7 @@ export class ProblemWatch {
     this.#announced = now
   }
 
-  /** Resolves to whether `read` succeeded; otherwise the next check retries it. */
+  /** Returns whether `read` succeeded. Otherwise the next check retries it. */
   async #tryTo(words: string, read: () => Promise<void>): Promise<boolean> {
     try {
       await read()

@@ -5,7 +5,7 @@ type Given = Pick<Problem, 'id' | 'severity'> & { title: Message; text: Message 
     Omit<Problem, 'title' | 'text'>
   >
 
-/** The problem as it is sent. By default it relates to nothing and needs no action. */
+/** By default, the problem relates to nothing and needs no action. */
 export function problem({ title, text, ...given }: Given): Problem {
   const said = { ...writtenAs('title', title), ...written(text) }
   return { sinceMs: null, nodeId: null, project: null, spider: null, mend: null, ...said, ...given }

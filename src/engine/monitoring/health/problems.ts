@@ -43,7 +43,7 @@ export interface ProblemsInput {
   nowMs: number
   nodes: readonly FleetNode[]
   live: readonly LiveAttempt[]
-  /** Wall time since which a node has accepted jobs but started none; null: not stuck. */
+  /** When a node that accepts jobs stopped starting them (wall time). null: not stuck. */
   stuckSinceMs: (nodeId: NodeId) => number | null
   /** Failed or lost in the last day, newest first. */
   recentFailures: readonly StoredJob[]
@@ -60,20 +60,20 @@ export interface ProblemsInput {
   /** null: this engine shares none. */
   cache: CacheState | null
   namesakeEngines: readonly NamesakeEngines[]
-  /** Why runs on the local node are not isolated although they should be where possible; null: no problem. */
+  /** Why runs on the local node are not isolated. null: no problem. */
   notIsolated: string | null
-  /** The address at which other machines reach the service over plain HTTP; null: none. */
+  /** The address at which other machines reach the service over plain HTTP. null: none. */
   plainHttpOn: string | null
   /** null: the syslog server accepts the audit log, or none is configured. */
   syslogAway: SyslogAway | null
   missingRoles: readonly MissingRole[]
   /** null: the heartbeat arrives, or none is configured. */
   heartbeatFailure: HeartbeatFailure | null
-  /** Since when a due schedule has not fired; null: all fire. */
+  /** When a schedule became due without firing. null: all fire. */
   schedulesLateSinceMs: number | null
   longWaits: readonly LongWait[]
   schedules: ScheduleTroubles
-  /** Schedules that share their name, sorted by name: they are from before names had to be unique. */
+  /** Schedules that share their name, sorted by name. They are from before names had to be unique. */
   namesakes: readonly StoredSchedule[]
   channels: readonly ChannelTrouble[]
   pluginsWithoutChannel: readonly string[]
@@ -82,7 +82,7 @@ export interface ProblemsInput {
 const FAILING_SPIDERS_SHOWN = 20
 const UNUSUAL_RUNS_SHOWN = 20
 
-/** Problems that need an operator, worst first. Pure. */
+/** Problems that need an operator, worst first. */
 export function listProblems(input: ProblemsInput): Problem[] {
   return [
     ...nodeProblems(input),
@@ -123,7 +123,7 @@ function nodeProblems({ nodes, live, nowMs }: ProblemsInput): Problem[] {
     const { health, lastSeenAtMs } = status
     const jobs = liveOn.get(id) ?? 0
     const seenAgoMs = lastSeenAtMs === null ? null : nowMs - lastSeenAtMs
-    // A node that requires a password responds, and its jobs continue: only the password needs fixing.
+    // A node that requires a password responds, and its jobs continue. Only the password needs fixing.
     const mayBeGone = jobs > 0 && health !== 'unauthorized' && !client.traits.isNeverAway
     return problem({
       id: `node:${id}`,
@@ -156,7 +156,7 @@ function stuckNodes({ nodes, stuckSinceMs, nowMs }: ProblemsInput): Problem[] {
   })
 }
 
-/** Nodes that list more runs than are recorded or shown: every omission is reported. */
+/** Every omission of runs from a node's list is reported. */
 function excessiveNodes({ nodes }: ProblemsInput): Problem[] {
   const shown = LISTED_MAX.externalShown
   return nodes.flatMap(({ stored, status: { excess, external } }): Problem[] => {
@@ -189,7 +189,7 @@ function pythonProblem({ python, nodes }: ProblemsInput): Problem[] {
   ]
 }
 
-/** A problem of the main Python has a kind of its own. */
+/** A problem of the main Python has its own kind. */
 function environmentProblems({ environments }: ProblemsInput): Problem[] {
   return environments
     .filter(({ kind, state }) => kind !== 'main' && state === 'failed')

@@ -21,14 +21,13 @@ export const NO_SCHEDULE_TROUBLES: ScheduleTroubles = { stopped: [], missed: [],
 const DAY_MS = 86_400_000
 const FIRINGS_AT_ONCE = 500
 /**
- * The most firings to read per state. A schedule that fails each minute has 1,440 a day, which must not hide the
- * others.
+ * The most firings to read per state. A schedule that fails every minute has 1,440 a day, which must not hide others.
  */
 const FIRINGS_READ = 10_000
 const STOPPED_READ = 500
 const SHOWN_MAX = 20
 
-/** Reads a few pages by index, however many schedules and firings there are. */
+/** Uses indexes, so the number of schedules and firings does not matter. */
 export async function readScheduleTroubles(
   store: FiringReader & ScheduleReader & ChainStore,
   nowMs: number
@@ -69,7 +68,7 @@ async function readFirings(store: FiringReader, state: 'missed' | 'failed', afte
   return firings
 }
 
-/** For the overview: the first of each kind, and how long ago it happened. */
+/** For the overview: the first problem of each kind, and how long ago it happened. */
 export function scheduleProblems({ stopped, missed, refused, chains }: ScheduleTroubles, nowMs: number): Problem[] {
   const shown = {
     stopped: stopped.slice(0, SHOWN_MAX),
@@ -80,7 +79,7 @@ export function scheduleProblems({ stopped, missed, refused, chains }: ScheduleT
   return allScheduleProblems(shown, nowMs)
 }
 
-/** All problems. Without `nowMs`, their texts do not change merely because time passes. */
+/** Without `nowMs`, the texts do not change merely because time passes. */
 export function allScheduleProblems(
   { stopped, missed, refused, chains }: ScheduleTroubles,
   nowMs: number | null = null
@@ -138,7 +137,7 @@ function whyPaused({ pauseNote: text, pauseNoteCode: code, pauseNoteParams: para
   return say('problem.schedule_invalid')
 }
 
-/** `lateSinceMs`: since when a schedule has been due (schedules/watchdog.ts); null: all fire in time. */
+/** `lateSinceMs`: when a schedule became due without firing (schedules/watchdog.ts). null: all fire in time. */
 export function lateProblems(lateSinceMs: number | null): Problem[] {
   if (lateSinceMs === null) return []
   return [
@@ -153,7 +152,7 @@ export function lateProblems(lateSinceMs: number | null): Problem[] {
   ]
 }
 
-/** Both keep firing: the operator decides which one is right. */
+/** Both keep firing, so the operator must decide which one is right. */
 export function namesakeProblems(namesakes: readonly StoredSchedule[]): Problem[] {
   const byName = Map.groupBy(namesakes, ({ settings }) => settings.name)
   return [...byName].slice(0, SHOWN_MAX).map(([name, same]) =>
@@ -176,6 +175,5 @@ const splitByMove = ({ schedule, firings }: ScheduleTroubles['missed'][number]) 
     isFormer
   }))
 
-/** `atMs`: the time of the event. */
 const about = (schedule: StoredSchedule, atMs: number) =>
   ({ project: oneProject(projectsAt(schedule, atMs)), scheduleId: schedule.id, mend: 'open_schedules' }) as const

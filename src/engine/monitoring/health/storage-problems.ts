@@ -8,7 +8,7 @@ const DAY_MS = 86_400_000
 /** From this size on, a missing retention policy is reported. */
 const UNMANAGED_BYTES = 5 * GB
 
-/** Warns before the disk is full or the budget is used up, while there is time to choose what to delete. Pure. */
+/** Warns before the disk is full or the budget is used up, while there is time to choose what to delete. */
 export function storageProblems(
   { disk, totalBytes, budgetBytes, isPolicySet, encryption }: StorageState,
   nowMs: number
@@ -43,7 +43,7 @@ export function storageProblems(
   return found
 }
 
-/** null: there is enough space. Pure. */
+/** null: there is enough space. */
 export function howLow({
   totalBytes,
   freeBytes

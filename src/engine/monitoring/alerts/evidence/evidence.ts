@@ -10,14 +10,12 @@ const WAITING_AT_MOST = 20
 
 export class Evidence {
   readonly #parts: EvidenceParts
-  /** Each may read a log from a node, up to the time limit. */
   readonly #aFew = pLimit(READ_AT_ONCE)
 
   constructor(parts: EvidenceParts) {
     this.#parts = parts
   }
 
-  /** One at a time is enough: a channel sends its messages one after another anyway. */
   forNews(news: AlertNews): Promise<AlertEvidence> {
     return this.#read(wantedForNews(news))
   }
@@ -29,7 +27,7 @@ export class Evidence {
   }
 
   async #read(wanted: Wanted): Promise<AlertEvidence> {
-    // Loaded late: most engines run for a long time before the first alert.
+    // Most engines run for a long time before the first alert.
     const { readEvidence } = await import('./read-evidence.ts')
     return readEvidence(this.#parts, wanted)
   }

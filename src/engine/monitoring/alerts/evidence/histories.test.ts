@@ -9,7 +9,7 @@ const MINUTE_MS = 60_000
 const subject = 'shop/prices'
 const idOf = (at: number) => String(at).padStart(32, '0') as JobId
 
-/** Newest first, a minute apart; the id of the newest is the number of runs. */
+/** Newest first, a minute apart. */
 const runsOf = (...items: (number | null)[]) =>
   items.toReversed().map((count, at) => ({
     id: idOf(items.length - at),
@@ -83,7 +83,6 @@ test('a running job is shown beside the durations of successful ones', () => {
   expect(history.title).toBe('Run time of this run and of the last 2 successful runs of shop/prices')
   expect(history.bars.at(-1)).toEqual({ value: 7_200, tone: 'now' })
   expect(historyOfRunTime({ ...long, startedAtMs: null }, successes(60, 90), { subject, nowMs: NOW_MS })).toBeNull()
-  // A run that has ended well appears only once.
   const ended = { id: idOf(2), startedAtMs: NOW_MS - 90_000, endedAtMs: NOW_MS }
   expect(historyOfRunTime(ended, successes(60, 90), { subject, nowMs: NOW_MS })?.bars).toHaveLength(2)
 })

@@ -5,7 +5,7 @@ import { metricOf } from '../../expectations/expectations.ts'
 import type { PastRun, StoredAlertFact, StoredJob } from '../../../model/records.ts'
 import type { RecordedFigure } from './wanted.ts'
 
-// Charts of a watched figure; null: a chart would add nothing. All pure. `runs`: of one spider, newest first.
+// Charts of a watched figure. null: a chart would add nothing. `runs` are of one spider, newest first.
 
 export const RUNS_SHOWN = 30
 const DAY_BARS = 48
@@ -21,7 +21,9 @@ interface Point {
 
 const rangeOf = (values: readonly number[]) => ({ low: Math.min(...values), high: Math.max(...values) })
 
-/** Highlights the run of the alert, or the newest run if the alert is over or its run is not among the points. */
+/**
+ * Highlights the run of the alert. If the alert is over or its run is not among the points, highlights the newest run.
+ */
 function historyOfPoints(points: readonly Point[], unit: Unit, title: Message): AlertFigureHistory | null {
   if (points.length < 2) return null
   const found = points.findLastIndex(({ isOfAlert }) => isOfAlert)
@@ -37,13 +39,13 @@ function historyOfPoints(points: readonly Point[], unit: Unit, title: Message): 
   }
 }
 
-/** `jobId`: the job of the alert; null: the alert is over. */
+/** `jobId`: the job of the alert. null: the alert is over. */
 interface Of {
   subject: string
   jobId: JobId | null
 }
 
-/** Skips lost runs: their results are unknown. */
+/** The results of lost runs are unknown. */
 export function historyOfRuns(figure: 'items' | 'errors', runs: readonly Run[], { subject, jobId }: Of) {
   const known = runs.filter(({ outcome }) => outcome !== 'lost').filter((run) => run[figure] !== null)
   const points = known
@@ -65,7 +67,7 @@ const pointsOf = (metric: Exclude<RunMetric, 'field'>, runs: readonly PastRun[],
       return [{ value, atMs: run.endedAtMs, isOfAlert: run.jobId === jobId }]
     })
 
-/** Shows the first unusual metric of a run; `runs`: successful ones. */
+/** Shows the first unusual metric of a run. `runs` are successful. */
 export function historyOfMetric(metric: RunMetric, runs: readonly PastRun[], { subject, jobId }: Of) {
   // Each field of the items would need its own chart.
   if (metric === 'field') return null
@@ -74,7 +76,7 @@ export function historyOfMetric(metric: RunMetric, runs: readonly PastRun[], { s
   return historyOfPoints(points, UNITS[metric], title)
 }
 
-/** `job`: the job that is running, or that ran for a long time; `runs`: successful ones. */
+/** `job` is running, or ran for a long time. `runs` are successful. */
 export function historyOfRunTime(
   job: Pick<StoredJob, 'id' | 'startedAtMs' | 'endedAtMs'>,
   runs: readonly PastRun[],
@@ -112,7 +114,10 @@ const FIGURES: Record<RecordedFigure, { unit: Unit; worst: typeof Math.max }> = 
   disk_free: { unit: 'percent', worst: Math.min }
 }
 
-/** The worst value of each half hour of the last day. `recorded`: oldest first; each holds until the next. */
+/**
+ * The worst value of each half hour of the last day. `recorded` is in ascending order. Each value applies until the
+ * next.
+ */
 export function historyOfDay(
   watch: RecordedFigure,
   recorded: readonly Pick<StoredAlertFact, 'atMs' | 'value'>[],
@@ -125,10 +130,9 @@ export function historyOfDay(
     const before = signals.findLast(({ atMs }) => atMs <= beginMs)
     const during = signals.filter(({ atMs }) => atMs > beginMs && atMs <= beginMs + BAR_MS)
     const known = [...(before === undefined ? [] : [before]), ...during].map(({ value }) => value)
-    // Before the first recorded value, the value is unknown.
     if (known.length > 0) values.push(known.reduce((one, other) => worst(one, other)))
   }
-  // The last recorded value may be outdated.
+  // The last recorded value can be outdated.
   values.splice(-1, 1, now)
   if (values.length < 2) return null
   const hours = (values.length * BAR_MS) / 3_600_000

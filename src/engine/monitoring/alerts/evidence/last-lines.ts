@@ -3,8 +3,8 @@ import { STATS_HEADING } from '../../../runs/log-parser/closing-stats.ts'
 const LINES_MAX = 30
 
 /**
- * The last lines of a log, without Scrapy's closing statistics: these would fill the e-mail, and the error precedes
- * them. `beginsInLine`: the first line may be incomplete. Pure.
+ * Returns the last lines of a log, without Scrapy's closing statistics, because these would fill the e-mail.
+ * `beginsInLine`: the first line can be incomplete.
  */
 export function lastLines(text: string, beginsInLine: boolean): string[] {
   const lines = text.split('\n').map((line) => line.trimEnd())
@@ -18,7 +18,7 @@ function withoutStats(lines: readonly string[]): string[] {
   const heading = lines.findLastIndex((line) => line.endsWith(STATS_HEADING))
   if (heading === -1) return [...lines]
   let end = heading + 1
-  // Dictionaries inside the statistics end with a comma; a killed run did not write the end of its own.
+  // Dictionaries inside the statistics end with a comma. A killed run does not write the end of its statistics.
   while (/^[{ ].*[^}]$/.test(lines[end] ?? '')) end += 1
   if (!/^[{ ].*\}$/.test(lines[end] ?? '')) return [...lines]
   const count = end - heading

@@ -6,7 +6,6 @@ import type { AlertRuleSettings } from '../../../../shared/contract/index.ts'
 import { type EngineWithFakeNode, openEngineWithFakeNode } from '../../../testing/engine-with-fake-node.ts'
 import { until } from '../../../testing/until.ts'
 
-/** A whole engine and a real mail server: which logs and figures appear in mails and in the app. */
 let t: EngineWithFakeNode
 let mail: Receiver
 
@@ -35,7 +34,7 @@ const runSpider = async (finishReason?: string) => {
   return jobs[0]!.id
 }
 
-/** Slowly, because the time limit of reads follows the fake clock. */
+/** Advances slowly, because the time limit of reads follows the fake clock. */
 const untilMailed = (count: number) =>
   until(
     `${count} mails`,
@@ -69,7 +68,6 @@ it('the mail about a failed spider shows the end of its log and its earlier runs
   const [, over] = await untilMailed(2)
   expect(over).toContain('Tall bars are failed runs: 1 of 3.')
   expect(over).not.toContain('Last lines')
-  // A later reader still needs the reason.
   expect(await t.client.alerts.evidence({ id: alert!.id })).toMatchObject({
     log: evidence.log,
     history: { bars: { length: 3 } }

@@ -20,7 +20,7 @@ import { DAY_MS, type RecordedFigure, type Wanted, type WantedHistory, type Want
 export interface EvidenceParts {
   store: JobReader & FindingStore & AlertFactStore
   clock: Clock
-  /** The log as users see it. Rejects if there is none. */
+  /** Returns the log as users see it. Rejects if there is none. */
   readLog: (jobId: JobId, wanted: { offset: number; limitBytes: number }, signal: AbortSignal) => Promise<LogText>
   figureOf: (watch: RecordedFigure) => number | null
 }
@@ -29,7 +29,7 @@ type LogText = Pick<LogBytes, 'offset'> & { text: string }
 
 /** A late message is worse than one without evidence. */
 const TIME_LIMIT_MS = 2_000
-/** Closing statistics take a few kilobytes of these. */
+/** Closing statistics take several kilobytes of these. */
 const LOG_BYTES = 32_768
 
 /** Resolves to what can be read in time. Never rejects. */
@@ -41,7 +41,7 @@ export async function readEvidence(parts: EvidenceParts, { log, history }: Wante
     limit.abort()
     late.resolve(null)
   })
-  // The chart is still useful if the log cannot be read, for example when the node is down.
+  // The chart is still useful if the log cannot be read, for example because the node is down.
   const inTime = <Value>(reading: Promise<Value>) => Promise.race([reading.catch(() => null), late.promise])
   try {
     const [excerpt, figure] = await Promise.all([

@@ -12,7 +12,7 @@ export type WantedHistory =
       project: ProjectName
       spider: string
       jobId: JobId
-      /** true: highlights this run; false: highlights the newest. */
+      /** true: highlights this run. false: highlights the newest. */
       standsOut: boolean
     }
   | { kind: 'day'; watch: RecordedFigure }
@@ -26,7 +26,7 @@ export type RecordedFigure = 'queue_length' | 'disk_free'
 
 export const DAY_MS = 86_400_000
 
-/** Watches whose job is the run in question. A waiting job has no log, and the last success explains nothing. */
+/** Watches that concern a run. A waiting job has no log, and the last success explains nothing. */
 const RUNS: Partial<Record<AlertWatch, Exclude<WantedHistory['kind'], 'day'>>> = {
   spider_fails: 'outcomes',
   spider_items: 'items',
@@ -37,7 +37,7 @@ const RUNS: Partial<Record<AlertWatch, Exclude<WantedHistory['kind'], 'day'>>> =
 
 type Watched = Pick<AlertView, 'watch' | 'subject' | 'labels'>
 
-/** What to read for a message: the log of the first firing run, and one chart. Pure. */
+/** Returns what to read for a message: the log of the first firing run, and one chart. */
 export function wantedForNews({ firing, resolved }: Pick<AlertNews, 'firing' | 'resolved'>): Wanted {
   const run = firing.find((alert) => logOf(alert) !== null)
   const first = firing[0] ?? resolved[0]
@@ -48,8 +48,8 @@ export function wantedForNews({ firing, resolved }: Pick<AlertNews, 'firing' | '
 }
 
 /**
- * What to read when a user opens an alert: its run, even if the alert is over, but no chart of the last day if it ended
- * earlier. Pure.
+ * Returns what to read when a user opens an alert: its run, even if the alert is over, and the chart of the last day
+ * only if it is recent.
  */
 export function wantedForAlert(alert: Watched & Pick<Alert, 'resolvedAtMs'>, nowMs: number): Wanted {
   const history = historyOf(alert, true)

@@ -9,9 +9,9 @@ import { type Signal, NO_LABELS, spiderSubject } from '../signal.ts'
 import { signalsOfRuns, RUNS_READ, type RunRow } from '../signals/stored-signals.ts'
 import type { PastEvent } from './replay.ts'
 
-// Past events from jobs, as the engine would have seen them at the time. All pure.
+// Past events from jobs, as the engine would have seen them at the time.
 
-/** Only the fields that a preview needs: up to 50,000 jobs are in memory at once. */
+/** Only the fields that a preview needs, because up to 50,000 jobs are in memory. */
 export type PastJob = RunRow &
   Pick<StoredJob, 'lane' | 'priority' | 'startedAtMs' | 'notBeforeMs' | 'attemptCount'> & { isAfterOthers: boolean }
 
@@ -44,13 +44,13 @@ interface Nodes {
   nodeOf: (id: NodeId) => StoredNode | undefined
 }
 
-/** Accepts any order; fast for nearly sorted jobs, as the store returns them. */
+/** Accepts any order, but is fast for nearly sorted jobs, as the store returns them. */
 const byTime = <One extends { atMs: number }>(moves: One[]): One[] => moves.sort((one, other) => one.atMs - other.atMs)
 
-/** The same outcomes that live signals ignore (newestRuns). */
+/** Live signals ignore the same outcomes (newestRuns). */
 const SAYS_NOTHING: ReadonlySet<string> = new Set<Outcome>(['cancelled', 'unclear'])
 
-/** The signals of spiders after each run. `jobs`: newest first, here and below. */
+/** Returns the signals of spiders after each run. Here and below, `jobs` are newest first. */
 export function* eventsOfRuns(watch: AlertWatch, jobs: readonly PastJob[], nodes: Nodes): Generator<PastEvent> {
   const ends: { atMs: number; job: PastJob }[] = []
   for (const job of jobs.toReversed()) {
@@ -75,9 +75,7 @@ interface Move {
   begins: boolean
 }
 
-/**
- * Starts and ends, by time. A job is skipped if `timesOf` returns null. Ends have their own list, which sorts faster.
- */
+/** Starts and ends, by time. Skips a job if `timesOf` returns null. A separate list of ends sorts faster. */
 function movesOf(
   jobs: readonly PastJob[],
   timesOf: (job: PastJob) => { fromMs: number; untilMs: number | null } | null

@@ -59,7 +59,6 @@ test('a missed run counts for a day after the last one; a refused run counts unt
     [29 * HOUR_MS, 's failed']
   ])
   expect(shown(eventsOfFirings([firing('missed', 0)], new Map(), new Map()))).toEqual([])
-  // Its jobs belong to this project after the first two firings.
   const projects = events.flatMap((event) => ('signal' in event ? [[event.atMs, event.signal.labels.project]] : []))
   expect(projects).toEqual([
     [0, null],

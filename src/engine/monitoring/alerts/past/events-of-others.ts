@@ -7,8 +7,6 @@ import { oneProject, projectsAt } from '../../../schedules/whose-past.ts'
 import { bornMs, errorSignalOf } from '../signals/stored-signals.ts'
 import type { PastEvent } from './replay.ts'
 
-// Past events from errors, schedules and recorded signals. All pure.
-
 const HOUR_MS = 3_600_000
 export const DAY_MS = 24 * HOUR_MS
 
@@ -18,7 +16,7 @@ export const eventOfRecorded = ({ atMs, value, ...signal }: StoredAlertFact): Pa
   value === null ? { atMs, gone: { watch: signal.watch, key: signal.key } } : { atMs, signal: { ...signal, value } }
 
 /**
- * Only the current count of an error is known: it counts as one run when first seen, and as all runs when last seen.
+ * Only the current count of an error is known. It counts as one run when first seen, and as all runs when last seen.
  */
 export const eventsOfErrors = (groups: readonly StoredErrorGroup[]): PastEvent[] =>
   byTime(
@@ -59,8 +57,8 @@ export function* eventsOfSuccesses(
 }
 
 /**
- * Missed firings and those that created no jobs. As in the list of problems, they last a day, the latter only until the
- * schedule fires again.
+ * Missed firings and those that created no jobs. As in the list of problems, they last a day. Those without jobs end
+ * earlier if the schedule fires again.
  */
 export function eventsOfFirings(
   firings: readonly StoredFiring[],

@@ -4,7 +4,6 @@ import { ALERT_WATCHES, type AlertWatch } from '../../../../shared/alert-watches
 import { type EngineWithFakeNode, openEngineWithFakeNode } from '../../../testing/engine-with-fake-node.ts'
 import type { Post } from '../../../notify/webhooks/post.ts'
 
-/** A whole engine: a preview shows exactly what the rule would have sent. */
 let t: EngineWithFakeNode
 const post: Post = async () => ({ kind: 'status', status: 204, retryAfterSeconds: null })
 
@@ -82,7 +81,7 @@ it('fires the same alerts as an existing rule', async () => {
     expect(preview.alerts.map(({ subject, text }) => ({ subject, text }))).toEqual(
       told.map(({ subject, text }) => ({ subject, text }))
     )
-    // Live signals come a moment after the event.
+    // Live signals arrive slightly after the event.
     expect(Math.abs(preview.alerts[0]!.firedAtMs - told[0]!.firedAtMs!)).toBeLessThan(2_000)
     expect(Math.abs(preview.alerts[0]!.resolvedAtMs! - told[0]!.resolvedAtMs!)).toBeLessThan(2_000)
   }
@@ -125,7 +124,7 @@ it('finds jobs that ran or waited for a long time', async () => {
 it('finds that a spider was overdue', async () => {
   await runSpider()
   const of = { project: 'shop' as never, spider: 'prices', threshold: 26 }
-  // While the engine is off, time costs nothing.
+  // The clock jumps while the engine is off, which takes no real time.
   await t.restart(25 * 3_600_000)
   expect(await previewOf('spider_overdue', of)).toMatchObject({ fired: 0 })
   await t.restart(2 * 3_600_000)

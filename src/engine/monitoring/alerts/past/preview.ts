@@ -32,7 +32,7 @@ interface Past {
 }
 
 const LISTED_MAX = 50
-/** Also reads runs before the previewed period: for a fifth failure in a row, or a wait that began earlier. */
+/** Also reads runs before the previewed period, for a fifth failure in a row, or a wait that started earlier. */
 const BEFORE_MS = 7 * DAY_MS
 const WAITING_AT_MOST = 10
 
@@ -47,7 +47,6 @@ export class RulePreviews {
     this.#giveWay = parts.giveWay ?? (() => new Promise((resolve) => setImmediate(resolve)))
   }
 
-  /** More previews at once would only wait. */
   get isBusy(): boolean {
     return this.#oneAtATime.pendingCount >= WAITING_AT_MOST
   }

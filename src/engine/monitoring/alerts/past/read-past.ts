@@ -16,7 +16,7 @@ import { SIGNALS_READ_BEFORE_MS } from './signal-history.ts'
 
 export type PastStore = JobReader & ErrorStore & FindingStore & FiringReader & ScheduleReader & AlertFactStore
 
-/** The most rows per kind, read in slices, so that a preview neither fills the memory nor blocks the store. */
+/** The most rows per kind. Reads in slices, so that a preview neither fills the memory nor blocks the store. */
 const ROWS_MAX = 50_000
 const ROWS_AT_ONCE = 1_000
 const SLICE_BYTES = 4_000_000

@@ -14,8 +14,8 @@ export interface PastAlert extends ReturnType<typeof textsOf> {
 const EVENTS_AT_ONCE = 250
 
 /**
- * Feeds events, oldest first, to a book with this one rule, and returns the alerts that would have fired from `fromMs`,
- * newest first. Sends nothing, so nothing is muted or held.
+ * Passes events, oldest first, to a book with this single rule. Returns the alerts that would have fired from
+ * `fromMs`, newest first. Nothing is sent, muted or held back.
  */
 export async function replay(
   settings: AlertRuleSettings,

@@ -2,7 +2,7 @@ import { ALERT_WATCHES, type AlertWatch } from '../../../../shared/alert-watches
 import type { StoredAlertFact } from '../../../model/records.ts'
 import { areSameLabels, type Signal } from '../signal.ts'
 
-/** Watches without another history: runs, errors and schedules have their own. */
+/** Watches without another history. Runs, errors and schedules have their own. */
 export const RECORDED_WATCHES: ReadonlySet<AlertWatch> = new Set<AlertWatch>([
   ...(['node_down', 'node_stuck', 'queue_length', 'disk_free'] as const),
   ...(['service_problem', 'spider_unusual', 'certificate_days'] as const)
@@ -10,11 +10,11 @@ export const RECORDED_WATCHES: ReadonlySet<AlertWatch> = new Set<AlertWatch>([
 
 /** Figures change all the time, so they are recorded only this often. */
 const FIGURE_EVERY_MS = 300_000
-/** Rewrites unchanged values after this time, which limits how far back reads must go. */
+/** Unchanged values are written again after this time, which limits how far back reads must go. */
 const AGAIN_AFTER_MS = 86_400_000
 export const SIGNALS_READ_BEFORE_MS = 90_000_000
 
-/** Decides which signals are news worth recording. Without clock and store. */
+/** Decides which signals are worth recording. */
 export class SignalHistory {
   readonly #newest = new Map<string, StoredAlertFact>()
 

@@ -51,7 +51,6 @@ test('counts the runs of this and the previous period, and lists the worst first
       jobs: [
         ...[aJob('prices', 'failed', 1), aJob('prices', 'lost', 2), aJob('prices', 'succeeded', 3)],
         ...[aJob('stock', 'failed', 10), aJob('stock', 'succeeded', 30), aJob('stock', 'succeeded', 90)],
-        // Before, after, and still running.
         ...[aJob('old', 'failed', 1, FROM_MS - 1), aJob('new', 'failed', 1, UNTIL_MS + 1)],
         { ...aJob('live', 'succeeded', 1, null), outcome: null }
       ],

@@ -9,13 +9,10 @@ import type { PastJob } from '../past/events-of-jobs.ts'
 export interface DigestInput {
   fromMs: number
   untilMs: number
-  /**
-   * Jobs that ended since `fromMs`; `endedWithBefore` also counts those of the preceding period of the same length.
-   */
+  /** Jobs that ended since `fromMs`. `endedWithBefore` also counts those of the previous period of the same length. */
   ended: Record<Outcome, number>
   endedWithBefore: Record<Outcome, number>
   jobs: readonly PastJob[]
-  /** Errors that appeared or reappeared since `fromMs`. */
   errors: readonly StoredErrorGroup[]
   findings: readonly SpiderFindings[]
   /** null: the user may not see all projects. */
@@ -97,7 +94,7 @@ function failingOf(spiders: PastJob[][]): AlertReport['failing'] {
     })
 }
 
-/** Compares their typical runs: a single slow run may have waited for a site. */
+/** Compares their typical runs, because a single slow run may have waited for a site. */
 function slowestOf(spiders: PastJob[][]): AlertReport['slowest'] {
   return spiders
     .flatMap((jobs) => {
@@ -130,7 +127,6 @@ function serviceOf(service: DigestInput['service']): AlertReport['service'] {
   }
 }
 
-/** Only texts from outside can be long. */
 function writtenShort(message: Message): ReturnType<typeof written> {
   const { text, ...said } = written(message)
   return said.code === 'text' ? written(plain(cut(text))) : { text: cut(text), ...said }

@@ -13,7 +13,6 @@ const post: Post = async ({ body }) => {
 
 const DAY_MS = 86_400_000
 const target = { kind: 'webhook' as const, url: 'https://hooks.example.org/reports' }
-/** A daily report that is due in this many minutes, at a full minute. */
 const dueIn = (minutes: number) => ({
   every: 'day' as const,
   zone: 'UTC',
@@ -52,7 +51,7 @@ it('a report lists the runs, and a channel gets it once per due time, even over 
   await t.restart()
   await t.clock.advanceBy(180_000)
   expect(told).toHaveLength(1)
-  // Three due times pass while no engine runs: one report covers the last day.
+  // Three due times pass while no engine runs. One report covers the last day.
   await t.restart(3 * DAY_MS)
   await t.until(async () => told.length === 2)
   await t.clock.advanceBy(180_000)

@@ -30,7 +30,7 @@ export class Reports {
     this.#parts = parts
   }
 
-  /** `seen`: the projects to include; null: all. */
+  /** `seen`: the projects to include. null: all. */
   async report(days: number, seen: ReadonlySet<ProjectName> | null): Promise<AlertReport> {
     if (this.#oneAtATime.pendingCount >= WAITING_AT_MOST)
       throw new ScrapdeckError('TOO_MANY_REQUESTS', sentence('notify.reports_being_made'))

@@ -13,7 +13,7 @@ import { SignalWatch, type SignalWatchParts } from './signal-watch.ts'
 
 const SYSLOG_AWAY = problem({ id: 'syslog', severity: 'warning', title: plain('Away'), text: plain('Gone') })
 
-/** Only what an engine knows: `all` lists the existing signals, and all others have ended. */
+/** `all` lists the existing signals, and all others have ended. */
 function openWatch(watched: AlertWatch[]) {
   const clock = createFakeClock()
   const known = {

@@ -47,7 +47,7 @@ export interface SignalWatchParts {
   /** null: the service has none. */
   certificateEndsMs: () => number | null
   otherCertificates: () => Promise<{ engine: string; endsAtMs: number }[]>
-  /** Of two problems with the same id, the later one counts. */
+  /** If two problems have the same id, the later one counts. */
   problems: () => readonly Problem[]
   waitingOf: (lane: string) => Waiting
 }
@@ -62,7 +62,7 @@ const LOOK_AFTER_MS = 500
 /** How often to check values that change with time alone. */
 const LOOK_EVERY_MS = 15_000
 const READ_EVERY_MS = 60_000
-/** Right after startup the engine's state is incomplete: until then, a missing signal ends no alert. */
+/** Until then, the engine's state is incomplete, so a missing signal ends no alert. */
 const COMPLETE_AFTER_MS = 60_000
 const SPIDERS_AT_ONCE = 50
 const CATCH_UP_MS = 86_400_000
@@ -71,7 +71,7 @@ const OF_RUNS: readonly AlertWatch[] = ['spider_fails', 'spider_items', 'spider_
 
 /**
  * Sends signals to alerts: changes soon after they happen, the rest at intervals, and only those that a rule watches.
- * Signals that no other table keeps are recorded, so that later rules can be tried on them.
+ * Records signals that no other table keeps, so that later rules can be tested against them.
  */
 export class SignalWatch {
   readonly #parts: SignalWatchParts
@@ -85,7 +85,7 @@ export class SignalWatch {
   readonly #alarm: Alarm
   #completeAtMs = Number.POSITIVE_INFINITY
   #judgedAtMs = Number.POSITIVE_INFINITY
-  /** Nodes seen stuck since startup: later judgements of them are reliable. */
+  /** Nodes seen stuck since startup. Later judgements of them are reliable. */
   readonly #wereStuck = new Set<string>()
   #looking: Promise<void> = Promise.resolve()
   #stopped = false
@@ -97,7 +97,7 @@ export class SignalWatch {
     })
   }
 
-  /** Does not delay startup: its reads run in the background. */
+  /** Reads in the background, so that startup is not delayed. */
   start(): void {
     this.#completeAtMs = this.#parts.clock.monotonicMs() + COMPLETE_AFTER_MS
     this.#judgedAtMs = this.#parts.clock.monotonicMs() + PATIENCE_MAX_MS
@@ -181,14 +181,16 @@ export class SignalWatch {
     this.#reportOnceComplete('service_problem', () => serviceSignals(problems))
   }
 
-  /** Nodes that an earlier engine may have seen stuck: this engine has not observed them for long enough. */
+  /** Nodes that an earlier engine may have seen stuck. This engine has not observed them for long enough. */
   #notJudged(fleet: readonly FleetNode[], stuck: readonly Signal[]): string[] {
     for (const { key } of stuck) this.#wereStuck.add(key)
     if (this.#parts.clock.monotonicMs() >= this.#judgedAtMs) return []
     return fleet.flatMap(({ stored }) => (this.#wereStuck.has(stored.id) ? [] : [stored.id]))
   }
 
-  /** Problems without a start time keep the time they were first seen: a later one would restart their alerts. */
+  /**
+   * Problems without a start time keep the time they were first seen, because a later time would restart their alerts.
+   */
   #problemsAt(nowMs: number): SeenProblem[] {
     const found = [...new Map(this.#parts.problems().map((problem) => [problem.id, problem])).values()]
     const seenMs = new Map(found.map(({ id }) => [id, this.#problemsSeenMs.get(id) ?? nowMs]))
@@ -259,7 +261,7 @@ export class SignalWatch {
     if (alerts.isWatched(watch)) for (const signal of signals()) alerts.receive(signal)
   }
 
-  /** null: it failed, and the failure is logged. */
+  /** null: it failed, and the failure was logged. */
   async #tryTo<Result>(words: string, read: () => Promise<Result>): Promise<Result | null> {
     try {
       return await read()

@@ -6,7 +6,7 @@ import type { FleetNode } from '../../../nodes/fleet.ts'
 import type { DiskState } from '../../../maintenance/retention/disk.ts'
 import { type Signal, NO_LABELS, spiderSubject } from '../signal.ts'
 
-/** `unknown`: keys of nodes that have not been polled yet. */
+/** `unknown`: ids of nodes that have not been polled yet. */
 export function nodeSignals(nodes: readonly FleetNode[]): { signals: Signal[]; unknown: Set<string> } {
   const unknown = nodes.filter(({ status }) => status.health === 'unknown').map(({ stored }) => stored.id)
   const known = nodes.filter(({ status }) => status.health !== 'unknown')

@@ -43,7 +43,7 @@ export type RunRow = Pick<
   | ('queuedAtMs' | 'endedAtMs' | 'killingLine' | 'reason' | 'reasonCode' | 'reasonParams')
 >
 
-/** `runs`: of one spider, newest first. Pure. */
+/** `runs` are of one spider, newest first. */
 export function signalsOfRuns(runs: readonly RunRow[], { nodeOf }: Nodes): Signal[] {
   const [newest] = runs
   if (newest === undefined) return []
@@ -69,14 +69,13 @@ export function signalsOfRuns(runs: readonly RunRow[], { nodeOf }: Nodes): Signa
     inARow,
     inARow === 0 ? say('alert.spider_succeeded', { project, spider }) : say('alert.spider_fails', bad)
   )
-  // The results of a lost run are unknown.
   if (isLost) return signals
   if (items !== null) add('spider_items', items, say('alert.spider_items', { project, spider, items }))
   if (errors !== null) add('spider_errors', errors, say('alert.spider_errors', { project, spider, errors }))
   return signals
 }
 
-/** One per lane: its first job, which usually waits longest. */
+/** Returns one signal per lane, for its first job, which usually waits longest. */
 export async function waitingSignals(
   store: LaneReader,
   waitingOf: (lane: string) => Waiting,
@@ -145,8 +144,8 @@ export const bornMs = ({ firstSeenMs, reopenedAtMs }: Pick<StoredErrorGroup, 'fi
   Math.max(firstSeenMs, reopenedAtMs ?? 0)
 
 /**
- * For spiders that rules expect to succeed. If one has never succeeded, the wait counts from the creation of the first
- * such rule.
+ * For spiders that rules expect to succeed. If a spider has never succeeded, the wait counts from the creation of the
+ * first rule that expects it.
  */
 export async function overdueSignals(
   store: FindingStore,

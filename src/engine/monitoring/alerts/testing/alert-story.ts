@@ -14,7 +14,7 @@ import { type Signal, NO_LABELS } from '../signal.ts'
 /** Shortly before the clocks of Berlin go back, and before the quiet hours of two channels. */
 export const STORY_BEGINS_MS = Date.UTC(2026, 9, 24, 19, 50)
 
-/** What can happen to a book. Times are relative to the moment of the step. */
+/** What can happen to a book. Times are relative to the time of the step. */
 export type Step =
   | { do: 'receive'; signal: StorySignal }
   | { do: 'flap'; of: number; times: number; everyMs: number }
@@ -32,7 +32,6 @@ interface Change {
 }
 
 export interface StorySignal {
-  /** An index into THINGS. */
   of: number
   value: number
   sinceAgoMs: number
@@ -45,7 +44,7 @@ const of = (watch: AlertWatch, key: string, labels: Partial<Record<'project' | '
   labels
 })
 
-/** Few, so that rules, groups and silences overlap. Two of them have the same key. */
+/** There are only a few things, so that rules, groups and silences overlap. Two have the same key. */
 const THINGS = [
   ...[of('node_down', 'north', { nodeId: 'north' }), of('node_down', 'south', { nodeId: 'south' })],
   ...[of('node_stuck', 'north', { nodeId: 'north' })],
@@ -57,7 +56,7 @@ const THINGS = [
 ]
 const WATCHES = [...new Set(THINGS.map(({ watch }) => watch))]
 
-/** Jobs move to another node; nodes get other tags. */
+/** Jobs move to another node, and nodes get other tags. */
 const elsewhere = ({ spider }: { spider?: string }) => (spider === undefined ? {} : { nodeId: 'south' })
 
 export function signalOf({ of: index, value, sinceAgoMs, isMoved }: StorySignal, nowMs: number): Signal {
@@ -79,7 +78,7 @@ export function signalOf({ of: index, value, sinceAgoMs, isMoved }: StorySignal,
   }
 }
 
-/** Mostly changes one part: two unrelated setups would reveal little. */
+/** Mostly changes one part, because two unrelated setups would reveal little. */
 export function changed(before: AlertSetup, { setup: given, what }: Change, nowMs: number): AlertSetup {
   const laterMs = nowMs - STORY_BEGINS_MS
   const silences = given.muting.silences.map((one) => ({
@@ -158,7 +157,6 @@ const quiet = fc.constantFrom(
   ].map((one) => QuietHours.nullable().parse(one))
 )
 
-/** Low enough to matter. */
 const limit = fc.constantFrom(null, 1, 2, 3, 5)
 
 const silence = fc

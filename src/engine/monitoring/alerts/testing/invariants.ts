@@ -26,7 +26,6 @@ export function neverSentResolved(sent: readonly AlertMessage[], alwaysOn: Reado
   return [...open]
 }
 
-/** Alerts that are sent as firing while a silence or a cordoned node mutes them. */
 export function sentWhileMuted({ firing, atMs }: AlertMessage, { muting }: AlertSetup): string[] {
   const muted = firing.filter((one) => mutedBecause(one, { ...muting, downNodes: new Set() }, atMs) !== null)
   return muted.map(({ id }) => `${id} is sent while it is muted`)

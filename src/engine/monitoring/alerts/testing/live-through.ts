@@ -34,7 +34,7 @@ class KeptRows {
 
 export interface Lived {
   sent: (AlertMessage & { setup: AlertSetup })[]
-  /** The first difference; null: none. */
+  /** The first difference. null: none. */
   problem: string | null
 }
 
@@ -44,7 +44,6 @@ export function liveThrough(story: { setup: AlertSetup; steps: readonly Step[] }
   const newId = () => String((count += 1)) as AlertId
   const rows = new KeptRows()
   const sent: Lived['sent'] = []
-  /** The setups and the time from which each applies. */
   const setups: [fromMs: number, setup: AlertSetup][] = []
   let nowMs = STORY_BEGINS_MS
   let { setup } = story
@@ -106,10 +105,10 @@ export function liveThrough(story: { setup: AlertSetup; steps: readonly Step[] }
         return write()
       case 'restart': {
         const problem = step.isWritten ? write() : null
-        // The clock of another machine may be behind.
+        // The clock of another machine can be behind.
         nowMs -= step.behindMs
         if (step.change !== null) setup = changed(setup, step.change, nowMs)
-        // The old book still exists, unused: it must not share any object with the new one.
+        // The old book still exists. It must not share any object with the new one.
         book = new Book(newId)
         book.restore(rows.read(nowMs), setup, nowMs)
         model.restart(setup, nowMs)

@@ -5,7 +5,7 @@ import type { AlertSetup } from '../alert-book.ts'
 import type { Signal } from '../signal.ts'
 import { quietUntilMs } from '../muting.ts'
 
-/** An alert as in rule 2 of README.md. `serial`: the model's own number of it. */
+/** An alert as in rule 2 of README.md. */
 export interface PlainEpisode {
   serial: number
   rule: Pick<AlertRule, 'id' | 'severity'>
@@ -16,7 +16,6 @@ export interface PlainEpisode {
   endedAtMs: number | null
   isAcknowledged: boolean
   isEscalated: boolean
-  /** Its place in the group of each channel. */
   groups: { channel: string; group: string; isTold: boolean }[]
 }
 
@@ -42,7 +41,7 @@ export interface PlainMessage {
 const MINUTE_MS = 60_000
 const HOUR_MS = 60 * MINUTE_MS
 
-/** Implements README.md, rules 1 to 11, as naively as possible: it checks everything at each moment. */
+/** Implements README.md, rules 1 to 11, as naively as possible: it checks everything at each step. */
 export class PlainModel {
   episodes: PlainEpisode[] = []
   messages: PlainMessage[] = []
@@ -163,7 +162,7 @@ export class PlainModel {
   }
 
   /**
-   * Rule 10: does all work that was due before now, as of its own due time; of the work due now, only changes to
+   * Rule 10: does all work that was due before now, as of its due time. Of the work due now, does only changes to
    * episodes.
    */
   #passUntil(nowMs: number): void {
@@ -209,7 +208,7 @@ export class PlainModel {
     return this.#roomBelow(group.channel, kind === 'news' ? most : Math.ceil(most / 2))
   }
 
-  /** When fewer than `most` messages are within the last hour. */
+  /** When the last hour has fewer than `most` messages. */
   #roomBelow(channel: string, most: number): number {
     const times = this.#sent.filter((one) => one.channel === channel).map(({ atMs }) => atMs)
     const nth = times.sort((one, other) => other - one)[most - 1]
@@ -324,7 +323,7 @@ export class PlainModel {
     else if (one.state === 'firing') this.#resolve(one, atMs)
   }
 
-  /** An alert that the channel knows, or that may be sent, stays in the group until it is sent. */
+  /** An alert that the channel knows, or that can be sent, stays in the group until it is sent. */
   #resolve(one: PlainEpisode, atMs: number): void {
     Object.assign(one, { state: 'resolved', endedAtMs: atMs })
   }
