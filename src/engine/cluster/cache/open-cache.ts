@@ -18,7 +18,6 @@ interface CacheParts extends Tools {
 
 export type EngineCache = Awaited<ReturnType<typeof openCache>>
 
-/** Returns before the cache is connected, because the engine works without it. */
 export async function openCache(
   opened: AsyncDisposableStack,
   { cache: options = null }: CacheOptions,

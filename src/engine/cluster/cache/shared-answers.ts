@@ -44,7 +44,6 @@ export class SharedAnswers {
       body: null,
       keep: (made) => {
         this.#hold(key, position, made)
-        // If this fails, the next engine computes the answer again.
         this.#cache.writeAnswer(key, { position, body: made }).catch(() => {})
       }
     }

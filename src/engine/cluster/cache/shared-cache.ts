@@ -2,7 +2,6 @@ import type { BucketRule, Taken } from './token-bucket.ts'
 
 export interface Failures {
   count: number
-  /** Time until the failures are forgotten. */
   leftMs: number
 }
 
@@ -13,15 +12,14 @@ export interface CachedAnswer {
 }
 
 /**
- * The cache that several engines share. No engine depends on it: each method resolves to null when the cache does
- * not respond in time, and the engine then works alone. It stores only hashes of the tokens of sessions and links.
+ * The cache that several engines share. Each method resolves to null if the cache does not respond in time; the
+ * engine then works alone. It stores only hashes of the tokens of sessions and links.
  */
 export interface SharedCache {
   /** Whether the cache is bypassed at present. Checking this first saves a turn of the event loop. */
   readonly isAway: boolean
   /** Charges a client's bucket of one limit, for all engines together. */
   take(bucket: { limit: string; client: string }, rule: BucketRule, cost: number): Promise<Taken | null>
-  /** Counts a failed login and returns the number of failures in this window. */
   countFailure(of: { limit: string; client: string }, windowMs: number): Promise<Failures | null>
 
   addLink(hash: string, validMs: number): Promise<true | null>
@@ -46,7 +44,6 @@ export const LINKS_MAX = 100
 export const SESSIONS_MAX = 1_000
 
 export interface CacheState {
-  /** Its address, without credentials. */
   name: string
   isUp: boolean
   /** Why it is not in use. Null if it has not been tried yet. */

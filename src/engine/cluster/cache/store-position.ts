@@ -1,8 +1,8 @@
 import type { ChangeLog } from '../../storage/store.ts'
 
 /**
- * The position in the change log. An answer computed at this position or later is valid. The position includes every
- * write that was acknowledged to any client before `current` was called.
+ * The position in the change log. It includes every write that was acknowledged to any client before `current` was
+ * called. An answer computed at this position or later is valid.
  */
 export interface StorePosition {
   current(): number | Promise<number>
@@ -20,10 +20,7 @@ export function followOwnStore(store: ChangeLog): StorePosition {
   return { current: () => position, catchUp: async () => advance(await store.changeCursor()) }
 }
 
-/**
- * For a store that other engines can write to: each call queries it. Callers that arrive during a query share the
- * next one, so only one query runs at a time.
- */
+/** For a store that other engines can write to. Callers that arrive during a query share the next one. */
 export function askSharedStore(store: Pick<ChangeLog, 'changeCursor'>): StorePosition {
   let asking: Promise<number> | null = null
   let next: Promise<number> | null = null

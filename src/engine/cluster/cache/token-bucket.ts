@@ -21,9 +21,9 @@ export interface Taken {
 export const MAX_DEBT_SECONDS = 60
 
 /**
- * Charges a request that costs as much as `cost` ordinary ones. A null bucket is full (a new client). A request that
- * costs more than the burst is accepted when the bucket is full, and leaves a debt. A refused request costs nothing.
- * The cache has the same rule in TAKE (redis/scripts.ts); a test compares them.
+ * Charges a request that costs as much as `cost` ordinary ones. A null bucket is full. A request that costs more
+ * than the burst is accepted when the bucket is full, and leaves a debt. A refused request costs nothing. The cache
+ * has the same rule in TAKE (redis/scripts.ts); a test compares them.
  */
 export function takeFrom(
   bucket: Bucket | null,
@@ -47,7 +47,6 @@ export function secondsUntil(cost: number, { burst, perSecond }: BucketRule, lef
   return Math.ceil((Math.min(cost, burst) - left) / perSecond)
 }
 
-/** The limit of clients to remember. Beyond it, those idle for longest are forgotten. */
 const MAX_BUCKETS = 10_000
 
 export class TokenBuckets {

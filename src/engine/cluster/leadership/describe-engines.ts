@@ -5,7 +5,6 @@ import { canReadEachOther, isSamePlace } from '../../storage/blobs/blobs-place.t
 /** Engines send a heartbeat each second, so this means several missed ones. */
 export const SILENT_AFTER_MS = 5_000
 
-/** `leader` is the id of the leading engine, if known. */
 export function describeEngines(rows: readonly EngineRow[], leader: string | null): EngineInfo[] {
   return rows.map(({ id, name, address, version, hasLocalNode, startedAtMs, silentMs, isDrained }) => ({
     id,

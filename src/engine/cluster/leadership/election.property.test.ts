@@ -28,7 +28,6 @@ test('two engines are never both certain to lead, and one leads whenever one can
   await fc.assert(property({ Election }), { numRuns: pickLength(60, 2_000) })
 })
 
-/** The planted bug replaces `from` by `to` in the file. */
 interface Planted {
   file?: 'election.ts' | 'next-step.ts'
   changes?: [from: string, to: string][]

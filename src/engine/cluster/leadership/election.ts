@@ -9,7 +9,7 @@ const BEAT_MS = 1_000
 const LOOK_MS = 150
 /** A leader sends nothing during the last part of its lease, because a request takes time to arrive. */
 const MARGIN_MS = 500
-/** Without a response within this time, the network or the server counts as down. A new connection may get through. */
+/** Without a response within this time, the election opens a new connection, which may get through. */
 const ANSWER_MS = 4_500
 /** How long an engine that failed to start as leader leaves the lease to others. */
 const UNABLE_MS = 10_000
@@ -21,27 +21,23 @@ export interface ElectionOptions {
   logger: Logger
   /** Starts to lead. Rejects if this engine cannot; another one may be able to. */
   lead: (lease: Lease) => Promise<void>
-  /** Stops leading, on request or because another engine leads. Never rejects. */
   follow: (why: string) => Promise<void>
 }
 
 /**
  * Elects one leader among the engines of a database. The lease expires by the database's clock. For the leader
- * itself, it expires earlier, by the leader's own monotonic clock: the leader checks `mayAct` before each request to
- * a node.
+ * itself, it expires earlier, by the leader's own monotonic clock (`mayAct`).
  */
 export class Election {
   readonly #options: ElectionOptions
   readonly #table: LeaseTable
   #lease: Lease | null = null
-  /** The monotonic time until which no other engine can have the lease. */
   #validUntilMs = 0
   #hasLock = false
   #isConnected = false
   #connectedAtMs = 0
   #beatAtMs = Number.NEGATIVE_INFINITY
   #isDrained = false
-  /** The successor, as soon as a handover was requested. */
   #handingTo: { next: string | null } | null = null
   #seen: SeenLease | null = null
   /** Since when responses have shown this state of the lease, by the monotonic clock. */
@@ -72,7 +68,6 @@ export class Election {
     )
   }
 
-  /** Resolves when any engine leads. Rejects if this one should lead but cannot. */
   async start(): Promise<void> {
     for (;;) {
       await this.#next()
@@ -82,7 +77,6 @@ export class Election {
     }
   }
 
-  /** Returns null unless another engine certainly leads. */
   leaderAddress(): string | null {
     const seen = this.#seen
     if (this.#lease !== null || seen === null || seen.holder === null || this.#unchangedMs() >= LEASE_MS) return null
@@ -95,7 +89,6 @@ export class Election {
     return this.#seen?.leaderCertificate || null
   }
 
-  /** Resolves when the observed state changes, or after `limitMs`. */
   change(limitMs: number): Promise<void> {
     return new Promise((resolve) => {
       const timer = this.#options.clock.setTimer(limitMs, resolve)
@@ -131,7 +124,6 @@ export class Election {
     }
   }
 
-  /** Looks at the lease. Only one look runs at a time, and each schedules the next. */
   #next(): Promise<void> {
     return this.#mutex.run(async () => {
       this.#timer?.cancel()
@@ -172,8 +164,7 @@ export class Election {
       await this.#ask(this.#table.release({ ...lease, next, graceMs: HANDOVER_MS }))
       return this.#dropLock()
     }
-    // The former leader still holds the lock, or an older connection of this engine does that the database has not
-    // closed.
+    // The former leader may still hold the lock, or an old connection of this engine that the database has not closed.
     if (!this.#hasLock) this.#hasLock = (await this.#ask(this.#table.look({ wantsLock: true }))).gotLock
     const askedAtMs = clock.monotonicMs()
     if (await this.#ask(this.#table.renew({ ...lease, hasLock: this.#hasLock, leaseMs: LEASE_MS }))) {
@@ -217,7 +208,6 @@ export class Election {
     this.#lease = { holder: self.id, epoch }
     this.#validUntilMs = askedAtMs + LEASE_MS
     logger.info({ epoch, reason: step.reason }, 'This engine leads')
-    // Opening the engine can take longer than a lease.
     const renewing = this.#keepRenewing(this.#lease)
     try {
       await lead(this.#lease)

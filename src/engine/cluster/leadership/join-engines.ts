@@ -44,7 +44,6 @@ export interface JoinOptions {
   hasLocalNode: boolean
   /** This engine's address for other engines. `seenAs`: this machine's address as the database sees it. */
   addressOf: (seenAs: string | null) => string
-  /** The certificate for this engine's address, if it speaks TLS. */
   certificate: EngineCertificate | null
   /** Where eggs and logs are: a directory, a bucket, or neither (in the data directory). Null if a plugin decides. */
   blobs: BlobsOptions | null
@@ -55,7 +54,6 @@ export interface JoinOptions {
   logger: Logger
   /** Opens the engine. Rejects if this engine cannot lead; another one may be able to. */
   lead(mandate: Mandate): Promise<void>
-  /** Closes the engine. Never rejects. */
   follow(why: string): Promise<void>
 }
 
@@ -65,11 +63,9 @@ export interface Membership {
   readonly name: string
   readonly address: string
   isLeading(): boolean
-  /** Null unless another engine certainly leads. */
   leaderAddress(): string | null
   /** PEM of the leader. Null if it speaks plain HTTP or its version publishes no certificate. */
   leaderCertificate(): string | null
-  /** Whether the database responds. */
   isConnected(): boolean
   /** Resolves after the next look at the database, or after `limitMs`. */
   change(limitMs: number): Promise<void>
@@ -195,7 +191,6 @@ async function agreeOnCredentials(
   return JSON.parse(await secretBox.open(asSealedText(sealed))) as StoredCredentials
 }
 
-/** Longer than the interval between heartbeats. */
 const LISTEN_MS = 1_500
 const TERMS_SHOWN = 20
 

@@ -15,25 +15,18 @@ export interface EngineCertificate {
 export interface Leadership {
   /** A name for people, which stays the same after a restart. */
   readonly name: string
-  /** Authenticates requests between engines. */
   readonly secret: string
-  /** Whether this engine certainly leads at this moment. */
   mayAct(): boolean
   list(): Promise<EngineList>
   /** Null if this engine speaks plain HTTP. */
   readonly certificate: EngineCertificate | null
-  /** PEM by engine id, for the engines that speak TLS. */
   certificates(): Promise<ReadonlyMap<string, string>>
   /** Returns the live engines that store eggs and logs elsewhere than this one. */
   listApart(): Promise<{ engine: string; place: string }[]>
-  /**
-   * Hands the lease to `to`, or to the first engine that takes it if `to` is null. Rejects with BAD_INPUT or
-   * NOT_FOUND.
-   */
+  /** Hands the lease to `to` or, if null, to the first engine that takes it. Rejects with BAD_INPUT or NOT_FOUND. */
   handOver(to: string | null): Promise<void>
   /**
-   * Gives up the leadership because this engine's memory may differ from the database. The next leader (perhaps this
-   * engine again) reads everything from the database.
+   * Used when this engine's memory may differ from the database. The next leader reads everything from the database.
    */
   stepDown(): void
   /** A drained engine never leads, and a drained leader hands over. Rejects with NOT_FOUND. */

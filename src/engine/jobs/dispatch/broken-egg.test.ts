@@ -28,7 +28,6 @@ const OF_OTHERS = {
   priority: 0
 }
 
-/** Imports or refuses the egg, or does not respond yet, as `answer` decides. */
 class TestedNode extends FakeNode {
   tries = 0
   rejectsCredentials = false

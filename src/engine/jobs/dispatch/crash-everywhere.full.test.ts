@@ -31,13 +31,11 @@ const ACTS = [...WRITES, 'schedule', 'cancel']
 const ONCE = ['queued', 'sending', 'accepted', 'refused', 'uncertain', 'absent', 'running', 'vanished', 'finishing']
 
 interface Story {
-  /** When to cancel each job, in ms after the start. */
   cancels: { job: number; atMs: number; force: boolean }[]
   behaviours: Record<'n1' | 'n2', ScheduleBehaviour[]>
   restartAtMs: number | null
   /** Until then, the second node accepts jobs but starts none. */
   wedgedUntilMs: number
-  /** When the second node does not respond. */
   down: { fromMs: number; toMs: number }
 }
 
@@ -171,7 +169,6 @@ async function tell(story: Story, death: Death | null): Promise<string[]> {
 
 interface Told {
   ids: string[]
-  /** The ids of jobs whose request was acknowledged to the client. */
   acknowledged: Set<string>
   cancelled: Set<string>
 }

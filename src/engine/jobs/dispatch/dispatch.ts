@@ -84,7 +84,6 @@ export class Dispatch implements FleetFollower {
     fleet.setFollower(this)
   }
 
-  /** `waiting`: the waiting reasons of these lanes changed. `laneEmptied`: a lane has no queued jobs left. */
   get events(): Dispatcher['events'] {
     return this.#dispatcher.events
   }
@@ -154,7 +153,6 @@ export class Dispatch implements FleetFollower {
     return this.#giveUp.giveUpJobs(jobIds)
   }
 
-  /** Call this when the node's address changed: what was being sent to the old one can no longer be looked up. */
   giveUpUnresolved(nodeId: NodeId): Promise<string[]> {
     return this.#giveUp.giveUpUnresolved(nodeId)
   }

@@ -92,7 +92,6 @@ describe('a run whose process has ended while its node lists it as running', () 
     node.logs.set(id, '2026-01-01 00:00:00 [scrapy.core.engine] INFO: Spider closed (finished)\n')
     await clock.advanceBy(10 * MINUTE_MS)
     expect((await engine.job(id)).status).toBe('running')
-    // The signals are rare and have no effect.
     expect(new Set(node.running[0]!.signals)).toEqual(new Set(['0']))
     expect(node.running[0]!.signals.length).toBeLessThan(6)
   })

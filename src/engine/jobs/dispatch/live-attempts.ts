@@ -45,7 +45,6 @@ export interface LiveAttempt {
   readonly state: LiveState
   /** Monotonic. Null while its POST is in flight. Only later snapshots can prove its absence (reconcile.ts). */
   readonly sendEndedAtMs: number | null
-  /** Whether an earlier engine was sending it, so the end of its POST is unknown. */
   readonly isTakenOverUnresolved: boolean
   readonly sentAtMs: number
   readonly startedAtMs: number | null
@@ -70,7 +69,6 @@ interface Belief extends Mutable<LiveAttempt> {
 }
 type Mutable<T> = { -readonly [K in keyof T]: T[K] }
 
-/** A change with the message of its timeline entry, without the attempt's identity. */
 interface Change
   extends Omit<AttemptChange, 'jobId' | 'attemptNumber' | 'from' | 'entry'>,
     Omit<TimelineEntry, 'atMs'> {
@@ -119,7 +117,7 @@ export interface BeliefEvents {
 /**
  * The attempts that have not ended, by node: the engine's belief, loaded from the store once. After that, only these
  * methods change it. `move` and `end` check the change against the table (model/transitions.ts), write the row,
- * update memory if the row was as expected (I4), and emit an event. `record` writes without a transition.
+ * update memory if the row was as expected (I4), and emit an event.
  */
 export class LiveAttempts {
   readonly events = new EventEmitter<BeliefEvents>()
@@ -139,10 +137,7 @@ export class LiveAttempts {
     this.#clock = parts.clock
   }
 
-  /**
-   * Loads what an earlier engine left live. `sending` becomes uncertain, because it is unknown whether the POST was
-   * sent.
-   */
+  /** Loads what an earlier engine left live. `sending` becomes uncertain: the POST may or may not have been sent. */
   async takeOver(): Promise<LiveAttempt[]> {
     const attempts = await this.#store.listLiveAttempts()
     const sending = attempts.filter(({ state }) => state === 'sending')
@@ -226,8 +221,8 @@ export class LiveAttempts {
   }
 
   /**
-   * Moves several attempts in one commit. A run that its node shows as ended (`finishing`) frees its slot in this
-   * turn, even if the write fails, so that a claim for the slot shares the commit.
+   * A run that its node shows as ended (`finishing`) frees its slot in this turn, even if the write fails, so that a
+   * claim for the slot shares the commit.
    */
   async moveAll(moves: readonly (AttemptMove & { one: LiveAttempt })[]): Promise<boolean[]> {
     if (moves.length === 0) return []
@@ -421,7 +416,6 @@ type LimitHit = Pick<Attempt, 'limitHit' | 'limitHitCode' | 'limitHitParams'>
 const limitHitOf = ({ limitHit, limitHitCode, limitHitParams }: LimitHit): Message | null =>
   limitHit === null ? null : messageOf({ text: limitHit, code: limitHitCode, params: limitHitParams })
 
-/** The part of the exit that the row records. */
 function exitOf(attempt: Attempt): SeenExit | null {
   const { exitCode: code, signal, peakMemoryBytes, cpuSeconds } = attempt
   if (code === null && signal === null) return null

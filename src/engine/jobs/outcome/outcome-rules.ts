@@ -7,9 +7,8 @@ import type { Judgement } from './outcome.ts'
 export type RuledJudgement = Judgement & { words: Message }
 
 /**
- * Applies the operator's rules to a judgement. Count rules apply only to a run that would have succeeded or whose
- * outcome is unclear. `finishReasons` also turns a run that failed only by its finish_reason into a success. Figures
- * that are missing from the log break no rule.
+ * Count rules apply only to a run that would have succeeded or whose outcome is unclear. `finishReasons` also turns
+ * a run that failed only by its finish_reason into a success. Figures that are missing from the log break no rule.
  */
 export function applyOutcomeRules(
   judgement: Judgement,
@@ -28,10 +27,7 @@ export function applyOutcomeRules(
   return { ...judgement, outcome: isForgiven ? 'succeeded' : outcome, killingLine: null, words: judgement.reason }
 }
 
-/**
- * Returns the first broken rule. A lack of responses comes first, because it breaks all other rules as well. Errors
- * come second, because they explain the most.
- */
+/** A lack of responses comes first, because it breaks all other rules as well; then errors, which explain the most. */
 function findBroken(
   { counts: { errors, items, pages }, stats }: Judgement,
   { requireResponse, maxErrors, minItems, minPages, finishReasons }: OutcomeRules,

@@ -26,7 +26,6 @@ export interface Judgement {
   reason: Message
   killingLine: string | null
   stats: ScrapyStats | null
-  /** Scrapy's finish_reason. Null: not in the log. */
   finishReason: string | null
   counts: { pages: number | null; items: number | null; errors: number | null }
 }
@@ -139,10 +138,7 @@ export function judgeOutcome(evidence: {
     return { outcome: 'failed', reason: exitFailure ?? NO_CLOSING_STATS }
   }
 
-  /**
-   * Why the deciding part of the log was not read: its end or, if the tail shows nothing, its head. Null: it was
-   * read.
-   */
+  /** Why the deciding part of the log (its end, or its head if the tail shows nothing) was not read. Null: it was. */
   function whyUnread(): Message | null {
     if (evidence.isRefused === true) return say('reason.log_refused')
     const isUnread =
@@ -176,10 +172,7 @@ function readTail(tail: string): LoggedSoFar {
     : { ...figures, pages: null, items: null, records: NO_RECORDS }
 }
 
-/**
- * Pages and items come from the closing stats, if there are any. Errors can be logged before or after Scrapy counts
- * them.
- */
+/** The closing stats decide about pages and items. Errors can be logged before or after Scrapy counts them. */
 function mergeCounts(closing: ClosingStats | null, { pages, items, records, showsEnd: isShown }: LoggedSoFar) {
   const counted = closing?.errors ?? null
   const logged = records.ERROR + records.CRITICAL

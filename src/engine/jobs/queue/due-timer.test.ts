@@ -3,7 +3,6 @@ import { silentLogger } from '../../runtime/logger.ts'
 import { createFakeClock } from '../../testing/fake-clock.ts'
 import { DueTimer } from './due-timer.ts'
 
-/** Its jobs are due this long after the start. */
 function aTimer(dueInMs: number[]) {
   const clock = createFakeClock()
   const dueMs = dueInMs.map((inMs) => clock.nowMs() + inMs)

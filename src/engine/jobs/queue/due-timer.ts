@@ -4,15 +4,13 @@ import type { HoldStore } from '../../storage/store.ts'
 
 /** Maximum time between scans, because the wall clock can be set. */
 const RESCAN_MAX_MS = 30_000
-/** Minimum time between non-urgent scans. */
 const SCANS_APART_MS = 1_000
 const AT_ONCE_MAX = 1_000
 const AFTER_FAILURE_MS = 1_000
 
 /**
- * Lifts holds and expires jobs when they are due: scans, then sleeps until the next due time that the store returns.
- * Released jobs reach the dispatcher like any change of the queue. Call `scan` when something may be due earlier: a
- * new job, a retry.
+ * Lifts holds and expires jobs when they are due: scans, then sleeps until the next due time. Call `scan` when
+ * something may be due earlier: a new job, a retry.
  */
 export class DueTimer {
   readonly #store: HoldStore

@@ -107,10 +107,7 @@ describe('the order of the queue', () => {
 })
 
 describe('weighted fairness over time', () => {
-  /**
-   * Projects that always have jobs, with slots that become free at random, one at a time. Returns how many jobs each
-   * project got, and how many slots it held on average.
-   */
+  /** Projects that always have jobs, with slots that become free at random. Returns what each project got and held. */
   function simulate(weights: number[], slots: number, rounds: number, pickSlot: (busy: number) => number) {
     const shares = new FairShares()
     const names = weights.map((_, index) => `p${index}`)

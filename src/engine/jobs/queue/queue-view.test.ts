@@ -4,7 +4,6 @@ import { laneText } from '../../model/lane.ts'
 import type { QueueHead } from '../../model/records.ts'
 import { QueueView } from './queue-view.ts'
 
-/** A queue with one lane per spider that counts what is read. */
 function aQueue(lanes: Record<string, string[]>) {
   const textOf = (spider: string) =>
     laneText({ project: aProjectName('shop'), version: null, spider, placement: { nodeId: null, tags: [] } })

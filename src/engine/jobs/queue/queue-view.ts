@@ -15,7 +15,6 @@ interface ViewedLane extends QueueLane {
   isStuck: boolean
   /** How many heads to read together. Grows as they are used. */
   wanted: number
-  /** The number of the read that its heads came from. */
   reading: number
 }
 
@@ -25,8 +24,8 @@ interface ViewedLine extends QueueLine {
 
 /**
  * The queue as dispatching sees it, in memory: all lanes, grouped into lines, with the first jobs of each. The store
- * reports which lanes changed, and only these are read again. Claimed jobs are removed from the heads in memory. So
- * the cost of a dispatcher run depends on what it sends and what changed, not on the length of the queue.
+ * reports which lanes changed, and only these are read again. So the cost of a dispatcher run depends on what it
+ * sends and what changed, not on the length of the queue.
  */
 export class QueueView {
   readonly #store: LaneReader
@@ -129,8 +128,8 @@ export class QueueView {
   }
 
   /**
-   * Call this when its heads are used up and there are more. The next refresh reads more. If the maximum was read
-   * already, the lane is stuck until it changes. Returns false if it was already stuck or is gone.
+   * Call this when its heads are used up and there are more. If the maximum was read already, the lane is stuck
+   * until it changes. Returns false if it was already stuck or is gone.
    */
   readMore(lane: string): boolean {
     const viewed = this.#lanes.get(lane)

@@ -13,15 +13,14 @@ export interface WaitingPlan {
   lanes: Map<string, Waiting>
 }
 
-/** What a node reports about a job that it accepted but has not started. */
 interface PendingOnNode {
   node: string
   why: string
 }
 
 /**
- * Why queued jobs wait. All jobs of a lane wait for the same reason, so the dispatcher publishes reasons by lane and
- * line, in memory. Reading a job's reason takes two lookups, regardless of the length of the queue.
+ * All jobs of a lane wait for the same reason, so reasons are kept by lane and line. Reading a job's reason takes
+ * two lookups, regardless of the length of the queue.
  */
 export class WaitingReasons {
   #plan: WaitingPlan = { everything: null, lines: new Map(), lanes: new Map() }
@@ -64,7 +63,6 @@ export class WaitingReasons {
     return [...suspects]
   }
 
-  /** Merges the reasons from a run that considered only part of the queue. Keeps the others. */
   merge(plan: WaitingPlan, lanesOfLine: (key: string) => Iterable<string>): string[] {
     return this.replace(
       {
@@ -105,7 +103,6 @@ const NO_RATES = { pagesPerMinute: null, itemsPerMinute: null }
 
 const NEXT_IN_LINE = waitFor('next_in_line')
 
-/** Why the job itself is held, before it can wait with its lane. */
 function whyHeld({ hold, notBeforeMs, after, spider }: StoredJob): Waiting | null {
   if (hold === null) return null
   if (hold === 'overlap') return waitFor('overlap', { spider })

@@ -58,7 +58,6 @@ describe.skipIf(whyNoRedis() !== null)('a cache on a real Redis', () => {
       credentials: CREDENTIALS,
       clock: systemClock,
       logger: keepLog().logger,
-      // Generous, because this machine can be busy with other tests.
       limits: { timeoutMs: 2_000, slowMs: 2_000 },
       ...others
     })
@@ -272,7 +271,6 @@ describe.skipIf(whyNoRedis() !== null)('a cache on a real Redis', () => {
       for (let at = 0; at < 5; at += 1) await take(cache)
       expect(cache.isAway).toBe(true)
       expect(cache.state().reason).toMatch(/answers slowly|did not answer/)
-      // Slow probes do not bring it back.
       await new Promise((resolve) => setTimeout(resolve, 1_500))
       expect(cache.isAway).toBe(true)
       proxy.delayMs = 0

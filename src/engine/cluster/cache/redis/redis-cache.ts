@@ -13,7 +13,6 @@ import { deflateRaw, inflateRaw } from 'node:zlib'
 /** Identifies the data behind the answers. It differs between databases and changes with a restore. */
 export interface AnswersOrigin {
   position(): Promise<number>
-  /** All engines on a database read the same identity. */
   readIdentity(): Promise<string>
   /** Called when the cached answers are newer than the database. */
   renewIdentity(): Promise<string>
@@ -32,7 +31,6 @@ export interface RedisCacheOptions {
   timeThere?: () => number
 }
 
-/** Loads the client library but does not wait for the connection. */
 export async function openRedisCache(options: RedisCacheOptions): Promise<RedisCache> {
   const { Redis: Client } = await import('ioredis')
   return new RedisCache((settings) => new Client({ ...settings, scripts: SCRIPTS }), options)
@@ -187,14 +185,11 @@ export class RedisCache implements SharedCache {
     return [this.#prefix, ...parts].join(':')
   }
 
-  /**
-   * The name of a token in the cache. It is keyed: otherwise, anyone with write access could add their token's hash.
-   */
+  /** Keyed, because otherwise anyone with write access to the cache could add the hash of their own token. */
   #mark(hash: string): string {
     return createHmac('sha256', this.#markKey).update(hash).digest('hex')
   }
 
-  /** One set per credentials: an engine with old credentials must not create links that other engines accept. */
   get #links(): string {
     return this.#key('links', (this.#fingerprint ?? '').slice(0, 16))
   }
@@ -245,7 +240,7 @@ const DEFLATED = 2
 /** Bodies that compression does not shorten are stored as they are, so no entry is longer than this. */
 const longestEntry = ({ maxBytes }: Pick<AnswerLimits, 'maxBytes'>): number => HEAD_BYTES + maxBytes
 
-/** Compresses long bodies in a thread, at the fastest level. Returns null for a body that is too large to store. */
+/** Returns null for a body that is too large to store. */
 async function packAnswer({ position, body }: CachedAnswer, limits: AnswerLimits): Promise<Buffer | null> {
   if (body.length > limits.maxBytes) return null
   const deflated = body.length >= limits.compressFromBytes ? await deflate(body, { level: 1 }) : body
@@ -257,10 +252,7 @@ async function packAnswer({ position, body }: CachedAnswer, limits: AnswerLimits
   return Buffer.concat([head, isShorter ? deflated : body])
 }
 
-/**
- * Returns null for an entry that is not ours, damaged or larger than allowed. The cache's content is untrusted
- * input.
- */
+/** Returns null for an entry that is not ours, damaged or too large. The cache's content is untrusted input. */
 async function unpackAnswer(entry: Buffer, { maxBytes }: AnswerLimits): Promise<CachedAnswer | null> {
   if (entry.length < HEAD_BYTES) return null
   const format = entry.readUInt8(0)

@@ -10,7 +10,6 @@ export interface LinkLimits {
   timeoutMs: number
   /** A slower response is used but counts as a failure. After several failures in a row, the cache is bypassed. */
   slowMs: number
-  /** How often an idle connection is checked. */
   heartbeatMs: number
 }
 
@@ -24,14 +23,13 @@ export interface RedisLinkOptions {
   address: CacheAddress
   clock: Clock
   logger: Logger
-  /** Prepares a new connection. Rejects if the server cannot be used. */
   onConnected: (client: Redis) => Promise<void>
   limits?: Partial<LinkLimits>
 }
 
 /**
- * The connection to the cache. Every wait is bounded, and while the cache is away, calls return immediately. Each
- * change of state is logged once. No call is repeated: a failed one may have had its effect.
+ * The connection to the cache. Every wait is bounded. No call is repeated, because a failed one may have had its
+ * effect.
  */
 export class RedisLink {
   /** `changed`: the cache became available or unavailable. */
@@ -41,7 +39,6 @@ export class RedisLink {
   readonly #client: Redis
   readonly #calls: CacheCalls = { ok: 0, failed: 0, timeout: 0, skipped: 0, seconds: 0 }
   #breaker: Breaker = CLOSED_BREAKER
-  /** Whether the connection was checked and prepared. */
   #isPrepared = false
   #isStopped = false
   #timer: Timer | null = null
@@ -77,7 +74,6 @@ export class RedisLink {
     this.#client.on('error', (error) => this.#lose(describe(error)))
   }
 
-  /** Returns before the connection is open, because the engine works without it. */
   start(): void {
     // The `error` event reports failures.
     this.#client.connect().catch(() => {})
@@ -96,7 +92,6 @@ export class RedisLink {
     return { ...this.#calls }
   }
 
-  /** Returns null if there is no response. */
   async ask<T>(send: (client: Redis) => Promise<T>): Promise<T | null> {
     if (this.isAway) {
       this.#calls.skipped += 1
@@ -111,7 +106,6 @@ export class RedisLink {
     this.#client.disconnect()
   }
 
-  /** A probe without a response opens the breaker immediately. */
   async #send<T>(send: (client: Redis) => Promise<T>, { isProbe }: { isProbe: boolean }): Promise<T | null> {
     const { clock } = this.#options
     const beganAtMs = clock.monotonicMs()
@@ -270,7 +264,6 @@ function describe(error: unknown): string {
 export interface Breaker {
   isOpen: boolean
   failuresInARow: number
-  /** How long it stays open now, or the next time it opens. */
   holdMs: number
   closedAtMs: number
 }
@@ -291,7 +284,6 @@ export function afterSuccess(breaker: Breaker, nowMs: number): Breaker {
   return { isOpen: false, failuresInARow: 0, holdMs: Math.min(breaker.holdMs * 2, LONGEST_HOLD_MS), closedAtMs: nowMs }
 }
 
-/** `isCertain`: the connection is lost or a probe failed. */
 export function afterFailure(breaker: Breaker, { isCertain }: { isCertain: boolean }): Breaker {
   if (breaker.isOpen) {
     // Calls that were in progress when it opened do not count. A failed probe does.
@@ -302,7 +294,6 @@ export function afterFailure(breaker: Breaker, { isCertain }: { isCertain: boole
 }
 
 interface ServerCheck {
-  /** Why it cannot be used as the cache. */
   problem: string | null
   warnings: string[]
 }
@@ -310,7 +301,6 @@ interface ServerCheck {
 /** The first version that has ZMSCORE and lets scripts write after they read the time. */
 const OLDEST_VERSION = [6, 2]
 
-/** Reads the response to INFO. Some providers hide fields. */
 export function checkServer(info: string): ServerCheck {
   const fields = new Map(
     info.split(/\r?\n/).flatMap((line): [string, string][] => {

@@ -52,7 +52,6 @@ return 1
 `
 const ADD_LINK = NOW + ADD
 
-/** KEYS: set. ARGV: hash, now. */
 const HAS_LINK = `${NOW}
 local expiry = redis.call('ZSCORE', KEYS[1], ARGV[1])
 if expiry and tonumber(expiry) > now(ARGV[2]) then return 1 end
@@ -68,8 +67,8 @@ return 0
 `
 
 /**
- * Sessions belong to a user name and password. Their fingerprint is stored beside the sessions, so an engine with
- * other credentials neither sees nor ends them. If the cache lost its data, the first session sets the fingerprint.
+ * Sessions belong to credentials. An engine with other credentials neither sees nor ends them. If the cache lost its
+ * data, the first session sets the fingerprint of the credentials.
  */
 const OURS = (fingerprint: string) => `
 local kept = redis.call('GET', KEYS[2])

@@ -7,7 +7,6 @@ export interface CacheUnderTest {
   cache: SharedCache
   /** Another engine on the same data. */
   other: SharedCache
-  /** Moves the cache's clock forward. */
   advanceBy(durationMs: number): void
   remove(): Promise<void> | void
 }
@@ -165,7 +164,6 @@ export function describeCache(
   })
 }
 
-/** Bytes that cannot be compressed. */
 export function noise(length: number): Buffer {
   const bytes = Buffer.alloc(length)
   let state = 12_345

@@ -2,7 +2,7 @@ import type { Clock } from '../../../runtime/clock.ts'
 import { type CachedAnswer, type Failures, LINKS_MAX, type SharedCache, SESSIONS_MAX } from '../shared-cache.ts'
 import { type Bucket, type BucketRule, takeFrom, type Taken } from '../token-bucket.ts'
 
-/** A shared cache in memory, for tests with several engines in one process. It behaves like the real one. */
+/** For tests with several engines in one process. It behaves like the real cache. */
 export class MemoryCache implements SharedCache {
   isAway = false
   readonly #clock: Pick<Clock, 'monotonicMs'>

@@ -23,10 +23,7 @@ export interface RedisServer {
   stop(): Promise<void>
 }
 
-/**
- * Starts a real server that keeps its data in memory. `settings` are those of its command line, such as
- * `--requirepass`.
- */
+/** Starts a server that keeps its data in memory. `settings` are from its command line, such as `--requirepass`. */
 export async function startRedis(settings: readonly string[] = []): Promise<RedisServer> {
   const { program, libraries } = readTestEnvironment().redis!
   const directory = mkdtempSync(join(tmpdir(), 'scrapdeck-redis-'))
@@ -55,7 +52,6 @@ export async function startRedis(settings: readonly string[] = []): Promise<Redi
   }
 }
 
-/** A proxy that delays the server's responses. */
 export async function startSlowProxy(port: number): Promise<{ port: number; delayMs: number; stop(): Promise<void> }> {
   const sockets = new Set<Socket>()
   const proxy = {

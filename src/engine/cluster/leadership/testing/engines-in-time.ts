@@ -37,8 +37,8 @@ const LATE_MS = 900
 const STEP_MS = 3_600_000
 
 /**
- * Runs several elections on one database through all these disturbances and for some time after them. Resolves to
- * the first problem, or to null if two engines never led at the same time and one led whenever one could.
+ * Runs several elections on one database through all these disturbances. Resolves to the first problem, or to null
+ * if two engines never led at the same time and one led whenever one could.
  */
 export async function liveThrough(
   disturbances: readonly Disturbance[],
@@ -156,7 +156,6 @@ class World {
   #replace(engine: SimulatedEngine, afterMs: number): void {
     this.at(afterMs, () => {
       const index = this.#engines.indexOf(engine)
-      // It was already replaced.
       if (index === -1) return
       engine.die()
       this.startEngine(index)
@@ -210,7 +209,6 @@ class SimulatedEngine {
       },
       clock: this.clock,
       logger: silentLogger,
-      // Sometimes longer than a lease.
       lead: () => nap(world.random.next() < 0.1 ? 8_000 : 600),
       follow: () => nap(world.random.next() < 0.1 ? 8_000 : 600)
     })
@@ -254,7 +252,6 @@ class SimulatedEngine {
     for (const callback of due) this.#world.at(0, () => this.#run(callback))
   }
 
-  /** No callback of a process runs while it is stalled or after its death. */
   #run(callback: () => void): void {
     if (!this.isAlive) return
     if (this.isStalled) this.#due.push(callback)

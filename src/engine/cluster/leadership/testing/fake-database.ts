@@ -1,6 +1,5 @@
 import type { LeaseTable, SeenLease } from '../../../storage/lease-table.ts'
 
-/** The server's side of one connection. */
 export interface Session {
   isOpen: boolean
 }

@@ -17,12 +17,10 @@ interface Surroundings {
 interface Connection {
   session: Session
   isClosed: boolean
-  /** Messages in flight while the network is cut. */
   held: (() => void)[]
   pending: Set<(error: Error) => void>
 }
 
-/** One engine's connection to the rows and the lock of the lease, over an unreliable network. */
 export class FakeLeaseClient {
   isCut = false
   readonly #around: Surroundings
@@ -47,7 +45,6 @@ export class FakeLeaseClient {
     }
   }
 
-  /** Both sides immediately learn that the connection is closed. */
   lose(): void {
     const connection = this.#connection
     if (connection === null) return

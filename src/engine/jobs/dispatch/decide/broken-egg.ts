@@ -15,7 +15,6 @@ export interface EggCandidate {
 }
 
 export interface BrokenEgg {
-  /** The last line, which is the same on all nodes. */
   error: string
   nodes: string[]
   output: string
@@ -31,8 +30,8 @@ const AWAITED_MS = 10 * 60_000
 const ASKED_AT_ONCE = 8
 
 /**
- * The import error that all nodes agree on, so that jobs can only fail. Null: a node has the egg, is receiving it or
- * has not tried it, or the nodes disagree. Waits for nodes that restart. Reads no more candidates than it needs.
+ * The import error that all nodes agree on, so that jobs can only fail. Null if a node has the egg, is receiving it
+ * or has not tried it, or if the nodes disagree. Waits for nodes that restart.
  */
 export function findBrokenEgg(candidates: Iterable<EggCandidate>, nowMs: number): BrokenEgg | null {
   let broken: BrokenEgg | null = null

@@ -3,7 +3,6 @@ import type { NodeQuestion } from '../../../notify/plugins/plugin.ts'
 import { type PlaceableNode, roomOn } from './node-index.ts'
 import type { Assignment } from './place.ts'
 
-/** The questions for a plugin: only about jobs that several nodes could run. */
 export function nodeQuestions(assignments: readonly Assignment[]): NodeQuestion[] {
   // Describes each node only once, so that it is copied once to the plugin's thread.
   const shown = new Map<PlaceableNode, NodeQuestion['candidates'][number]>()
@@ -17,7 +16,6 @@ export function nodeQuestions(assignments: readonly Assignment[]): NodeQuestion[
   }))
 }
 
-/** For the timeline: the plugin's choice for this job, and whether it was followed. */
 export function choiceNotes(assignment: Assignment, choices: NodeChoices | null): Record<string, string> {
   if (choices === null || !isAChoice(assignment)) return {}
   const { plugin, problem, byJob } = choices

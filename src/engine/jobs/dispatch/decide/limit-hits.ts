@@ -12,10 +12,7 @@ export interface LimitFacts {
 
 const BANS = ['403', '429', '503'] as const
 
-/**
- * The limit that a run exceeded and by how much, as in `error limit of 10 (logged 14)`. Null: none. If a run
- * exceeded several, returns the one that explains the others.
- */
+/** The limit that explains the end of the run, as in `error limit of 10 (logged 14)`. Null: none was exceeded. */
 export function findHeldLimitHit(limits: RunLimits, { ranMs, log }: LimitFacts): Message | null {
   const { wallSeconds, maxBanPercent, maxErrors, noProgressSeconds } = limits
   if (wallSeconds != null && ranMs >= wallSeconds * 1000) {

@@ -36,7 +36,6 @@ export interface PlaceableNode {
 export interface PlacementSummary {
   matching: number
   able: ReadonlySet<NodeId>
-  /** The total slots of `able`. */
   slots: number
   held: number
   choosy: readonly PlaceableNode[]
@@ -56,8 +55,8 @@ export function roomOn(node: PlaceableNode): number {
 }
 
 /**
- * The nodes as `place` queries them, kept between plans. Nodes with room are indexed. The summary of a placement is
- * cached until a node is added or removed, or changes in anything but its usage.
+ * The nodes as `place` queries them, kept between plans. The summary of a placement is cached until a node is added
+ * or removed, or changes in anything but its usage.
  */
 export class NodeIndex {
   readonly #nodes = new Map<string, PlaceableNode>()

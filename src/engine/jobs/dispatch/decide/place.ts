@@ -26,15 +26,12 @@ export interface PlaceInput {
   /** The limits that apply to a spider, with their current live counts. `place` does not change them. */
   rulesFor: (project: ProjectName, spider: string) => readonly CountedRule[]
   /**
-   * How many of the spider's logs on this node may be newer than the log of its quietest live run. Null: none is
-   * live (logs-at-risk.ts).
+   * How many of the spider's logs there may be newer than the log of its quietest live run (logs-at-risk.ts). Null:
+   * none is live.
    */
   newerLogs: (nodeId: NodeId, project: ProjectName, spider: string) => number | null
   assignmentsMax: number
-  /**
-   * A plugin's choices, which are checked like any node. An empty map requests candidates. Absent: no plugin
-   * chooses.
-   */
+  /** A plugin's choices, checked like any node. An empty map requests candidates. Absent: no plugin chooses. */
   chosen?: NodeChoices['byJob']
 }
 
@@ -56,12 +53,8 @@ export interface Plan {
   uploads: { nodeId: NodeId; project: ProjectName; version: VersionName }[]
   /** Why the remaining jobs wait. A line with jobs left has an entry, or each of its lanes with jobs left has one. */
   waiting: WaitingPlan
-  /**
-   * Whether the plan stopped at the maximum or ran out of heads. More jobs may fit, and jobs that were not
-   * considered have no waiting reason.
-   */
+  /** Whether heads ran out or the maximum was placed. Jobs that were not considered have no waiting reason. */
   isPartial: boolean
-  /** The lane that ran out of heads. */
   endedAt: string | null
   /** Whether jobs wait because a node would delete a log. No event announces when it no longer would. */
   awaitsLogs: boolean
@@ -72,8 +65,8 @@ export interface Plan {
 /**
  * Decides which queued jobs go where, now. Never exceeds a limit or a node's room (I3: its slots plus what may queue
  * there), and never gives one job to two nodes. Prefers nodes that have the egg, then the lowest share of used
- * slots, then the lower id, so the same input gives the same plan. Skips lines whose nodes have no room, so the cost
- * is proportional to the jobs placed plus the lanes that could go.
+ * slots, then the lower id, so the same input gives the same plan. The cost is proportional to the jobs placed plus
+ * the lanes that could go.
  */
 export function place(input: PlaceInput): Plan {
   return new Placing(input).plan()
@@ -81,12 +74,10 @@ export function place(input: PlaceInput): Plan {
 
 const CANDIDATES_MAX = 50
 
-/** The nodes that a line can choose from, computed when its first job is considered. */
 interface Choice {
   version: VersionName
   /** Union of `ready`, `sending` and `absent`, least loaded first. Empty if no plugin chooses. */
   able: readonly PlaceableNode[]
-  /** Nodes that have room and the egg. */
   ready: Heap<RankedNode>
   /** Nodes that are receiving the egg. Each will take one of the waiting jobs. */
   sending: PlaceableNode[]
@@ -98,7 +89,6 @@ interface Choice {
 interface Kept {
   refusedBy: PlaceableNode | null
   limitedBy: CountedRule | null
-  /** A node that would delete the log of a running job. */
   logsKeptBy: PlaceableNode | null
 }
 
@@ -223,7 +213,7 @@ class Placing {
     return this.#roomLeft(node) > 0 && this.#mayTake(node, head, rules, kept)
   }
 
-  /** The least loaded node with the egg that may take this job. If there is none, what blocked the job. */
+  /** The least loaded node with the egg that may take this job, or what blocked the job. */
   #bestReady({ ready }: Choice, head: Head, rules: readonly CountedRule[]) {
     const passedOver: RankedNode[] = []
     const kept = nothingKept()
@@ -239,7 +229,7 @@ class Placing {
     return { node: best, ...kept }
   }
 
-  /** Whether no limit and no earlier refusal keeps this job from the node. Records what does in `kept`. */
+  /** If a limit or an earlier refusal keeps the job from the node, records it in `kept` and returns false. */
   #mayTake(node: PlaceableNode, { line, lane, job }: Head, rules: readonly CountedRule[], kept: Kept): boolean {
     const rule = rules.find((counted) => this.#isExhaustedOn(counted, node))
     if (rule !== undefined) kept.limitedBy ??= rule
@@ -249,10 +239,7 @@ class Placing {
     return false
   }
 
-  /**
-   * When Scrapyd starts a run, it keeps a limited number of the spider's logs and deletes the others, even of
-   * running jobs.
-   */
+  /** When Scrapyd starts a run, it keeps a number of the spider's logs and deletes the others, even of running jobs. */
   #wouldDeleteLog({ id, logsKept }: PlaceableNode, project: ProjectName, spider: string): boolean {
     if (logsKept === null) return false
     const given = this.#givenOfSpider.get(`${id} ${project} ${spider}`) ?? 0
@@ -346,7 +333,6 @@ class Placing {
     return choice
   }
 
-  /** Nodes that match the line's placement and had room before this plan. */
   #openNodes({ placement, placementKey }: QueueLine): PlaceableNode[] {
     let open = this.#openFor.get(placementKey)
     if (open !== undefined) return open
@@ -373,9 +359,7 @@ class Placing {
     if (exhausted !== undefined) this.#laneWaits(lane, exhausted)
   }
 
-  /**
-   * If this limit blocks every node with room, it does so for the rest of this plan, so other lines need not search.
-   */
+  /** A limit that blocks every node with room does so for the rest of this plan, so other lines need not search. */
   #recordReached(line: QueueLine, counted: CountedRule): void {
     const isOpen = (node: PlaceableNode) => this.#roomLeft(node) > 0 && !this.#isExhaustedOn(counted, node)
     if (this.#openNodes(line).some(isOpen)) return

@@ -1,15 +1,14 @@
 import type { AttemptState, ProjectName } from '../../../../shared/contract/index.ts'
 import type { SeenJob, Snapshot } from '../../../nodes/node-client.ts'
 
-/** What we believe about a live attempt on the snapshot's node. */
 export interface BelievedAttempt {
   key: string
   project: ProjectName
   jobid: string
   state: Exclude<AttemptState, 'ended'>
   /**
-   * Clock.monotonicMs when the POST ended (with any result), or when this engine took over the attempt from an
-   * earlier one. Only a snapshot that starts later can prove that the job is not there. Null: the POST is in flight.
+   * Clock.monotonicMs when the POST ended or when this engine took over the attempt. Only a snapshot that starts
+   * later can prove that the job is not there. Null: the POST is in flight.
    */
   sendEndedAtMs: number | null
   /** Whether it was unknown at takeover if the POST had arrived. A slow network may still deliver it. */
@@ -29,7 +28,6 @@ export type Verdict =
 
 export interface Reconciliation {
   verdicts: Verdict[]
-  /** Updated absences, by the keys of the attempts that were not seen. */
   absences: Map<string, Absence>
   /** Keys of attempts that the node lists more than once, because it received our request twice. */
   twice: string[]

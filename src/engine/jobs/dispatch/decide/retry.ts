@@ -8,9 +8,8 @@ export interface PlannedRetry {
 }
 
 /**
- * Whether and when to retry a job whose run ended badly. Null: no retry. `earlier` are the results of the previous
- * attempts. Only failed and lost ones count as runs, and there are never more runs than the policy's `attempts`. The
- * delay grows with each run, up to the policy's maximum.
+ * Whether and when to retry a job whose run ended badly. Null: no retry. Only failed and lost results in `earlier`
+ * count as runs, and there are never more runs than the policy's `attempts`.
  */
 export function planRetry(
   policy: RetryPolicy | null,

@@ -11,7 +11,6 @@ const lists = (atMs: number, over: Partial<Lists> = {}): Lists => ({
   ...over
 })
 
-/** The state after polls one second apart that all show the same lists. */
 function watched(before: StartWatch | null, fromMs: number, forMs: number, over: Partial<Lists> = {}): StartWatch {
   let watch = before
   for (let atMs = fromMs; atMs <= fromMs + forMs; atMs += 1_000) watch = judgeLists(watch, lists(atMs, over))

@@ -26,9 +26,8 @@ interface Climb {
 }
 
 /**
- * Cancels live attempts by the stop ladder (shared/stop-ladder.ts) and records each step. With `force`, it starts at
- * the second step. An attempt counts as cancelled only when the node shows that it ended (follower.ts) or reports
- * that it was pending and was removed.
+ * Cancels live attempts by the stop ladder (shared/stop-ladder.ts) and records each step. An attempt counts as
+ * cancelled only when the node shows that it ended (follower.ts) or reports that it was pending and was removed.
  */
 export class CancelLadder {
   readonly #context: DispatchContext
@@ -43,10 +42,7 @@ export class CancelLadder {
     this.#endedProcesses = endedProcesses
   }
 
-  /**
-   * Starts at the first step. With `force`, sends the next step now, or the second if that is later. Waits for the
-   * result of the POST.
-   */
+  /** Waits for the result of the POST. With `force`, sends the next step now, at least the second one. */
   cancel(one: LiveAttempt, options: { force: boolean; waitSeconds?: number | undefined }): void {
     if (this.#stopped || one.state === 'finishing') return
     const climb = this.#climbing.get(one.key)
@@ -109,7 +105,6 @@ export class CancelLadder {
     )
   }
 
-  /** `sent`: how many steps an earlier engine sent. `lastAtMs`: wall clock of the last one. */
   #continue(
     one: LiveAttempt,
     sent: number,

@@ -37,21 +37,17 @@ export function isAnswer(node: FleetNode, error: unknown): error is NodeError {
   return error.isFromProxy || !NO_ANSWER.has(error.kind)
 }
 
-/** Whether to wait for a node or a blob store that does not respond. */
 const isWaitedFor = (node: FleetNode, error: unknown): boolean =>
   (error instanceof NodeError && !isAnswer(node, error)) || isScrapdeckError(error, 'BLOBS_UNUSABLE')
 
-/** Failures so far. Refusals and local failures count; an unreachable node does not. */
+/** Failures so far. An unreachable node does not count. */
 interface Failures {
   all: number
   reads: number
   archives: number
   items: number
   itemsProblem: string | null
-  /**
-   * Writes the end. Set when the log was read and archived, so that a failure of the items does not fetch the log
-   * again.
-   */
+  /** Writes the end. Kept, so that a failure of the items does not fetch the log again. */
   end: (() => Promise<void>) | null
 }
 
@@ -60,9 +56,9 @@ export interface LogTail extends LogBytes {
 }
 
 /**
- * Ends attempts whose run is over: reads the end of the log, judges the outcome, archives the log (and, if the
- * project wants it, the items) before the node prunes it, and writes the outcome. While the node is unreachable, the
- * attempt stays `finishing` and is retried. It holds no slot meanwhile.
+ * Ends attempts whose run is over: reads the end of the log, judges the outcome, archives the log (and perhaps the
+ * items) before the node prunes it, and writes the outcome. While the node is unreachable, the attempt stays
+ * `finishing` and is retried. It holds no slot meanwhile.
  */
 export class Finisher {
   readonly #context: DispatchContext
@@ -228,10 +224,7 @@ export class Finisher {
     }
   }
 
-  /**
-   * Archives the log or, without `tail`, the copy made during the run. Null: it cannot be archived, or `earlier` has
-   * more.
-   */
+  /** Without `tail`, archives the copy made during the run. Null: it cannot be archived, or `earlier` has more. */
   async #archive(
     node: FleetNode,
     one: LiveAttempt,

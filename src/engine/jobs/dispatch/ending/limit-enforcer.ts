@@ -43,7 +43,6 @@ export class LimitEnforcer {
     this.#ladder = ladder
   }
 
-  /** Watches a running attempt from `startedAtMs`. Repeated calls are allowed. */
   watch(one: LiveAttempt): void {
     const { projects, clock } = this.#context
     // A last snapshot can still arrive after everything else stopped.

@@ -20,7 +20,6 @@ interface Asking {
   logBytes: number
 }
 
-/** An attempt and a listed job with equal project and jobid are the same run. */
 export const runKey = ({ project, jobid }: Pick<SeenJob, 'project' | 'jobid'>): string => `${project}\n${jobid}`
 
 /**
@@ -35,7 +34,6 @@ export const runKey = ({ project, jobid }: Pick<SeenJob, 'project' | 'jobid'>): 
 export class EndedProcesses {
   readonly #context: Pick<DispatchContext, 'live' | 'fleet' | 'clock' | 'collector' | 'logger'>
   readonly #newest = new WeakMap<FleetNode, Snapshot>()
-  /** Monotonic time when the node reported that the process ended. */
   readonly #saidAtMs = new WeakMap<LiveAttempt, number>()
   readonly #asking = new Map<LiveAttempt, Asking>()
   /** The jobs of held runs that the newest lists of a node show, by run. */
@@ -73,7 +71,6 @@ export class EndedProcesses {
     this.#held.set(nodeId, new Map([...(this.#held.get(nodeId) ?? []), [runKey(run), jobId]]))
   }
 
-  /** The jobs of the runs without a process that these lists show as running, by run. */
   heldIn(node: FleetNode, snapshot: Snapshot): ReadonlyMap<string, JobId> {
     this.#newest.set(node, snapshot)
     const nodeId = node.stored.id

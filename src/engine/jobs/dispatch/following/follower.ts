@@ -18,10 +18,7 @@ import { type Absence, reconcile, type Verdict } from '../decide/reconcile.ts'
 
 /** Scrapyd's default poll interval. A longer one only delays proof of absence: jobs are listed as pending meanwhile. */
 export const NODE_POLL_INTERVAL_MS = 5_000
-/**
- * The POST of a stopped engine may still be in flight, and its end is unknown. This covers the client's timeout (60
- * s for schedule.json) plus the usual interval.
- */
+/** The POST of a stopped engine may still be in flight. Covers the client's timeout (60 s) plus the usual interval. */
 const TAKEN_OVER_APART_MS = 65_000
 // A run that its node forgot counts as alive while its log grows. After this long without a new byte, it is lost.
 const ORPHAN_SILENCE_MS = 60_000
@@ -53,7 +50,6 @@ interface FollowerParts {
 export class Follower {
   readonly #context: DispatchContext
   readonly #parts: FollowerParts
-  /** Attempts missing from the newest lists of their node, by key. */
   readonly #absences = new Map<string, Absence>()
   /** For each run that its node forgot but that has a log: the log's size, and since when the log has not grown. */
   readonly #orphans = new WeakMap<LiveAttempt, { sizeBytes: number; silentSinceMs: number }>()
@@ -63,10 +59,7 @@ export class Follower {
   /** Monotonic time since when a node has refused the log of a run that it no longer lists. */
   readonly #refusedSinceMs = new WeakMap<LiveAttempt, number>()
 
-  /**
-   * `listed`: a node's lists are applied in memory and are being written. A claim in the same turn shares the
-   * commit.
-   */
+  /** `listed`: a node's lists are in memory and being written. A claim in the same turn shares the commit. */
   readonly events = new EventEmitter<{ listed: [node: FleetNode] }>()
 
   constructor(context: DispatchContext, parts: FollowerParts) {
@@ -85,17 +78,14 @@ export class Follower {
   }
 
   /**
-   * Before a node's first lists, it is unknown what else runs there, and sending to it could exceed its room (I3).
-   * This is also so while runs that were given up may reappear.
+   * Before a node's first lists, and while runs that were given up may reappear, it is unknown what else runs there.
+   * Sending to the node could then exceed its room (I3).
    */
   knowsLists(node: FleetNode): boolean {
     return this.#newest.has(node) && !this.#parts.returned.isExpecting(node.stored.id)
   }
 
-  /**
-   * Whether the node lists a job with this jobid, perhaps an ended one. A second one would be indistinguishable from
-   * it.
-   */
+  /** Whether the node lists a job with this jobid, perhaps an ended one. A second one would be indistinguishable. */
   isListed(node: FleetNode, project: ProjectName, jobid: string): boolean {
     const { pending, running, finished } = this.#newest.get(node) ?? { pending: [], running: [], finished: [] }
     return [pending, running, finished].some((list) =>
@@ -150,7 +140,7 @@ export class Follower {
 
   /**
    * Scrapyd accepts the same jobid any number of times. A cancel would stop all of these runs, so they continue. The
-   * first one that the lists show as ended decides, and the job is flagged.
+   * first one that ends decides, and the job is flagged.
    */
   async #flagTwice(node: FleetNode, one: LiveAttempt): Promise<void> {
     if (this.#knownTwice.has(one)) return
@@ -174,7 +164,6 @@ export class Follower {
     this.#knownTwice.add(one)
   }
 
-  /** Checks the log of an attempt that is in no list. */
   async #investigate(node: FleetNode, one: LiveAttempt): Promise<void> {
     if (this.#investigating.has(one.key)) return
     this.#investigating.add(one.key)
@@ -236,8 +225,8 @@ export class Follower {
   }
 
   /**
-   * The job never reached its node or was withdrawn before it started. Only a node that remembers everything since
-   * then proves this. After a restart, or with pruned logs, the job may have run; it is queued again and flagged.
+   * Only a node that remembers everything since then proves that the job never started there. After a restart, or
+   * with pruned logs, the job may have run; it is queued again and flagged.
    */
   async #concludeAbsent(node: FleetNode, one: LiveAttempt, evidence: Record<string, unknown>): Promise<void> {
     const { live } = this.#context
@@ -282,9 +271,8 @@ export class Follower {
   }
 
   /**
-   * Whether the node still lists a run of ours that ended before this one was sent. A Scrapyd forgets either
-   * everything together (memory) or the oldest first (finished_to_keep), so it would then also list anything that
-   * ended later.
+   * Whether the node still lists a run of ours that ended before this one was sent. A Scrapyd forgets everything
+   * together (memory) or the oldest first (finished_to_keep), so it would also list anything that ended later.
    */
   async #remembersSince(node: FleetNode, one: LiveAttempt): Promise<boolean> {
     const { id } = node.stored

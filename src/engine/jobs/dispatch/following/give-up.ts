@@ -46,7 +46,6 @@ export class GiveUp {
     this.#awaySinceMs.delete(nodeId)
   }
 
-  /** Gives up jobs on an operator's request. Returns those that were live on unreachable nodes. */
   giveUpJobs(jobIds: JobId[]): Promise<string[]> {
     const { live, fleet } = this.#context
     const ours = jobIds.map((jobId) => live.ofJob(jobId)).filter((one) => one !== undefined)
@@ -57,7 +56,6 @@ export class GiveUp {
     return this.#giveUp(ours.filter(isLost), (one) => say('timeline.given_up_by_operator', { node: this.#nameOf(one) }))
   }
 
-  /** Call this when the node has a new address: what was sent to the old one can no longer be looked up. */
   giveUpUnresolved(nodeId: NodeId): Promise<string[]> {
     const unresolved = this.#context.live
       .ofNode(nodeId)

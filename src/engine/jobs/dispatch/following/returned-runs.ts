@@ -18,7 +18,6 @@ interface Listed {
 interface Seen extends Listed {
   attempt: Attempt
 }
-/** How far the stop ladder of a returned run was climbed. */
 interface Stopping {
   attempt: Attempt
   step: number
@@ -49,15 +48,10 @@ export class ReturnedRuns {
   readonly #known = new WeakMap<FleetNode, Map<string, string>>()
   /** Monotonic end time of an attempt, by jobid. Lists requested before it do not count. */
   readonly #endedAtMs = new Map<string, number>()
-  /**
-   * Since when the lists of a node are awaited. The node was unreachable when its attempts ended, so they may still
-   * run.
-   */
+  /** Since when the lists of a node are awaited that was unreachable when its attempts ended. They may still run. */
   readonly #expecting = new Map<string, number>()
-  /** By node, then by attempt. */
   readonly #stopping = new Map<string, Map<string, Stopping>>()
 
-  /** `follow` resumes an attempt that was found again. */
   constructor(
     context: DispatchContext,
     endedProcesses: Pick<EndedProcesses, 'hold'>,
@@ -148,7 +142,6 @@ export class ReturnedRuns {
     this.#stopping.set(id, ofNode.set(`${attempt.jobId}/${attempt.number}`, { attempt, step: 0, dueAtMs: 0 }))
   }
 
-  /** Revives the given-up run. Returns false if the job started again or ended. */
   async #revive(node: FleetNode, { attempt, job: seen, list }: Seen, job: StoredJob): Promise<boolean> {
     // The store itself checks for another live run with the same overlap key.
     if (!mayRevive(job, { attemptNumber: attempt.number, isOverlapLive: false })) return false
@@ -162,18 +155,14 @@ export class ReturnedRuns {
     return one !== null
   }
 
-  /**
-   * A run of ours on a node that it was never sent to: the nodes share a queue. Left alone, because either may run
-   * it.
-   */
+  /** A run of ours on a node that it was never sent to: the nodes share a queue, and either may run it. */
   async #recordTaken(node: FleetNode, { job: seen, list }: Listed): Promise<void> {
     const { store, fleet, live } = this.#context
     const jobId = OUR_JOBID.exec(seen.jobid)?.[1] as JobId | undefined
     if (jobId === undefined) return
     const attempts = await store.listAttempts(jobId)
     const attempt = attempts.find(({ jobid, project }) => jobid === seen.jobid && project === seen.project)
-    // An unresolved attempt is searched for on the node it was sent to. Record it now, because this node's lists
-    // will change.
+    // An unresolved attempt is searched for on its own node. Record it now, because this node's lists will change.
     const isUnresolved = attempt?.state === 'sending' || attempt?.state === 'uncertain'
     if (attempt === undefined || (!isUnresolved && !isDoubtful(attempt, list))) return
     if (await this.#isRecorded(attempt)) return
@@ -236,13 +225,11 @@ export class ReturnedRuns {
     if (ofNode.size === 0) this.#stopping.delete(node.stored.id)
   }
 
-  /** Whether its process had already ended, so that there is nothing to stop. */
   async #isHeldOpen({ jobId, number }: Attempt): Promise<boolean> {
     const timeline = await this.#context.store.listTimeline(jobId)
     return timeline.some(({ attemptNumber, evidence }) => attemptNumber === number && evidence['process'] === 'ended')
   }
 
-  /** Whether any engine recorded that it was seen again. */
   async #isRecorded({ jobId, number }: Attempt): Promise<boolean> {
     const timeline = await this.#context.store.listTimeline(jobId)
     return timeline.some(({ kind, attemptNumber }) => kind === 'seen_again' && attemptNumber === number)
@@ -257,9 +244,7 @@ function isDoubtful({ state, result }: Attempt, list: List): boolean {
   )
 }
 
-/**
- * Whether stopping this run would lose the job: no other run is live or has succeeded, and the job is not cancelled.
- */
+/** Whether stopping this run would lose the job: no other run is live or succeeded, and the job is not cancelled. */
 function isOnlyHope(job: StoredJob): boolean {
   return job.state === 'ended' && (job.outcome === 'lost' || job.outcome === 'failed')
 }

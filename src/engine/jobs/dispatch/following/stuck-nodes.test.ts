@@ -154,7 +154,6 @@ describe('a node that accepts jobs but starts none', () => {
     const id = await engine.enqueue()
     await clock.advanceBy(14_000)
     const list = node.listJobs.bind(node)
-    // From now on, each response arrives three seconds late.
     node.listJobs = async () => {
       const snapshot = await list()
       await new Promise<void>((resolve) => void clock.setTimer(3_000, resolve))

@@ -9,9 +9,7 @@ import type { LiveAttempt } from '../live-attempts.ts'
 import { isOnProbation, judgeLists, type StartWatch } from '../decide/watchdog.ts'
 import { backoffMs } from '../../../runtime/backoff.ts'
 
-/**
- * Removes a pending job but stops no running one: Scrapyd 1.6 only checks that the process exists, others refuse it.
- */
+/** Removes a pending job but stops no running one: Scrapyd 1.6 only checks the process, others refuse it. */
 const NO_SIGNAL = 0
 const WITHDRAW_AT_ONCE = 8
 const WITHDRAW_AGAIN_FIRST_MS = 5_000
@@ -29,7 +27,6 @@ const WITHDRAW_AGAIN_MAX_MS = 300_000
 export class StuckNodes {
   readonly #context: Pick<DispatchContext, 'live' | 'clock' | 'logger' | 'fleet'>
   readonly #watches = new Map<string, StartWatch>()
-  /** Wall time since when a node has been stuck. Shown to users. */
   readonly #sinceMs = new Map<string, number>()
   readonly #tries = new WeakMap<LiveAttempt, { count: number; againAtMs: number }>()
   /** Monotonic. Lists that started earlier still show the withdrawn job. */
@@ -38,7 +35,6 @@ export class StuckNodes {
   readonly #onProbation = new Set<string>()
   readonly #wasDown = new Set<string>()
 
-  /** `changed`: `roomFor` changed for a node. */
   readonly events = new EventEmitter<{ changed: [node: FleetNode] }>()
 
   constructor(context: Pick<DispatchContext, 'live' | 'clock' | 'logger' | 'fleet'>) {
@@ -67,7 +63,6 @@ export class StuckNodes {
     return (this.#takenBackAtMs.get(one) ?? Number.NEGATIVE_INFINITY) >= snapshot.begunAtMs
   }
 
-  /** Judges from a node's newest lists whether it starts the jobs that it accepted. */
   judge(node: FleetNode, snapshot: Snapshot): void {
     const { live, clock, logger, fleet } = this.#context
     const { id, name } = node.stored

@@ -18,18 +18,15 @@ type Context = Pick<DispatchContext, 'store' | 'fleet' | 'catalog' | 'distributi
 const NODES_NAMED_MAX = 20
 
 /**
- * Ends waiting jobs whose egg no node can import. A job that entered its lane, or whose project was resumed, after a
- * node tried the egg waits until the node tries it again, because what was missing may have been installed.
+ * Ends waiting jobs whose egg no node can import. A job that was queued, or whose project was resumed, after a node
+ * tried the egg waits for another try, because what was missing may have been installed.
  */
 export class BrokenEggJobs {
   readonly #context: Context
   readonly #sendEgg: (upload: EggUpload) => void
   /** Heads that the store did not fail, because they were queued after this time. */
   readonly #cameAfterMs = new WeakMap<QueueHead, number>()
-  /**
-   * Wall clock time when a project with a broken egg was last seen paused. Its nodes may have been repaired
-   * meanwhile.
-   */
+  /** Wall clock time when a project was last seen paused. Its nodes may have been repaired meanwhile. */
   readonly #pausedAtMs = new Map<ProjectName, number>()
 
   constructor(context: Context, sendEgg: (upload: EggUpload) => void) {
@@ -38,8 +35,8 @@ export class BrokenEggJobs {
   }
 
   /**
-   * Judges the waiting lines. Jobs behind the heads that were read end in later runs. Returns whether any line waits
-   * for an egg that some node refused.
+   * Jobs behind the heads that were read end in later runs. Returns whether any line waits for an egg that a node
+   * refused.
    */
   async failThose({ everything, lines, lanes }: WaitingPlan, queue: ReadonlyMap<string, QueueLine>): Promise<boolean> {
     const { catalog, distribution, clock } = this.#context
@@ -73,7 +70,6 @@ export class BrokenEggJobs {
     return isAnyWaiting
   }
 
-  /** Returns whether any jobs remain that were queued after the nodes tried the egg. */
   async #failThoseBefore(
     { error, nodes, output, triedSinceMs }: BrokenEgg,
     project: ProjectName,

@@ -26,8 +26,8 @@ import type { Sender } from './sender.ts'
 const REQUESTS_OUT_MAX = 512
 const ASSIGNMENTS_MAX = 256
 /**
- * When a node gets free room, the next run waits for room on other nodes, so that one commit claims all their jobs.
- * It waits as long as the last run took, which leaves time for other work, and at most this long.
+ * When a node gets room, the next run waits for room on other nodes, so that one commit claims all their jobs. It
+ * waits as long as the last run took, and at most this long.
  */
 const ROOM_GATHERED_MAX_MS = 60
 const EGG_AGAIN_MS = 30_000
@@ -117,8 +117,8 @@ export class Dispatcher {
   }
 
   /**
-   * Hundreds of remote nodes are polled every second, one after the other. The first free room is used immediately,
-   * and room that follows soon after is gathered for one run.
+   * Hundreds of remote nodes are polled every second, one after the other. The first room is used immediately, and
+   * room that follows soon after is gathered for one run.
    */
   #wakeForRoom(nodeId: NodeId): void {
     const { fleet, clock } = this.#context
@@ -151,7 +151,6 @@ export class Dispatcher {
     }
   }
 
-  /** Starts no new attempts, and gives requests in flight a moment to finish. */
   async stop(): Promise<void> {
     this.#stopped = true
     this.#due.stop()
@@ -194,8 +193,8 @@ export class Dispatcher {
   }
 
   /**
-   * While leadership is uncertain, the database may still accept claims, but the sender would send nothing: each job
-   * would immediately return to the queue and be claimed again.
+   * While leadership is uncertain, the sender would send nothing: each claimed job would immediately return to the
+   * queue and be claimed again.
    */
   #isUncertain(): boolean {
     if (this.#context.mayAct?.() !== false) return false
@@ -275,7 +274,6 @@ export class Dispatcher {
     }
   }
 
-  /** Returns how many attempts started. The other jobs changed after they were read. */
   async #begin({ assignments }: Plan, choices: NodeChoices | null): Promise<number> {
     const { live, projects, fleet } = this.#context
     const starts: AttemptStart[] = []

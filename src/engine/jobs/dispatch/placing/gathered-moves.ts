@@ -6,10 +6,7 @@ interface Waiting {
   reject: (error: unknown) => void
 }
 
-/**
- * Batches moves: those that arrive during a write form the next batch. So the batches adapt to the speed of the
- * disk, and a single move is written immediately.
- */
+/** Moves that arrive during a write form the next batch, so the batches adapt to the speed of the disk. */
 export class GatheredMoves {
   readonly #live: Pick<LiveAttempts, 'moveAll'>
   #waiting: Waiting[] = []

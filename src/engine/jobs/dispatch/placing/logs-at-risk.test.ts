@@ -8,7 +8,6 @@ import { LogsAtRisk } from './logs-at-risk.ts'
 const NODE = aNodeId('n1')
 const SHOP = aProjectName('shop')
 
-/** A Scrapyd that keeps this many logs per spider, and an engine that reads the live ones from time to time. */
 function world(logsKept: number) {
   let nowMs = 0
   let made = 0

@@ -10,9 +10,8 @@ interface RiskParts {
 }
 
 /**
- * Which logs of running jobs a node would delete next. When Scrapyd starts a run, it keeps the newest logs of that
- * spider by the time of their last write and deletes the others, even those of running jobs (environ.py,
- * jobs_to_keep).
+ * When Scrapyd starts a run, it keeps the newest logs of that spider by the time of their last write and deletes the
+ * others, even those of running jobs (environ.py, jobs_to_keep).
  */
 export class LogsAtRisk {
   readonly #parts: RiskParts

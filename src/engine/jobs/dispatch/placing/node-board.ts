@@ -16,9 +16,9 @@ export interface NodeBoardParts {
 }
 
 /**
- * The fleet as placement sees it, kept between runs. A node is compared with its last known state (several numbers,
- * no allocation) only if something may have changed: after each of its responses (`refreshOne`), or when marked
- * stale. Comparing all nodes on every run took a sixth of a core with 1,000 nodes and 200 ended jobs per second.
+ * The fleet as placement sees it, kept between runs. A node is compared with its last known state only after each of
+ * its responses (`refreshOne`) or when marked stale. Comparing all nodes on every run took a sixth of a core with
+ * 1,000 nodes and 200 ended jobs per second.
  */
 export class NodeBoard {
   readonly index = new NodeIndex()
@@ -96,7 +96,7 @@ export class NodeBoard {
 
 /**
  * The counters can be newer than the lists and include an external job that just started. If they exceed the number
- * of our own jobs, the excess counts as external, in addition to the jobs sent since.
+ * of our own jobs, the excess counts as external.
  */
 function slotsUsed({ status }: FleetNode, ours: number): number {
   const listed = status.external.running.length + status.external.pending.length

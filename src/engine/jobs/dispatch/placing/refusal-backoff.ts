@@ -8,14 +8,12 @@ const FIRST_MS = 5_000
 const MAX_MS = 300_000
 const KEPT = 10_000
 
-/** Delays sending a job again to a node that refused it. The delay doubles with each refusal. */
 export class RefusalBackoff {
   readonly #clock: Clock
   readonly #timers: Timers
   readonly #waits = new Map<string, { untilMs: number; count: number }>()
   #forgetAbove = KEPT
 
-  /** `over`: a job may be sent to its node again. */
   readonly events = new EventEmitter<{ over: [] }>()
 
   constructor(clock: Clock) {

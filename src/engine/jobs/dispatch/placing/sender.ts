@@ -156,9 +156,7 @@ export class Sender {
     return beforeDispatch({ job: masked, attempt: number, version, node: { id, name, tags } })
   }
 
-  /**
-   * Nothing was sent. The job is cancelled, or returns to the queue and is held for as long as the plugin specifies.
-   */
+  /** Nothing was sent. The job is cancelled, or returns to the queue and is held as long as the plugin specifies. */
   async #endVetoed(one: LiveAttempt, verdict: Exclude<DispatchVerdict, { kind: 'send' }>): Promise<void> {
     const { live, clock } = this.#context
     const atMs = clock.nowMs()
@@ -219,7 +217,6 @@ export class Sender {
     }
   }
 
-  /** Decrypts a job's settings and arguments for the node. Throws UnreadableSecret. */
   async #openSecrets(job: StoredJob): Promise<Pick<StoredJob, 'settings' | 'args' | 'env'>> {
     const opened = new Map<string, string>()
     for (const sealed of secretValues(job)) {
@@ -301,7 +298,6 @@ export class Sender {
     this.#refusals.delete(oldest!)
   }
 
-  /** Nothing was sent. No other node or retry could decrypt it, so the job fails and says what to do. */
   async #endUnreadable(one: LiveAttempt, error: UnreadableSecret): Promise<void> {
     await this.#context.live.end(one, {
       from: ['sending'],
@@ -316,8 +312,7 @@ export class Sender {
   }
 
   async #recordUncertain(one: LiveAttempt, error: NodeError): Promise<void> {
-    // Failed polls during this call do not count, because Scrapyd does not respond to any while it lists spiders. A
-    // timeout of the call itself does count.
+    // Failed polls during this call do not count, because Scrapyd responds to none while it lists spiders.
     if (error.kind === 'timeout') this.#context.fleet.reportUnreachable(one.nodeId, error)
     await this.#context.live.move(one, {
       from: ['sending'],
