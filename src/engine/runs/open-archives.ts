@@ -47,12 +47,10 @@ export async function openArchives(opened: AsyncDisposableStack, parts: Archives
   opened.adopt(logIndex, stop)
   return {
     archive,
-    /** Items files share the format and the threads of logs. */
     itemBlobs: new LogArchive({ ...shared, tree: 'items', directory: join(dataDirectory, 'items-copies') }),
     logScans: new LogScans(scanning),
     logIndex,
     searchThreads,
-    /** Null: encryption is off. */
     reEncryption: opened.adopt(sealedBlobs && (await openReEncryption(sealedBlobs, { ...parts, archive })), stop)
   }
 }

@@ -30,7 +30,6 @@ export class Exports {
     this.#random = parts.random
   }
 
-  /** `write` gets the path of a new file and its maximum size. */
   async add<Written extends { sizeBytes: number }>(
     write: (path: string, maxBytes: number) => Promise<Written>
   ): Promise<Written & { id: string }> {

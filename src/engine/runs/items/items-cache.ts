@@ -5,7 +5,6 @@ import { ScrapdeckError } from '../../../shared/errors.ts'
 import { sentence } from '../../../shared/texts/errors/runs.ts'
 
 export interface ItemsLimits {
-  /** The limit for each file copied from a node. */
   copyBytes: number
   /** The limit for copies and converted files together. Files in use do not count. */
   cacheBytes: number
@@ -20,16 +19,12 @@ export const ITEMS_LIMITS: ItemsLimits = {
   exports: 8
 }
 
-/**
- * Copies from nodes, files converted for DuckDB, exports, and DuckDB's spill files. All of them can be recreated, so
- * they are deleted on startup, and the least recently used are deleted when space runs out.
- */
+/** All of these files can be recreated, so they are deleted on startup and when space runs out. */
 export class ItemsCache {
   readonly limits: ItemsLimits
   readonly exportDirectory: string
   readonly spillDirectory: string
   readonly #directory: string
-  /** Number of requests that use each path. */
   readonly #users = new Map<string, number>()
   /** Paths, least recently used first. */
   readonly #used = new Set<string>()
@@ -59,7 +54,6 @@ export class ItemsCache {
     return join(this.#directory, name)
   }
 
-  /** Protects these files from eviction while `work` runs. */
   async using<Result>(paths: string[], work: () => Promise<Result>): Promise<Result> {
     const held = paths.filter((path) => path.startsWith(this.#directory))
     for (const path of held) {

@@ -20,7 +20,6 @@ async function start(clock = systemClock) {
   return { reader, source }
 }
 
-/** Kills the reader processes, as a crash of DuckDB would. */
 function killChildren(): void {
   const all = execFileSync('ps', ['-o', 'pid=,args=', '--ppid', String(process.pid)], { encoding: 'utf8' })
   for (const line of all.split('\n').filter((one) => one.includes('items-worker')))

@@ -10,7 +10,6 @@ import { threadFile } from '../../runtime/thread-task.ts'
 import type { FromReader, ItemsCall, ItemsCalls, ToReader } from './messages.ts'
 
 const IDLE_MS = 60_000
-/** Longer than any successful abort takes. */
 const ABORT_MS = 2_000
 const JS_HEAP_MB = 512
 /** Each heavy call can use all of DuckDB's memory. */
@@ -26,7 +25,6 @@ interface Running {
 
 interface Reader {
   send(message: ToReader): void
-  /** Whether the reader keeps this process alive. It does while calls are pending. */
   hold(isHeld: boolean): void
   kill(): void
 }

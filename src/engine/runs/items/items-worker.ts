@@ -3,8 +3,7 @@ import { isScrapdeckError } from '../../../shared/errors.ts'
 import type { FromReader, ToReader } from './messages.ts'
 import { createItemsServer } from './serve-items.ts'
 
-// The child side of ItemsProcess. As a child process, it may load DuckDB, because a crash there does not end the
-// engine.
+// The child side of ItemsProcess. Only a child process may load DuckDB: a crash there does not end the engine.
 
 const port = parentPort
 const send: (message: FromReader) => void =

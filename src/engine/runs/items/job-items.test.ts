@@ -24,7 +24,6 @@ async function open(
     state?: Attempt['state']
     limits?: Partial<ItemsLimits>
     whyNoDuckdb?: string
-    /** Whether the file `remote` is in the archive. */
     isKept?: true
     whyGone?: ScrapdeckError
   } = {}

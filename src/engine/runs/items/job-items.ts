@@ -28,7 +28,6 @@ import type { ItemsSource, PageInput, WholeItem } from './messages.ts'
 import { type ReadRange, RemoteCopies } from './remote-copies.ts'
 
 export interface KeptItems {
-  /** null: no items are archived. */
   sizeBytes(attempt: Attempt): Promise<number | null>
   /** Why the items are gone (`data.deletedAtMs`: retention deleted them). Null: nothing was recorded. */
   whyGone(attempt: Attempt): Promise<ScrapdeckError | null>
@@ -69,7 +68,6 @@ const FIRST_BYTES = 8 * 1024 * 1024
 const COUNTED_MAX_BYTES = { local: 512 * 1024 * 1024, archive: 512 * 1024 * 1024, node: 64 * 1024 * 1024 }
 const TIME_LIMITS_MS = { quick: 30_000, query: 120_000, export: 30 * 60_000 }
 
-/** Reads a job's items from the local disk, from the archive, or from a copy of the node's file. */
 export class JobItems {
   readonly #parts: JobItemsParts
   readonly #process: ItemsProcess
@@ -138,10 +136,7 @@ export class JobItems {
     return this.#using([source], () => this.#process.call('fieldStatistics', { source, field }, options))
   }
 
-  /**
-   * Counts in how many items each field is filled. For a file of more than COUNTED_MAX_BYTES, rejects with
-   * ITEMS_TOO_LARGE without reading it.
-   */
+  /** Counts in how many items each field is filled. Rejects with ITEMS_TOO_LARGE above COUNTED_MAX_BYTES. */
   async countFilled(wanted: Wanted, signal?: AbortSignal): Promise<FilledFields> {
     const { sizeBytes, from } = await this.#find(wanted, 1, signal)
     if (sizeBytes > COUNTED_MAX_BYTES[from]) {

@@ -16,13 +16,11 @@ export type ReadRange = (
 export interface Copy {
   path: string
   copiedBytes: number
-  /** The file's size on the node at the last check. */
   sizeBytes: number
 }
 
 interface State extends Copy {
   checkedAtMs: number
-  /** Clock.nowMs of the last request. */
   askedAtMs: number
   wantedBytes: number
   loading: Promise<void> | null
@@ -40,10 +38,7 @@ const ABANDONED_MS = 120_000
 /** Maximum number of tracked copies. The byte limit of the cache evicts most of them earlier. */
 const COPIES_MAX = 500
 
-/**
- * Copies items from remote nodes or from the archive, only as much as readers need. When a file has grown, the
- * existing copy is continued.
- */
+/** Copies items from remote nodes or from the archive, only as much as readers need. */
 export class RemoteCopies {
   readonly #cache: ItemsCache
   readonly #clock: Clock
@@ -114,10 +109,8 @@ export class RemoteCopies {
     throw new ScrapdeckError('ITEMS_COPYING', text, { data: { copiedBytes, sizeBytes } })
   }
 
-  /** Copies the first piece of the file, or checks whether the file has grown. */
   async #current(key: string, attempt: Attempt): Promise<State | null> {
     const state = this.#copies.get(key)
-    // The copy was evicted meanwhile, so start over.
     if (state === undefined || (await stat(state.path).catch(() => null)) === null) return this.#openOnce(key, attempt)
     const mayHaveGrown = attempt.endedAtMs === null || state.checkedAtMs <= attempt.endedAtMs
     const isDue = mayHaveGrown && this.#clock.nowMs() - state.checkedAtMs >= CHECK_EVERY_MS
@@ -164,7 +157,6 @@ export class RemoteCopies {
     })
   }
 
-  /** Appends the next piece. Resolves to false if the node no longer has the file. */
   #append(attempt: Attempt, state: State): Promise<boolean> {
     state.appending ??= this.#appendNext(attempt, state).finally(() => {
       state.appending = null

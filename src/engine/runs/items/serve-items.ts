@@ -22,7 +22,6 @@ const NEVER = new AbortController().signal
 /** Smaller files are filtered without DuckDB, because its start would cost more than it saves. */
 const FILTERED_PLAINLY_BYTES = 4 * 1024 * 1024
 
-/** Handles the calls of ItemsProcess, in a child process or in a thread. `mayLoad`: whether it may load DuckDB. */
 export function createItemsServer(mayLoad: boolean, whyNot: string | null): Serve {
   const plain = new PlainReader()
   if (mayLoad && !isDuckdbInstalled()) {
@@ -44,10 +43,7 @@ export function createItemsServer(mayLoad: boolean, whyNot: string | null): Serv
     if ((await duckdbProblem()) !== null) throw needsDuckdb(what)
   }
 
-  /**
-   * DuckDB reads JSON lines without a byte order mark, from a path without glob characters. Converts everything
-   * else.
-   */
+  /** DuckDB needs JSON lines without a byte order mark, at a path without glob characters. Converts everything else. */
   const asLines = async (source: ItemsSource, head: Head, signal: AbortSignal): Promise<LinesFile> => {
     const { endsInside } = await plain.describe(source, false, signal)
     const fits = head.format === 'jsonl' && head.startOffset === 0 && !/[*?[\]]/.test(source.path)
@@ -110,14 +106,12 @@ export function createItemsServer(mayLoad: boolean, whyNot: string | null): Serv
   }
 }
 
-/** Some items use data as field names, so the number of fields is unbounded. Only this many are counted. */
 const FIELDS_COUNTED = 5_000
 const FIELDS_KEPT = 100
 const NAME_MAX_CHARACTERS = 200
 
 /**
- * Counts in how many items each field is filled: not absent, null or an empty string. Reads CSV and JSON too. Does
- * not use DuckDB, because parsing each item once costs no more CPU time than a query, and most files are small.
+ * Does not use DuckDB, because parsing each item once costs no more CPU time than a query, and most files are small.
  */
 export async function countFilled(source: ItemsSource, signal: AbortSignal): Promise<FilledFields> {
   const counts = new Map<string, number>()

@@ -77,10 +77,7 @@ export class ErrorGroups {
     return { changed }
   }
 
-  /**
-   * Call this after errors were recorded. Each change makes clients reload their lists, so hundreds of runs share
-   * one event.
-   */
+  /** Each change makes clients reload their lists, so hundreds of runs share one event. */
   noticeRecorded(): void {
     if (this.#alarm.isSet) return
     this.#alarm.set(Math.max(0, this.#saidAtMs + CHANGED_EVERY_MS - this.#parts.clock.monotonicMs()))

@@ -34,8 +34,7 @@ export class ItemsArchive {
 
   /**
    * Copies the items of an ended run, if it wrote any. If the file cannot be read to its end, keeps the partial copy
-   * for the next try and rejects with the node's error, with ITEMS_NOT_FOUND if the node deleted the file meanwhile,
-   * or with ITEMS_TOO_LARGE.
+   * for the next try and rejects with the node's error, ITEMS_NOT_FOUND (deleted meanwhile) or ITEMS_TOO_LARGE.
    */
   async keep(run: Run, read: ReadLog, signal?: AbortSignal): Promise<void> {
     const { archive, maxBytes = KEPT_ITEMS_MAX_BYTES } = this.#parts
@@ -59,7 +58,6 @@ export class ItemsArchive {
     const { archive } = this.#parts
     await archive.copies.remove(run.jobId, run.number)
     if ((await this.sizeBytes(run)) !== null) return
-    // The items may have been archived before another step failed.
     await archive.delete(run.jobId, run.number)
     await this.#record(run, { sizes: null, problem })
   }
@@ -128,7 +126,6 @@ export class ItemsArchive {
 /** If a lost run is found again within this time, its copy is continued. */
 const STAYS_MS = 600_000
 
-/** Gives up the items of runs whose node went away before they were copied. */
 export function sweepLeftItems(parts: {
   store: Pick<AttemptReader, 'listAttempts'> & Pick<ItemsStore, 'findItems'>
   archive: Pick<LogArchivePort, 'copies'>

@@ -11,7 +11,6 @@ import { BoundedMap } from '../../runtime/bounded.ts'
 /** A viewer needs one format for each chunk of a log. */
 const FORMATS_KEPT = 200
 
-/** Figures from the log of a run: current for a live run, recorded for an ended one. */
 export class JobFigures {
   readonly #store: JobReader & AttemptReader & Pick<ReadingStore, 'findFigures'>
   readonly #collector: Pick<LogCollector, 'figuresOf' | 'formatOf'>
@@ -25,7 +24,6 @@ export class JobFigures {
     this.#collector = parts.collector
   }
 
-  /** The record format of an attempt's log. Null: not known (yet). */
   async formatOf({ jobId, number, state }: Attempt): Promise<HeadFormat | null> {
     if (state !== 'ended') return this.#collector.formatOf(jobId)
     const key = `${jobId} ${number}`

@@ -113,7 +113,6 @@ describe('the copied part of a log', () => {
     await copied('a', log.slice(0, 10), {})
     await clock.advanceBy(10 * 24 * 3_600_000)
     node.logs.set('a', log)
-    // The node stopped responding just now.
     Object.assign(status, { health: 'down', lastSeenAtMs: clock.nowMs() })
     expect(await sweep()).toBe(0)
     status.health = 'up'

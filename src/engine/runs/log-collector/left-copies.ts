@@ -20,7 +20,6 @@ export interface LeftCopiesParts {
 
 /** A lost run can be found again. For this long, its log stays in the copy. */
 const STAYS_MS = 600_000
-/** How long to wait for an unresponsive node to provide the rest. */
 const WAITS_MS = 86_400_000
 const MOST_BYTES = 256 * 1024 * 1024
 
@@ -52,7 +51,6 @@ export function sweepLeftCopies(parts: LeftCopiesParts): Sweep<{ jobId: JobId; n
     if (rest === 'wait') return false
     const log = await archive.keepCopied(jobId, number, await store.findArchivedLog(jobId, number), signal)
     const now = await find(jobId, number)
-    // It was found again meanwhile, so its copying continues.
     if (now?.state !== 'ended' || now.endedAtMs !== endedAtMs) return false
     if (log !== null) {
       await store.markLogArchived(jobId, number, log)
@@ -66,10 +64,7 @@ export function sweepLeftCopies(parts: LeftCopiesParts): Sweep<{ jobId: JobId; n
     return true
   }
 
-  /**
-   * Copies what the node has beyond the copy. The next sweep checks whether the log grew, because the run may still
-   * be alive.
-   */
+  /** Copies what the node has beyond the copy. The run may be alive, so the next sweep checks if the log grew. */
   async function readRest(attempt: Attempt, signal: AbortSignal): Promise<Rest> {
     const { jobId, number } = attempt
     const node = fleet.get(attempt.nodeId)

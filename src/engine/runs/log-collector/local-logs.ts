@@ -32,7 +32,6 @@ interface LocalLog {
   jobid: string
 }
 
-/** Archives the logs of local runs one by one, some time after each run ended. */
 export function sweepLocalLogs(parts: LocalLogsParts): Sweep<LocalLog> {
   const { store, directory, deletesFiles, clock, logger } = parts
   /** Archived, but left in place because the directory is shared. */
@@ -53,7 +52,6 @@ export function sweepLocalLogs(parts: LocalLogsParts): Sweep<LocalLog> {
     return isNew
   }
 
-  /** Null: the file does not belong to an ended run. */
   async function attemptOf({ project, spider, jobid }: LocalLog): Promise<Attempt | null> {
     const attempts = await store.findAttemptsOnNode(LOCAL_NODE_ID, [{ project, jobid }])
     const attempt = attempts.find((each) => each.spider === spider)

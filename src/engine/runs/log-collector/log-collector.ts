@@ -26,15 +26,14 @@ export interface LiveFigures {
   itemsPerMinute: number | null
 }
 
-/** What a running job's limits are checked against. */
 export interface LogProgress {
   pages: number | null
   items: number | null
   errors: number
   responses: Readonly<Record<string, number>>
   /**
-   * How long pages and items had not grown when the log was last read to its end. Does not grow while the log cannot
-   * be read. Null: the log counts neither, or the spider is closing.
+   * How long pages and items had not grown at the last read that reached the end of the log. Null: the log counts
+   * neither, or the spider is closing.
    */
   stillMs: number | null
 }
@@ -45,7 +44,6 @@ interface CollectorParts {
   fleet: Fleet
   clock: Clock
   logger: Logger
-  /** The limits of a run, merged with those of its project. */
   limitsOf: (run: GrowingRun) => RunLimits | null
   /** The busy share of the event loop since the last call, 0 to 1. Absent: idle. */
   loopShare?: () => number
@@ -65,12 +63,10 @@ interface Followed {
   /** Monotonic. The log was written to after this time. Null: not observed yet. */
   writtenSinceMs: number | null
   mostMs: number | null
-  /** The runs of the same spider on the same node, including this one. */
   siblings: Set<Followed>
 }
 
 interface CollectorEvents {
-  /** The figures of these jobs changed. */
   progressed: [jobIds: JobId[]]
   recorded: []
   /** The log of this job was read. It may not have grown. */
@@ -89,8 +85,8 @@ const BYTES_PER_SECOND = 20_000_000
 
 /**
  * Reads the logs of running jobs as they grow, for their figures and errors, and to copy remote logs before the
- * nodes delete them. The number of requests, the bytes and the load per node are bounded, however many jobs run. A
- * log that could not be read in time is read when its run has ended.
+ * nodes delete them. The requests, the bytes and the load per node are bounded. A log that could not be read in time
+ * is read when its run has ended.
  */
 export class LogCollector {
   readonly events = new EventEmitter<CollectorEvents>()
@@ -186,16 +182,14 @@ export class LogCollector {
     return this.figuresOf(jobId)?.format ?? null
   }
 
-  /** The current figures of a running job's log. Null: it was not read yet. */
   figuresOf(jobId: JobId): LogFigures | null {
     const followed = this.#followed.get(jobId)
     return followed === undefined || followed.reading.parsedBytes === 0 ? null : followed.reading.parser.figures()
   }
 
   /**
-   * Call this when the run ended. `tail` is the end of its log. Null: only the copy is left. Reads the rest and
-   * stops following the run. Resolves to null if there is no log. Rejects as NodeClient.readLog does, and then
-   * continues to follow the run.
+   * Call this when the run ended. `tail` is the end of its log. Null: only the copy is left. Resolves to null if
+   * there is no log. Rejects as NodeClient.readLog does, and then continues to follow the run.
    */
   async finish(run: GrowingRun, node: FleetNode, tail: LogBytes | null, signal: AbortSignal) {
     const followed = this.#find(run)
@@ -315,7 +309,6 @@ export class LogCollector {
     })
   }
 
-  /** Never rejects. */
   async #recordErrors(changed: readonly Followed[]): Promise<void> {
     const nowMs = this.#parts.clock.nowMs()
     const records = changed.map((followed) => ({
@@ -335,7 +328,6 @@ export class LogCollector {
     }
   }
 
-  /** Never rejects. */
   async #read(followed: Followed, node: FleetNode): Promise<void> {
     const { run, reading } = followed
     const { clock, logger } = this.#parts

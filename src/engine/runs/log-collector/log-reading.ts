@@ -61,10 +61,7 @@ export class LogReading {
     return this.#isCapped
   }
 
-  /**
-   * Reads at most `maxBytes` more and resolves to the number of new bytes. Rejects with NodeError, or with
-   * LOG_NOT_FOUND while there is no log.
-   */
+  /** Reads at most `maxBytes` more. Returns the number of new bytes. Rejects with NodeError or LOG_NOT_FOUND. */
   readOn(node: FleetNode, maxBytes: number, signal: AbortSignal): Promise<number> {
     return this.#mutex.run(() => this.#readOn(node, maxBytes, signal))
   }
@@ -161,13 +158,11 @@ export class LogReading {
   }
 }
 
-/** `startedAtMs`: when the run started, by our clock. Null: unknown. */
 interface Times {
   startedAtMs: number | null
   nowMs: number
 }
 
-/** The figures and errors of an ended run, as stored. */
 export function recordOf(reading: LogReading, times: Times): RunReading {
   const { run, parser } = reading
   const figures = parser.figures()
@@ -180,7 +175,6 @@ export function recordOf(reading: LogReading, times: Times): RunReading {
   }
 }
 
-/** The errors of a live run. Its figures stay in memory. */
 export function errorsOf(reading: LogReading, times: Times): RunReading {
   const { jobId, number } = reading.run
   return { jobId, attemptNumber: number, figures: null, errors: takeErrors(reading, times) }

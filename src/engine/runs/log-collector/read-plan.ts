@@ -1,14 +1,9 @@
 import type { RunLimits } from '../../../shared/contract/index.ts'
 
-/** Decides how often to read the logs of running jobs. */
-
 export interface ReadFacts {
   /** Whether the log is on this machine, where reading takes only several system calls. */
   isLocal: boolean
-  /**
-   * Whether the node may delete the log soon: Scrapyd keeps a limited number of logs per spider, and other runs
-   * start there.
-   */
+  /** Whether the node may delete the log soon (see THREATENED_FROM_RUNS). */
   isThreatened: boolean
   intervalMs: number
   newBytes: number
@@ -26,7 +21,6 @@ const MORE_MS = 250
 
 export const firstReadMs = ({ isLocal }: Pick<ReadFacts, 'isLocal'>): number => (isLocal ? 1_000 : 3_000)
 
-/** Time until the next read: longer while there are no new bytes, shortest while there is more to read. */
 export function nextReadMs({ isLocal, isThreatened, intervalMs, newBytes, hasMore, mostMs }: ReadFacts): number {
   if (hasMore) return MORE_MS
   if (isThreatened) return THREATENED_MS
@@ -42,8 +36,7 @@ const BUSIEST = 0.95
 
 /**
  * For all logs together: 10 to 20 % of a core, less while the event loop is busy, because dispatching and polling
- * have priority. When more is due, each log is read less often. `loopShare`: the busy share of the event loop, 0 to
- * 1.
+ * have priority. `loopShare`: the busy share of the event loop, 0 to 1.
  */
 export function readsPerSecond(loopShare: number): number {
   const spare = Math.min(1, Math.max(0, (BUSIEST - loopShare) / (BUSIEST - BUSY_FROM)))

@@ -57,7 +57,6 @@ export class RunErrors {
     return this.#changed.size > 0
   }
 
-  /** Marks errors that could not be recorded, so that `takeChanged` returns them again. */
   giveBack(fingerprintIds: readonly string[]): void {
     for (const id of fingerprintIds) this.#changed.add(id)
   }

@@ -5,10 +5,7 @@ import { seriesSoFar } from './series.ts'
 
 const MAX_STATS_TEXT = 10_000
 
-/**
- * Limits closing stats for storage, because a project chooses their names and values. Keeps Scrapy's own stats
- * first.
- */
+/** A project chooses the names and values of its stats, so their size is limited. Keeps Scrapy's own stats first. */
 export function boundedStats(stats: ScrapyStats): ScrapyStats {
   let room = MAX_STATS_TEXT
   const ranked = Object.entries(stats).toSorted(([one], [other]) => rankOf(one) - rankOf(other))
@@ -35,8 +32,8 @@ const STATS_OF_NOTES: Partial<Record<NoteKind, RegExp>> = {
 const STATUS = 'downloader/response_status_count/'
 
 /**
- * The figures of a tally. Closing stats take precedence where they count the same. Higher counts of lines stay,
- * because several spiders can share a log while only the last dict of stats is kept.
+ * Closing stats take precedence where they count the same. Higher counts of lines stay, because several spiders can
+ * share a log while only the last dict of stats is kept.
  */
 export function figuresOf(
   tally: Tally,

@@ -3,20 +3,18 @@ import { parseJsonRecord } from '../../../shared/log-record/json-record.ts'
 
 export type ScrapyStats = Record<string, string | number | boolean | null>
 
-/** Scrapy's own counts. Null: unknown, because nothing in the text counts it. */
 export interface ClosingCounts {
   pages: number | null
   items: number | null
   errors: number | null
 }
 
-/** What the end of a Scrapy log shows. A field is null if the log does not contain it. */
 export interface ClosingStats extends ClosingCounts {
   /** From the stats, otherwise from `Spider closed (…)`. */
   finishReason: string | null
   /**
-   * Keys as in Scrapy; keys that are not text are spelled as in Python. Times are ISO 8601 in UTC, integers above
-   * 2^53 are digits, and values that JSON lacks are spelled as in Python.
+   * Keys as in Scrapy. Times are ISO 8601 in UTC, integers above 2^53 are digits, and keys that are not text and
+   * values that JSON lacks are spelled as in Python.
    */
   stats: ScrapyStats | null
   /** The last error in the text, with the last line of its traceback. */
@@ -36,8 +34,8 @@ const MAX_VALUE = 500
 const MAX_LINE = 300
 
 /**
- * Reads the closing lines and the `Dumping Scrapy stats:` block (a pretty-printed Python dict) at the end of a log.
- * Never throws and takes linear time. A spider writes its own log, so the result is only what the spider claims.
+ * Reads the closing lines and the `Dumping Scrapy stats:` block (a pretty-printed Python dict). Never throws and
+ * takes linear time. A spider writes its own log, so the result is only what the spider claims.
  */
 export function parseClosingStats(tailText: string): ClosingStats {
   const text = tailText.slice(-MAX_TEXT)
@@ -81,10 +79,7 @@ const COUNTED =
 const OF_SCRAPY =
   /^(?:downloader|scheduler|dupefilter|retry|robotstxt|httperror|offsite|httpcache|spider_exceptions|memusage|feedexport|item_dropped_reasons_count|request_depth_)/
 
-/**
- * What to keep first, because a project can add any number of keys. 0: counted keys, 1: Scrapy's other keys, 2: the
- * rest.
- */
+/** What to keep first. 0: counted keys, 1: Scrapy's other keys, 2: the project's. */
 export const rankOf = (key: string): 0 | 1 | 2 => (COUNTED.test(key) ? 0 : OF_SCRAPY.test(key) ? 1 : 2)
 
 function readStats(text: string): ScrapyStats | null {
@@ -95,10 +90,7 @@ function readStats(text: string): ScrapyStats | null {
   return text[start] === '\\' ? readStats(unescapeJson(text, start)) : null
 }
 
-/**
- * The rest of a JSON string, for JSON logs: `Dumping Scrapy stats:` and the dict. Empty: the string is not
- * terminated.
- */
+/** The dict in the rest of a JSON string, with its heading. Empty if the string is not terminated. */
 function unescapeJson(text: string, start: number): string {
   let end = start
   while (end < text.length && text[end] !== '"' && text[end] !== '\n') end += text[end] === '\\' ? 2 : 1
@@ -148,7 +140,6 @@ function isEndOfDict(text: string, at: number): boolean {
   return text[at] === '}' && '\r\n'.includes(text[at + 1] ?? '\n')
 }
 
-/** Reads `'key': value` from `start`, before the next entry at `limit`. Null: unreadable. */
 function readEntry(text: string, start: number, limit: number) {
   const literal = readString(text, start)
   const keyEnd = literal?.end ?? endOfExpression(text, start, limit, ':')
@@ -193,7 +184,6 @@ function readValue(text: string, start: number, limit: number): Read<ScrapyStats
   return { value: readDateTime(source) ?? source, end }
 }
 
-/** Reads `'…'` or `"…"` with Python's escapes. */
 function readString(text: string, start: number): Read<string> | null {
   const quote = text[start]
   if (quote !== "'" && quote !== '"') return null
@@ -253,10 +243,7 @@ function endOfExpression(text: string, start: number, limit: number, stop: ',' |
   return null
 }
 
-/**
- * As in `datetime.datetime(2026, 11, 21, 1, 2, 3, 456789, tzinfo=datetime.timezone.utc)`. Scrapy's times are UTC,
- * with or without a time zone.
- */
+/** Reads `datetime.datetime(2026, 11, 21, 1, 2, …)`. Scrapy's times are UTC, with or without a time zone. */
 function readDateTime(source: string): string | null {
   const match = /^datetime\.datetime\(([\d, \n]{5,80}?)(?:tzinfo=datetime\.timezone\.utc)?\)$/.exec(source)
   const [year = 0, month = 1, day = 1, hour = 0, minute = 0, second = 0, microsecond = 0] =

@@ -152,7 +152,6 @@ describe('a group', () => {
       ]
     ]
     const groups = records.map(([logger, message, exceptions]) => fingerprintOf(error(message, exceptions, logger)))
-    // An errback of the spider: self.logger.error(repr(failure)).
     const said = at('10:00:00', 'ERROR', `<twisted.python.failure.Failure twisted.internet.error.${older}: ${text}>`)
     groups.push(fingerprintOf(parse(said.replace('internet.error._', 'web._')).errors[0]!))
     expect(new Set(groups.map(({ id }) => id)).size).toBe(1)

@@ -9,7 +9,6 @@ export interface ErrorFingerprint {
   title: string
   /** As in `shop/spiders/prices.py in parse`. Without a frame of the project, the logger. */
   culprit: string
-  /** Null: no exception was logged. */
   exceptionType: string | null
   /** What the fingerprint is based on. `message`: the text of the record, because there is no exception. */
   because: 'frames' | 'exception' | 'message'
@@ -87,7 +86,6 @@ const CAUSES: [type: string, text: RegExp][] = [
 /** What an errback logs for the same failure. */
 const OF_NETWORK = /^twisted\.(?:internet\.error\.|web\._newclient\.ResponseFailed)/
 
-/** The cause of a failed download, regardless of the logger. `isKnown`: a network failure. Null: no failed download. */
 function failedDownload({ message }: Pick<LoggedError, 'message'>, exception: LoggedException | null) {
   const record = FAILED_DOWNLOAD.exec(firstLine(message))
   if (record === null && (exception === null || !OF_NETWORK.test(shortType(exception.type)))) return null
@@ -144,8 +142,8 @@ function shortType(type: string): string {
 }
 
 /**
- * The innermost frames of the project, innermost first. An exception without project frames, such as one that Scrapy
- * raised from the project's, has those of the exception before it.
+ * Innermost first. An exception without project frames, such as one that Scrapy raised from the project's, has those
+ * of the exception before it.
  */
 function projectFrames(exception: LoggedException, exceptions: LoggedException[]): string[] {
   const before = exceptions.slice(0, exceptions.indexOf(exception)).filter((each) => each.depth === exception.depth)
@@ -175,8 +173,8 @@ function firstLine(text: string): string {
 const MAX_TEXT = 1000
 
 /**
- * A message without its variable parts: URLs, quoted values, and every word with a digit (numbers, times, ids, hex,
- * addresses). The rest is what the programmer wrote. `keepsNames`: also keeps quoted names.
+ * Masks URLs, quoted values and every word with a digit. The rest is what the programmer wrote. `keepsNames`: also
+ * keeps quoted names.
  */
 export function maskedText(text: string, { keepsNames = false } = {}): string {
   const isName = (quoted: string) => keepsNames && NAME.test(quoted)
@@ -198,8 +196,8 @@ export function maskedText(text: string, { keepsNames = false } = {}): string {
 /** Brackets and punctuation at the end belong to the surrounding sentence. */
 const URL = /\b[a-zA-Z][a-zA-Z\d+.-]{1,20}:\/\/[^\s<>"'`]{0,1000}[^\s<>"'`)\]},.;:]/g
 /**
- * Excludes the apostrophe in `don't`, because a quote has no letter on its outer side. A quote that is still open at
- * the end of the text was cut off.
+ * A quote has no letter on its outer side, unlike the apostrophe in `don't`. A quote that is still open at the end
+ * of the text was cut off.
  */
 const QUOTED =
   /(?<![\p{L}\p{N}_])[bBfFrRuU]{0,2}(?:'(?:[^'\\\n]|\\.){0,1000}(?:'|$)|"(?:[^"\\\n]|\\.){0,1000}(?:"|$)|`[^`\n]{1,1000}(?:`|$))(?![\p{L}\p{N}_])/gu

@@ -2,7 +2,6 @@ import { describe, expect, it } from 'vitest'
 import { type LoggedError, mainException, MAX_ERROR_LINE, readErrorLine, startError } from './error-record.ts'
 import { createLogParser } from './log-parser.ts'
 
-/** Reads text as Python 3.13 and Twisted 26 write it. */
 function read(text: string): LoggedError {
   const [first = '', ...lines] = text.split('\n')
   const draft = startError({ offset: 0, line: 1, atMs: null, level: 'ERROR', logger: 'shop' }, first)

@@ -34,13 +34,11 @@ export interface LoggedFrame {
   name: string
 }
 
-/** An error that is still being read. */
 export interface ErrorDraft {
   error: LoggedError
   /** `message`: no traceback yet. `frames`: inside a traceback. `value`: after the line that names the exception. */
   reading: 'message' | 'frames' | 'value' | 'nothing'
   inGroup: boolean
-  /** Whether the error includes a second record. */
   isContinued: boolean
 }
 
@@ -203,8 +201,8 @@ function nameException(exception: LoggedException, line: string): void {
 }
 
 /**
- * The exception that identifies an error: the one raised last. A group only shows that something in it failed, so
- * its first member that is not a group represents it.
+ * The exception that was raised last. A group only shows that something in it failed, so its first member that is
+ * not a group represents it.
  */
 export function mainException({ exceptions }: Pick<LoggedError, 'exceptions'>): LoggedException | null {
   const last = exceptions.findLastIndex((each) => each.depth === 0 && each.type !== '')

@@ -3,8 +3,8 @@ import type { ScrapyStats } from './closing-stats.ts'
 import type { LogSeries } from './series.ts'
 
 /**
- * What a log shows so far. Times (`…AtMs`) come from its text, read as if they were UTC. `zoneMinutes` is the zone
- * in the text. If there is none, the caller corrects the times by the node's clock.
+ * Times (`…AtMs`) come from the log's text, read as if they were UTC. `zoneMinutes` is the zone in the text. If
+ * there is none, the caller corrects the times by the node's clock.
  */
 export interface LogFigures {
   bytes: number
@@ -12,7 +12,6 @@ export interface LogFigures {
   skippedBytes: number
   isPartial: boolean
   lines: number
-  /** Null: no record was recognized yet. */
   format: HeadFormat | null
   records: Record<RecordLevel, number>
   firstAtMs: number | null
@@ -42,7 +41,6 @@ export interface LogFigures {
   resumedWith: string | null
   /** As in `Received SIGTERM` or `Received SIGINT twice`. LogParser's shutdown_reason. */
   shutdownReason: string | null
-  /** Set when the spider has started to close. */
   closingReason: string | null
   finishReason: string | null
   /** Whether Scrapy's own INFO messages reach the log, so that it would also show how the spider ends. */
@@ -50,7 +48,6 @@ export interface LogFigures {
   /** Limited to MAX_STATS_TEXT characters. */
   stats: ScrapyStats | null
   series: LogSeries | null
-  /** Errors that were dropped because too many waited to be taken. */
   errorsDropped: number
 }
 
@@ -86,7 +83,6 @@ export interface Tally extends Omit<LogFigures, Derived> {
   /** False: the log shows that this Scrapy extension is off. */
   hasCoreStats: boolean
   collectsStats: boolean
-  /** From logstats lines. Null: none so far. */
   loggedPages: number | null
   loggedItems: number | null
   /** DEBUG lines since the newest logstats line. The next logstats line includes pages that were skipped. */

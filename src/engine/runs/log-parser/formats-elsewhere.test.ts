@@ -7,7 +7,6 @@ import { createLogParser } from './log-parser.ts'
 const SAMPLES = join(import.meta.dirname, 'samples')
 const logs = readdirSync(SAMPLES).filter((name) => name.endsWith('.log'))
 
-/** The log viewer, the API and the search for the next error have their own readers. */
 test.each(logs)('other readers find the same records in %s as the parser', (name) => {
   const bytes = readFileSync(join(SAMPLES, name))
   const parser = createLogParser()

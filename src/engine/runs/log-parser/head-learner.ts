@@ -30,15 +30,13 @@ const NONE: FoundHead = { kind: 'none' }
 
 export interface HeadLearner {
   /**
-   * Finds the head of a line that is not in Scrapy's default format (the caller has checked) and fills `spans`.
-   * `mayHaveColours`: the surrounding text contains an escape character.
+   * For a line that is not in Scrapy's default format. `mayHaveColours`: the text around it has an escape character.
    */
   find(text: string, from: number, to: number, mayHaveColours: boolean, spans: HeadSpans): FoundHead
   /** Call this when a line is in the default format. */
   sawScrapyFormat(): void
   /** `'LOG_DATEFORMAT': '%d/%m/%Y'` in the settings that Scrapy logs distinguishes days from months. */
   readDateFormat(text: string, from: number, to: number): void
-  /** Null: not known yet. */
   readonly format: HeadFormat | null
   readonly hasDate: boolean
 }

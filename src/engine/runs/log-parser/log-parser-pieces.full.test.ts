@@ -19,7 +19,6 @@ function parseInPieces(bytes: Uint8Array, cuts: number[]) {
 
 describe('in whatever pieces a log arrives', () => {
   const cuts = fc.array(fc.nat(100_000), { maxLength: 12 })
-  // The logs are small, so that many cuts are tried.
   const logs = [
     ...['killed-2.5', 'good-2.5', 'broken-2.19', 'json-structlog-2.13', 'format-colour-2.13', 'format-bare-2.13'].map(
       sample

@@ -294,7 +294,6 @@ describe('closing stats of a project that adds thousands of keys', () => {
     ['zones', 1_500],
     ['domains', 5_000],
     ['zones', 5_000],
-    // 4 MB in total.
     ['domains', 100_000],
     ['zones', 100_000]
   ])('%s/…, %i of them, keep those of Scrapy', (key, count) => {

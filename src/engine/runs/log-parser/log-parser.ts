@@ -12,7 +12,6 @@ import { createRecordReader } from './record-reader.ts'
  * MAX_STATS, errors not taken yet, and less than 100 kB of other data.
  */
 export interface LogParser {
-  /** Takes the next bytes of the log, split anywhere. */
   push(bytes: Uint8Array): void
   /** Skips the next bytes. The next logstats line corrects the cumulative figures. */
   skip(byteCount: number): void
@@ -37,7 +36,6 @@ export function createLogParser(): LogParser {
   let errorsDropped = 0
   let skippedBytes = 0
   let isMidLine = false
-  /** Bytes pushed or skipped so far, including those in `pending`. */
   let offset = 0
   let pending: string[] = []
   let pendingLength = 0

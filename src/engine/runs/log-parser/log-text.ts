@@ -12,7 +12,6 @@ export function encodeAsRead(text: string): string {
   return NOT_ASCII.test(text) ? Buffer.from(text, 'utf8').toString('latin1') : text
 }
 
-/** Decodes a part of the text as UTF-8, at most `atMost` characters. */
 export function decodeRead(text: string, from: number, to: number, atMost: number): string {
   // A character has at most four bytes, and one can be cut at the end.
   const end = Math.min(to, from + 4 * atMost)

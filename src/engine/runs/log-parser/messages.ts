@@ -3,16 +3,15 @@ import { readable } from './log-text.ts'
 
 export type Continued = 'nothing' | 'item' | 'stats' | 'versions' | 'settings' | 'extensions'
 
-/** Remembers a line whose text may be kept. It is decoded after its whole piece was read. */
 export type KeepLatest = (kind: LatestKind, text: string, from: number, to: number) => void
 
 const MAX_STATUSES = 60
 const MAX_FACT = 200
 
 /**
- * Recognizes and counts one of Scrapy's own messages, in `text` from `at` to `to` of the line at `lineFrom`. The
- * first character selects the few candidates, because most lines of a log pass here. Ignores loggers, because
- * extensions replace parts of Scrapy, and some formats omit names.
+ * Recognizes and counts one of Scrapy's own messages. The first character selects the few candidates, because most
+ * lines of a log pass here. Ignores loggers, because extensions replace parts of Scrapy, and some formats omit
+ * names.
  */
 export function readMessage(
   tally: Tally,
@@ -105,8 +104,7 @@ export function readMessage(
 
 /**
  * Whether Scrapy logs this message only after it applied all settings and created the spider. Earlier messages
- * (`Scrapy … started`, `Overridden settings:`, up to Scrapy 2.10 also `Enabled extensions:`) do not reveal the log
- * level of the run.
+ * (`Scrapy … started`, `Overridden settings:`) do not reveal the log level of the run.
  */
 export function provesShownEnd(text: string, at: number, to: number): boolean {
   const message = text.slice(at, Math.min(to, at + 40))
@@ -180,7 +178,6 @@ function namesTimeout(text: string, at: number, to: number): boolean {
 }
 const TIMEOUT = /took longer than|[Tt]imed? ?[Oo]ut/
 
-/** Returns `finished` for `finished)`. */
 function reasonIn(text: string, at: number, to: number): string | null {
   const rest = text.slice(at, Math.min(to, at + MAX_FACT))
   const end = rest.lastIndexOf(')')

@@ -35,7 +35,6 @@ import {
 import { advanceSeries, endOfPointMs, startSeries } from './series.ts'
 
 export interface RecordReader {
-  /** Reads a line with a head: `text` from `at` to `to`, at byte `byteAt` of the log. */
   start(text: string, at: number, to: number, spans: HeadSpans, byteAt: number): void
   continue(text: string, at: number, to: number, byteAt: number): void
   readJson(record: JsonRecord, byteAt: number): void
@@ -293,10 +292,7 @@ interface KeptTexts {
   decode(): void
 }
 
-/**
- * The newest line of each kind, and the newest item. Per line, it only remembers positions. Decoding and copying
- * happen once per piece of the log.
- */
+/** Per line, it only remembers positions. Decoding and copying happen once per piece of the log. */
 function createKeptTexts(tally: Tally): KeptTexts {
   let item = ''
   /** The item's part of the current text. `itemFrom` is -1 if there is none. */

@@ -1,9 +1,5 @@
-/**
- * Pages, items and errors at the end of each minute of a run. Values are cumulative, so a point can be dropped
- * without losing counts.
- */
+/** Cumulative values at the end of each minute of a run, so that a point can be dropped without losing counts. */
 export interface LogSeries {
-  /** When the first point starts, in the log's own time. */
   startMs: number
   /** Starts at one minute and doubles whenever there would be more than MAX_POINTS. */
   widthMs: number
@@ -30,7 +26,6 @@ export function endOfPointMs(series: LogSeries): number {
   return series.startMs + (series.pages.length + 1) * series.widthMs
 }
 
-/** Completes every point that ends before `atMs` with the values so far. */
 export function advanceSeries(series: LogSeries, atMs: number, values: SeriesValues): void {
   // Widens before filling, because a log can jump by years.
   while (Math.floor((atMs - series.startMs) / series.widthMs) >= MAX_POINTS) widen(series)

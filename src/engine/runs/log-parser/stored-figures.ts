@@ -1,9 +1,6 @@
 import type { LogFigures } from './figures.ts'
 
-/**
- * The stored part of a run's figures. Closing stats are stored with the attempt. Zero and unknown figures are
- * omitted.
- */
+/** Closing stats are stored with the attempt. Zero and unknown figures are omitted. */
 export type StoredFigures = Partial<Omit<LogFigures, 'stats' | 'errorsDropped' | 'showsEnd'>>
 
 export function toStoredFigures(figures: LogFigures): StoredFigures {
@@ -37,9 +34,8 @@ function isNothing(value: unknown): boolean {
 const QUARTER_MS = 900_000
 
 /**
- * How far the log's times (read as if they were UTC) are ahead of ours. Computed from the zone that the log names
- * or, without one, from the difference between its first record and the start of the run, rounded to quarters of an
- * hour because all zones are multiples of that.
+ * How far the log's times (read as if they were UTC) are ahead of ours: the zone that the log names or else the
+ * difference between its first record and the start of the run, in quarters of an hour as in all zones.
  */
 export function timesAheadMs(
   { firstAtMs, zoneMinutes }: Pick<LogFigures, 'firstAtMs' | 'zoneMinutes'>,

@@ -2,7 +2,6 @@ import type { Clock, Timer } from '../../runtime/clock.ts'
 import type { LogBytes, WantedBytes } from '../../runtime/byte-window.ts'
 import { SingleFlight } from '../../runtime/single-flight.ts'
 
-/** Where to read an attempt's log while it may grow. */
 export interface LogSource {
   /** Resolves to null if there is no log (yet). */
   read(range: WantedBytes, signal?: AbortSignal): Promise<LogBytes | null>
@@ -21,7 +20,6 @@ export const REMOTE_POLL_MS = { busy: 250, quiet: 400 }
 const WINDOW_BYTES = 1_048_576
 /** Shortest interval of reads for a file that changes all the time. */
 const EVENT_GAP_MS = 10
-/** Shorter than any poll interval. */
 const FRESH_MS = 5
 const NO_BYTES = Buffer.alloc(0)
 
@@ -30,10 +28,7 @@ interface Waiter {
   wake: (error?: unknown) => void
 }
 
-/**
- * The end of a log, read once for all followers, and only while one of them waits there. `fileId` distinguishes a
- * file from a later one with the same name.
- */
+/** The end of a log, read once for all followers, and only while one of them waits there. */
 export class GrowingLog {
   readonly #source: LogSource
   readonly #clock: Clock
@@ -86,7 +81,6 @@ export class GrowingLog {
     })
   }
 
-  /** Call this when the last follower left. */
   close(): void {
     this.#timer?.cancel()
     this.#unwatch?.()
@@ -165,7 +159,6 @@ export class GrowingLog {
   }
 }
 
-/** The logs that have followers, with one reader each. */
 export class GrowingLogs {
   readonly #clock: Clock
   readonly #logs = new Map<string, { log: GrowingLog; followers: number }>()

@@ -70,19 +70,13 @@ export class JobLogs {
     this.#growing = new GrowingLogs(parts.clock)
   }
 
-  /**
-   * Reads the log of the last attempt. Null: there is no attempt or no log. Rejects with a NODE_ code if the node
-   * fails.
-   */
+  /** Reads the log of the last attempt. Null: there is none. Rejects with a NODE_ code if the node fails. */
   async read(jobId: JobId, range: WantedBytes): Promise<LogRange | null> {
     const attempt = await this.#attemptOf(jobId, undefined)
     return attempt === null || attempt.logDeletedAtMs !== null ? null : this.#readOf(attempt, range)
   }
 
-  /**
-   * Reads the log of attempt `number`, by default the last one. With `what`, reads the printed output instead.
-   * Rejects with LOG_NOT_FOUND if there is none (yet).
-   */
+  /** By default, reads the last attempt's log. With `what`, reads the printed output. Rejects with LOG_NOT_FOUND. */
   async readChunk(
     jobId: JobId,
     number: AttemptNumber | undefined,
@@ -114,9 +108,8 @@ export class JobLogs {
   }
 
   /**
-   * Streams the log as it grows. Polls the node only while it is iterated. Without a number, follows the newest
-   * attempt that has a log at the first read. It does not move on to a retry, which writes another file with other
-   * offsets.
+   * Polls the node only while it is iterated. Without a number, follows the newest attempt that has a log at the
+   * first read. It does not move on to a retry, which writes another file with other offsets.
    */
   async *tail(
     jobId: JobId,
@@ -165,8 +158,8 @@ export class JobLogs {
   }
 
   /**
-   * Finds a place in the log of attempt `number`, by default the last one (logs.locate). Rejects with LOG_NOT_FOUND,
-   * or with BAD_INPUT for an invalid time or a log without times.
+   * Implements logs.locate. Rejects with LOG_NOT_FOUND, or with BAD_INPUT for an invalid time or a log without
+   * times.
    */
   async locate(
     jobId: JobId,
@@ -203,7 +196,6 @@ export class JobLogs {
     yield* this.#parts.scans.search(file, sizeBytes, query, { mostLines, signal })
   }
 
-  /** The part of an unarchived run's log that is on this machine. Null: none. */
   async fileHere(run: RunNames & LogKey & { nodeId: NodeId }): Promise<{ file: LogFile; sizeBytes: number } | null> {
     const { archive, fleet } = this.#parts
     const path = fleet.get(run.nodeId)?.client.logPath?.(run)
@@ -295,7 +287,6 @@ export class JobLogs {
     }
   }
 
-  /** Returns the last attempt by default. Null: there is none. */
   async #attemptOf(jobId: JobId, number: AttemptNumber | undefined): Promise<Attempt | null> {
     const attempts = await this.#parts.store.listAttempts(jobId)
     if (number === undefined) return attempts.at(-1) ?? null

@@ -18,8 +18,8 @@ export function parseLogTime(text: string): { date: string | null; time: string 
 }
 
 /**
- * The byte at which the first record at or after that time starts. Bisects, because the records of a log ascend. A
- * time without a date means its first occurrence. Null: no record of the log has a time.
+ * Returns the byte at which the first record at or after that time starts. Bisects, because the records of a log
+ * ascend. A time without a date means its first occurrence. Null: no record of the log has a time.
  */
 export async function findTime(
   read: (range: WantedBytes) => Promise<LogBytes | null>,
@@ -49,7 +49,6 @@ export async function findTime(
   }
   return found
 
-  /** The first record that starts at or after this byte. */
   async function recordFrom(from: number): Promise<{ offset: number; at: string } | null> {
     let carried = Buffer.alloc(0)
     let offset = Math.max(0, from - 1)
@@ -88,8 +87,8 @@ function dateOf(first: string, time: string): string {
 }
 
 /**
- * Returns the line with this number, or the line that contains this byte. Returns the last line by default and for a
- * place past the end. `index` has the number of newlines before each FRAME_RAW_BYTES.
+ * Returns the line with this number or at this byte; by default and past the end, the last line. `index` has the
+ * number of newlines before each FRAME_RAW_BYTES.
  */
 export async function locateLine(
   read: (range: WantedBytes) => Promise<LogBytes | null>,

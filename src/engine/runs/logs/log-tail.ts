@@ -15,8 +15,8 @@ export interface TailOptions {
   /** `offset`: where to start. Default: `tailBytes` before the end. */
   from: { offset?: number | undefined; tailBytes?: number }
   /**
-   * A reader that falls further behind than this skips to the last `tailBytes`, which leaves a gap between chunks.
-   * Absent: the reader gets every byte.
+   * A reader that falls further behind than this skips to the last `tailBytes`, which leaves a gap. Absent: no
+   * limit.
    */
   maxLagBytes?: number | undefined
   /** Ends after the chunk that reaches this total. Absent: no limit. */
@@ -134,7 +134,6 @@ function reachesEnd(range: LogBytes): boolean {
   return range.offset + Math.min(range.bytes.length, MAX_CHUNK_BYTES) >= range.sizeBytes
 }
 
-/** The length without an incomplete UTF-8 character at the end. */
 function wholeCharactersLength(bytes: Uint8Array): number {
   for (let back = 1; back <= Math.min(3, bytes.length); back += 1) {
     const byte = bytes[bytes.length - back] as number

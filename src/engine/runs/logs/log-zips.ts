@@ -12,7 +12,6 @@ import type { JobReader } from '../../storage/store.ts'
 import type { JobLogs } from './job-logs.ts'
 import type { LogRange } from '../../nodes/node-client.ts'
 
-/** The last file of the zip. It describes each file, and why a log is missing. */
 export const ZIP_INDEX = 'INDEX.txt'
 
 /** Each zip reads logs, also from nodes, for as long as its client takes to download it. */
@@ -38,8 +37,8 @@ interface Download {
 }
 
 /**
- * Streams the logs of many jobs as one zip: PROJECT/SPIDER/JOBID.log with the newest attempt of each job. A log that
- * cannot be read completely becomes a line in the index instead of an error.
+ * PROJECT/SPIDER/JOBID.log has the log of the job's newest attempt. A log that cannot be read completely becomes a
+ * line in the index instead of an error.
  */
 export class LogZips {
   readonly #parts: LogZipsParts
@@ -107,14 +106,12 @@ export class LogZips {
     zip.end()
   }
 
-  /** Why the log is cut (the node no longer had all of it). Null: it is complete. */
   async #whyCut({ id, outcome }: StoredJob, number: AttemptNumber): Promise<string | null> {
     const timeline = await this.#parts.store.listTimeline(id)
     if (keptBytesOfCutLog(timeline, number) !== null) return 'as far as it was copied from its node'
     return outcome === 'lost' ? 'it may be cut: the run was lost' : null
   }
 
-  /** Why the log is missing or incomplete. Null: it is complete. */
   async #add(zip: ZipFile, job: StoredJob, name: string, signal: AbortSignal): Promise<string | null> {
     let problem: string | null = null
     /** Fixed at the first read, because the job may be retried meanwhile. */

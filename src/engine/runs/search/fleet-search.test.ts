@@ -237,7 +237,6 @@ test('logs on which an expression takes too long are reported as unreadable, unt
   await using fleet = await openArchivedFleet()
   const ids: JobId[] = []
   for (let number = 0; number < 6; number += 1) ids.push(await fleet.add(`line ${number}\n`))
-  /** Threads that scan logs in order and hang at the ones added at these positions. */
   const hangingAt = (places: number[]): Pick<ThreadPool, 'run'> => ({
     async run<Result>({ input, onPart, tooSlow }: PoolTask<never>) {
       for (const [index, log] of (input as ScanOrder).logs.entries()) {

@@ -23,7 +23,6 @@ import { bytesOf, piecesOf, type Piece, type ScanOrder, type ScannedLog } from '
 interface FleetSearchParts {
   store: KeptLogReader
   archive: Pick<LogArchivePort, 'fileOf'> & { copies: Pick<LogArchivePort['copies'], 'list'> }
-  /** The part of an unarchived run's log that is on this machine. Null: none. */
   liveFileOf: (run: UnarchivedRun) => Promise<{ file: LogFile; sizeBytes: number } | null>
   index: Pick<LogIndex, 'probe'>
   /** The threads of search-worker.ts. */
@@ -63,7 +62,6 @@ interface Target {
 /** A batch of logs, in order. `results` grows during the search. */
 interface Task {
   targets: Target[]
-  /** The logs of this page before the batch that the index ruled out. */
   ruledOut: LogPage['ruledOut']
   unreadable: number
   results: ScannedLog[]
@@ -231,7 +229,6 @@ class OneSearch {
     this.#wake()
   }
 
-  /** Returns false at the byte limit. */
   async #searchUnarchived(filter: KeptLogFilter, start: SearchPlace | null): Promise<boolean> {
     const { store, archive, clock, liveFileOf } = this.#parts
     const { signal } = this.#stopping
@@ -292,7 +289,6 @@ class OneSearch {
         })
   }
 
-  /** Returns false at the byte limit. */
   async #search(
     { logs, ruledOut }: LogPage,
     candidates: Candidates | null,
@@ -334,7 +330,6 @@ class OneSearch {
     return true
   }
 
-  /** Null: the log cannot be read. */
   async #targetOf(kept: KeptLog, pieces: Piece[] | null, rawBytes: number | undefined): Promise<Target | null> {
     const size = rawBytes ?? kept.log.sizes?.rawBytes ?? FRAME_RAW_BYTES
     try {
@@ -431,8 +426,8 @@ function checkQuery(query: FleetLogSearchInput): void {
 const tooSlow = () => new ScrapdeckError('BAD_INPUT', sentence('runs.expression_too_slow_for_logs'))
 
 /**
- * Where to continue: before this log or, with `offset`, at this byte of it and then before it. Unarchived logs are
- * first. `isArchived`: they are done.
+ * Continues before this log or, with `offset`, at this byte of it and then before it. Unarchived logs are first; if
+ * `isArchived` is true, they are done.
  */
 interface SearchPlace extends LogKey {
   isArchived: boolean

@@ -39,7 +39,6 @@ const WAIT_MS = 2_000
 const LISTED = 500
 const MAX_TASK_BYTES = 64 * FRAME_RAW_BYTES
 const PAUSE_MS = 20
-/** Logs checked per step for the blocks that they use. */
 const PAGED = 2_000
 /** If a segment has fewer used blocks than this, moving its logs pays off. */
 const SPARSE_BLOCKS = SEGMENT_BLOCKS / 4
@@ -64,7 +63,6 @@ export class LogIndex {
   #stopListening: (() => void) | null = null
   #running: Promise<void> | null = null
   readonly #alarm: Alarm
-  /** Null: not determined yet. */
   #nextBlock: number | null = null
   /** Blocks before this were deleted, but searches in progress may still refer to them. */
   #lowestBlock = 0
@@ -105,8 +103,8 @@ export class LogIndex {
   }
 
   /**
-   * Deletes segments without logs. Empties one sparse segment per call by indexing its logs again; a later call
-   * deletes that segment. Never deletes the newest segment. Returns the bytes freed.
+   * Deletes segments without logs, except the newest. Empties one sparse segment per call by indexing its logs
+   * again; a later call deletes that segment. Returns the bytes freed.
    */
   async reclaim(): Promise<number> {
     while (this.#running !== null) await this.#running
@@ -221,9 +219,7 @@ export class LogIndex {
     if (!signal.aborted) this.#lastId = lastId
   }
 
-  /**
-   * The number after all written and referenced blocks, because either can be from an older backup. Starts a thread.
-   */
+  /** Either the written or the referenced blocks can be from an older backup. Starts a thread. */
   async #findNextBlock(): Promise<number> {
     const { store, indexing } = this.#parts
     const input = { directory: this.#directory }
@@ -247,7 +243,6 @@ export class LogIndex {
     if (task.length > 0) await this.#index(task)
   }
 
-  /** Null: the log is gone. */
   async #fileOf({ jobId, number, log }: UnindexedLog): Promise<LogFile | null> {
     try {
       return await this.#parts.archive.fileOf(jobId, number, log)

@@ -48,10 +48,7 @@ async function countFields(database: LockedDuckdb, file: LinesFile, names: strin
 
 type Compared = Pick<DiffOfFiles, 'added' | 'removed' | 'changed' | 'same' | 'repeatedKeys' | 'examples'>
 
-/**
- * Without a key, equal items are counted, not merged. Keeps only hashes of keys and items, because the text of a
- * million items would not fit in memory.
- */
+/** Keeps only hashes of keys and items, because the text of a million items would not fit in memory. */
 async function compareItems(
   database: LockedDuckdb,
   { before, after }: { before: LinesFile; after: LinesFile },
@@ -96,7 +93,6 @@ async function compareItems(
   }
 }
 
-/** Looks up the text of some of the hashes in the file that has them. */
 async function findExamples(
   database: LockedDuckdb,
   { path }: LinesFile,

@@ -16,7 +16,6 @@ const LONG_ITEMS_AT_ONCE = 10
 /** Small enough for several copies within the disk space that DuckDB may use (locked-duckdb.ts). */
 const SET_ASIDE_MAX_BYTES = 1_000_000_000
 
-/** A file of JSON lines that DuckDB can open. Other formats are converted first. */
 export type LinesFile = Pick<ItemsSource, 'path' | 'spillDirectory'> & { endsInside: boolean }
 
 export async function pageWithDuckdb(
@@ -37,7 +36,6 @@ export async function pageWithDuckdb(
 
 interface Line {
   index: number
-  /** Null while a long item is not fetched yet. */
   text: string | null
 }
 

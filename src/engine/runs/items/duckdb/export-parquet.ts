@@ -9,10 +9,7 @@ import { asNumber, IS_ITEM, lines, Parameters, whereOf, pointerTo, quoteName, qu
 
 const FIELDS_MAX = 1_000
 
-/**
- * Writes one column per field that any item has. Numbers and booleans keep their type if all values of the field
- * have it. Nested values become JSON text.
- */
+/** Numbers and booleans keep their type if all values of the field have it. Nested values become JSON text. */
 export async function exportParquet(
   file: LinesFile,
   { filter, targetPath, maxBytes }: { filter: ItemCondition[]; targetPath: string; maxBytes: number },
@@ -40,7 +37,6 @@ interface Field {
   type: 'number' | 'boolean' | 'text'
 }
 
-/** Reads the whole file, because an export must not omit a field. */
 async function listFields(database: LockedDuckdb, file: LinesFile): Promise<Field[]> {
   const from = `FROM ${lines(file.path)} WHERE ${IS_ITEM}`
   const found = await database.query(

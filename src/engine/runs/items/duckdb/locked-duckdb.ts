@@ -31,14 +31,13 @@ export function loadDuckdb(): Promise<Package> {
 
 export type Rows = DuckDBValue[][]
 
-/** An in-memory database that can reach the files of one request and nothing else. */
 export interface LockedDuckdb extends Disposable {
   /** Rejects with ITEMS_FAILED or ITEMS_TOO_LARGE. */
   query(sql: string, values: DuckDBValue[]): Promise<Rows>
 }
 
 /**
- * Opens a database that may access exactly `paths` and spill to `spillDirectory`. Afterwards, it cannot open another
+ * Opens a database that may access only `paths` and spill to `spillDirectory`. Afterwards, it cannot open another
  * file or address, load an extension or change a setting.
  */
 export async function openLockedDuckdb(

@@ -18,10 +18,7 @@ export class Parameters {
   }
 }
 
-/**
- * The lines of a JSON lines file as `json`, numbered from 0 as `n`. `json` is NULL for a line that is not valid
- * JSON. Empty lines are skipped.
- */
+/** The lines of a JSON lines file as `json`, numbered from 0 as `n`. NULL for a line that is not valid JSON. */
 export function numberedLines(path: string): string {
   return `(SELECT row_number() OVER () - 1 AS n, json FROM ${lines(path)})`
 }
@@ -31,10 +28,7 @@ export function lines(path: string): string {
   return `read_ndjson_objects(${quoteText(path)}, ignore_errors = true, compression = 'uncompressed', maximum_object_size = ${ITEM_MAX_BYTES})`
 }
 
-/**
- * Whether a line is an item, by the rules of parseItem (reading/raw-item.ts). Never NULL. What DuckDB read is valid
- * JSON.
- */
+/** Whether a line is an item, by the rules of parseItem (reading/raw-item.ts). What DuckDB read is valid JSON. */
 export const IS_ITEM = `(json IS NOT NULL AND strlen(json::VARCHAR) <= ${ITEM_MAX_BYTES} AND starts_with(json::VARCHAR, '{'))`
 
 /** A text as a number, by the rules of numberOf (reading/filter.ts): no `inf`, no `nan`, no spaces. */
@@ -91,12 +85,10 @@ export function orderOf({ field, descending }: { field: string; descending: bool
 
 /** Only quoteName and quoteText put text into SQL. Bind everything else that comes from outside. */
 
-/** A column name. In DuckDB, only the quote character ends a name. */
 export function quoteName(name: string): string {
   return `"${name.replaceAll('\0', '').replaceAll('"', '""')}"`
 }
 
-/** A path, where SQL accepts no parameter. */
 export function quoteText(text: string): string {
   if (text.includes('\0')) throw new Error('A path contains a NUL character')
   return `'${text.replaceAll("'", "''")}'`

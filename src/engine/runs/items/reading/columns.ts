@@ -15,7 +15,6 @@ export interface Columns {
   hasMoreFields: boolean
 }
 
-/** Returns the fields of a sample, in order of appearance. */
 export async function inferColumns(source: ItemsSource, head: Head, signal: AbortSignal): Promise<Columns> {
   const found = new Map<string, Set<ValueType>>()
   let hasMoreFields = false
@@ -43,7 +42,6 @@ export async function inferColumns(source: ItemsSource, head: Head, signal: Abor
 
 async function sampleAt(source: ItemsSource, offset: number): Promise<RawItem[]> {
   const lines = splitLines({ index: 0, offset }).push(await readRange(source.path, offset, LATER_SAMPLE_BYTES))
-  // Drops the first line, because the sample starts in the middle of it.
   return lines.slice(1)
 }
 

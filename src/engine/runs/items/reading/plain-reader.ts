@@ -17,7 +17,6 @@ export const PAGE_MAX_BYTES = 4_000_000
 
 type Described = Omit<DescribedFile, 'engine' | 'engineProblem'>
 
-/** Reads items without DuckDB: pages in file order, filters, whole items. */
 export class PlainReader {
   /** Known offsets of items per file, least recently used first. */
   readonly #places = new Map<string, Place[]>()
@@ -110,7 +109,6 @@ export async function shownColumns(source: ItemsSource, head: Head, signal: Abor
   return columns.slice(0, COLUMNS_SHOWN).map(({ name }) => name)
 }
 
-/** Collects the rows of a page. `add` returns false when the page is full. */
 export function createPage(input: PageInput, columns: string[]) {
   const rows: ItemsPage['rows'] = []
   let bytes = 0

@@ -63,7 +63,6 @@ async function openItems(path: string) {
   throw new ScrapdeckError('ITEMS_NOT_FOUND', sentence('runs.items_not_a_file'))
 }
 
-/** Where reading can start. Only JSON lines can be read from the middle. */
 export interface Place {
   index: number
   offset: number
@@ -126,7 +125,6 @@ async function* readCsv(stream: Readable, sizeBytes: number): AsyncGenerator<Bat
     }
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException
-    // A quote is still open at the end, so the last record is being written.
     if (code === 'CSV_QUOTE_NOT_CLOSED') items.push({ index, bytes: null, endOffset: sizeBytes })
     else if (code?.startsWith('CSV_') === true) {
       const text = sentence('runs.row_not_csv', { index, error: (error as Error).message })

@@ -1,7 +1,6 @@
 import { ITEM_MAX_BYTES } from './bounds.ts'
 import type { RawItem } from './raw-item.ts'
 
-/** Cuts chunks of bytes into items. `end` returns the rest. */
 export interface Splitter {
   push(piece: Buffer): RawItem[]
   end(): RawItem[]

@@ -20,7 +20,6 @@ export interface WriteOptions {
   onProgress?: (share: number) => void
 }
 
-/** Writes the matching items to a new file. Skips lines that are not items. */
 export async function writeItems(
   source: ItemsSource,
   head: Head,

@@ -2,7 +2,6 @@ import { stat, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { ItemsSource, PageInput } from '../messages.ts'
 
-/** An items file in `directory`, as JobItems passes it to the process. */
 export async function anItemsFile(directory: string, content: string | Buffer, name = 'run.jl'): Promise<ItemsSource> {
   const path = join(directory, name)
   await writeFile(path, content)

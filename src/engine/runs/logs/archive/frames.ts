@@ -5,9 +5,9 @@ import { sentence } from '../../../../shared/texts/errors/runs.ts'
 import { type LogBytes, placeRange, type WantedBytes } from '../../../runtime/byte-window.ts'
 
 /**
- * Archived logs use zstd's seekable format (github.com/facebook/zstd, contrib/seekable_format): independent frames,
- * then a table of their sizes. `zstd -d` reads them as one file. Reading a range unpacks only the frames that it
- * touches. Each frame ends with a checksum of its content.
+ * Archived logs use zstd's seekable format (github.com/facebook/zstd, contrib/seekable_format): independent frames
+ * with checksums, then a table of their sizes. `zstd -d` reads them as one file. Reading a range unpacks only the
+ * frames that it touches.
  */
 export interface FrameSizes {
   packedBytes: number
@@ -26,8 +26,8 @@ const PARAMETERS = {
 }
 
 /**
- * Options for one frame. The buffer fits any result (ZSTD_COMPRESSBOUND of zstd.h), because only then does zstd
- * write into it directly. Otherwise, it copies through its own buffers, which takes a third longer.
+ * The buffer fits any result (ZSTD_COMPRESSBOUND of zstd.h), because only then does zstd write into it directly.
+ * Otherwise, it copies through its own buffers, which takes a third longer.
  */
 export const frameOptions = (rawBytes: number) => ({
   chunkSize: Math.max(64, rawBytes + (rawBytes >> 8) + Math.max(0, (131_072 - rawBytes) >> 11)),
@@ -75,7 +75,6 @@ export function unpackFrameStartSync(packed: Uint8Array): Buffer {
   }
 }
 
-/** Whether the frame is intact and holds FRAME_RAW_BYTES. */
 export const isWholeFrame = (packed: Uint8Array): Promise<boolean> =>
   unpackFrame(packed, FRAME_RAW_BYTES).then(
     () => true,
@@ -95,8 +94,8 @@ function throwDamaged(error: unknown): never {
 }
 
 /**
- * Encodes the end of an archive: the newlines per frame, in a frame that zstd readers skip, and the seek table,
- * which lists that frame as empty.
+ * The end of an archive has the newlines per frame, in a frame that zstd readers skip, and the seek table, which
+ * lists that frame as empty.
  */
 export function encodeEnd(frames: readonly FrameSizes[], newlines: readonly number[]): Buffer {
   const lines = Buffer.alloc(8 + newlines.length * 4)
@@ -156,10 +155,7 @@ export async function readEnd(
   }
 }
 
-/**
- * The length of the frame at the start of `bytes`, from its block headers, without unpacking (RFC 8878, 3.1). Null:
- * incomplete. For growing files, which have no table yet.
- */
+/** The length of the frame at the start of `bytes`, from its block headers (RFC 8878, 3.1). Null: incomplete. */
 export function frameLength(bytes: Uint8Array): number | null {
   const view = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)
   if (view.length < 6 || view.readUInt32LE(0) !== FRAME_MAGIC) return null
@@ -204,7 +200,6 @@ export function mapFrames(frames: readonly FrameSizes[]): FrameMap {
 
 export const rawSizeOf = ({ rawAt }: FrameMap): number => rawAt.at(-1)!
 
-/** The frame that contains this byte of the log: the last one that starts at or before it. */
 export function frameAt({ rawAt }: FrameMap, offset: number): number {
   let low = 0
   let high = rawAt.length - 2

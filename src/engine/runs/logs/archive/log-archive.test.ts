@@ -21,6 +21,7 @@ import { packSmallLog } from './small-log.ts'
 const JOB = aJobId('018f'.padEnd(32, '0'))
 const FIRST = anAttemptNumber(1)
 const NAME = archiveName(JOB, FIRST)
+/** Shared by all tests, because starting a thread takes longer than most of them. */
 const threads = openLogThreads(systemClock, 1)
 afterAll(() => threads.close())
 let directory: TemporaryDirectory
@@ -41,7 +42,6 @@ function openArchive(path = directory.path): LogArchive {
   return new LogArchive({ blobs, threads, cache, directory: path, random: systemRandom })
 }
 
-/** Copies a log into the archive and returns its place there. */
 const nodeWith = (log: Uint8Array) => async (range: WantedBytes) => cutBytes(log, range)
 
 function lines(sizeBytes: number): Buffer {
@@ -49,7 +49,7 @@ function lines(sizeBytes: number): Buffer {
   return Buffer.from(text.join('')).subarray(0, sizeBytes)
 }
 
-/** A new engine finds both. */
+/** Copies a log into the archive and returns its place there. */
 async function keep(log: Uint8Array): Promise<ArchivedLog> {
   const { rawBytes, packedBytes } = await archive.copy(JOB, FIRST, nodeWith(log))
   await archive.copies.remove(JOB, FIRST)
@@ -122,7 +122,7 @@ describe('a log', () => {
       await archive.copies.advance(JOB, FIRST, nodeWith(log))
       const kept = (await archive.keepCopied(JOB, FIRST, null))!
       expect(await archive.keepCopied(JOB, FIRST, kept)).toBeNull()
-      // The rest is as long as before but starts one frame later.
+      // A new engine finds both.
       archive = openArchive()
       expect((await readAll(kept, size)).equals(log)).toBe(true)
       expect(await archive.copies.list()).toEqual([{ jobId: JOB, number: FIRST }])
@@ -158,7 +158,7 @@ describe('a log', () => {
     const log = lines(2 * 1_048_576 + 5_000)
     await archive.copies.advance(JOB, FIRST, nodeWith(log.subarray(0, 1_048_576 + 5_000)))
     const source = await archive.copies.fileOf(JOB, FIRST)
-    // In any order, there is one copy.
+    // The rest is as long as before but starts one frame later.
     await archive.copies.advance(JOB, FIRST, nodeWith(log))
     await expect(archive.seal(JOB, FIRST, source)).rejects.toMatchObject({ code: 'LOG_DAMAGED' })
     const kept = (await archive.keepCopied(JOB, FIRST, null))!
@@ -175,7 +175,7 @@ describe('a log', () => {
     })
     await Promise.all(removed)
     expect([await archive.copies.list(), await archive.copies.sizeBytes(JOB, FIRST)]).toEqual([[], 0])
-    // A file in place of the directory.
+    // In any order, there is one copy.
     const both = [nodeWith(Buffer.alloc(0)), nodeWith(log)].map((read) => archive.copies.advance(JOB, FIRST, read))
     await Promise.all([...both, archive.copies.remove(JOB, FIRST), archive.copies.advance(JOB, FIRST, nodeWith(log))])
     expect(await archive.copies.sizeBytes(JOB, FIRST)).toBe(3_000_000)

@@ -29,7 +29,6 @@ interface ArchiveParts {
   directory: string
   random: Random
   tree?: Tree
-  /** Default: in files. */
   copies?: LogCopies
   /** Keys for small logs. The blob store encrypts blobs itself. Default: no encryption. */
   keys?: EncryptionKeys
@@ -65,10 +64,7 @@ export class LogArchive {
     return this.#parts.cache.figures()
   }
 
-  /**
-   * Writes the blob of a complete log in a thread. Replaces the blob of an earlier seal. Rejects with LOG_DAMAGED or
-   * with the error of the disk or blob store; then no new blob exists.
-   */
+  /** Replaces the blob of an earlier seal. Rejects with LOG_DAMAGED or with the error of the disk or blob store. */
   async seal(jobId: JobId, number: AttemptNumber, source: SealSource, signal?: AbortSignal): Promise<SealedLog> {
     const { blobs, threads, directory, random } = this.#parts
     const drafts = join(directory, 'drafts')
@@ -96,10 +92,7 @@ export class LogArchive {
     return this.#sealCopied(jobId, number, signal)
   }
 
-  /**
-   * Archives the copy of a log that exists nowhere else. Returns null if the archive already has as much
-   * (`earlier`). The copy stays, as in `copy`.
-   */
+  /** Archives the copy of a log that exists nowhere else. Null: the archive (`earlier`) already has as much. */
   async keepCopied(
     jobId: JobId,
     number: AttemptNumber,
@@ -169,7 +162,6 @@ export class LogArchive {
     return archiveName(jobId, number, this.#parts.tree)
   }
 
-  /** Returns a local file. Downloads a blob from other storage once. */
   async #fileOf(name: string): Promise<LocalFile> {
     const { blobs, cache } = this.#parts
     return (await blobs.localFile(name)) ?? cache.fileOf(name, () => blobs.openRead(name))

@@ -5,7 +5,6 @@ import { expect, onTestFinished, test } from 'vitest'
 import { makeTemporaryDirectory } from '../../../testing/temporary-directory.ts'
 import { LogCache, type LogCacheLimits } from './log-cache.ts'
 
-/** A cache over logs in memory that records each copy. */
 async function open(limits?: LogCacheLimits) {
   const temporary = await makeTemporaryDirectory()
   onTestFinished(temporary.remove)

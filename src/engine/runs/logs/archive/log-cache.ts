@@ -27,8 +27,8 @@ interface Copied extends LocalFile {
 }
 
 /**
- * Local files of recently read archived logs whose blobs are not local. The directory is emptied on startup, so a
- * key that encrypts these files is only needed until then.
+ * Local files of recently read archived logs. The directory is emptied on startup, so a key that encrypts these
+ * files is only needed until then.
  */
 export class LogCache {
   readonly #directory: string

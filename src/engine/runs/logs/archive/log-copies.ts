@@ -11,7 +11,6 @@ export type ReadLog = (range: WantedBytes, signal?: AbortSignal) => Promise<LogB
 
 export interface CopyProgress {
   copiedBytes: number
-  /** The size of the log at the last read. */
   sizeBytes: number
 }
 
@@ -50,8 +49,7 @@ export class LogCopies {
   /**
    * Copies what is missing: up to the size that the log has when copying starts, at most `maxBytes`, and at most
    * KEPT_LOG_MAX_BYTES of one log (then the result's `sizeBytes` is larger). If it fails, keeps the partial copy for
-   * the next try. Rejects with LOG_NOT_FOUND if the log is gone, or with NODE_ANSWER_INVALID if the node contradicts
-   * itself.
+   * the next try. Rejects with LOG_NOT_FOUND, or with NODE_ANSWER_INVALID if the node contradicts itself.
    */
   async advance(
     jobId: JobId,

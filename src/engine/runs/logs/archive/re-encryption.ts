@@ -30,9 +30,8 @@ const SETTLED_MS = 3_600_000
 const AGAIN_MS = 3_600_000
 
 /**
- * Re-encrypts, in the background, everything that is not encrypted with the newest key. It can be interrupted at any
- * time, because each file and each small log states its key. When all are done, the store records it, and the
- * earlier keys are no longer needed.
+ * Re-encrypts, in the background, everything that is not encrypted with the newest key. Can be interrupted at any
+ * time, because each file and each small log states its key. Afterwards, the earlier keys are no longer needed.
  */
 export class ReEncryption {
   readonly #parts: ReEncryptionParts
@@ -90,7 +89,6 @@ export class ReEncryption {
     }
   }
 
-  /** Returns the number of blobs left. */
   async #resealBlobs(): Promise<number> {
     const { store, blobs, clock, logger } = this.#parts
     const { signal } = this.#stopping

@@ -4,7 +4,6 @@ import { damaged, encodeEnd, FRAME_RAW_BYTES, type FrameSizes, packFrameSync, un
 import type { SpoolFiles } from './spool.ts'
 import { freeBuffer } from '../../../runtime/byte-window.ts'
 
-/** The log to archive: as its spider wrote it, up to `sizeBytes`, or from a spool. */
 export type SealSource = { kind: 'plain'; path: string; sizeBytes: number } | ({ kind: 'spool' } & SpoolFiles)
 
 export interface SealedLog {
@@ -13,10 +12,7 @@ export interface SealedLog {
   newlines: number
 }
 
-/**
- * Writes the archive of a complete log to `target`, which must not exist. Synchronous, for threads. Throws
- * LOG_DAMAGED or the system's error.
- */
+/** Writes a new file at `target`. Synchronous, for threads. Throws LOG_DAMAGED or the system's error. */
 export function sealLog(source: SealSource, target: string): SealedLog {
   const file = openSync(target, 'wx', 0o600)
   try {

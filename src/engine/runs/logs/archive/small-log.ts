@@ -10,9 +10,9 @@ const AT_ONCE_MAX_BYTES = 8_192
 const compress = promisify(zstdCompress)
 
 /**
- * Packs a complete log that is small enough to be stored with its attempt (Store.markLogArchived), as most logs are.
- * Null: it needs a file. A file with its rename and two syncs took a fifth of a core at 200 runs per second. For
- * blobs this small, SQLite is the better file system (https://sqlite.org/fasterthanfs.html).
+ * Packs a complete log that is small enough to be stored with its attempt (Store.markLogArchived). Null: it needs a
+ * file. A file with its rename and two syncs took a fifth of a core at 200 runs per second. For blobs this small,
+ * SQLite is the better file system (https://sqlite.org/fasterthanfs.html).
  */
 export async function packSmallLog({ offset, sizeBytes, bytes }: LogBytes): Promise<Uint8Array | null> {
   if (offset !== 0 || bytes.length !== sizeBytes || sizeBytes > SMALL_LOG_MAX_BYTES) return null

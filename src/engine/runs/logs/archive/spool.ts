@@ -16,7 +16,6 @@ import { Mutex } from '../../../runtime/mutex.ts'
 
 const FRAMES = '.frames'
 const REST = '.rest'
-/** The header of a rest file: the byte of the log at which it starts. */
 const REST_HEADER_BYTES = 8
 
 export interface SpoolFiles {
@@ -115,10 +114,7 @@ export class Spool {
     })
   }
 
-  /**
-   * Describes the files for a thread. If a frame completes meanwhile, the thread can no longer read what follows the
-   * frames.
-   */
+  /** For a thread. If a frame completes meanwhile, the thread can no longer read what follows the frames. */
   describe(): SpoolFiles {
     const files = { framesPath: this.#framesPath, restPath: this.#restPath, restAt: REST_HEADER_BYTES }
     return { ...files, frames: [...this.#frames], restBytes: this.#restBytes }
@@ -191,7 +187,6 @@ async function writeFully(file: FileHandle, bytes: Uint8Array, at: number): Prom
 export type SpoolPort = Pick<Spool, 'sizeBytes' | 'append' | 'read' | 'describe' | 'clear'>
 
 export interface Spools {
-  /** Includes those of earlier engines. */
   list(): Promise<string[]>
   /** Creates a spool. None of this name may exist. */
   begin(name: string): SpoolPort
@@ -204,7 +199,6 @@ export const spoolsIn = (directory: string): Spools => ({
   open: (name) => Spool.open(directory, name)
 })
 
-/** Returns the complete frames of a file and truncates what follows them. */
 async function recoverFrames(path: string): Promise<FrameSizes[]> {
   const size = await stat(path).then(({ size }) => size, orElse(0))
   const frames: FrameSizes[] = []

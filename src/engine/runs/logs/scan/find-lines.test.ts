@@ -4,7 +4,6 @@ import { findLines, type FoundLine } from './find-lines.ts'
 import { createMatcher, type LineQuery } from './line-matcher.ts'
 import { type OpenLog, wholeLines } from './log-file.ts'
 
-/** A log in memory, read in blocks of this size. */
 function inBlocks(bytes: Buffer, blockBytes: number): OpenLog {
   return {
     sizeBytes: bytes.length,
@@ -25,7 +24,6 @@ function search(log: OpenLog, query: LineQuery, from = 0, to = log.sizeBytes) {
   return { found, lines }
 }
 
-/** A naive search, line by line. */
 function expectedIn(bytes: Buffer, { text, isRegex, matchesCase }: LineQuery) {
   // With an ASCII expression, a character beyond U+FFFF counts as two, as in the matcher.
   const unicode = /^[\0-\x7f]*$/.test(text) ? '' : 'u'

@@ -5,9 +5,7 @@ import type { LineMatcher } from './line-matcher.ts'
 /** A matching line. Offsets are bytes of the log, except `matchAt`, which counts characters of `text`. */
 export interface FoundLine {
   offset: number
-  /** The number of newlines before it in the searched part. */
   linesBefore: number
-  /** At most MAX_TEXT_CHARS of the line, around the match. */
   text: string
   matchAt: number
   matchLength: number
@@ -21,7 +19,7 @@ const CONTEXT_CHARS = 100
 
 /**
  * Calls `onLine` for each matching line in order. `onLine` returns false to end the search. The blocks together are
- * whole lines but can be cut anywhere. Returns the number of newlines if they are counted.
+ * whole lines but can be cut anywhere.
  */
 export function findLines(
   blocks: Iterable<LogBlock>,

@@ -18,8 +18,7 @@ export interface LineMatch {
 
 export interface LineMatcher {
   /**
-   * Reports each matching line once, at its first match. `onMatch` returns false to stop, and `find` then returns
-   * false.
+   * Reports each matching line once, at its first match. If `onMatch` returns false, `find` stops and returns false.
    */
   find(bytes: Buffer, onMatch: (match: LineMatch) => boolean): boolean
 }
@@ -61,8 +60,8 @@ function textMatcher(finder: TextFinder, matchLength: number): LineMatcher {
 
 /**
  * Searches all lines together, which is many times faster than line by line. A match can then span lines (`[^x]+`,
- * `\s`), so it is confirmed on its line alone, and the search continues after that line. If few lines contain the
- * text that every match must contain, the other lines are skipped.
+ * `\s`), so it is confirmed on its line alone. If few lines contain the text that every match must contain, the
+ * other lines are skipped.
  */
 function expressionMatcher(
   { everywhere, inLine }: { everywhere: RegExp; inLine: RegExp },
@@ -128,13 +127,11 @@ const MANY_LINES = 64
 
 const startOfLine = (bytes: Buffer, at: number): number => (at === 0 ? 0 : bytes.lastIndexOf(NEWLINE, at - 1) + 1)
 
-/** Includes the newline. */
 function endOfLine(bytes: Buffer, at: number): number {
   const newlineAt = bytes.indexOf(NEWLINE, at)
   return newlineAt < 0 ? bytes.length : newlineAt + 1
 }
 
-/** Pieces end at line ends. */
 function endOfPiece(bytes: Buffer, from: number): number {
   if (bytes.length - from <= PIECE_BYTES) return bytes.length
   const before = bytes.lastIndexOf(NEWLINE, from + PIECE_BYTES)
@@ -143,10 +140,7 @@ function endOfPiece(bytes: Buffer, from: number): number {
   return after < 0 ? bytes.length : after + 1
 }
 
-/**
- * Maps ascending line starts in the decoded text to bytes. Newlines are the same in both, even where the bytes are
- * not valid UTF-8.
- */
+/** Newlines are the same in the text and the bytes, even where the bytes are not valid UTF-8. */
 function placesIn(text: string, bytes: Buffer): (lineStart: number) => number {
   let chars = 0
   let at = 0

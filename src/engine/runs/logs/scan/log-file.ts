@@ -37,7 +37,6 @@ export interface OpenLog {
   sizeBytes: number
   /** Newlines per FRAME_RAW_BYTES. Absent if they are not known. */
   newlines?: number[]
-  /** The blocks from `from` to `to`. They can end anywhere. */
   blocks(from: number, to: number): Iterable<LogBlock>
   close(): void
 }
@@ -75,7 +74,6 @@ export async function openLogFile(file: LogFile): Promise<OpenLog> {
 function openSpool({ framesPath, frames, restPath, restAt, restBytes }: SpoolFiles): OpenLog {
   const map = mapFrames(frames)
   const framesBytes = rawSizeOf(map)
-  /** Opens each file once, for any number of parts. */
   const descriptors = new Map<string, number>()
   const open = (path: string) => {
     const descriptor = descriptors.get(path) ?? openSync(path, 'r')
@@ -162,8 +160,8 @@ const NEWLINE = 0x0a
 const STEP_BYTES = 65_536
 
 /**
- * The whole lines that start at or after `from` and before `to`. Consecutive ranges of a log together contain each
- * line once, wherever the ranges are cut.
+ * The lines that start at or after `from` and before `to`. Consecutive ranges of a log together contain each line
+ * once.
  */
 export function* wholeLines(log: OpenLog, from: number, to: number): Generator<LogBlock> {
   let isInside = from === 0

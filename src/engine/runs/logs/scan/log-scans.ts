@@ -14,10 +14,7 @@ import { BoundedMap } from '../../../runtime/bounded.ts'
 const PART_BYTES = 16 * FRAME_RAW_BYTES
 /** The time limit for one part. A slower expression would take hours for a log. */
 const PART_TIMEOUT_MS = 20_000
-/**
- * Enough to keep all threads busy. Other requests share the threads and wait only for these parts, not for a whole
- * log.
- */
+/** Enough to keep all threads busy. Other requests wait only for these parts, not for a whole log. */
 const PARTS_AT_ONCE = 4
 const INDEXES_KEPT = 64
 
@@ -38,8 +35,8 @@ export class LogScans {
   }
 
   /**
-   * Yields the first `mostLines` matching lines in order as they are found, and counts all matches. Rejects with
-   * BAD_INPUT for an expression that is invalid or takes too long.
+   * Yields the first `mostLines` matching lines and counts all. Rejects with BAD_INPUT for an invalid or slow
+   * expression.
    */
   async *search(
     file: LogFile,
@@ -84,10 +81,7 @@ export class LogScans {
     }
   }
 
-  /**
-   * The newlines before each FRAME_RAW_BYTES of the log. `key` identifies the log and does not change while the log
-   * grows.
-   */
+  /** Newlines before each FRAME_RAW_BYTES. `key` identifies the log and does not change while the log grows. */
   async countLines(key: string, file: LogFile, sizeBytes: number, signal?: AbortSignal): Promise<LineIndex> {
     const known = this.#indexes.get(key)
     const isUsable = known !== undefined && known.countedBytes <= sizeBytes

@@ -6,7 +6,6 @@ import { findLines, type FoundLine } from './find-lines.ts'
 import { createMatcher, type LineQuery } from './line-matcher.ts'
 import { openLogFile, type LogFile, wholeLines } from './log-file.ts'
 
-/** The part of a log that one task searches: the lines that start in it. */
 export interface SearchOrder {
   file: LogFile
   query: LineQuery
@@ -19,7 +18,6 @@ export interface SearchOrder {
 
 export interface SearchedPart {
   found: FoundLine[]
-  /** All matching lines, including those beyond `mostLines`. */
   matches: number
   newlines: number
 }

@@ -48,7 +48,6 @@ export class TextFinder {
     this.#to = 0
   }
 
-  /** The first match at or after `from`. -1: none. */
   next(from: number): number {
     for (let at = from; at + this.#length <= this.#bytes.length; at = this.#to - this.#length + 1) {
       if (at < this.#from || at + this.#length > this.#to) this.#load(at)

@@ -8,7 +8,6 @@ interface Dialect {
   isUnicode: boolean
 }
 
-/** Whether every match contains this character unchanged, except for the case of ASCII letters. */
 function isCertain(char: string, { ignoresCase, isUnicode }: Dialect): boolean {
   // No match contains a line end. Invalid UTF-8 decodes to U+FFFD, and a surrogate is half a character.
   if (char.length === 1 && /[\n\r\ufffd\ud800-\udfff]/.test(char)) return false
@@ -18,7 +17,6 @@ function isCertain(char: string, { ignoresCase, isUnicode }: Dialect): boolean {
   return char.toLowerCase() === char.toUpperCase()
 }
 
-/** The literal text, split where a match can differ. */
 export function termOfText(text: string, dialect: Dialect): TextTerm {
   const runs = new Runs()
   for (const char of text) runs.add(isCertain(char, dialect) ? char : null)
@@ -75,10 +73,7 @@ class Runs {
   }
 }
 
-/**
- * The text that every match of a valid regular expression contains. Interprets only certain parts; other parts
- * require nothing.
- */
+/** Interprets only certain parts of a valid regular expression. The other parts require no text. */
 export function termOfExpression(source: string, dialect: Dialect): TextTerm {
   const chars = Array.from(source)
   let at = 0
@@ -116,7 +111,6 @@ export function termOfExpression(source: string, dialect: Dialect): TextTerm {
     return { all: runs.end() }
   }
 
-  /** Reads a character, a term, or something without width. */
   function readAtom(): string | TextTerm | 'nothing' | 'boundary' {
     const char = chars[at++]!
     if (char === '(') return readGroup()

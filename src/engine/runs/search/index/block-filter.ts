@@ -90,7 +90,6 @@ export class FilterBuilder {
     return this.#memory.slice(TEXT_AT, TEXT_AT + FILTER_BYTES)
   }
 
-  /** Continues a filter that `take` returned. */
   load(filter: Uint8Array): void {
     const seen = this.#memory
     for (let bit = 0; bit < FILTER_BITS; bit += 1) seen[bit]! |= (filter[bit >> 3]! >> (bit & 7)) & 1

@@ -135,7 +135,6 @@ export class BlockWriter {
   }
 }
 
-/** Segments before the current one that still have rows. */
 function fullSegments(directory: string, current: number): number[] {
   const segments = readNames(directory).flatMap((name) => (name.endsWith('.rows') ? [Number.parseInt(name, 10)] : []))
   return segments.filter((segment) => segment < current)

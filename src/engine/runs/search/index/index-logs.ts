@@ -29,15 +29,14 @@ export interface IndexResult {
 
 const NEWLINE = 0x0a
 
-/** A block of several logs is closed before it exceeds this. */
 const MAX_OPEN_BYTES = 1.5 * FRAME_RAW_BYTES
 
 /** One pair per thread. Each builder has its own memory, whose allocation costs more than indexing a small log. */
 let builders: { whole: FilterBuilder; open: FilterBuilder } | null = null
 
 /**
- * Writes the blocks of logs to disk. A block covers the lines that start in its frame, including their ends in the
- * next one, so that no match falls between two blocks.
+ * A block covers the lines that start in its frame, with their ends in the next one, so that it contains whole
+ * matches.
  */
 export async function indexLogs(order: IndexOrder, isStopped: () => boolean): Promise<IndexResult> {
   const writer = new BlockWriter(order.directory)

@@ -22,7 +22,6 @@ export interface LineRecord {
   atMs: number | null
 }
 
-/** `at`: the byte of the log where its line starts. */
 interface FoundHead {
   at: number
   record: LineRecord
@@ -57,7 +56,6 @@ export class RecordFinder {
     }
   }
 
-  /** Selects the part of the log (whole lines) for the next calls. */
   enter(offset: number, bytes: Buffer): void {
     this.#offset = offset
     this.#bytes = bytes

@@ -29,7 +29,6 @@ export interface ScannedHit {
   matchAt: number
   matchLength: number
   level: RecordLevel | null
-  /** The time as written in the log. */
   time: string | null
 }
 
@@ -83,8 +82,7 @@ export async function scanLogs(
     }
     left -= result.hits.length
     unsent.push(result)
-    // An expression can hang on a log. The caller then blames the log after the last result, so results are sent
-    // immediately.
+    // If an expression hangs, the caller blames the log after the last result, so results are sent immediately.
     if (query.isRegex || result.hits.length > 0) send()
   }
   send()
@@ -175,7 +173,6 @@ function scanLog(log: OpenLog, { pieces, matcher, finder, left, isStopped, resul
 /** Called only for a match, because the byte is in the previous frame. */
 const isLineStart = (log: OpenLog, at: number): boolean => at === 0 || readBytes(log, at - 1, at)[0] === NEWLINE
 
-/** Line numbers, counted only where there are hits. */
 class LineCounter {
   readonly #log: OpenLog
   #before = 0
@@ -209,7 +206,6 @@ class LineCounter {
   }
 }
 
-/** Which parts of a log to search, from `offset` on. Null: all of it, however long it is. */
 export function piecesOf(
   blocks: IndexedLogBlocks | null,
   candidates: Candidates | null,

@@ -21,7 +21,6 @@ import { LogIndex, openSearchThreads } from '../log-index.ts'
 
 const FIRST = anAttemptNumber(1)
 
-/** A store, an archive and an index with real threads. Adds logs as runs that ended. */
 export async function openArchivedFleet() {
   await using opened = new AsyncDisposableStack()
   const { store, directory } = opened.use(await openTemporaryStore({ inMemory: true }))
@@ -136,7 +135,6 @@ export async function openArchivedFleet() {
       return search.run(FleetLogSearchInput.parse(input), signal)
     },
 
-    /** All lines, with the last message. */
     async searchAll(input: { text: string } & Partial<FleetLogSearchInput>) {
       const hits: FleetLogSearchProgress['hits'] = []
       let last: FleetLogSearchProgress | null = null
