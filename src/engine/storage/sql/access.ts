@@ -4,7 +4,6 @@ import type { Database } from './database.ts'
 import type { createSecondFactors } from './second-factors.ts'
 import { createTable } from './table.ts'
 
-/** Users and their access tokens. Writes run inside the caller's transaction. */
 export function createAccess({
   database,
   secondFactors,
@@ -62,7 +61,6 @@ export function createAccess({
   }
 }
 
-/** Groups of users and their members. Writes run inside the caller's transaction. */
 export function createGroups(database: Database) {
   const groups = createTable<Omit<StoredGroup, 'role' | 'members'> & { role: string }>(database, {
     name: 'user_groups',

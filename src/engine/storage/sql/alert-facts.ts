@@ -25,7 +25,6 @@ const EVENT = 'digest'
 
 type Row = NamedRow<StoredAlertFact & { id: number }, 'labels'>
 
-/** The history of alerts, and digests. Writes run inside the caller's transaction. */
 export function createAlertFacts({ database, outbox }: { database: Database; outbox: Outbox }) {
   const statements = alertFactsSql(database.fragments)
   const insert = database.prepare<Omit<Row, 'id'>>(

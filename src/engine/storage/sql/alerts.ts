@@ -27,7 +27,7 @@ const ofProjects = (sql: Fragments) => `(CAST(:projects AS TEXT) IS NULL OR proj
 /** Only the first condition can use an index; the second one breaks ties. */
 const AFTER = 'ended_at_ms <= :beforeMs AND (ended_at_ms < :beforeMs OR id > :beforeId)'
 
-/** Firing alerts are few, so all are listed, the most severe first. Ended ones follow, by end time. */
+/** Lists all firing alerts, which are few, most severe first. Ended ones follow, by end time. */
 export const alertsSql = (sql: Fragments) => ({
   unsettled: 'SELECT episode FROM alerts WHERE settled = 0 ORDER BY id',
   endedSince: 'SELECT episode FROM alerts WHERE ended_at_ms > ? AND settled = 1 ORDER BY ended_at_ms, id',
@@ -62,13 +62,12 @@ interface Listing {
   limit: number
 }
 
-/** When the silence is certainly over, whatever happens to clocks. If it never ends, this is the end of time. */
+/** When the silence is certainly over, even after changes of the clock. If it never ends, this is the end of time. */
 function overMs({ fromMs, untilMs, repeats }: AlertSilence): number {
   if (repeats === null) return untilMs
   return repeats.endsMs === null ? Number.MAX_SAFE_INTEGER : repeats.endsMs + (untilMs - fromMs) + 86_400_000
 }
 
-/** Rules, silences and alerts. Writes run inside the caller's transaction. */
 export function createAlerts({ database, outbox }: { database: Database; outbox: Outbox }) {
   const rules = createTable<RuleRow>(database, {
     name: 'alert_rules',
@@ -137,7 +136,7 @@ export function createAlerts({ database, outbox }: { database: Database; outbox:
 
   return {
     writeAlerts: write,
-    /** Answers a user's request, so it is audited. */
+    /** Separate from writeAlerts, so that a user's request is audited. */
     answerAlerts: write,
 
     listAlertRules: (): AlertRule[] => rules.all().map(({ settings, ...row }) => ({ ...settings, ...row })),

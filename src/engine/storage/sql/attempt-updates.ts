@@ -41,16 +41,14 @@ const JOB_COLUMNS: Columns = {
 export const ATTEMPT_UPDATES_MANY = {
   attempts: updateMany('attempts', ATTEMPT_KEY, ATTEMPT_COLUMNS),
   jobs: updateMany('jobs', JOB_KEY, JOB_COLUMNS),
-  /** Columns that are in no index. */
+  /** Columns without an index. */
   findings: updateMany('jobs', JOB_KEY, FINDINGS)
 }
 
-/** The columns of a job that depend on its attempts. */
 export interface JobUpdate {
   id: JobId
-  /** Values of those JOB_COLUMNS that change counts or holds, in order. */
+  /** The values of the JOB_COLUMNS that affect counts or holds, in their order. */
   moving: Cell[]
-  /** The values of FINDINGS, in order. */
   findings: Cell[]
   hasMoved: boolean
 }
@@ -60,7 +58,7 @@ export function createAttemptUpdates(database: Database) {
   const updateAttempts = database.prepareMany(ATTEMPT_UPDATES_MANY.attempts)
   const updateJobs = database.prepareMany(ATTEMPT_UPDATES_MANY.jobs)
   const updateFindings = database.prepareMany(ATTEMPT_UPDATES_MANY.findings)
-  /** By key. Only the last update counts, because each has all columns. */
+  /** By key. A later update replaces an earlier one, because each has all columns. */
   const attempts = new Map<string, Cell[]>()
   const jobs = new Map<JobId, JobUpdate>()
 

@@ -77,20 +77,18 @@ const toJobBefore = (row: JobRowBefore): JobBefore => ({ ...row, mayHaveRunTwice
 
 const NO_BYTES = new Uint8Array(0)
 
-/** `outcome` null: the job was requeued. */
 interface JobThatLeft extends Pick<JobBefore, 'id' | 'project' | 'spider' | 'overlapKey'> {
   outcome: AfterChange<JobBefore>['outcome']
   atMs: number
 }
 
-/** What a write will read. It is requested together, because each separate read is a round trip to the server. */
+/** What a write will read. Requested together, because each separate read is a round trip to the server. */
 interface Asked {
   live: { of: Map<JobId, AttemptNumber>; attempts: () => AttemptRow[]; jobs: () => JobRowBefore[] } | null
   waitedFor: { of: Set<JobId>; ids: () => Set<JobId> } | null
   logged: { of: Set<JobId>; rows: () => Map<string, LoggedRow> } | null
 }
 
-/** null: no log was archived. */
 interface LoggedRow {
   jobId: JobId
   number: AttemptNumber
@@ -142,13 +140,13 @@ export function createAttempts({
   const keepLogs = database.prepareMany(LOGS_MANY.keep)
   const archive = database.prepareMany(LOGS_MANY.archive)
 
-  /** Live attempts and their jobs: loaded for the changes to be applied, and updated by those that were applied. */
+  /** Live attempts and their jobs, loaded before changes are applied and updated by each change. */
   const known = new Map<JobId, { attempt: Attempt; job: JobBefore }>()
   let wanted = new Map<JobId, AttemptNumber>()
   let ending = new Set<JobId>()
   let wantedLogs = new Set<JobId>()
   let asked: Asked | null = null
-  /** Jobs whose run ended in this write, and whose dependents have not been released yet. */
+  /** Jobs whose run ended in this write and whose dependents are not released yet. */
   let left: JobThatLeft[] = []
   /** Logs archived in this write. Only the last one of each attempt counts. */
   const logs = new Map<string, Cell[]>()
@@ -161,7 +159,6 @@ export function createAttempts({
     }
   }
 
-  /** Requests everything that this write's changes and logs will read. */
   function ask(): void {
     if (wanted.size > 0) outbox.readAhead()
     const ids = JSON.stringify([...wanted.keys()])
@@ -198,8 +195,8 @@ export function createAttempts({
   }
 
   /**
-   * Returns the attempt and its job in their current state. For a live attempt, the known state is exact: only its own
-   * changes write to it and its job, and every other write calls `discard`.
+   * Returns the current attempt and job. For a live attempt, the known state is exact: only its own changes write to
+   * it and its job, and every other write calls `discard`.
    */
   function read(jobId: JobId, number: AttemptNumber): { before: Attempt; job: JobBefore } | undefined {
     readAsked()
@@ -268,7 +265,6 @@ export function createAttempts({
     }
   }
 
-  /** Returns the job after the write. */
   function writeJob(id: JobId, before: JobBefore, after: JobBefore): JobBefore {
     if (before === after) return before
     const { killingLine, pages, items, errors } = after
@@ -319,7 +315,7 @@ export function createAttempts({
       const { project, bytes, packedBytes } = attempt
       if (packedBytes !== null) {
         logSums.add(project, -1, { count: 1, bytes: bytes!, packedBytes })
-        // The recorded blocks describe the log that was archived before.
+        // The recorded blocks describe the previously archived log.
         keptLogs.forgetLogBlocks([{ jobId, number: attemptNumber }])
       }
       const storedBytes = packed === null ? (sizes?.storedBytes ?? null) : null

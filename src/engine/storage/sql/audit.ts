@@ -25,13 +25,12 @@ export const auditSql = ({ like }: Fragments) => ({
   prune: 'DELETE FROM audit WHERE seq <= ?'
 })
 
-/** How many entries to examine per page. */
 const LOOKED_AT_MAX = 20_000
 const EVER_MS = Number.MAX_SAFE_INTEGER
 
 /**
  * The audit log. Each entry contains the hash of the previous one. If a write is rolled back, the chain stays
- * unchanged. Writes run inside the caller's transaction, one at a time.
+ * unchanged. Call all writes in the caller's transaction, one at a time.
  */
 export function createAudit({ database, outbox }: { database: Database; outbox: Pick<Outbox, 'record'> }) {
   const statements = auditSql(database.fragments)
@@ -62,8 +61,8 @@ export function createAudit({ database, outbox }: { database: Database; outbox: 
   let isRecorded = true
 
   /**
-   * After a partial rollback, the table has the entries from before that part, but the chain's row does not: it is
-   * written with the commit.
+   * After a partial rollback, the table still has the earlier entries of the transaction, but the chain's row does
+   * not include them: it is written with the commit.
    */
   function readChain(): AuditChain {
     if (known !== null) return known
@@ -80,7 +79,7 @@ export function createAudit({ database, outbox }: { database: Database; outbox: 
     isRecorded = true
   }
 
-  /** The first entry at or after a time. If a clock was set back, it may be another entry nearby. */
+  /** The first entry at or after a time. If a clock was set back, it can be another entry nearby. */
   function firstAt(atMs: number): number {
     const { deleted, newest } = readChain()
     let [low, high] = [deleted.seq + 1, newest.seq + 1]
@@ -122,7 +121,6 @@ export function createAudit({ database, outbox }: { database: Database; outbox: 
 
     listAuditAfter: (seq: number, limit: number): StoredAuditEntry[] => after.all(seq, limit),
 
-    /** Newest first. `nextBefore` null: there are no more. */
     pageAudit(
       filter: AuditFilter,
       { before, limit }: { before: number | null; limit: number }
@@ -153,7 +151,6 @@ export function createAudit({ database, outbox }: { database: Database; outbox: 
       }
     },
 
-    /** Deletes the oldest entries from before a time, but never the newest one. Returns their number. */
     forgetAudit(beforeMs: number, limit: number): number {
       const { deleted, newest } = readChain()
       const old: StoredAuditEntry[] = []
@@ -165,7 +162,7 @@ export function createAudit({ database, outbox }: { database: Database; outbox: 
       if (last === undefined) return 0
       prune.run(last.seq)
       known = { deleted: { seq: last.seq, hash: last.hash }, newest }
-      // Record this now: if a later part of the transaction is rolled back, nothing else would record what was deleted.
+      // Record this now: if a later part of the transaction is rolled back, nothing else records what was deleted.
       record(known)
       return old.length
     }

@@ -9,7 +9,7 @@ const oldOf = (sql: Fragments, table: string, and = '') =>
   `SELECT DISTINCT job_id FROM ${table} ${sql.thenJoin} jobs ON jobs.id = job_id
     WHERE job_id < :beforeId AND state = 'ended' AND jobs.ended_at_ms < :sinceMs ${and} ORDER BY job_id LIMIT :limit`
 
-/** Whether the job may still end, or end again. */
+/** Whether the job can still end, or end again. */
 const mayEnd = (jobId: string) =>
   `EXISTS (SELECT 1 FROM jobs WHERE id = ${jobId} AND (state <> 'ended' OR cancelled_while_queued <> 0))`
 /** Whether a chain must answer the end in `given`. Excludes chains in the job's own line. */
@@ -19,7 +19,6 @@ const IS_ANSWER = `enabled = 1 AND chains.project IN (given.project, '*') AND ch
 const ENDED: Columns = { ended_id: 'TEXT', project: 'TEXT', spider: 'TEXT', at_ms: 'INTEGER', outcome: 'TEXT' }
 const recordDue = (given: string) => `INSERT INTO chain_ends (chain_id, job_id, ended_at_ms)
   SELECT chains.id, given.ended_id, given.at_ms FROM ${given} JOIN chains ON ${IS_ANSWER} ON CONFLICT DO NOTHING`
-/** Deletes the rows of jobs that cannot end again. */
 const forget = (table: string, and: string) => ({
   sql: `DELETE FROM ${table} USING given WHERE job_id = given.ended_id AND ${and} AND NOT ${mayEnd(`${table}.job_id`)}`,
   each: `DELETE FROM ${table} WHERE job_id = ? AND ${and} AND NOT ${mayEnd(`${table}.job_id`)}`,
@@ -57,17 +56,17 @@ const TIME_DIGITS = 12
 export type ChainEnds = ReturnType<typeof createChainEnds>
 
 /**
- * Records the ends that chains must answer, in the transactions that end the jobs, and the chains that a job came from
+ * Records the ends that chains must answer, in the transactions that end the jobs, and the chains that led to a job
  * (its line). These records are needed
  *
- *   - a due end: until it is answered;
- *   - an answered end: while the job may end again, so that it is not answered twice. This applies only to a job that
- *     was cancelled while queued: undoing the cancel withdraws its end;
- *   - its line: until the job has ended for good and no end of it is due (jobs of the answer inherit it and add one).
+ *   - for a due end, until it is answered;
+ *   - for an answered end, while the job can end again, to avoid a second answer. This applies only to a job that was
+ *     cancelled while queued: undoing the cancel withdraws its end;
+ *   - for a line, until the job has ended for good and no end of it is due (jobs of the answer inherit it and add one).
  *
- * `forgetUnneeded` therefore deletes them when the last need ends: with the last answer to a run's end, or with the end
- * itself if no chain answers it. Each job has its complete line, so no earlier jobs are needed. What remains belongs to
- * jobs whose cancel can be undone, until `prune` rules that out after a long time.
+ * `forgetUnneeded` deletes them after the last answer to a run's end, or with the end itself if no chain answers it.
+ * Each job has its complete line, so no earlier jobs are needed. The remaining records belong to jobs whose cancel
+ * can be undone, until `prune` rules that out after a long time.
  */
 export function createChainEnds(database: Database) {
   const statements = chainEndsSql(database.fragments)
@@ -107,19 +106,28 @@ export function createChainEnds(database: Database) {
       ended = []
     },
 
-    /** The cancel was undone, so the job has not ended. Ends that were already answered remain so. */
+    /**
+     * Call this when the cancel was undone and the job therefore has not ended. Ends that were already answered
+     * remain so.
+     */
     withdrawEnd(jobId: JobId): void {
       withdraw.run(jobId)
     },
 
-    /** Records that a chain creates a job in answer to an end. Call before the insert, as the job may end at once. */
+    /**
+     * Records that a chain creates a job in answer to an end. Call this before the insert, because the job can end
+     * immediately.
+     */
     inherit(jobId: JobId, chainId: ChainId, afterJobId: JobId): void {
       inherit.run({ jobId, chainId, afterJobId })
     },
 
     forgetUnneeded,
 
-    /** Jobs cancelled before this time can no longer be restored. Returns the number pruned; if below `limit`, all. */
+    /**
+     * Jobs cancelled before this time can no longer be restored. Returns the number pruned; fewer than `limit` means
+     * all.
+     */
     prune({ cancelledSinceMs: sinceMs }: Retention['chains'], limit: number): number {
       const beforeId = Math.max(0, sinceMs).toString(16).padStart(TIME_DIGITS, '0')
       let left = limit

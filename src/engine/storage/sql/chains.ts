@@ -6,7 +6,7 @@ import { chainEndsSql, type ChainEnds } from './chain-ends.ts'
 import type { createEnqueue } from './enqueue.ts'
 import type { NamedRow } from './rows.ts'
 
-/** Every function runs inside the caller's transaction. */
+/** Call all functions in the caller's transaction. */
 export function createChains({
   database,
   enqueue,
@@ -63,7 +63,7 @@ export function createChains({
 
     answerChains(answers: ChainAnswer[]): boolean[] {
       return answers.map(({ chainId, jobId, atMs, jobs, problem }) => {
-        // This ensures that an end is answered only once: a second answer finds no unanswered end.
+        // Ensures that an end is answered only once: a second answer finds no unanswered end.
         if (answer.run(atMs, chainId, jobId).changes === 0) return false
         if (jobs.length > 0) {
           for (const { id } of jobs) chainEnds.inherit(id, chainId, jobId)

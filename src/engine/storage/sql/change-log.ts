@@ -4,12 +4,12 @@ import { insertMany } from './table.ts'
 
 export type ChangeLog = ReturnType<typeof createChangeLog>
 
-/** If a write touches more jobs, it is logged as one entry, because no reader handles so many individually. */
+/** A write that touches more jobs is logged as one entry, because no reader handles that many individually. */
 const JOBS_LOGGED_ONE_BY_ONE_MAX = 200
 
 /**
- * The change log. Positions ascend, and each is written in the transaction of its change. Jobs and lanes are collected
- * during a write; `flush` writes them, `discard` drops those of a failed write.
+ * The change log. Positions ascend, and the transaction of each change writes its entry. Jobs and lanes are
+ * collected during a write; `flush` writes them, `discard` drops those of a failed write.
  */
 export function createChangeLog(database: Database) {
   const sql = database.fragments
@@ -52,7 +52,7 @@ export function createChangeLog(database: Database) {
       insert.run('jobs', '')
     },
 
-    /** Writes what was collected. Call the returned function once this has taken effect, to announce the lanes. */
+    /** Writes what was collected. The returned function announces the lanes; call it after this has taken effect. */
     flush(): () => void {
       if (jobs.size > JOBS_LOGGED_ONE_BY_ONE_MAX) insert.run('jobs', '')
       else insertAll([...jobs].map((id) => ['job', id]))
@@ -74,7 +74,6 @@ export function createChangeLog(database: Database) {
       lanes.clear()
     },
 
-    /** Returns the lanes of all writes that were flushed since the last call. */
     drainLanes(): string[] {
       const taken = [...lanesToAnnounce]
       lanesToAnnounce = new Set()
@@ -84,8 +83,7 @@ export function createChangeLog(database: Database) {
     listChanges(position: number, limit: number): { changes: ChangedThing[]; cursor: number; reset: boolean } {
       const end = changeCursor()
       const firstKept = oldest.get() ?? end + 1
-      // A position beyond the end comes from other data (a restored backup). In both cases, the reader has missed
-      // changes.
+      // A position beyond the end is from other data (a restored backup). In both cases, the reader has missed changes.
       if (position > end || position < firstKept - 1) return { changes: [], cursor: end, reset: true }
       const newestOf = new Map<string, ChangedThing>()
       let reached = position

@@ -31,8 +31,8 @@ export const countersMany = (sql: Fragments) =>
   }) satisfies Record<string, ManySql>
 
 /**
- * Adds a difference to each row with this key, and deletes rows that reach 0. That is frequent: the last job of a kind
- * often leaves it, because a spider on a node has few jobs per state.
+ * Adds a difference to each row with this key, and deletes rows that reach 0. Rows often do, because a spider on a
+ * node has few jobs per state.
  */
 function addOrDrop(table: string, key: Columns) {
   const names = Object.keys(key).join(', ')
@@ -66,8 +66,8 @@ export type Counters = ReturnType<typeof createCounters>
 
 /**
  * Counts jobs by state, kind and lane, and ended ones also by kind and stretch of time. Every writer of a job passes
- * its counted fields before and after; the differences are added up, and `flush` writes them in the transaction. The
- * conformance suite recounts after every test, which detects a writer that forgets this.
+ * its counted fields before and after; `flush` writes the summed differences in the transaction. The conformance
+ * suite recounts after every test, which detects a writer that forgets this.
  */
 export function createCounters(database: Database, changes: ChangeLog) {
   const many = countersMany(database.fragments)
@@ -163,7 +163,7 @@ function increase(counts: Map<string, number>, key: string, amount: number): voi
   counts.set(key, (counts.get(key) ?? 0) + amount)
 }
 
-/** What every writer of jobs needs: each change goes to the change log, the timeline and the counters. */
+/** What every writer of jobs needs: each change is added to the change log, the timeline and the counters. */
 export interface JobWriting {
   database: Database
   changes: ChangeLog

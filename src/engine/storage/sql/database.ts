@@ -1,9 +1,9 @@
 import type { Fragments } from './fragments.ts'
 
 /**
- * A database as the store's parts (this folder) use it: synchronously, in a transaction that their caller has begun.
- * Statements are in SQL that SQLite and PostgreSQL both understand, with fragments where they differ. Parameters are
- * `?` or `:name`, also for PostgreSQL.
+ * A database as the store's parts (this folder) use it: synchronously, in a transaction that their caller started.
+ * SQLite and PostgreSQL both understand the SQL, with fragments where they differ. Parameters are `?` or `:name`,
+ * also for PostgreSQL.
  */
 export interface Database {
   readonly fragments: Fragments
@@ -12,16 +12,15 @@ export interface Database {
   ): Statement<Values extends unknown[] ? Values : [Values], Row>
   /** `work` only reads, and sees one consistent state of the database. */
   transaction<Values extends unknown[], Result>(work: (...values: Values) => Result): (...values: Values) => Result
-  /** Writes many rows: PostgreSQL all at once with `sql`, SQLite row by row with `each`. */
+  /** Writes many rows: PostgreSQL all together with `sql`, SQLite row by row with `each`. */
   prepareMany(many: ManySql & { each: string | readonly string[] }): (rows: readonly Cell[][]) => void
   /**
-   * One statement for many rows. The function sends it, and returns a function that waits for the rows of RETURNING, as
-   * lists in any order. Absent if one statement per row is faster.
+   * One statement for many rows. The function sends it and returns a function that waits for the rows of RETURNING,
+   * as lists in any order. Undefined if one statement per row is faster.
    */
   prepareGiven?<Row extends unknown[] = unknown[]>(many: ManySql): Many<Row>
   /** False if a failed statement has ended the transaction. */
   readonly inTransaction: boolean
-  /** The location of the database, for messages. */
   readonly name: string
 }
 
@@ -30,14 +29,14 @@ export type Cell = string | number | Uint8Array | null
 export type Columns = Readonly<Record<string, 'TEXT' | 'INTEGER' | 'REAL' | 'BLOB'>>
 
 export interface ManySql {
-  /** Reads the rows from the table `given`. For PostgreSQL. */
+  /** Reads the rows from the table `given`. Only for PostgreSQL. */
   sql: string
-  /** Writes one row, whose cells are the parameters. Several statements are tried in order until one changes a row. */
+  /** Writes one row, whose cells are the parameters. Tries several statements in order until one changes a row. */
   each?: string | readonly string[]
   /** Another table that `sql` reads, as in WITH. */
   with?: string
   given: Columns
-  /** The rows are alike in most columns: such values are sent only once. */
+  /** Whether rows are alike in most columns. Common values are then sent only once. */
   isAlike?: boolean
 }
 export type Many<Row = unknown[]> = (rows: readonly Cell[][]) => () => Row[]
@@ -49,27 +48,24 @@ export interface Statement<Values extends unknown[] = unknown[], Row = unknown> 
   all(...values: Values): Row[]
   /** Sends the query, and returns a function that waits for the row. Several queries then share a round trip. */
   ahead(...values: Values): () => Row | undefined
-  /** Like `ahead`, for `all`. */
   aheadAll(...values: Values): () => Row[]
   iterate(...values: Values): IterableIterator<Row>
   /** Returns only the first column of each row. */
   pluck(): Statement<Values, Row>
-  /** Returns each row as a list of its columns. */
   raw(): Statement<Values, Row>
 }
 
-/** A database that is open for one store. */
 export interface Driver {
   readonly database: Database
-  /** Grows with every changed row. A verb that only reads must not change it. */
+  /** Grows with every changed row. A read must not change it. */
   changeCount(): number
-  /** Turns errors that an operator can solve into a ScrapdeckError; returns others unchanged. */
+  /** Turns errors that an operator can fix into a ScrapdeckError; returns others unchanged. */
   explain(error: unknown): unknown
   /** Waits until all statements of a write have taken effect. Throws the first failure. */
   settle(): void
   committed(): void
   size(): DatabaseSize
-  /** Returns up to `pages` free pages to the disk. Returns how many are left; 0 if there is nothing to do. */
+  /** Returns up to `pages` free pages to the disk. Returns the number left; 0 if there is nothing to do. */
   shrink(pages: number): number
   /** Rewrites the database without free pages. Must not be called in a transaction. */
   compact(): void

@@ -12,7 +12,10 @@ import type { Order } from './order.ts'
 import { insertMany, PUT_DEDUPE_KEY } from './table.ts'
 import type { Outbox } from './outbox.ts'
 
-/** The minimum number of expired keys that an insert deletes; otherwise two per new key, so they never accumulate. */
+/**
+ * The minimum number of expired keys that an insert deletes. Otherwise, it deletes two per new key, so they never
+ * accumulate.
+ */
 const KEYS_FORGOTTEN_AT_ONCE_MIN = 100
 
 export const ENQUEUE_SQL = {
@@ -49,7 +52,7 @@ const PLAIN_COLUMNS: Columns = {
   placement_tags: 'TEXT'
 }
 
-/** About a hundred kB of text, because what the jobs of an order have in common is sent once. */
+/** About 100 kB of text, because values that the jobs of an order have in common are sent once. */
 const INSERTED_AT_ONCE_MAX = 2_000
 
 interface Dependencies extends Omit<JobWriting, 'timeline'> {
@@ -58,7 +61,7 @@ interface Dependencies extends Omit<JobWriting, 'timeline'> {
   outbox: Outbox
 }
 
-/** Every function runs inside the caller's transaction. */
+/** Call all functions in the caller's transaction. */
 export function createEnqueue({ database, changes, counters, holds, order, outbox }: Dependencies) {
   const insertPlainJob = database.prepare(ENQUEUE_SQL.insertPlain)
   const insertPlainJobs = database.prepareGiven?.({ ...insertMany('jobs', PLAIN_COLUMNS), isAlike: true })
@@ -200,7 +203,7 @@ export function createEnqueue({ database, changes, counters, holds, order, outbo
       return ids
     },
 
-    /** Inserts a run that began before Scrapdeck knew of it, without a hold. */
+    /** Inserts a run that started before Scrapdeck knew of it, without a hold. */
     insertUnheld(job: NewJob): void {
       insert(job, order.ranksAtBack(1) + 1, null)
       flush()
@@ -208,7 +211,6 @@ export function createEnqueue({ database, changes, counters, holds, order, outbo
   }
 }
 
-/** Whether insertPlain has columns for all of the job's values. */
 function isPlain(
   {
     env,
@@ -247,6 +249,6 @@ function isEmpty(record: object): boolean {
   return true
 }
 
-/** Most jobs have no values, and a million may be queued at once, so do not serialize empty maps every time. */
+/** Most jobs have no values, and a million can be queued together, so do not serialize empty maps every time. */
 const textOfMap = (map: Record<string, string>): string => (isEmpty(map) ? '{}' : JSON.stringify(map))
 const textOfList = (list: readonly unknown[]): string => (list.length === 0 ? '[]' : JSON.stringify(list))

@@ -18,7 +18,7 @@ const OCCURRENCE = `job_id AS "jobId", attempt_number AS "attemptNumber", spider
 
 const seenIn = (kind: string, name: string) => `(CAST(:${name} AS TEXT) IS NULL OR EXISTS (
       SELECT 1 FROM error_spread WHERE group_id = error_groups.id AND kind = '${kind}' AND value = :${name}))`
-/** Follows the order of an index, and skips rows that do not match the filter. */
+/** Reads in the order of an index, and skips rows that do not match the filter. */
 const pageOf = ({ like }: Fragments, project: string) => `SELECT ${COLUMNS} FROM error_groups
     WHERE ${project} (last_seen_ms, id) < (:beforeMs, :beforeId)
       AND (CAST(:state AS TEXT) IS NULL OR state = :state) AND (CAST(:firstVersion AS TEXT) IS NULL OR first_version = :firstVersion)
@@ -26,7 +26,6 @@ const pageOf = ({ like }: Fragments, project: string) => `SELECT ${COLUMNS} FROM
       AND ${seenIn('spider', 'spider')} AND ${seenIn('version', 'version')} AND ${seenIn('node', 'nodeId')}
     ORDER BY last_seen_ms DESC, id DESC LIMIT :limit`
 
-/** The error of a resolved group was logged again. */
 const IS_BACK = `error_groups.state = 'resolved' AND excluded.last_seen_ms > error_groups.state_at_ms`
 
 export const errorGroupsSql = (sql: Fragments) => ({
@@ -52,7 +51,8 @@ export const errorGroupsSql = (sql: Fragments) => ({
   remove: 'DELETE FROM error_groups WHERE id = ?',
   countedBefore: 'SELECT count FROM error_occurrences WHERE group_id = ? AND job_id = ? AND attempt_number = ?',
   jobCountedBefore: 'SELECT 1 FROM error_occurrences WHERE group_id = ? AND job_id = ? LIMIT 1',
-  // When a log is read again from its start, as after a restart, the figures are at first lower: do not take any back.
+  // When a log is read again from its start, as after a restart, the first figures are lower. Do not reduce the
+  // stored ones.
   occurrence: `INSERT INTO error_occurrences (group_id, job_id, attempt_number, spider, version, node_id, count,
       first_seen_ms, last_seen_ms, line, "offset", message)
     VALUES (:groupId, :jobId, :attemptNumber, :spider, :version, :nodeId, :count, :firstSeenMs, :lastSeenMs, :line,
@@ -85,7 +85,7 @@ export const errorGroupsSql = (sql: Fragments) => ({
   forgetHours: 'DELETE FROM error_hours WHERE group_id = ? AND hour < ?'
 })
 
-/** A project with more has logs that say something new in each line. The group not seen for longest is dropped. */
+/** A project with more groups has logs whose lines all differ. The group that was not seen for longest is dropped. */
 export const MOST_GROUPS_OF_PROJECT = 1_000
 const HOUR_MS = 3_600_000
 const HOURS_KEPT = 24 * 60
@@ -102,7 +102,6 @@ interface RunRow {
   nodeId: string
 }
 
-/** Logged errors, grouped over all runs of a project. */
 export function createErrorGroups({ database }: { database: Database }) {
   const sql = errorGroupsSql(database.fragments)
   const page = database.prepare<Record<string, unknown>, GroupRow>(sql.page)

@@ -16,7 +16,7 @@ export const findingsSql = (sql: Fragments) => ({
     WHERE attempts.job_id = ? ORDER BY number DESC LIMIT 1`,
   all: `SELECT project, spider, job_id AS "jobId", ended_at_ms AS "endedAtMs", findings, dismissed FROM spider_findings
     ORDER BY project, spider`,
-  // The job may have been deleted meanwhile, so select it.
+  // Select the job, which may have been deleted meanwhile.
   put: `INSERT INTO spider_findings (project, spider, job_id, ended_at_ms, findings, dismissed)
     SELECT :project, :spider, :jobId, CAST(:endedAtMs AS BIGINT), :findings, CAST(:dismissed AS BIGINT)
       WHERE EXISTS (SELECT 1 FROM jobs WHERE id = :jobId)
@@ -40,7 +40,6 @@ interface FindingsRow extends Omit<StoredFindings, 'findings' | 'isDismissed'> {
   dismissed: number
 }
 
-/** Past runs of spiders, and findings about the newest run. Writes run inside the caller's transaction. */
 export function createFindings(database: Database) {
   const statements = findingsSql(database.fragments)
   const successfulRuns = database.prepare<[string, string, string, number], PastRunRow>(statements.successfulRuns)

@@ -136,7 +136,6 @@ export function createFleet({ database, changes }: { database: Database; changes
       return kept ?? value
     }
   }
-  /** Returns false if there was nothing to delete. */
   function changeVersion(change: VersionChange): boolean {
     switch (change.kind) {
       case 'put': {
@@ -166,7 +165,6 @@ function projectOf(change: VersionChange): ProjectName {
   return change.kind === 'put' ? change.stored.project : change.project
 }
 
-/** The limits on live jobs, in order. Writes run inside the caller's transaction. */
 export function createLimits(database: Database) {
   const all = database.prepare<[], Omit<LimitRule, 'perNode'> & { perNode: number }>(
     'SELECT id, project, spider, tag, per_node AS "perNode", max FROM limit_rules ORDER BY position'
@@ -197,7 +195,6 @@ interface SourceRow extends Omit<StoredSource, 'settings'> {
   settings: string
 }
 
-/** Node sources, and vanished nodes. Writes run inside the caller's transaction. */
 export function createSources(database: Database) {
   const all = database.prepare<[], SourceRow>(
     'SELECT revision, settings, sealed_password AS "sealedPassword" FROM discovery_sources ORDER BY position'

@@ -1,6 +1,6 @@
 /**
- * SQL that differs between SQLite and PostgreSQL. Parts build their statements from these fragments once, when they are
- * created. Both databases understand all other SQL.
+ * SQL that differs between SQLite and PostgreSQL. Parts build their statements from these fragments once, when they
+ * are created. Both databases understand all other SQL.
  */
 export interface Fragments {
   /**
@@ -11,8 +11,8 @@ export interface Fragments {
   /** A table of the texts in a JSON list, with the columns `value` and `key` (the index). */
   texts(list: string, name: string): string
   /**
-   * The same for a list of objects: `value ->> 'member'` reads a member. `member`: the member of an object that has the
-   * list.
+   * Like `texts`, for a list of objects: `value ->> 'member'` reads a member. `member`: the list is this member of
+   * the object `list`.
    */
   objects(list: string, name: string, member?: string): string
   /** Sorts by the list that a join starts with. SQLite needs no sorting, because the list is its outer loop. */
@@ -27,19 +27,20 @@ export interface Fragments {
   glob(text: string, pattern: string): string
   /** The text without case, in the same form as in the indexes. */
   folded(text: string): string
-  /** Compares outcomes, which may both be null. */
+  /** Compares outcomes, which can both be null. */
   sameOutcome(outcome: string, other: string): string
   readonly greatest: string
   readonly least: string
-  /** Compares lanes. PostgreSQL's indexes have the hash of a lane, which itself is too long (0001-baseline.ts). */
+  /**
+   * Compares lanes. PostgreSQL's indexes contain a lane's hash, because the lane itself is too long (0001-baseline.ts).
+   */
   sameLane(lane: string, other: string): string
-  /** The unique key of `queue_lanes`. */
   laneKey(lane: string): string
   /** Ascends with job ids, in the order of the index on jobids. */
   readonly insertOrder: string
   /** The last position ever assigned, even if its row was deleted. */
   readonly lastChange: string
-  /** Names the index to use, where SQLite considers another one equally good. */
+  /** Names the index to use where SQLite considers another one equally good. */
   byIndex(name: string): string
 }
 

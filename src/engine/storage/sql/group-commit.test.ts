@@ -118,7 +118,7 @@ describe('grouped commits', () => {
   })
 
   test('a failed commit rejects all writes and keeps nothing', async () => {
-    // The missing parent is found at COMMIT only, as a full disk would be.
+    // Like a full disk, the missing parent makes only the COMMIT fail.
     const results = await Promise.allSettled([commits.write(() => insert(1)), commits.write(() => insert(2, 99))])
     expect(results.map(({ status }) => status)).toEqual(['rejected', 'rejected'])
     expect([ids(), committed, database.inTransaction]).toEqual([[], 0, false])

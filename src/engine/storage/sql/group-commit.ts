@@ -12,18 +12,18 @@ interface Operation {
 }
 
 /**
- * Commits all writes of one turn of the event loop with one fsync. Each write has a savepoint, so that a failing one is
- * rolled back and rejected alone. A single write needs none, which would store its pages twice: it is rolled back with
- * its transaction. Adjacent *joined* writes count as one write unless one fails; then each is repeated alone. No write
- * resolves before COMMIT, and if COMMIT fails, all are rejected. `onCommit` runs after each COMMIT, before the writes
- * resolve, and must not throw.
+ * Commits all writes of one turn of the event loop with one fsync. Each write has a savepoint, so that a failing one
+ * is rolled back and rejected alone. A single write has none, because a savepoint would store its pages twice: it is
+ * rolled back with its transaction. Adjacent *joined* writes count as one write unless one fails; then each is
+ * repeated alone. No write resolves before COMMIT, and if COMMIT fails, all are rejected. `onCommit` runs after each
+ * COMMIT, before the writes resolve, and must not throw.
  */
 export function createGroupCommit(options: {
   database: Database
   clock: Clock
   /**
    * Called in the transaction after each write or group of joined writes, to write what they have collected. The
-   * returned function is called once that has taken effect.
+   * returned function is called after that has taken effect.
    */
   record: () => () => void
   /** Called once for joined writes, after all of them announced what they will read, to send the queries. */
@@ -36,7 +36,7 @@ export function createGroupCommit(options: {
   beforeCommit?: () => void
   /** Called when one write or all writes of a transaction were rolled back. */
   onRollback?: () => void
-  /** Runs `flush` once all writes of this turn of the event loop have been requested. */
+  /** Runs `flush` after all writes of this turn of the event loop have been requested. */
   scheduleFlush: (flush: () => void) => void
   onCommit: (commit: { writes: number; tookMs: number }) => void
 }) {
@@ -51,9 +51,9 @@ export function createGroupCommit(options: {
   let idle: { promise: Promise<void>; resolve: () => void } | null = null
 
   /**
-   * Runs `work` in the next transaction, and resolves with its value once the transaction is on disk. `isJoined`: it
-   * may run twice, and before the collected rows of earlier joined writes are recorded. `ahead`: sends the queries for
-   * what it will read, together with those of other writes.
+   * Runs `work` in the next transaction, and resolves with its value when the transaction is on disk. `isJoined`:
+   * `work` can run twice, and before the collected rows of earlier joined writes are recorded. `ahead`: sends the
+   * queries for what `work` will read, together with those of other writes.
    */
   function write<T>(
     work: () => T,
@@ -129,7 +129,7 @@ export function createGroupCommit(options: {
     }
   }
 
-  /** `end`: throws if one of the statements failed. COMMIT does so as well, without a separate round trip. */
+  /** `end` throws if one of the statements failed. COMMIT does so as well, without a separate round trip. */
   function run(group: Operation[], end: (() => void) | undefined): (() => void)[] {
     try {
       for (const { ahead } of group) ahead?.()

@@ -17,15 +17,13 @@ import type { CountedRow, JobWriting } from './counters.ts'
 import type { Fragments } from './fragments.ts'
 import type { Outbox } from './outbox.ts'
 
-/** The columns that determine how a job is counted. */
 export const COUNTED = 'id, project, spider, status, node_id, hold, lane'
-/** The columns that determine a job's hold. */
 export const HOLDABLE = 'not_before_ms AS "notBeforeMs", overlap_key AS "overlapKey", attempt_count AS "attemptCount"'
 
-/** How many jobs to examine per overlap key. Lanes that begin behind them wait for a later end. */
+/** How many jobs to examine per overlap key. Lanes whose first job is further back wait for a later end. */
 const OVERLAPPING_LOOKED_AT_MAX = 100
 
-/** No index has this form of the state: dependents must be found from dependencies, not from all held jobs. */
+/** No index has this form of the state. The planner must find dependents from dependencies, not from all held jobs. */
 const IS_DEPENDENT = "jobs.state || '' = 'queued' AND jobs.hold = 'dependency'"
 
 export const holdsSql = (sql: Fragments) => ({
@@ -37,7 +35,7 @@ export const holdsSql = (sql: Fragments) => ({
   nextExpiry: `SELECT min(expires_at_ms) FROM jobs WHERE state = 'queued' AND expires_at_ms IS NOT NULL`,
   dependents: `SELECT jobs.id FROM job_dependencies JOIN jobs ON jobs.id = job_dependencies.job_id
     WHERE on_job_id = ? AND ${IS_DEPENDENT}`,
-  // Uses count, because PostgreSQL may begin a join with EXISTS at all jobs.
+  // Uses count, because PostgreSQL may start a join with EXISTS at all jobs.
   waitedFor: `SELECT value FROM ${sql.texts('?', 'ended')} WHERE (SELECT count(*) FROM job_dependencies
       JOIN jobs ON jobs.id = job_dependencies.job_id WHERE on_job_id = ended.value AND ${IS_DEPENDENT}) > 0`,
   dependencies: `SELECT on_job_id AS "jobId", condition AS "on", jobs.outcome
@@ -47,7 +45,7 @@ export const holdsSql = (sql: Fragments) => ({
     ORDER BY priority DESC, rank LIMIT ${OVERLAPPING_LOOKED_AT_MAX}`
 })
 
-/** A job that ended or is no longer live, which may release others. */
+/** A job that ended or is no longer live, which can release others. */
 export interface JobThatEnded {
   id: JobId
   outcome: Outcome
@@ -64,9 +62,9 @@ interface Dependencies extends JobWriting {
 /**
  * Finds the queued jobs whose hold changes; model/holds.ts decides which hold a job has.
  *
- * `dependency` ends when the dependency does, which may also end the job; `not_before` and `retry` are ended by
- * `releaseDue`; `overlap` ends when the live job with the same key ends or is requeued. A job may return to `overlap`
- * if another one was claimed first.
+ * `dependency` ends when the dependency does, which can also end the job. `releaseDue` ends `not_before` and
+ * `retry`. `overlap` ends when the live job with the same key ends or is requeued. A job can return to `overlap` if
+ * another one was claimed first.
  */
 export function createHolds({ database, changes, timeline, counters, chainEnds, outbox }: Dependencies) {
   const statements = holdsSql(database.fragments)
@@ -143,13 +141,12 @@ export function createHolds({ database, changes, timeline, counters, chainEnds, 
     return endQueued(id, skipped(because, atMs), { restorable: 'with_what_it_waited_for' })
   }
 
-  /** Releases the next jobs held for this key, unless a job with the key is live. */
   function freeOverlap(key: string, entry: TimelineEntry): void {
     if (isOverlapLive(key)) return
     for (const next of nextOfEachLane(overlapNext.all(key))) release(next, null, entry)
   }
 
-  /** Releases or skips the jobs that waited for ended ones. Skipping a job may in turn affect others. */
+  /** Releases or skips the jobs that waited for ended ones. Skipping a job can affect others. */
   function releaseAfter(ended: JobThatEnded[], atMs: number): void {
     const keys = new Map<string, JobId>()
     // The array grows during the loop, so that chains of any length need no recursion.
@@ -174,7 +171,6 @@ export function createHolds({ database, changes, timeline, counters, chainEnds, 
   return {
     isOverlapLive,
 
-    /** Requests which of these jobs have others waiting for them. */
     askWaitedFor(ids: JobId[]): () => Set<JobId> {
       const asked = waitedFor.aheadAll(JSON.stringify(ids))
       return () => new Set(asked())
@@ -215,5 +211,4 @@ export function createHolds({ database, changes, timeline, counters, chainEnds, 
   }
 }
 
-/** Indexed by the column's value. */
 export const RESTORABLE: readonly Restorable[] = ['never', 'by_itself', 'with_what_it_waited_for']

@@ -19,25 +19,24 @@ type JobFilter = AskedFilter & OnlyProjects & AwayNodes
 
 /** How many of the newest jobs to search per requested job, before merging the walks of all kinds. */
 const SCANNED_PER_WANTED = 4
-/** Walking an index again costs more than fetching ids that the page does not need. */
+/** Fetches more ids than a page needs, because walking an index again costs more. */
 const FETCHED_PER_WANTED = 3
 /** The literals of the index jobs_ended_badly: SQLite uses a partial index only for the same literals. */
 const ENDED_BADLY: ReadonlySet<JobStatus> = new Set(['failed', 'cancelled', 'lost'])
 const LIVE_STATUSES = JOB_STATUSES.filter((status) => LIVE_JOB_STATES.has(status))
 const ENDED_STATUSES = JOB_STATUSES.filter((status) => !LIVE_JOB_STATES.has(status))
-/** Users select from facets, and they do not select from more values than this. */
+/** Users select values from facets, and never need more than this. */
 const FACET_LIMIT = 500
 /** The longest time between the creation of a job's id and the moment when the job is queued. */
 const ID_TIME_MARGIN_MS = 60_000
-/** Greater than every job id, because ids are hexadecimal: the page before it is the newest. */
+/** Greater than every job id, because ids are hexadecimal. The page before it is the newest. */
 const AFTER_EVERY_ID = 'g'
 /** The shortest id prefix to search for: shorter ones match all jobs of several minutes or more. */
 const ID_PREFIX_MIN = 10
-/** How many jobs to examine whose id begins with the text, and how many whose client jobid does. */
+/** How many jobs to examine whose id starts with the text, and how many whose client jobid does. */
 const NAMED_MAX = 10_000
 /** No index covers the ends of ids, so the search scans this many of the newest jobs, which takes about 30 ms. */
 const ENDS_SEARCHED = 250_000
-/** The statuses that are displayed as `unknown` while the node does not respond. */
 const ON_NODE_STATUSES: readonly string[] = ['starting', 'running']
 
 interface Kind {
@@ -72,7 +71,10 @@ function kindsOfOwnerIn(half: string, column: OwnerColumn): string {
     WHERE ${half} AND ${OF_OWNER[column]} AND id >= :from AND queued_at_ms >= :sinceMs GROUP BY 1, 2, 3, 4`
 }
 
-/** Not indexed by status, which changes: this way, live jobs of any status (null) need one walk instead of three. */
+/**
+ * The index does not contain the status, which changes. Live jobs of any status (null) then need one walk instead of
+ * three.
+ */
 const LIVE = `state <> 'ended' AND status = coalesce(:status, status)`
 const ENDED = `state = 'ended' AND status = :status`
 
@@ -83,11 +85,10 @@ export const jobListSql = (sql: Fragments) => ({
   newest: `SELECT ${JOB} FROM jobs WHERE id < ? AND id >= ? ORDER BY id DESC LIMIT ?`,
   byIds: `SELECT ${JOB} FROM ${sql.texts('?', 'wanted')} ${sql.thenJoin} jobs ON jobs.id = wanted.value
     ${sql.inOrderOf('wanted')}`,
-  /** `condition`: the only filter. */
   newestThat: (condition: string) => `SELECT id FROM
     (SELECT id, jobid, project, spider, status, node_id, queued_at_ms FROM jobs
       WHERE id < ? AND id >= ? ORDER BY id DESC LIMIT ?) AS newest WHERE ${condition} LIMIT ?`,
-  /** Orders of POST /crawl that are waiting for their time. CASE allows only the index on times to be used. */
+  /** Orders of POST /crawl that wait for their time. CASE allows only the index on times to be used. */
   later: (condition: string) => `SELECT ${JOB} FROM jobs WHERE state = 'queued' AND hold IN ('not_before', 'retry')
     AND hold = 'not_before' AND source = 'crawl' AND (not_before_ms, id) > (?, ?)
     AND CASE WHEN ${condition} THEN 1 ELSE 0 END = 1
@@ -109,7 +110,7 @@ export const jobListSql = (sql: Fragments) => ({
     WHERE from_id < ? GROUP BY 1, 2, 3, 4`,
   endedFrom: `SELECT project, spider, status, node_id AS "nodeId", sum(count) AS count FROM ended_counts
     WHERE from_id >= ? GROUP BY 1, 2, 3, 4`,
-  /** There are few of these jobs, and operators look for them, so they have their own index. */
+  /** These jobs are few, and operators look for them, so they have their own index. */
   endedBadly: `SELECT id FROM jobs WHERE outcome = ? AND outcome IN (${literalsOf(ENDED_BADLY)})
     AND id < ? AND id >= ? ORDER BY id DESC LIMIT ?`,
   liveOfSchedule: ofOwnerIn(LIVE, 'schedule_id'),
@@ -151,9 +152,9 @@ interface NamedRow extends Kind {
 }
 
 /**
- * Pages of jobs and their facets. The counters show which kinds of jobs match a filter, with one row per kind, however
- * many jobs there are. A page merges one index walk per kind, newest first. So the cost of a page depends on the number
- * of kinds, never on the number of jobs.
+ * Pages of jobs and their facets. The counters have one row per kind of job and show which kinds match a filter. A
+ * page merges one index walk per kind, newest first. The cost of a page therefore depends on the number of kinds,
+ * never on the number of jobs.
  */
 export function createJobList(database: Database) {
   const { fragments } = database
@@ -188,7 +189,7 @@ export function createJobList(database: Database) {
 
   const kept = new Map<string, Statement<unknown[], unknown>>()
 
-  /** Keeps one statement per form of a filter. There are a few hundred forms, whatever the values. */
+  /** Keeps one statement per form of a filter. There are several hundred forms, whatever the values. */
   function prepared<Row>(sql: string): Statement<unknown[], Row> {
     const statement = kept.get(sql) ?? database.prepare(sql)
     kept.set(sql, statement)
@@ -208,7 +209,6 @@ export function createJobList(database: Database) {
     return (id) => sinceMs === undefined || (queuedAt.get(id) ?? 0) >= sinceMs
   }
 
-  /** The kinds that match a filter, grouped by `columns`. */
   function kindsOf(filter: JobFilter, columns: string): CountedKind[] {
     const { sql, values } = conditionsOf(fragments, filter, 'kind')
     return prepared<CountedKind>(
@@ -217,7 +217,7 @@ export function createJobList(database: Database) {
   }
 
   /**
-   * Jobs that match the rest of the filter, and whose id or client jobid begins with the text or whose id ends with it.
+   * Jobs that match the rest of the filter, and whose id or client jobid starts with the text or whose id ends with it.
    */
   function namedBy(text: string, filter: JobFilter): NamedRow[] {
     const rows = byJobidPrefix.all(text, endOfPrefix(text))
@@ -229,7 +229,6 @@ export function createJobList(database: Database) {
     return [...new Map(rows.map((row) => [row.id, row])).values()].filter(isLeft)
   }
 
-  /** The newest jobs with this jobid that match the rest of the filter, newest first. */
   function withJobid(jobid: string, filter: JobFilter): NamedRow[] {
     const { scheduleId, userId, text } = filter
     const isOfOwners = (id: string) => {
@@ -244,8 +243,8 @@ export function createJobList(database: Database) {
   }
 
   /**
-   * Finds the newest matching jobs by scanning; null: too few of the first jobs match. Most filters match many of the
-   * newest jobs.
+   * Finds the newest matching jobs by scanning; null: too few of the first jobs match. Most filters match many of
+   * the newest jobs.
    */
   function scanNewest(filter: JobFilter, below: string, from: string, limit: number): string[] | null {
     const { sql, values } = conditionsOf(fragments, filter, 'job')
@@ -332,7 +331,7 @@ export function createJobList(database: Database) {
         const kinds = ofOwner[column].kinds.flatMap((half) => half.all({ ...values, from, sinceMs: sinceMs ?? 0 }))
         return kinds.filter((kind) => isLeft(kind as unknown as NamedRow))
       }
-      // The text may match only some jobs of a kind, so check each job.
+      // The text can match only some jobs of a kind, so check each job.
       const rows = walksOfOwner(owner, JOB_STATUSES, from).flatMap((walk) => [...walk(AFTER_EVERY_ID)])
       return rows.filter(fits(filter, conditionsOfName(text))).map((row) => ({ ...row, count: 1 }))
     }
@@ -344,7 +343,6 @@ export function createJobList(database: Database) {
     return sinceMs === undefined ? [...kinds, ...extra] : [...kindsSince(kinds, filter, sinceMs), ...extra]
   }
 
-  /** Counts jobs of these kinds and statuses whose ids are in the range, using only indexes. */
   function countInRange(kinds: CountedKind[], filter: JobFilter, status: JobStatus[], range: [string, string]) {
     const { sql, values } = conditionsOf(fragments, { ...filter, status }, 'kind')
     const counted = prepared<CountedKind>(`${statements.countKindsOnNodes} AND ${sql}`).all(...range, ...values)
@@ -359,8 +357,8 @@ export function createJobList(database: Database) {
   }
 
   /**
-   * Counts on the side of the time that has fewer jobs. Ended jobs are counted by whole stretches of time, and with the
-   * indexes between the time and the nearest edge of a stretch. Live jobs are counted with the indexes.
+   * Counts the side of the time that has fewer jobs. Ended jobs are counted by whole stretches, and by index between
+   * the time and the nearest edge of a stretch. Live jobs are counted by index.
    */
   function kindsSince(kinds: CountedKind[], filter: JobFilter, sinceMs: number): CountedKind[] {
     const low = idAt(sinceMs - ID_TIME_MARGIN_MS)
@@ -371,7 +369,7 @@ export function createJobList(database: Database) {
       for (const kind of more) counts.set(keyOf(kind), (counts.get(keyOf(kind)) ?? 0) + sign * kind.count)
     }
     add((isOlderLess ? endedBefore : endedFrom).all(edge), 1)
-    // The jobs that the stretches omit or include too many of.
+    // The jobs that the stretches omit, or include although they must not.
     const between: [string, string] = low < edge ? [low, edge] : [edge, low]
     add(countInRange(kinds, filter, ENDED_STATUSES, between), low < edge === isOlderLess ? -1 : 1)
     add(countInRange(kinds, filter, LIVE_STATUSES, isOlderLess ? ['', low] : [low, AFTER_EVERY_ID]), 1)
@@ -465,7 +463,7 @@ const GROUPS: Record<string, string> = { [KIND]: '1, 2, 3', [KIND_ON_NODE]: '1, 
 
 type Walk = (before: string, count: number) => string[]
 
-/** Merges all walks, newest first. A walk fetches a few more ids whenever its own are used up. */
+/** Merges all walks, newest first. A walk fetches more ids whenever its own are used up. */
 function mergeNewestFirst(walks: Walk[], below: string, limit: number, isWanted: (id: string) => boolean): string[] {
   // Large enough that few walks fetch twice. Walks whose newest job is older than `limit` others fetch only once.
   const step = Math.max(1, Math.ceil((FETCHED_PER_WANTED * limit) / Math.max(1, walks.length)))
@@ -540,7 +538,6 @@ function conditionsOf(fragments: Fragments, filter: JobFilter, of: 'kind' | 'job
     const part = `%${text.replace(/[\\%_]/g, '\\$&')}%`
     const found = `project ${like} ? ESCAPE '\\' OR spider ${like} ? ESCAPE '\\'`
     const jobid = [text, endOfPrefix(text)]
-    // If the text cannot be the start of an id, match no id.
     const id = [idPrefixOf(text) ?? AFTER_EVERY_ID, endOfPrefix(idPrefixOf(text) ?? AFTER_EVERY_ID)]
     if (of === 'kind') add(`(${found})`, part, part)
     else
@@ -552,10 +549,9 @@ function conditionsOf(fragments: Fragments, filter: JobFilter, of: 'kind' | 'job
   return { sql: parts.join(' AND ') || 'true', values }
 }
 
-/** Returns a function that checks whether the text matches a kind. */
 function conditionsOfText(text: string | undefined): (kind: Kind) => boolean {
   if (text === undefined || text === '') return () => true
-  // Like SQL's LIKE: ignores the case of ASCII letters.
+  // Like SQL's LIKE, ignores the case of ASCII letters.
   const wanted = foldCase(text)
   return ({ project, spider }) => foldCase(project).includes(wanted) || foldCase(spider).includes(wanted)
 }
@@ -603,7 +599,6 @@ function fits(filter: JobFilter, more: (row: NamedRow) => boolean = () => true):
 
 const isUnknownAsked = ({ status }: JobFilter): boolean => status?.includes(UNKNOWN_STATUS) === true
 
-/** Returns a function that checks whether a live job is displayed as `unknown`. */
 function isUnknownOn({ awayNodes }: JobFilter): (kind: Kind) => boolean {
   const away = new Set(awayNodes)
   return ({ status, nodeId }) => away.has(nodeId) && ON_NODE_STATUSES.includes(status)

@@ -6,7 +6,7 @@ import { createJobList, jobListSql } from './job-list.ts'
 import { among, type Fragments } from './fragments.ts'
 import { JOB, type JobRow, toJob } from './rows.ts'
 
-/** A client may give every run the same jobid. The live ones are among the newest. */
+/** A client can give every run the same jobid. The live ones are among the newest. */
 const NAMESAKES_LIMIT = 1000
 
 export const jobsSql = (sql: Fragments) => ({
@@ -37,7 +37,7 @@ export const jobsSql = (sql: Fragments) => ({
     WHERE node_id NOT IN ('', ?) AND status NOT IN ('queued', 'starting')`,
   needingProject: `SELECT coalesce(sum(count), 0) FROM job_counts
     WHERE project = ? AND status IN ('queued', 'starting', 'running')`,
-  // Jobs in lanes, held jobs and live jobs. A live job without a version needs the version with which it was sent.
+  // Jobs in lanes, held jobs and live jobs. A live job without a version needs the version that was sent with it.
   needingVersion: `SELECT
       (SELECT coalesce(sum(depth), 0) FROM queue_lanes 
         WHERE ${sql.json('lane')} ->> 0 = :project AND ${sql.json('lane')} ->> 1 = :version) +

@@ -114,7 +114,6 @@ export const joinsOfRuns = (sql: Fragments) => `${sql.thenJoin} jobs ON jobs.id 
 
 export type KeptLogs = ReturnType<typeof createKeptLogs>
 
-/** The archived logs and their places in the index. Writes run inside the caller's transaction. */
 export function createKeptLogs(database: Database) {
   const sql = database.fragments
   const statements = keptLogsSql(sql)
@@ -236,7 +235,7 @@ export function createKeptLogs(database: Database) {
         const { rawBytes, firstBlock, wholeBlocks, tailBlock } = blocks
         return [jobId, number, rawBytes, firstBlock, wholeBlocks, tailBlock === 'open' ? OPEN : tailBlock]
       })
-      // A log may be listed twice, but a statement cannot write the same row twice.
+      // A log can be listed twice, but a statement cannot write the same row twice.
       const isOnceEach = new Set(still.map(({ jobId, number }) => attemptKey(jobId, number))).size === cells.length
       if (isOnceEach) record(cells)
       else for (const one of cells) record([one])
@@ -273,7 +272,6 @@ function conditionOf(sql: Fragments, filter: KeptLogFilter): { condition: string
   if (onlyProjects !== undefined) {
     add(`jobs.project ${among(sql, ':onlyProjects')}`, { onlyProjects: JSON.stringify(onlyProjects) })
   }
-  // As in the filter of jobs: `*` matches anything, and every other character is literal.
   for (const [name, pattern] of Object.entries({ project, spider })) {
     if (pattern === undefined) continue
     if (pattern.includes('*')) add(sql.glob(`jobs.${name}`, `:${name}`), { [name]: pattern.replace(/[[?]/g, '[$&]') })
@@ -343,7 +341,7 @@ export const KEPT_ITEMS_SQL = {
   forgetGone: 'DELETE FROM kept_items WHERE job_id = :jobId AND NOT EXISTS (SELECT 1 FROM jobs WHERE id = :jobId)'
 }
 
-/** The archived items files, or the reason why there is none. Writes run inside the caller's transaction. */
+/** The archived items files, or why there is none. Call all writes in the caller's transaction. */
 export function createKeptItems(database: Database) {
   const one = database.prepare<[string, number], ItemsRow>(KEPT_ITEMS_SQL.one)
   const page = database.prepare<{ jobId: string; number: number; limit: number }, ListedItemsRow>(KEPT_ITEMS_SQL.page)

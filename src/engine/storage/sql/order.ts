@@ -35,8 +35,8 @@ interface Dependencies extends JobWriting {
 }
 
 /**
- * The order of queued jobs, which operators can change. There is always room for a rank between two others. At either
- * end, ranks continue from the last one issued (`queue_ends`), so none is issued twice.
+ * The order of queued jobs, which operators can change. There is always room for a rank between two others. At
+ * either end, ranks continue from the last one issued (`queue_ends`), so none is issued twice.
  */
 export function createOrder({ database, changes, timeline, counters, holds }: Dependencies) {
   const queued = database.prepare<[string], QueuedRow>(
@@ -87,7 +87,7 @@ export function createOrder({ database, changes, timeline, counters, holds }: De
   }
 
   function moveBefore(rows: QueuedRow[], before: QueuedRow): void {
-    // Move the jobs out of the way first, so that none of them becomes its own neighbour.
+    // Move the jobs out of the way first, so that none of them becomes its own neighbor.
     let aside = ranksAtBack(rows.length)
     for (const row of rows) {
       aside += 1
@@ -105,12 +105,12 @@ export function createOrder({ database, changes, timeline, counters, holds }: De
     return isAscending ? ranks : null
   }
 
-  /** No number is left between two neighbours: renumbers all jobs of the priority in order, with gaps. */
+  /** Call this when no number is left between two neighbors. Renumbers all jobs of the priority in order, with gaps. */
   function ranksAfterRenumbering({ id, priority }: QueuedRow, count: number): number[] {
     const number = countOf.pluck().get(priority) as number
     renumber.run({ priority, start: ranksAtBack(number) })
     changes.allJobs()
-    // Otherwise, caches with the heads of these lanes would compare old ranks with new ones.
+    // Otherwise, caches of these lanes' first jobs would compare old ranks with new ones.
     for (const lane of lanes.all()) changes.lane(lane)
     return ranksBetween(queued.get(id) as QueuedRow, count)!
   }
@@ -174,7 +174,7 @@ export function createOrder({ database, changes, timeline, counters, holds }: De
         recordChange(row, entry)
         counters.moved(row, { ...row, lane })
       }
-      // A lane has one released job per key, but a move may leave a lane without one or bring a second one into a lane.
+      // A lane has one released job per key, but a move can leave a lane without one or bring a second one into a lane.
       for (const key of new Set(rows.map(({ overlap_key }) => overlap_key))) {
         if (key !== null) holds.freeOverlap(key, nextAfterPlacement(entry.atMs))
       }

@@ -53,8 +53,8 @@ type Wanting = Map<string, { id: string; project: ProjectName | null; room: numb
 export type Outbox = ReturnType<typeof createOutbox>
 
 /**
- * Events for subscribers, written in the transaction in which they happen, so that no event is false or lost. A write
- * with events reads the subscriptions once; `flush` and `discard` end the write, as for the counters.
+ * Events for subscribers, written in the transaction in which they happen, so that no event is false or lost. A
+ * write with events reads the subscriptions once; `flush` and `discard` end the write, as for the counters.
  *
  *   waiting --delivered--> delivered
  *   waiting --no response, not 2xx--> waiting (later) ... --> dead --replayed--> waiting
@@ -140,7 +140,7 @@ export function createOutbox(database: Database) {
     return fresh
   }
 
-  /** `projects`: those affected. `data` is only called if there is a subscriber. */
+  /** `projects`: those affected. Calls `data` only if there is a subscriber. */
   function record(event: string, projects: readonly string[], atMs: number, data: () => unknown): void {
     const subscribers = isSilent ? undefined : whoWants(event)
     if (subscribers === undefined) return
@@ -193,7 +193,6 @@ export function createOutbox(database: Database) {
   return {
     record,
     tell,
-    /** Requests the subscriptions together with other queries. */
     readAhead(): void {
       if (wanting === null) asked ??= enabled.aheadAll()
     },
@@ -254,7 +253,6 @@ export function createOutbox(database: Database) {
       forgetWanting()
     },
 
-    /** Also deletes the webhook's waiting deliveries. */
     deleteWebhook(id: string): boolean {
       forgetWanting()
       return webhooks.remove(id)
@@ -271,7 +269,7 @@ export function createOutbox(database: Database) {
       return { deliveries, nextDueMs }
     },
 
-    /** When such events were sent to channels after `sinceMs`: the newest `most` times per channel. */
+    /** When events of this type were sent to channels after `sinceMs`: the newest `most` times per channel. */
     sentTimes(event: string, sinceMs: number, most: number): { id: WebhookId; atMs: number }[] {
       const channels = webhooks.all().filter(({ channel }) => channel != null)
       return channels.flatMap(({ id }) => {
@@ -361,7 +359,7 @@ function toDelivery({ sequence, ...row }: DeliveryRow): StoredDelivery {
   }
 }
 
-/** Receivers deduplicate by id: the time makes it differ from those issued before a backup was restored. */
+/** Receivers deduplicate by id. The time makes it differ from ids issued before a backup was restored. */
 function idOf(sequence: number, madeAtMs: number): string {
   return `msg_${madeAtMs.toString(36)}_${sequence.toString(36)}`
 }

@@ -28,7 +28,7 @@ interface OldFiring {
   state: string
 }
 
-/** Deletes expired data, one step at a time. Runs inside the caller's transaction. */
+/** Deletes expired data, one step at a time. Call it in the caller's transaction. */
 export function createPruning({
   database,
   changes,
@@ -51,7 +51,7 @@ export function createPruning({
     statements.recordPruned
   )
 
-  /** Deletes firings, and records the range of their moments: whether those have fired is then unknown. */
+  /** Deletes firings and records the range of their moments, for which it is then unknown whether they fired. */
   function forget(rows: OldFiring[]): number {
     for (const [id, those] of Map.groupBy(rows, (row) => row.schedule_id)) {
       for (const row of those) remove.run(row.id)
@@ -65,7 +65,7 @@ export function createPruning({
 
   function pruneFirings({ nowMs, firings: { newest, sinceMs, except } }: Retention, limit: number): number {
     const isKept = new Set(except)
-    // If the clock was set back, a moment may be in the future again. Keep its row, so that it does not fire twice.
+    // If the clock was set back, a moment can be in the future again. Keep its row, so that it does not fire twice.
     const mayGo = (row: OldFiring) => row.nominal_ms <= nowMs && !isKept.has(row.schedule_id)
     let left = limit - forget(oldest.all(limit).filter((row) => row.at_ms < sinceMs && mayGo(row)))
     for (const { id, excess } of tooMany.all({ newest })) {

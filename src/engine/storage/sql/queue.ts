@@ -25,7 +25,7 @@ export const queueSql = (sql: Fragments) => ({
         WHERE live.overlap_key = jobs.overlap_key AND live.state IN ('starting', 'running')))
     RETURNING ${JOB}`,
   nodeOf: 'SELECT node_id FROM jobs WHERE id = ?',
-  /** Whether the job came into its lane after a time: every move into a lane has a timeline entry. */
+  /** Whether the job entered its lane after a time: every move into a lane has a timeline entry. */
   cameAfter: `SELECT 1 FROM jobs WHERE id = :id AND (queued_at_ms > :atMs
     OR EXISTS (SELECT 1 FROM transitions WHERE job_id = :id AND at_ms > :atMs))`,
   holdOverlapping: `UPDATE jobs SET hold = 'overlap'
@@ -38,7 +38,7 @@ export const queueSql = (sql: Fragments) => ({
 
 export const QUEUE_MANY = {
   /**
-   * Only for jobs without an overlap key: those with one must be claimed one after another to see each other. Also
+   * Only for jobs without an overlap key. Jobs with a key must be claimed one after another to see each other. Also
    * returns the attempts of jobs whose jobid is free on the node; their last column is the job's id.
    */
   claim: {
@@ -83,7 +83,7 @@ interface CancelledRow extends CountedRow, Holdable {
   cancelled_while_queued: number
 }
 
-/** Moves jobs through and out of the queue. Every function runs inside the caller's transaction. */
+/** Moves jobs through and out of the queue. Call all functions in the caller's transaction. */
 export function createQueue({ database, changes, timeline, counters, holds, chainEnds }: Dependencies) {
   const statements = queueSql(database.fragments)
   const lanes = database.prepare<[], LaneDepth>(statements.lanes)
@@ -111,7 +111,9 @@ export function createQueue({ database, changes, timeline, counters, holds, chai
     'UPDATE jobs SET cancel_asked_at_ms = :atMs WHERE id = :id AND cancel_asked_at_ms IS NULL'
   )
 
-  /** Returns which starts may begin, in their order. The result is the same on both databases. */
+  /**
+   * Claims the jobs of these starts, in order; undefined: the claim failed. The result is the same on both databases.
+   */
   function claimAll(starts: AttemptStart[]): (Claimed | undefined)[] {
     const wantedOf = ({ entry, ...fields }: AttemptStart): Claim => ({ ...fields, atMs: entry.atMs })
     const alone = (row: JobRow | undefined) => (row === undefined ? undefined : { row, hasAttempt: false })

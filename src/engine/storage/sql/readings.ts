@@ -44,7 +44,6 @@ export function createReadings({
   /** Runs that are about to be recorded. Their rows do not change in this write. */
   const wanted = new Set<JobId>()
   let asked: (() => Map<string, RunRow>) | null = null
-  /** By attempt: only the last figures of each count. */
   const kept = new Map<string, Cell[]>()
 
   function ask(): void {
@@ -66,7 +65,6 @@ export function createReadings({
     readAhead(readings: RunReading[]): void {
       for (const { jobId } of readings) wanted.add(jobId)
     },
-    /** Requests everything that the writes will read. */
     ask,
     flush(): void {
       keep([...kept.values()])

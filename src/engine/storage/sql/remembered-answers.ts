@@ -47,7 +47,10 @@ export function createAnswers(database: Database) {
   const oldestOf = database.prepare<[string], Row>(
     `SELECT scope, key, octet_length(answer) AS bytes FROM remembered_answers WHERE scope = ? ORDER BY expires_at_ms`
   )
-  /** What is stored, by scope; null: not counted yet. After a rollback, it is inexact until the next restart. */
+  /**
+   * Number and bytes of stored answers by scope; null: not counted yet. After a rollback, this is inexact until the
+   * next restart.
+   */
   let kept: Map<string, AnswerQuota> | null = null
 
   function counted(): Map<string, AnswerQuota> {
@@ -68,7 +71,6 @@ export function createAnswers(database: Database) {
     return now.count > count * share || now.bytes > bytes * share
   }
 
-  /** Deletes the oldest answers until there is enough room. */
   function evict(rows: Iterable<Row>, now: AnswerQuota, quota: AnswerQuota): void {
     const going: Row[] = []
     let { count, bytes } = now
@@ -98,7 +100,6 @@ export function createAnswers(database: Database) {
       const earlier = find.get(scope, key, nowMs)
       if (earlier !== undefined) return earlier
       makeRoom(scope, quota)
-      // Remove an expired answer with the same key.
       remove(scope, key)
       put.run(scope, key, fingerprint, begunBy, expiresAtMs)
       add(scope, 1, 0)

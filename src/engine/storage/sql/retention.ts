@@ -90,7 +90,7 @@ interface LogRow {
   packedBytes: number
 }
 
-/** Walks over ended jobs, oldest end first, and deletes what retention permits, inside the caller's transaction. */
+/** Reads ended jobs, oldest end first, and deletes what retention permits, in the caller's transaction. */
 export function createRetention({
   database,
   changes,
@@ -145,7 +145,6 @@ export function createRetention({
     'SELECT project, count AS logs, bytes, packed_bytes AS packed FROM log_sums'
   )
 
-  /** The amounts in this transaction. Each is read once per step. */
   function amountsNow() {
     const [spiders, projects, bytes] = [new Map<string, number>(), new Map<string, number>(), new Map<string, number>()]
     return {

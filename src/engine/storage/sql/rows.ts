@@ -50,7 +50,6 @@ type ValuesOf<Columns extends readonly (keyof JobColumns)[]> = {
   -readonly [Index in keyof Columns]: JobColumns[Columns[Index]]
 }
 
-/** `row`: from a `raw` statement that selects `JOB`. */
 export function toJob(row: JobRow): StoredJob {
   // biome-ignore format: the order of JOB_COLUMNS
   const [
@@ -111,7 +110,8 @@ const OURS = /^(?:reason|limit_hit)\./
 type Coded<Name extends 'reason' | 'limitHit'> = Pick<Attempt, Name | `${Name}Code` | `${Name}Params`>
 
 /**
- * The column has an encoded message (shared/texts/message.ts), or text from outside or from before there were codes.
+ * The column has an encoded message (shared/texts/message.ts), an external text, or a text from before there were
+ * codes.
  */
 function coded<Name extends 'reason' | 'limitHit'>(name: Name, stored: string | null): Coded<Name> {
   const message = stored === null ? null : decode(stored)
@@ -119,7 +119,7 @@ function coded<Name extends 'reason' | 'limitHit'>(name: Name, stored: string | 
     const { code, params } = message
     return { [name]: render(message), [`${name}Code`]: code, [`${name}Params`]: params } as Coded<Name>
   }
-  // Scrapy's text that was stored before messages were encoded may look like one.
+  // A text from Scrapy that was stored before messages were encoded can look like one.
   return { [name]: message?.code === 'text' ? render(message) : stored } as Coded<Name>
 }
 
@@ -130,7 +130,6 @@ function noteOf(stored: string | null): Pick<StoredSchedule, 'pauseNote' | 'paus
   return note.pauseNoteCode === 'text' ? { pauseNote: note.pauseNote } : note
 }
 
-/** Like largeBytesOf, but without parsing the texts. */
 export function largeBytesOfRow([, , , , , settings, args, env]: JobRow): number {
   return largeBytes((settings?.length ?? 0) + (args?.length ?? 0) + (env?.length ?? 0))
 }
@@ -177,7 +176,6 @@ export function toStoredAttempt(row: AttemptRow): Attempt {
   }
 }
 
-/** All columns of a schedule: its settings and its progress (schedule_progress). */
 export const SCHEDULE = `schedules.id, revision, settings, paused, pause_note AS "pauseNote", paused_by AS "pausedBy",
   created_at_ms AS "createdAtMs", changed_at_ms AS "changedAtMs", moved_at_ms AS "movedAtMs", done_until_ms AS "doneUntilMs", run_count AS "runCount",
   failures_in_a_row AS "failuresInARow", crawl_key AS "crawlKey", crawl_order AS "crawlOrder"`

@@ -24,7 +24,7 @@ const conditionsOf = (sql: Fragments): Record<keyof ScheduleFilter, string> => (
     WHERE value ->> 'project' ${sql.like} :text ESCAPE '\\' OR value ->> 'spiders' ${sql.like} :text ESCAPE '\\'))`
 })
 
-/** Returns SQL for the page after a schedule, or the first page, and for the total. `asked`: the filters in use. */
+/** Returns SQL for the total and for the first page or the page after a schedule. `asked`: the filters in use. */
 export function scheduleListSql(
   sql: Fragments,
   asked: (keyof ScheduleFilter)[],

@@ -14,7 +14,7 @@ import { among, type Fragments } from './fragments.ts'
 import { createScheduleList, ofOnlyProjects } from './schedule-list.ts'
 import { JOB, type JobRow, type NamedRow, SCHEDULE, type ScheduleRow, toJob, toSchedule } from './rows.ts'
 
-/** Greater than every firing id: the page before it is the newest. */
+/** Greater than every firing id. The page before it is the newest. */
 const AFTER_EVERY_FIRING = Number.MAX_SAFE_INTEGER
 const ALL_STATES: Firing['state'][] = ['fired', 'skipped', 'missed', 'failed']
 const FIRING = `id, schedule_id AS "scheduleId", nominal_ms AS "nominalMs", origin, backfill_id AS "backfillId", at_ms AS "atMs",
@@ -55,7 +55,7 @@ const newestOfProjects = (
   WHERE id < :before AND state IN (${states.map((state) => `'${state}'`).join(', ')}) ${of}
     AND schedule_id IN (SELECT id FROM schedules WHERE ${ofOnlyProjects(sql)}) ORDER BY id DESC LIMIT :limit`
 
-/** A firing's own row, without the fields that come from its jobs. `text`: an encoded message (shared/texts). */
+/** A firing's own row, without the fields derived from its jobs. `text`: an encoded message (shared/texts). */
 type FiringRow = NamedRow<Omit<StoredFiring, 'code' | 'params' | 'statuses' | 'startedAtMs' | 'endedAtMs'>, 'jobIds'>
 type FiredJob = Pick<StoredJob, 'status' | 'startedAtMs' | 'endedAtMs'>
 
@@ -66,7 +66,7 @@ interface Dependencies {
   outbox: Outbox
 }
 
-/** Schedules and their firings. Writes run inside the caller's transaction. */
+/** Schedules and their firings. Call all writes in the caller's transaction. */
 export function createSchedules({ database, changes, enqueue, outbox }: Dependencies) {
   const sql = database.fragments
   const statements = schedulesSql(sql)
@@ -144,15 +144,14 @@ export function createSchedules({ database, changes, enqueue, outbox }: Dependen
     outbox.record('schedule.paused', projectsOf(settings), changedAtMs, () => pausedEventData(schedule))
   }
 
-  /** Returns a function that checks whether a moment is in the range of pruned rows. */
   function askForgotten(scheduleId: ScheduleId): (nominalMs: number) => boolean {
     const { fromMs = null, untilMs = null } = pruned.get(scheduleId) ?? {}
     return (nominalMs) => fromMs !== null && untilMs !== null && nominalMs >= fromMs && nominalMs <= untilMs
   }
 
   /**
-   * Whether the moment has already fired, also in this write. For a backfill, also if it may have fired: moments fired
-   * by the clock are newer than any pruned row.
+   * Whether the moment has already fired, including in this write. For a backfill, also true if it may have fired;
+   * moments fired by the clock are newer than any pruned row.
    */
   function hasBeenDone({ scheduleId, nominalMs, origin, state }: NewFiring, taken: Set<string>): boolean {
     if (origin === 'manual' || state !== 'fired') return false
@@ -172,7 +171,7 @@ export function createSchedules({ database, changes, enqueue, outbox }: Dependen
     ...summaryOf(row.jobIds === '[]' ? [] : jobsOf.all(row.jobIds))
   })
 
-  /** Assumes that new jobs are queued. Reads back only jobs that may be duplicates or may have ended immediately. */
+  /** Assumes that new jobs are queued. Reads back only jobs that can be duplicates or can have ended immediately. */
   function factsOf(made: NewJob[], jobIds: JobId[]): ReturnType<typeof summaryOf> {
     if (made.some(({ dedupe, after }) => dedupe !== null || after.length > 0)) {
       return summaryOf(jobsOf.all(JSON.stringify(jobIds)))
@@ -353,7 +352,7 @@ function withinBytes(rows: Iterable<FiringRow>, maxBytes: number): FiringRow[] {
   return taken
 }
 
-/** The newest backfill of each schedule. Deleted with its schedule. Writes run inside the caller's transaction. */
+/** The newest backfill of each schedule, deleted with its schedule. Call all writes in the caller's transaction. */
 export function createBackfills(database: Database) {
   const backfills = createTable<StoredBackfill>(database, {
     name: 'backfills',

@@ -3,7 +3,6 @@ import type { StoredAuthenticator, StoredPasskey } from '../../model/records.ts'
 import type { Database } from './database.ts'
 import { createTable } from './table.ts'
 
-/** Authenticator apps, their recovery codes, and passkeys. Writes run inside the caller's transaction. */
 export function createSecondFactors(database: Database) {
   const authenticators = createTable<Omit<StoredAuthenticator, 'recoveryHashes'>>(database, {
     name: 'authenticators',

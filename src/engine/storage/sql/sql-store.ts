@@ -40,7 +40,7 @@ import { sendRows, type RowStore } from '../thread/store-messages.ts'
 import { createSecondFactors } from './second-factors.ts'
 import { createTimeline } from './timeline.ts'
 
-/** Commits that take longer are logged, because they block the thread. */
+/** Longer commits are logged, because they block the thread. */
 const SLOW_COMMIT_MS = 250
 
 export interface SqlStoreOptions {
@@ -98,7 +98,7 @@ export function createSqlStore({ driver, clock, logger, scheduleFlush = setImmed
   const schedules = createSchedules({ database, changes, enqueue, outbox })
   const prune = createPruning({ database, changes, outbox, answers, chainEnds })
   const retention = createRetention({ database, changes, timeline, counters, logSums, clock })
-  /** Parts that collect rows during a write. Flushing one may add rows to later ones, so the change log comes last. */
+  /** Parts that collect rows during a write. Flushing one can add rows to later ones, so the change log comes last. */
   const collecting = [attempts, readings, chainEnds, timeline, counters, logSums, outbox]
   const changed = new Listeners<number>(logger)
   const queueChanged = new Listeners<string[]>(logger)
@@ -290,7 +290,6 @@ export function createSqlStore({ driver, clock, logger, scheduleFlush = setImmed
     }
   }
 
-  /** Records a run that began before Scrapdeck knew of it. */
   function recordRun({ job, start, changes: made }: Parameters<Store['recordRuns']>[0][number]): void {
     enqueue.insertUnheld(job)
     if (queue.beginAttempts([start]).length === 0) {
@@ -347,12 +346,12 @@ export function createSqlStore({ driver, clock, logger, scheduleFlush = setImmed
     return verbsOf(part, names, (work) => read(work))
   }
 
-  /** The part's writing verbs. The audit log does not get the fields that they change. */
+  /** Wraps writes of the part. The audit log does not record the fields that they change. */
   function writes<Part, Name extends keyof Part>(part: Part, ...names: Name[]) {
     return verbsOf(part, names, (work) => write(work))
   }
 
-  /** The part's verbs that change things of a noun. Their first argument is a thing, an id or several ids. */
+  /** Wraps writes that change things of a noun. Their first argument is a thing, an id or several ids. */
   function changing<Part, Name extends keyof Part>(noun: Noun, part: Part, ...names: Name[]) {
     return verbsOf(part, names, (work, [first]) => write(work, { watched: watch(noun, first) }))
   }
@@ -372,12 +371,12 @@ export function createSqlStore({ driver, clock, logger, scheduleFlush = setImmed
     return { noun, read: () => [{ id: '', name: noun, value: get() ?? {} }] }
   }
 
-  /** For writes that follow attempts, thousands per second: it keeps nothing in memory and reads no counters. */
+  /** For writes that follow attempts, thousands per second. Keeps nothing in memory and reads no counters. */
   function writeJoined<T>(work: () => T, ahead?: () => void): Promise<T> {
     return write(work, { isJoined: true, ahead })
   }
 
-  /** Flushes first, because other verbs in the same write may read what attempts have written. */
+  /** Flushes first, because other calls in the same write can read what attempts have written. */
   function afterAttempts<T>(work: () => T): T {
     attempts.flush()
     return work()
@@ -388,7 +387,6 @@ export function createSqlStore({ driver, clock, logger, scheduleFlush = setImmed
     readings.ask()
   }
 
-  /** Writes the counters, events and change log entries that writes have collected. */
   function record(): () => void {
     for (const part of collecting) part.flush()
     return changes.flush()

@@ -14,7 +14,10 @@ export function replaceRow(table: string, key: readonly string[], values: Readon
 
 export const PUT_DEDUPE_KEY = replaceRow('dedupe_keys', ['key'], { key: '?', job_id: '?', expires_at_ms: '?' })
 
-/** Inserts rows with these columns. `table`: qualified if necessary. `conflict`: ON CONFLICT, for existing rows. */
+/**
+ * SQL that inserts rows with these columns. `table`: qualified if necessary. `conflict`: ON CONFLICT, for existing
+ * rows.
+ */
 export function insertMany(table: string, given: Columns, conflict = '') {
   const names = Object.keys(given).map((name) => `"${name}"`)
   const places = names.map(() => '?')
@@ -34,7 +37,6 @@ export interface Table<Thing> {
 
 interface TableOptions {
   name: string
-  /** The key column, or several. Default: `id`. */
   key?: string
   order: string
   /** Field names in the order of the thing's fields. `:json` and `:flag` mark fields that are stored in this form. */
@@ -77,7 +79,7 @@ export function createTable<Thing extends object>(database: Database, options: T
   }
 }
 
-/** Throws unless the new revision follows the stored one: otherwise, there was a concurrent change. */
+/** Throws unless the new revision follows the stored one; otherwise, there was a concurrent change. */
 export function requireNextRevision(next: number, present: number | undefined, noun: string): void {
   if (next === (present ?? 0) + 1) return
   throw new ScrapdeckError('CHANGED_MEANWHILE', sentence('storage.changed_meanwhile', { noun, next, present }))

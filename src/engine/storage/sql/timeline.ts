@@ -23,7 +23,7 @@ export function createTimeline(database: Database) {
     })
   )
   let added: Cell[][] = []
-  // The first entry is in the row of the job, with sequence 0, which no other entry has.
+  // The first entry is in the job's row, with sequence 0, which no other entry has.
   const ofJob = database.prepare<{ jobId: JobId }, NamedRow<Omit<Transition, 'code' | 'params'>, 'evidence'>>(
     `SELECT 0 AS sequence, id AS "jobId", NULL AS "attemptNumber", queued_at_ms AS "atMs", 'queued' AS kind, asked_text AS text,
        coalesce(asked_evidence, '{}') AS evidence

@@ -97,7 +97,7 @@ function anEpisode(
   })
 }
 
-/** The alert has ended, and its recipients have been notified. */
+/** An alert that ended and whose recipients were notified. */
 const settled = (id: string, endedAtMs: number, over: Partial<Plain<StoredEpisode>> = {}, project?: string | null) =>
   anEpisode(id, { state: 'resolved', endedAtMs, resolvedAtMs: endedAtMs, channels: {}, ...over }, project)
 
@@ -121,7 +121,6 @@ const aMessage = (channelId = CHANNEL, atMs = 9): AlertWrite['messages'][number]
 
 const idsOf = (episodes: readonly StoredEpisode[]) => episodes.map(({ id }) => id)
 
-/** Adds rows to each of the tables, for tests of copies. */
 export async function fillAlerts(store: AlertStore): Promise<void> {
   for (const id of ['r1', 'r2']) await store.putAlertRule(aRule(id))
   await store.putSilence(aSilence('s', 900))
@@ -130,7 +129,6 @@ export async function fillAlerts(store: AlertStore): Promise<void> {
   )
 }
 
-/** Tests of rules, silences, the lifecycle of alerts, and their recipients. */
 export function describeAlerts(story: Story): void {
   const putChannel = (over: Partial<NewWebhook> = {}) =>
     story.store.putWebhook({

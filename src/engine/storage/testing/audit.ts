@@ -25,7 +25,6 @@ export const anAuditRecord = (over: Partial<NewAuditRecord> = {}): NewAuditRecor
   ...over
 })
 
-/** Tests of the log of who did or tried what. */
 export function describeAudit(story: Story): void {
   const append = (over: Partial<NewAuditRecord> = {}) => story.store.appendAudit(anAuditRecord(over))
   const all = () => story.store.listAuditAfter(0, 1_000)

@@ -25,8 +25,8 @@ import { describeWebhooks } from './webhooks.ts'
 import { createStory, type StoreUnderTest } from './story.ts'
 
 /**
- * The behaviour that every Store must have. Each test has its own empty store. `stories`: the number of random stories,
- * and of the shorter ones about retention.
+ * The tests that every Store must pass, each with its own empty store. `stories`: the number of random stories, and
+ * of the shorter ones about retention.
  */
 export function describeStore(
   name: string,

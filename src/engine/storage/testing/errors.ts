@@ -157,7 +157,6 @@ export function describeErrors(story: Story): void {
       const [first, second] = await page({}, { limit: 2 })
       expect([first?.title, second?.title]).toEqual(['D', 'C 50%'])
       expect((await page({}, { before: second! })).map(({ title }) => title)).toEqual(['B', 'A'])
-      // Both have the same time, so the id decides.
       const third = (await page({}, { before: second!, limit: 1 }))[0]!
       expect((await page({}, { before: third })).map(({ title }) => title)).toEqual(['A'])
       expect(await groupIds({ project: 'shop' })).toEqual(['C 50%', 'B', 'A'])
@@ -179,7 +178,7 @@ export function describeErrors(story: Story): void {
       const { id } = await theOne()
       expect(await story.store.setErrorState([id, branded(99)], 'resolved', AT_MS + 10)).toEqual([id])
       expect(await story.store.setErrorState([id], 'resolved', AT_MS + 20)).toEqual([])
-      // The same run is recorded again without anything new.
+      // Records the same run again, with nothing new.
       await logged(job, anError())
       expect(await theOne()).toMatchObject({ state: 'resolved', stateAtMs: AT_MS + 10, reopenedAtMs: null })
       await logged(await ran(), anError({ lastSeenMs: AT_MS + 11 }))

@@ -9,10 +9,10 @@ import type { NewJob, StoredJob, OnlyProjects } from '../../model/records.ts'
 import type { Store } from '../store.ts'
 import { type StoreUnderTest, timeoutOf } from './story.ts'
 
-/** Ended jobs in a stretch of this length (somewhat more than a day) may be counted together. */
+/** Ended jobs within this time (a little more than a day) can be counted together. */
 const STRETCH_MS = 2 ** 27
 const FIRST_MS = 13_000 * STRETCH_MS
-/** The first digits of the ids that are created within a few minutes. */
+/** The first digits of ids that are created within several minutes. */
 const ID_TEXT = FIRST_MS.toString(16).padStart(12, '0').slice(0, 10).toUpperCase()
 /** The longest time between creating a job's id and writing the job. */
 const LAG_MAX_MS = 60_000
@@ -31,7 +31,7 @@ interface Past {
   fate: Fate
 }
 
-/** Often at the edge of a stretch, where a job is counted in another way. */
+/** Often near the edge of a stretch, where jobs are counted differently. */
 const moment = fc
   .record({ stretch: fc.nat(4), into: fc.oneof(fc.constantFrom(-1, 0, 1), fc.nat(STRETCH_MS)) })
   .map(({ stretch, into }) => FIRST_MS + stretch * STRETCH_MS + into)
@@ -68,7 +68,7 @@ const wish = fc.record({
   limit: fc.integer({ min: 1, max: 30 })
 }) as fc.Arbitrary<Wish>
 
-/** Lists and counts random histories in two ways: with the store, and by examining each job. */
+/** Lists and counts random histories with the store, and compares the results with a check of each job. */
 export function testHistories(openStore: () => Promise<StoreUnderTest>, histories: number): void {
   test('of any history, pages and facets are what a look at each job says', {
     timeout: timeoutOf(histories)

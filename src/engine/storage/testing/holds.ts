@@ -54,7 +54,7 @@ export function describeHolds(story: Story): void {
     })
 
     test('a chain of any length is skipped where its first job ends otherwise, and comes back with it', async () => {
-      // Longer than SQLite's recursive triggers can go (1,000).
+      // Exceeds the depth of SQLite's recursive triggers (1,000).
       const jobs = Array.from({ length: 1_200 }, () => aNewJob())
       jobs.forEach((job, index) => {
         if (index > 0) job.after = [{ jobId: jobs[index - 1]!.id, on: 'succeeded' }]

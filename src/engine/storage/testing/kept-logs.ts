@@ -89,7 +89,7 @@ export function describeKeptLogs(story: Story): void {
         expect(ruledOut.logs).toBe(2 - ids.length)
       }
       expect((await page({}, only(5))).ruledOut.bytes).toBe(3_003_000)
-      // A block that is newer than the probe may contain a match.
+      // A block beyond the last byte of `candidates` may contain a match.
       expect((await page({}, new Uint8Array(1))).logs).toHaveLength(3)
       expect(await story.store.endOfLogBlocks()).toBe(10)
     })
@@ -165,7 +165,7 @@ export function describeKeptLogs(story: Story): void {
       expect(whole?.blocks).toEqual({ rawBytes: 3_000_000, firstBlock: 1, wholeBlocks: 2, tailBlock: 8 })
       await story.store.markLogArchived(one.id, FIRST, { packed: Uint8Array.of(1, 2), sizes: null })
       expect(await unindexed()).toEqual([one.id])
-      // Blocks of the version that was archived before must be ignored.
+      // Blocks of the previously archived version must be ignored.
       await record(one)
       expect(await unindexed()).toEqual([one.id])
       await story.store.forgetLogBlocks([{ jobId: other.id, number: FIRST }])

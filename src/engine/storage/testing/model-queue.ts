@@ -34,7 +34,6 @@ export class ModelQueue {
     return this.jobs.find(({ job }) => job.id === id)!
   }
 
-  /** Returns the id that enqueueJobs must return. */
   enqueue(job: NewJob, nowMs: number): string {
     this.#back += 1
     const earlier = this.jobs.findLast((other) => job.dedupe !== null && other.job.dedupe?.key === job.dedupe.key)
@@ -60,7 +59,6 @@ export class ModelQueue {
     return job.id
   }
 
-  /** Returns whether the claim succeeds. */
   claim(known: ModelJob, atMs: number): boolean {
     const isDue = known.job.expiresAtMs === null || known.job.expiresAtMs > atMs
     if (known.state !== 'queued' || known.hold !== null || !isDue) return false
@@ -85,7 +83,6 @@ export class ModelQueue {
     this.#settle([known], nowMs)
   }
 
-  /** Returns the restored jobs, the requested one first. */
   restore(asked: ModelJob, nowMs: number): ModelJob[] {
     const restored: ModelJob[] = []
     const candidates = [asked]
@@ -153,7 +150,6 @@ export class ModelQueue {
     return queued
   }
 
-  /** The queued jobs in queue order. */
   inOrder(): ModelJob[] {
     return this.jobs
       .filter(({ state, hold }) => state === 'queued' && hold === null)
@@ -220,7 +216,7 @@ export class ModelQueue {
     const waiting = this.#sameKey(known)
       .filter(({ hold }) => hold === 'overlap')
       .sort((one, other) => other.priority - one.priority || one.rank - other.rank)
-    // The first job of each lane, because the first one overall may have no node to run on.
+    // The first job of each lane, because the first job of all may have no node to run on.
     for (const [next] of Map.groupBy(waiting, ({ nodeWanted }) => nodeWanted).values()) {
       next!.hold = null
       next!.entries += 1

@@ -16,7 +16,7 @@ import type { Store } from '../store.ts'
 import { type ModelJob, ModelQueue } from './model-queue.ts'
 import { readAllHeads, type StoreUnderTest, timeoutOf } from './story.ts'
 
-/** Options of a random job. Times are milliseconds from now; `after` picks among the jobs created so far. */
+/** Options of a random job. Times are milliseconds from now; `after` picks one of the jobs created so far. */
 interface Wishes {
   lane: number
   priority: number
@@ -27,7 +27,7 @@ interface Wishes {
   dedupe: number | null
 }
 
-/** A step of a random story. `job` picks among the jobs created so far. */
+/** A step of a random story. `job` picks one of the jobs created so far. */
 type Step =
   | { do: 'enqueue'; jobs: Wishes[] }
   | { do: 'begin'; job: number }
@@ -51,7 +51,7 @@ type Step =
 
 const LIVE: AttemptState[] = ['sending', 'uncertain', 'accepted', 'running', 'finishing']
 
-/** The states in which a step has an effect; absent: all. */
+/** The states in which a step has an effect; default: all. */
 const STATES_OF: Partial<Record<Step['do'], ModelJob['state'][]>> = {
   begin: ['queued'],
   cancelQueued: ['queued'],
@@ -124,7 +124,7 @@ const step: fc.Arbitrary<Step> = fc.oneof(
   fc.record({ do: fc.constant('reopen' as const) })
 )
 
-/** Applies random stories to the store and to a small in-memory model: both must agree after every step. */
+/** Applies random stories to the store and to a simple in-memory model, which must agree after every step. */
 export function testAgainstModel(openStore: () => Promise<StoreUnderTest>, stories: number): void {
   test('any story leaves the store where the model is', { timeout: timeoutOf(stories) }, async () => {
     await fc.assert(
@@ -171,7 +171,7 @@ async function tell(
   next: Exclude<Step, { do: 'reopen' } | { do: 'enqueue' }>
 ): Promise<void> {
   const picked = (index: number) => model.jobs[index % model.jobs.length] as ModelJob
-  // Usually picks a job that the step affects, because stories with only refused steps would test little.
+  // Usually picks a job that the step affects, because stories of rejected steps would test little.
   const fitting = model.jobs.filter(({ state }) => next.job % 4 === 0 || STATES_OF[next.do]?.includes(state) !== false)
   const known = fitting[Math.floor(next.job / 4) % fitting.length] ?? picked(next.job)
   const ids = [known.job.id]
@@ -276,7 +276,7 @@ async function tell(
   }
 }
 
-/** Returns the event that leads to the state, or one that the store rejects if there is none. */
+/** Returns the event that leads to the state. If there is none, returns one that the store rejects. */
 function kindOfMove(from: AttemptState | undefined, to: AttemptState): TransitionKind {
   const kinds = ['accepted', 'uncertain', 'running', 'vanished', 'finishing'] as const
   return kinds.find((kind) => attemptStatesAfter(from ?? null, kind).includes(to)) ?? 'running'

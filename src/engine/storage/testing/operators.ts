@@ -77,7 +77,6 @@ const aGroup = (id: string, over: Partial<StoredGroup> = {}): StoredGroup => ({
   ...over
 })
 
-/** Backfills, sources, limits, reported problems, users, groups and tokens. */
 export function describeOperators(story: Story): void {
   describe('backfills', () => {
     test('each schedule has its newest, which is changed revision by revision and goes with it', async () => {
@@ -307,7 +306,6 @@ export function describeOperators(story: Story): void {
       expect([await story.store.deleteGroup(crawl.id), await story.store.deleteGroup(crawl.id)]).toEqual([true, false])
       expect(await story.store.listGroups()).toEqual([])
       expect(await story.store.listUsers()).toEqual([anna])
-      // Nothing of the old group is left behind.
       await story.store.putGroup({ ...crawl, members: [] })
       expect(await story.store.listGroups()).toEqual([{ ...crawl, members: [] }])
     })

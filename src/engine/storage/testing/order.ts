@@ -26,7 +26,6 @@ export function describeOrder(story: Story): void {
       expect(await order()).toEqual([a, c, d, e, b])
       expect((await story.store.getJob(a))?.priority).toBe(3)
       expect(await kindsOf(jobs[0]!)).toEqual(['queued', 'changed'])
-      // The entry has the new priority only if it differs.
       await story.store.reorder([c], { before: a }, entry())
       const evidenceOf = async (id: JobId) => (await story.store.listTimeline(id)).at(-1)?.evidence
       expect([await evidenceOf(a), await evidenceOf(c)]).toEqual([{ priority: 3 }, {}])
@@ -40,7 +39,6 @@ export function describeOrder(story: Story): void {
         first.id
       ])
       expect(await story.store.placeQueued([second.id], { nodeId: null, tags: [] }, entry())).toEqual([])
-      // A call without an effect is not a transition.
       expect([await kindsOf(first), await kindsOf(second)]).toEqual([['queued'], ['queued', 'sending']])
     })
 
@@ -86,7 +84,6 @@ export function describeOrder(story: Story): void {
       expect(await kindsOf(job)).toEqual(['queued', 'changed'])
       const [byOld, byNew] = [aNewJob({ dedupe: KEY }), aNewJob({ dedupe: { ...KEY, key: 'new' } })]
       expect(await store.enqueueJobs([byOld, byNew])).toEqual([byOld.id, job.id])
-      // The job returns to its lane, at the same place.
       expect(await store.changeQueued({ ...again, notBeforeMs: null, dedupe: null })).toEqual([job.id])
       expect((await order()).slice(0, 2)).toEqual([job.id, other.id])
       await begin(other)

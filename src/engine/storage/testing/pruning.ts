@@ -13,7 +13,6 @@ export function describePruning(story: Story): void {
     await story.store.putSchedule(schedule)
     return schedule.id
   }
-  /** Fires these moments, with one row each. */
   const fire = async (scheduleId: string, nominalMs: number[], over: Partial<NewFiring> = {}) => {
     const firings = nominalMs.map((atMs) => aNewFiring({ scheduleId, nominalMs: atMs, atMs, ...over }))
     return story.store.fire(firings)

@@ -51,7 +51,7 @@ export function describeQueue(story: Story): void {
     })
 
     test('a lane may be of any length, and differ from another one at its end', async () => {
-      // The text is random, so that no index can compress it.
+      // Random text, which no index can compress.
       const longTags = Array.from({ length: 20 }, () => randomBytes(200).toString('base64'))
       const [one, other] = [aNewJob({ placement: { nodeId: null, tags: longTags } }), aNewJob({ spider: 'z' })]
       await story.store.enqueueJobs([one, { ...other, placement: one.placement }])
@@ -62,7 +62,6 @@ export function describeQueue(story: Story): void {
       ])
       await begin(one)
       expect((await story.heads(10)).map(({ jobs }) => jobs[0]!.id)).toEqual([other.id])
-      // Move it behind a job in such a lane.
       const third = await enqueue()
       await story.store.reorder([third.id], { before: other.id }, entry('moved'))
       expect((await story.store.getJob(third.id))!.rank).toBeLessThan((await story.store.getJob(other.id))!.rank)

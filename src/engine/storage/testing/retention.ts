@@ -23,7 +23,7 @@ const OLDER_THAN_2_DAYS = everywhere(
   boundsOf({ jobs: { endedSinceMs: daysAgo(2) }, logs: { endedSinceMs: daysAgo(2) } })
 )
 
-/** Runs passes over everything. Calls `between` after each step. */
+/** Runs one complete pass. Calls `between` after each step. */
 async function deleteOld(
   store: Store,
   bounds: RetentionBounds,
@@ -134,7 +134,6 @@ export function describeRetention(story: Story): void {
       expect(await story.store.findArchivedLog(jobs[2]!.id, anAttemptNumber(1))).toBeNull()
       const attempt = async () => (await story.store.listAttempts(jobs[2]!.id))[0]
       expect(await attempt()).toMatchObject({ logArchived: false, logDeletedAtMs: NOW_MS })
-      // A lost run that turns up again is archived again.
       await story.store.markLogArchived(jobs[2]!.id, anAttemptNumber(1), blobLog(5))
       expect(await attempt()).toMatchObject({ logArchived: true, logDeletedAtMs: null })
     })
@@ -144,7 +143,6 @@ export function describeRetention(story: Story): void {
       const unknown = aJobId('f'.repeat(32))
       const kept = entry('kept')
       expect(await story.store.keepJobs([jobs[0]!.id, unknown], true, kept)).toEqual([jobs[0]!.id])
-      // The job is kept already.
       expect(await story.store.keepJobs([jobs[0]!.id], true, entry('kept again'))).toEqual([jobs[0]!.id])
       expect((await story.store.listTimeline(jobs[0]!.id)).at(-1)).toMatchObject({ kind: 'changed', ...asRead(kept) })
       expect((await story.store.getJob(jobs[0]!.id))?.kept).toBe(true)
@@ -280,7 +278,7 @@ const sum = (counts: readonly RetentionCounts[]) => {
   return { jobs: of('jobs'), logs: of('logs') }
 }
 
-/** A past job in the model. `awaited`, `keyed`: protected from retention by one of the last two rules. */
+/** A past job in the model. `awaited` and `keyed` jobs are protected from retention by one of the last two rules. */
 interface PastJob {
   project: 'shop' | 'news'
   spider: 'a' | 'b'
@@ -305,12 +303,11 @@ const pastJob: fc.Arbitrary<PastJob> = fc.record({
   hasKey: rarely
 })
 
-/** `bytesShare`: a share of the bytes of the project's logs, so that the bound is always somewhere among them. */
+/** `bytesShare`: a share of the bytes of the project's logs, so that the bound always affects some logs. */
 interface AskedBounds {
   jobs: ProjectBounds['jobs']
   logs: Omit<ProjectBounds['logs'], 'bytesPerProject'> & { bytesShare: number | null }
 }
-/** A bound that is far away lets the others decide. */
 const days = fc.oneof(fc.constant(null), fc.nat(12).map(daysAgo))
 const newest = fc.oneof(fc.constant(null), fc.integer({ min: 1, max: 12 }))
 const bounds: fc.Arbitrary<AskedBounds> = fc.record({
@@ -321,7 +318,7 @@ const bounds: fc.Arbitrary<AskedBounds> = fc.record({
     bytesShare: fc.oneof(fc.constant(null), fc.double({ min: 0, max: 1, noNaN: true }))
   })
 })
-/** Only one bound, because the strictest of several hides mistakes in the others. */
+/** A single bound, because the strictest of several hides mistakes in the others. */
 const oneBound: fc.Arbitrary<AskedBounds> = bounds.chain(({ jobs, logs }) => {
   const none = { endedSinceMs: null, newestPerSpider: null }
   const ofJobs = (over: Partial<AskedBounds['jobs']>): AskedBounds['jobs'] => ({
@@ -338,7 +335,7 @@ const oneBound: fc.Arbitrary<AskedBounds> = bounds.chain(({ jobs, logs }) => {
   )
 })
 
-/** Computes from scratch what must be left, by comparing every job with all jobs that ended after it. */
+/** Computes the expected result by comparing every job with all jobs that ended after it. */
 function modelOf(jobs: readonly KnownJob[], all: RetentionBounds) {
   const inOrder = jobs.toSorted((one, other) => other.endedAtMs - one.endedAtMs || (one.id < other.id ? 1 : -1))
   const left = new Map<JobId, { log: boolean }>()
@@ -366,7 +363,7 @@ function modelOf(jobs: readonly KnownJob[], all: RetentionBounds) {
 
 interface RetentionStory {
   past: PastJob[]
-  /** Jobs that are running when the pass begins, and end before it does. */
+  /** Jobs that run when the pass starts and end during it. */
   meanwhile: PastJob[]
   defaults: AskedBounds
   shop: AskedBounds | null
@@ -384,7 +381,7 @@ const retentionStory: fc.Arbitrary<RetentionStory> = fc.record({
   jobsAtOnce: fc.integer({ min: 1, max: 5 })
 })
 
-/** Jobs also start and end between the steps. That may add to what retention may delete, but must never reduce it. */
+/** Jobs also start and end between the steps. Retention may then delete more, but never less. */
 export function testRetentionAgainstModel(openStore: () => Promise<StoreUnderTest>, stories: number): void {
   test('retention leaves what a model leaves, and nothing over a bound, whatever runs meanwhile', {
     timeout: timeoutOf(stories)
@@ -398,7 +395,7 @@ export function testRetentionAgainstModel(openStore: () => Promise<StoreUnderTes
           await underTest.remove()
         }
       }),
-      // The time limit also ends the search for a shorter failing story, so that the failure is reported.
+      // The time limit also stops the search for a shorter failing story, so that the failure is reported.
       { numRuns: stories, interruptAfterTimeLimit: timeoutOf(stories) - 10_000, markInterruptAsFailure: true }
     )
   })
@@ -471,7 +468,7 @@ async function compare(store: Store, story: RetentionStory): Promise<void> {
     expect(byId(actual)).toEqual(byId(expected))
     return
   }
-  // Bounds count existing jobs: if a job ends after others were deleted, an older one may now be kept.
+  // Bounds count existing jobs. If a job ends after others were deleted, an older job may be kept.
   for (const [id, { log }] of expected) expect([id, actual.get(id)]).toEqual([id, { log: log || actual.get(id)!.log }])
   const survivors = known.filter(({ id }) => actual.has(id))
   const asLeft = survivors.map((job) => ({ ...job, log: actual.get(job.id)!.log ? job.log : null }))
@@ -484,7 +481,6 @@ function boundsAsked({ jobs, logs }: AskedBounds, past: readonly PastJob[], proj
   return { jobs, logs: { ...others, bytesPerProject: bytesShare === null ? null : Math.floor(bytesShare * bytes) } }
 }
 
-/** Retention must not touch jobs that have not ended. */
 async function expectAllThere(store: Store, ids: readonly JobId[]): Promise<void> {
   const found = await store.getJobs([...ids])
   expect(new Set(found.map(({ id }) => id))).toEqual(new Set(ids))

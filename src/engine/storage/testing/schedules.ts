@@ -15,7 +15,6 @@ export function describeSchedules(story: Story): void {
     return schedule
   }
   const get = async ({ id }: { id: string }) => (await story.store.getSchedules([aScheduleId(id)]))[0]
-  /** Returns a firing with one job, and that job. */
   const aFiringOf = ({ id: scheduleId }: { id: string }, over: Partial<NewFiring> = {}) => {
     const firing = aNewFiring({ scheduleId, ...over })
     const job = aNewJob({ source: 'schedule', scheduleId, nominalMs: firing.nominalMs })

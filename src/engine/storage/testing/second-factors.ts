@@ -28,7 +28,6 @@ const aPasskey = (id: string, userId: UserId, over: Partial<StoredPasskey> = {})
   ...over
 })
 
-/** Tests of authenticators, recovery codes and passkeys. */
 export function describeSecondFactors(story: Story): void {
   describe('second factors', () => {
     test('are kept, and each user has an own authenticator with own recovery codes', async () => {

@@ -14,10 +14,8 @@ export interface StoreUnderTest {
   remove(): Promise<void>
 }
 
-/** The timeout in ms of a test with this many stories, each with its own store. */
 export const timeoutOf = (stories: number): number => 60_000 + stories * 500
 
-/** A store under test, with the steps that most tests begin with. */
 export type Story = ReturnType<typeof createStory>
 
 export function createStory(openStore: () => Promise<StoreUnderTest>) {
@@ -86,7 +84,6 @@ export function createStory(openStore: () => Promise<StoreUnderTest>) {
   }
 }
 
-/** Every lane with its parsed text and its first jobs. */
 export async function readAllHeads(store: Store, limit: number) {
   const lanes = await store.listLanes()
   const heads = await store.readHeads(lanes.map(({ lane }) => ({ lane, limit })))

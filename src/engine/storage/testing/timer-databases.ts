@@ -62,7 +62,7 @@ CREATE TABLE apscheduler_jobs (
 );
 CREATE INDEX ix_apscheduler_jobs_next_run_time ON apscheduler_jobs (next_run_time);`
 
-/** Tables as created by Django's migrations in Gerapy 0.9.10 and later. */
+/** Tables from Django's migrations in Gerapy 0.9.10 and later. */
 const GERAPY = `
 CREATE TABLE "core_client" ("id" integer NOT NULL PRIMARY KEY AUTOINCREMENT, "name" varchar(255) NOT NULL, "ip" varchar(255) NULL,
   "port" integer NULL, "description" text NULL, "auth" integer NULL, "username" varchar(255) NULL, "password" varchar(255) NULL,
@@ -75,7 +75,7 @@ const DAY = '2026-01-01 00:00:00.000000'
 
 type Row = Record<string, string | number | null>
 
-/** A task created with the form's defaults: every day at midnight. */
+/** A task with the form's defaults: every day at midnight. */
 const A_TASK: Row = {
   name: null,
   trigger: 'cron',
