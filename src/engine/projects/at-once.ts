@@ -8,7 +8,6 @@ import type { Projects } from './projects.ts'
 export interface AtOnceOptions {
   projects: Pick<Projects, 'catalog' | 'settingsOf'>
   distribution: Pick<Distribution, 'stateOf' | 'ensure'>
-  /** Nodes that respond and accept jobs. */
   nodeIds: () => NodeId[]
   clock: Clock
   logger: Logger
@@ -17,7 +16,6 @@ export interface AtOnceOptions {
 /** Debounces: a starting fleet causes one change per node, and one scan handles many changes. */
 const SCAN_AFTER_MS = 200
 
-/** Limit of concurrent uploads, which share one uplink. */
 const SENT_AT_ONCE = 8
 
 interface Target {
@@ -26,7 +24,6 @@ interface Target {
   version: VersionName
 }
 
-/** Sends the latest version of projects with `distribution: at_once` to every node that may run it. */
 export class AtOnce {
   readonly #options: AtOnceOptions
   readonly #sending = pLimit(SENT_AT_ONCE)
@@ -41,9 +38,7 @@ export class AtOnce {
     })
   }
 
-  /**
-   * Call this after a new version, a changed setting, the end of a backoff, or when a node joins or recovers. Cheap.
-   */
+  /** Call this after a change of versions, settings or nodes, and at the end of a backoff. Cheap. */
   scanSoon(): void {
     if (!this.#alarm.isSet && this.#projects().length > 0) this.#alarm.set(SCAN_AFTER_MS)
   }

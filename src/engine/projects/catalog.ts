@@ -10,17 +10,13 @@ import type { VersionStore } from '../storage/store.ts'
 /** The version name of a project that runs without an egg. Scrapyd clients never see it. */
 export const WITHOUT_EGG = '(settings)' as VersionName
 
-/**
- * Holds all projects and versions in memory, so reads need no I/O. Changes are written to the store first, then
- * here. Finds a version by either spelling, as uploaded or as Scrapyd stores it (`1.0` and `1_0`).
- */
+/** All projects and versions in memory, so reads need no I/O. Changes are written to the store first. */
 export class Catalog {
   readonly #known = new Map<ProjectName, Map<VersionName, StoredVersion>>()
   /** Version names by project and spelling. A node can list ten thousand names, and each is looked up. */
   readonly #spellings = new Map<ProjectName, Map<string, VersionName[]>>()
   readonly #withoutEgg = new Map<ProjectName, StoredVersion>()
   #names: readonly ProjectName[] | null = null
-  /** Caches for placement, which looks up the latest version and its deployments for each lane. */
   readonly #ascending = new Map<ProjectName, readonly StoredVersion[]>()
   readonly #deployments = new WeakMap<readonly Deployment[], Map<string, Deployment>>()
   readonly #pinnedVersionOf: (project: ProjectName) => VersionName | null
@@ -136,7 +132,6 @@ export class Catalog {
     return this.versionToRun(project, null)
   }
 
-  /** The version that a job would run now, as we spell it; null if there is none. */
   versionToRun(project: ProjectName, version: VersionName | null): VersionName | null {
     const named = version ?? this.#pinnedVersionOf(project)
     return named === null ? this.latestVersion(project) : (this.find(project, named)?.version ?? null)

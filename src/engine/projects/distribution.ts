@@ -16,7 +16,6 @@ export interface EggReceiver {
 
 export interface DistributionOptions {
   projects: Projects
-  /** null: the node no longer exists. */
   clientOf: (nodeId: NodeId) => EggReceiver | null
   /** Whether the node fetches each run's egg from us and therefore needs none in advance. Default: no node does. */
   fetchesEggs?: (nodeId: NodeId) => boolean
@@ -94,7 +93,6 @@ export class Distribution {
     return (stored === null ? undefined : this.#failedEgg(stored)?.importErrors) ?? NO_ERRORS
   }
 
-  /** Projects with an egg that a node cannot import. Also forgets failures of deleted and replaced eggs. */
   projectsWithImportErrors(): ReadonlySet<ProjectName> {
     if (this.#failed.size === 0) return NO_PROJECTS
     const projects = new Set<ProjectName>()
@@ -114,10 +112,7 @@ export class Distribution {
     return deployment !== undefined && isCurrent(deployment, stored.sha256)
   }
 
-  /**
-   * Resolves when the node has the egg, and sends it if it is missing, with at most one upload at a time. Rejects
-   * with the node's error. During the backoff, rejects immediately with the previous error, without sending.
-   */
+  /** Sends the egg if the node lacks it. Rejects with the node's error, also during the backoff, without sending. */
   async ensure(nodeId: NodeId, project: ProjectName, version: VersionName): Promise<void> {
     if (this.isPresent(nodeId, project, version)) return
     const stored = this.#projects.catalog.requireEgg(project, version)
@@ -126,10 +121,7 @@ export class Distribution {
     return this.#send(nodeId, project, stored.version)
   }
 
-  /**
-   * Sends to these nodes now, ignoring backoffs. Yields each change of state; a node's failure is one of them and
-   * does not throw.
-   */
+  /** Sends to these nodes now, ignoring backoffs. Yields each change of state, including failures. */
   async *deployToAll(project: ProjectName, version: VersionName, nodeIds: NodeId[]): AsyncGenerator<Deployment, void> {
     const stored = this.#projects.catalog.requireEgg(project, version)
     const current = (nodeId: NodeId): Deployment => {
@@ -153,7 +145,6 @@ export class Distribution {
     )
   }
 
-  /** Call this when the node does not know the version, which must then be sent again. */
   async forget(nodeId: NodeId, project: ProjectName, version: VersionName): Promise<void> {
     await this.#projects.recordMissing(nodeId, project, version)
     this.events.emit('changed')

@@ -31,14 +31,12 @@ const MAX_FILES = 10_000
 export interface EggNaming {
   /** Default: `[deploy] project` of scrapy.cfg, else the first part of the settings module. */
   project?: ProjectName
-  /** Only for PKG-INFO. The upload sets the version name that Scrapyd uses. */
   version?: VersionName
 }
 
 /**
- * Builds an egg from a project's files, which must include scrapy.cfg, with everything that Scrapyd and its runner
- * need (scrapyd-protocol.md, 4.3), without setuptools. Deterministic. Throws EGG_NO_SETTINGS if scrapy.cfg names no
- * existing settings module, and BAD_INPUT for an invalid name.
+ * Builds an egg from a project's files (scrapyd-protocol.md, 4.3) without setuptools. Deterministic. Throws
+ * EGG_NO_SETTINGS if scrapy.cfg names no existing settings module, and BAD_INPUT for an invalid name.
  */
 export async function buildEgg(files: ProjectFile[], naming: EggNaming = {}): Promise<Uint8Array> {
   return buffer(await packEgg(files.map(inMemory), naming))
@@ -72,9 +70,8 @@ export async function buildEggFromFolder(directory: string, naming: EggNaming = 
 }
 
 /**
- * Builds an egg from a zip of a project's folder, with scrapy.cfg at the top or inside one top-level folder; returns
- * null if it is in neither. Builds the egg while the stream is read. Throws like buildEgg; the stream fails with
- * EGG_NOT_A_ZIP.
+ * Builds an egg from a zip of a project's folder; null without scrapy.cfg at the top or in the only top-level
+ * folder. Builds the egg while the stream is read. Throws like buildEgg; the stream fails with EGG_NOT_A_ZIP.
  */
 export async function buildEggFromArchive(archive: ZipArchive, naming: EggNaming = {}): Promise<Readable | null> {
   const configuration = archive.names
@@ -145,10 +142,7 @@ function settingsModuleOf(configuration: string, files: { path: string }[]): str
   return settingsModule
 }
 
-/**
- * Excludes caches, environments, build output and hidden files, which can contain secrets (.env, .netrc), and
- * scrapy.cfg, which can contain node passwords.
- */
+/** Excludes build output, and files that can contain secrets: hidden ones (.env, .netrc) and scrapy.cfg. */
 function isLeftOut(path: string): boolean {
   const parts = path.split('/')
   if (['scrapy.cfg', 'setup.py', 'build', 'dist', 'EGG-INFO'].includes(parts[0]!)) return true
@@ -164,10 +158,7 @@ function topModuleOf(path: string): string {
   return path.split('/')[0]!.replace(/\.py$/, '')
 }
 
-/**
- * Sorts entries and uses a fixed time without a zone. The same files give the same egg, which needs no second
- * upload.
- */
+/** Sorted, with a fixed time: the same files give the same egg, which needs no second upload. */
 function zip(files: FileToPack[]): Readable {
   const sorted = [...files].sort((one, other) => (one.path < other.path ? -1 : 1))
   for (const { path } of sorted) {
@@ -206,7 +197,6 @@ function pack(content: Readable, entry: ZipInputFile): AsyncIterable<Buffer<Arra
       yield piece
     }
   }
-  // The reader of the last stream gets the error.
   return pipeline(content, recorded, createDeflateRaw(), () => {})
 }
 

@@ -13,10 +13,7 @@ export interface EggIdentity {
   version: VersionName
 }
 
-/**
- * Eggs as local files for Python to import: copies that can be restored from the blobs. Each egg's folder is named
- * by its hash, so replacing an egg never changes it under a running spider.
- */
+/** Local copies of eggs for Python to import, in folders named by hash: a new egg never changes a running spider. */
 export class EggFiles {
   readonly #directory: string
   readonly #blobs: BlobStore
@@ -51,10 +48,7 @@ export class EggFiles {
   }
 }
 
-/**
- * The folder is named by the hash. The file must be called NAME-VERSION.egg, because pkg_resources and
- * importlib.metadata derive the distribution's name from it. Pure.
- */
+/** pkg_resources and importlib.metadata derive the distribution's name from the file name, NAME-VERSION.egg. */
 export function placeOfEgg(directory: string, { sha256, project, version }: EggIdentity): string {
   const safe = (text: string) => text.replace(/[^A-Za-z0-9_.]/g, '_').slice(0, 100)
   return join(directory, sha256, `${safe(project)}-${safe(version)}.egg`)

@@ -5,7 +5,6 @@ import { showUnseen } from '../../shared/unseen.ts'
 import { isModuleName } from './names.ts'
 import { EGG_LIMITS, openZipArchive, type ZipArchive, type ZipLimits } from './zip-archive.ts'
 
-/** An egg's metadata, read without running any of its code. */
 export interface EggFacts {
   /** From PKG-INFO, or METADATA in a wheel; null if it has no name (Scrapyd accepts an empty PKG-INFO). */
   name: string | null
@@ -16,17 +15,14 @@ export interface EggFacts {
 const METADATA_LIMIT_BYTES = 1024 * 1024
 
 /**
- * Checks that a file is an egg that Scrapyd can run (scrapyd-protocol.md, 4.3) and that is safe to send to nodes.
- * Throws EGG_NOT_A_ZIP, EGG_TOO_LARGE, EGG_UNSAFE, EGG_NO_METADATA or EGG_NO_SETTINGS.
+ * Checks that Scrapyd can run this egg (scrapyd-protocol.md, 4.3) and that it is safe to send to nodes. Throws
+ * EGG_NOT_A_ZIP, EGG_TOO_LARGE, EGG_UNSAFE, EGG_NO_METADATA or EGG_NO_SETTINGS.
  */
 export async function inspectEgg(bytes: Uint8Array, limits: ZipLimits = EGG_LIMITS): Promise<EggFacts> {
   return inspectArchive(await openZipArchive(bytes, limits))
 }
 
-/**
- * The metadata file that pkg_resources, and so every Scrapyd, uses: the egg's own, else that of the first top-level
- * distribution, as in a wheel.
- */
+/** As in pkg_resources, the egg's own file, else that of the first top-level distribution, as in a wheel. */
 function metadataFileOf(names: readonly string[]): string | null {
   if (names.includes('EGG-INFO/PKG-INFO')) return 'EGG-INFO/PKG-INFO'
   const [folder] = names.flatMap((name) => /^[^/]+\.(?:dist|egg)-info(?=\/)/i.exec(name)?.[0] ?? [])

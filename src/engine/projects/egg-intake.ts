@@ -21,7 +21,6 @@ import type { OpenEgg, OpenedEgg } from './egg-opening.ts'
 import type { EggTree } from './egg-tree.ts'
 import { problemOfFolderName, problemOfPathPart, problemOfSpiderName, problemOfVersionName } from './names.ts'
 
-/** Names that build tools use by default. */
 const GENERIC_NAMES = new Set(['project', 'unknown', 'scrapy-project'])
 
 export interface EggIntakeParts {
@@ -141,7 +140,6 @@ export class EggIntake {
     return listed.spiders === null ? this.#listOnNodes(listed, listed) : listed
   }
 
-  /** Removes the egg if the nodes cannot import it. `before`: the version's previous state. */
   async #listOnNodes(stored: StoredVersion, before: StoredVersion | null): Promise<StoredVersion> {
     const { project, version } = stored
     try {
@@ -172,7 +170,6 @@ export class EggIntake {
     })
   }
 
-  /** Lists the spiders of a stored egg. If the import fails, the egg stays unchanged. */
   async listAgain(stored: StoredVersion): Promise<StoredVersion> {
     const { sha256 } = stored
     const path = sha256 === null ? null : await this.#parts.files.pathOf({ ...stored, sha256 })

@@ -11,7 +11,6 @@ export interface EggKeepingParts {
   catalog: Catalog
 }
 
-/** Removes eggs that no version needs, after the last spider that runs from them has ended. */
 export class EggKeeping {
   readonly #parts: EggKeepingParts
   /** Eggs without a version that spiders may still run from, with the version they belonged to. */
@@ -66,7 +65,6 @@ export class EggKeeping {
 
   async #remove(sha256: string): Promise<void> {
     await this.#parts.files.remove(sha256)
-    // If the egg is too young, a later removeLeft deletes it.
     await this.#parts.blobs.deleteUnused(`eggs/${sha256}`)
   }
 }

@@ -17,10 +17,7 @@ export interface OpenedEgg {
 
 export type OpenEgg = typeof openEgg
 
-/**
- * Checks an uploaded archive. If it is the zip of a project, builds an egg at `builtPath`. Memory use does not
- * depend on the size. Throws EGG_ errors and then leaves nothing at `builtPath`.
- */
+/** Checks an archive. Builds an egg at `builtPath` if it is a project's zip. Throws EGG_ errors and leaves no file. */
 export async function openEgg(path: string, naming: EggNaming, builtPath: string): Promise<OpenedEgg> {
   try {
     return await withArchive(path, async (archive) => {

@@ -11,16 +11,10 @@ export interface EggTask {
   builtPath: string
 }
 
-/**
- * Unpacking and repacking a gigabyte of code and data takes less than a minute. The list of 50,000 files takes 40
- * MB.
- */
+/** A gigabyte of code and data takes less than a minute. The list of 50,000 files takes 40 MB. */
 const LIMITS = { memoryMb: 100, timeoutMs: 180_000 }
 
-/**
- * Runs openEgg in its own thread. An archive can use a CPU for a minute, and a malicious one can use unlimited
- * memory or time. At a limit, only the thread ends, and this rejects with EGG_UNSAFE.
- */
+/** Runs openEgg in a thread, because a malicious archive can use unlimited memory or time. Rejects with EGG_UNSAFE. */
 export function createEggThreads(clock: Clock, limits: typeof LIMITS = LIMITS): OpenEgg {
   return (path, naming, builtPath) => {
     const input: EggTask = { path, naming, builtPath }

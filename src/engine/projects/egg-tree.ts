@@ -16,10 +16,9 @@ export interface EggName {
 }
 
 /**
- * A copy of our eggs in Scrapyd's layout (scrapyd-protocol.md, 4.1), `PROJECT/VERSION.egg`. A Scrapyd started on
- * this directory has the same projects. The tree follows the store: eggs are added to the store first and removed
- * from the tree first. Files are copies, not links, because manual changes in the tree must not affect the eggs that
- * spiders run from.
+ * A copy of our eggs in Scrapyd's layout, `PROJECT/VERSION.egg` (scrapyd-protocol.md, 4.1), from which a Scrapyd can
+ * start. Eggs are added to the store first and removed from the tree first. Files are copies, not links, because
+ * manual changes in the tree must not affect the eggs that spiders run from.
  */
 export class EggTree {
   readonly #directory: string
@@ -41,7 +40,6 @@ export class EggTree {
     return new EggTree(directory, logger)
   }
 
-  /** Copies `file` into place atomically. Does nothing if the tree already has the same bytes. */
   async put(egg: EggName, file: string): Promise<void> {
     const path = this.#pathOf(egg)
     if (await hasSameBytes(path, file)) return
@@ -64,8 +62,8 @@ export class EggTree {
   }
 
   /**
-   * Restores the tree from the store: adds missing eggs and sets aside different files under our names. Returns all
-   * other eggs, which operators copied here as they would with Scrapyd, sorted by project.
+   * Adds missing eggs, and sets aside different files under our names. Returns all other eggs, which operators
+   * copied into the tree, sorted by project.
    */
   async repair(eggs: (EggName & { file(): Promise<string | null> })[]): Promise<(EggName & { path: string })[]> {
     const ours = new Set(eggs.map((egg) => this.#pathOf(egg)))
@@ -103,7 +101,6 @@ export class EggTree {
 async function listDirectories(directory: string): Promise<string[]> {
   const names: string[] = []
   for (const name of (await readdir(directory)).sort()) {
-    // Skip eggs that an earlier Scrapdeck stored here by hash.
     if (problemOfPathPart(name) !== null || /^[0-9a-f]{64}$/.test(name)) continue
     if ((await stat(join(directory, name)).catch(() => null))?.isDirectory()) names.push(name)
   }

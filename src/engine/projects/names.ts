@@ -6,8 +6,8 @@ const LONGEST_SPIDER = 200
 
 /**
  * Why a name cannot be a path component, as text that follows the name ("is empty"); null if it can. Names of
- * projects and spiders become folders of logs and items, here and on nodes, so all are checked here. Scrapyd accepts
- * "" and "." as a project, which means its whole eggs folder (scrapyd-protocol.md, 3.9).
+ * projects and spiders become folders here and on nodes. Scrapyd accepts "" and "." as a project, which means its
+ * whole eggs folder (scrapyd-protocol.md, 3.9).
  */
 export function problemOfPathPart(name: string): string | null {
   const problem = problemOfFolderName(name)
@@ -37,7 +37,6 @@ export function problemOfWindowsName(name: string): string | null {
   return null
 }
 
-/** Why a text cannot name a spider, as text that follows the name. */
 export function problemOfSpiderName(name: string): string | null {
   if (name === '') return 'is empty'
   return (
@@ -45,7 +44,7 @@ export function problemOfSpiderName(name: string): string | null {
   )
 }
 
-/** Why a text cannot name a version, as text that follows the name. Nodes store other names sanitized. */
+/** As text that follows the name. Nodes store other names sanitized. */
 export function problemOfVersionName(version: string): string | null {
   if (version === '') return 'is empty'
   const shown = problemOfShownName(version)
@@ -53,10 +52,7 @@ export function problemOfVersionName(version: string): string | null {
   return version.length > LONGEST_VERSION ? `is longer than ${LONGEST_VERSION} characters` : null
 }
 
-/**
- * Why a zip entry's name is invalid in an egg, as text that follows the name; null if it is valid. We never extract
- * archives, but nodes and Python may trust the eggs that we send.
- */
+/** As text that follows the name; null if valid. We never extract archives, but nodes and Python can. */
 export function problemOfEntryName(name: string): string | null {
   if (name === '') return 'is empty'
   if (hasControlCharacters(name)) return 'contains a control character'

@@ -30,10 +30,7 @@ import { type KeptNoun, SeenOnNodes } from './seen-on-nodes.ts'
 import { SettingsProjects, type SettingsSource } from './settings-projects.ts'
 import { canDisagree, orderWarnings } from './version-order.ts'
 
-/**
- * Whether a version that unfinished jobs need can be replaced. `refuse` (default): rejects with VERSION_IN_USE.
- * `allow`, as in Scrapyd: running jobs keep their egg; queued jobs run the new one, or wait if there is none.
- */
+/** `allow`, as in Scrapyd: running jobs keep their egg; queued jobs run the new one, or wait if there is none. */
 export interface InUse {
   inUse?: 'refuse' | 'allow'
 }
@@ -51,18 +48,14 @@ export interface ProjectsOptions {
   store: VersionStore & ProjectSettingsStore & AttemptReader
   blobs: BlobStore
   incoming: IncomingFiles
-  /** Default: opens eggs in this thread. */
   openEgg?: OpenEgg
   eggDirectory: string
   /** Keeps the same eggs in Scrapyd's layout. */
   tree?: Pick<EggTree, keyof EggTree>
   /** Projects that run without an egg, by name (`[settings]` of scrapyd.conf). */
   settingsProjects?: Record<string, SettingsSource>
-  /** Like listSpidersOfEgg, for projects without an egg. */
   listSpidersOfSettings?: ((project: ProjectName) => Promise<string[]>) | null
-  /**
-   * Imports the egg in a separate process; throws EGG_IMPORT_FAILED or PYTHON_MISSING. null: there is no local node.
-   */
+  /** Uses a separate process. Throws EGG_IMPORT_FAILED or PYTHON_MISSING. null: there is no local node. */
   listSpidersOfEgg: ((eggPath: string, project: ProjectName) => Promise<string[]>) | null
   listSpidersOnNodes?: (project: ProjectName, version: VersionName) => Promise<string[]>
   /** The release that the node's probe found (nodes/scrapyd/scrapyd-client.ts); null: unknown. */
@@ -80,9 +73,8 @@ const openHere: OpenEgg = async (...egg) => {
 }
 
 /**
- * Projects with their versions, spiders and eggs. Includes versions known only from nodes, without an egg to send
- * (`sha256` null). Everything is in memory, so reads need no I/O. Every change is in the store before it is visible
- * here. Versions are found by either spelling, as uploaded or as Scrapyd stores them (`1.0` and `1_0`).
+ * Projects with their versions, spiders and eggs, also versions known only from nodes (`sha256` null). Everything is
+ * in memory, so reads need no I/O. Every change is in the store before it is visible here.
  */
 export class Projects {
   readonly #options: ProjectsOptions
@@ -146,8 +138,8 @@ export class Projects {
   }
 
   /**
-   * Accepts an egg or a zip of a project's folder. Throws EGG_ errors for an invalid archive, BAD_INPUT for invalid
-   * names, and VERSION_IN_USE if jobs need another egg of this version. Stores nothing of a rejected upload.
+   * Accepts an egg or a zip of a project's folder. Throws EGG_ errors for the archive, BAD_INPUT for invalid names,
+   * and VERSION_IN_USE if jobs need another egg of this version. Stores nothing of a rejected upload.
    */
   upload(archive: Archive, names: VersionNames, { inUse }: InUse = {}): Promise<StoredVersion> {
     return this.#intake.upload(archive, names, inUse === 'allow')
@@ -192,7 +184,6 @@ export class Projects {
     return pinnedVersion !== null && this.catalog.find(project, pinnedVersion)?.version === version
   }
 
-  /** A local file for Python to import; null if we have no egg of the version. */
   async eggFile(project: ProjectName, version: VersionName): Promise<string | null> {
     const stored = this.catalog.find(project, version)
     return stored?.sha256 ? this.#files.pathOf({ ...stored, sha256: stored.sha256 }) : null
@@ -231,7 +222,6 @@ export class Projects {
     return { sha256: sha256!, sizeBytes: sizeBytes!, open: () => this.#options.blobs.openRead(`eggs/${sha256}`) }
   }
 
-  /** Lists the spiders of eggs that were uploaded without Python. */
   async listMissingSpiders(): Promise<void> {
     await this.#withoutEgg.listSpiders()
     for (const stored of this.catalog.all()) {
@@ -240,9 +230,8 @@ export class Projects {
   }
 
   /**
-   * Records the versions that a node lists for a project, in the node's spelling and order; `spiders` belong to the
-   * newest version. seen-on-nodes.ts describes the effect on versions whose egg we have. `askedAtMs`: time of the
-   * request (default: now). Returns what the node lists more of than Scrapdeck keeps.
+   * Records the versions that a node lists, in its spelling and order; `spiders` belong to the newest version.
+   * `askedAtMs`: time of the request (default: now). Returns what the node lists more of than Scrapdeck keeps.
    */
   async recordSeenOnNode(
     nodeId: NodeId,
@@ -255,7 +244,6 @@ export class Projects {
     return this.#seen.recordSeen({ nodeId, project, versions, spiders, askedAtMs })
   }
 
-  /** Records the complete list of projects on a node, which has no versions of any other project. */
   async recordProjectsOnNode(nodeId: NodeId, listed: string[], askedAtMs = this.#options.clock.nowMs()): Promise<void> {
     if (nodeId !== LOCAL_NODE_ID) await this.#seen.recordProjects(nodeId, listed, askedAtMs)
   }
@@ -308,7 +296,6 @@ export class Projects {
     for (const { version } of versions) await this.deleteVersion(project, version)
   }
 
-  /** Warnings by version. None if the project is pinned, because jobs then use the pinned version. */
   #warningsOf(project: ProjectName): ReadonlyMap<string, string> {
     const versions = this.catalog.ascending(project)
     const warnings = this.#possibleWarnings(project, versions)
@@ -320,7 +307,6 @@ export class Projects {
     return canDisagree(releases) ? warnings : NO_WARNINGS
   }
 
-  /** The warnings if nodes of all releases had these versions. Cached until the versions change. */
   #possibleWarnings(project: ProjectName, versions: readonly StoredVersion[]): ReadonlyMap<string, string> {
     const known = this.#warnings.get(versions)
     if (known !== undefined) return known

@@ -11,14 +11,11 @@ export interface SeenOnNodesParts {
   store: Pick<VersionStore, 'changeVersions'>
   catalog: Catalog
   exclusively: <T>(change: () => Promise<T>) => Promise<T>
-  /** Nothing is recorded for removed nodes. */
   hasNode: (nodeId: NodeId) => boolean
   clock: Clock
 }
 
-/**
- * The names that a node listed for a project. Eggs sent after `askedAtMs` may be missing from it and are unaffected.
- */
+/** The names that a node listed for a project. An egg sent after `askedAtMs` is unaffected. */
 interface Seen {
   nodeId: NodeId
   project: ProjectName
@@ -48,7 +45,6 @@ const CHANGED_AT_ONCE = 1_000
  */
 export class SeenOnNodes {
   readonly #parts: SeenOnNodesParts
-  /** Counted when first needed, and again whenever the node lists its projects. */
   readonly #room = new Map<NodeId, Room>()
 
   constructor(parts: SeenOnNodesParts) {
@@ -59,8 +55,7 @@ export class SeenOnNodes {
   async recordSeen(seen: Seen): Promise<KeptNoun[]> {
     const { catalog, clock } = this.#parts
     const { nodeId, project, versions } = seen
-    // Newest first, so that the limit drops the oldest. All were discovered now; distinct times keep the node's
-    // order.
+    // Newest first, so that the limit drops the oldest. Distinct times keep the node's order.
     const nowMs = clock.nowMs()
     const bySpelling = new Map<string, { version: VersionName; createdAtMs: number }>()
     for (const [index, version] of versions.toReversed().entries()) {
@@ -98,7 +93,6 @@ export class SeenOnNodes {
 
   /** Call this after the node has left the fleet. Removes versions that have neither an egg nor another node. */
   async forgetNode(nodeId: NodeId): Promise<void> {
-    // Waits for a transaction that was already being written when the node left.
     await this.#parts.exclusively(async () => {})
     const planDropOf = (one: StoredVersion) => {
       const stored = this.#current(one)
@@ -108,10 +102,7 @@ export class SeenOnNodes {
     this.#room.delete(nodeId)
   }
 
-  /**
-   * Plans and writes changes in several transactions; uploads can run in between. `plan` updates `room`, the number
-   * of names that can still be recorded.
-   */
+  /** Writes several transactions, so that uploads can run in between. `plan` updates `room`. */
   async #changeAll<Item>(
     nodeId: NodeId,
     items: readonly Item[],
@@ -204,7 +195,6 @@ export class SeenOnNodes {
     return stored?.version === version ? stored : null
   }
 
-  /** Must be fast: it runs for each node of a large fleet when the engine starts. */
   #versionsOn(nodeId: NodeId, isWanted: (stored: StoredVersion) => boolean = () => true): StoredVersion[] {
     return this.#parts.catalog
       .all()

@@ -21,9 +21,7 @@ export interface SettingsProjectsParts {
   logger: Logger
 }
 
-/**
- * Projects from `[settings]` of scrapyd.conf, which run without an egg. They are in the catalog, never in the store.
- */
+/** Projects from `[settings]` of scrapyd.conf, without an egg. They are only in the catalog, not in the store. */
 export class SettingsProjects {
   readonly #parts: SettingsProjectsParts
   readonly #sources: Map<ProjectName, SettingsSource>

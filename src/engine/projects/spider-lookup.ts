@@ -10,7 +10,6 @@ import { KeyedSingleFlight } from '../runtime/single-flight.ts'
 export interface ListingNode {
   id: NodeId
   name: string
-  /** Eggs may be sent to it. */
   isActive: boolean
   client: Pick<EggReceiver, 'listSpiders'>
 }
@@ -32,8 +31,8 @@ const NODES_MAX = 10
 const WAIT_MS = 60_000
 
 /**
- * Finds the spiders of versions that no local Python has listed. Queries the nodes that have the version, or sends
- * the egg to one node after the other until one can import it. Concurrent requests for a version share one search.
+ * Finds spiders without a local Python: from nodes that have the version, or by sending the egg to one after the
+ * other. Concurrent requests for a version share one search.
  */
 export class SpiderLookup {
   readonly #options: SpiderLookupOptions
@@ -44,8 +43,8 @@ export class SpiderLookup {
   }
 
   /**
-   * Rejects with EGG_IMPORT_FAILED if none of the queried nodes can import the code (`data.stderr`: the first node's
-   * output), and with SPIDERS_UNKNOWN for other reasons.
+   * Rejects with EGG_IMPORT_FAILED if no queried node can import the code (`data.stderr`: the first node's output),
+   * otherwise with SPIDERS_UNKNOWN.
    */
   async find(project: ProjectName, version: VersionName): Promise<string[]> {
     const stored = this.#options.projects.catalog.requireVersion(project, version)
@@ -72,7 +71,6 @@ export class SpiderLookup {
         else refused ??= { name: node.name, output }
         continue
       }
-      // The egg was replaced meanwhile, so list the spiders of the new one.
       return this.find(project, version)
     }
     if (refused === null || other !== null) {
@@ -104,7 +102,6 @@ export class SpiderLookup {
 
   async #listOn({ id, client }: ListingNode, { project, version }: StoredVersion): Promise<string[]> {
     await this.#options.distribution.ensure(id, project, version)
-    // The upload has usually listed them already.
     return this.#options.projects.catalog.find(project, version)?.spiders ?? client.listSpiders(project, version)
   }
 }

@@ -9,9 +9,9 @@ const RELEASE_NUMBERS_MAX = 20
 const PRE_RELEASES: Record<string, number> = { alpha: 0, a: 0, beta: 1, b: 1, preview: 2, pre: 2, c: 2, rc: 2 }
 
 /**
- * Compares the versions of a project by name if all are PEP 440 versions (timestamps, `1.9`, `1.10rc1`, also in
- * Scrapyd's spelling, `1_10`). Returns null if one is not (a git hash); then only the upload time counts. Scrapyd
- * 1.6 orders versions in the same way if each is a single number, and otherwise as text (scrapyd-protocol.md, 4.2).
+ * Compares versions by name if all are PEP 440 versions (`1.9`, `1.10rc1`, also in Scrapyd's spelling, `1_10`), else
+ * returns null (a git hash). Scrapyd 1.6 gives the same order if each is a single number, and otherwise compares
+ * text (scrapyd-protocol.md, 4.2).
  */
 export function versionOrder(versions: string[]): ((one: string, other: string) => number) | null {
   const keys = new Map<string, bigint[]>()
@@ -54,11 +54,10 @@ function compare(one: bigint[], other: bigint[]): number {
 }
 
 /**
- * Why nodes can disagree about the latest version of a project, by the version that some of them would choose; empty
- * if all agree. Scrapyd 1.2 and 1.3 compare the runs of digits and letters in a stored name (distutils'
- * LooseVersion) and fail if a number is compared with letters. Scrapyd 1.4 and later compare by PEP 440 if every
- * stored name is valid, else as text (scrapyd-protocol.md, 4.2). Stored names have no dots: `1.10` is `1_10`.
- * Scrapdeck always names the version, so this only affects clients that call a node directly.
+ * Why nodes can disagree about the latest version, by the version that some of them would choose; empty if all
+ * agree. Scrapyd 1.2 and 1.3 compare the runs of digits and letters in a stored name (distutils' LooseVersion) and
+ * fail if a number is compared with letters. Scrapyd 1.4 and later compare by PEP 440 if every stored name is valid,
+ * else as text (scrapyd-protocol.md, 4.2). This affects only clients that call a node directly.
  */
 export function orderWarnings(versions: string[], latest: string | null): Map<string, string> {
   const warnings = new Map<string, string>()
@@ -122,10 +121,7 @@ function looseOrder(): Order {
   }
 }
 
-/**
- * Like LooseVersion: runs of digits are numbers, runs of lower-case letters and the rest are text, and dots
- * separate.
- */
+/** Like LooseVersion: runs of digits are numbers, runs of lower-case letters and the rest are text. */
 function looseParts(stem: string): (bigint | string)[] {
   return stem
     .split(/(\d+|[a-z]+|\.)/)

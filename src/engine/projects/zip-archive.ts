@@ -14,9 +14,7 @@ export interface ZipLimits {
   entries: number
   /** Total size of all entries' names, comments and extra fields, which stay in memory while the archive is open. */
   listBytes: number
-  /** Total unpacked size of all entries, as the archive declares it. */
   totalBytes: number
-  /** Highest ratio of unpacked to packed size of the whole archive. Code stays far below the limit. */
   ratio: number
 }
 
@@ -45,9 +43,7 @@ const UNREAD = {
   comment: ''
 }
 
-/** An archive whose entries are all checked and not yet unpacked. */
 export interface ZipArchive {
-  /** Files only, in the archive's order. */
   names: string[]
   /** Returns null if there is no such file. Rejects with EGG_TOO_LARGE if it unpacks to more than `limitBytes`. */
   read(name: string, limitBytes: number): Promise<Buffer | null>
@@ -57,8 +53,8 @@ export interface ZipArchive {
 }
 
 /**
- * Checks an archive (the path of a file, or bytes) without unpacking it. Of a file, only the list of entries stays
- * in memory. Throws EGG_NOT_A_ZIP, EGG_TOO_LARGE or EGG_UNSAFE.
+ * Checks an archive (a file's path, or bytes) without unpacking it. Of a file, only the list of entries stays in
+ * memory. Throws EGG_NOT_A_ZIP, EGG_TOO_LARGE or EGG_UNSAFE.
  */
 export async function openZipArchive(source: string | Uint8Array, limits: ZipLimits = EGG_LIMITS): Promise<ZipArchive> {
   const sizeBytes = typeof source === 'string' ? (await stat(source)).size : source.byteLength
@@ -174,8 +170,8 @@ const END_RECORD_BYTES = 22
 const TAIL_BYTES = 20 + END_RECORD_BYTES + 0xffff
 
 /**
- * Finds the archive in a file that ends with `tail`. Like Python, accepts other bytes before it (such as a script's
- * first line) and up to 64 KiB after it; Scrapyd accepts these eggs. Returns the whole file if there is no archive.
+ * Finds the archive in a file that ends with `tail`. Like Python and Scrapyd, accepts other bytes before it (such as
+ * a script's first line) and up to 64 KiB after it. Returns the whole file if there is no archive.
  */
 function placeOfZip(tail: Buffer, sizeBytes: number): { start: number; end: number } {
   const searched = tail.subarray(20 - TAIL_BYTES)

@@ -1,7 +1,4 @@
-/**
- * First numbers of advisory locks, chosen so that other programs are unlikely to use them. The second number is the
- * namespace.
- */
+/** The first number of the advisory lock; the second one is the namespace. */
 export const WRITE_LOCK = 20_261_126
 /** The engine that leads the namespace, or uses it alone, holds this lock. */
 export const ENGINE_LOCK = 20_261_127
@@ -15,10 +12,7 @@ export interface LeaseTable {
   /** Reads the lease. `wantsLock`: also takes the lock if it is free. */
   look(options: { wantsLock: boolean }): Promise<SeenLease>
   unlock(): Promise<void>
-  /**
-   * Takes the lease and resolves with the new epoch; null if the lease changed after `renewal` and `epoch` were
-   * read. If the lock is not held, this also ends the connections of the engine that holds it.
-   */
+  /** Returns the new epoch; null if the lease changed meanwhile. Without the lock, ends the holder's connections. */
   take(claim: {
     holder: string
     name: string
@@ -35,7 +29,6 @@ export interface LeaseTable {
   /** Records this engine's heartbeat. Resolves with true if the engine is drained. */
   beat(engine: EngineSelf): Promise<boolean>
   leave(id: string): Promise<void>
-  /** Returns false if there is no such engine. */
   setDrained(id: string, isDrained: boolean): Promise<boolean>
   list(): Promise<EngineRow[]>
   /** Newest first. */
@@ -54,7 +47,6 @@ export interface SeenLease {
   isExpired: boolean
   /** Differs after each change of the lease. */
   renewal: string
-  /** The only engine that can currently take the lease. */
   next: string | null
   leaderAddress: string | null
   leaderCertificate: string | null

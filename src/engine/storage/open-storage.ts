@@ -21,7 +21,6 @@ import type { Store } from './store.ts'
 import { openStoreInWorker } from './thread/store-thread.ts'
 
 export interface StorageOptions extends SharedBlobsOptions {
-  /** Default: SQLite in the data directory. */
   postgres?: PostgresAddress | null
   secretBox?: SecretBox
   /** The key file for stored secrets, which several engines share. Default: a file in the data directory. */
@@ -39,16 +38,15 @@ interface StorageParts extends Tools {
   /** A thread that is already running; null: the store runs in this thread. */
   storeThread: Worker | null
   auditTicket: Parameters<typeof auditedStore>[1]
-  /** Called when it is unknown whether the last transaction was committed. */
   onUnknownCommit: () => void
 }
 
 export type Storage = Awaited<ReturnType<typeof openStorage>>
 
 /**
- * Opens the engine's persistent data. Rejects with DATA_DIRECTORY_UNUSABLE, DATA_DIRECTORY_IN_USE,
- * DATA_FROM_NEWER_VERSION or DATA_TOO_OLD; with PostgreSQL also DATABASE_UNUSABLE or DATABASE_IN_USE; with blobs
- * elsewhere BLOBS_UNUSABLE; with encryption ENCRYPTION_KEYS_UNUSABLE or ENCRYPTION_KEY_MISSING.
+ * Rejects with DATA_DIRECTORY_UNUSABLE, DATA_DIRECTORY_IN_USE, DATA_FROM_NEWER_VERSION or DATA_TOO_OLD; with
+ * PostgreSQL also DATABASE_UNUSABLE or DATABASE_IN_USE; with blobs elsewhere BLOBS_UNUSABLE; with encryption
+ * ENCRYPTION_KEYS_UNUSABLE or ENCRYPTION_KEY_MISSING.
  */
 export async function openStorage(opened: AsyncDisposableStack, options: StorageOptions, parts: StorageParts) {
   const { dataDirectory, postgres = null } = options
@@ -70,7 +68,6 @@ export async function openStorage(opened: AsyncDisposableStack, options: Storage
   const sealedBlobs = keys.newest === null ? null : await sealBlobs(stored, keys)
   return {
     store,
-    /** Whether the store stays unusable until another process opens it. */
     isStoreDead: () => isDead,
     keys,
     blobs: sealedBlobs ?? stored,

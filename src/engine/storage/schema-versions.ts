@@ -1,16 +1,13 @@
 import { ScrapdeckError } from '../../shared/errors.ts'
 import { sentence } from '../../shared/texts/errors/storage.ts'
 
-/** The SQL that creates all tables of version `baseline`, and the changes of each later version. */
+/** `baseline` creates all tables of that version; each later version has one step. */
 export interface Migrations {
   baseline: number
   steps: readonly string[]
 }
 
-/**
- * Changes no table. From this version on, reasons, problems and alerts are stored as codes with parameters. An older
- * engine would show the codes and write them back.
- */
+/** No table changes. An older engine would show the codes of reasons, problems and alerts, and write them back. */
 export const TEXTS_ARE_CODES = 'SELECT 1'
 
 /** The last commit that can migrate data older than both baselines. */
@@ -19,8 +16,8 @@ const MIGRATES_OLDER = '70d168b8'
 export const newestVersion = ({ baseline, steps }: Migrations): number => baseline + steps.length - 1
 
 /**
- * Returns the migrations that a database of version `present` (0: new) lacks. Throws DATA_FROM_NEWER_VERSION or
- * DATA_TOO_OLD. `orElse`: an alternative for operators, added to the message.
+ * Returns the migrations that version `present` (0: new) lacks. Throws DATA_FROM_NEWER_VERSION or DATA_TOO_OLD.
+ * `orElse`: an alternative for operators.
  */
 export function missingSteps(name: string, present: number, migrations: Migrations, orElse = ''): readonly string[] {
   const { baseline, steps } = migrations

@@ -12,7 +12,6 @@ export interface ScrapydDatabase {
   finished: { project: ProjectName; spider: string; job: string; startTime: string; endTime: string }[]
 }
 
-/** Throws if the file is not a database. */
 export function readScrapydDatabase(path: string): ScrapydDatabase {
   return readCopy(path, (database) => {
     const read = <Rows>(table: string, sql: string) =>
@@ -51,10 +50,7 @@ export function hasTable(database: Database, table: string): boolean {
   return isPlain === 1
 }
 
-/**
- * Reads a copy of another program's database. Even reading the original can write to it if a killed writer left a
- * journal.
- */
+/** Reads a copy: reading the original can write to it if a killed writer left a journal. */
 export function readCopy<T>(path: string, read: (database: Database) => T): T {
   const folder = mkdtempSync(join(tmpdir(), 'scrapdeck-import-'))
   try {

@@ -6,12 +6,11 @@ import { explainPostgresError } from './postgres/postgres-error.ts'
 /** Columns by name, with unknown types: external input. A bytea is text such as `\x8004`. */
 export type SharedQueueRow = Record<string, unknown>
 
-/** Beyond this limit, the oldest terminated jobs are omitted. */
 const ROWS_MAX = 100_000
 
 /**
- * Reads the `spider_job` table of Scrapyds that share a queue, in Scrapyd's order. Throws BAD_INPUT unless there is
- * exactly one such table, or if the table has jobs of several deployments and the caller names none.
+ * Reads `spider_job` of Scrapyds that share a queue, in Scrapyd's order. Throws BAD_INPUT unless there is exactly
+ * one such table, or if it has jobs of several deployments and the caller names none.
  */
 export function readSharedQueueTable(
   address: PostgresAddress,

@@ -121,7 +121,7 @@ export interface JobReader {
   getJobs(ids: JobId[]): Promise<StoredJob[]>
   /**
    * Newest first, with ids below `before`. `sinceMs` excludes jobs queued earlier. Ends after the job at which large
-   * settings and arguments reach `maxBytes` (records.ts, largeBytes), but returns at least one job.
+   * settings and arguments reach `maxBytes` (records.ts, largeBytes), with at least one job.
    */
   listJobs(
     filter: JobFilter & OnlyProjects & AwayNodes,
@@ -155,32 +155,25 @@ export interface JobStore extends JobReader {
    * longer be met ends immediately as cancelled. Rejects with JOB_NOT_FOUND if a dependency does not exist.
    */
   enqueueJobs(jobs: NewJob[]): Promise<JobId[]>
-  /**
-   * Writes runs that started before Scrapdeck knew of them, all or none: another server's history (ended) or
-   * external jobs (adopted). They are never queued.
-   */
+  /** Writes another server's history (ended) or external jobs (adopted), all or none. These runs are never queued. */
   recordRuns(runs: { job: NewJob; start: AttemptStart; changes: AttemptChange[] }[]): Promise<void>
 }
 
 export interface LaneReader {
   /** Every lane with queued jobs that are not held, and their number. Cheap: reads one row per lane. */
   listLanes(): Promise<LaneDepth[]>
-  /**
-   * The first jobs of each lane, up to `limit`, without held ones, in queue order (priority descending, then rank,
-   * then id). Results are in the order of `wanted`; an empty lane gets an empty list.
-   */
+  /** The first jobs of each lane in queue order, without held ones. The lists are in the order of `wanted`. */
   readHeads(wanted: { lane: string; limit: number }[]): Promise<QueueHead[][]>
   /**
-   * Calls `listener` after each commit that added jobs to lanes, removed or reordered them, but not for claims by
-   * beginAttempts, whose caller knows the jobs. Returns a function that unsubscribes.
+   * Announces added, removed and reordered jobs after each commit, but no claims. Returns a function that unsubscribes.
    */
   onQueueChange(listener: (lanes: string[]) => void): () => void
 }
 
 export interface HoldStore {
   /**
-   * Releases jobs whose hold is due and ends expired jobs, at most `limit` of each. `nextDueMs`: when to call again;
-   * null: no job waits for a time. Released jobs can immediately be held again for overlap.
+   * Releases due jobs and ends expired ones, at most `limit` of each. `nextDueMs`: when to call again; null: no job
+   * waits for a time. Released jobs can immediately be held again for overlap.
    */
   releaseDue(nowMs: number, limit: number): Promise<{ released: number; expired: number; nextDueMs: number | null }>
 }
@@ -188,11 +181,10 @@ export interface HoldStore {
 export interface ClaimStore {
   /**
    * The first half of sending. For each start whose job is still queued and whose number is the next, creates the
-   * attempt as `sending` and moves the job to `starting`. Returns only the created attempts; the others lost a race
-   * (cancelled, held, expired at the entry's time, or held from now on because a job with the same overlap key is
-   * live). Send the attempt's own `jobid`, which differs from the requested one if the node already had that jobid
-   * in this project. The result contains everything that sending needs. No call must fail between the claim and its
-   * result, or the caller would not know of live jobs.
+   * attempt as `sending` and moves the job to `starting`. Omits starts that lost a race (cancelled, held, expired at
+   * the entry's time, or held from now on because a job with the same overlap key is live). Send the attempt's own
+   * `jobid`, which differs from the requested one if the node already had that jobid in this project. No call must
+   * fail between the claim and its result, or the caller would not know of live jobs.
    */
   beginAttempts(starts: AttemptStart[]): Promise<BegunAttempt[]>
 }
@@ -200,8 +192,7 @@ export interface ClaimStore {
 export interface QueueFailureStore {
   /**
    * Ends queued jobs as failed because no node can import their egg; `error` becomes the killing line. Skips jobs
-   * that were ordered, released, requeued, restored or moved after `sinceMs`. Returns the ids of the failed jobs.
-   * Cannot be undone.
+   * that entered their lane after `sinceMs`. Returns the ids of the failed jobs. Cannot be undone.
    */
   failQueued(ids: JobId[], error: string, sinceMs: number, entry: TimelineEntry): Promise<JobId[]>
 }
@@ -213,8 +204,8 @@ export interface QueueStore extends LaneReader, HoldStore, ClaimStore, QueueFail
   reorder(ids: JobId[], to: QueuePlace, entry: TimelineEntry): Promise<JobId[]>
   placeQueued(ids: JobId[], placement: Placement, entry: TimelineEntry): Promise<JobId[]>
   /**
-   * Gives a queued job that never ran the settings, arguments, variables, time and dedupe key of `job`, which has
-   * the same id. Returns the id, or an empty list if the job has started or ended.
+   * Replaces the settings, arguments, variables, time and dedupe key of a queued job that never ran. Returns the id,
+   * or an empty list if the job has started or ended.
    */
   changeQueued(job: NewJob): Promise<JobId[]>
   /** Ends queued jobs as cancelled, ignores other jobs, and returns the ids of the cancelled ones. */
@@ -238,18 +229,16 @@ export interface AttemptReader {
 /** The only interface that changes attempts and, with them, their jobs. */
 export interface AttemptWriter {
   /**
-   * Applies changes to attempts and their jobs, with one timeline entry each. A change names its source states and
-   * is skipped if the attempt is in none of them (I4: recorded once). Returns which changes were applied.
+   * Applies changes to attempts and their jobs, with one timeline entry each. A change names its source states and is
+   * skipped if the attempt is in none of them (I4: recorded once). Returns which changes were applied.
    *
-   * The job follows its newest attempt: `running` and `finishing` make it running, `ended` ends it or requeues it
-   * under its id. If a job to be requeued has a cancel request, it ends as cancelled, with a separate `ended` entry.
-   * A job that ends or is requeued frees its overlap key for the next job that waits for it. A job that ends
-   * releases its dependents or ends them as cancelled.
+   * The job follows its newest attempt: `running` and `finishing` make it running, `ended` ends it or requeues it under
+   * its id. If a job to be requeued has a cancel request, it ends as cancelled, with a separate `ended` entry. A job
+   * that ends or is requeued frees its overlap key. A job that ends releases its dependents or ends them as cancelled.
    *
-   * An ended attempt accepts details, counts and a killing line, but no new state except by `found_again`. That
-   * requires that its job is queued, has no newer attempt and no cancel request, and that no other job with its
-   * overlap key is live. `found_again` removes the job from the queue, lifts its hold and, if this is its only
-   * attempt, clears `mayHaveRunTwice`.
+   * An ended attempt accepts details, counts and a killing line, but no new state except by `found_again`, which takes
+   * the job out of the queue. That requires that the job is queued, has no newer attempt and no cancel request, and
+   * that no other job with its overlap key is live. If it is the only attempt, it clears `mayHaveRunTwice`.
    */
   applyChanges(changes: AttemptChange[]): Promise<boolean[]>
 }
@@ -272,10 +261,7 @@ export interface ReadingStore {
   findFigures(jobId: JobId, attemptNumber: AttemptNumber): Promise<string | null>
 }
 
-/**
- * `text` matches part of the title or culprit; all other values must be equal. `firstVersion`: the version that
- * logged the error first.
- */
+/** `text` matches part of the title or culprit. `firstVersion`: the version that logged the error first. */
 export interface ErrorGroupFilter extends OnlyProjects {
   project?: string | undefined
   spider?: string | undefined
@@ -286,7 +272,6 @@ export interface ErrorGroupFilter extends OnlyProjects {
   text?: string | undefined
 }
 
-/** `sinceMs`: start of the hourly counts. */
 export interface ErrorGroupPage {
   before: { lastSeenMs: number; id: ErrorGroupId } | null
   limit: number
@@ -295,7 +280,6 @@ export interface ErrorGroupPage {
 
 /** Groups of errors that runs logged. `recordReadings` writes them. */
 export interface ErrorStore {
-  /** Most recently seen first. */
   listErrorGroups(filter: ErrorGroupFilter, page: ErrorGroupPage): Promise<StoredErrorGroup[]>
   /** Includes the newest occurrences, and the spiders, versions and nodes that log the error most. */
   getErrorGroup(id: ErrorGroupId, sinceMs: number): Promise<StoredErrorGroupDetail | null>
@@ -321,10 +305,6 @@ export interface KeptLogReader {
   ): Promise<LogPage>
   /** In the order of the keys. Omits logs that no longer exist. */
   readKeptLogs(keys: LogKey[]): Promise<KeptLog[]>
-  /**
-   * Live runs, the last runs of jobs that ended since the given time, and the ended runs in `copied`. Newest jobs
-   * first, at most `limit` of each kind.
-   */
   listUnarchivedRuns(
     filter: KeptLogFilter,
     options: { endedSinceMs: number; copied: LogKey[]; limit: number }
@@ -334,10 +314,7 @@ export interface KeptLogReader {
 export interface LogBlockStore extends KeptLogReader {
   /** The logs without an index among the `limit` newest archived logs before `before`. */
   listUnindexedLogs(before: LogKey | null, limit: number): Promise<{ logs: UnindexedLog[]; next: LogKey | null }>
-  /**
-   * Like listUnindexedLogs, for logs that were first archived after the call that returned `lastId`; null: from the
-   * start.
-   */
+  /** Like listUnindexedLogs, for logs first archived after the call that returned `lastId`; null: all. */
   listAddedLogs(sinceId: number | null, limit: number): Promise<{ logs: UnindexedLog[]; lastId: number }>
   /** Skips logs that were archived again meanwhile, which have different `storedBytes`. */
   recordLogBlocks(logs: (LogKey & { blocks: IndexedLogBlocks; log: { storedBytes: number | null } })[]): Promise<void>
@@ -378,11 +355,10 @@ export interface ChangeNotifier {
 }
 
 export interface ChangeLog extends ChangeNotifier {
-  /** The newest position. Positions ascend from transaction to transaction. */
   changeCursor(): Promise<number>
   /**
-   * The changes after a position, at most `limit`, each thing once. `cursor`: where to continue. `reset`: the
-   * changes since that position are no longer stored, or the position is from other data (a restored backup).
+   * Each thing once, at most `limit`. `cursor`: where to continue. `reset`: the changes since that position are no
+   * longer stored, or it is from other data (a restored backup).
    */
   listChanges(after: number, limit: number): Promise<{ changes: ChangedThing[]; cursor: number; reset: boolean }>
 }
@@ -390,10 +366,7 @@ export interface ChangeLog extends ChangeNotifier {
 export interface ScheduleReader {
   listSchedules(): Promise<StoredSchedule[]>
   getSchedules(ids: ScheduleId[]): Promise<StoredSchedule[]>
-  /**
-   * Sorted by name. Starts after this name and id, even if that schedule no longer exists. `total` counts all
-   * matches.
-   */
+  /** Sorted by name. Starts after this name and id, even of a deleted schedule. `total` counts all matches. */
   pageSchedules(
     filter: ScheduleFilter,
     page: SchedulePage
@@ -425,14 +398,13 @@ export interface ScheduleFilter extends OnlyProjects {
 
 export interface ScheduleStore extends ScheduleReader {
   /**
-   * Adds the schedule with revision 1 or replaces it. Its revision must be one above the stored one; otherwise
-   * rejects with CHANGED_MEANWHILE, or with SCHEDULE_NOT_FOUND if it was deleted. `doneUntilMs` and `runCount` never
-   * decrease, because `fire` can run in between.
+   * The revision must be 1 or one above the stored one; otherwise rejects with CHANGED_MEANWHILE, or with
+   * SCHEDULE_NOT_FOUND if it was deleted. `doneUntilMs` and `runCount` never decrease, because `fire` can run in
+   * between.
    */
   putSchedule(schedule: StoredSchedule): Promise<void>
   /** Also deletes their firings, but not their jobs. Returns the ids that existed. */
   deleteSchedules(ids: ScheduleId[]): Promise<ScheduleId[]>
-  /** Keeps the revision, so that it cannot conflict with edits. */
   setFailuresInARow(scheduleId: ScheduleId, failuresInARow: number): Promise<void>
   /** Jobs of a schedule that have not ended, oldest first. */
   listLiveJobsOf(scheduleId: ScheduleId): Promise<StoredJob[]>
@@ -456,28 +428,21 @@ export interface FiringReader {
   ): Promise<StoredFiring[]>
   /** The newest `limit` firings of each schedule, newest first, with schedules in the order of the ids. */
   listRecentFirings(scheduleIds: ScheduleId[], limit: number): Promise<StoredFiring[]>
-  /**
-   * `fired`: the given moments that have fired, by the clock or a backfill. `forgotten`: moments in the range of
-   * pruned rows, for which this is unknown. Both ascend.
-   */
+  /** `fired`: moments that have fired. `forgotten`: moments whose rows may have been pruned. Both ascend. */
   findFired(scheduleId: ScheduleId, nominalMs: number[]): Promise<{ fired: number[]; forgotten: number[] }>
 }
 
 export interface FiringStore extends FiringReader {
   /**
-   * Writes firings and their jobs, all or none, and advances their schedules. If a moment has already fired (by the
-   * clock or a backfill), its result is null and its jobs are skipped, but its schedule still advances. Skips
-   * firings of deleted schedules.
+   * Writes firings and their jobs, all or none, and advances their schedules. If a moment has already fired, its
+   * result is null and its jobs are skipped, but its schedule still advances. Skips firings of deleted schedules.
    */
   fire(firings: NewFiring[]): Promise<(StoredFiring | null)[]>
 }
 
 export interface BackfillStore {
   listBackfills(): Promise<StoredBackfill[]>
-  /**
-   * Adds or replaces the backfill of its schedule. Its revision must be one above the stored one (or 1):
-   * CHANGED_MEANWHILE.
-   */
+  /** Its revision must be one above that of the schedule's stored backfill (or 1): CHANGED_MEANWHILE. */
   putBackfill(backfill: StoredBackfill): Promise<void>
 }
 
@@ -491,9 +456,7 @@ export interface ChainStore {
 export interface ChainEndStore {
   /** Unprocessed ends, oldest first. The transaction that ends a job records each end once per chain. */
   listDueChains(limit: number): Promise<DueChain[]>
-  /**
-   * Writes answers with their jobs, all or none. false: the end was already answered, or the chain no longer exists.
-   */
+  /** All or none. false: the end was already answered, or the chain no longer exists. */
   answerChains(answers: ChainAnswer[]): Promise<boolean[]>
 }
 
@@ -503,10 +466,7 @@ export interface WebhookReader {
 }
 
 export interface WebhookStore extends WebhookReader {
-  /**
-   * Adds or replaces a webhook. From then on, the transaction that causes an event (job.queued, job.started,
-   * job.ended, schedule.fired, schedule.missed, schedule.paused) also writes its delivery.
-   */
+  /** From then on, the transaction that causes an event also writes its delivery. */
   putWebhook(webhook: NewWebhook): Promise<void>
   /** Also deletes its deliveries. Returns false if it did not exist. */
   deleteWebhook(id: WebhookId): Promise<boolean>
@@ -518,10 +478,7 @@ export interface EventStore {
 }
 
 export interface DueDeliveryStore {
-  /**
-   * Due deliveries of enabled webhooks, earliest first, at most `limitEach` per webhook. `nextDueMs`: when the next
-   * delivery after these is due.
-   */
+  /** Earliest first, at most `limitEach` per enabled webhook. `nextDueMs`: when the next delivery is due. */
   listDueDeliveries(
     nowMs: number,
     limitEach: number
@@ -553,7 +510,6 @@ export interface AnswerStore {
 export interface DiscoveryStore {
   /** In order of creation. */
   listSources(): Promise<StoredSource[]>
-  /** Adds or replaces a source. Its revision must be one above the stored one (or 1): CHANGED_MEANWHILE. */
   putSource(source: StoredSource): Promise<void>
   deleteSource(id: SourceId): Promise<boolean>
   listVanishedNodes(): Promise<VanishedNode[]>
@@ -608,7 +564,6 @@ export interface AlertStore {
 
 /** The history for trying out alert rules that no other table contains. */
 export interface AlertFactStore {
-  /** Records the facts in the given order. */
   recordAlertFacts(facts: StoredAlertFact[]): Promise<void>
   /** The newest fact of each key of each watch, without keys that disappeared. */
   listNewestAlertFacts(): Promise<StoredAlertFact[]>
@@ -617,18 +572,15 @@ export interface AlertFactStore {
     watch: AlertWatch,
     page: { fromMs: number; after: { atMs: number; id: number } | null; limit: number }
   ): Promise<(StoredAlertFact & { id: number })[]>
-  /**
-   * Deletes facts from before `beforeMs` and those beyond the newest `most`, oldest first, at most `limit`. Returns
-   * their number.
-   */
+  /** Deletes facts from before `beforeMs` and those beyond the newest `most`, oldest first. Returns their number. */
   pruneAlertFacts(beforeMs: number, most: number, limit: number): Promise<number>
 }
 
 export interface DigestStore {
   listDigests(): Promise<StoredDigest[]>
   /**
-   * Records this due time as reported to the channel, together with its message (null: reporting only starts).
-   * Returns false and writes nothing if this or a later due time was already reported with the same settings.
+   * Records this due time as reported, together with its message (null: reporting only starts). Returns false and
+   * writes nothing if this or a later due time was already reported with the same settings.
    */
   sendDigest(digest: StoredDigest, message: { atMs: number; data: unknown } | null): Promise<boolean>
   deleteDigests(channelIds: AlertChannelId[]): Promise<void>
@@ -656,19 +608,18 @@ export interface AccessStore {
 /** Second factors and passkeys. There are few, so all are kept in memory (engine/access/second-factor). */
 export interface SecondFactorStore {
   listAuthenticators(): Promise<StoredAuthenticator[]>
-  /** Also deletes the user's earlier recovery codes. */
   putAuthenticator(authenticator: StoredAuthenticator): Promise<void>
   putRecoveryCodes(userId: UserId, hashes: string[]): Promise<void>
   /** Also deletes the recovery codes. Returns false if there was no authenticator. */
   deleteAuthenticator(userId: UserId): Promise<boolean>
-  /** Returns true once per step, and false as soon as any caller has used this or a later step. */
+  /** Returns true once per step, and false if any caller has used this or a later step. */
   useAuthenticatorStep(userId: UserId, step: number): Promise<boolean>
   useRecoveryCode(userId: UserId, hash: string): Promise<boolean>
   listPasskeys(): Promise<StoredPasskey[]>
   addPasskey(passkey: StoredPasskey): Promise<void>
   /**
-   * Returns false if the passkey does not exist, or if its counter already was this high. A passkey without a
-   * counter (0) can be used any number of times.
+   * Returns false if the passkey does not exist, or its counter already was this high. A passkey without a counter
+   * (0) can be used any number of times.
    */
   usePasskey(id: PasskeyId, signCount: number, atMs: number): Promise<boolean>
   deletePasskey(userId: UserId, id: PasskeyId): Promise<boolean>
@@ -680,15 +631,14 @@ export interface SecondFactorStore {
 export interface AuditStore {
   /**
    * Adds this entry to the transaction of the write that `call` starts: neither is stored without the other. `call`
-   * must start the write synchronously, and only its first write gets the entry. The entry includes what the write
-   * changed.
+   * must start the write synchronously, and only its first write gets the entry.
    */
   withAudit<T>(entry: NewAuditEntry, call: () => Promise<T>): Promise<T>
   /** Appends an entry for an operation that wrote nothing to the store. */
   appendAudit(record: NewAuditRecord): Promise<void>
   /**
-   * Newest first, starting before `before`. A page scans a limited number of entries, so an empty page is not
-   * necessarily the last.
+   * Newest first, starting before `before`. An empty page is not necessarily the last: each scans a limited number
+   * of entries.
    */
   pageAudit(
     filter: AuditFilter,
@@ -696,19 +646,15 @@ export interface AuditStore {
   ): Promise<{ entries: (StoredAuditEntry & { previousHash: string })[]; nextBefore: number | null }>
   listAuditAfter(seq: number, limit: number): Promise<StoredAuditEntry[]>
   auditChain(): Promise<AuditChain>
-  /**
-   * Deletes the oldest entries from before that time, at most `limit`, but never the newest entry. Returns their
-   * number.
-   */
+  /** Deletes the oldest entries from before that time, but never the newest entry. Returns their number. */
   forgetAudit(beforeMs: number, limit: number): Promise<number>
 }
 
 export interface RetentionStore {
   /**
-   * Deletes the oldest data beyond its retention, including expired answers, at most `limit` rows, so that other
-   * calls are not delayed. Returns their number; fewer than `limit` means all are deleted. A job whose chain records
-   * are deleted can no longer be restored, because chains would process its end twice. Never deletes firings of
-   * future moments.
+   * Deletes the oldest data beyond its retention, at most `limit` rows, so that other calls are not delayed. Returns
+   * their number. A job whose chain records are deleted can no longer be restored, because chains would process its
+   * end twice. Never deletes firings of future moments.
    */
   prune(retention: Retention, limit: number): Promise<number>
 }
@@ -717,13 +663,12 @@ export interface RetentionStore {
 export interface JobRetentionStore {
   /**
    * Performs one step of a pass over the ended jobs, oldest end first. Deletes the due jobs (model/retention.ts) and
-   * all that belongs to them, at most `limit`. `listDeletedLogs` then lists the blobs of the deleted logs.
+   * all that belongs to them. `listDeletedLogs` then lists the blobs of the deleted logs.
    */
   applyRetention(pass: RetentionPass, bounds: RetentionBounds, limit: RetentionLimit): Promise<RetentionStep>
   /** Like applyRetention, but deletes nothing. */
   previewRetention(pass: RetentionPass, bounds: RetentionBounds, rows: number): Promise<RetentionPreviewStep>
   listDeletedLogs(limit: number): Promise<DeletedLog[]>
-  /** Call this after the blobs of these logs are deleted as well. */
   forgetDeletedLogs(logs: DeletedLog[]): Promise<void>
   /** Sets whether retention must keep these jobs, and records changes as `entry`. Returns the ids that exist. */
   keepJobs(ids: JobId[], isKept: boolean, entry: TimelineEntry): Promise<JobId[]>
@@ -732,19 +677,15 @@ export interface JobRetentionStore {
   putStoragePolicy(stored: StoredStoragePolicy): Promise<void>
   /** Cheap, because it reads sums instead of jobs. */
   storageSums(): Promise<StorageSums>
-  /**
-   * Returns at most this many free pages to the disk. Resolves with the number left; 0 if the database cannot
-   * shrink.
-   */
+  /** Returns free pages to the disk. Resolves with the number left; 0 if the database cannot shrink. */
   shrink(pages: number): Promise<number>
   /**
-   * Rewrites the whole database without free pages, so that `shrink` works from then on. Blocks all other calls for
-   * seconds per gigabyte, and needs free disk space of the database's size.
+   * Rewrites the database, so that `shrink` works from then on. Blocks all other calls for seconds per gigabyte, and
+   * needs free disk space of the database's size.
    */
   compact(): Promise<void>
 }
 
-/** Single values; settings.ts has their keys and schemas. */
 export interface SettingStore {
   getSetting<Key extends SettingKey>(key: Key): Promise<SettingValue<Key> | null>
   putSetting<Key extends SettingKey>(key: Key, value: SettingValue<Key>): Promise<void>
@@ -754,9 +695,8 @@ export interface SettingStore {
 
 /**
  * The engine's database interface, in terms of the domain, not of tables. Each call that writes is one transaction.
- * When its promise resolves, everything is on disk, including timeline and change log entries (invariant I1).
- * Implementations group concurrent calls into one commit; a failing call does not affect the others.
- * testing/conformance.ts verifies every implementation.
+ * When its promise resolves, everything is on disk, including timeline and change log entries (invariant I1). A
+ * failing call does not affect the others of its commit. testing/conformance.ts verifies every implementation.
  */
 export interface Store
   extends JobStore,

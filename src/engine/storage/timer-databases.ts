@@ -14,13 +14,9 @@ export interface ScrapydWebDatabases {
   areDisabled: boolean
 }
 
-/** APScheduler's state for a paused scheduler. */
 const STATE_PAUSED = 2
 
-/**
- * Reads ScrapydWeb's `timer_tasks.db` in its data/database folder and the databases beside it. Throws for other
- * files.
- */
+/** Reads ScrapydWeb's `timer_tasks.db` and the databases beside it. Throws for other files. */
 export function readScrapydWebTasks(
   path: string,
   { apscheduler, metadata }: { apscheduler: string | null; metadata: string | null }
@@ -30,8 +26,7 @@ export function readScrapydWebTasks(
     const node = hasTable(database, 'task_job_result')
       ? columnsOf(database, 'task_job_result').find((name) => name === 'node' || name === 'node_name')
       : undefined
-    // If a request failed before it had a node's URL (the server is no longer in the settings), the row has
-    // ScrapydWeb's own URL.
+    // If a request failed before it had a node's URL, the row has ScrapydWeb's own URL.
     const isAsked = "status = 'ok' OR (status = 'error' AND status_code = -1)"
     const seen =
       node === undefined

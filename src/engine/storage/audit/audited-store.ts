@@ -6,15 +6,12 @@ import { prepareEntry } from './chain.ts'
 export interface AuditTicket {
   /** Returns the entry, which the caller must write; null: it is already written, or the operation has ended. */
   take(): NewAuditRecord | null
-  /** Call this if the entry was not written. */
   giveBack(): void
-  /** Adds facts that the request does not contain. */
   add(facts: Readonly<Record<string, unknown>>): void
 }
 
 /**
- * The calls that carry out a user's request. All other calls follow events or clean up and must not get the entry,
- * even if they run in the middle of an operation, as dispatching does.
+ * The calls that carry out a user's request. Others, such as dispatching, can run meanwhile and must not get the entry.
  */
 export const AUDITED_VERBS = [
   ...(['enqueueJobs', 'recordRuns', 'setPriority', 'reorder', 'placeQueued', 'cancelQueued'] as const),

@@ -8,7 +8,6 @@ export const RECORD_MAX_BYTES = 4_096
 
 export const hashOf = (previousHash: string, record: string): string => hash('sha256', `${previousHash}\n${record}`)
 
-/** The parts of an entry that do not depend on earlier entries. */
 export function prepareEntry(record: NewAuditRecord): NewAuditEntry {
   // PostgreSQL rejects NUL in a text column.
   const project = record.project?.toWellFormed().replaceAll('\0', '\uFFFD') ?? null
@@ -18,8 +17,8 @@ export function prepareEntry(record: NewAuditRecord): NewAuditEntry {
 }
 
 /**
- * Returns the text that is hashed. Its fields have a fixed order, so that an exported entry has the same text. A
- * text that is too long loses the changes first, then the request, then the targets.
+ * Returns the text that is hashed, with fields in a fixed order, so that an exported entry has the same text. A text
+ * that is too long loses the changes first, then the request, then the targets.
  */
 export function placeEntry(
   seq: number,
@@ -100,7 +99,6 @@ export const columnsOf = ({ seq, atMs, operation, who, project, result }: AuditR
   who: who.tokenName === null ? who.name : `${who.name} ${who.tokenName}`
 })
 
-/** Checks consecutive entries, starting from the hash before the first one. */
 export class ChainCheck {
   #last: { seq: number; hash: string }
   readonly #expected: string | null

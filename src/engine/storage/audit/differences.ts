@@ -14,7 +14,6 @@ export interface Watched {
 }
 
 const FIELD_MAX = 300
-/** Objects whose fields are compared separately. */
 const OPENED = new Set(['settings', 'policy'])
 /** Fields that change without a user's request or repeat others. */
 const LEFT_OUT = new Set([

@@ -2,10 +2,7 @@ import type { Readable } from 'node:stream'
 import type { FileSeal } from './sealed/sealed-format.ts'
 import { type FileHandle, open } from 'node:fs/promises'
 
-/**
- * Stores all large files. Scrapdeck chooses their names: `eggs/<sha256>`, `logs/<job id>-<attempt>.zst`. Writes are
- * atomic: a blob appears only when its last byte is stored.
- */
+/** Stores all large files. Writes are atomic: a blob appears only when its last byte is stored. */
 export interface BlobStore {
   write(name: string, content: Uint8Array | Readable): Promise<{ sizeBytes: number }>
   /** Rejects with NOT_FOUND. */
@@ -13,11 +10,10 @@ export interface BlobStore {
   openRead(name: string): Promise<Readable>
   /** Opens a blob for reading ranges; null: this store reads only whole blobs. Rejects like `read`. */
   openAt(name: string): Promise<BlobReader | null>
-  /** Moves a complete local file into the store and syncs it there. */
   adopt(name: string, path: string): Promise<void>
   /**
-   * Returns the path of a blob on this machine, and fetches the blob if necessary; null: not possible. The store can
-   * remove a fetched file after it has fetched several others. Rejects like `read`.
+   * Fetches the blob if necessary; null: not possible. The store can remove a fetched file after it has fetched
+   * several others. Rejects like `read`.
    */
   localFile(name: string): Promise<LocalFile | null>
   has(name: string): Promise<boolean>

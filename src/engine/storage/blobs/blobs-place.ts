@@ -13,9 +13,8 @@ const KEYS = '#keys='
 const OWN = 'the data directory'
 
 /**
- * Identifies a place for blobs by its kind, a space, and its name for people. A directory is identified by its mark,
- * because machines can mount it at different paths. The ids of the encryption keys follow. Rejects with
- * BLOBS_UNUSABLE.
+ * Identifies a place by its kind, address and encryption key ids, followed by a name for people. A directory's
+ * address is its mark, because machines can mount it at different paths. Rejects with BLOBS_UNUSABLE.
  */
 export async function placeOfBlobs(
   { s3, directory }: BlobsOptions,

@@ -30,7 +30,6 @@ export class IncomingFile implements AsyncDisposable {
     this.#remove = remove
   }
 
-  /** Adds a holder. Supports `await using`. */
   hold(): this {
     this.#holders++
     return this
@@ -41,10 +40,7 @@ export class IncomingFile implements AsyncDisposable {
   }
 }
 
-/**
- * Writes uploads to disk as they arrive, because an egg can have 200 MB. The directory is private and emptied at
- * startup: its files belong to requests in progress.
- */
+/** Writes uploads to disk as they arrive, because an egg can have 200 MB. The directory is emptied at startup. */
 export class IncomingFiles {
   readonly #directory: string
   readonly #maxTotalBytes: number
@@ -72,10 +68,7 @@ export class IncomingFiles {
     return join(this.#directory, randomBytes(8).toString('hex'))
   }
 
-  /**
-   * Rejects with TOO_MANY_REQUESTS if all files together are too large, and with DATA_DIRECTORY_UNUSABLE on a full
-   * disk.
-   */
+  /** Rejects with TOO_MANY_REQUESTS at the limit for all files, and with DATA_DIRECTORY_UNUSABLE on a full disk. */
   async begin(): Promise<IncomingWriter> {
     const path = this.draftPath()
     const file = await explained(path, () => open(path, 'wx', 0o600))
@@ -105,7 +98,6 @@ export class IncomingFiles {
     }
   }
 
-  /** Leaves no file behind if it fails. */
   async receive(content: AsyncIterable<Uint8Array>): Promise<IncomingFile> {
     const writer = await this.begin()
     try {

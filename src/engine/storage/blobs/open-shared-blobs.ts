@@ -8,7 +8,6 @@ import type { Store } from '../store.ts'
 
 export interface SharedBlobsOptions {
   dataDirectory: string
-  /** A directory that other engines can share. Default: one in the data directory. */
   blobsDirectory?: string | null
   /** Cannot be combined with `blobsDirectory`. */
   s3?: { address: S3Address; credentialsFile: string | null; cacheBytes: number } | null

@@ -10,7 +10,6 @@ async function aStore() {
   return store
 }
 
-/** Like an object with conditional writes: the first owner stays. */
 function unclaimed() {
   let owner: string | null = null
   return { name: 'a place', ifForeign: 'Mend it.', store: { claim: async (asked: string) => (owner ??= asked) } }

@@ -7,20 +7,16 @@ import type { Random } from '../../runtime/random.ts'
 import type { Store } from '../store.ts'
 
 /**
- * Younger blobs are never deleted as unused, and younger uploads are never aborted. This is longer than any upload,
- * and much longer than it takes to write the row that refers to the blob.
+ * The minimum age for deleting unused blobs and aborting uploads. Much longer than any upload and the write that
+ * follows.
  */
 export const GRACE_MS = 24 * 3_600_000
 
-/** Blobs outside the data directory, which several engines may share. */
 export interface SharedBlobs {
   name: string
   ifForeign: string
   store: SharedBlobStore
-  /**
-   * Why the storage cannot be used now, without names. Sends a request if the last response is older than half a
-   * minute.
-   */
+  /** Without names. Sends a request if the last response is older than half a minute. */
   check(): Promise<string | null>
   state(): SharedBlobsState
   /** null: the storage is not used over HTTP. */
@@ -37,7 +33,6 @@ export interface SharedBlobStore extends BlobStore {
 }
 
 export interface SharedBlobsState {
-  /** Why the storage cannot be used now. */
   problem: ScrapdeckError | null
   /** null: the space is unknown or unlimited. */
   disk: { totalBytes: number; freeBytes: number } | null

@@ -24,7 +24,6 @@ function environment(given: Record<string, string>): NodeJS.ProcessEnv {
   return { ...process.env, PATH: `${PROGRAMS}:${process.env['PATH']}`, ...given }
 }
 
-/** Runs the commands in docs/scaling.md that have this name. */
 function carryOut(name: string, directory: string, given: Record<string, string>): void {
   const commands = new RegExp(`^\`\`\`sh ${name}\\n([\\s\\S]*?)^\`\`\`$`, 'm').exec(DOCUMENT)?.[1]
   expect(commands, name).toBeDefined()
@@ -78,7 +77,6 @@ describe.skipIf(process.platform === 'win32')('the documented backup is restored
           try {
             return await openPostgresStoreHere({ ...common, address })
           } catch (error) {
-            // The server notices the end of the previous connection with a delay.
             if (tries === 50) throw error
             await new Promise((resolve) => setTimeout(resolve, 100))
           }

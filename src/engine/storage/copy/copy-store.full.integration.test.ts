@@ -79,7 +79,6 @@ describe.skipIf(whyNoPostgres() !== null)('copying a store', () => {
 
   test('from SQLite to PostgreSQL to SQLite leaves every row of every table unchanged', async () => {
     const [postgres, back] = [aNamespace(), await aDirectory()]
-    // Batches end in the middle of every larger table, by rows and by bytes.
     const there = await copy({ directory: filled.path }, { postgres }, { limits: { rows: 25, bytes: 5_000 } })
     const andBack = await copy({ postgres }, { directory: back }, { limits: { rows: 25, bytes: 5_000 } })
     expect(andBack.tables).toEqual(there.tables)

@@ -48,10 +48,9 @@ export interface CopyOptions {
 const LIMITS: BatchLimits = { rows: 2_000, bytes: 4_000_000 }
 
 /**
- * Copies a store to the other kind of database and compares every row. A complete copy gets its final name; an
- * interrupted copy continues after its last batch. Blocks its thread, because each side waits for its disk or
- * server. Throws DATA_DIRECTORY_IN_USE or DATABASE_IN_USE while an engine uses either side, STORE_NOT_EMPTY,
- * COPY_DIFFERS, and the errors of opening a store.
+ * Copies a store to the other kind of database and compares every row. An interrupted copy continues after its last
+ * batch. Blocks its thread. Throws DATA_DIRECTORY_IN_USE or DATABASE_IN_USE while an engine uses either side,
+ * STORE_NOT_EMPTY, COPY_DIFFERS, and the errors of opening a store.
  */
 export function copyStore({ from, to, logger, restart = false, limits = LIMITS, report }: CopyOptions): CopyResult {
   if ('postgres' in from === 'postgres' in to) throw refusalOfSameKind('postgres' in from)
@@ -87,10 +86,7 @@ interface Copying {
   report(progress: CopyProgress): void
 }
 
-/**
- * Existing rows were written in the order of their key and in whole batches, so the copy continues after the last
- * one.
- */
+/** Rows are written in the order of their key and in whole batches, so the copy continues after the last one. */
 function copyTable(table: Table, { source, target, limits, report }: Copying): void {
   const total = source.count(table)
   let rows = target.count(table)

@@ -23,10 +23,7 @@ const KINDS = new Map<string, ColumnKind>(Object.entries(TYPES).map(([kind, type
 /** A connection with a lease does not lock the namespace, so this can read one that is in use. */
 const NO_LEASE = { holder: '', epoch: 0 }
 
-/**
- * Opens a namespace for reading. Throws DATABASE_IN_USE while an engine uses it, unless `isInUse`, which reads a
- * snapshot in one transaction.
- */
+/** Throws DATABASE_IN_USE while an engine uses the namespace, unless `isInUse`, which reads a snapshot. */
 export function openPostgresSource(address: PostgresAddress, isInUse = false): { source: Source; shape: Shape } {
   return opened(isInUse ? { ...address, lease: NO_LEASE } : address, (session) => {
     const { ask, schema } = session
@@ -108,7 +105,6 @@ export function openPostgresTarget(
             values: [counters.get('changes') ?? 0]
           },
           { text: `DROP TABLE "${draft}".${COPY_OF}`, values: [] },
-          // This fails if another program has filled the schema meanwhile.
           { text: `DROP SCHEMA IF EXISTS "${schema}"`, values: [] },
           { text: `ALTER SCHEMA "${draft}" RENAME TO "${schema}"`, values: [] }
         ])

@@ -9,7 +9,6 @@ export interface Table {
   key: string[]
 }
 
-/** The tables of a store, without those that exist in only one kind of database. */
 export interface Shape {
   /** Read from SQLite, with their keys. Each table follows those that it refers to. */
   tables: Table[]
@@ -29,7 +28,6 @@ export interface Side {
   readonly name: string
   readonly kind: 'sqlite' | 'postgres'
   count(table: Table): number
-  /** Reads rows after the key `after`, in the order of the key. */
   read(table: Table, after: Cell[] | null, limits: BatchLimits): Cell[][]
   lastKey(table: Table): Cell[] | null
   close(): void
@@ -46,7 +44,6 @@ export interface Target extends Side {
   /** Deletes the rows that every new store has, and records the source. */
   begin(source: string): void
   write(table: Table, rows: Cell[][]): void
-  /** Gives the store its final name. */
   finish(counters: Counters): void
 }
 

@@ -22,7 +22,6 @@ export interface ServerVerdict {
   warnings: string[]
 }
 
-/** Whether this server can guarantee what the store requires. Pure. */
 export function judgeServer(facts: ServerFacts): ServerVerdict {
   const { versionNumber, isReplica, isReadOnly, fsync, fullPageWrites, synchronousCommit, encoding, keepsSession } =
     facts

@@ -11,11 +11,7 @@ export interface Query {
   isOnce?: boolean
 }
 
-export type ToConnection =
-  | { kind: 'queries'; queries: Query[] }
-  /** Requests the results of all queries since the last answer, in order. */
-  | { kind: 'answer' }
-  | { kind: 'end' }
+export type ToConnection = { kind: 'queries'; queries: Query[] } | { kind: 'answer' } | { kind: 'end' }
 
 export interface PostgresFailure {
   /** The SQLSTATE, or the client library's or system's name for the error. */
@@ -29,7 +25,6 @@ export type Outcome = { rows: unknown[][]; columns: string[]; changes: number } 
 
 export interface ConnectionOptions {
   url: string
-  /** Statements to run on each new connection before anything else. */
   setUp: string[]
   connectSeconds: number
 }

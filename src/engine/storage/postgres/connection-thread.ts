@@ -13,8 +13,7 @@ const asWhole = (value: number): string => BigInt(Math.ceil(Math.max(-LARGEST, M
 const asNumber = (text: string): number => Number(text)
 /** Returns values as SQLite does: numbers for all numeric types, 0 and 1 for booleans. */
 const TYPES = {
-  // A bound can have fractions of a millisecond. Rounding it up does not change `<` and `>=` comparisons with whole
-  // numbers.
+  // A bound can be fractional. Rounding it up does not change `<` and `>=` comparisons with whole numbers.
   int8: { to: 20, from: [20], serialize: asWhole, parse: asNumber },
   numeric: { to: 1700, from: [1700], serialize: String, parse: asNumber },
   flag: { to: 16, from: [16], serialize: String, parse: (text: string) => (text === 't' ? 1 : 0) },
@@ -92,10 +91,7 @@ function failureOf(error: unknown): PostgresFailure {
   return { code: String(code), message: String(message), detail, constraint: constraint_name }
 }
 
-/**
- * Codes of a lost connection: those of Node and `postgres`, and PostgreSQL's own
- * (https://www.postgresql.org/docs/current/errcodes-appendix.html).
- */
+/** See https://www.postgresql.org/docs/current/errcodes-appendix.html, and the codes of Node and `postgres`. */
 const isLost = (code: string): boolean => /^(08|57P|CONNECT|E[A-Z]+$)/.test(code)
 
 async function outcomeOf(query: Query, opening: Promise<Session>): Promise<Outcome> {

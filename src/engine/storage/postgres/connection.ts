@@ -20,9 +20,9 @@ export interface Sent {
 }
 
 /**
- * A synchronous connection to PostgreSQL. The store's parts use no promises, because SQLite needs none. The store's
- * thread therefore waits for PostgreSQL as it waits for the disk with SQLite. Queries whose result is not read are
- * pipelined, so a write takes only as many round trips as it has reads.
+ * A synchronous connection. The store's parts use no promises, because SQLite needs none, so the store's thread
+ * waits for PostgreSQL. Queries whose result is not read are pipelined: a write takes only as many round trips as it
+ * has reads.
  */
 export class Connection {
   #worker: Worker
@@ -31,7 +31,6 @@ export class Connection {
   readonly #answered = new Int32Array(new SharedArrayBuffer(4))
   readonly #answerSeconds: number
   #queued: Query[] = []
-  /** The first failure in this transaction, which makes all later statements fail. */
   #cause: PostgresFailure | null = null
   #open: SentQuery[] = []
 
@@ -53,8 +52,8 @@ export class Connection {
   }
 
   /**
-   * Waits for everything that was sent. Throws the first failure since the transaction started, even if it was
-   * already thrown, because PostgreSQL then responds to COMMIT with a silent rollback.
+   * Waits for everything that was sent. Throws the transaction's first failure even if it was already thrown,
+   * because PostgreSQL then responds to COMMIT with a silent rollback.
    */
   settle(): void {
     this.receive()

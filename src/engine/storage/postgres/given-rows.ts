@@ -40,8 +40,5 @@ function toObject(row: Cell[], isWanted: (index: number) => boolean = () => true
   return given
 }
 
-/**
- * Replaces NUL, which PostgreSQL's texts cannot contain. It occurs only in texts from spiders and other untrusted
- * sources.
- */
+/** PostgreSQL's texts cannot contain NUL. It occurs only in texts from spiders and other untrusted sources. */
 export const withoutNul = (text: string): string => (text.includes('\0') ? text.replaceAll('\0', '\uFFFD') : text)

@@ -9,10 +9,7 @@ const STATEMENT_SECONDS = 4
 const FORGOTTEN_AFTER = '1 day'
 const TERMS_KEPT = 100
 
-/**
- * The lease of a namespace, on a separate connection. That connection also holds the lock, so the lock ends with the
- * process. Throws the errors of `postgres`.
- */
+/** Uses a separate connection, which also holds the lock: the lock ends with the process. Throws `postgres` errors. */
 export function openLeaseTable(address: PostgresAddress, options: { onLost: () => void }): LeaseTable {
   const { url, schema } = address
   const connect = (): postgres.Sql => {
@@ -21,8 +18,7 @@ export function openLeaseTable(address: PostgresAddress, options: { onLost: () =
       idle_timeout: 0,
       max_lifetime: null,
       connect_timeout: CONNECT_SECONDS,
-      // The default grows to 20 s after several failures and would leave a recovered database without a leader for
-      // as long.
+      // The default grows to 20 s and would leave a recovered database without a leader for as long.
       backoff: () => RECONNECT_SECONDS,
       fetch_types: false,
       // If two statements waited for each other on one connection, the second one would be late.
@@ -135,8 +131,8 @@ export function openLeaseTable(address: PostgresAddress, options: { onLost: () =
   }
 
   /**
-   * Ends the connections of a stalled leader, which can be in a transaction that locks the lease's row. Does nothing
-   * if the lease was renewed or taken meanwhile, because the connections then belong to the leader.
+   * Ends a stalled leader's connections, which can lock the lease's row, unless the lease was renewed or taken
+   * meanwhile.
    */
   async function endWriters({ epoch, renewal }: { epoch: number; renewal: string }): Promise<void> {
     const [seen] = await sql`SELECT 1 FROM engine_lease WHERE epoch = ${epoch} AND expires_at::text = ${renewal}`

@@ -9,10 +9,7 @@ export const MIGRATIONS: Migrations = {
   steps: [baseline, 'DROP TABLE told_problems', oneIndexOfFirings, TEXTS_ARE_CODES]
 }
 
-/**
- * Migrates this namespace in one transaction, while no other engine can. Throws DATA_FROM_NEWER_VERSION or
- * DATA_TOO_OLD and then changes nothing.
- */
+/** One transaction, alone among all engines. Throws DATA_FROM_NEWER_VERSION or DATA_TOO_OLD without any change. */
 export function migrate(
   connection: Connection,
   { schema, lockSql, name }: { schema: string; lockSql: string; name: string },

@@ -9,9 +9,7 @@ const ROWS_AT_FIRST = 200
 const ROWS_AT_ONCE = 2_000
 /** How many written rows trigger the first ANALYZE. Each further one needs ten times as many. */
 const COUNTED_FIRST = 1_000
-/**
- * Analyzes only tables that the server believes to be smaller, to skip those of a large database after each restart.
- */
+/** Analyzes only tables that the server believes to be smaller, not those of a large database after each restart. */
 const countRows = (written: number) => `DO $$ BEGIN
   EXECUTE (SELECT coalesce('ANALYZE ' || string_agg(quote_ident(relname), ', '), 'SELECT 1') FROM pg_class
     WHERE relkind = 'r' AND relnamespace = current_schema()::regnamespace AND reltuples < ${written}); END $$`
@@ -20,10 +18,9 @@ let cursors = 0
 type Shape = 'object' | 'list' | 'first'
 
 /**
- * PostgreSQL for the store's parts. The engines together write one transaction at a time, as with SQLite, because
- * each transaction first locks the namespace (`lockSql`). The parts can therefore ignore other engines, changes are
- * numbered in commit order, and deadlocks are impossible. Group commit compensates for the lost concurrency: a
- * transaction has all writes that arrived during the previous one.
+ * The engines together write one transaction at a time, as with SQLite, because each transaction first locks the
+ * namespace (`lockSql`). The parts can therefore ignore other engines, changes are numbered in commit order, and
+ * deadlocks are impossible. Group commit compensates for the lost concurrency.
  */
 export class PostgresDatabase implements Database {
   readonly fragments = POSTGRES
@@ -92,7 +89,6 @@ export class PostgresDatabase implements Database {
     }
   }
 
-  /** Waits for all statements whose result was not read. Throws the first failure. */
   settle(): void {
     this.#connection.settle()
   }
@@ -138,8 +134,8 @@ export class PostgresDatabase implements Database {
   }
 
   /**
-   * The server plans a statement when it first arrives, often for empty tables. It keeps the plan until it counts the
-   * rows, once a minute. By then a young database can have a million rows, and each claim would read all of them.
+   * The server plans a statement for empty tables and keeps the plan until it counts the rows, once a minute. By
+   * then a young database can have a million rows, and each claim would read all of them.
    */
   #countIfGrown(): void {
     if (this.#rowsWritten < this.#countAt) return
@@ -160,8 +156,8 @@ export class PostgresDatabase implements Database {
 }
 
 /**
- * Numbers the parameters `?` and `:name` as `$1`, `$2` and so on. Each use of a name becomes a separate parameter,
- * because its type can differ. `::` is a cast.
+ * Numbers `?` and `:name` as `$1`, `$2` and so on. Each use of a name is a parameter of its own, because types can
+ * differ.
  */
 export function numberParameters(sql: string): { text: string; parameters: Parameter[] } {
   const parameters: Parameter[] = []
@@ -205,7 +201,6 @@ class PostgresStatement implements Statement {
     this.#shape = shape
   }
 
-  /** Waits for the number of changed rows only when a caller reads it. */
   run(...values: unknown[]) {
     const sent = this.#send(values)
     this.#prepared.changed()
@@ -241,9 +236,9 @@ class PostgresStatement implements Statement {
   }
 
   /**
-   * Reads in batches: memory use does not depend on the number of rows, and reading the first row does not fetch a
-   * million. A loop that stops early can leave a cursor open until the end of its transaction. Outside a transaction,
-   * each batch is a separate query, so rows that another engine adds meanwhile can shift the next batch.
+   * Reads in batches, so that the first row does not fetch a million. A loop that stops early can leave a cursor
+   * open until the end of its transaction. Outside a transaction, each batch is a separate query, so rows that
+   * another engine adds meanwhile can shift the next batch.
    */
   *iterate(...values: unknown[]): IterableIterator<unknown> {
     const { text, parameters, isInTransaction } = this.#prepared
@@ -266,7 +261,6 @@ class PostgresStatement implements Statement {
     if (isCursor) this.#sendOnce(`CLOSE ${name}`, [])
   }
 
-  /** Changes this statement itself, like better-sqlite3. */
   pluck(): this {
     this.#shape = 'first'
     return this

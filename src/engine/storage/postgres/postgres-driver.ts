@@ -10,7 +10,6 @@ import { explainPostgresError, IN_USE } from './postgres-error.ts'
 
 /** The server cancels longer statements. On a working server, none of ours takes this long. */
 const STATEMENT_SECONDS = 60
-/** After this time without an answer, the connection is considered lost. */
 const ANSWER_SECONDS = STATEMENT_SECONDS + 15
 /** After this time, an engine that stalls in a transaction releases its lock. */
 const IDLE_IN_TRANSACTION_SECONDS = 5
@@ -33,8 +32,8 @@ export function connectTo({ url, schema, lease }: PostgresAddress): Connection {
       ...(lease === undefined ? [useAlone] : []),
       // Plans must not depend on values, and planning each call again takes longer than most calls.
       'SET plan_cache_mode TO force_generic_plan',
-      // The server keeps a plan until it next counts the rows, and by then a young database has many more. All hot
-      // statements have their indexes and also run on SQLite, which has no other kinds of plans.
+      // A young database has many more rows than its plans assume. All hot statements have their indexes and also
+      // run on SQLite, which has no other kinds of plans.
       ...['seqscan', 'hashjoin', 'mergejoin'].map((way) => `SET enable_${way} TO off`),
       // The settings above make a full scan seem so expensive that PostgreSQL would compile it.
       'SET jit TO off',
@@ -45,8 +44,8 @@ export function connectTo({ url, schema, lease }: PostgresAddress): Connection {
 }
 
 /**
- * Checks the server and migrates. Throws DATABASE_UNUSABLE, DATA_FROM_NEWER_VERSION or DATA_TOO_OLD and then changes
- * nothing. `connection` remains open afterwards; without one, this opens its own.
+ * Throws DATABASE_UNUSABLE, DATA_FROM_NEWER_VERSION or DATA_TOO_OLD without any change. `connection` remains open
+ * afterwards; without one, this opens its own.
  */
 export function openPostgresDriver(
   options: PostgresAddress & { logger: Logger; connection?: Connection | undefined }

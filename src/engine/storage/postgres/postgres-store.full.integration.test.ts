@@ -57,7 +57,6 @@ describe.skipIf(whyNoPostgres() !== null)('on a real PostgreSQL', () => {
     expect(() => send('SELECT 1').result()).toThrow('division by zero')
     send('ROLLBACK')
     connection.forget()
-    // Its result arrives with the next one that is read.
     send('BEGIN', false)
     const looked = send('SELECT 1')
     send('SELECT 1 / 0')
@@ -165,7 +164,6 @@ describe.skipIf(whyNoPostgres() !== null)('on a real PostgreSQL', () => {
       expect([(await first.countByState()).queued, (await second.countByState()).queued]).toEqual([1, 0])
       await first.close()
       await second.close()
-      // The server notices the end of the connection with a delay.
       const again = await until(
         'the namespace free',
         () => openPostgresStoreHere({ ...common, address: one! }).catch(() => null),

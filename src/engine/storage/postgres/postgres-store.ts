@@ -12,7 +12,6 @@ export async function openPostgresStoreHere(options: {
   clock: Clock
   logger: Logger
   scheduleFlush?: (flush: () => void) => void
-  /** Remains open, because the caller continues to use it. */
   connection?: Connection
 }): Promise<RowStore> {
   const { address, clock, logger, scheduleFlush, connection } = options

@@ -46,7 +46,6 @@ const HOT = Object.entries({
       typeof sql === 'string' ? [[`${group}.${name}`, sql] as const] : []
     )
   )
-  // It reads only the lanes, which are few.
   .filter(([name]) => name !== 'QUEUE_SQL.lanes')
 const HOT_MANY = Object.entries({
   QUEUE_MANY,
@@ -107,10 +106,7 @@ describe.skipIf(whyNoPostgres() !== null).each([YOUNG_ROWS, ROWS])('planned on t
 /** Partial indexes that contain only the relevant rows: live attempts; held jobs, by time and by key. */
 const OF_FEW = ['attempts_live', 'jobs_held', 'jobs_not_before', 'jobs_expiring']
 
-/**
- * Large tables that this plan reads entirely: sequentially, by an index without a condition, or in a join that reads
- * one side whatever the other has.
- */
+/** Large tables that this plan reads entirely: by a scan, an index without a condition, or a hash or merge join. */
 function wholeReads(plan: string[]): string[] {
   return plan.flatMap((line, index) => {
     if (/(Hash|Merge) .*Join/.test(line)) return [line.trim()]

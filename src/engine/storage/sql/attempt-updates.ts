@@ -41,7 +41,6 @@ const JOB_COLUMNS: Columns = {
 export const ATTEMPT_UPDATES_MANY = {
   attempts: updateMany('attempts', ATTEMPT_KEY, ATTEMPT_COLUMNS),
   jobs: updateMany('jobs', JOB_KEY, JOB_COLUMNS),
-  /** Columns without an index. */
   findings: updateMany('jobs', JOB_KEY, FINDINGS)
 }
 

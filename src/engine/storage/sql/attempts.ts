@@ -108,7 +108,6 @@ interface ArchivedLogRow {
 
 const MOVING = ['state', 'outcome', 'hold', 'notBeforeMs', 'reason', 'nodeId', 'startedAtMs'] as const
 
-/** Attempts and their jobs: loads both, lets `afterChange` compute the result, and writes it. */
 export function createAttempts({
   database,
   changes,
@@ -146,7 +145,6 @@ export function createAttempts({
   let ending = new Set<JobId>()
   let wantedLogs = new Set<JobId>()
   let asked: Asked | null = null
-  /** Jobs whose run ended in this write and whose dependents are not released yet. */
   let left: JobThatLeft[] = []
   /** Logs archived in this write. Only the last one of each attempt counts. */
   const logs = new Map<string, Cell[]>()
@@ -195,8 +193,8 @@ export function createAttempts({
   }
 
   /**
-   * Returns the current attempt and job. For a live attempt, the known state is exact: only its own changes write to
-   * it and its job, and every other write calls `discard`.
+   * For a live attempt, the known state is exact: only its own changes write to it, and every other write calls
+   * `discard`.
    */
   function read(jobId: JobId, number: AttemptNumber): { before: Attempt; job: JobBefore } | undefined {
     readAsked()
@@ -315,7 +313,6 @@ export function createAttempts({
       const { project, bytes, packedBytes } = attempt
       if (packedBytes !== null) {
         logSums.add(project, -1, { count: 1, bytes: bytes!, packedBytes })
-        // The recorded blocks describe the previously archived log.
         keptLogs.forgetLogBlocks([{ jobId, number: attemptNumber }])
       }
       const storedBytes = packed === null ? (sizes?.storedBytes ?? null) : null

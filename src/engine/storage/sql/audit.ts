@@ -28,10 +28,7 @@ export const auditSql = ({ like }: Fragments) => ({
 const LOOKED_AT_MAX = 20_000
 const EVER_MS = Number.MAX_SAFE_INTEGER
 
-/**
- * The audit log. Each entry contains the hash of the previous one. If a write is rolled back, the chain stays
- * unchanged. Call all writes in the caller's transaction, one at a time.
- */
+/** Each entry contains the hash of the previous one. Call all writes in the caller's transaction, one at a time. */
 export function createAudit({ database, outbox }: { database: Database; outbox: Pick<Outbox, 'record'> }) {
   const statements = auditSql(database.fragments)
   const chain = database.prepare<[], ChainRow>(
@@ -56,14 +53,10 @@ export function createAudit({ database, outbox }: { database: Database; outbox: 
   const timeOf = database.prepare<[number], number>(statements.timeOf).pluck()
   const prune = database.prepare<[number]>(statements.prune)
 
-  /** The chain in this transaction; null: not read yet. Nothing else writes it. */
   let known: AuditChain | null = null
   let isRecorded = true
 
-  /**
-   * After a partial rollback, the table still has the earlier entries of the transaction, but the chain's row does
-   * not include them: it is written with the commit.
-   */
+  /** After a partial rollback, the table has newer entries than the chain's row, which is written with the commit. */
   function readChain(): AuditChain {
     if (known !== null) return known
     const row = chain.get()
@@ -100,7 +93,6 @@ export function createAudit({ database, outbox }: { database: Database; outbox: 
       record(readChain())
     },
 
-    /** Call this when the transaction or a part of it was rolled back. */
     rollBack(): void {
       known = null
     },

@@ -4,7 +4,6 @@ import type { ChainId, JobId, Outcome, ProjectName } from '../../../shared/contr
 import { chainConditionMetBy } from '../../model/chain-answers.ts'
 import type { Retention } from '../../model/records.ts'
 
-/** Rows of a table, oldest job first, for jobs that were created and ended before a time. */
 const oldOf = (sql: Fragments, table: string, and = '') =>
   `SELECT DISTINCT job_id FROM ${table} ${sql.thenJoin} jobs ON jobs.id = job_id
     WHERE job_id < :beforeId AND state = 'ended' AND jobs.ended_at_ms < :sinceMs ${and} ORDER BY job_id LIMIT :limit`
@@ -60,13 +59,11 @@ export type ChainEnds = ReturnType<typeof createChainEnds>
  * (its line). These records are needed
  *
  *   - for a due end, until it is answered;
- *   - for an answered end, while the job can end again, to avoid a second answer. This applies only to a job that was
- *     cancelled while queued: undoing the cancel withdraws its end;
+ *   - for an answered end, while undoing a cancel could make the job end again, to avoid a second answer;
  *   - for a line, until the job has ended for good and no end of it is due (jobs of the answer inherit it and add one).
  *
  * `forgetUnneeded` deletes them after the last answer to a run's end, or with the end itself if no chain answers it.
- * Each job has its complete line, so no earlier jobs are needed. The remaining records belong to jobs whose cancel
- * can be undone, until `prune` rules that out after a long time.
+ * The remaining records belong to jobs whose cancel can be undone, until `prune` rules that out.
  */
 export function createChainEnds(database: Database) {
   const statements = chainEndsSql(database.fragments)
@@ -95,7 +92,6 @@ export function createChainEnds(database: Database) {
       ended.push([id, project, spider, atMs, chainConditionMetBy(job.outcome)])
     },
 
-    /** Ends the write, and deletes the records that its ends have made unnecessary. */
     flush(): void {
       recordDue(ended)
       forgetUnneeded(ended.map(([id]) => id as JobId))
@@ -106,28 +102,19 @@ export function createChainEnds(database: Database) {
       ended = []
     },
 
-    /**
-     * Call this when the cancel was undone and the job therefore has not ended. Ends that were already answered
-     * remain so.
-     */
+    /** Call this when a cancel was undone. Ends that were already answered remain so. */
     withdrawEnd(jobId: JobId): void {
       withdraw.run(jobId)
     },
 
-    /**
-     * Records that a chain creates a job in answer to an end. Call this before the insert, because the job can end
-     * immediately.
-     */
+    /** Records that a chain creates this job. Call this before the insert, because the job can end immediately. */
     inherit(jobId: JobId, chainId: ChainId, afterJobId: JobId): void {
       inherit.run({ jobId, chainId, afterJobId })
     },
 
     forgetUnneeded,
 
-    /**
-     * Jobs cancelled before this time can no longer be restored. Returns the number pruned; fewer than `limit` means
-     * all.
-     */
+    /** Jobs cancelled before this time can no longer be restored. Returns the number pruned. */
     prune({ cancelledSinceMs: sinceMs }: Retention['chains'], limit: number): number {
       const beforeId = Math.max(0, sinceMs).toString(16).padStart(TIME_DIGITS, '0')
       let left = limit

@@ -6,7 +6,6 @@ import { chainEndsSql, type ChainEnds } from './chain-ends.ts'
 import type { createEnqueue } from './enqueue.ts'
 import type { NamedRow } from './rows.ts'
 
-/** Call all functions in the caller's transaction. */
 export function createChains({
   database,
   enqueue,

@@ -8,8 +8,8 @@ export type ChangeLog = ReturnType<typeof createChangeLog>
 const JOBS_LOGGED_ONE_BY_ONE_MAX = 200
 
 /**
- * The change log. Positions ascend, and the transaction of each change writes its entry. Jobs and lanes are
- * collected during a write; `flush` writes them, `discard` drops those of a failed write.
+ * Positions ascend, and the transaction of each change writes its entry. `flush` writes the jobs and lanes that a
+ * write has collected, `discard` drops those of a failed write.
  */
 export function createChangeLog(database: Database) {
   const sql = database.fragments
@@ -40,7 +40,6 @@ export function createChangeLog(database: Database) {
     },
 
     job(id: string): void {
-      // One more than the maximum is enough to know that there are too many.
       if (jobs.size <= JOBS_LOGGED_ONE_BY_ONE_MAX) jobs.add(id)
     },
 

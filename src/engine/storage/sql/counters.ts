@@ -30,10 +30,7 @@ export const countersMany = (sql: Fragments) =>
     }
   }) satisfies Record<string, ManySql>
 
-/**
- * Adds a difference to each row with this key, and deletes rows that reach 0. Rows often do, because a spider on a
- * node has few jobs per state.
- */
+/** Deletes rows that reach 0, which is frequent, because a spider on a node has few jobs per state. */
 function addOrDrop(table: string, key: Columns) {
   const names = Object.keys(key).join(', ')
   const conflict = `ON CONFLICT (${names}) DO UPDATE SET count = ${table}.count + excluded.count`
@@ -65,9 +62,8 @@ export interface CountedRow {
 export type Counters = ReturnType<typeof createCounters>
 
 /**
- * Counts jobs by state, kind and lane, and ended ones also by kind and stretch of time. Every writer of a job passes
- * its counted fields before and after; `flush` writes the summed differences in the transaction. The conformance
- * suite recounts after every test, which detects a writer that forgets this.
+ * Every writer of a job passes its counted fields before and after; `flush` writes the summed differences in the
+ * transaction. The conformance suite recounts after every test, which detects a writer that forgets this.
  */
 export function createCounters(database: Database, changes: ChangeLog) {
   const many = countersMany(database.fragments)
@@ -146,7 +142,6 @@ export const LIVE_JOB_STATES: ReadonlySet<string> = new Set(['queued', 'starting
 /** Ended jobs are counted by stretches of the time in their ids, each a little longer than a day. */
 export const STRETCH_MS = 2 ** 27
 
-/** The lowest id in the job's stretch. Only the first digits of the id matter. */
 export function stretchOf(id: string): string {
   return `${id.slice(0, 5)}${id.charAt(5) < '8' ? '0' : '8'}`
 }

@@ -1,9 +1,8 @@
 import type { Fragments } from './fragments.ts'
 
 /**
- * A database as the store's parts (this folder) use it: synchronously, in a transaction that their caller started.
- * SQLite and PostgreSQL both understand the SQL, with fragments where they differ. Parameters are `?` or `:name`,
- * also for PostgreSQL.
+ * Synchronous, in a transaction that the caller started. SQLite and PostgreSQL both understand the SQL, with
+ * fragments where they differ. Parameters are `?` or `:name`, also for PostgreSQL.
  */
 export interface Database {
   readonly fragments: Fragments
@@ -15,8 +14,8 @@ export interface Database {
   /** Writes many rows: PostgreSQL all together with `sql`, SQLite row by row with `each`. */
   prepareMany(many: ManySql & { each: string | readonly string[] }): (rows: readonly Cell[][]) => void
   /**
-   * One statement for many rows. The function sends it and returns a function that waits for the rows of RETURNING,
-   * as lists in any order. Undefined if one statement per row is faster.
+   * The function sends the statement and returns a function that waits for the rows of RETURNING, as lists in any
+   * order. Undefined if one statement per row is faster.
    */
   prepareGiven?<Row extends unknown[] = unknown[]>(many: ManySql): Many<Row>
   /** False if a failed statement has ended the transaction. */
@@ -25,7 +24,6 @@ export interface Database {
 }
 
 export type Cell = string | number | Uint8Array | null
-/** Columns with their types in SQLite. */
 export type Columns = Readonly<Record<string, 'TEXT' | 'INTEGER' | 'REAL' | 'BLOB'>>
 
 export interface ManySql {
@@ -33,7 +31,6 @@ export interface ManySql {
   sql: string
   /** Writes one row, whose cells are the parameters. Tries several statements in order until one changes a row. */
   each?: string | readonly string[]
-  /** Another table that `sql` reads, as in WITH. */
   with?: string
   given: Columns
   /** Whether rows are alike in most columns. Common values are then sent only once. */

@@ -12,10 +12,7 @@ import type { Order } from './order.ts'
 import { insertMany, PUT_DEDUPE_KEY } from './table.ts'
 import type { Outbox } from './outbox.ts'
 
-/**
- * The minimum number of expired keys that an insert deletes. Otherwise, it deletes two per new key, so they never
- * accumulate.
- */
+/** The minimum number of expired keys that an insert deletes; otherwise two per new key, so they never accumulate. */
 const KEYS_FORGOTTEN_AT_ONCE_MIN = 100
 
 export const ENQUEUE_SQL = {
@@ -61,7 +58,6 @@ interface Dependencies extends Omit<JobWriting, 'timeline'> {
   outbox: Outbox
 }
 
-/** Call all functions in the caller's transaction. */
 export function createEnqueue({ database, changes, counters, holds, order, outbox }: Dependencies) {
   const insertPlainJob = database.prepare(ENQUEUE_SQL.insertPlain)
   const insertPlainJobs = database.prepareGiven?.({ ...insertMany('jobs', PLAIN_COLUMNS), isAlike: true })

@@ -51,8 +51,7 @@ export const errorGroupsSql = (sql: Fragments) => ({
   remove: 'DELETE FROM error_groups WHERE id = ?',
   countedBefore: 'SELECT count FROM error_occurrences WHERE group_id = ? AND job_id = ? AND attempt_number = ?',
   jobCountedBefore: 'SELECT 1 FROM error_occurrences WHERE group_id = ? AND job_id = ? LIMIT 1',
-  // When a log is read again from its start, as after a restart, the first figures are lower. Do not reduce the
-  // stored ones.
+  // When a log is read again from its start, the first figures are lower. Do not reduce the stored ones.
   occurrence: `INSERT INTO error_occurrences (group_id, job_id, attempt_number, spider, version, node_id, count,
       first_seen_ms, last_seen_ms, line, "offset", message)
     VALUES (:groupId, :jobId, :attemptNumber, :spider, :version, :nodeId, :count, :firstSeenMs, :lastSeenMs, :line,
@@ -60,7 +59,6 @@ export const errorGroupsSql = (sql: Fragments) => ({
     ON CONFLICT (group_id, job_id, attempt_number) DO UPDATE SET
       count = ${sql.greatest}(error_occurrences.count, excluded.count),
       last_seen_ms = ${sql.greatest}(error_occurrences.last_seen_ms, excluded.last_seen_ms)`,
-  // A resolved group reopens when its error is seen again. An ignored one stays ignored.
   group: `INSERT INTO error_groups (project, fingerprint, title, culprit, exception_type, because, state,
       first_seen_ms, last_seen_ms, first_version, count, job_count)
     VALUES (:project, :fingerprint, :title, :culprit, :exceptionType, :because, 'open', :firstSeenMs,

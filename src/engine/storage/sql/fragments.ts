@@ -1,23 +1,13 @@
-/**
- * SQL that differs between SQLite and PostgreSQL. Parts build their statements from these fragments once, when they
- * are created. Both databases understand all other SQL.
- */
+/** SQL that differs between SQLite and PostgreSQL. Both understand all other SQL. */
 export interface Fragments {
-  /**
-   * Joins a table by one lookup per earlier row. PostgreSQL finds this order itself; SQLite needs the keyword
-   * (https://sqlite.org/optoverview.html).
-   */
+  /** One lookup per earlier row. SQLite needs the keyword for this order (https://sqlite.org/optoverview.html). */
   readonly thenJoin: string
   /** A table of the texts in a JSON list, with the columns `value` and `key` (the index). */
   texts(list: string, name: string): string
-  /**
-   * Like `texts`, for a list of objects: `value ->> 'member'` reads a member. `member`: the list is this member of
-   * the object `list`.
-   */
+  /** A table like `texts`, for a list of objects. `member`: the list is this member of the object `list`. */
   objects(list: string, name: string, member?: string): string
   /** Sorts by the list that a join starts with. SQLite needs no sorting, because the list is its outer loop. */
   inOrderOf(name: string): string
-  /** Converts a text column with JSON, so that `->>` can follow. */
   json(text: string): string
   /** Compares with the rows of a SELECT with a LIMIT. PostgreSQL uses the index only if they are an array. */
   oneOf(select: string): string
@@ -31,9 +21,7 @@ export interface Fragments {
   sameOutcome(outcome: string, other: string): string
   readonly greatest: string
   readonly least: string
-  /**
-   * Compares lanes. PostgreSQL's indexes contain a lane's hash, because the lane itself is too long (0001-baseline.ts).
-   */
+  /** PostgreSQL's indexes contain a lane's hash, because the lane itself is too long (0001-baseline.ts). */
   sameLane(lane: string, other: string): string
   laneKey(lane: string): string
   /** Ascends with job ids, in the order of the index on jobids. */

@@ -13,28 +13,22 @@ interface Operation {
 
 /**
  * Commits all writes of one turn of the event loop with one fsync. Each write has a savepoint, so that a failing one
- * is rolled back and rejected alone. A single write has none, because a savepoint would store its pages twice: it is
- * rolled back with its transaction. Adjacent *joined* writes count as one write unless one fails; then each is
- * repeated alone. No write resolves before COMMIT, and if COMMIT fails, all are rejected. `onCommit` runs after each
- * COMMIT, before the writes resolve, and must not throw.
+ * is rolled back alone. A single write has none, because a savepoint would store its pages twice. Adjacent *joined*
+ * writes count as one write unless one fails; then each is repeated alone. No write resolves before COMMIT, and if
+ * COMMIT fails, all are rejected. `onCommit` runs after each COMMIT, before the writes resolve, and must not throw.
  */
 export function createGroupCommit(options: {
   database: Database
   clock: Clock
-  /**
-   * Called in the transaction after each write or group of joined writes, to write what they have collected. The
-   * returned function is called after that has taken effect.
-   */
+  /** Writes what each write or group has collected. The returned function is called after that has taken effect. */
   record: () => () => void
   /** Called once for joined writes, after all of them announced what they will read, to send the queries. */
   ask?: () => void
-  /** Called instead of `record` if the writes failed. */
   discard: () => void
   /** Waits until the statements of a write have taken effect. Throws if one of them failed. */
   settle?: () => void
   /** Called before each COMMIT, to write what all writes have in common and to send the queries for `onCommit`. */
   beforeCommit?: () => void
-  /** Called when one write or all writes of a transaction were rolled back. */
   onRollback?: () => void
   /** Runs `flush` after all writes of this turn of the event loop have been requested. */
   scheduleFlush: (flush: () => void) => void
@@ -51,9 +45,8 @@ export function createGroupCommit(options: {
   let idle: { promise: Promise<void>; resolve: () => void } | null = null
 
   /**
-   * Runs `work` in the next transaction, and resolves with its value when the transaction is on disk. `isJoined`:
-   * `work` can run twice, and before the collected rows of earlier joined writes are recorded. `ahead`: sends the
-   * queries for what `work` will read, together with those of other writes.
+   * Resolves when the transaction is on disk. `isJoined`: `work` can run twice, and before the collected rows of
+   * earlier joined writes are recorded. `ahead`: sends the queries for what `work` will read, together with others.
    */
   function write<T>(
     work: () => T,
@@ -152,7 +145,6 @@ export function createGroupCommit(options: {
   return { write, drain }
 }
 
-/** Groups adjacent joined writes. All other writes form their own group. */
 function joined(operations: Operation[]): Operation[][] {
   const groups: Operation[][] = []
   for (const operation of operations) {

@@ -45,7 +45,6 @@ export const holdsSql = (sql: Fragments) => ({
     ORDER BY priority DESC, rank LIMIT ${OVERLAPPING_LOOKED_AT_MAX}`
 })
 
-/** A job that ended or is no longer live, which can release others. */
 export interface JobThatEnded {
   id: JobId
   outcome: Outcome
@@ -60,11 +59,9 @@ interface Dependencies extends JobWriting {
 }
 
 /**
- * Finds the queued jobs whose hold changes; model/holds.ts decides which hold a job has.
- *
- * `dependency` ends when the dependency does, which can also end the job. `releaseDue` ends `not_before` and
- * `retry`. `overlap` ends when the live job with the same key ends or is requeued. A job can return to `overlap` if
- * another one was claimed first.
+ * Finds the queued jobs whose hold changes; model/holds.ts decides which hold a job has. `dependency` ends when the
+ * dependency does, which can also end the job. `releaseDue` ends `not_before` and `retry`. `overlap` ends when the
+ * live job with the same key ends or is requeued, and returns if another job is claimed first.
  */
 export function createHolds({ database, changes, timeline, counters, chainEnds, outbox }: Dependencies) {
   const statements = holdsSql(database.fragments)

@@ -50,12 +50,9 @@ interface CountedKind extends Kind {
   count: number
 }
 
-/**
- * Who owns a job. Live and ended jobs have separate indexes per owner, so that the end of a job writes to one of them.
- */
+/** Live and ended jobs have separate indexes per owner, so that the end of a job writes to one of them. */
 type OwnerColumn = 'schedule_id' | 'user_id'
 
-/** A schedule's jobs can belong to several users. */
 const OF_OWNER: Record<OwnerColumn, string> = {
   schedule_id: `schedule_id = :owner AND coalesce(user_id, '') = coalesce(:userId, user_id, '')`,
   user_id: 'user_id = :owner'
@@ -71,10 +68,7 @@ function kindsOfOwnerIn(half: string, column: OwnerColumn): string {
     WHERE ${half} AND ${OF_OWNER[column]} AND id >= :from AND queued_at_ms >= :sinceMs GROUP BY 1, 2, 3, 4`
 }
 
-/**
- * The index does not contain the status, which changes. Live jobs of any status (null) then need one walk instead of
- * three.
- */
+/** The index has no status, which changes. Live jobs of any status (null) then need one walk instead of three. */
 const LIVE = `state <> 'ended' AND status = coalesce(:status, status)`
 const ENDED = `state = 'ended' AND status = :status`
 
@@ -152,9 +146,8 @@ interface NamedRow extends Kind {
 }
 
 /**
- * Pages of jobs and their facets. The counters have one row per kind of job and show which kinds match a filter. A
- * page merges one index walk per kind, newest first. The cost of a page therefore depends on the number of kinds,
- * never on the number of jobs.
+ * The counters have one row per kind of job and show which kinds match a filter. A page merges one index walk per
+ * kind, newest first, so its cost depends on the number of kinds, not of jobs.
  */
 export function createJobList(database: Database) {
   const { fragments } = database
@@ -217,7 +210,7 @@ export function createJobList(database: Database) {
   }
 
   /**
-   * Jobs that match the rest of the filter, and whose id or client jobid starts with the text or whose id ends with it.
+   * Jobs whose id or client jobid starts with the text or whose id ends with it, and that match the rest of the filter.
    */
   function namedBy(text: string, filter: JobFilter): NamedRow[] {
     const rows = byJobidPrefix.all(text, endOfPrefix(text))
@@ -242,10 +235,7 @@ export function createJobList(database: Database) {
     return rows.filter(fits(filter, conditionsOfName(text))).filter(({ id }) => isOfOwners(id))
   }
 
-  /**
-   * Finds the newest matching jobs by scanning; null: too few of the first jobs match. Most filters match many of
-   * the newest jobs.
-   */
+  /** Most filters match many of the newest jobs, which a scan finds; null: too few matches. */
   function scanNewest(filter: JobFilter, below: string, from: string, limit: number): string[] | null {
     const { sql, values } = conditionsOf(fragments, filter, 'job')
     const scan = prepared<string>(statements.newestThat(sql)).pluck()
@@ -357,8 +347,8 @@ export function createJobList(database: Database) {
   }
 
   /**
-   * Counts the side of the time that has fewer jobs. Ended jobs are counted by whole stretches, and by index between
-   * the time and the nearest edge of a stretch. Live jobs are counted by index.
+   * Counts the side of the time that has fewer jobs: ended jobs by whole stretches and by index up to the nearest
+   * edge of a stretch, live jobs by index.
    */
   function kindsSince(kinds: CountedKind[], filter: JobFilter, sinceMs: number): CountedKind[] {
     const low = idAt(sinceMs - ID_TIME_MARGIN_MS)
@@ -463,7 +453,6 @@ const GROUPS: Record<string, string> = { [KIND]: '1, 2, 3', [KIND_ON_NODE]: '1, 
 
 type Walk = (before: string, count: number) => string[]
 
-/** Merges all walks, newest first. A walk fetches more ids whenever its own are used up. */
 function mergeNewestFirst(walks: Walk[], below: string, limit: number, isWanted: (id: string) => boolean): string[] {
   // Large enough that few walks fetch twice. Walks whose newest job is older than `limit` others fetch only once.
   const step = Math.max(1, Math.ceil((FETCHED_PER_WANTED * limit) / Math.max(1, walks.length)))
@@ -567,19 +556,16 @@ function conditionsOfName(text: string | undefined): (row: NamedRow) => boolean 
   return (row) => isKind(row) || isNamed(row)
 }
 
-/** Returns the text as an id prefix; null: it cannot be one, or is too short. */
 function idPrefixOf(text: string): string | null {
   const digits = text.toLowerCase()
   return digits.length >= ID_PREFIX_MIN && /^[0-9a-f]+$/.test(digits) ? digits : null
 }
 
-/** Returns the text as the end of an id (the short form or longer); null: it cannot be one. */
 function idEndOf(text: string): string | null {
   const digits = text.toLowerCase()
   return digits.length >= SHORT_ID_LENGTH && /^[0-9a-f]+$/.test(digits) ? digits : null
 }
 
-/** All texts with this prefix sort before the result. */
 const endOfPrefix = (text: string) => `${text}\u{10ffff}`
 
 const foldCase = (text: string) => text.replace(/[A-Z]/g, (letter) => letter.toLowerCase())
@@ -614,10 +600,7 @@ function literalsOf(statuses: Iterable<JobStatus>): string {
   return [...statuses].map((status) => `'${status}'`).join(', ')
 }
 
-/**
- * `status` is computed from these columns, and an index with a computed column is never a covering one.
- * countKindsOnNodes does the same in SQL.
- */
+/** An index with a computed column such as `status` is never a covering one. countKindsOnNodes does the same in SQL. */
 function columnsOf(status: string): [state: string, outcome: string | null] {
   return LIVE_JOB_STATES.has(status) ? [status, null] : ['ended', status]
 }
@@ -633,5 +616,4 @@ function idAt(timeMs: number): string {
   return whole.toString(16).padStart(12, '0')
 }
 
-/** The first id of the stretch that starts nearest to this id. */
 const edgeNear = (id: string) => stretchOf(idAt(timeOf(id) + STRETCH_MS / 2))

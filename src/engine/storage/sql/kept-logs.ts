@@ -16,7 +16,6 @@ import type {
 } from '../../model/records.ts'
 import { insertMany, replaceRow } from './table.ts'
 
-/** Stored for a block that is not closed yet. */
 const OPEN = -1
 /** Greater than every job id, because ids are hexadecimal. */
 const AFTER_EVERY_ID = 'g'

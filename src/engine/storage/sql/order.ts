@@ -35,8 +35,8 @@ interface Dependencies extends JobWriting {
 }
 
 /**
- * The order of queued jobs, which operators can change. There is always room for a rank between two others. At
- * either end, ranks continue from the last one issued (`queue_ends`), so none is issued twice.
+ * There is always room for a rank between two others. At either end, ranks continue from the last one issued
+ * (`queue_ends`), so none is issued twice.
  */
 export function createOrder({ database, changes, timeline, counters, holds }: Dependencies) {
   const queued = database.prepare<[string], QueuedRow>(
@@ -81,7 +81,6 @@ export function createOrder({ database, changes, timeline, counters, holds }: De
     if (row.hold === null) changes.lane(row.lane)
   }
 
-  /** Reserves ranks for `count` jobs at the back. Returns the rank before the first of them. */
   function ranksAtBack(count: number): number {
     return (moveBack.get(count) as number) - count
   }
@@ -105,7 +104,7 @@ export function createOrder({ database, changes, timeline, counters, holds }: De
     return isAscending ? ranks : null
   }
 
-  /** Call this when no number is left between two neighbors. Renumbers all jobs of the priority in order, with gaps. */
+  /** No number is left between two neighbors: renumbers all jobs of the priority, with gaps. */
   function ranksAfterRenumbering({ id, priority }: QueuedRow, count: number): number[] {
     const number = countOf.pluck().get(priority) as number
     renumber.run({ priority, start: ranksAtBack(number) })

@@ -15,7 +15,6 @@ import type { ProjectName, WebhookId } from '../../../shared/contract/index.ts'
 
 /** The limit per webhook. Beyond it, events are dropped and counted: a dead receiver must not fill the disk. */
 export const WAITING_MAX = 100_000
-/** Most channels have fewer recent messages than this. */
 const TIMES_AT_ONCE = 250
 
 const DELIVERY = `sequence, webhook_id AS "webhookId", event, body, state, tries, made_at_ms AS "madeAtMs",

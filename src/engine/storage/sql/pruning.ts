@@ -28,7 +28,6 @@ interface OldFiring {
   state: string
 }
 
-/** Deletes expired data, one step at a time. Call it in the caller's transaction. */
 export function createPruning({
   database,
   changes,

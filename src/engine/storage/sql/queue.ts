@@ -38,8 +38,8 @@ export const queueSql = (sql: Fragments) => ({
 
 export const QUEUE_MANY = {
   /**
-   * Only for jobs without an overlap key. Jobs with a key must be claimed one after another to see each other. Also
-   * returns the attempts of jobs whose jobid is free on the node; their last column is the job's id.
+   * Only for jobs without an overlap key: those with one are claimed one by one, to see each other. Also returns the
+   * attempts of jobs whose jobid is free on the node; their last column is the job's id.
    */
   claim: {
     with: `claimed(${JOB_NAMES}) AS (
@@ -83,7 +83,6 @@ interface CancelledRow extends CountedRow, Holdable {
   cancelled_while_queued: number
 }
 
-/** Moves jobs through and out of the queue. Call all functions in the caller's transaction. */
 export function createQueue({ database, changes, timeline, counters, holds, chainEnds }: Dependencies) {
   const statements = queueSql(database.fragments)
   const lanes = database.prepare<[], LaneDepth>(statements.lanes)
@@ -111,9 +110,7 @@ export function createQueue({ database, changes, timeline, counters, holds, chai
     'UPDATE jobs SET cancel_asked_at_ms = :atMs WHERE id = :id AND cancel_asked_at_ms IS NULL'
   )
 
-  /**
-   * Claims the jobs of these starts, in order; undefined: the claim failed. The result is the same on both databases.
-   */
+  /** Undefined for a start whose claim failed. The result is the same on both databases. */
   function claimAll(starts: AttemptStart[]): (Claimed | undefined)[] {
     const wantedOf = ({ entry, ...fields }: AttemptStart): Claim => ({ ...fields, atMs: entry.atMs })
     const alone = (row: JobRow | undefined) => (row === undefined ? undefined : { row, hasAttempt: false })

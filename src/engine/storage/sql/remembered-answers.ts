@@ -47,10 +47,7 @@ export function createAnswers(database: Database) {
   const oldestOf = database.prepare<[string], Row>(
     `SELECT scope, key, octet_length(answer) AS bytes FROM remembered_answers WHERE scope = ? ORDER BY expires_at_ms`
   )
-  /**
-   * Number and bytes of stored answers by scope; null: not counted yet. After a rollback, this is inexact until the
-   * next restart.
-   */
+  /** By scope; null: not counted yet. After a rollback, the figures are inexact until the next restart. */
   let kept: Map<string, AnswerQuota> | null = null
 
   function counted(): Map<string, AnswerQuota> {

@@ -90,7 +90,6 @@ interface LogRow {
   packedBytes: number
 }
 
-/** Reads ended jobs, oldest end first, and deletes what retention permits, in the caller's transaction. */
 export function createRetention({
   database,
   changes,
@@ -169,9 +168,7 @@ export function createRetention({
     }
   }
 
-  /**
-   * Judges the next jobs of a pass and changes nothing. A rank is the current amount minus what the pass has covered.
-   */
+  /** Judges the next jobs and changes nothing. A rank is the current amount minus what the pass has covered. */
   function judgeNext(before: RetentionPass, { nowMs, defaults, projects }: RetentionBounds, limit: RetentionLimit) {
     const horizonMs = horizonOf([defaults, ...projects.values()], nowMs)
     const pass = structuredClone(before)

@@ -109,10 +109,7 @@ const OURS = /^(?:reason|limit_hit)\./
 
 type Coded<Name extends 'reason' | 'limitHit'> = Pick<Attempt, Name | `${Name}Code` | `${Name}Params`>
 
-/**
- * The column has an encoded message (shared/texts/message.ts), an external text, or a text from before there were
- * codes.
- */
+/** An encoded message (shared/texts/message.ts), an external text, or a text from before there were codes. */
 function coded<Name extends 'reason' | 'limitHit'>(name: Name, stored: string | null): Coded<Name> {
   const message = stored === null ? null : decode(stored)
   if (message !== null && OURS.test(message.code)) {
@@ -123,7 +120,6 @@ function coded<Name extends 'reason' | 'limitHit'>(name: Name, stored: string | 
   return { [name]: message?.code === 'text' ? render(message) : stored } as Coded<Name>
 }
 
-/** The column has an operator's text or an encoded message. */
 function noteOf(stored: string | null): Pick<StoredSchedule, 'pauseNote' | 'pauseNoteCode' | 'pauseNoteParams'> {
   if (stored === null) return { pauseNote: null }
   const note = writtenAs('pauseNote', decode(stored))

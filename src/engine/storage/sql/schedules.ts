@@ -55,7 +55,6 @@ const newestOfProjects = (
   WHERE id < :before AND state IN (${states.map((state) => `'${state}'`).join(', ')}) ${of}
     AND schedule_id IN (SELECT id FROM schedules WHERE ${ofOnlyProjects(sql)}) ORDER BY id DESC LIMIT :limit`
 
-/** A firing's own row, without the fields derived from its jobs. `text`: an encoded message (shared/texts). */
 type FiringRow = NamedRow<Omit<StoredFiring, 'code' | 'params' | 'statuses' | 'startedAtMs' | 'endedAtMs'>, 'jobIds'>
 type FiredJob = Pick<StoredJob, 'status' | 'startedAtMs' | 'endedAtMs'>
 
@@ -66,7 +65,6 @@ interface Dependencies {
   outbox: Outbox
 }
 
-/** Schedules and their firings. Call all writes in the caller's transaction. */
 export function createSchedules({ database, changes, enqueue, outbox }: Dependencies) {
   const sql = database.fragments
   const statements = schedulesSql(sql)
@@ -150,8 +148,7 @@ export function createSchedules({ database, changes, enqueue, outbox }: Dependen
   }
 
   /**
-   * Whether the moment has already fired, including in this write. For a backfill, also true if it may have fired;
-   * moments fired by the clock are newer than any pruned row.
+   * For a backfill, also true if the moment may have fired; moments fired by the clock are newer than any pruned row.
    */
   function hasBeenDone({ scheduleId, nominalMs, origin, state }: NewFiring, taken: Set<string>): boolean {
     if (origin === 'manual' || state !== 'fired') return false
@@ -327,7 +324,6 @@ export function createSchedules({ database, changes, enqueue, outbox }: Dependen
   }
 }
 
-/** The statuses of a firing's jobs, when the first one started and when the last one ended; null: not yet. */
 function summaryOf(jobs: FiredJob[]): Pick<StoredFiring, 'statuses' | 'startedAtMs' | 'endedAtMs'> {
   const started = jobs.map(({ startedAtMs }) => startedAtMs).filter((time) => time !== null)
   const ended = jobs.map(({ endedAtMs }) => endedAtMs).filter((time) => time !== null)
@@ -340,7 +336,6 @@ function summaryOf(jobs: FiredJob[]): Pick<StoredFiring, 'statuses' | 'startedAt
 
 const ascending = (one: number, other: number) => one - other
 
-/** Stops after the row at which job ids reach `maxBytes`. */
 function withinBytes(rows: Iterable<FiringRow>, maxBytes: number): FiringRow[] {
   const taken: FiringRow[] = []
   let bytes = 0

@@ -51,9 +51,7 @@ export interface SqlStoreOptions {
   scheduleFlush?: ((flush: () => void) => void) | undefined
 }
 
-/**
- * The Store over a database, in the caller's thread. Its parts are synchronous and need neither promises nor queues.
- */
+/** The Store over a database, in the caller's thread. Its parts are synchronous. */
 export function createSqlStore({ driver, clock, logger, scheduleFlush = setImmediate }: SqlStoreOptions): RowStore {
   const { database } = driver
   const changes = createChangeLog(database)

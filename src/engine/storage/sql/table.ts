@@ -2,9 +2,7 @@ import type { Database, Columns, ManySql } from './database.ts'
 import { ScrapdeckError } from '../../../shared/errors.ts'
 import { sentence } from '../../../shared/texts/errors/storage.ts'
 
-/**
- * SQL that inserts a whole row or replaces the one with the primary key `key`. `values`: SQL (a parameter) per column.
- */
+/** SQL that inserts or replaces a whole row. `values`: SQL (a parameter) per column. */
 export function replaceRow(table: string, key: readonly string[], values: Readonly<Record<string, string>>): string {
   const columns = Object.keys(values)
   const others = columns.filter((column) => !key.includes(column))
@@ -14,10 +12,7 @@ export function replaceRow(table: string, key: readonly string[], values: Readon
 
 export const PUT_DEDUPE_KEY = replaceRow('dedupe_keys', ['key'], { key: '?', job_id: '?', expires_at_ms: '?' })
 
-/**
- * SQL that inserts rows with these columns. `table`: qualified if necessary. `conflict`: ON CONFLICT, for existing
- * rows.
- */
+/** `table`: qualified if necessary. `conflict`: ON CONFLICT, for existing rows. */
 export function insertMany(table: string, given: Columns, conflict = '') {
   const names = Object.keys(given).map((name) => `"${name}"`)
   const places = names.map(() => '?')

@@ -8,8 +8,8 @@ import { insertMany } from './table.ts'
 export type Timeline = ReturnType<typeof createTimeline>
 
 /**
- * The timeline entries (transitions) of jobs (I4), append-only. The column `text` has an encoded message
- * (shared/texts/message.ts), or a sentence from before there were codes.
+ * Append-only (I4). `text` has an encoded message (shared/texts/message.ts), or a sentence from before there were
+ * codes.
  */
 export function createTimeline(database: Database) {
   const insert = database.prepareMany(

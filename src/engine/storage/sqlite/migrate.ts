@@ -7,17 +7,14 @@ import { oneIndexOfFirings } from './migrations/0003-one-index-of-firings.ts'
 
 /**
  * In order. Never change a migration that was released; append a new one. They are modules, not `.sql` files, so
- * that the bundled desktop app contains them without a separate copy step.
+ * that the desktop app's bundle contains them.
  */
 export const MIGRATIONS: Migrations = {
   baseline: 36,
   steps: [baseline, 'DROP TABLE told_problems', oneIndexOfFirings, TEXTS_ARE_CODES]
 }
 
-/**
- * Finds an object in the database that Scrapdeck never creates and that could run or replace a table; null: none. A
- * database without a version is new or belongs to another program.
- */
+/** Finds an object that Scrapdeck never creates and that could run or replace a table; null: none. */
 export function findForeign(database: Database): string | null {
   const isMade = database.pragma('user_version', { simple: true }) !== 0
   const foreign = `SELECT type || ' ' || name FROM sqlite_schema
@@ -33,8 +30,8 @@ export function requireOwn(database: Database): void {
 }
 
 /**
- * Migrates to the newest schema in one transaction, so that an older Scrapdeck can still open the database if this
- * fails. Throws DATA_FROM_NEWER_VERSION, DATA_TOO_OLD or DATA_DIRECTORY_UNUSABLE and then changes nothing.
+ * One transaction, so that an older Scrapdeck can still open the database if this fails. Throws
+ * DATA_FROM_NEWER_VERSION, DATA_TOO_OLD or DATA_DIRECTORY_UNUSABLE without any change.
  */
 export function migrate(database: Database, migrations = MIGRATIONS): void {
   const present = database.pragma('user_version', { simple: true }) as number

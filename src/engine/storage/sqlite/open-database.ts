@@ -8,18 +8,14 @@ import { type DirectoryLock, lockDirectory } from './directory-lock.ts'
 import { migrate } from './migrate.ts'
 import { explainSqliteError } from './sqlite-error.ts'
 
-/**
- * Locks the directory, opens the database and migrates it. Throws DATA_DIRECTORY_UNUSABLE, DATA_DIRECTORY_IN_USE,
- * DATA_FROM_NEWER_VERSION or DATA_TOO_OLD. Never falls back to memory.
- */
+/** Throws DATA_DIRECTORY_UNUSABLE, DATA_DIRECTORY_IN_USE, DATA_FROM_NEWER_VERSION or DATA_TOO_OLD. */
 export function openDatabase(path: string): { database: Database; lock: DirectoryLock } {
   let lock: DirectoryLock | null = null
   let database: Database | null = null
   try {
     makePrivateDirectory(dirname(path))
     lock = lockDirectory(dirname(path))
-    // The file contains credentials, so no other user may read it, whatever the mode of the directory. SQLite's
-    // other files inherit this mode.
+    // The file contains credentials: no other user may read it. SQLite's other files inherit this mode.
     closeSync(openSync(path, 'a', 0o600))
     database = new DatabaseConstructor(path, { timeout: 5000 })
     configure(database)
@@ -55,8 +51,8 @@ function configure(database: Database): void {
   database.pragma('cache_size = -65536')
   database.pragma('temp_store = MEMORY')
   database.pragma('journal_size_limit = 67108864')
-  // One checkpoint for many commits saves a third of the waiting for the disk, because commits rewrite the same
-  // pages. It usually runs when the store is idle (idle-work.ts). At this many pages, SQLite runs it in a commit.
+  // One checkpoint for many commits saves a third of the waiting for the disk. It usually runs when the store is
+  // idle (idle-work.ts). At this many pages, SQLite runs it in a commit.
   database.pragma('wal_autocheckpoint = 16000')
 }
 

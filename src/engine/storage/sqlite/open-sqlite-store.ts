@@ -5,9 +5,9 @@ import type { SqliteStoreOptions } from './sqlite-store.ts'
 import { openStoreInWorker } from '../thread/store-thread.ts'
 
 /**
- * Opens the Store on one SQLite file, in a separate thread, and locks the directory until `close()`. Rejects with
- * DATA_DIRECTORY_UNUSABLE, DATA_DIRECTORY_IN_USE, DATA_FROM_NEWER_VERSION or DATA_TOO_OLD. With a test clock, it runs
- * in the caller's thread, which otherwise does not load SQLite. `thread`: from `startStoreThread`; default: starts one.
+ * Locks the directory until `close()`. Rejects with DATA_DIRECTORY_UNUSABLE, DATA_DIRECTORY_IN_USE,
+ * DATA_FROM_NEWER_VERSION or DATA_TOO_OLD. With a test clock, the store runs in the caller's thread, which otherwise
+ * does not load SQLite. `thread`: from `startStoreThread`; default: starts one.
  */
 export async function openSqliteStore(options: SqliteStoreOptions & { thread?: Worker | null }): Promise<Store> {
   if (options.clock === systemClock) return openStoreInWorker({ ...options, postgres: null })

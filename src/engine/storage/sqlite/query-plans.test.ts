@@ -50,7 +50,6 @@ const PLAN_OF_LIST: Record<string, RegExp> = {
     /^SEARCH jobs USING COVERING INDEX jobs_listed \(project=\? AND spider=\? AND state=\? AND outcome=\? AND id/,
   byIds: /^SCAN wanted VIRTUAL TABLE|^SEARCH jobs USING INDEX sqlite_autoindex_jobs_1 \(id=\?\)$/,
   newestThat: /^SEARCH jobs USING INDEX sqlite_autoindex_jobs_1 |^CO-ROUTINE|^SCAN newest$/,
-  // Sorts by id only jobs that wait for the same time.
   later: /^SEARCH jobs USING INDEX jobs_not_before|^USE TEMP B-TREE FOR LAST TERM OF ORDER BY$/,
   countKindsOnNodes:
     /^SCAN kinds$|^CORRELATED SCALAR SUBQUERY 1$|^SEARCH jobs USING COVERING INDEX jobs_on_node \(node_id=\? AND project=\? AND spider=\? AND state=\? AND outcome=\? AND id/,
@@ -242,7 +241,6 @@ describe('query plans', () => {
       ])
       const next = planOf(scheduleListSql(SQLITE, asked, true).page)
       if (asked[0] !== 'pausedBy') expect(next[0]).toMatch(/^SEARCH schedules USING INDEX schedules_by_name \(/)
-      // Sorts only the paused schedules, which are few.
       for (const step of [...planOf(first.page), ...next]) {
         if (asked[0] !== 'pausedBy') expect(step).not.toMatch(/TEMP B-TREE/)
         expect(step).not.toMatch(/SCAN schedule_progress/)
@@ -257,8 +255,7 @@ describe('query plans', () => {
     }
   )
 
-  // Each end of a job reads the newest firing of its schedule. SQLite rates the index by state of all firings as
-  // equally good.
+  // SQLite rates the index by state of all firings as equally good.
   const ofAll = new Set(['newest', 'newestIn', 'oldest'])
   test.each(
     Object.entries({ ...SCHEDULES_SQL, ...PRUNING_SQL }).filter(
@@ -299,8 +296,7 @@ describe('query plans', () => {
     '%s of errors finds groups and their counts in an index',
     (name, query) => {
       for (const plan of planOf(query)) {
-        // A page reads its index in order. Only the spiders and nodes of one group, the errors of a job, and the
-        // groups of some projects are sorted.
+        // Only the spiders and nodes of one group, the errors of a job, and the groups of some projects are sorted.
         expect(plan).not.toMatch(/^SCAN (?!error_groups USING INDEX error_groups_by_last_seen|CONSTANT|listed|wanted)/)
         if (!['spread', 'ofJob', 'pageOfProjects'].includes(name)) expect(plan).not.toMatch(/TEMP B-TREE/)
       }

@@ -13,8 +13,8 @@ export type FileOfRow =
   | { kind: 'log' | 'items'; jobId: JobId; number: AttemptNumber; sizeBytes: number | null }
 
 /**
- * Writes a consistent copy of a database to `target`, which must not exist. An engine can use the database
- * meanwhile. Blocks its own thread but no writer. Throws DATA_DIRECTORY_UNUSABLE.
+ * Copies a database to `target`, which must not exist, while an engine can use it. Blocks its own thread but no
+ * writer. Throws DATA_DIRECTORY_UNUSABLE.
  */
 export function snapshotSqlite(path: string, target: string): void {
   try {
@@ -45,7 +45,6 @@ export function checkSnapshot(path: string): void {
   try {
     using database = opened(path)
     const version = database.pragma('user_version', { simple: true }) as number
-    // An older snapshot is migrated on startup, unless it is too old.
     missingSteps(path, version, MIGRATIONS)
     const foreign = findForeign(database)
     if (foreign !== null) throw damaged(`it has the ${foreign}`)

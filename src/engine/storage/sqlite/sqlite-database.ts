@@ -3,8 +3,7 @@ import type { Cell, Database, ManySql, Statement } from '../sql/database.ts'
 import { SQLITE } from '../sql/fragments.ts'
 
 /**
- * SQLite for the parts of a store. Compiles statements at first use. A start needs several dozen of about three
- * hundred; compiling all of them took as long as everything else in opening the store.
+ * Compiles statements at first use: compiling all three hundred took as long as everything else in opening the store.
  */
 export class SqliteDatabase implements Database {
   readonly fragments = SQLITE
@@ -41,10 +40,10 @@ export class SqliteDatabase implements Database {
 }
 
 /**
- * The same statement with a unary plus before each parameter, which hides it from the planner. If a parameter is
- * compared with a column that has partial indexes, or limits the rows, SQLite would plan the statement again for
- * each value (https://sqlite.org/c3ref/prepare.html). That takes several times as long as most of our statements.
- * Plans must not depend on values anyway: query-plans.test.ts checks them.
+ * Puts a unary plus before each parameter to hide it from the planner. Otherwise, if a parameter is compared with a
+ * column that has partial indexes, or limits the rows, SQLite plans the statement again for each value
+ * (https://sqlite.org/c3ref/prepare.html), which takes several times as long as the statement. Plans must not depend
+ * on values anyway: query-plans.test.ts checks them.
  */
 export function withHiddenParameters(sql: string): string {
   return sql.replace(/'[^']*'|\?|:[A-Za-z]\w*/g, (part) => (part.startsWith("'") ? part : `+${part}`))

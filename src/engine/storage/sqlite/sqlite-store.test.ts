@@ -68,8 +68,7 @@ for (const [name, openStore, stories] of [
       }
     }
   }
-  // A thread per test takes ten times as long as the test. All calls cross threads in the same way, and the stories
-  // and store-thread.test.ts cover that.
+  // A thread per test takes ten times as long. The stories and store-thread.test.ts cover calls across threads.
   if (isLong || openStore === openSqliteStoreHere) describeStore(name, openOne, stories)
   else
     describe(`${name} against a model`, () => {
@@ -78,7 +77,6 @@ for (const [name, openStore, stories] of [
     })
 }
 
-/** Checks after every test that each write of jobs has updated the counters. */
 function expectCountersToBeRight(path: string): void {
   const database = new DatabaseConstructor(path, { readonly: true })
   const all = (sql: string) => database.prepare(sql).raw().all()
@@ -163,7 +161,6 @@ describe('a store whose process is killed', () => {
     const store = await open(directory)
     const jobs = await store.getJobs(branded(acknowledged))
     expect(jobs.map(({ id }) => id)).toEqual(acknowledged)
-    // An interrupted write is complete or absent: counters, lane and timeline agree.
     const { queued } = await store.countByState()
     const found = await store.listJobs({}, { before: null, limit: 100_000 })
     expect(found.length).toBe(queued)

@@ -22,7 +22,6 @@ export async function openSqliteStoreHere(
   try {
     return createSqlStore({ driver, clock, logger, scheduleFlush })
   } catch (error) {
-    // The first reads can detect damage.
     await driver.close()
     throw driver.explain(error)
   }

@@ -27,7 +27,6 @@ const aFact = (key: string, atMs: number, value: number | null = 1, over = {}): 
   ...over
 })
 
-/** For tests that need a row in each table. */
 export async function fillAlertFacts(store: AlertFactStore & DigestStore): Promise<void> {
   await store.recordAlertFacts([aFact('north', 10, 0.5), aFact('nörth "2"', 20), aFact('north', 30, null)])
   await store.sendDigest({ channelId: CHANNEL, settings: '{"every":"day"}', toldMs: LATER_MS }, null)

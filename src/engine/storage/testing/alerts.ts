@@ -97,7 +97,6 @@ function anEpisode(
   })
 }
 
-/** An alert that ended and whose recipients were notified. */
 const settled = (id: string, endedAtMs: number, over: Partial<Plain<StoredEpisode>> = {}, project?: string | null) =>
   anEpisode(id, { state: 'resolved', endedAtMs, resolvedAtMs: endedAtMs, channels: {}, ...over }, project)
 

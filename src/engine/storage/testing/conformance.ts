@@ -24,10 +24,7 @@ import { describeSchedules } from './schedules.ts'
 import { describeWebhooks } from './webhooks.ts'
 import { createStory, type StoreUnderTest } from './story.ts'
 
-/**
- * The tests that every Store must pass, each with its own empty store. `stories`: the number of random stories, and
- * of the shorter ones about retention.
- */
+/** `stories`: the number of random stories, and of the shorter ones about retention. */
 export function describeStore(
   name: string,
   openStore: () => Promise<StoreUnderTest>,

@@ -178,7 +178,6 @@ export function describeErrors(story: Story): void {
       const { id } = await theOne()
       expect(await story.store.setErrorState([id, branded(99)], 'resolved', AT_MS + 10)).toEqual([id])
       expect(await story.store.setErrorState([id], 'resolved', AT_MS + 20)).toEqual([])
-      // Records the same run again, with nothing new.
       await logged(job, anError())
       expect(await theOne()).toMatchObject({ state: 'resolved', stateAtMs: AT_MS + 10, reopenedAtMs: null })
       await logged(await ran(), anError({ lastSeenMs: AT_MS + 11 }))

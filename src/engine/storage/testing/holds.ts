@@ -126,7 +126,6 @@ export function describeHolds(story: Story): void {
       await begin(first)
       for (const job of [second, third, fourth]) await expect(begin(job)).rejects.toThrow('not claimed')
       const holds = async () => (await story.store.getJobs([second.id, third.id])).map(({ hold }) => hold)
-      // While one job runs, all others wait, whatever their placement.
       await story.store.placeQueued([third.id], gone, entry())
       expect(await holds()).toEqual(['overlap', 'overlap'])
       await story.store.placeQueued([third.id], { nodeId: null, tags: [] }, entry())

@@ -165,7 +165,6 @@ export function describeKeptLogs(story: Story): void {
       expect(whole?.blocks).toEqual({ rawBytes: 3_000_000, firstBlock: 1, wholeBlocks: 2, tailBlock: 8 })
       await story.store.markLogArchived(one.id, FIRST, { packed: Uint8Array.of(1, 2), sizes: null })
       expect(await unindexed()).toEqual([one.id])
-      // Blocks of the previously archived version must be ignored.
       await record(one)
       expect(await unindexed()).toEqual([one.id])
       await story.store.forgetLogBlocks([{ jobId: other.id, number: FIRST }])

@@ -51,7 +51,6 @@ type Step =
 
 const LIVE: AttemptState[] = ['sending', 'uncertain', 'accepted', 'running', 'finishing']
 
-/** The states in which a step has an effect; default: all. */
 const STATES_OF: Partial<Record<Step['do'], ModelJob['state'][]>> = {
   begin: ['queued'],
   cancelQueued: ['queued'],

@@ -335,7 +335,6 @@ const oneBound: fc.Arbitrary<AskedBounds> = bounds.chain(({ jobs, logs }) => {
   )
 })
 
-/** Computes the expected result by comparing every job with all jobs that ended after it. */
 function modelOf(jobs: readonly KnownJob[], all: RetentionBounds) {
   const inOrder = jobs.toSorted((one, other) => other.endedAtMs - one.endedAtMs || (one.id < other.id ? 1 : -1))
   const left = new Map<JobId, { log: boolean }>()
@@ -363,7 +362,6 @@ function modelOf(jobs: readonly KnownJob[], all: RetentionBounds) {
 
 interface RetentionStory {
   past: PastJob[]
-  /** Jobs that run when the pass starts and end during it. */
   meanwhile: PastJob[]
   defaults: AskedBounds
   shop: AskedBounds | null

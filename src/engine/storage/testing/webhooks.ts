@@ -335,7 +335,6 @@ export function describeWebhooks(story: Story): void {
       await claim('cy', 'c1')
       await claim('cy', 'c2')
       expect([await isKept('bob', 'b1'), await isKept('cy', 'c2')]).toEqual([false, true])
-      // After a restart, the answers are counted again.
       await story.reopen()
       await claim('ada', 'a6')
       await claim('ada', 'a7')

@@ -6,8 +6,8 @@ import { systemRandom } from '../../runtime/random.ts'
 import { aNewJob } from '../../testing/builders.ts'
 import { openSqliteStore } from '../sqlite/open-sqlite-store.ts'
 
-// A process for sqlite-store.test.ts. Writes jobs, three per call, and prints the ids that the store acknowledged,
-// until it is killed. On a ScrapdeckError, prints its code as the last line and ends.
+// For sqlite-store.test.ts: writes jobs, three per call, and prints the acknowledged ids, until it is killed. On a
+// ScrapdeckError, prints its code as the last line and ends.
 const makeId = createJobIds(systemClock, systemRandom)
 try {
   const store = await openSqliteStore({ path: process.argv[2] ?? '', clock: systemClock, logger: silentLogger })

@@ -4,8 +4,6 @@ import type { PostgresAddress } from '../../runtime/postgres-address.ts'
 import type { NewAuditEntry } from '../../model/records.ts'
 import type { Store } from '../store.ts'
 
-/** Messages between the engine's thread and the store's thread. */
-
 /** Sends lists of jobs as rows. The engine's thread converts them to jobs, which halves its work. */
 export interface RowStore extends Store {
   getJobRows(...args: Parameters<Store['getJobs']>): Promise<SentRows>
@@ -66,10 +64,7 @@ export interface SentRows {
   rows: unknown[][]
 }
 
-/**
- * Accepts texts, numbers and nulls, as `raw` statements return them. Most columns of a page of jobs have a single
- * value.
- */
+/** Accepts texts, numbers and nulls. Most columns of a page of jobs have a single value. */
 export function sendRows(rows: readonly (readonly unknown[])[]): SentRows {
   const same = [...(rows[0] ?? [])]
   const varying = [...same.keys()].filter((column) => rows.some((row) => row[column] !== same[column]))

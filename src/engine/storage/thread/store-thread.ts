@@ -21,9 +21,8 @@ import {
 } from './store-messages.ts'
 
 /**
- * Calls that can be delayed. They follow attempts, hundreds per second, and their callers do not need each
- * millisecond, but a claim may have to wait for each of their commits. A claim is committed together with those that
- * wait.
+ * Calls that can be delayed. They follow attempts, hundreds per second, and a claim may have to wait for each of
+ * their commits. A claim is committed together with those that wait.
  */
 const PATIENT = new Set<Verb>(['applyChanges', 'markLogArchived', 'recordReadings'])
 const PATIENCE_MS = 5
@@ -41,9 +40,8 @@ export function startStoreThread(file: URL = threadFile(import.meta.url, 'store-
 }
 
 /**
- * Runs the Store in a separate thread, so that neither commits nor long reads block the engine's event loop. The
- * calls of one turn are sent in one message and answered in one. Patient calls wait briefly for others. If the
- * thread dies, every later call rejects with DATA_DIRECTORY_UNUSABLE.
+ * Runs the Store in a thread, so that neither commits nor long reads block the engine's event loop. The calls of one
+ * turn are sent in one message. If the thread dies, every later call rejects with DATA_DIRECTORY_UNUSABLE.
  */
 export async function openStoreInWorker(options: {
   path: string
@@ -54,7 +52,6 @@ export async function openStoreInWorker(options: {
   onDeath?: () => void
   /** A write was rejected although it may have taken effect: the caller's state can differ from the database. */
   onUnknownCommit?: () => void
-  /** A thread that is already running. Default: starts one. */
   thread?: Worker | null
 }): Promise<Store> {
   const { path, clock, logger, onDeath } = options

@@ -15,9 +15,8 @@ import {
   type Verb
 } from './store-messages.ts'
 
-// The thread that runs SQLite. Each message contains all calls of one turn of the engine's event loop. All writes
-// that arrive during a commit form the next commit, so there are as many commits as the disk can do, without further
-// delay. All results are returned in one message. store-thread.ts is the other end.
+// The thread that runs the store. All writes that arrive during a commit form the next commit, so there are as many
+// commits as the disk can do, without further delay. store-thread.ts is the other end.
 
 /** Limits the messages per batch, so that results are sent even while calls keep arriving. */
 const MESSAGES_AT_ONCE_MAX = 256

@@ -24,9 +24,8 @@ export interface DirectoryBlobStoreParts {
 }
 
 /**
- * Blobs as files in a directory that several engines share, such as a network share. A share can become full or
- * unreachable. Unmounting it leaves an empty local directory at its path. A file therefore counts as missing only if
- * the directory still has its mark.
+ * Blobs in a directory that several engines share. Unmounting a share leaves an empty local directory at its path. A
+ * file therefore counts as missing only if the directory still has its mark.
  */
 export class DirectoryBlobStore implements SharedBlobStore {
   readonly #parts: DirectoryBlobStoreParts
@@ -47,12 +46,10 @@ export class DirectoryBlobStore implements SharedBlobStore {
     })
   }
 
-  /** Why the directory cannot be used; null: the last probe succeeded, and nothing has failed since. */
   get problem(): ScrapdeckError | null {
     return this.#problem
   }
 
-  /** Rejects with BLOBS_UNUSABLE, like all methods. */
   probe(): Promise<void> {
     return this.#explained(async () => {
       await this.#requireMark()
@@ -149,7 +146,6 @@ export class DirectoryBlobStore implements SharedBlobStore {
       throw error
     }
     const isOther = (await stat(aside, { bigint: true })).ino !== before.ino
-    // Another engine has just written it again and is about to refer to it.
     if (isOther) await rename(aside, path)
     else await rm(aside, { force: true })
     return !isOther

@@ -8,7 +8,6 @@ import { describeFailure, takeDirectory } from './shared-directory.ts'
 
 export interface DirectoryBlobsOptions {
   path: string
-  /** The mark that the directory at this path had before. */
   knownMark: string | null
   clock: Clock
   random: Random
@@ -33,7 +32,6 @@ export async function openDirectoryBlobs(options: DirectoryBlobsOptions): Promis
   async function look(): Promise<void> {
     await store.probe()
     const { bsize, blocks, bavail } = await statfs(path)
-    // Some network file systems do not report their size.
     disk = blocks === 0 ? null : { totalBytes: bsize * blocks, freeBytes: bsize * bavail }
   }
   await look()

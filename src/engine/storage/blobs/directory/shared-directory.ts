@@ -7,7 +7,6 @@ import type { Logger } from '../../../runtime/logger.ts'
 import type { Random } from '../../../runtime/random.ts'
 import { DRAFT, isMissing } from '../filesystem/filesystem-blob-store.ts'
 
-/** The file that identifies a directory, wherever it is mounted. */
 export const MARK = 'owner/place'
 const OWNER = 'owner/store'
 /** Files that exist only in a data directory, whose blobs are one level below. */
@@ -17,8 +16,8 @@ const PROBE_BYTES = 16_384
 const NO_LINKS = ['EPERM', 'ENOTSUP', 'EOPNOTSUPP', 'ENOSYS', 'EMLINK']
 
 /**
- * Prepares a directory for blobs and returns its mark. Creates the directory but not its parents. `knownMark`: the
- * mark that the directory at this path had before. Rejects with BLOBS_UNUSABLE.
+ * Marks a directory for blobs. Creates it, but not its parents. `knownMark`: its earlier mark. Rejects with
+ * BLOBS_UNUSABLE.
  */
 export async function takeDirectory(
   path: string,
@@ -60,10 +59,7 @@ export async function readMark(path: string): Promise<string | null> {
 export const claimDirectory = (path: string, owner: string, random: Pick<Random, 'hex'>): Promise<string> =>
   writeOnce(path, OWNER, owner, random)
 
-/**
- * Returns whether the folder was missing. Never creates parents: below a mount point, they would be on the local
- * disk.
- */
+/** Returns whether it was missing. Never creates parents: below a mount point, they would be on the local disk. */
 export async function makeFolder(path: string): Promise<boolean> {
   try {
     await mkdir(path, { mode: 0o700 })
@@ -124,7 +120,7 @@ const PERMISSION =
   'permission denied. Give the user that runs Scrapdeck read and write permission there, on every machine.'
 const AWAY = 'its file system does not respond or has failed. Check the mount and the file server.'
 
-/** Advice for operators by the system's error code. Other codes do not concern the directory. */
+/** Advice by the system's error code. Other codes do not concern the directory. */
 const REMEDIES: Record<string, string> = {
   ENOSPC: 'it is full. Free some space there.',
   EDQUOT: 'the disk quota is used up. Free some space there, or raise the quota.',

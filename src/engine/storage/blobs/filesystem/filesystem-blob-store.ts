@@ -10,18 +10,13 @@ import { BLOB_NAME, BLOB_PREFIX, type BlobStore, openFileReader } from '../blob-
 /** A blob's name cannot start with a dot, so drafts are never listed or read as blobs. */
 export const DRAFT = '.draft-'
 
-/** What differs between a private directory and a shared one. */
 export interface DirectoryRules {
-  /** Turns disk errors into messages for the operator. */
   explain<T>(path: string, work: () => Promise<T>): Promise<T>
   makeFolder(folder: string): Promise<void>
   deleteUnused(path: string): Promise<boolean>
 }
 
-/**
- * Stores blobs as files in a private directory, which it creates if necessary. Removes drafts that a crash left
- * behind. Rejects with DATA_DIRECTORY_UNUSABLE.
- */
+/** Creates the directory, and removes drafts that a crash left behind. Rejects with DATA_DIRECTORY_UNUSABLE. */
 export async function openFilesystemBlobStore(root: string): Promise<BlobStore> {
   await explain(root, async () => {
     await mkdir(root, { recursive: true, mode: 0o700 })
@@ -31,7 +26,6 @@ export async function openFilesystemBlobStore(root: string): Promise<BlobStore> 
     explain,
     makeFolder: async (folder) => void (await mkdir(folder, { recursive: true, mode: 0o700 })),
     async deleteUnused(path) {
-      // No other engine can be about to refer to the blob.
       await rm(path, { force: true })
       return true
     }

@@ -16,14 +16,12 @@ interface CachedFile {
 
 /** Keeps the newest files whatever their size, because threads that got their paths may not have opened them yet. */
 const NEWEST_KEPT = 8
-/** How precisely the order of use survives a restart. */
 const TOUCH_EVERY_MS = 60_000
 const FILE = /^[0-9a-f]{32}-[0-9a-f]{16}$/
 
 /**
- * Local copies of blobs, up to a total size; the least recently used are removed first. A file gets its name when it
- * is complete and on disk, so named files survive a crash; startup deletes all others. The name identifies the blob
- * and its content (`tag`), so a replaced blob is never read from here.
+ * Local copies of blobs, up to a total size. A file gets its name when it is complete and on disk; startup deletes
+ * all others. The name identifies the blob and its content (`tag`), so a replaced blob is never read from here.
  */
 export class BlobFiles {
   readonly #directory: string

@@ -10,7 +10,6 @@ export interface Credentials {
   accessKeyId: string
   secretAccessKey: string
   sessionToken: string | null
-  /** null: they never expire. */
   expiresAtMs: number | null
   /** The source of the credentials for messages, such as `the variable AWS_ACCESS_KEY_ID`. Never a secret. */
   from: string
@@ -26,7 +25,6 @@ export interface CredentialSources {
   clock: Pick<Clock, 'nowMs'>
 }
 
-/** How long before their expiry credentials are renewed. */
 const EARLY_MS = 300_000
 /** Metadata services run on this machine or its host. A missing service must not delay startup for long. */
 const METADATA_LIMIT_MS = 2_000
@@ -43,9 +41,8 @@ const CONTAINER_HOSTS = new Set([
 ])
 
 /**
- * Reads credentials from Scrapdeck's own file or the standard chain: the environment, the shared credentials file, a
- * web identity (EKS), or the service of the container (ECS, EKS) or machine (EC2). Reads them at first use and
- * renews them before they expire.
+ * Reads credentials from Scrapdeck's own file or the standard chain: environment, shared file, web identity (EKS),
+ * container (ECS, EKS) or machine (EC2). Renews them before they expire.
  */
 export class CredentialChain {
   readonly #sources: CredentialSources
@@ -70,7 +67,6 @@ export class CredentialChain {
     const { expiresAtMs } = credentials
     const leftMs = (expiresAtMs ?? Number.POSITIVE_INFINITY) - this.#sources.clock.nowMs()
     if (leftMs > EARLY_MS) return credentials
-    // One caller renews the credentials for all.
     if (this.#current === current) {
       this.#current = this.#read().catch((error: unknown) => {
         if (leftMs > 0) return credentials
@@ -212,7 +208,6 @@ async function fromFile(path: string, profile: string, isNamed: boolean): Promis
   return { accessKeyId, secretAccessKey, sessionToken, expiresAtMs: null, from: `profile ${profile} in ${path}` }
 }
 
-/** Reads the shared configuration file. Returns null if it has no region. */
 export async function readConfiguredRegion(sources: Omit<CredentialSources, 'clock' | 'file'>): Promise<string | null> {
   const { environment, homeDirectory, profile } = sources
   const path = environment['AWS_CONFIG_FILE'] || join(homeDirectory, '.aws', 'config')

@@ -17,8 +17,7 @@ export interface S3Object {
 const RESUMES = 4
 
 /**
- * Downloads an object to a new file, syncs it and verifies its checksum. Continues interrupted transfers. Rejects
- * with S3Error, the disk's error, or BLOB_DAMAGED.
+ * Continues interrupted transfers and verifies the checksum. Rejects with S3Error, the disk's error, or BLOB_DAMAGED.
  */
 export async function download(
   client: S3Client,

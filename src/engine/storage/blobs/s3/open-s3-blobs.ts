@@ -17,13 +17,11 @@ import { isConditionUnknown } from './upload.ts'
 export interface S3BlobsOptions {
   address: S3Address
   credentialsFile: string | null
-  /** Limits the local copies. */
   cacheBytes: number
   cacheDirectory: string
   clock: Clock
   random: Random
   logger: Logger
-  /** For tests. Default: this process's environment and home directory. */
   environment?: Readonly<Record<string, string | undefined>>
   homeDirectory?: string
   graceMs?: number
@@ -40,9 +38,8 @@ const DEFAULT_REGION = 'us-east-1'
 const IS_NEAR = /^http:\/\/(?:localhost|127\.[\d.]+|\[::1\])(?::|$)/
 
 /**
- * Opens blobs on S3. Checks on startup, not when the first log is stored, for problems that an operator must solve:
- * rejects with BLOBS_UNUSABLE unless the bucket can be listed, written, read in ranges and deleted from, and with
- * DATA_DIRECTORY_UNUSABLE.
+ * Checks on startup for problems that an operator must solve. Rejects with BLOBS_UNUSABLE unless the bucket can be
+ * listed, written, read in ranges and deleted from, and with DATA_DIRECTORY_UNUSABLE.
  */
 export async function openS3Blobs(options: S3BlobsOptions): Promise<S3Blobs> {
   const { address, clock, random, logger, environment = process.env, homeDirectory = homedir() } = options

@@ -123,7 +123,6 @@ describe.skipIf(whyNoS3() !== null)('on a real S3 server', () => {
           )
           const got = (await Promise.allSettled(claims)).filter((claim) => claim.status === 'fulfilled' && claim.value)
           expect(got.length).toBeLessThanOrEqual(1)
-          // If neither got them, one of them gets them now, and the other never does.
           const { store } = await openAt(directory, prefix, { address })
           const owner = await store.claim('one')
           expect([owner, await store.claim('other')]).toEqual([owner, owner])
@@ -203,7 +202,6 @@ describe.skipIf(whyNoS3() !== null)('on a real S3 server', () => {
       await engine.write(other.name, other.bytes)
       expect(await engine.deleteUnused(one.name)).toBe(false)
       await new Promise((wake) => setTimeout(wake, 5_200))
-      // A peer is about to write the row of its version.
       await peer.write(one.name, one.bytes)
       expect([await engine.deleteUnused(one.name), await engine.deleteUnused(other.name)]).toEqual([false, true])
       expect((await engine.list('eggs/')).map(({ name }) => name)).toEqual([one.name])
@@ -222,7 +220,6 @@ describe.skipIf(whyNoS3() !== null)('on a real S3 server', () => {
         await first.store.write(`logs/${index}.zst`, Buffer.alloc(9_000_000, index))
         expect((await first.store.read(`logs/${index}.zst`))[8_999_999]).toBe(index)
       }
-      // The newest eight are kept whatever their size.
       expect(first.cacheFigures().bytes).toBe(8 * 9_000_000)
       await first.store.read(name)
       writeFileSync(join(cacheDirectory, 'draft-of-a-dead-engine'), 'half')
@@ -266,7 +263,6 @@ describe.skipIf(whyNoS3() !== null)('on a real S3 server', () => {
   })
 })
 
-/** Shortens the waits for retries. */
 const hurried: typeof systemClock = {
   ...systemClock,
   setTimer: (delayMs, callback) => systemClock.setTimer(delayMs > 10_000 ? delayMs : delayMs / 50, callback)

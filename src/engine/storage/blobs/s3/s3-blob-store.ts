@@ -35,7 +35,6 @@ export interface S3BlobStoreParts {
   files: BlobFiles
   clock: Clock
   logger: Logger
-  /** Whether the server supports conditional writes, as currently known. */
   isConditional: boolean
   graceMs?: number
 }
@@ -55,9 +54,8 @@ const WISH = 'owner/wish-'
 const NO_ROOM = new Set(['ENOSPC', 'EDQUOT', 'EROFS'])
 
 /**
- * Blobs as objects in one bucket. Every write is conditional and never overwrites an object that it has not seen. A
- * request that is repeated after a lost response, or by a second engine, therefore changes nothing. Whole blobs are
- * read through verified local copies, ranges of large ones directly.
+ * Blobs as objects in one bucket. Every write is conditional, so a repeated request or a second engine never overwrites
+ * an object that it has not seen. Whole blobs are read through verified local copies, ranges of large ones directly.
  */
 export class S3BlobStore implements SharedBlobStore {
   readonly #parts: S3BlobStoreParts
@@ -65,7 +63,6 @@ export class S3BlobStore implements SharedBlobStore {
   readonly #downloads = pLimit(DOWNLOADS_AT_ONCE)
   readonly #downloading = new KeyedSingleFlight<string, string>()
   readonly #lookedUp = new BoundedMap<string, { object: S3Object; atMs: number }>(LOOKED_UP_MAX)
-  /** Stays true until a server turns out not to support conditional writes. */
   #isConditional: boolean
 
   constructor(parts: S3BlobStoreParts) {
@@ -226,8 +223,8 @@ export class S3BlobStore implements SharedBlobStore {
   }
 
   /**
-   * Without conditional writes, each store first records its wish to own the blobs. If two stores do so
-   * concurrently, at least one of them sees the other's wish and gives up.
+   * Without conditional writes, each store first records its wish to own the blobs. Of two concurrent stores, at
+   * least one sees the other's wish and gives up.
    */
   async #claimInSteps(owner: string): Promise<string> {
     const { client } = this.#parts
@@ -262,7 +259,6 @@ export class S3BlobStore implements SharedBlobStore {
     return this.#explained(() => abortLeftUploads(this.#parts.client, this.#parts.client.address.prefix))
   }
 
-  /** The hash of the stored blob; null: there is no blob, or its hash is unknown. */
   async sha256Of(name: string): Promise<string | null> {
     const object = await this.#explained(() => this.#head(name))
     return object === null ? null : expectedSha256(name, object)
@@ -304,8 +300,8 @@ export class S3BlobStore implements SharedBlobStore {
   }
 
   /**
-   * Resets the age of an old blob that will be used again, so that it does not seem unused. Returns false if the
-   * blob is gone, or if the server does not support this.
+   * Resets the age of an old blob that will be used again. Returns false if it is gone or the server does not
+   * support this.
    */
   async #renewAge(name: string, object: S3Object): Promise<boolean> {
     if (object.ageMs < this.#graceMs / 2) return true
@@ -330,7 +326,6 @@ export class S3BlobStore implements SharedBlobStore {
     }
   }
 
-  /** Caches a blob that was just written, because it is often read next. */
   async #keep(name: string, content: Content, path: string): Promise<void> {
     try {
       const object = await this.#head(name)
@@ -348,7 +343,6 @@ export class S3BlobStore implements SharedBlobStore {
         try {
           return await open(await this.#pathOf(name))
         } catch (error) {
-          // The copy was evicted between finding and opening it.
           if ((error as NodeJS.ErrnoException).code !== 'ENOENT' || count + 1 >= READ_TRIES) throw error
           await this.#parts.files.remove(name)
         }

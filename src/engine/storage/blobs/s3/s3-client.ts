@@ -72,7 +72,6 @@ export class S3Client {
   readonly #stopping = new AbortController()
   readonly #signingKeys = new Map<string, ArrayBuffer>()
   readonly figures: S3Figures = { requests: new Map(), retries: 0, sentBytes: 0, receivedBytes: 0 }
-  /** From the last request that showed the state of the whole storage. */
   #problem: ScrapdeckError | null = null
 
   constructor(parts: {
@@ -97,7 +96,6 @@ export class S3Client {
     })
   }
 
-  /** Why the storage cannot be used now; null: it responded to the last request. */
   get problem(): ScrapdeckError | null {
     return this.#problem
   }
@@ -112,10 +110,7 @@ export class S3Client {
     })
   }
 
-  /**
-   * The caller must read or destroy the body. An interrupted body is not retried, because only its reader knows
-   * where to continue.
-   */
+  /** The caller must read or destroy the body. Only its reader knows where to continue, so the body is not retried. */
   stream(request: S3Request): Promise<S3Stream> {
     return this.#withRetries(request, async (answer) => answer)
   }

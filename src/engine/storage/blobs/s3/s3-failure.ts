@@ -3,15 +3,12 @@ import { sentence } from '../../../../shared/texts/errors/storage.ts'
 import type { S3Address } from '../../../runtime/s3-address.ts'
 
 export interface S3Failure {
-  /** As in messages, such as `listing the bucket`. */
   operation: string
-  /** null: no response. */
   status: number | null
   /** The code in the response's XML, or the system's name for a failed connection. */
   code: string
   message: string
   region: string | null
-  /** How far the server's clock is ahead of this machine's. */
   clockOffsetMs: number | null
 }
 
@@ -39,13 +36,11 @@ const RETRIED_CODES = new Set(['RequestTimeout', 'OperationAborted', 'Conditiona
 /** Connection failures that will not disappear within several seconds. */
 const FINAL_CODES = /^(ERR_TLS|CERT_|SELF_SIGNED|DEPTH_ZERO|UNABLE_TO_|ERR_SSL|ABORTED)/
 
-/** Whether another try may succeed. Pure. */
 export function isPassing({ status, code }: S3Failure): boolean {
   if (status === null) return !FINAL_CODES.test(code)
   return RETRIED.has(status) || RETRIED_CODES.has(code)
 }
 
-/** Whether the credentials may have been replaced since they were read. */
 export const isAboutCredentials = ({ code }: S3Failure): boolean => ABOUT_CREDENTIALS.has(code)
 
 const ABOUT_CREDENTIALS = new Set([
@@ -62,7 +57,6 @@ export const isOfStorage = (failure: S3Failure): boolean =>
     failure.code === 'NoSuchBucket' ||
     isAboutCredentials(failure))
 
-/** Explains what an operator can do. `from`: the source of the credentials. */
 export function explainFailure(failure: S3Failure, address: S3Address, from: string): ScrapdeckError {
   const text = sentence('storage.bucket_failed', { address: address.name, failure: problemOf(failure, address, from) })
   return new ScrapdeckError('BLOBS_UNUSABLE', text, { data: { problem: failure.code }, cause: new S3Error(failure) })

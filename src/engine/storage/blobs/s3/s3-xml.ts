@@ -1,9 +1,6 @@
 const ENTITIES: Record<string, string> = { amp: '&', lt: '<', gt: '>', quot: '"', apos: "'" }
 
-/**
- * Returns the text of the first element with this name. This is enough for S3's flat responses. Returns null for
- * malformed XML, and callers then treat the response as not from S3.
- */
+/** Returns null for malformed XML; callers then treat the response as not from S3. Enough for S3's flat responses. */
 export function textOf(xml: string, name: string): string | null {
   const start = xml.indexOf(`<${name}>`)
   const end = start === -1 ? -1 : xml.indexOf(`</${name}>`, start)

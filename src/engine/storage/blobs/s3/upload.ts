@@ -19,7 +19,6 @@ const HASH_PIECE_BYTES = 256 * 1024
 /** Longer uploads are aborted. The row that refers to the blob is written right after the upload. */
 export const UPLOAD_MAX_MS = 6 * 3_600_000
 
-/** The hash of the whole content, which downloads verify. */
 export const SHA256_HEADER = 'x-amz-meta-sha256'
 
 export type Condition = { 'if-none-match': '*' } | { 'if-match': string } | Record<string, never>
@@ -61,7 +60,6 @@ export async function contentOfFile(path: string): Promise<Content> {
   }
 }
 
-/** The size of every part except the last. Pure. */
 export const partBytesOf = (sizeBytes: number): number =>
   Math.max(PART_BYTES, Math.ceil(sizeBytes / PARTS_MAX / 1_048_576) * 1_048_576)
 

@@ -15,10 +15,7 @@ export const SEALED = '.sealed'
 const NAME_MAX = 200
 const READ_BYTES = 262_144
 
-/**
- * Encrypts the content of any blob store. Plain blobs remain readable until they are encrypted as well
- * (runs/logs/archive/re-encryption.ts). Sizes are those of the plain content.
- */
+/** Encrypts the content of any blob store. Plain blobs remain readable. Sizes are those of the plain content. */
 export class SealedBlobStore implements BlobStore {
   readonly #stored: BlobStore
   readonly #keys: EncryptionKeys
@@ -44,14 +41,12 @@ export class SealedBlobStore implements BlobStore {
       sizeBytes = size
     })
     await this.#stored.write(name + SEALED, Readable.from(sealed, { objectMode: false }))
-    // Delete a plain blob that was written before encryption was turned on.
     await this.#stored.delete(name)
     return { sizeBytes }
   }
 
   /**
-   * Encrypts the blob with the newest key, if necessary. Returns false if the blob is being written, or was replaced
-   * or deleted meanwhile. Rejects like `read`.
+   * Encrypts with the newest key. Returns false if the blob is being written, replaced or deleted. Rejects like `read`.
    */
   async reseal(name: string): Promise<boolean> {
     if ((await this.keyIdOf(name)) === this.#keys.newest?.id) return true
@@ -187,10 +182,7 @@ export class SealedBlobStore implements BlobStore {
   }
 }
 
-/**
- * Stops at the next piece instead of destroying the stream. If a stream is destroyed before it is read, its error is
- * unhandled.
- */
+/** Stops at the next piece. Destroying a stream before it is read would leave its error unhandled. */
 async function* unlessAborted(content: Readable, signal: AbortSignal): AsyncGenerator<Uint8Array> {
   for await (const piece of content as AsyncIterable<Uint8Array>) {
     signal.throwIfAborted()

@@ -26,7 +26,6 @@ const CIPHER = 'aes-256-gcm'
 /** The key of one encrypted file. Threads get it instead of the operator's keys. */
 export interface FileSeal {
   key: Uint8Array
-  /** For error messages. */
   name: string
 }
 
@@ -76,7 +75,6 @@ export function openFrame({ key, name }: FileSeal, index: number, isLast: boolea
 
 function nonceOf(index: number, isLast: boolean): Buffer {
   const nonce = Buffer.alloc(NONCE_BYTES)
-  // No file has 2^48 frames.
   nonce.writeUIntBE(index, NONCE_BYTES - 7, 6)
   nonce[NONCE_BYTES - 1] = isLast ? 1 : 0
   return nonce

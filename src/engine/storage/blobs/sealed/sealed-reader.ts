@@ -17,9 +17,8 @@ import {
 const TURN_FRAMES = 4
 
 /**
- * Reads ranges of an encrypted file. Closes the file with the reader, or when this rejects. Decrypts the last frame
- * first, so that a truncated file is rejected whatever range is read. Rejects with BLOB_DAMAGED or
- * ENCRYPTION_KEY_MISSING.
+ * Decrypts the last frame first, so that a truncated file is rejected whatever range is read. Rejects with
+ * BLOB_DAMAGED or ENCRYPTION_KEY_MISSING, and then closes the file.
  */
 export async function openSealedReader(keys: EncryptionKeys, name: string, stored: BlobReader): Promise<BlobReader> {
   return orDispose(stored, async () =>
@@ -53,7 +52,6 @@ async function readerOfSealed(seal: FileSeal, stored: BlobReader): Promise<BlobR
       const end = Math.min(offset + length, plan.plainBytes)
       if (end <= offset) return new Uint8Array(0)
       const lastAt = (plan.frames - 1) * FRAME_BYTES
-      // A common case: the end of a log says where the rest is.
       if (offset >= lastAt) return last.subarray(offset - lastAt, end - lastAt)
       const result = Buffer.allocUnsafe(end - offset)
       const [first, until] = [Math.floor(offset / FRAME_BYTES), Math.ceil(end / FRAME_BYTES)]

@@ -39,8 +39,8 @@ export async function* sealing(
 }
 
 /**
- * Decrypts a file from its start. Rejects with BLOB_DAMAGED or ENCRYPTION_KEY_MISSING, immediately for the header,
- * while reading for the rest. Never returns unauthenticated content.
+ * Rejects with BLOB_DAMAGED or ENCRYPTION_KEY_MISSING, immediately for the header, while reading for the rest. Never
+ * returns unauthenticated content.
  */
 export async function openSealedStream(keys: EncryptionKeys, name: string, stored: Readable): Promise<Readable> {
   const pieces = stored[Symbol.asyncIterator]() as AsyncIterator<Uint8Array>

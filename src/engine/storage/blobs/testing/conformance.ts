@@ -101,7 +101,6 @@ export function describeBlobStore(
         expect(await textOf(blobs.read('logs/a.zst'))).toBe(content)
         const local = await blobs.localFile('logs/a.zst')
         if (local !== null) expect(readLocal(local)).toBe(content)
-        // Another engine, which has not read the blob before.
         expect(await textOf((await reopen()).read('logs/a.zst'))).toBe(content)
       }
       await expect(blobs.adopt('logs/../x', await draft(''))).rejects.toMatchObject({ code: 'BAD_INPUT' })

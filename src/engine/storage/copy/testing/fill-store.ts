@@ -26,7 +26,6 @@ export const MORE_ROWS = `
   INSERT INTO deleted_logs SELECT id, 1 FROM jobs LIMIT 3;
   INSERT INTO spider_findings SELECT 'shop', 'prices', min(id), 5, '[]', 0 FROM jobs;`
 
-/** Fills almost every table with texts, numbers and bytes that a copy could easily change. */
 export async function fillStore(store: Store): Promise<void> {
   await store.putNode(aStoredNode({ id: 'node-1', tags: ['größer', '日本'] }))
   await store.putVersion(aVersion({ deployments: [] }))

@@ -3,10 +3,7 @@ const TEXT = 'text COLLATE "C"'
 
 const AT_ONCE = 'autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 1000'
 
-/**
- * All tables of version 20, substitutes for SQLite's built-in functions, and what the engines of a namespace share.
- * SQLite's baseline describes the tables.
- */
+/** All tables of version 20 and substitutes for SQLite's functions. SQLite's baseline describes the tables. */
 export const baseline = /* sql */ `
 CREATE FUNCTION scrapdeck_glob(pattern text, value text) RETURNS boolean LANGUAGE sql IMMUTABLE AS $$
   SELECT value ~ ('^' || replace(replace(replace(regexp_replace(

@@ -18,8 +18,7 @@ export function emptySchema(connection: Connection, { schema }: PostgresAddress)
        AND relname NOT IN (${NEVER_EMPTY.map((name) => `'${name}'`).join(', ')})`
   )
   if (tables.length === 0) return
-  // Deletes everything in one commit without checking references. TRUNCATE would be slower, because it creates new
-  // files for each table.
+  // One commit without checking references. TRUNCATE would be slower, because it creates new files.
   const send = (text: string) => connection.send({ text, values: [] })
   send('BEGIN')
   send('SET LOCAL session_replication_role TO replica')

@@ -1,7 +1,7 @@
 /**
- * All tables of version 36. Times are whole milliseconds since 1970; lists and maps are JSON text. Counters use no
- * triggers: each write updates them once (counters.ts). Rows and index entries that are written together are stored
- * together, because each page that a commit touches adds several KiB to the log.
+ * All tables of version 36. Times are whole milliseconds since 1970; lists and maps are JSON text. Rows and index
+ * entries that are written together are stored together, because each page that a commit touches adds several KiB to
+ * the log.
  */
 export const baseline = /* sql */ `
 -- state and outcome are authoritative; status combines them into one word for filters. asked_text and asked_evidence
