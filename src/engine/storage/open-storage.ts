@@ -35,7 +35,7 @@ interface StorageParts extends Tools {
   ownStore: Store | undefined
   ownBlobs: BlobStore | undefined
   pluginBlobs: BlobStore | null
-  /** A thread that is already running; null: the store runs in this thread. */
+  /** A thread that is already running; null: the store has no thread. */
   storeThread: Worker | null
   auditTicket: Parameters<typeof auditedStore>[1]
   onUnknownCommit: () => void
