@@ -104,7 +104,6 @@ describe('a node that always gets as many jobs as its believed slots', () => {
   test('that was underestimated grows again, within a quarter of an hour', () => {
     const small = fill(1, 20_000, fresh)
     expect(small.belief.limit).toBe(1)
-    // The waiting jobs have ended. From now on the node runs up to eight.
     const { belief } = fill(8, 1_200_000, { ...small, ours: 1 })
     expect(belief.limit).toBe(8)
   })

@@ -84,7 +84,6 @@ export function learnFromCounters(before: SlotsBelief, seen: CountersSeen): Slot
 /** Uses the configured number of slots, or else the reported number, or else the learned number. */
 export function planCapacity(evidence: {
   setSlots: number | null
-  /** Reported by the node, with the source as text. */
   reported?: DaemonStatus['slots']
   belief: SlotsBelief
   nowMs: number

@@ -1,7 +1,6 @@
 /**
- * A node's clock relative to ours, which we assume to be correct. The Date header of HTTP narrows the range of the
- * offset. Jobs that started between two polls reveal the time zone, because Scrapyd writes local times without a
- * zone. Pure.
+ * A node's clock relative to ours, which we assume to be correct. The Date header of HTTP narrows the offset. Jobs
+ * that started between two polls reveal the time zone, which Scrapyd omits from its times. Pure.
  */
 export interface ClockEstimate {
   /** Bounds of the node's clock minus ours. null: the node has not sent a Date header. */
@@ -14,7 +13,7 @@ export interface ClockEstimate {
 
 export const UNKNOWN_CLOCK: ClockEstimate = { offset: null, shownMs: null, zoneMinutes: null }
 
-/** The clock of programs on this machine that write local time. `nowMs` decides about daylight saving time. */
+/** The clock of programs on this machine that write local time. `nowMs` determines daylight saving time. */
 export function ownClock(nowMs: number): ClockEstimate {
   return {
     offset: { lowMs: 0, highMs: 0, atMs: nowMs },

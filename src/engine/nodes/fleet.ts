@@ -66,7 +66,6 @@ export interface FleetOptions {
   random: Random
   logger: Logger
   createClient: (node: StoredNode) => Promise<NodeClient>
-  /** Decrypts the node's own proxy. */
   proxyUrlOf?: (node: StoredNode) => Promise<string | null>
 }
 
@@ -96,9 +95,9 @@ const ARRIVALS_AT_ONCE = 100
 const ARRIVAL_EVERY_MS = 0.5
 
 /**
- * The number of parallel requests to nodes that have not responded yet. Thousands of dead addresses must not use
- * up all file descriptors. New nodes do not wait behind nodes that failed before. Nodes that have failed only once
- * have a separate queue, because their jobs continue and we must see them end in time.
+ * The number of parallel requests to nodes that have not responded yet, because thousands of dead addresses must
+ * not use up all file descriptors. Nodes that have failed only once have a separate queue, because their jobs
+ * continue and we must see them end in time.
  */
 const ASKED_AT_ONCE = 256
 
@@ -322,7 +321,6 @@ export class Fleet {
     this.#update(node, { health, problem: error.message, unreachableSinceMs, notUpSinceMs })
   }
 
-  /** Polls all nodes behind an SSH host as soon as its connection is up. */
   #followTunnel(node: FleetNode): void {
     if (node.client.tunnel?.status().state === 'up') node.observer.poke()
     this.#publish(node)
@@ -347,7 +345,6 @@ export class Fleet {
     return hasAnswered && failures < FAILURES_UNTIL_DOWN ? this.#failedOnceInTurn : this.#failedInTurn
   }
 
-  /** The first nodes are polled immediately. Each additional node waits longer. */
   #firstLookAfterMs(): number {
     const nowMs = this.#options.clock.monotonicMs()
     if (nowMs - this.#arrivals.sinceMs > ARRIVALS_WINDOW_MS) this.#arrivals = { sinceMs: nowMs, count: 0 }
@@ -395,7 +392,6 @@ function capacityOf(
     const reported = count === null ? slotsTold : { count, text: 'reported by the node (max_proc)' }
     return planCapacity({ setSlots: stored.slots, reported, belief, nowMs })
   }
-  // Slots of this computer need not be learned.
   return {
     slots: availableParallelism(),
     isTrying: false,

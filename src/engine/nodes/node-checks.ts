@@ -12,8 +12,8 @@ type Run = Pick<ScheduleRequest, 'project' | 'spider'> &
   Partial<Pick<ScheduleRequest, 'version' | 'jobid' | 'settings' | 'args' | 'env'>>
 
 /**
- * Explains why no node of this kind can ever start the run. Only this function defines what nodes accept. `traits`
- * null: why no node of any kind accepts the run.
+ * Why no node of this kind can ever start the run. The only definition of what nodes accept. `traits` null: any
+ * kind.
  */
 export function problemOfRun(run: Run, traits: Pick<NodeTraits, 'startsByCommand'> | null): string | null {
   for (const noun of ['project', 'spider', 'jobid'] as const) {

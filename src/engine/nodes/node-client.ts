@@ -21,10 +21,7 @@ export interface NodeClient {
   readonly tunnel?: Pick<TunnelUse, 'status' | 'watch'> | undefined
   /** Optional early notification of changes, which polls find anyway. Stops with `close`. */
   watchJobs?(onChange: () => void): void
-  /**
-   * Called after the latest lists were recorded. The node can then delete ended runs for which `isNeeded` is
-   * false. Absent: the node keeps nothing for us.
-   */
+  /** Lets the node delete ended runs for which `isNeeded` is false. Absent: the node keeps nothing for us. */
   release?(isNeeded: (jobid: string) => boolean): void
   /** Cheap enough to call once a second. */
   daemonStatus(signal?: AbortSignal): Promise<DaemonStatus>

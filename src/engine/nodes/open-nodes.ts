@@ -120,10 +120,7 @@ export async function openNodes(opened: AsyncDisposableStack, options: NodesOpti
   }
 }
 
-/**
- * Finds the engine that has the runs and logs of the local node from before the store was shared (copy-store).
- * This is the first leader. null: there was no local node.
- */
+/** The engine with the local node's runs and logs from before the store was shared (copy-store): the first leader. */
 async function findFormerLocalEngine({ name }: Leadership, store: Store): Promise<string | null> {
   if (!(await store.listNodes()).some(({ id }) => id === LOCAL_NODE_ID)) return null
   const known = await store.getSetting('local.engine')

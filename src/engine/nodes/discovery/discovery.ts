@@ -75,9 +75,8 @@ interface Source {
 }
 
 /**
- * Keeps the fleet in sync with its sources. Discovery reads each source at its interval, and a file also when it
- * changes. After each read it plans changes from the results of all sources (plan-discovery.ts) and applies them.
- * A source that fails keeps its last result.
+ * Keeps the fleet in sync with its sources. It reads each source at its interval, and a file also when it changes,
+ * then plans changes from the results of all sources and applies them. A source that fails keeps its last result.
  */
 export class Discovery {
   readonly events = new EventEmitter<{ changed: [] }>()
@@ -202,7 +201,6 @@ export class Discovery {
     if (this.#isStopped || source.fileTimer !== null) return
     source.fileTimer = this.#options.clock.setTimer(FILE_SETTLES_MS, () => {
       source.fileTimer = null
-      // The refresh in progress may have missed the change.
       void (source.refreshing ?? Promise.resolve()).then(() => this.#refresh(source))
     })
   }

@@ -32,13 +32,11 @@ const NAME_LENGTH_MAX = 100
 const HOST_LENGTH_MAX = 255
 const OTHER_SCHEME = /^(?!(https?|ssh):)[a-z][a-z0-9+.-]*:\/\//i
 const LABEL = '[a-z0-9_]([a-z0-9_-]{0,61}[a-z0-9_])?'
-/** As in a URL: lower case and Punycode. */
 const HOST = new RegExp(`^(\\[[0-9a-f:.]+\\]|${LABEL}(\\.${LABEL})*\\.?)$`)
 
 /**
  * Reads one address per line: `URL [name=…] [slots=…] [tags=a,b] [group=…] [queue_ahead=…]`. `#` starts a comment.
- * Problems name unreadable lines by number and never quote them, because this may be the wrong file. If an address
- * appears twice, the first line counts.
+ * Problems never quote lines, because this may be the wrong file. The first line with an address counts.
  */
 export function readNodeLines(text: string, options: { passwords?: boolean } = {}): Answer {
   const nodes = new Map<string, FoundNode>()

@@ -45,7 +45,6 @@ function answerTo(question: Buffer, zone: Zone): Buffer | null {
   header.writeUInt16BE(records.length, 6)
   const answers = records.map(({ data }) => {
     const head = Buffer.alloc(12)
-    // A pointer to the name in the question.
     head.writeUInt16BE(0xc00c, 0)
     head.writeUInt16BE(type, 2)
     head.writeUInt16BE(1, 4)

@@ -15,10 +15,7 @@ const FAILURES: Record<string, string> = {
   EISDIR: 'it is a directory. Specify a file in it'
 }
 
-/**
- * Reads a node file after it has been unchanged for a second, because half a file would name only half of the
- * nodes. Rejects with BAD_INPUT and the reason.
- */
+/** Waits until the file is unchanged for a second, because half a file names half the nodes. Rejects with BAD_INPUT. */
 export async function readNodeFile(path: string, clock: Clock): Promise<string> {
   for (let look = 0; look < LOOKS_MAX; look++) {
     const text = await readAtRest(path, clock)

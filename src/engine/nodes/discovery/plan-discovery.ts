@@ -4,7 +4,6 @@ import type { FoundNode } from './found-node.ts'
 
 export interface SourceAnswer {
   sourceId: SourceId
-  /** null: no result yet. */
   nodes: readonly FoundNode[] | null
   /** Some entries were unreadable, so none of the source's nodes count as vanished. */
   isPartial: boolean
@@ -40,9 +39,8 @@ export interface DiscoveryPlan {
 }
 
 /**
- * Plans the changes that follow from the results of all sources. Pure. A node belongs to the source that found it
- * first, or to none if a user added it by hand. It vanishes only if no source lists it and the result of its own
- * source is complete.
+ * Plans the changes that follow from all sources. Pure. A node belongs to the source that found it first, or to
+ * none if a user added it. It vanishes only if no source lists it and the result of its own source is complete.
  */
 export function planDiscovery(input: {
   answers: readonly SourceAnswer[]

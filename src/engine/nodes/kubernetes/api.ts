@@ -32,7 +32,6 @@ const PAGE = 100
 const PAGES_MAX = (2 * LISTED_MAX.jobs) / PAGE
 const BOUNDS = { depth: 100, values: 1_000_000, fields: 100_000 }
 
-/** Sends requests to a cluster's API server. Failures are NodeErrors. */
 export class KubernetesApi {
   readonly #connection: Connection
   readonly #token: () => Promise<string | null>

@@ -15,8 +15,8 @@ export function clusterUrlOf(server: string, namespace: string): string {
 }
 
 /**
- * Parses the URL of a namespace. Idempotent for `url`. Throws NODE_URL_INVALID. Accepts plain HTTP only for this
- * machine, because it would expose a token that can start any code.
+ * Idempotent for `url`. Throws NODE_URL_INVALID, also for plain HTTP to another machine, which would expose a
+ * token that can start any code.
  */
 export function parseClusterUrl(text: string): ClusterUrl & { url: string } {
   const trimmed = text.trim()

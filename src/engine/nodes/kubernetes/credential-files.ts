@@ -4,7 +4,6 @@ import { isAbsolute, relative, resolve, sep } from 'node:path'
 import { ScrapdeckError } from '../../../shared/errors.ts'
 import { sentence } from '../../../shared/texts/errors/nodes.ts'
 
-/** Where Kubernetes puts the credentials of a pod's service account. */
 export const SERVICE_ACCOUNT = '/var/run/secrets/kubernetes.io/serviceaccount'
 
 const FILE_MAX_BYTES = 64 * 1_024

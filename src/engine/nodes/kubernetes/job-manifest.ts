@@ -35,7 +35,6 @@ export function jobNameOf({ project, jobid }: Pick<ScheduleRequest, 'project' | 
   return readable === '' ? `run-${hash}` : `run-${readable}-${hash}`
 }
 
-/** A project's own settings override those for all pods. */
 export function podSettingsOf({ pod, projects }: KubernetesSettings, project: string): PodSettings {
   return { ...pod, ...(Object.hasOwn(projects, project) ? projects[project] : {}) }
 }

@@ -14,7 +14,6 @@ export async function watchPods(options: {
   api: KubernetesApi
   path: string
   labelSelector: string
-  /** The version of the latest list. null: no list yet. */
   resourceVersion: () => string | null
   onEvent: () => void
   clock: Clock

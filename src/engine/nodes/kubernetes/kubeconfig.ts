@@ -14,9 +14,8 @@ export interface ClusterAccess {
 }
 
 /**
- * Reads the URL and credentials of one context from a kubeconfig. Throws NODE_CONNECTION_INVALID with the reason,
- * also for features that Scrapdeck refuses: programs that supply credentials, unverified certificates, certificate
- * files.
+ * The URL and credentials of one context of a kubeconfig. Throws NODE_CONNECTION_INVALID, also for features that
+ * we refuse: programs that supply credentials, unverified certificates, certificate files.
  */
 export function readKubeconfig(text: string, contextName: string | null): ClusterAccess {
   const config = parse(text)

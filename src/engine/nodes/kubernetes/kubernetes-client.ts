@@ -46,7 +46,6 @@ const API_SERVER = 'its API server'
 /** The maximum age of a list that we report. The limit is longer while a watch receives events. */
 const LIST_AGE_MS = 2_000
 const WATCHED_LIST_AGE_MS = 5_000
-/** The minimum time between lists, regardless of the number of events. */
 const LISTS_APART_MS = 1_000
 const POST_WAITS_MS = [200, 500, 1_000, 2_000, 4_000]
 /** Users of the cluster can see ended runs for this long. */

@@ -23,7 +23,6 @@ interface Copy {
   beginsAt: number
   /** The first bytes from there. They show whether the log from the API still starts the same way. */
   head: Buffer
-  /** The pod has ended, and the copy of its log is complete. */
   isComplete: boolean
   following: { stop: AbortController; done: Promise<void> } | null
   completing: Promise<void> | null
@@ -33,7 +32,6 @@ interface Copy {
   queuedBytes: number
 }
 
-/** The maximum number of open streams. Each needs a connection. */
 const FOLLOWED_MAX = 200
 /** When all streams are in use, a log that was not read for this long loses its stream. */
 const UNREAD_MS = 30_000
@@ -46,9 +44,8 @@ const COPIES_MAX = 2_000
 const ROTATED = '\n[scrapdeck] The kubelet rotated this log: lines may be missing here, or repeated.\n'
 
 /**
- * Copies of pod logs as files. The API returns a log only from its start, but readers want ranges. A stream
- * follows the log of a running pod while it has readers. After the pod ends, we fetch the missing part in one
- * request.
+ * Copies of pod logs as files, because the API returns a log only from its start and readers want ranges. A stream
+ * follows the log of a running pod while it has readers. After the pod ends, we fetch the missing part.
  */
 export class PodLogs {
   readonly #api: KubernetesApi

@@ -31,7 +31,6 @@ async function closeAll(open: (() => Promise<void>)[]): Promise<void> {
   for (const close of open.splice(0).reverse()) await close()
 }
 
-/** `after` collects the functions that close the node, to be called in reverse order. */
 async function aPlace(after = closings) {
   const directory = await makeTemporaryDirectory()
   after.push(directory.remove)
@@ -451,7 +450,6 @@ test.each(['cold', 'warm'])(
     // Warm starts write no launch.json. If the kill interrupted a start, the next engine started the run.
     const files = await Promise.all(begun.map((jobid) => readdir(join(t.directory, 'local/runs', jobid))))
     if (mode === 'warm') expect(files.flat()).not.toContain('launch.json')
-    // The warm parent ended with the engine. The new engine has its own.
     await vi.waitFor(async () => expect(await pidsOf('warm.py', options.directory)).toHaveLength(1), WAIT)
     await expect(node.schedule(t.aRequest('slow', { jobid: 'one' }))).rejects.toMatchObject({
       kind: 'refused',

@@ -210,7 +210,6 @@ export class LocalNode implements NodeClient {
     return this.#listSpidersIn(project, { egg }, signal)
   }
 
-  /** The number of jobs to mention when the user quits the app. */
   runningCount(): number {
     return liveRuns(this.#parts.runs).length
   }

@@ -27,7 +27,7 @@ export interface LocalNodeSettings extends Pick<LocalNodeOptions, 'pythonPath'> 
   configuredSlots?: number
   /**
    * In Scrapyd's layout. Default: local/ in the data directory (jobs: none). null: not written. `items` can be a
-   * URL of any storage that Scrapy supports.
+   * URL.
    */
   directories?: { eggs?: string; logs?: string | null; items?: string | null; jobs?: string | null }
   /** Logs and item files kept per spider, in addition to those of live jobs. null: all. */
@@ -90,13 +90,11 @@ interface Parts extends Tools, Pick<LocalNodeOptions, 'limitWaitsMs'> {
   store: Store
   layout: LocalLayout
   projects: Projects
-  /** Files of these jobs are not pruned. */
   isNeeded: (jobid: string) => boolean
   /** null: the engine has none. undefined: `open` opens it. */
   node: LocalNode | null | undefined
 }
 
-/** The local node, or a substitute if the engine has none. */
 export class OptionalLocalNode {
   readonly events = new EventEmitter<LocalNodeEvents>()
   readonly #store: Store

@@ -66,7 +66,6 @@ const poolOptions = (dataDirectory: string) => ({
   onChange() {}
 })
 
-/** Waits even if a package was just installed. */
 async function untilWarm(one: WarmPool): Promise<void> {
   await vi.waitFor(() => expect(one.mode(python).mode).toBe('warm'), WAIT)
 }
@@ -92,7 +91,6 @@ async function openParkingPool(name: string, resources = resourcesDirectory): Pr
 
 const folders = new Map<WarmPool, string>()
 
-/** The processes that wait for the next run: a supervisor and its child. */
 async function parkedOf(one: WarmPool): Promise<{ supervisor: number; child: number } | null> {
   const pids = await pidsWith(`parking.py\0${folders.get(one)!}/`)
   const parents = await Promise.all(pids.map(async (pid) => Number((await statOf(pid))[1])))

@@ -89,7 +89,6 @@ export class EngineNode implements NodeClient {
   /** `news` is separate so that its long requests do not delay others. */
   #connections: { place: EnginePlace; all: Connection; news: Connection } | null = null
   #notReady = { others: null as string | null, projects: new Map<string, string>() }
-  /** `before`: the Python of every project at the last read. */
   #read: {
     before: [ProjectName, ProjectPython][]
     pythons: [ProjectName, ProjectPython][]

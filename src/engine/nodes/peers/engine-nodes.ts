@@ -5,7 +5,6 @@ import type { Leadership } from '../../cluster/leadership/leadership.ts'
 import { type Clock, Timers } from '../../runtime/clock.ts'
 import type { Logger } from '../../runtime/logger.ts'
 
-/** The maximum time until a new engine becomes a node. */
 const LOOK_EVERY_MS = 2_000
 /** Longer than a killed process still appears alive. */
 const NAMESAKES_FOR_MS = 30_000
@@ -22,10 +21,7 @@ export interface EngineNodesParts {
   logger: Logger
 }
 
-/**
- * Finds the engines that have a local node. Each becomes a node with the engine's name when it first appears, and
- * remains a node while the engine is away.
- */
+/** Finds the engines that have a local node. Each becomes a node under its name and remains one while it is away. */
 export class EngineNodes {
   /** Emitted for every engine each time the engines are listed. */
   readonly events = new EventEmitter<{ found: [engine: string] }>()

@@ -13,10 +13,7 @@ const INDEX = 'eggs.json'
 const PART = '.part'
 const Index = z.array(EggUpload)
 
-/**
- * The eggs of a hosted local node. Folders are named after hashes, so replacing an egg never changes the file of a
- * running spider.
- */
+/** Folders are named after hashes, so replacing an egg never changes the file of a running spider. */
 export class HostedEggs {
   readonly #directory: string
   #eggs: readonly EggUpload[]
@@ -51,8 +48,8 @@ export class HostedEggs {
   }
 
   /**
-   * Stores an egg if `check` resolves for its file. Otherwise rejects with the same error and keeps the previous
-   * egg. Also rejects if the content does not match the hash.
+   * Stores an egg if `check` resolves for its file, or else keeps the previous one and rejects. Rejects on a wrong
+   * hash.
    */
   async put<T>(egg: EggUpload, content: Readable, check: (path: string) => Promise<T>): Promise<T> {
     // The egg arrives outside the mutex, because a slow sender must not block others.

@@ -25,7 +25,6 @@ import { isAlive, readStartTime } from '../../runtime/process-identity.ts'
 
 /** As in Scrapyd. The archive keeps files that are needed for longer. */
 const FILES_KEPT = 5
-/** Ends a news request after this time even if there is no news. */
 const NEWS_LIMIT_MS = 20_000
 const WORDS_MAX = 2_000
 const PYTHONS_FILE = 'hosted-pythons.json'
@@ -52,9 +51,8 @@ export interface HostedNodeOptions
 }
 
 /**
- * The local node of one engine in a cluster. It exists as long as the process. The leader uses it like a Scrapyd
- * over HTTP (server/nodes/engine-endpoint.ts), even within the same process. It has its own eggs and does not use
- * the database.
+ * The local node of one engine in a cluster. The leader uses it like a Scrapyd over HTTP
+ * (server/nodes/engine-endpoint.ts), even in the same process. It has its own eggs and does not use the database.
  */
 export class HostedNode implements HostedAnswers {
   readonly #node: LocalNode
@@ -242,10 +240,7 @@ interface Orders {
   released: ReadonlySet<string>
 }
 
-/**
- * When this directory was first hosted. The archive has no files of earlier runs, which belonged to an engine
- * without a cluster (copy-store).
- */
+/** When this directory was first hosted. The archive has no files of earlier runs (copy-store). */
 async function readOrWriteSince(path: string, clock: Clock): Promise<number> {
   try {
     await writeFile(path, String(clock.nowMs()), { flag: 'wx', mode: 0o600 })
@@ -284,9 +279,8 @@ const PAUSE_MS = 200
 const Holder = z.object({ pid: z.number().int(), startTime: z.string() })
 
 /**
- * Allows one process at a time to host the local node of a directory, because two would start its runs twice.
- * Takes over the stale lock of a killed process. Rejects with DATA_DIRECTORY_IN_USE. Resolves with the function
- * that unlocks.
+ * Allows one process at a time to host a directory, because two would start its runs twice. Takes over the lock of
+ * a killed process. Rejects with DATA_DIRECTORY_IN_USE. Resolves with the function that unlocks.
  */
 export async function lockHosted(directory: string, clock: Clock): Promise<() => Promise<void>> {
   const path = join(directory, FILE)

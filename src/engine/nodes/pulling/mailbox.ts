@@ -35,7 +35,7 @@ const ANSWER_CHARACTERS_MAX = 4_000_000
 
 /**
  * The commands of one session of a node, in order. A command remains until the node confirms its number, because a
- * response can be lost. The node skips commands that it has already received.
+ * response can be lost. The node skips duplicates.
  */
 export class Mailbox {
   #commands: { command: NumberedCommand; characters: number }[] = []

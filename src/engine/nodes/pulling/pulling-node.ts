@@ -100,9 +100,8 @@ interface Pending<T> {
 type Asked = Pending<unknown> & { kind: Command['kind'] }
 
 /**
- * A node that we cannot reach but that polls for work (docs/pulling-nodes.md). Requests to it are commands in the
- * mailbox of its session. Its next poll fetches them. The mailbox is only in memory, because claimed runs are on
- * the node's disk and all others have not arrived.
+ * A node that we cannot reach but that polls for work (docs/pulling-nodes.md). Requests to it wait as commands in
+ * the mailbox of its session. The mailbox is only in memory, because claimed runs are on the node's disk.
  */
 export class PullingNode implements NodeClient {
   readonly eggTarget = null

@@ -49,10 +49,7 @@ const ListedJob = z.object({
 export type ListedJob = z.infer<typeof ListedJob>
 export const ListJobsAnswer = listsOf(ListedJob)
 export type ListJobsAnswer = z.infer<typeof ListJobsAnswer>
-/**
- * The schema above, hand-written because a busy node lists hundreds of jobs every second. Extra fields are
- * allowed. null: at least one job has a different shape.
- */
+/** The schema above, hand-written for speed. Extra fields are allowed. null: at least one job has a different shape. */
 export function readListJobs(answer: Record<string, unknown>): ListJobsAnswer | null {
   const { pending, running, finished } = answer
   return isListOfJobs(pending) && isListOfJobs(running) && isListOfJobs(finished)
@@ -92,10 +89,7 @@ function listsOf<T extends z.ZodType>(job: T) {
 /** Drops unlisted jobs when they outnumber the listed jobs by more than this. */
 const FORGOTTEN_KEPT = 100
 
-/**
- * The jobs that a node listed last. A busy node lists hundreds of jobs every second, and nearly all are unchanged.
- * Reusing their objects spares the garbage collector.
- */
+/** Reuses the objects of unchanged jobs to spare the garbage collector. A busy node lists hundreds every second. */
 export class SeenJobs {
   #byId = new Map<string, SeenJob>()
 

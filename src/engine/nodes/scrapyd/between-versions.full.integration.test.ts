@@ -3,8 +3,7 @@ import { describeRealScrapyd } from './testing/real-scrapyd.ts'
 
 /**
  * These versions have the error messages of the oldest or the newest version (refusals.test.ts). The short form
- * checks only that they accept, run and list a job, because each spider and each list of spiders starts a Python
- * that imports Scrapy.
+ * checks only that they accept, run and list a job, because each start of a Python takes long.
  */
 describeRealScrapyd({ version: '1.3.0', probedAs: '1.3', password: 'pä:ss;&', isWhole: isLong })
 describeRealScrapyd({ version: '1.4.3', probedAs: '1.4', password: 'pä:ss;&', isWhole: isLong })

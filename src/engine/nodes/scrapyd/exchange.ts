@@ -5,7 +5,6 @@ import { fromProxy, kindOfGateway, NodeError } from '../node-client.ts'
 import { classifyRefusal } from './refusals.ts'
 import { type AnswerHead, type Connection, collectBody } from './connection.ts'
 
-/** Limits one exchange, from the first byte sent to the last byte received. */
 export interface Limit {
   timeoutMs: number
   limitBytes: number

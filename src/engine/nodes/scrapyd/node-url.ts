@@ -25,8 +25,7 @@ LOOPBACK_ADDRESSES.addAddress('::1', 'ipv6')
 
 /**
  * Parses a URL as operators paste it: `10.0.0.5`, `eu-1:6801`, `http://user:secret@eu-1:6800/base`, or one of
- * these behind `ssh://bastion/`. Defaults: http and Scrapyd's port 6800. Idempotent for `url`. Throws
- * NODE_URL_INVALID with the reason.
+ * these behind `ssh://bastion/`. Defaults: http and port 6800. Idempotent for `url`. Throws NODE_URL_INVALID.
  */
 export function parseNodeUrl(text: string): NodeUrl {
   const trimmed = text.trim()

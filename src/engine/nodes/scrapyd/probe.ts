@@ -41,10 +41,7 @@ export function connectionOf(address: NodeAddress) {
   return connection
 }
 
-/**
- * Probes an address before anything is saved. Resolves even if the node is down or is not a Scrapyd. Rejects only
- * for an address that cannot be valid (NODE_URL_INVALID, NODE_CONNECTION_INVALID).
- */
+/** Resolves even if the node is down or is not a Scrapyd. Rejects with NODE_URL_INVALID or NODE_CONNECTION_INVALID. */
 export async function probeNode(options: {
   address: NodeAddress
   clock: Clock

@@ -3,10 +3,7 @@ import type { RefusalKind } from '../node-client.ts'
 // A KeyError from ≤1.4 names either a missing parameter or a project.
 const PARAMETERS = new Set(['project', 'spider', 'version', 'egg', 'job', 'jobid'])
 
-/**
- * Classifies a node's error message, for all versions. Only this module depends on the wording
- * (scrapyd-protocol.md, 3.2 and 3.3). `what`: the endpoint that refused.
- */
+/** The only code that depends on the wording of errors (scrapyd-protocol.md, 3.2 and 3.3). `what`: the endpoint. */
 export function classifyRefusal(message: string, what = ''): RefusalKind {
   const text = message.trim()
   // 1.5+ and our package: Twisted has reaped the process. ≤1.4 sends only the exception's text, which is empty.

@@ -260,9 +260,8 @@ export function dateOf(
 }
 
 /**
- * Infers the version from Scrapyd's behavior, because Scrapyd does not report it (scrapyd-protocol.md, 9). Over
- * HTTP, 1.5 and 1.6 differ only in the effect of a numeric signal on a running job, so no harmless request
- * distinguishes them.
+ * Infers the version from behavior, because Scrapyd does not report it (scrapyd-protocol.md, 9). Over HTTP, 1.5
+ * and 1.6 differ only in how a numeric signal affects a running job, so no harmless request distinguishes them.
  */
 async function probeVersion(
   connection: Connection,

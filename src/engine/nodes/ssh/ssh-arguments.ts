@@ -5,9 +5,8 @@ const ALIVE_INTERVAL_SECONDS = 5
 const CONNECT_TIMEOUT_SECONDS = 15
 
 /**
- * These options override ~/.ssh/config: ssh never prompts (no user would respond), checks host keys, forwards and
- * runs nothing else, and reports errors. The user's configuration supplies everything else: keys, agents, jump
- * hosts, known_hosts.
+ * Override ~/.ssh/config: ssh never prompts, checks host keys, forwards and runs nothing else, and reports errors.
+ * The user's configuration supplies everything else: keys, agents, jump hosts, known_hosts.
  */
 const OPTIONS = [
   'BatchMode=yes',
@@ -28,8 +27,7 @@ const OPTIONS = [
 
 /**
  * The arguments of an ssh that runs no command. `controlPath`: it opens connections on request at this socket.
- * `target`: its standard streams become a connection to this address, which its log confirms. Otherwise it only
- * stays logged in, which its log also confirms.
+ * `target`: its standard streams become a connection to this address. Its log confirms the connection or login.
  */
 export function sshArguments(
   host: SshHost,

@@ -12,7 +12,6 @@ const framed = (bytes: Buffer) => Buffer.concat([u32(bytes.length), bytes])
 const confirm = (id: number, peerId: number, windowBytes: number) =>
   framed(Buffer.concat([Buffer.from([0, MESSAGE.confirm]), u32(id, peerId, windowBytes, 32_768)]))
 
-/** The other end of a control socket. It records the engine's requests and sends the test's responses. */
 async function aMaster() {
   const [toMaster, toEngine] = [new PassThrough(), new PassThrough()]
   const socket = Duplex.from({ readable: toEngine, writable: toMaster })

@@ -9,7 +9,6 @@ import type { SshProblem } from './ssh-problem.ts'
 const aHost = (host: string, user: string | null = null) => ({ user, host, port: null })
 const never = new AbortController().signal
 
-/** Opens tunnels with connections that succeed immediately, or with `isHeld` when the test decides. */
 function open({ isHeld = false } = {}) {
   const clock = createFakeClock()
   const started: string[] = []

@@ -10,7 +10,6 @@ const NOW: SshProblem = { ends: 'by itself', text: 'no SSH server listens there.
 const HAND: SshProblem = { ends: 'by hand', text: 'the host key is not known.' }
 const never = new AbortController().signal
 
-/** The test makes and breaks the connections of this tunnel. */
 function aTunnel() {
   const clock = createFakeClock()
   const attempts: PromiseWithResolvers<SshMaster>[] = []

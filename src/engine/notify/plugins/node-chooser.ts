@@ -8,7 +8,6 @@ import { PluginError, type PluginThread } from './plugin-thread.ts'
 const ANSWER_WITHIN_MS = 100
 const PAUSE_MS = 10_000
 
-/** A plugin's text, shortened and without control characters. */
 export const Words = z.string().transform((text) => showUnseen(text.slice(0, 500).toWellFormed()))
 const Choice = z
   .union([z.string().transform((node) => ({ node })), z.strictObject({ node: z.string(), why: Words.optional() })])

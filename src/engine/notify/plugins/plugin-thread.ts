@@ -172,7 +172,6 @@ export class PluginThread {
     }
   }
 
-  /** Called once for each thread. Its calls fail, and it is no longer used. */
   #end(worker: Worker, problem: string): void {
     worker.removeAllListeners('exit').removeAllListeners('error').removeAllListeners('message')
     // A thread can still throw while it is being terminated. Ignore that.

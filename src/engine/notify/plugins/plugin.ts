@@ -119,9 +119,8 @@ export interface PluginBlobs {
 }
 
 /**
- * A module's default export, or what a CommonJS module exports. It can also be the plugin itself, and a module
- * without a default export can export its hooks by name. `options`: as configured for the module. If the factory
- * throws, the engine does not start.
+ * A module's default export, or what a CommonJS module exports. Alternatively, the export is the plugin itself, or
+ * the module exports its hooks by name. If the factory throws, the engine does not start.
  */
 export type PluginFactory = (options: Readonly<Record<string, string>>) => Answer<Plugin>
 

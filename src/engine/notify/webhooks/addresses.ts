@@ -4,10 +4,9 @@ import { sentence } from '../../../shared/texts/errors/notify.ts'
 import { isMetadataAddress } from '../../runtime/metadata-addresses.ts'
 
 /**
- * Decides where webhooks can be sent. Otherwise, any user who can add a webhook could make this machine send
- * requests to its own services, its private network or a cloud metadata service. Therefore we allow only public
- * addresses and the configured networks, and never cloud metadata. This applies to the address as written and to
- * what its name resolves to when connecting.
+ * Without this guard, any user who can add a webhook could make this machine send requests to its own services,
+ * its private network or a cloud metadata service. Only public addresses and the configured networks are allowed,
+ * and never cloud metadata. This applies to the URL as written and to what its name resolves to when connecting.
  */
 export interface AddressGuard {
   /** Throws WEBHOOK_URL_FORBIDDEN. Checks a host name only as written. Every delivery checks what it resolves to. */

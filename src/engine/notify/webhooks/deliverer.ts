@@ -42,10 +42,9 @@ interface Pace {
 }
 
 /**
- * Delivers the outbox: sends what is due, records the result, and schedules retries. Delivery is at least once. If
- * the engine dies before a result is on disk, it repeats the delivery with the same id. Webhooks never wait for
- * one another. A failing webhook is retried after growing pauses, and the deliveries queued behind it lose none of
- * their tries.
+ * Delivers the outbox at least once: if the engine dies before a result is on disk, it repeats the delivery with
+ * the same id. Webhooks never wait for one another. A failing webhook is retried after growing pauses, and the
+ * deliveries queued behind it lose none of their tries.
  */
 export class Deliverer {
   /** `changed`: the list of webhooks shows something new. `tried`: a delivery was tried, with this result. */

@@ -12,7 +12,6 @@ import type { Post } from './post.ts'
 import { sendToWebhook } from './send-to-webhook.ts'
 
 export interface WebhookOptions {
-  /** Programs that alert channels can run, by name. */
   alertCommands?: readonly AlertCommand[]
   /** The URL of the app for links in messages. null: unknown. */
   publicUrl?: string | null
@@ -23,7 +22,6 @@ interface WebhooksParts extends Tools {
   secretBox: SecretBox
   /** Private networks that webhooks can be sent to. */
   networks: readonly string[]
-  /** Replaces real requests. */
   post: Post | undefined
   readEvidence: ReadEvidence
   plugins: Plugins

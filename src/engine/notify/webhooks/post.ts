@@ -34,9 +34,9 @@ const TEXT_MAX_BYTES = 4_096
 const BODY_MAX_BYTES = 65_536
 
 /**
- * Sends one POST on a new connection, because events are rare and a kept-alive connection would ignore DNS
- * changes. The connection's own lookup checks addresses, so that a name cannot change between check and use (DNS
- * rebinding). Redirects are not followed, and proxies are not used.
+ * Uses a new connection for each POST, because a kept-alive connection would ignore DNS changes. The connection's
+ * own lookup checks addresses, so that a name cannot change between check and use (DNS rebinding). Does not follow
+ * redirects or use proxies.
  */
 export function createPost(parts: { guard: AddressGuard; clock: Clock; resolve?: typeof lookup }): Post {
   const { guard, clock, resolve = lookup } = parts

@@ -19,10 +19,7 @@ interface FakeObject {
 /** Replaces the next matching response: a status, or no response although the server acted. */
 export type Fault = { on: RegExp; answer: number | 'lose' | 'close'; message?: string }
 
-/**
- * An in-memory server with the API endpoints that we use, for tests of the client alone. e2e/kubernetes tests a
- * real server. Lists have pages of two objects.
- */
+/** The API endpoints that we use, in memory. Lists have pages of two objects. e2e/kubernetes tests a real server. */
 export async function startFakeCluster() {
   const objects = new Map<string, FakeObject>()
   const requests: string[] = []

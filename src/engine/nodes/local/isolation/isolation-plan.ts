@@ -1,7 +1,6 @@
 import { dirname, join, sep } from 'node:path'
 import { itemsFileOf, jobDirectoryOf, type LaunchPlan, type RunDirectories } from '../runs/launch-plan.ts'
 
-/** The available kinds of isolation, at least one. */
 export interface Ways {
   /** The group that can pass through our directories. Each project's user is a member. null: projects have no users. */
   group: number | null
@@ -18,7 +17,6 @@ const SETTINGS = [
   ...['ssl/certs', 'ssl/openssl.cnf', 'ca-certificates', 'pki/tls/certs', 'pki/ca-trust']
 ]
 
-/** What a sandbox shows besides the system, and where it can write. */
 export interface SandboxView {
   /** Nothing below this directory is visible, except the paths named here. */
   hidden: string

@@ -26,10 +26,7 @@ interface IsolationOptions {
   clock: Clock
 }
 
-/**
- * Isolates the code of projects from Scrapdeck and from other projects. `problem`: this machine cannot provide the
- * required isolation, and nothing is allowed to start.
- */
+/** Isolates projects from Scrapdeck and from each other. If `problem` is set, nothing is allowed to start. */
 export class Isolation {
   readonly problem: string | null
   /** Why preferred isolation is not possible. Spiders run anyway unless `problem` is set. */

@@ -61,7 +61,6 @@ export function nextUser({ first, last }: UserRange, given: readonly number[]): 
   return next > last ? null : next
 }
 
-/** An account or group with an id in the range. */
 export function findUserOfRange({ first, last }: UserRange): string | null {
   for (const file of ['/etc/passwd', '/etc/group']) {
     for (const line of readFileSync(file, 'utf8').split('\n')) {

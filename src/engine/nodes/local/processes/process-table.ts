@@ -16,10 +16,7 @@ export interface ProcessRow {
 }
 
 export interface ProcessTable {
-  /**
-   * Reads all wanted processes in one pass. May omit unwanted processes that an earlier pass saw. `mayBeNew` adds
-   * recent processes, because they may belong to a new run.
-   */
+  /** Reads all wanted processes in one pass. Can omit unwanted ones, except recent ones if `mayBeNew` is set. */
   read(isWanted: (pid: number) => boolean, mayBeNew: boolean): Promise<ProcessRow[]>
 }
 

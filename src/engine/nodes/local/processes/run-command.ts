@@ -3,9 +3,8 @@ import type { NodeSignal } from '../../node-client.ts'
 import type { Clock, Timer } from '../../../runtime/clock.ts'
 
 /**
- * Signals a process group leader and all its descendants. Resolves with whether any existed. Windows has no
- * signals: KILL ends the processes, and any other signal asks them to close, which those without a window can
- * ignore.
+ * Signals a process group leader and all its descendants. Resolves with whether any existed. Windows has only
+ * KILL. Other signals ask the processes to close, which those without a window can ignore.
  */
 export async function signalGroup(leaderPid: number, signal: NodeSignal): Promise<boolean> {
   if (process.platform === 'win32') {
@@ -35,10 +34,7 @@ interface CommandResult {
 const STDERR_KEPT_CHARACTERS = 16_384
 const DRAIN_MS = 1000
 
-/**
- * Runs a short command in its own process group, so that the time limit ends all descendants. Rejects only if the
- * command cannot start.
- */
+/** Runs a command in its own process group, which the time limit ends. Rejects only if the command cannot start. */
 export function runCommand(options: {
   command: string
   args: string[]

@@ -44,7 +44,6 @@ export class BuildLog {
     this.#wake()
   }
 
-  /** Resolves when there may be more to read. */
   grown(signal?: AbortSignal): Promise<void> {
     return new Promise((resolve) => {
       const done = () => {

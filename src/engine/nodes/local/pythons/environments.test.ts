@@ -17,7 +17,6 @@ const SHOP = aProjectName('shop')
 
 const WAIT = { timeout: 20_000, interval: 5 }
 
-/** Opens engines over one data directory with a fake main Python. `pip` is a shell command. */
 async function aRoom(over: { pip?: string; scrapy?: string | null } = {}) {
   const directory = await makeTemporaryDirectory()
   const at = (name: string) => join(directory.path, name)

@@ -26,7 +26,6 @@ export interface Progress {
   share: number | null
 }
 
-/** Runs the work when there is capacity for it. */
 export type Turn = (work: () => Promise<void>) => Promise<void>
 
 interface Building {

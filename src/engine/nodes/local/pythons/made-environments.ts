@@ -11,7 +11,6 @@ import { MadeEnvironment } from './made-environment.ts'
 export interface Made {
   id: string
   environment: MadeEnvironment
-  /** Set while it is queued or being built. */
   work: { done: Promise<void>; abort: AbortController } | null
 }
 

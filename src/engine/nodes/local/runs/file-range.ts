@@ -23,10 +23,7 @@ export async function readFileRange(
   return { offset, sizeBytes, bytes: bytes.subarray(0, bytesRead), fileId: `${dev} ${ino}` }
 }
 
-/**
- * Calls `onChange` after writes. Callers must also poll, because the system reports nothing if the file does not
- * exist yet or the file system has no events.
- */
+/** Callers must also poll, because some file systems report no changes and a missing file cannot be watched. */
 export function watchFile(path: string, onChange: () => void): () => void {
   let watcher: FSWatcher | null = null
   try {

@@ -6,7 +6,6 @@ import { isWithoutFiles } from '../../../access/run-rights.ts'
 import { type ResourceLimits, resourceLimitsOf } from './limits.ts'
 import type { RunSpec } from './run-directory.ts'
 
-/** A project's code: an egg, or a settings module and the folders to import it from. */
 export type RunSource = { egg: string } | { settingsModule: string; path: string[] }
 
 /** Runs write their files to PROJECT/SPIDER/ below these. */
@@ -41,12 +40,10 @@ export interface LaunchPlan {
   /** sys.argv[1:] of the spider. */
   arguments: string[]
   source: RunSource
-  /** Added to the inherited environment. */
   environment: Record<string, string>
   workingDirectory: string
   logFile: string
   directories: string[]
-  /** Values to mask in logs. */
   secrets: string[]
   /** Our feed, which is also in the arguments as with Scrapyd, and the job's own FEEDS setting. */
   feed?: { url: string; asked: string | null }
@@ -58,9 +55,8 @@ export interface LaunchPlan {
 }
 
 /**
- * The command, environment and files of a run, as in Scrapyd 1.6 (scrapyd-protocol.md, 6.4): the user's settings;
- * LOG_FILE, FEEDS and JOBDIR, which replace the user's; `_job`; the arguments; and `_version` if the client named
- * one.
+ * The command, environment and files of a run, as in Scrapyd 1.6 (scrapyd-protocol.md, 6.4). The order matters:
+ * the user's settings, then LOG_FILE, FEEDS and JOBDIR, then `_job`, the arguments and `_version`.
  */
 export function planLaunch(
   spec: RunSpec,

@@ -19,10 +19,7 @@ interface LimitHit {
 }
 
 const MEGABYTE = 1024 * 1024
-/**
- * How much later the kernel enforces the CPU limit, in case no engine is watching. Unlike the kernel, our own
- * limit lets the spider close its files.
- */
+/** The kernel enforces the CPU limit this much later, because only our own limit lets the spider close its files. */
 const KERNEL_CPU_MARGIN_SECONDS = 60
 
 /** The limit that was hit first. Pure. Only the kernel enforces `addressSpaceMegabytes` and `openFiles`. */

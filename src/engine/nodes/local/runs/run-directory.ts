@@ -32,7 +32,6 @@ export interface RunFiles {
 /** The maximum length of a string in JavaScript. Arguments can be as large as a request. */
 const LARGEST_SPEC_BYTES = 512 * 1024 ** 2
 const LARGEST_FACTS_BYTES = 64 * 1024
-/** The file is missing, a dangling link, not a regular file, or not readable for us. */
 const NO_FILE = new Set(['ENOENT', 'ENOTDIR', 'EISDIR', 'ELOOP', 'ENXIO', 'EACCES'])
 
 const RunSpec = z.object({
@@ -135,10 +134,7 @@ export async function claimRun(directory: string): Promise<boolean> {
   }
 }
 
-/**
- * Cancels a run before its spider starts. Returns false if it has started or may have. Synchronous, because the
- * caller must know the result before the supervisor ends.
- */
+/** Returns false if the spider has started or may have. Synchronous, because the supervisor may end immediately. */
 export function preventSpider(directory: string): boolean {
   try {
     closeSync(openSync(join(directory, 'begun'), 'wx', 0o600))

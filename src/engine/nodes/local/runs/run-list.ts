@@ -58,7 +58,6 @@ export interface RunListOptions {
   pool: WarmPool | null
   isolation?: Isolation
   ownPython?: () => string | null
-  /** How many ended runs are remembered. Their logs and items are kept longer. */
   finishedKept: number
   clock: Clock
   logger: Logger

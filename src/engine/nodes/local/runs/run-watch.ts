@@ -28,7 +28,6 @@ export interface RunWatchOptions {
 
 /** If the wall clock shifts against the monotonic clock by more than this, the clock was set or the machine slept. */
 const JUMP_MS = 1_000
-/** The maximum delay until a limit is noticed. */
 export const SAMPLE_INTERVAL_MS = 2_000
 const ENDED_KEPT = 50
 
@@ -37,7 +36,6 @@ interface Watched extends RunProcesses {
   isCancelled: boolean
   /** The limit that was hit, encoded, and its wall time. */
   limit: { text: string; atMs: number } | null
-  /** How many steps of the stop ladder were taken for `limit`. */
   steps: number
   history: UsageHistory
   peakMemoryBytes: number | null
@@ -116,7 +114,6 @@ export class RunWatch {
     return this.#watched.get(jobid)?.history.newest ?? null
   }
 
-  /** The limit that ended a run, and its highest usage. */
   endOf({ spec, exit }: Run): { limit: Message | null; peakMemoryBytes: number | null; cpuSeconds: number | null } {
     const one = this.#watched.get(spec.jobid)
     const hit = this.#limits.get(spec.jobid)

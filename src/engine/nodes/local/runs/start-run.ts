@@ -8,9 +8,9 @@ import { type RunEvents, readRunEvents } from './run-events.ts'
 import type { WarmPool } from '../warm/warm-pool.ts'
 
 /**
- * Starts a run: warm as a fork if a parent is ready, otherwise cold in a new Python process. In both cases a
- * supervisor (resources/python/supervisor.py) claims the run, watches it and survives us. Resolves when there is a
- * supervisor. The claim makes a second start harmless.
+ * Starts a run: warm as a fork if a parent is ready, otherwise cold in a new Python process. A supervisor
+ * (resources/python/supervisor.py) claims and watches the run and survives us. The claim makes a second start
+ * harmless.
  */
 export async function startRun(options: {
   runDirectory: string
@@ -32,8 +32,8 @@ export async function startRun(options: {
 }
 
 /**
- * Starts a supervisor. With isolation, it uses the operator's Python, so that no code of a project is loaded
- * before its spider is isolated.
+ * With isolation, the supervisor uses the operator's Python, so that no code of a project runs before its
+ * isolation.
  */
 export async function startLaunch(
   options: {

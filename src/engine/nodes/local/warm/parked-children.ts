@@ -21,10 +21,7 @@ export const PARKED_FOR_MS = 10 * 60_000
 const SETTLE_MS = 150
 const REVIEW_MS = 10_000
 
-/**
- * How many children each parent should keep, most recently used parents first. Limited by the setting, free slots
- * and free memory. None for a Python that was not used recently.
- */
+/** The wanted number of children per parent. Recently used parents come first. Unused ones get none. */
 export function parkedWanted(
   parents: readonly Pick<ParkingParent, 'lastStartMs' | 'parked'>[],
   now: { monotonicMs: number; mostParked: number; freeSlots: number; memory: FreeMemory }

@@ -71,12 +71,10 @@ interface Parent extends ParkingParent {
   python: string
   process: ChildProcess & { stdin: Writable; stdout: Readable }
   state: 'warming' | 'ready' | 'ended'
-  /** Resolves when the parent is no longer warming. */
   warmed: PromiseWithResolvers<void>
   readyAtMs: number
   watched: [path: string, mtimeNs: string][]
   checked: { atMs: number; problem: Promise<string | null> } | null
-  /** Requests without a response, by number. */
   waiting: Map<string, { events: RunEvents; timer: Timer; answer: (isClaimed: boolean) => void }>
   running: Map<string, RunEvents>
   timer: Timer

@@ -14,7 +14,6 @@ import { newsOfReport, reportIn } from './report.ts'
 import { isReportFor, newsFor } from './seen-news.ts'
 import type { Links } from './words.ts'
 
-/** The conversation with the service, for users, without secrets. */
 export interface TestResult {
   ok: boolean
   answer: string
@@ -51,7 +50,6 @@ export interface ChannelsParts {
   seams?: { telegramApi?: string; authorities?: string[] } | undefined
 }
 
-/** Senders by kind. Each is loaded for its first message. */
 type Senders = { [Kind in AlertTargetKind]: () => Promise<Sender<Kind>> }
 
 const NO_PLUGINS: AlertPlugins = {

@@ -12,8 +12,8 @@ const LINE_MAX = 200
 const LINES_MAX = 4
 
 /**
- * A recorded message as a notification for a user who can see only the alerts that `isShown` accepts. null: none
- * of them. `project` null: an alert without a project, such as about a node.
+ * A message as a notification for a user who can see only alerts that pass `isShown`. null: the user sees none of
+ * it.
  */
 export function noticeOf(
   { id, body, madeAtMs }: Pick<StoredDelivery, 'id' | 'body' | 'madeAtMs'>,

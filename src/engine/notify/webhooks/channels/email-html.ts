@@ -3,9 +3,8 @@ import type { Mood } from '../../../../shared/texts/en-mails.ts'
 import { utcMinute } from '../../../../shared/texts/parts.ts'
 
 /**
- * The parts of an HTML email. They use tables and inline styles, because Outlook and Gmail support little else.
- * Classes only serve dark clients, which need `!important` to override inline styles. caniemail.com lists what
- * works where.
+ * Tables and inline styles, because Outlook and Gmail support little else. Classes only serve dark clients, which
+ * need `!important` to override inline styles. caniemail.com lists what works where.
  */
 const FONT = "font-family:-apple-system,'Segoe UI',Roboto,Helvetica,Arial,sans-serif"
 const MONO = "font-family:ui-monospace,SFMono-Regular,Menlo,Consolas,'Liberation Mono',monospace"

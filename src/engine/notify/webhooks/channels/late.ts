@@ -5,10 +5,7 @@ import { titleOf, worstOf } from './words.ts'
 /** When each of these alerts ended. Omits those that are still firing. */
 export type ReadEnds = (ids: AlertId[]) => Promise<ReadonlyMap<AlertId, number>>
 
-/**
- * Updates a delayed message. The end of an alert may have been reported before it. Recipients would then see a
- * firing alert that has already ended. Pure.
- */
+/** Resolves the alerts in a delayed message that have ended, because their end may already have been reported. Pure. */
 export function asOfNow(news: AlertNews, ends: ReadonlyMap<AlertId, number>): AlertNews {
   const firing = news.firing.filter(({ id }) => !ends.has(id))
   if (firing.length === news.firing.length) return news

@@ -33,8 +33,8 @@ const SOURCE_MAX = 255
 const TIME_LIMIT_MS = 60_000
 
 /**
- * The PagerDuty events of a message, triggers first. Alerts beyond the listed ones share one PagerDuty alert,
- * which ends when no alert of the group is firing.
+ * Triggers come first. Alerts beyond the listed ones share one PagerDuty alert until no alert of the group is
+ * firing.
  */
 export function pagerDutyEvents(news: AlertNews, links: Links): PagerDutyEvent[] {
   const group = `${news.groupId} more`.slice(-SOURCE_MAX)

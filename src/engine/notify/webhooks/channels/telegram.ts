@@ -26,10 +26,7 @@ const LINE_MAX = 300
 /** Space for everything besides alerts, including the lines that say how many alerts were omitted. */
 const LEAST_LEFT = 400
 
-/**
- * The HTML text of a message (core.telegram.org/bots/api#html-style). Foreign text is in `code`, because Telegram
- * finds no mentions, commands or URLs there.
- */
+/** HTML (core.telegram.org/bots/api#html-style). Telegram finds no mentions, commands or URLs in `code`. */
 export function telegramText(news: AlertNews, links: Links): string {
   const title = `${signOf(moodOf(news))} ${code(headlineOf(news))}`
   const facts = factsOf(news).map(([name, value]) => `${name}: ${code(value)}`)

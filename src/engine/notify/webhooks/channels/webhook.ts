@@ -4,7 +4,6 @@ import type { Post } from '../post.ts'
 import { sendToWebhook } from '../send-to-webhook.ts'
 import type { Sender } from './message.ts'
 
-/** Sends a signed message like any other webhook. Its type is `alert`. */
 export const webhookSender =
   (parts: { clock: Clock; secretBox: SecretBox; post: Post }): Sender<'webhook'> =>
   async ({ target, channel, id, body, say }) => {

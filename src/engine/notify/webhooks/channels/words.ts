@@ -10,11 +10,9 @@ export interface Links {
   base: string | null
 }
 
-/** Used by services without colors. */
 const MOOD_SIGNS: Record<Mood, string> = { critical: '🔴', warning: '🟠', info: '🔵', resolved: '🟢', test: '⚪' }
 const TITLE_MAX = 200
 const INDENTATION_MAX = 24
-/** Colors of log lines. */
 const TERMINAL = /\u001b\[[0-9;?]*[ -/]*[@-~]/g
 
 export const moodOf = ({ kind, firing, severity }: AlertNews): Mood =>
