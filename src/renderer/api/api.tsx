@@ -3,7 +3,6 @@ import { createContext, type ReactNode, useContext, useMemo } from 'react'
 import type { Client } from './wire.ts'
 
 export interface Api {
-  /** Direct calls: `api.client.jobs.cancel({ ids })`. */
   client: Client
   /** Options for TanStack Query: `useQuery(api.query.nodes.list.queryOptions())`. */
   query: RouterUtils<Client>
@@ -16,7 +15,6 @@ export function ApiProvider({ client, children }: { client: Client; children: Re
   return <ApiContext value={api}>{children}</ApiContext>
 }
 
-/** The engine's API, for components. Throws outside ApiProvider. */
 export function useApi(): Api {
   const api = useContext(ApiContext)
   if (api === null) throw new Error('useApi outside of ApiProvider')

@@ -1,9 +1,9 @@
-/** In a browser, the user is logged in with a session that can end; the desktop's window has no session. */
+/** A browser has a login session that can expire. The desktop's window has none. */
 export const hasBrowserSession = (): boolean => window.scrapdeck === undefined
 
-/** Ends this browser's session and its streams, then shows Scrapdeck's login page or the identity provider's. */
+/** Ends the browser's session and its streams, then opens the login page of Scrapdeck or of the identity provider. */
 export async function logOut(): Promise<void> {
-  // The response redirects to the login page; in any case, that page shows whether the session has ended.
+  // Without `continueAt`, open the login page, which also shows whether the session has ended.
   const response = await fetch(urlOf('logout'), { method: 'POST', redirect: 'manual' })
   const { continueAt } = (response.ok ? await response.json().catch(() => ({})) : {}) as { continueAt?: string }
   if (continueAt === undefined) openLogin()

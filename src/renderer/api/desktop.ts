@@ -5,7 +5,7 @@ import { type DesktopClient, engineOfPage } from './wire.ts'
 
 let desktop: DesktopClient | null = null
 
-/** The desktop app, for operations that need no engine. Throws in a browser. */
+/** The desktop app's client, for operations that need no engine. Throws in a browser. */
 export function desktopApp(): DesktopClient {
   if (desktop === null) throw new Error('Only the desktop has a list of engines')
   return desktop
@@ -13,14 +13,14 @@ export function desktopApp(): DesktopClient {
 
 const AGAIN_MS = 1_000
 
-/** Keeps the list of engines current while the page exists. */
+/** Keeps the list of engines up to date until the page closes. */
 export async function followEngines(client: DesktopClient): Promise<never> {
   desktop = client
   for (;;) {
     try {
       for await (const { appVersion, engines } of await client.engines.watch()) {
         const current = engines.find(({ id }) => id === engineOfPage()) ?? null
-        // It was removed in another window, or the address is outdated.
+        // The engine was removed in another window, or the address is outdated.
         if (current === null && engineOfPage() !== LOCAL_ENGINE) openEngine(LOCAL_ENGINE)
         useRemoteEngines.setState({ engines, appVersion, current })
       }
@@ -31,7 +31,7 @@ export async function followEngines(client: DesktopClient): Promise<never> {
   }
 }
 
-/** Shows another engine in a new page, so that no data of this one stays visible. */
+/** Loads the page anew for another engine, so no data of the current one stays visible. */
 export function openEngine(id: string, view = '#/'): void {
   const url = new URL(id === LOCAL_ENGINE ? './' : `./?engine=${encodeURIComponent(id)}`, document.baseURI)
   url.hash = view

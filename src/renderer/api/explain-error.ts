@@ -4,11 +4,11 @@ import { texts } from '../../shared/texts/ui/shared.ts'
 export interface Explanation {
   code: ErrorCode | null
   title: string
-  /** What happened, to what, and what to do next. */
+  /** What happened, what it affects, and what the user can do about it. */
   text: string
 }
 
-/** Text for any failed call: our errors (by code), a lost connection, or a bug. */
+/** Describes any failed call: an error of Scrapdeck (by code), a lost connection, or a bug. */
 export function explainError(error: unknown): Explanation {
   const code = codeOf(error)
   const message = error instanceof Error ? error.message : String(error)

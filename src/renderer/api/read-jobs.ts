@@ -2,11 +2,11 @@ import type { Job, JobFilter } from '../../shared/contract/index.ts'
 import type { Client } from './wire.ts'
 
 const PAGE_ROWS = 500
-/** The limit of one bulk call. */
+/** The engine's limit for one bulk call. */
 export const BULK_MAX = 10_000
 
 /**
- * Reads the matching jobs, newest first, at most `BULK_MAX`; `onPage` receives the count so far and can stop the
+ * Reads the matching jobs, newest first, at most `BULK_MAX`. `onPage` receives the count so far and can stop the
  * reading.
  */
 export async function readJobs(client: Client, filter: JobFilter, onPage?: (count: number) => boolean): Promise<Job[]> {

@@ -18,7 +18,10 @@ import { texts } from '../../shared/texts/ui/shared.ts'
 
 const FRESH_MS = 60_000
 
-/** The user of this page. Role changes are not announced, so it is refetched when the window regains focus. */
+/**
+ * The user of this page. The engine does not announce role changes, so this is refetched when the window regains
+ * focus.
+ */
 export function useMe(): UseQueryResult<Me> {
   const { query } = useApi()
   const seenAs = useSeenAs((state) => state.role)
@@ -39,7 +42,7 @@ export function useMe(): UseQueryResult<Me> {
 
 const VIEWER = { name: 'viewer', permissions: namesOf(READ) }
 
-/** An older engine reports only built-in roles. */
+/** Older engines report only built-in roles. */
 function withPermissions(me: Me): Me {
   if ((me as Partial<Me>).permissions !== undefined) return me
   const named = (role: string) => namesOf(permissionsOfRole(role))
@@ -55,8 +58,9 @@ export interface May {
 }
 
 /**
- * Whether the user of this page has this permission. True until the user is loaded, so that an owner's buttons do not
- * appear late; the engine checks each call anyway.
+ * Whether the user has this permission. Returns true until the user is loaded, so an owner's buttons do not appear
+ * late.
+ * The engine checks every call anyway.
  */
 export function useMay(needed: Permission, where: Where = 'somewhere'): May {
   const { data: me } = useMe()
@@ -78,7 +82,7 @@ export function useMay(needed: Permission, where: Where = 'somewhere'): May {
 /** In any project or node group, in all projects, in this project, or for a node with these tags. */
 export type Where = 'somewhere' | 'everywhere' | { project: string } | { tags: readonly string[] }
 
-/** Node groups in which the user of this page may change nodes; null: all nodes. */
+/** The node groups where the user may change nodes. null: all nodes. */
 export function useOwnNodeGroups(): readonly string[] | null {
   const { data: me } = useMe()
   const { may } = useMay('nodes.change', 'everywhere')
@@ -88,7 +92,7 @@ export function useOwnNodeGroups(): readonly string[] | null {
   )
 }
 
-/** Whether the user of this page only has roles in node groups and therefore can see neither projects nor jobs. */
+/** Whether the user has roles only in node groups and therefore cannot see projects or jobs. */
 export function useSeesNodesOnly(): boolean {
   const permissions = useMe().data?.permissions
   return permissions !== undefined && permissions.everywhere === null && Object.keys(permissions.projects).length === 0

@@ -7,11 +7,11 @@ import type { desktopContract } from '../../shared/desktop/contract.ts'
 import { DESKTOP_APP, LOCAL_ENGINE, wireMessage } from '../../shared/wire.ts'
 import { openLogin } from './browser-session.ts'
 
-/** Every call of the contract, typed; the same over both transports. */
+/** The contract's typed client. It is the same over both transports. */
 export type Client = ContractRouterClient<Contract>
 export type DesktopClient = ContractRouterClient<typeof desktopContract>
 
-/** What the desktop's preload script exposes: only a way to request a port to an engine. */
+/** The API that the desktop's preload script exposes: it can only request a port to an engine. */
 export interface DesktopBridge {
   requestWire(to: string): void
   platform: string
@@ -24,17 +24,18 @@ declare global {
 }
 
 /**
- * The engine that this page shows in the desktop. A page never changes its engine, so that no data of one engine stays
- * visible in the view of another.
+ * The engine that this page shows in the desktop. A page never switches engines, which keeps one engine's data out
+ * of
+ * another engine's view.
  */
 export const engineOfPage = (): string => new URLSearchParams(window.location.search).get('engine') ?? LOCAL_ENGINE
 
-/** Connects through a MessagePort in the desktop, and through HTTP relative to `/ui/` in a browser. */
+/** Connects over a MessagePort in the desktop, or over HTTP relative to `/ui/` in a browser. */
 export async function connectWire(): Promise<Client> {
   if (window.scrapdeck) {
     return createORPCClient(new PortLink({ port: await receivePort(window.scrapdeck, engineOfPage()) }))
   }
-  // A call made while the page is closing must outlive the page.
+  // A call made while the page closes must outlive the page.
   let isLeaving = false
   window.addEventListener('pagehide', () => (isLeaving = true), { capture: true })
   window.addEventListener('pageshow', () => (isLeaving = false))
@@ -59,7 +60,8 @@ export async function connectDesktop(): Promise<DesktopClient | null> {
 function receivePort(bridge: DesktopBridge, to: string): Promise<MessagePort> {
   return new Promise((resolve) => {
     const onMessage = (event: MessageEvent) => {
-      // Only our own preload runs in this window before us; frames and other windows are never trusted.
+      // Only our preload script runs in this window before this code. Messages from frames and other windows are
+      // never trusted.
       const port = event.ports[0]
       if (event.source !== window || event.data !== wireMessage(to) || port === undefined) return
       window.removeEventListener('message', onMessage)

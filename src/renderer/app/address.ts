@@ -1,4 +1,4 @@
-/** `?status=failed&status=lost`: lists as repeated names, so that addresses can be read and typed. */
+/** Writes lists as repeated names (`?status=failed&status=lost`), which people can read and type. */
 export function parseAddress(search: string): Record<string, unknown> {
   const result: Record<string, unknown> = {}
   for (const [name, value] of new URLSearchParams(search)) {

@@ -8,7 +8,7 @@ import { useHasOperation } from '../state/remote-engines.ts'
 import { notifyLink } from '../ui/notify.tsx'
 import { texts } from '../../shared/texts/ui/app.ts'
 
-/** Shows messages to desktop channels while a page is open in a browser. The desktop app does so by itself. */
+/** Shows messages sent to desktop channels while the page is open in a browser. The desktop app shows them itself. */
 export function AlertNotices() {
   const has = useHasOperation()
   return has('alerts.notices') && window.scrapdeck === undefined ? <Shown /> : null
@@ -31,7 +31,10 @@ function Shown() {
 
 type ToShow = Pick<AlertNotice, 'title' | 'body' | 'groupId' | 'severity'>
 
-/** As a browser notification only if the page is not visible and the user has allowed it; otherwise inside the page. */
+/**
+ * Uses a browser notification if the page is hidden and the user allows notifications; otherwise, a notice in the
+ * page.
+ */
 function show({ title, body, groupId, severity }: ToShow, open: () => void): void {
   if (document.visibilityState === 'visible' || notificationPermission() !== 'granted') {
     return notifyLink(`${title}. ${body.replaceAll('\n', ' · ')}`, texts.openNotice, open)

@@ -11,7 +11,6 @@ it('a date in another year shows the year everywhere', () => {
   expect(waitingWords({ code: 'not_before', text: 'too early', untilMs: atMs }, nowMs)).toBe(
     'not before 1 Jun 2031, 09:00'
   )
-  // The same day of the month, another year.
   expect(formatMoment(new Date(2031, 10, 21, 9).getTime(), nowMs)).toBe('21 Nov 2031, 09:00')
   expect(minuteWords(atMs)).toBe('Sun 1 Jun 2031, 09:00')
   expect(dayWords({ date: '2031-06-01' } as Parameters<typeof dayWords>[0])).toBe('Sun 1 Jun 2031')

@@ -41,7 +41,6 @@ const WindowDropZone = lazy(
   loadPatiently(() => import('./window-drop-zone.tsx').then((module) => ({ default: module.WindowDropZone })))
 )
 
-/** The frame around every screen. */
 export function Frame() {
   const navigate = useNavigate()
   const isOutdated = useIsOutdated()
@@ -55,7 +54,7 @@ export function Frame() {
     { key: 'mod+k', label: texts.paletteLabel, run: () => spotlight.toggle() },
     ...(mayRun ? [{ key: 'r', label: texts.runSpiders, run: () => openRunDialog() }] : []),
     ...SCREENS.map(({ to, word }, index) => ({
-      // The key for the tenth screen is 0, as on a keyboard.
+      // As on a keyboard, the tenth screen has the key 0.
       key: String((index + 1) % 10),
       label: word,
       run: () => void navigate({ to })
@@ -100,7 +99,7 @@ export function Frame() {
   )
 }
 
-/** Above every screen while an owner previews it as another role. */
+/** Shown above every screen while an owner previews another role. */
 function SeenAsBar() {
   const role = useSeenAs((state) => state.role)
   if (role === null) return null
@@ -115,7 +114,6 @@ function SeenAsBar() {
   )
 }
 
-/** The engine's status at a glance; greyed while the connection is down. */
 function StatusBar() {
   const { query } = useApi()
   const { data: status } = useQuery(query.system.status.queryOptions())
@@ -169,7 +167,7 @@ function ConnectionState() {
 
 function Reconnecting({ sinceMs }: { sinceMs: number }) {
   const nowMs = useNow()
-  // The last known state of a remote engine may be older than this page.
+  // A remote engine's last known state can be older than this page.
   const asOfMs = useRemoteEngines(({ current }) => current?.asOfMs ?? null)
   return <>{texts.reconnecting(formatAge(nowMs - Math.min(sinceMs, asOfMs ?? sinceMs)))}</>
 }

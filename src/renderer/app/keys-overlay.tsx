@@ -5,7 +5,6 @@ import { Kbd, modKey } from '../ui/kbd.tsx'
 import classes from './frame.module.css'
 import { texts } from '../../shared/texts/ui/app.ts'
 
-/** All keys that are active on this screen. */
 export function KeysOverlay({ opened, onClose }: { opened: boolean; onClose: () => void }) {
   return (
     <Dialog opened={opened} onClose={onClose} title={texts.keyboardShortcuts} size="md">
@@ -16,7 +15,7 @@ export function KeysOverlay({ opened, onClose }: { opened: boolean; onClose: () 
 
 export function KeyList() {
   const groups = useKeyGroups(({ groups }) => groups)
-  // The screen's own groups first, in the order in which it added them; global ones last.
+  // The screen's groups come first, in the order it added them; global groups come last.
   const titles = [...new Set(groups.map(({ title }) => title))].sort(
     (left, right) => Number(left === EVERYWHERE) - Number(right === EVERYWHERE)
   )

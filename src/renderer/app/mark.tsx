@@ -1,4 +1,3 @@
-/** Scrapdeck's logo: a queue and the one that watches it. */
 export function Mark() {
   return (
     <svg

@@ -47,13 +47,12 @@ interface Entry {
   label: string
   note?: ReactNode
   icon: ReactNode
-  /** Further search words. */
+  /** Additional search terms. */
   words?: string
   run: () => void
 }
 
 const SHOWN_PER_GROUP = 8
-/** Ctrl/Cmd-K: go anywhere, run any spider, find any job, schedule, node or project. */
 export function Palette({ onShowKeys }: { onShowKeys: () => void }) {
   const [query, setQuery] = useState('')
   return (
@@ -79,7 +78,7 @@ export function Palette({ onShowKeys }: { onShowKeys: () => void }) {
   )
 }
 
-// Inside the list, so that it fetches and computes only while the palette is open.
+// A child of the list, so it fetches and computes only while the palette is open.
 function Entries({ text, onShowKeys }: { text: string; onShowKeys: () => void }) {
   const entries = [
     ...useScreens(onShowKeys),
@@ -94,7 +93,7 @@ function Entries({ text, onShowKeys }: { text: string; onShowKeys: () => void })
   for (const entry of entries) {
     const haystack = `${entry.label} ${entry.words ?? ''} ${entry.group}`.toLowerCase()
     if (!words.every((word) => haystack.includes(word))) continue
-    // Without text to search for, only places and actions are listed.
+    // Without a search text, only places and actions are listed.
     if (words.length === 0 && ![texts.goTo, texts.actions].includes(entry.group)) continue
     const group = shown.get(entry.group) ?? []
     if (group.length < SHOWN_PER_GROUP) shown.set(entry.group, [...group, entry])
@@ -214,7 +213,6 @@ function useScreens(onShowKeys: () => void): Entry[] {
   ]
 }
 
-/** Only in the desktop. */
 function useEngines(): Entry[] {
   const engines = useRemoteEngines((state) => state.engines)
   const current = useRemoteEngines((state) => state.current)
@@ -261,7 +259,7 @@ function useSpiders(): Entry[] {
   )
 }
 
-/** The typed text to search for; null while it is too short to find anything. */
+/** The search text, or null if it is too short to search for. */
 function useSearchText(text: string): string | null {
   const [typed] = useDebouncedValue(text.trim(), 150)
   return typed.length < 2 ? null : typed.slice(0, 200)
@@ -306,7 +304,7 @@ function useSchedules(text: string): Entry[] {
     id: `schedule ${schedule.id}`,
     group: texts.schedules,
     label: schedule.name,
-    // The engine finds the matches, because it also searches what the schedule runs.
+    // The engine finds the matches because it also searches what the schedule runs.
     words: texts.scheduleWords(text),
     note: schedule.paused ? texts.schedulePaused : schedule.zone,
     icon: <IconCalendarTime size={16} />,

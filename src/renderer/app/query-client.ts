@@ -1,6 +1,6 @@
 import { QueryClient } from '@tanstack/react-query'
 
-/** Cached data never goes stale by age: changes keep it up to date (api/live/follow-changes.ts). */
+/** Cached data does not expire: changes keep it up to date (api/live/follow-changes.ts). */
 export function createQueryClient(): QueryClient {
   return new QueryClient({
     defaultOptions: {

@@ -23,7 +23,6 @@ import classes from './frame.module.css'
 import { Mark } from './mark.tsx'
 import { texts } from '../../shared/texts/ui/app.ts'
 
-/** The screens, in the order of the rail. */
 export const SCREENS = [
   { to: '/', word: texts.overview, Icon: IconHome },
   { to: '/jobs', word: texts.jobs, Icon: IconList },
@@ -37,7 +36,7 @@ export const SCREENS = [
   { to: '/alerts', word: texts.alerts, Icon: IconBell, needs: 'alerts.list' }
 ] as const satisfies { to: string; word: string; Icon: typeof IconBox; needs?: string }[]
 
-/** The screens that the engine of this page supports and the user may see: an older engine lacks some. */
+/** The screens that the page's engine supports and the user may see. Older engines lack some. */
 export function useScreens() {
   const has = useHasOperation()
   const seesNodesOnly = useSeesNodesOnly()

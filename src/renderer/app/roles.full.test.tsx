@@ -17,7 +17,7 @@ afterEach(() => {
 })
 
 const button = (name: string | RegExp) => screen.queryByRole('button', { name })
-/** The role is known. */
+/** Waits until the role is known. */
 const account = (role: Role) => screen.findByRole('button', { name: `Account of anna, ${role}` })
 
 it('a viewer sees no Run and no Add nodes, and a paused queue says which role can resume it', async () => {
@@ -128,7 +128,7 @@ describe('a user who has roles in single projects only', () => {
       .split(' ')
       .map((id) => document.getElementById(id)?.textContent ?? '')
       .join('')
-  /** A priority above 0 is taken back when the field is left, with the reason below it. */
+  /** On blur, a priority above 0 is reset, and the reason appears below the field. */
   const expectAtMost0 = (field: HTMLElement) => {
     expect(field.title).toMatch(WHY)
     expect(describedBy(field)).toMatch(/^Above 0 needs “.*” in all projects\.$/)

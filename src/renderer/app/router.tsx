@@ -36,7 +36,7 @@ import { texts } from '../../shared/texts/ui/app.ts'
 
 const root = createRootRoute({ component: Frame, notFoundComponent: () => <NotFound /> })
 
-/** Each screen has its own file, loaded when it is first shown. */
+/** Each screen has its own file, which is loaded when the screen is first shown. */
 const screenAt = <Path extends string, Module extends Record<string, unknown>, Search = object>(
   path: Path,
   load: () => Promise<Module>,
@@ -50,7 +50,7 @@ const screenAt = <Path extends string, Module extends Record<string, unknown>, S
     component: lazyRouteComponent(loadPatiently(load), name)
   })
 
-/** The target of `scrapdeck://job/ID` and short links. */
+/** The target of `scrapdeck://job/ID` and of short links. */
 const job = createRoute({
   getParentRoute: () => root,
   path: '/job/$id',
@@ -145,7 +145,7 @@ export function createAppRouter(history: RouterHistory) {
     history,
     parseSearch: parseAddress,
     stringifySearch: formatAddress,
-    // Hovering over a link preloads the code of its screen.
+    // Hovering over a link preloads its screen's code.
     defaultPreload: 'intent',
     defaultPendingMs: 150,
     defaultPendingComponent: () => <RowsSkeleton />,

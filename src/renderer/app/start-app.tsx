@@ -20,13 +20,14 @@ import { loadAhead } from './load-patiently.ts'
 import { createQueryClient } from './query-client.ts'
 import { createAppRouter } from './router.tsx'
 
-/** Follows the engine's changes, listens for keys and renders the app. Runs once, when the page starts. */
+/** Follows the engine's changes, listens for keys and renders the app. Call once, when the page starts. */
 export function startApp(client: Client, desktop: DesktopClient | null = null): void {
   if (desktop !== null) void followEngines(desktop)
   const queryClient = createQueryClient()
   followChanges({ api: createApi(client), queryClient, onConnection: setConnection })
   listenForKeys()
-  // Hash URLs: the same bundle is served under /ui/ and under the desktop's own protocol, whose paths are files.
+  // Hash URLs, because the desktop's own protocol maps paths to files. The service serves the same bundle under
+  // /ui/.
   const root = document.getElementById('root')
   if (!root) throw new Error('index.html has no #root')
   createRoot(root).render(
@@ -34,7 +35,6 @@ export function startApp(client: Client, desktop: DesktopClient | null = null): 
       <App client={client} queryClient={queryClient} history={createHashHistory()} />
     </StrictMode>
   )
-  // Delayed, so that the first screen loads first.
   setTimeout(() => void loadAhead(), 1500)
 }
 

@@ -83,7 +83,7 @@ function RunButton() {
     <Tooltip label={away} disabled={away === null}>
       <Button
         variant="filled"
-        // Not `disabled`, so that keyboard users can reach the button and read the reason.
+        // Not `disabled`: keyboard users must be able to reach the button and read the reason.
         data-disabled={away !== null || undefined}
         aria-disabled={away !== null}
         onClick={() => away === null && openRunDialog()}
@@ -96,7 +96,7 @@ function RunButton() {
   )
 }
 
-/** Which of several engines on one database this page talks to, and which leads. */
+/** Shown if several engines share one database: which one serves this page, and which one leads. */
 function EngineLink({ engines: { own, isOwnLeading, leader }, host }: { engines: EnginesInUse; host: string }) {
   const leads = isOwnLeading ? texts.thisLeads : leader === null ? texts.noLeader : texts.leads(leader)
   const engine = own ?? texts.someEngine
@@ -108,7 +108,7 @@ function EngineLink({ engines: { own, isOwnLeading, leader }, host }: { engines:
   )
 }
 
-// Amber while paused, so that it is not forgotten.
+// Amber while paused, so users do not forget about it.
 const PAUSED_LOOK = {
   '--button-bg': 'var(--wait-soft)',
   '--button-hover': 'var(--wait-soft)',
@@ -118,7 +118,6 @@ const PAUSED_LOOK = {
 
 function PauseSwitch() {
   const { paused, known, pending, may, why, toggle } = usePauseSwitch()
-  // All users must see that the queue is paused.
   if (!may && !paused) return null
   return (
     <Tooltip label={why ?? (paused ? texts.resumeHint : texts.pauseHint)}>
@@ -129,7 +128,7 @@ function PauseSwitch() {
         disabled={!known}
         loading={pending}
         aria-pressed={paused}
-        // Not `disabled`, so that keyboard users can reach the button and read the reason.
+        // Not `disabled`: keyboard users must be able to reach the button and read the reason.
         data-disabled={why !== null || undefined}
         aria-disabled={why !== null}
         onClick={() => why === null && toggle()}
@@ -150,7 +149,7 @@ function engineName(host: 'desktop' | 'service' | undefined): string {
   return window.location.hostname
 }
 
-/** The current user, once there are users; nothing with the service's own password. */
+/** The current user. Renders nothing for a login with the service's own password. */
 function AccountMenu() {
   const { data: me } = useMe()
   const mayAudit = useMay('audit.read').may

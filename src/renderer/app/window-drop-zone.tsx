@@ -8,8 +8,9 @@ import classes from './frame.module.css'
 import { texts } from '../../shared/texts/ui/app.ts'
 
 /**
- * Files dropped anywhere go to the component that accepts them, otherwise to the projects screen, which deploys them.
- * They are caught even if the user may not deploy: a browser would open them in place of the app.
+ * Files dropped anywhere go to the current drop target, or to the projects screen, which deploys them. Drops are
+ * handled
+ * even if the user may not deploy; otherwise a browser would open the files in place of the app.
  */
 export function WindowDropZone() {
   const navigate = useNavigate()

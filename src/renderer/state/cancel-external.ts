@@ -5,15 +5,14 @@ import { cancelSoon } from '../ui/cancel-grace.tsx'
 import { notifyDone, notifyError } from '../ui/notify.tsx'
 import { texts } from '../../shared/texts/ui/shared.ts'
 
-/** The name of an external job, safe to show: names on a node may contain any characters. */
+/** The name of an external job, made safe to show: names on a node can contain any character. */
 export const externalName = ({ project, spider }: Pick<NodeRun, 'project' | 'spider'>): string =>
   showUnseen(`${project}/${spider}`)
 
-/** The id of its row and of its pending cancel. */
+/** Identifies the job's row and its pending cancel. */
 export const externalId = (nodeId: string, { project, jobid }: Pick<NodeRun, 'project' | 'jobid'>): string =>
   `${nodeId} ${project} ${jobid}`
 
-/** Sends one signal to an external job and reports the result. */
 export function cancelExternal(
   client: Client,
   node: Pick<Node, 'id' | 'name'>,

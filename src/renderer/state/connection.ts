@@ -3,7 +3,6 @@ import { create } from 'zustand'
 /** Whether changes arrive; shown in the status bar. */
 export interface Connection {
   state: 'connecting' | 'live' | 'reconnecting'
-  /** When this state began. */
   sinceMs: number
 }
 

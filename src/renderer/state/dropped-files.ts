@@ -1,7 +1,9 @@
 import { useEffect } from 'react'
 import { create } from 'zustand'
 
-/** Where dropped files go instead of the projects screen, and the text shown while they are dragged over the window. */
+/**
+ * Receives dropped files in place of the projects screen. The window shows its text while files are dragged over it.
+ */
 interface DropTarget {
   title: string
   text: string
@@ -9,7 +11,7 @@ interface DropTarget {
 }
 
 interface DroppedFiles {
-  /** Files dropped anywhere in the window, for the projects screen. */
+  /** Files dropped anywhere in the window, until the projects screen takes them. */
   files: readonly File[]
   target: DropTarget | null
 }
@@ -18,14 +20,14 @@ export const useDroppedFiles = create<DroppedFiles>(() => ({ files: [], target: 
 
 export const offerFiles = (files: readonly File[]) => useDroppedFiles.setState({ files })
 
-/** Returns the waiting files once. */
+/** Returns the waiting files and removes them. */
 export function claimFiles(): readonly File[] {
   const { files } = useDroppedFiles.getState()
   if (files.length > 0) useDroppedFiles.setState({ files: [] })
   return files
 }
 
-/** Sends dropped files to the component while it is mounted. `onFiles` must stay the same function. */
+/** Sends dropped files to the component while it is mounted. `onFiles` must be a stable reference. */
 export function useDropTarget(title: string, text: string, onFiles: DropTarget['onFiles']): void {
   useEffect(() => {
     useDroppedFiles.setState({ target: { title, text, onFiles } })

@@ -11,7 +11,7 @@ it('ignores the Esc that closed a dialog, so that the pane below it stays open',
   const dialog = document.body.appendChild(document.createElement('div'))
   dialog.setAttribute('role', 'dialog')
   dialog.setAttribute('aria-modal', 'true')
-  // Like Mantine, which handles the key first, so the dialog is gone when our handler runs.
+  // Imitates Mantine, which handles the key first: the dialog is already gone when our handler runs.
   const closeDialog = () => dialog.remove()
   window.addEventListener('keydown', closeDialog, true)
   const press = () => document.body.dispatchEvent(new KeyboardEvent('keydown', { key: 'Escape', bubbles: true }))

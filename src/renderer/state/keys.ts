@@ -2,11 +2,14 @@ import { useEffect, useRef } from 'react'
 import { create } from 'zustand'
 import { texts } from '../../shared/texts/ui/shared.ts'
 
-/** One key and what it does, in words: the `?` overlay lists all active ones. */
+/** A key and a label for its action. The `?` overlay lists all active ones. */
 export interface KeyBinding {
-  /** As in `KeyboardEvent.key`: `j`, `X` (with Shift), `/`, `Escape`; with `mod+` for Ctrl or Cmd, `Alt+` for Alt. */
+  /**
+   * As in `KeyboardEvent.key`: `j`, `X` (with Shift), `/`, `Escape`. Prefixes: `mod+` for Ctrl or Cmd, `Alt+` for
+   * Alt.
+   */
   key: string
-  /** For the overlay: `Open the job`. */
+  /** Shown in the overlay: `Open the job`. */
   label: string
   run: (event: KeyboardEvent) => void
 }
@@ -17,12 +20,12 @@ interface KeysState {
 
 export const useKeyGroups = create<KeysState>(() => ({ groups: [] }))
 
-/** The frame's group: any key of a screen takes precedence over it. */
+/** The frame's group. Keys of a screen take precedence over it. */
 export const EVERYWHERE = texts.everywhereKeys
 
 let nextId = 1
 
-/** Activates keys while the component is mounted (and `enabled`). Later groups take precedence over earlier ones. */
+/** Activates keys while the component is mounted and `enabled`. Later groups take precedence over earlier ones. */
 export function useKeys(title: string, bindings: readonly KeyBinding[], enabled = true): void {
   const newest = useRef(bindings)
   newest.current = bindings
@@ -41,31 +44,30 @@ export function useKeys(title: string, bindings: readonly KeyBinding[], enabled 
   }, [title, names, enabled])
 }
 
-/** Dialogs and menus: they have their own keys, and Esc closes only them. */
+/** Dialogs and menus have their own keys, and Esc closes only them. */
 const OVER_THE_SCREEN = '[role="dialog"], [role="menu"]'
 
-/** Keys typed while their screen is loading; null: no screen is. */
+/** Keys typed while their screen is loading. null: no screen is loading. */
 let held: { event: KeyboardEvent; atMs: number }[] | null = null
 let holders = 0
-/** Keys held for longer than this are dropped. */
 const HELD_MAX_MS = 5_000
 const HELD_MAX = 50
 
-/** Holds keys back while a screen or dialog is loading, so that they reach it and not the one before. */
+/** Holds keys back while a screen or dialog is loading, so they do not reach the previous one. */
 export function HoldKeys(): null {
   useEffect(() => {
     holders += 1
     held ??= []
     return () => {
       holders -= 1
-      // The new screen's effects run after the old screen's clean-up, so wait for them.
+      // The old screen's clean-up runs before the new screen's effects, so wait for both.
       setTimeout(replayNext, 0)
     }
   }, [])
   return null
 }
 
-/** One by one: each may open another screen, for which the rest must wait. */
+/** Replays one key at a time, because each can open another screen that holds back the rest. */
 function replayNext(): void {
   if (holders > 0 || held === null) return
   const next = held.shift()
@@ -88,9 +90,9 @@ function replay(event: KeyboardEvent): void {
   } else if (document.querySelector(OVER_THE_SCREEN) === null) runBinding(event)
 }
 
-/** The only listener. Letters do nothing while a field has the focus, or a dialog or menu is open. */
+/** The only key listener. It ignores letters while a field has the focus or a dialog or menu is open. */
 export function listenForKeys(): () => void {
-  // Checked before any other handler runs: the Esc that closes a dialog or a menu must not also close what is below it.
+  // Checked before any other handler: the Esc that closes a dialog or menu must not also close what is below it.
   let isDialogOpen = false
   const onKeyDownFirst = () => {
     isDialogOpen = document.querySelector(OVER_THE_SCREEN) !== null
@@ -98,16 +100,16 @@ export function listenForKeys(): () => void {
   const onKeyDown = (event: KeyboardEvent) => {
     if (event.defaultPrevented || event.isComposing) return
     const mod = event.ctrlKey || event.metaKey
-    // On many keyboards Ctrl and Alt together type a character (AltGr).
+    // On many keyboards, Ctrl and Alt together type a character (AltGr).
     if (mod && event.altKey) return
     if (!mod && (isDialogOpen || isTyping(event.target))) return
-    // Only keys that a screen can bind wait for it: F5 and Tab keep working.
+    // Only keys that a screen can bind are held back: F5 and Tab keep working.
     const isForScreen = event.key.length === 1 || /^(Enter|Escape|Backspace|Arrow)/.test(event.key)
     if (held === null || mod || !isForScreen || keepsEnter(event)) return runBinding(event)
     event.preventDefault()
     if (held.length < HELD_MAX) held.push({ event, atMs: Date.now() })
   }
-  // A click or a new address comes after the held keys: a held Esc must not close what either of them opens.
+  // A click or navigation discards the held keys: a held Esc must not close what it opened.
   const dropHeld = () => held?.splice(0)
   window.addEventListener('keydown', onKeyDownFirst, true)
   window.addEventListener('pointerdown', dropHeld, true)
@@ -128,7 +130,7 @@ function isTyping(target: EventTarget | null): boolean {
   )
 }
 
-/** A focused button or link keeps its own Enter. */
+/** A focused button or link handles Enter itself. */
 const keepsEnter = ({ key, target }: KeyboardEvent) =>
   key === 'Enter' && target instanceof Element && target.closest('a, button, summary') !== null
 

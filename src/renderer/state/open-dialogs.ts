@@ -1,23 +1,22 @@
 import { create } from 'zustand'
 import type { RunInput, AlertRule, AlertRuleSettings } from '../../shared/contract/index.ts'
 
-/** What the Run dialog opens with; everything in it stays editable. */
+/** The initial values of the Run dialog, all of which the user can edit. */
 export type RunPrefill = Partial<RunInput>
 
 interface RunDialogState {
   prefill: RunPrefill | null
 }
 
-/** `prefill` is null while the dialog is closed. */
 export const useRunDialog = create<RunDialogState>(() => ({ prefill: null }))
 
 export const openRunDialog = (prefill: RunPrefill = {}) => useRunDialog.setState({ prefill })
 export const closeRunDialog = () => useRunDialog.setState({ prefill: null })
 
-/** What the editor of alert rules opens with: an existing rule, or the initial values of a new one. */
+/** An existing rule to edit, or the initial values of a new one. */
 export type AskedRule = { rule: AlertRule } | { prefill: Partial<AlertRuleSettings> }
 
-/** null while the editor is closed. */
+/** null: the editor is closed. */
 export const useAlertRuleEditor = create<{ asked: AskedRule | null }>(() => ({ asked: null }))
 
 export const newAlertRule = (prefill: Partial<AlertRuleSettings> = {}) =>

@@ -3,12 +3,12 @@ import type { RemoteEngine } from '../../shared/desktop/contract.ts'
 import { texts } from '../../shared/texts/ui/shared.ts'
 
 interface RemoteEngines {
-  /** null: not in the desktop, or not known yet. */
+  /** null: in a browser, or not loaded yet. */
   engines: RemoteEngine[] | null
   appVersion: string | null
-  /** The remote engine that this page shows; null: the page's own engine. */
+  /** The remote engine that this page shows. null: the page's own engine. */
   current: RemoteEngine | null
-  /** The dialog that adds an engine, or edits this one. */
+  /** The open dialog: add an engine, or edit this one. */
   dialog: 'add' | RemoteEngine | null
 }
 
@@ -21,7 +21,7 @@ export const useRemoteEngines = create<RemoteEngines>(() => ({
 
 export const openEngineDialog = (dialog: RemoteEngines['dialog']): void => useRemoteEngines.setState({ dialog })
 
-/** Why nothing can be changed at the engine of this page now, as a sentence for a tooltip; null: it responds. */
+/** Why the page's engine accepts no changes now, as a sentence for a tooltip. null: it responds. */
 export const useEngineAway = (): string | null =>
   useRemoteEngines(({ current }) =>
     current?.state === 'offline' || current?.state === 'refused'
@@ -29,7 +29,7 @@ export const useEngineAway = (): string | null =>
       : null
   )
 
-/** Whether the engine of this page has an operation; an older engine may lack it. */
+/** Whether the page's engine supports an operation; an older engine may not. */
 export const useHasOperation = (): ((operation: string) => boolean) => {
   const lacks = useRemoteEngines(({ current }) => current?.lacks)
   return (operation) => lacks === undefined || !lacks.includes(operation)

@@ -1,6 +1,6 @@
 /**
- * What each screen keeps in its address. An address may contain anything, so every value is checked and invalid ones
- * are dropped. Features read it with `getRouteApi('/jobs').useSearch()`.
+ * What each screen keeps in its address. Addresses are untrusted, so every value is validated and invalid ones are
+ * dropped. Features read it with `getRouteApi('/jobs').useSearch()`.
  */
 import { SHOWN_STATUSES } from '../../shared/choices.ts'
 import { RECORD_LEVELS } from '../../shared/log-record/record-level.ts'
@@ -20,7 +20,6 @@ import type {
   VersionName
 } from '../../shared/contract/index.ts'
 
-/** Time ranges of the load chart. */
 export const LOAD_HOURS = [6, 24, 72, 168] as const
 
 const LINES_PATTERN = /^\d{1,12}(-\d{1,12})?$/
@@ -36,25 +35,23 @@ export const parseJobsSearch = (raw: Raw) => ({
   spider: textOf(raw['spider']),
   node: textOf<NodeId>(raw['node'], NODE_ID_PATTERN),
   text: textOf(raw['text']),
-  /** Hours back from now. */
+  /** Only jobs from this many past hours. */
   sinceHours: Number(raw['sinceHours']) > 0 ? Number(raw['sinceHours']) : undefined,
-  /** The job whose detail pane is open. */
+  /** The job shown in the detail pane. */
   job: textOf<JobId>(raw['job'], JOB_ID_PATTERN),
-  /** The tab of the detail pane. */
   tab: textOf(raw['tab']),
   /** Only jobs from this schedule. */
   schedule: textOf<ScheduleId>(raw['schedule'], RANDOM_ID_PATTERN),
-  /** Only jobs that were queued for this user. */
+  /** Only jobs queued for this user. */
   user: textOf(raw['user'])
 })
 
 export type SchedulesSearch = Partial<ReturnType<typeof parseSchedulesSearch>>
 export const parseSchedulesSearch = (raw: Raw) => ({
-  /** The schedule whose detail pane is open. */
+  /** The schedule shown in the detail pane. */
   schedule: textOf<ScheduleId>(raw['schedule'], RANDOM_ID_PATTERN),
   /** Set while the editor is open: the schedule's id, or `new`. */
   edit: textOf(raw['edit'], /^([0-9a-f]{32}|new)$/),
-  /** The filter of the table. */
   text: textOf(raw['text']),
   project: textOf<ProjectName>(raw['project'])
 })
@@ -62,32 +59,31 @@ export const parseSchedulesSearch = (raw: Raw) => ({
 export const parseProjectsSearch = (raw: Raw) => ({
   project: textOf<ProjectName>(raw['project']),
   version: textOf<VersionName>(raw['version']),
-  /** Whether the log of its environment is open. */
+  /** Whether the environment's log is open. */
   log: flagOf(raw['log'])
 })
 
 export const parseNodesSearch = (raw: Raw) => ({
-  /** The node whose detail pane is open. */
   node: textOf<NodeId>(raw['node'], NODE_ID_PATTERN),
   /** Whether the Add dialog is open. */
   add: flagOf(raw['add']),
-  /** The environment whose log is open. */
+  /** The environment with the open log. */
   log: textOf(raw['log'], ENVIRONMENT_ID_PATTERN),
-  /** Only nodes of this group. */
+  /** Only nodes in this group. */
   group: textOf(raw['group'])
 })
 
 export type LogsSearch = Partial<ReturnType<typeof parseLogsSearch>>
 export const parseLogsSearch = (raw: Raw) => ({
-  /** Open tabs, by job id. */
+  /** The job ids of the open tabs. */
   jobs: listOf(raw['jobs'], (value): value is JobId => textOf(value, JOB_ID_PATTERN) !== undefined),
-  /** The tab in front. */
+  /** The active tab. */
   job: textOf<JobId>(raw['job'], JOB_ID_PATTERN),
-  /** Shown beside it. */
+  /** Jobs shown beside the active tab. */
   beside: listOf(raw['beside'], (value): value is JobId => textOf(value, JOB_ID_PATTERN) !== undefined),
-  /** Whether the logs shown are merged into one. */
+  /** Whether the visible logs are merged into one. */
   merged: flagOf(raw['merged']),
-  /** Marked lines of the tab in front: `120` or `120-135`. */
+  /** Marked lines in the active tab: `120` or `120-135`. */
   line: textOf(String(raw['line'] ?? ''), LINES_PATTERN)
 })
 
@@ -95,14 +91,13 @@ export const ERROR_STATES = ['open', 'resolved', 'ignored'] as const
 
 export type ErrorsSearch = Partial<ReturnType<typeof parseErrorsSearch>>
 export const parseErrorsSearch = (raw: Raw) => ({
-  /** The group whose detail pane is open. */
   group: countOf<ErrorGroupId>(raw['group']),
-  /** Absent: open ones. */
+  /** Default: open errors. */
   state: [...ERROR_STATES, 'all' as const].find((state) => state === raw['state']),
   project: textOf<ProjectName>(raw['project']),
   spider: textOf(raw['spider']),
   version: textOf(raw['version']),
-  /** Only errors that first appeared in this version. */
+  /** Only errors first seen in this version. */
   since: textOf(raw['since']),
   node: textOf<NodeId>(raw['node'], NODE_ID_PATTERN),
   text: textOf(raw['text'])
@@ -110,9 +105,8 @@ export const parseErrorsSearch = (raw: Raw) => ({
 
 export type AlertsSearch = Partial<ReturnType<typeof parseAlertsSearch>>
 export const parseAlertsSearch = (raw: Raw) => ({
-  /** The alert whose detail pane is open. */
   alert: textOf<AlertId>(raw['alert'], RANDOM_ID_PATTERN),
-  /** Absent: both. */
+  /** Default: both. */
   state: (['firing', 'resolved'] as const).find((state) => state === raw['state']),
   rule: textOf<AlertRuleId>(raw['rule'], RANDOM_ID_PATTERN)
 })
@@ -124,7 +118,7 @@ export const parseAlertRulesSearch = (raw: Raw) => ({
 
 export type AlertSilencesSearch = Partial<ReturnType<typeof parseAlertSilencesSearch>>
 export const parseAlertSilencesSearch = (raw: Raw) => ({
-  /** What is being added: a silence, or a repeating window. */
+  /** The dialog that is open: a new silence, or a new repeating window. */
   add: (['silence', 'window'] as const).find((add) => add === raw['add'])
 })
 
@@ -132,13 +126,13 @@ export type AlertChannelsSearch = Partial<ReturnType<typeof parseAlertChannelsSe
 export const parseAlertChannelsSearch = (raw: Raw) => ({
   /** The channel being edited. */
   channel: textOf<WebhookId>(raw['channel'], RANDOM_ID_PATTERN),
-  /** Whether a new one is being added. */
+  /** Whether a new channel is being added. */
   add: flagOf(raw['add'])
 })
 
 export type AlertReportSearch = Partial<ReturnType<typeof parseAlertReportSearch>>
 export const parseAlertReportSearch = (raw: Raw) => ({
-  /** Absent: the last day. */
+  /** Default: the last day. */
   days: Number(raw['days']) === 7 ? (7 as const) : undefined
 })
 
@@ -146,7 +140,6 @@ export const AUDIT_RESULTS = ['done', 'refused', 'failed'] as const
 
 export type AuditSearch = Partial<ReturnType<typeof parseAuditSearch>>
 export const parseAuditSearch = (raw: Raw) => ({
-  /** The entry whose detail pane is open. */
   entry: countOf<number>(raw['entry']),
   result: AUDIT_RESULTS.find((result) => result === raw['result']),
   who: textOf(raw['who']),
@@ -157,7 +150,7 @@ export const parseAuditSearch = (raw: Raw) => ({
   text: textOf(raw['text'])
 })
 
-/** Written by a program that signs in (shared/sign-in.ts); the page checks all of it. */
+/** Written by a program that signs in (shared/sign-in.ts). The page validates all of it. */
 export type AuthorizeSearch = Partial<ReturnType<typeof parseAuthorizeSearch>>
 export const parseAuthorizeSearch = (raw: Raw) => ({
   client: textOf(raw['client']),
@@ -170,26 +163,24 @@ export const parseAuthorizeSearch = (raw: Raw) => ({
 })
 
 export const parseItemsSearch = (raw: Raw) => ({
-  /** The job whose items are shown. */
   job: textOf<JobId>(raw['job'], JOB_ID_PATTERN),
-  /** The attempt whose items are shown; absent: the last one. */
+  /** Default: the last attempt. */
   attempt: countOf<AttemptNumber>(raw['attempt']),
-  /** The conditions, as JSON. */
+  /** The filter conditions, as JSON. */
   where: longTextOf(raw['where']),
-  /** The field to sort by; with `-` before it, in descending order. */
+  /** The field to sort by; a leading `-` means descending order. */
   sort: textOf(raw['sort']),
-  /** What the pane beside the table shows: the number of an item, a field, or the comparison. */
+  /** What the side pane shows: an item (by number), a field, or the comparison. */
   item: Number.isInteger(Number(raw['item'] ?? 'x')) && Number(raw['item']) >= 0 ? Number(raw['item']) : undefined,
   field: textOf(raw['field']),
   compare: flagOf(raw['compare'])
 })
 
-/** Time ranges of a search over logs. */
 export const LOG_SEARCH_HOURS = [1, 24, 168, 720] as const
 
 export type LogSearchSearch = Partial<ReturnType<typeof parseLogSearchSearch>>
 export const parseLogSearchSearch = (raw: Raw) => ({
-  /** The text to search for; absent: none yet. */
+  /** The text to search for. */
   q: textOf(raw['q']),
   regex: flagOf(raw['regex']),
   case: flagOf(raw['case']),
@@ -203,37 +194,35 @@ export const parseLogSearchSearch = (raw: Raw) => ({
 
 export type CalendarSearch = Partial<ReturnType<typeof parseCalendarSearch>>
 export const parseCalendarSearch = (raw: Raw) => ({
-  /** A day of the displayed week, `2026-11-23`; absent: this week. */
+  /** A day in the displayed week, as `2026-11-23`. Default: this week. */
   week: textOf(raw['week'], DAY_PATTERN),
-  /** The hour whose runs are listed, as milliseconds. */
+  /** The hour to list runs for, in milliseconds since the epoch. */
   hour: instantOf(raw['hour']),
-  /** Time zone UTC instead of this machine's. */
+  /** Shows times in UTC instead of the local time zone. */
   utc: flagOf(raw['utc'])
 })
 
 export type LoadSearch = Partial<ReturnType<typeof parseLoadSearch>>
 export const parseLoadSearch = (raw: Raw) => ({
-  /** Time range, in hours. */
   hours: LOAD_HOURS.find((hours) => hours === Number(raw['hours'])),
-  /** The open minute, as milliseconds. */
+  /** The open minute, in milliseconds since the epoch. */
   at: instantOf(raw['at'])
 })
 
 export type ChainsSearch = Partial<ReturnType<typeof parseChainsSearch>>
 export const parseChainsSearch = (raw: Raw) => ({
-  /** The chain being edited. */
   chain: textOf<ChainId>(raw['chain'], RANDOM_ID_PATTERN),
-  /** Whether a new one is being created. */
+  /** Whether a new chain is being created. */
   add: flagOf(raw['add'])
 })
 
 const flagOf = (value: unknown): true | undefined => (String(value) === 'true' ? true : undefined)
 
-/** Only this century and the next: this app writes no other value. */
+/** Accepts only times between 1998 and 2191: this app writes no others. */
 const instantOf = (value: unknown): number | undefined =>
   Number.isInteger(Number(value)) && Number(value) > 9e11 && Number(value) < 7e12 ? Number(value) : undefined
 
-/** Branded if the pattern is that of an id; projects and versions are any text. */
+/** Branded if the pattern is that of an id. Projects and versions can be any text. */
 function textOf<Text extends string = string>(value: unknown, pattern?: RegExp): Text | undefined {
   if (typeof value !== 'string' || value === '' || value.length > 200) return undefined
   return pattern === undefined || pattern.test(value) ? (value as Text) : undefined

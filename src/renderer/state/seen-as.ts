@@ -1,15 +1,13 @@
 import { create } from 'zustand'
 import type { Permission } from '../../shared/permissions.ts'
 
-/** The part of a role that matters for what a page shows. */
+/** The parts of a role that determine what a page shows. */
 export interface SeenRole {
   name: string
   permissions: readonly Permission[]
 }
 
-/**
- * The role that an owner previews the pages as; null: their own role. The engine's permissions do not change.
- */
+/** The role that an owner previews the pages as. null: their own. The engine's permissions do not change. */
 export const useSeenAs = create<{ role: SeenRole | null }>(() => ({ role: null }))
 
 export const seeAs = (role: SeenRole | null): void => useSeenAs.setState({ role })

@@ -15,7 +15,7 @@ let frames: (() => void)[]
 let following: { stop(): void }
 const closing: (() => void)[] = []
 
-/** Starts following and waits until the stream is open; changes are applied when `drawFrame()` is called. */
+/** Starts following and waits until the stream is open. Changes are applied when `drawFrame()` is called. */
 async function follow(refetchAfterMs = 10): Promise<void> {
   following = followChanges({
     api,
@@ -127,7 +127,7 @@ it('renders a hundred changes of one job once', async () => {
   )
   const job = engine.jobs.get(jobIdAt(5000, 5))!
   for (let pages = 1; pages <= 100; pages++) engine.emit({ kind: 'job', job: { ...job, pages } })
-  // Batches may arrive in parts; the last frame has the newest.
+  // Batches can arrive separately; only the last frame has the newest state.
   await vi.waitFor(async () => {
     await drawFrame()
     expect(queryClient.getQueryData(queryKey)?.jobs[0]?.pages).toBe(100)
@@ -167,7 +167,7 @@ it('does not let an in-flight response undo a change', async () => {
   const { queryKey } = await show(jobList())
   const old = queryClient.getQueryData(queryKey)!
   const changed = { ...old.jobs[0]!, priority: 9 }
-  // A fetch begins, the change arrives, then the fetch ends with the older state.
+  // The change arrives during the fetch, and the fetch then returns the older state.
   let answer = (_data: typeof old) => {}
   const fetching = queryClient.fetchQuery({
     queryKey,

@@ -18,15 +18,14 @@ interface FollowChangesOptions {
   api: Api
   queryClient: QueryClient
   onConnection: (state: Connection['state']) => void
-  /** Schedules a flush: once per frame. */
+  /** Schedules one flush per frame. */
   onNextFrame?: (flush: () => void) => void
-  /** Delay before a details query is refetched after its job changed; further changes meanwhile do not extend it. */
+  /** Delay between a job's change and the refetch of its details. Further changes do not extend it. */
   refetchAfterMs?: number
-  /** First delay before reconnecting; doubles up to 30 times this, with jitter. */
+  /** First delay before reconnecting. It doubles up to 30 times this value, with jitter. */
   retryAfterMs?: number
 }
 
-/** Follows changes until `stop()`. */
 export function followChanges(options: FollowChangesOptions): { stop(): void } {
   const { api, queryClient, onConnection, onNextFrame = nextFrame, refetchAfterMs = 400, retryAfterMs = 500 } = options
   const abort = new AbortController()
@@ -36,7 +35,7 @@ export function followChanges(options: FollowChangesOptions): { stop(): void } {
   let flushPlanned = false
   const refetches = new Map<string, ReturnType<typeof setTimeout>>()
 
-  // Changes that arrived during fetches, and for each fetch the position in this list at which it began.
+  // Changes that arrived during fetches. `fetchBegan` has each fetch's start position in this list.
   let sinceFetches: Change[] = []
   const fetchBegan = new Map<string, number>()
   const unsubscribe = cache.subscribe((event) => {
@@ -80,7 +79,6 @@ export function followChanges(options: FollowChangesOptions): { stop(): void } {
           onConnection('live')
         }
       } catch (error) {
-        // Every failure is handled the same way: report it and reconnect.
         if (abort.signal.aborted) return
         console.warn('The stream of changes was interrupted', error)
       }
@@ -112,7 +110,7 @@ export function followChanges(options: FollowChangesOptions): { stop(): void } {
   }
 
   /**
-   * Called each frame with all cached queries and all changes, and after a fetch with the changes that it may have
+   * Called once per frame with all cached queries and all changes, and after a fetch with the changes it may have
    * missed.
    */
   function applyTo(queries: readonly Query[], changes: readonly Change[]): void {
@@ -132,7 +130,8 @@ export function followChanges(options: FollowChangesOptions): { stop(): void } {
     if (refetches.has(query.queryHash)) return
     const timer = setTimeout(() => {
       refetches.delete(query.queryHash)
-      // A fetch in flight may return data from before the change. Restarting it each time would never let it end.
+      // A fetch in flight can return data from before the change. If each change restarted it, it would never
+      // finish.
       if (query.state.fetchStatus === 'fetching') return refetchSoon(query)
       void queryClient.invalidateQueries({ queryKey: query.queryKey, exact: true })
     }, refetchAfterMs)
@@ -140,10 +139,10 @@ export function followChanges(options: FollowChangesOptions): { stop(): void } {
   }
 }
 
-/** The input of a query, from oRPC's key: [path, { input }]. */
+/** The input of a query, from oRPC's key format: [path, { input }]. */
 const inputOf = ({ queryKey }: Query) => (queryKey[1] as { input?: object } | undefined)?.input ?? {}
 
-// A hidden window renders no frames, so a timer keeps its cache up to date.
+// A hidden window renders no frames, so a timer updates its cache.
 function nextFrame(flush: () => void): void {
   if (document.visibilityState === 'visible') requestAnimationFrame(flush)
   else setTimeout(flush, 250)

@@ -4,12 +4,12 @@ import { type DataOf, type NounUpdates, type Pages, patch, patchPages, refetch, 
 import { UNKNOWN_STATUS } from '../../../shared/choices.ts'
 import { matchesGlob } from '../../../shared/glob.ts'
 
-/** The maximum length of an infinite list's first page. */
+/** The maximum length of the first page in an infinite list. */
 const LIST_ROWS_MAX = 2000
 const PAGE_ROWS = 100
 
 type JobPage = DataOf<Api['query']['jobs']['list']>
-/** As the UI sends it: the contract also accepts a single status, and numbers as text. */
+/** The filter as the UI sends it. The contract also accepts a single status, and numbers as text. */
 type ListInput = JobFilter & { before?: string | undefined; limit?: number | undefined }
 type ById = ReadonlyMap<string, Job | null>
 type ByLane = ReadonlyMap<string, Waiting>
@@ -41,7 +41,6 @@ export const jobs: NounUpdates<'jobs'> = {
         (data, input) => updateList(data, input as ListInput, byId),
         (data, input) => lacksRows(data, input as ListInput)
       ),
-      // Updates the job immediately and refetches its timeline.
       patch(
         get,
         (data, { id }) => ({ ...data, job: byId.get(id) ?? data.job }),
@@ -50,10 +49,10 @@ export const jobs: NounUpdates<'jobs'> = {
       patch(
         running,
         (data) => ({ ...data, jobs: data.jobs.flatMap((job) => stillRunning(job, byId.get(job.id))) }),
-        // Only the engine knows the job's process.
+        // The change does not include the job's process, so refetch the row.
         ({ jobs }) => startedIn(byId, jobs)
       ),
-      // When a run ends, the figures of its log become final.
+      // The figures are final when the run ends.
       refetchIf(figures, ({ id }) => byId.get(id)?.state === 'ended'),
       ...refetch(facets)
     ]
@@ -73,7 +72,7 @@ export const jobs: NounUpdates<'jobs'> = {
       ),
       patch(get, (data) => ({ ...data, job: withProgress(data.job, progress) })),
       patch(running, (data) => ({ ...data, jobs: data.jobs.map((job) => withProgress(job, progress)) })),
-      // Also refetches results that are still errors.
+      // Also refetches results that were errors.
       refetchIf(figures, ({ id }) => progress.has(id))
     ]
     return [
@@ -85,13 +84,12 @@ export const jobs: NounUpdates<'jobs'> = {
   }
 }
 
-/** The waiting reason of a lane is sent once for all its queued jobs. */
+/** Changes contain one waiting reason per lane, which applies to all its queued jobs. */
 function withWaiting(job: Job, byLane: ByLane): Job {
   const waiting = job.state === 'queued' ? byLane.get(job.lane) : undefined
   return waiting === undefined ? job : { ...job, waiting }
 }
 
-/** Adds the latest figures from a running job's log. */
 function withProgress<One extends Job | RunningJob>(job: One, progress: ReadonlyMap<string, LiveFigures>): One {
   const now = job.state === 'ended' ? undefined : progress.get(job.id)
   return now === undefined ? job : { ...job, ...now }
@@ -99,7 +97,7 @@ function withProgress<One extends Job | RunningJob>(job: One, progress: Readonly
 
 const isOnNode = ({ state }: Job) => state === 'starting' || state === 'running'
 
-/** Updates the row after its job changed, with the process as last seen. Empty if the job is no longer on a node. */
+/** Updates the row of a changed job and keeps its last known process. Returns no row if the job has left its node. */
 function stillRunning(row: RunningJob, job: Job | null | undefined): RunningJob[] {
   if (job === undefined) return [row]
   if (job === null || !isOnNode(job)) return []
@@ -107,7 +105,7 @@ function stillRunning(row: RunningJob, job: Job | null | undefined): RunningJob[
   return [{ ...row, state, status, attemptCount, cancelAskedAtMs, unknownSinceMs, startedAtMs, sentVersion }]
 }
 
-/** Whether a job now runs on another node than its row shows, or the row lacks its process. */
+/** Whether a job on a node has no row, or its row shows another node or no process. */
 function startedIn(byId: ById, rows: readonly RunningJob[]): boolean {
   const shown = new Map(rows.map((row) => [row.id as string, row]))
   return [...byId].some(([id, job]) => {
@@ -124,7 +122,7 @@ function pagesOf(data: Pages<JobPage>, updateJob: (job: Job) => Job): Pages<JobP
 
 function updateList(data: Pages<JobPage>, input: ListInput, jobs: ById): Pages<JobPage> {
   if (!('pages' in data)) return trimPage(updatePage(data, input, jobs, input.before ?? null), input.limit ?? PAGE_ROWS)
-  // The first page takes new rows; every page keeps its own rows and its range down to the last one.
+  // The first page takes new rows. Every page keeps its own rows and its range down to its last row.
   let above: string | null = null
   const pages = data.pages.map((page) => {
     const updated = updatePage(page, input, jobs, above)
@@ -132,7 +130,7 @@ function updateList(data: Pages<JobPage>, input: ListInput, jobs: ById): Pages<J
     return updated
   })
   if (pages.every((page, index) => page === data.pages[index])) return data
-  // A list left open for days would grow without bound: distant rows are refetched on scrolling.
+  // A list that stays open for days would grow without bound. Distant rows are refetched on scrolling.
   const [first] = pages
   if (first && first.jobs.length > LIST_ROWS_MAX) {
     return { pages: [trimPage(first, LIST_ROWS_MAX / 2)], pageParams: data.pageParams.slice(0, 1) }
@@ -140,7 +138,7 @@ function updateList(data: Pages<JobPage>, input: ListInput, jobs: ById): Pages<J
   return { ...data, pages }
 }
 
-/** Whether rows left a page that ended at its limit, so that rows below now belong in it. */
+/** Whether rows left a full page, so rows below it now belong on it. */
 function lacksRows(data: Pages<JobPage>, { limit = PAGE_ROWS }: ListInput): boolean {
   return !('pages' in data) && data.nextBefore !== null && data.jobs.length < limit
 }
@@ -151,7 +149,7 @@ function trimPage(page: JobPage, rows: number): JobPage {
   return { jobs, nextBefore: jobs.at(-1)?.id ?? null }
 }
 
-/** Rows are sorted newest first and ids sort by time, so a job's place in a page follows from its id. */
+/** Job ids sort by time and rows are sorted newest first, so an id determines the row's position. */
 function updatePage(page: JobPage, filter: JobFilter, jobs: ById, above: string | null): JobPage {
   const present = new Set<string>()
   let changed = false
@@ -175,7 +173,7 @@ function updatePage(page: JobPage, filter: JobFilter, jobs: ById, above: string 
   return { ...page, jobs: rows.sort((left, right) => (left.id < right.id ? 1 : left.id > right.id ? -1 : 0)) }
 }
 
-/** Whether a job matches the filter of a list. Must match the rules of the engine's `jobs.list`. */
+/** Whether a job matches a list's filter. Must use the same rules as the engine's `jobs.list`. */
 export function jobMatches(job: Job, filter: JobFilter): boolean {
   const isStatus = (status: ShownStatus) =>
     status === UNKNOWN_STATUS ? job.unknownSinceMs !== null : status === job.status

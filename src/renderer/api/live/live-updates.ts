@@ -20,7 +20,7 @@ const system: NounUpdates<'system'> = {
   }
 }
 
-/** The last sample always holds the newest figures; a new sample is added every 10 s. */
+/** The last sample always holds the newest figures. Every 10 s, a new sample is added. */
 function addSample(samples: readonly Figures[], figures: Figures): Figures[] {
   const [before, last] = [samples.at(-2), samples.at(-1)]
   if (last && figures.sampledAtMs < last.sampledAtMs) return [...samples]
@@ -37,7 +37,7 @@ const nodes: NounUpdates<'nodes'> = {
     return [
       patch(query.nodes.list, (data) => ({ ...data, nodes: mergeList(data.nodes, byId, ({ id }) => id) })),
       patch(query.nodes.get, (data, { id }) => byId.get(id as NodeId) ?? data),
-      // The local node changes with each usage sample of its runs.
+      // The local node changes with every usage sample of its runs.
       ...(byId.has(LOCAL_NODE_ID) ? refetch(query.jobs.running) : [])
     ]
   }
@@ -84,7 +84,7 @@ export const LIVE_UPDATES = {
   )
 } as const satisfies LiveUpdates
 
-/** Keeps only the newest of several changes of the same thing. */
+/** If a thing changed several times, keeps only the newest change. */
 export function newestOfEach(changes: readonly Change[]): Change[] {
   const newest = new Map<string, Change>()
   for (const change of changes) {
@@ -103,7 +103,7 @@ export function queryUpdates(changes: readonly Change[], query: Api['query']): Q
 
 const updatesOf = (noun: Noun) => LIVE_UPDATES[noun] as NounUpdates<Noun>
 
-/** For a noun whose changes carry no data. */
+/** For nouns with changes that carry no data. */
 function outdates(updates: (query: Api['query']) => QueryUpdate[]) {
   return { thingOf: () => 'all', updates: (_changes: readonly unknown[], query: Api['query']) => updates(query) }
 }

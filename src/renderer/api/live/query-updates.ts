@@ -12,16 +12,16 @@ export type ChangeOf<N extends Noun> = Extract<
 >
 
 export interface NounUpdates<N extends Noun> {
-  /** The key of the changed thing: of several changes with one key within a frame, only the newest is applied. */
+  /** The key of the changed thing. If a frame has several changes with the same key, only the newest is applied. */
   thingOf(change: ChangeOf<N>): string
   updates(changes: readonly ChangeOf<N>[], query: Api['query']): readonly QueryUpdate[]
 }
 
 export interface QueryUpdate {
   readonly queryKey: QueryKey
-  /** Returns the same object if nothing changes; null: only the engine knows the new state. */
+  /** Returns the same object if nothing changes. null: the result must be refetched. */
   readonly write: ((data: unknown, input: unknown) => unknown) | null
-  /** Whether the result must still be refetched, given the written and the previous data. */
+  /** Whether the result must be refetched. Receives the updated and the previous data. */
   readonly isOutdated: (data: unknown, input: unknown, before: unknown) => boolean
 }
 
@@ -41,7 +41,7 @@ export function patch<Op extends Operation>(
   return { queryKey: operation.key(), write: write as never, isOutdated: isOutdated as never }
 }
 
-/** The same for an operation that is also cached as infinite pages. */
+/** Like `patch`, for operations that are also cached as infinite pages. */
 export function patchPages<Op extends Operation>(
   operation: Op,
   write: (data: Pages<DataOf<Op>>, input: NonNullable<InputOf<Op>>) => Pages<DataOf<Op>>,
@@ -50,12 +50,12 @@ export function patchPages<Op extends Operation>(
   return { queryKey: operation.key(), write: write as never, isOutdated: isOutdated as never }
 }
 
-/** For changes that only mark results as outdated. */
+/** For changes that outdate all results of these operations. */
 export function refetch(...operations: readonly Operation[]): QueryUpdate[] {
   return operations.map((operation) => ({ queryKey: operation.key(), write: null, isOutdated: () => true }))
 }
 
-/** For a change that outdates the results of some inputs, including errors. */
+/** For changes that outdate the results of some inputs, including errors. */
 export function refetchIf<Op extends Operation>(
   operation: Op,
   isAbout: (input: NonNullable<InputOf<Op>>) => boolean
@@ -63,7 +63,7 @@ export function refetchIf<Op extends Operation>(
   return { queryKey: operation.key(), write: null, isOutdated: (_data, input) => isAbout(input as never) }
 }
 
-/** The list with changed items in place and new ones at the end; null removes an item. */
+/** Replaces changed items in place and appends new ones. null removes an item. */
 export function mergeList<T>(
   list: readonly T[],
   changes: ReadonlyMap<string, T | null>,

@@ -18,13 +18,16 @@ export const schedules: NounUpdates<'schedules'> = {
         (_data, _input, before) => hasNewPlaces(before, byId)
       ),
       patch(query.schedules.get, (data, { id }) => byId.get(id as ScheduleId) ?? data),
-      // Its run times may have changed, and its history may have a new row.
+      // The run times may have changed, and the history may have a new row.
       ...refetch(query.schedules.firings, query.schedules.calendar, query.schedules.load)
     ]
   }
 }
 
-/** Rows are sorted by name: only the engine knows the place of a new or renamed one, and whether the filter matches. */
+/**
+ * Rows are sorted by name. Only the engine knows the position of a new or renamed one, and whether the filter
+ * matches it.
+ */
 function hasNewPlaces(data: Pages<SchedulePage>, byId: ById): boolean {
   const rows = new Map(pagesOf(data).flatMap((page) => page.schedules.map((row) => [row.id, row])))
   return [...byId.values()].some((schedule) => schedule !== null && rows.get(schedule.id)?.name !== schedule.name)

@@ -11,7 +11,9 @@ import { notifyError } from '../../ui/notify.tsx'
 import { formatMoment } from '../../ui/moment.ts'
 import { texts } from '../../../shared/texts/ui/app.ts'
 
-/** A banner above every screen if the remote engine does not respond, refuses the connection or has another version. */
+/**
+ * Shown above every screen if the remote engine does not respond, refuses the connection or has a different version.
+ */
 export function EngineBanner() {
   const engine = useRemoteEngines(({ current }) => current)
   const appVersion = useRemoteEngines((state) => state.appVersion)
@@ -57,7 +59,7 @@ export function EngineBanner() {
       <Banner>
         <IconVersions size={14} aria-hidden />
         <span>{texts.engineNewer(name, version!, appVersion!)}</span>
-        {/* Behind an SSH host, a browser can reach the engine only to sign in. */}
+        {/* Through an SSH host, a browser can reach the engine only to sign in. */}
         {!url.startsWith('ssh:') && (
           <Button size="compact-xs" variant="default" onClick={() => openUi.mutate(id)}>
             {texts.openOwnUi}
@@ -75,7 +77,7 @@ export function EngineBanner() {
   )
 }
 
-/** Whether the screens show the last known state of an engine that does not respond. */
+/** Whether the screens show outdated data because the engine does not respond. */
 export function useIsOutdated(): boolean {
   const isDown = useRemoteEngines(({ current }) => current?.state === 'offline' || current?.state === 'refused')
   const isReconnecting = useConnection(({ state }) => state === 'reconnecting')

@@ -29,9 +29,9 @@ interface EngineTexts extends z.input<typeof EngineSettings> {
   token: string
   username: string
   password: string
-  /** Sign in with the browser again, in place of the current credentials. */
+  /** Sign in with the browser again to replace the current credentials. */
   again: boolean
-  /** Sign in by entering a code in another browser; for engines behind an SSH host. */
+  /** Sign in by entering a code in another browser, for engines behind an SSH host. */
   withCode: boolean
 }
 
@@ -42,7 +42,7 @@ type Waiting = 'browser' | { page: string; userCode: string }
 
 const isBehindSsh = (url: string): boolean => /^ssh:/i.test(url.trim())
 
-/** `isOptional`: the current credentials stay if the user enters no others. */
+/** `isOptional`: the current credentials stay unless the user enters others. */
 const formSchema = (isOptional: boolean) =>
   z
     .object({
@@ -81,11 +81,11 @@ function EngineDialog({ engine }: { engine: RemoteEngine | null }) {
   const switchTo = useSwitchEngine()
   const [schema] = useState(() => formSchema(engine !== null))
   const [removes, setRemoves] = useState(false)
-  /** The server's certificate, not trusted yet. */
+  /** The server's certificate, which is not trusted yet. */
   const [seen, setSeen] = useState<SeenCertificate | null>(null)
   const [trusted, setTrusted] = useState<string | null>(null)
   const [waitsFor, setWaitsFor] = useState<Waiting | null>(null)
-  /** Closing the dialog aborts it, which ends the wait for the browser. */
+  /** Closing the dialog aborts this signal and stops waiting for the browser. */
   const waiting = useRef<AbortController | null>(null)
   useEffect(() => () => waiting.current?.abort(), [])
   async function signIn({ name, url }: Pick<EngineSettings, 'name' | 'url'>, how: 'browser' | 'code') {
@@ -233,7 +233,7 @@ const startOf = (engine: RemoteEngine | null): EngineTexts => ({
   again: engine !== null && (engine.signsInWith !== 'browser' || engine.problem?.code === 'UNAUTHORIZED')
 })
 
-/** Resolves when the user has allowed the sign-in in a browser: on this computer, or wherever they entered the code. */
+/** Resolves when the user allows the sign-in, in this computer's browser or in the one where they entered the code. */
 async function getTicket(
   to: { name: string; url: string; trusted: string | null },
   options: { how: 'browser' | 'code'; signal: AbortSignal; onWait: (waitsFor: Waiting) => void }
@@ -299,7 +299,7 @@ interface CertificateProps {
 
 const FINGERPRINT_COMMAND = ['openssl', 'x509', '-noout', '-fingerprint', '-sha256', '-in', 'cert.pem'].join(' ')
 
-/** Trust on first use: shows the fingerprint for the user to compare. */
+/** Trust on first use: the user compares the fingerprint shown here. */
 function Certificate({ seen, pinned, isTrusted, onTrust }: CertificateProps) {
   const isChanged = pinned !== null && pinned !== seen.fingerprint
   return (
@@ -329,7 +329,7 @@ function RemoveDialog({ engine: { id, name }, onClose }: { engine: RemoteEngine;
   const switchTo = useSwitchEngine()
   const remove = useMutation({
     mutationFn: async () => {
-      // Switch first: this page must not look for an engine that no longer exists.
+      // Switch first: this page must not try to reach an engine that no longer exists.
       if (engineOfPage() === id) await switchTo(LOCAL_ENGINE)
       await desktopApp().engines.remove({ id })
     },

@@ -38,7 +38,6 @@ afterEach(() => {
   useRemoteEngines.setState(EMPTY, true)
 })
 
-/** The app with this remote engine in its window. */
 function showEngine(changes: Partial<RemoteEngine>, address = '/') {
   const current = { ...FRANKFURT, ...changes }
   useRemoteEngines.setState({ engines: [current], appVersion: '0.1.0', current })
@@ -61,7 +60,7 @@ it('an engine that does not respond shows its last state in grey, with the time 
   await screen.findByRole('grid', { name: 'Jobs' })
   expect(document.querySelector('[data-outdated]')).not.toBeNull()
   expect(screen.getByText(/last known state, as of 2 Nov, 14:02\./)).toBeTruthy()
-  // Run stays where it is, and says why it does nothing.
+  // Run stays in place and explains why it is unavailable.
   const run = await screen.findByRole('button', { name: /^Run/ })
   expect(run.getAttribute('aria-disabled')).toBe('true')
   fireEvent.click(run)

@@ -22,7 +22,7 @@ export const STATE_WORDS: Record<RemoteEngine['state'], string> = {
   refused: texts.refused
 }
 
-/** In the desktop: which engine the window shows, and all others. */
+/** For the desktop: the window's engine and a list of the others. */
 export function EngineSwitch() {
   const engines = useRemoteEngines((state) => state.engines) ?? []
   const current = useRemoteEngines((state) => state.current)
@@ -80,7 +80,7 @@ export function EngineSwitch() {
   )
 }
 
-/** In a browser: this engine and those that it names, each with its own UI and its own login. */
+/** For browsers: this engine and those it lists, each with its own UI and login. */
 export function TrustedEngines({ here, engines }: { here: string; engines: readonly { name: string; url: string }[] }) {
   return (
     <Menu position="bottom-start" width={320}>
@@ -137,7 +137,7 @@ export function Swatch({ colour }: { colour: RemoteEngine['colour'] }) {
   return <span className={`${classes.swatch} fixed`} style={{ background: COLOURS[colour] }} aria-hidden />
 }
 
-/** A line in the engine's colour above everything, so that no engine is mistaken for another. */
+/** A line in the engine's color above everything, so users do not mistake one engine for another. */
 export function EngineLine() {
   const colour = useRemoteEngines(({ current }) => current?.colour)
   return colour === undefined ? null : (

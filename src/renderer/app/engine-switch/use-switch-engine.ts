@@ -2,10 +2,10 @@ import { useRouter } from '@tanstack/react-router'
 import { openEngine } from '../../api/desktop.ts'
 import { engineOfPage } from '../../api/wire.ts'
 
-/** Paths of screens that exist in every engine; from others, the next engine opens its overview. */
+/** Matches screens that exist in every engine. From any other screen, the next engine opens its overview. */
 const PLAIN_SCREEN = /^\/[a-z]*$/
 
-/** Opens another engine, unless the user decides to keep unsaved changes. */
+/** Opens another engine, unless the user chooses to keep unsaved changes. */
 export function useSwitchEngine(): (id: string) => Promise<void> {
   const router = useRouter()
   return async (id) => {
