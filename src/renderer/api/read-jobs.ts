@@ -5,10 +5,7 @@ const PAGE_ROWS = 500
 /** The engine's limit for one bulk call. */
 export const BULK_MAX = 10_000
 
-/**
- * Reads the matching jobs, newest first, at most `BULK_MAX`. `onPage` receives the count so far and can stop the
- * reading.
- */
+/** Reads the matching jobs, newest first, at most `BULK_MAX`. `onPage` receives the count so far and can stop it. */
 export async function readJobs(client: Client, filter: JobFilter, onPage?: (count: number) => boolean): Promise<Job[]> {
   const jobs: Job[] = []
   let before: string | undefined

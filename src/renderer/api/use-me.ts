@@ -18,10 +18,7 @@ import { texts } from '../../shared/texts/ui/shared.ts'
 
 const FRESH_MS = 60_000
 
-/**
- * The user of this page. The engine does not announce role changes, so this is refetched when the window regains
- * focus.
- */
+/** The user of this page. No event announces role changes, so this is refetched when the window regains focus. */
 export function useMe(): UseQueryResult<Me> {
   const { query } = useApi()
   const seenAs = useSeenAs((state) => state.role)
@@ -59,8 +56,7 @@ export interface May {
 
 /**
  * Whether the user has this permission. Returns true until the user is loaded, so an owner's buttons do not appear
- * late.
- * The engine checks every call anyway.
+ * late. The engine checks every call anyway.
  */
 export function useMay(needed: Permission, where: Where = 'somewhere'): May {
   const { data: me } = useMe()

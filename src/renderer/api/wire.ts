@@ -24,8 +24,7 @@ declare global {
 }
 
 /**
- * The engine that this page shows in the desktop. A page never switches engines, which keeps one engine's data out
- * of
+ * The engine that this page shows in the desktop. A page never switches engines, which keeps one engine's data out of
  * another engine's view.
  */
 export const engineOfPage = (): string => new URLSearchParams(window.location.search).get('engine') ?? LOCAL_ENGINE
@@ -60,8 +59,7 @@ export async function connectDesktop(): Promise<DesktopClient | null> {
 function receivePort(bridge: DesktopBridge, to: string): Promise<MessagePort> {
   return new Promise((resolve) => {
     const onMessage = (event: MessageEvent) => {
-      // Only our preload script runs in this window before this code. Messages from frames and other windows are
-      // never trusted.
+      // Only our preload script runs in this window before this code. Frames and other windows are never trusted.
       const port = event.ports[0]
       if (event.source !== window || event.data !== wireMessage(to) || port === undefined) return
       window.removeEventListener('message', onMessage)

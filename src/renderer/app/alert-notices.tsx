@@ -31,10 +31,7 @@ function Shown() {
 
 type ToShow = Pick<AlertNotice, 'title' | 'body' | 'groupId' | 'severity'>
 
-/**
- * Uses a browser notification if the page is hidden and the user allows notifications; otherwise, a notice in the
- * page.
- */
+/** Uses a browser notification if the page is hidden and notifications are allowed; otherwise, a notice in the page. */
 function show({ title, body, groupId, severity }: ToShow, open: () => void): void {
   if (document.visibilityState === 'visible' || notificationPermission() !== 'granted') {
     return notifyLink(`${title}. ${body.replaceAll('\n', ' · ')}`, texts.openNotice, open)

@@ -4,8 +4,7 @@ const loads: Load<unknown>[] = []
 
 /**
  * Loads the code of one part of the app and retries until it succeeds. Otherwise a single failure, such as a restart
- * of
- * the service, would leave the part broken until a reload. Registers the part for `loadAhead`.
+ * of the service, would leave the part broken until a reload. Registers the part for `loadAhead`.
  */
 export function loadPatiently<Module>(load: Load<Module>, retryAfterMs = 1000): Load<Module> {
   const patient = async () => {
@@ -24,8 +23,7 @@ export function loadPatiently<Module>(load: Load<Module>, retryAfterMs = 1000): 
 
 /**
  * Preloads every part while the service is up, so each opens immediately, even if the service is down later. Loads
- * one
- * part at a time while the page is idle, and none over a metered or slow connection.
+ * one part at a time while the page is idle, and none over a metered or slow connection.
  */
 export async function loadAhead(): Promise<void> {
   const { connection } = navigator as { connection?: { saveData: boolean; effectiveType: string } }

@@ -26,8 +26,7 @@ export function startApp(client: Client, desktop: DesktopClient | null = null): 
   const queryClient = createQueryClient()
   followChanges({ api: createApi(client), queryClient, onConnection: setConnection })
   listenForKeys()
-  // Hash URLs, because the desktop's own protocol maps paths to files. The service serves the same bundle under
-  // /ui/.
+  // Hash URLs: the same bundle is served under /ui/ and by the desktop's own protocol, which maps paths to files.
   const root = document.getElementById('root')
   if (!root) throw new Error('index.html has no #root')
   createRoot(root).render(

@@ -4,10 +4,7 @@ import { texts } from '../../shared/texts/ui/shared.ts'
 
 /** A key and a label for its action. The `?` overlay lists all active ones. */
 export interface KeyBinding {
-  /**
-   * As in `KeyboardEvent.key`: `j`, `X` (with Shift), `/`, `Escape`. Prefixes: `mod+` for Ctrl or Cmd, `Alt+` for
-   * Alt.
-   */
+  /** As in `KeyboardEvent.key`: `j`, `X` (with Shift), `Escape`. Prefixes: `mod+` for Ctrl or Cmd, `Alt+` for Alt. */
   key: string
   /** Shown in the overlay: `Open the job`. */
   label: string

@@ -7,7 +7,6 @@ export function cellsOf(codePoint: number): 0 | 1 | 2 {
   return eastAsianWidth(codePoint) === 2 ? 2 : 1
 }
 
-/** Combining marks, joiners and variation selectors. */
 const ZERO_WIDTH = /^[\p{Mn}\p{Me}\p{Cf}]$/u
 const PLAIN = /^[\u0020-\u007e]*$/
 
@@ -18,10 +17,7 @@ export function widthOf(text: string): number {
   return width
 }
 
-/**
- * Where each row of a text begins when wrapped into this many columns; at least one row. `indent`: columns that stay
- * free in all rows but the first.
- */
+/** The start of each row of a text wrapped at `columns`. All rows after the first leave `indent` columns free. */
 export function wrapAt(text: string, columns: number, indent = 0): number[] {
   const starts = [0]
   if (PLAIN.test(text)) {
@@ -42,7 +38,7 @@ export function wrapAt(text: string, columns: number, indent = 0): number[] {
   return starts
 }
 
-/** The part of a text that is visible when the first `skipped` columns are scrolled out of view. */
+/** The part of a text that is visible after scrolling `skipped` columns to the right. */
 export function sliceColumns(text: string, skipped: number, columns: number): { from: number; to: number } {
   if (PLAIN.test(text)) return { from: Math.min(skipped, text.length), to: Math.min(skipped + columns, text.length) }
   let column = 0

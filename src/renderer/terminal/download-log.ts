@@ -7,7 +7,7 @@ export interface DownloadLogOptions {
   readonly jobId: JobId
   readonly attemptNumber?: AttemptNumber | undefined
   readonly fileName: string
-  /** From 0 to 1. */
+  /** `share`: 0 to 1. */
   readonly onProgress: (share: number) => void
 }
 
@@ -17,7 +17,7 @@ export async function downloadLog(options: DownloadLogOptions): Promise<void> {
   saveFile(options.fileName, parts, 'text/plain;charset=utf-8')
 }
 
-/** The log in the received chunks. Stops at the size reported with the first chunk, even if the log grows quickly. */
+/** Reads up to the size that the first chunk reports, however fast the log grows. */
 export async function readWholeLog({
   logs,
   jobId,

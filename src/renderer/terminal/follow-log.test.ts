@@ -13,7 +13,7 @@ const chunk = (offset: number, text: string, complete = false): LogChunk => ({
 
 type Input = Parameters<LogsClient['tail']>[0]
 
-/** A client on which each call of `tail` plays the next script; 'break' throws in the middle of the stream. */
+/** A client that plays one script per `tail` call; 'break' throws in the middle of the stream. */
 function clientPlaying(...scripts: Array<Array<LogChunk | 'break'>>) {
   const calls: Input[] = []
   const tail = async (input: Input) => {

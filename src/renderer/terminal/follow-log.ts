@@ -4,10 +4,7 @@ import type { Client } from '../api/wire.ts'
 
 export type LogsClient = Client['logs']
 
-/**
- * `live`: the stream is open. `interrupted`: it is being retried. `complete`: the log has ended. `unavailable`: there
- * is no log.
- */
+/** `live`: the stream is open. `interrupted`: it is being retried. `complete`: the log ended. `unavailable`: no log. */
 export type FollowState =
   | { readonly kind: 'live' | 'complete' }
   | { readonly kind: 'interrupted' | 'unavailable'; readonly error: unknown }
@@ -16,26 +13,26 @@ export interface FollowLogOptions {
   readonly logs: Pick<LogsClient, 'tail'>
   readonly jobId: JobId
   readonly attemptNumber?: AttemptNumber | undefined
-  /** The size of the log's end with which to start. */
+  /** How many bytes from the end to start with. */
   readonly tailBytes: number
-  /** Start offset, instead of `tailBytes`. */
+  /** Start offset, in place of `tailBytes`. */
   readonly fromOffset?: number | undefined
   /** See logs.tail. */
   readonly maxLagBytes?: number
-  /** Consumes a chunk. The engine sends at most LIMIT_BYTES beyond what these promises have consumed. */
+  /** Consumes a chunk. The engine sends at most LIMIT_BYTES that these promises have not consumed yet. */
   readonly onChunk: (chunk: LogChunk) => void | Promise<void>
   readonly onState: (state: FollowState) => void
   readonly signal: AbortSignal
-  /** Delay between two attempts; by default 0.5 s, doubling up to 10 s. */
+  /** Delay before a retry. Default: 0.5 s, doubling up to 10 s. */
   readonly waitMs?: (failures: number) => number
 }
 
-/** How much the engine sends before the next request acknowledges it. */
+/** How much the engine sends before it needs an acknowledgment, which is the next request. */
 export const LIMIT_BYTES = 1_048_576
 
 /**
- * Follows a log until its run has ended or `signal` aborts. After a dropped connection it continues at the same byte,
- * as often as needed: the window may outlive the engine. Resolves; never rejects.
+ * Follows a log until its run ends or `signal` aborts. After a dropped connection, it continues at the same byte, as
+ * often as needed, because the window can outlive the engine. Never rejects.
  */
 export async function followLog(options: FollowLogOptions): Promise<void> {
   const { logs, jobId, attemptNumber, tailBytes, maxLagBytes, onChunk, onState, signal } = options
@@ -63,7 +60,7 @@ export async function followLog(options: FollowLogOptions): Promise<void> {
         }
       }
       if (receivedBytes >= LIMIT_BYTES) continue
-      // The stream ended without marking the log as complete, because the engine shut down. Retry.
+      // The engine shut down and ended the stream without marking the log as complete. Retry.
       failures += 1
     } catch (error) {
       if (signal.aborted) return
@@ -78,7 +75,7 @@ export async function followLog(options: FollowLogOptions): Promise<void> {
   }
 }
 
-/** Retrying would give the same response. */
+/** Whether a retry would get the same response. */
 function isFinal(error: unknown): boolean {
   const code = typeof error === 'object' && error !== null && 'code' in error ? error.code : null
   return code === 'LOG_NOT_FOUND' || code === 'JOB_NOT_FOUND' || code === 'BAD_INPUT'

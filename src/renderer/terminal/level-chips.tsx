@@ -7,15 +7,15 @@ export interface LevelChipsProps {
   snapshot: {
     readonly shownLevels: ReadonlySet<LogLevel>
     readonly counts: Readonly<Record<LogLevel, number>>
-    /** Absent: the counts include all lines. */
+    /** Default: the counts include all lines. */
     readonly holdsAll?: boolean
   }
-  /** Records per level in the whole log, as far as the engine has read it; undefined: unknown. */
+  /** Records per level in the whole log, as far as the engine has read it. undefined: unknown. */
   records?: Readonly<Record<string, number>> | undefined
   onShow: (levels: ReadonlySet<LogLevel>) => void
 }
 
-/** The number of lines of a level in the whole log; `28+` if only the loaded part was counted. */
+/** The number of lines of a level in the whole log, or `28+` if only the loaded part was counted. */
 function textOfCount(level: LogLevel, { snapshot: { counts, holdsAll = true }, records }: LevelChipsProps): string {
   const loaded = formatCount(counts[level])
   if (holdsAll) return loaded
@@ -25,7 +25,7 @@ function textOfCount(level: LogLevel, { snapshot: { counts, holdsAll = true }, r
   return formatCount(Math.max(known, counts[level]))
 }
 
-/** A click hides or shows a level; a Shift-click or double click shows only that level. */
+/** A click hides or shows a level. A Shift-click or double click shows only that level. */
 export function LevelChips(props: LevelChipsProps) {
   const { snapshot, onShow } = props
   const { shownLevels } = snapshot

@@ -6,7 +6,6 @@ import { texts } from '../../shared/texts/ui/terminal.ts'
 export type FeedChange =
   | ({ kind: 'appended' } & Appended)
   | { kind: 'prepended'; added: number }
-  /** All lines were replaced. */
   | { kind: 'replaced' }
   | { kind: 'other' }
 
@@ -16,24 +15,24 @@ export interface FeedOptions {
   readonly attemptNumber?: AttemptNumber | undefined
   readonly onChange: (change: FeedChange) => void
   readonly onError: (title: string, error: unknown) => void
-  /** If too much is unpainted, resolves once it is painted; then the next piece is requested. */
+  /** Resolves when little enough is unpainted; then the next piece is requested. */
   readonly mayContinue: (bytes: number) => void | Promise<void>
-  /** The first loaded lines must stay: the user is reading them. */
+  /** The first loaded lines must stay because the user is reading them. */
   readonly needsStart: () => boolean
 }
 
-/** The size of the log's end with which a view begins. */
+/** How many bytes from the end of the log a view starts with. */
 const FIRST_BYTES = 262_144
 /** The amount to load on each side of a jump target. */
 const AROUND_BYTES = 131_072
 const MORE_BYTES = 524_288
-/** A view that is further behind skips to near the end, and shows how much it skipped. */
+/** A view that is further behind skips to near the end and shows how much it skipped. */
 const MAX_LAG_BYTES = 4_194_304
 const MOST_LINES = 50_000
 
 /**
- * The loaded lines of one log: attached to its end and growing with it, or somewhere else in it. Back-pressure reaches
- * the engine: the next piece is requested once the last one is shown.
+ * The loaded lines of one log, either attached to its growing end or elsewhere in it. Back-pressure reaches the
+ * engine: the next piece is requested only after the previous one is shown.
  */
 export class LogFeed {
   readonly window = new LogWindow(MOST_LINES)
@@ -58,7 +57,7 @@ export class LogFeed {
     return this.#sizeBytes
   }
 
-  /** Bytes skipped since the view began to follow, because they arrived faster than it could show them. */
+  /** Bytes skipped since the view started following, because they arrived faster than it could show them. */
   get skippedBytes(): number {
     return this.#skippedBytes
   }
@@ -110,10 +109,7 @@ export class LogFeed {
     this.#closing.abort()
   }
 
-  /**
-   * Loads the lines around this byte, unless they are loaded already. Resolves to false if that failed or another load
-   * replaced it.
-   */
+  /** Loads the lines around this byte if necessary. Resolves to false if that failed or another load replaced it. */
   async goTo(offset: number): Promise<boolean> {
     if (this.window.indexOf(offset) >= 0) return true
     return this.#load('jump', texts.couldNotReadPart, async (signal) => {
@@ -139,7 +135,6 @@ export class LogFeed {
     })
   }
 
-  /** Reads the lines after the loaded ones, unless the view is attached. */
   async loadNewer(): Promise<void> {
     if (this.isAttached) return
     await this.#load('newer', texts.couldNotLoadNewerLines, async (signal) => {
@@ -153,7 +148,7 @@ export class LogFeed {
     })
   }
 
-  /** A view that has moved to the end of the log grows with it. */
+  /** Attaches to the growing log if the loaded lines reach its end. */
   #continueAtEnd(): void {
     if (this.window.nextOffset >= this.#sizeBytes) this.attach()
   }
@@ -168,7 +163,7 @@ export class LogFeed {
     this.#sizeBytes = chunk.sizeBytes
     const wouldDrop = this.window.lines.length > MOST_LINES * 0.9
     if (wouldDrop && this.#options.needsStart()) {
-      // The lines that the user is reading stay; the end is fetched again on demand.
+      // Keep the lines that the user is reading; the end is fetched again on demand.
       this.#detach()
       this.#options.onChange({ kind: 'other' })
       return
@@ -196,7 +191,7 @@ export class LogFeed {
     return piece
   }
 
-  /** Runs one load at a time; a jump replaces the others. */
+  /** Runs one load at a time. A jump replaces other loads. */
   async #load(
     what: 'older' | 'newer' | 'jump',
     title: string,
@@ -225,19 +220,19 @@ interface LogRange {
   readonly end: number
 }
 
-/** The text read, and the size of the whole log at that time. */
+/** The text and the size of the whole log when it was read. */
 type ReadPiece = LogPiece & { readonly sizeBytes: number }
 
 /**
- * The lines of a log between two offsets, in as many reads as the engine needs: from the first line that begins at or
- * after `start` to the last byte before `end`, even in the middle of a line.
+ * Reads the lines between two offsets, in several reads if necessary: from the first line that starts at or after
+ * `start` to the last byte before `end`, even within a line.
  */
 async function readLogRange(
   logs: LogsClient,
   { jobId, attemptNumber, start, end }: LogRange,
   signal: AbortSignal
 ): Promise<ReadPiece> {
-  // The byte before `start` shows whether a line begins there.
+  // The byte before `start` shows whether a line starts there.
   let offset = Math.max(0, start - 1)
   let text = ''
   let first = offset

@@ -10,7 +10,7 @@ import classes from './log-terminal.module.css'
 import type { TerminalView, ViewSnapshot } from './terminal-view.ts'
 import { texts } from '../../shared/texts/ui/terminal.ts'
 
-/** Creates the view of a terminal once its element exists, and again for another client or `key`. */
+/** Creates a terminal's view when its element exists. Another client or `key` gets a new view. */
 export function useTerminalView<Snapshot extends ViewSnapshot, View extends TerminalView<Snapshot>>(
   client: { readonly logs: LogsClient },
   key: string,
@@ -39,16 +39,13 @@ export function useTerminalView<Snapshot extends ViewSnapshot, View extends Term
   return { host, view, snapshot }
 }
 
-/**
- * Keeps the size, the use of WebGL and the scrolling of a view in sync with the page. Returns the function that stops
- * it.
- */
+/** Keeps a view's size, WebGL use and scrolling in sync with the page. Returns the cleanup function. */
 function attachView(view: TerminalView<ViewSnapshot>, element: HTMLElement): () => void {
   const sizes = new ResizeObserver(() => view.fit())
   sizes.observe(element)
   const sight = new IntersectionObserver(([entry]) => view.setVisible(entry?.isIntersecting ?? false))
   sight.observe(element)
-  // React's own listener is passive: the page would scroll too.
+  // React's wheel listener is passive, so the page would scroll too.
   const onWheel = (event: WheelEvent) => {
     if (event.ctrlKey) return
     event.preventDefault()

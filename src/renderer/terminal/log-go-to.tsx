@@ -13,7 +13,7 @@ interface LogGoToProps {
   hasKeys: boolean
 }
 
-/** Shows the number of the top line. Opened, it goes to a line number or to a time as written in the log. */
+/** Shows the number of the top line. When opened, goes to a line number or to a time as written in the log. */
 export function LogGoTo({ view, snapshot, hasKeys }: LogGoToProps) {
   const [isOpen, { open, close, toggle }] = useDisclosure()
   const [wanted, setWanted] = useState('')
@@ -66,7 +66,7 @@ export function LogGoTo({ view, snapshot, hasKeys }: LogGoToProps) {
   )
 }
 
-/** Parses `120`, `1,200` or `120-140`; null: not a line number, so a time. */
+/** Parses `120`, `1,200` or `120-140`. null: not a line number, so the text is a time. */
 function readLine(text: string): { from: number; to: number } | null {
   const [, first, last] = /^\s*([\d,]+)(?:\s*[-–]\s*([\d,]+))?\s*$/.exec(text) ?? []
   if (first === undefined) return null

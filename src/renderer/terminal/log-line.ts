@@ -6,22 +6,20 @@ import { joinStyled, parseColours, type StyledText } from './styled-text.ts'
 export type LogLevel = Exclude<RecordLevel, 'CRITICAL'>
 export const LOG_LEVELS: readonly LogLevel[] = ['DEBUG', 'INFO', 'WARNING', 'ERROR']
 
-/** One line of a log, as its spider wrote it. A line without its own time and level belongs to the line above. */
+/** One line of a log as the spider wrote it. A line without a time and level belongs to the record above. */
 export interface LogLine {
   /** Unsafe to show: see styleLine. */
   readonly raw: string
   readonly level: LogLevel
   readonly continues: boolean
-  /** Offset of its start, in bytes. */
+  /** Byte offset of its start. */
   readonly offset: number
 }
 
 /** Longer lines are cut: a spider that prints a whole page must not freeze the window. */
 export const MAX_LINE_CHARS = 16_384
 
-/**
- * Reads the level of a line; CRITICAL counts as ERROR. `above`: the level of the line before, which tracebacks inherit.
- */
+/** Parses a line; CRITICAL counts as ERROR. `above`: the previous line's level, which tracebacks inherit. */
 export function readLine(raw: string, offset: number, above: LogLevel, format?: HeadFormat): LogLine {
   const head = readHead(raw, format)
   if (head === null) return { raw, level: above, continues: true, offset }
@@ -30,7 +28,7 @@ export function readLine(raw: string, offset: number, above: LogLevel, format?: 
 
 /** null: the line belongs to the record above. */
 export function readHead(raw: string, format?: HeadFormat): RecordHead | null {
-  // A JSON record must be parsed whole.
+  // A JSON record must be parsed as a whole.
   if (format?.kind === 'json' && raw.startsWith('{')) return parseRecordHead(raw.slice(0, MAX_JSON_CHARS), format)
   const isPattern = format?.kind === 'pattern'
   return isPattern || mayBeHead(raw) ? parseRecordHead(plainText(raw.slice(0, MAX_HEAD_CHARS)), format) : null
@@ -39,7 +37,7 @@ export function readHead(raw: string, format?: HeadFormat): RecordHead | null {
 const MAX_HEAD_CHARS = 600
 const MAX_JSON_CHARS = 131_072
 
-/** Rules out most lines by their first character, without a regular expression. */
+/** Rejects most lines by their first character, without a regular expression. */
 function mayBeHead(raw: string): boolean {
   const first = raw.charCodeAt(0)
   return (first >= 0x30 && first <= 0x39) || first === 0x1b
@@ -51,7 +49,7 @@ export interface LineLook {
   showsTimes: boolean
 }
 
-/** The line as the terminal shows it, in columns and colours, without control sequences. */
+/** The line as the terminal shows it, in columns and colors, without control sequences. */
 export function styleLine({ raw, level, continues }: LogLine, { isNarrow, showsTimes }: LineLook): StyledText {
   const styled = parseColours(sanitiseLine(cut(raw)).replaceAll('\t', '    '))
   if (continues) return styleContinuation(styled, level, { isNarrow, showsTimes })
@@ -81,18 +79,18 @@ function cut(raw: string): string {
   return `${raw.slice(0, MAX_LINE_CHARS)} … ${texts.moreCharacters(raw.length - MAX_LINE_CHARS)}`
 }
 
-// Colours of the terminal's theme.
+// Colors of the terminal's theme.
 const FAINT = '90'
 const BRIGHT = '97'
 const RED = '31'
 const LEVEL_COLOUR: Record<LogLevel, string> = { DEBUG: '', INFO: '34', WARNING: '33', ERROR: RED }
 
-/** Traceback lines are indented to the message; the one that names the exception is red. */
+/** Indents traceback lines to the message, and colors the line with the exception red. */
 function styleContinuation(styled: StyledText, level: LogLevel, { isNarrow, showsTimes }: LineLook): StyledText {
   const isException = level === 'ERROR' && /^[\w.]*(?:Error|Exception|Warning|Exit|Interrupt)\b/.test(styled.text)
   const indent = { text: ' '.repeat(indentOf({ isNarrow, showsTimes })), codes: '' }
   return joinStyled([indent, isException ? { text: styled.text, codes: RED } : styled])
 }
 
-/** The column of text below the head of its record: traceback lines, and further rows of a wrapped line. */
+/** The indent of traceback lines and of continuation rows of wrapped lines. */
 export const indentOf = ({ isNarrow, showsTimes }: LineLook): number => (isNarrow ? 2 : showsTimes ? 18 : 9)

@@ -7,15 +7,15 @@ import { paint, type Run } from './styled-text.ts'
 import { createTerminal } from './terminal-look.ts'
 
 export interface ScreenRow extends ViewRow {
-  /** Shown before the text: the line's number, or the name of its log. */
+  /** Shown before the text: the line's number or the name of its log. */
   gutter: { text: string; codes: string }
   /** Matches and marks, in characters of the styled text. */
   highlights: readonly Run[]
 }
 
 /**
- * The terminal as a screen: it has only the visible rows, so its cost does not depend on the log's length or growth. A
- * frame writes the rows that differ from the last one, and is done when xterm has parsed them.
+ * The terminal as a screen: it holds only the visible rows, so its cost does not depend on the log's length or
+ * growth. A frame writes only changed rows and is done when xterm has parsed them.
  */
 export class LogScreen {
   readonly #terminal: Terminal
@@ -41,10 +41,10 @@ export class LogScreen {
   open(element: HTMLElement): void {
     this.#element = element
     this.#terminal.open(element)
-    // Screen readers get the last lines from the component; the terminal's own text field must not take the focus.
+    // Screen readers get the last lines from the component, so the terminal's own text field must not take the focus.
     this.#terminal.textarea?.setAttribute('tabindex', '-1')
     this.#terminal.textarea?.setAttribute('aria-hidden', 'true')
-    // Rows never wrap: the viewport cuts them.
+    // Turns off line wrapping: the viewport cuts the rows.
     this.#terminal.write('\u001b[?7l')
     this.fit()
   }
@@ -54,7 +54,7 @@ export class LogScreen {
     setTimeout(() => this.#terminal.dispose(), 100)
   }
 
-  /** WebGL contexts are limited (beyond 16 a browser drops the oldest): only a visible terminal has one. */
+  /** Browsers drop the oldest WebGL context beyond 16, so only visible terminals have one. */
   setVisible(isVisible: boolean): void {
     if (!isVisible) {
       this.#webgl?.dispose()
@@ -105,7 +105,7 @@ export class LogScreen {
     this.#terminal.clearSelection()
   }
 
-  /** The selected characters, with newlines only where the log has them; empty: nothing is selected. */
+  /** The selected characters, with newlines only where the log has them. Empty: nothing is selected. */
   selectedText(): string {
     const range = this.#terminal.getSelectionPosition()
     if (range === undefined) return ''
@@ -125,7 +125,7 @@ export class LogScreen {
     return text
   }
 
-  /** The row under the pointer, and whether the pointer is over the gutter; null: no row. */
+  /** The row under the pointer, and whether the pointer is over the gutter. */
   rowAt(event: MouseEvent): { row: ScreenRow; isGutter: boolean } | null {
     const screen = this.#element?.querySelector('.xterm-screen')?.getBoundingClientRect()
     if (screen === undefined || screen.height === 0) return null
@@ -136,7 +136,7 @@ export class LogScreen {
     return { row, isGutter: column < row.gutter.text.length }
   }
 
-  /** For wheel events, whose distance is in pixels. */
+  /** In pixels, like the distances of wheel events. */
   get rowHeight(): number {
     const height = this.#element?.querySelector('.xterm-screen')?.getBoundingClientRect().height ?? 0
     return height > 0 ? height / this.#terminal.rows : 17
@@ -149,7 +149,8 @@ let answer: boolean | null = null
 const SOFTWARE_RENDERER = /SwiftShader|llvmpipe|softpipe|Software|Basic Render/i
 
 /**
- * In software, WebGL costs more CPU than DOM elements. Not all browsers report it, so the renderer's name counts too.
+ * In software, WebGL costs more CPU than DOM elements. Not all browsers report this, so the renderer's name counts
+ * too.
  */
 function hasGraphicsCard(): boolean {
   if (answer !== null) return answer
@@ -168,7 +169,7 @@ function paintRow({ gutter, styled, from, to, isFirst, indent, highlights }: Scr
   return before + ' '.repeat(indent) + paint(styled.text, from, to, [styled.runs, highlights])
 }
 
-/** After a click, xterm's hidden text field has the focus so that copying works; its keys are passed on to the page. */
+/** After a click, xterm's hidden text field has the focus for copying. Its key events are passed on to the page. */
 function passOn(event: KeyboardEvent): boolean {
   const { key, shiftKey } = event
   if (event.type === 'keydown' && !event.ctrlKey && !event.metaKey && !event.altKey) {

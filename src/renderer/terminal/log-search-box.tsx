@@ -22,7 +22,7 @@ interface SearchBoxProps {
 
 const TYPING_MS = 150
 
-/** Searches the whole log for a text or a regular expression; Enter and n go from match to match. */
+/** Searches the whole log for a text or a regular expression. Enter and n go to the next match. */
 export function LogSearchBox({ box, view, snapshot, isListing, onListing }: SearchBoxProps) {
   const [text, setText] = useState('')
   const [isRegex, setRegex] = useState(false)
@@ -114,7 +114,6 @@ function MatchCount({ search, index }: { search: SearchState; index: number }) {
 
 const ROW_HEIGHT = 22
 
-/** All matches of the log with their line numbers; a click goes to the line. */
 export function MatchList({ view, search, index }: { view: LogView | null; search: SearchState; index: number }) {
   const scroller = useRef<HTMLDivElement>(null)
   const { found, matches } = search
@@ -143,7 +142,7 @@ export function MatchList({ view, search, index }: { view: LogView | null; searc
               onClick={() => view?.showMatch(found[at]!)}
             >
               <span className={`${classes.number} fixed dim`}>{formatCount(line)}</span>
-              {/* Cut at its left end, so that the match is visible in a narrow list. */}
+              {/* Cut on the left to keep the match visible in a narrow list. */}
               <span className={classes.before}>
                 <bdi dir="ltr">{plainText(text.slice(0, matchAt))}</bdi>
               </span>

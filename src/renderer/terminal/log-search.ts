@@ -14,7 +14,7 @@ export interface SearchState {
   /** The number of matching lines in the searched part. */
   readonly matches: number
   readonly state: 'copying' | 'searching' | 'complete' | 'failed'
-  /** The searched part of the log, from 0 to 1. */
+  /** From 0 to 1. */
   readonly searchedShare: number
   readonly error: unknown
 }
@@ -28,7 +28,7 @@ interface SearchOptions {
 
 const MOST_LINES = 5_000
 
-/** A search of the whole log, including parts that are not loaded. Results arrive while it runs. */
+/** Searches the whole log, including parts that are not loaded. Results arrive while it runs. */
 export class LogSearch {
   readonly #options: SearchOptions
   #running: AbortController | null = null
@@ -42,7 +42,7 @@ export class LogSearch {
     return this.#now
   }
 
-  /** Ends the previous search. Resolves when this one has ended; never rejects. */
+  /** Ends the previous search. Resolves when the new one ends; never rejects. */
   async start(query: SearchQuery): Promise<void> {
     this.stop()
     const running = new AbortController()
@@ -73,7 +73,7 @@ export class LogSearch {
     }
   }
 
-  /** The match after or before this byte, wrapping around at both ends. null: there is none. */
+  /** The match after or before this byte, wrapping around at both ends. null: there are no matches. */
   next(offset: number, direction: 1 | -1): FoundLogLine | null {
     const found = this.#now?.found ?? []
     if (direction === 1) return found.find((each) => each.offset > offset) ?? found[0] ?? null
@@ -87,8 +87,8 @@ export class LogSearch {
 }
 
 /**
- * What to highlight in a line. The user's regular expression never runs here, where it could freeze the window;
- * instead, the text that the engine matched is highlighted.
+ * What to highlight in a line: the text that the engine matched. The user's regular expression could freeze the
+ * window.
  */
 export function highlightsIn(shown: string, query: SearchQuery, found: FoundLogLine | undefined): Match[] {
   const text = query.isRegex ? found?.text.slice(found.matchAt, found.matchAt + found.matchLength) : query.text

@@ -5,7 +5,7 @@ import { renderBare } from '../testing/render-app.tsx'
 import { LogTerminal } from './log-terminal.tsx'
 import { outliveTerminals, stubCanvas } from '../testing/stub-canvas.ts'
 
-// The first screen of each test file is imported only now, which may take a while on a busy machine.
+// Each test file loads its first screen here, which can take several seconds on a busy machine.
 configure({ asyncUtilTimeout: 8000 })
 
 beforeEach(stubCanvas)
@@ -66,7 +66,6 @@ it('hides a level, and shows only one level', async () => {
   expect(log().getByRole('log').textContent).toContain('INFO')
   fireEvent.click(log().getByRole('button', { name: /^ERROR/ }), { shiftKey: true })
   await waitFor(() => expect(log().getByRole('log').textContent).not.toContain('INFO'))
-  // Tracebacks stay with the line they belong to.
   expect(log().getByRole('log').textContent).toContain('Traceback (most recent call last):')
 })
 

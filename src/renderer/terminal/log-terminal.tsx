@@ -18,33 +18,33 @@ import { EMPTY_LOG, type LineRange, type LogSnapshot, LogView } from './log-view
 import { texts } from '../../shared/texts/ui/terminal.ts'
 
 export interface LogTerminalProps {
-  /** The whole client, because its parts are proxies that are created anew on each access. */
+  /** The whole client, because its parts are proxies that are created on each access. */
   client: { readonly logs: LogsClient }
   jobId: JobId
-  /** Absent: the newest attempt. */
+  /** Default: the newest attempt. */
   attemptNumber?: AttemptNumber
   /** The run, for the accessible name: `shop/prices on eu-1`. */
   title: string
   fileName: string
   waitingText: string
-  /** Whether the log's keys (f, n, N, e, w, t, l) are active: it is visible and the only one. */
+  /** Whether the log's keys (f, n, N, e, w, t, l) are active: only for a single visible log. */
   hasKeys: boolean
-  /** Further buttons of the screen, smallest first. */
+  /** Additional buttons from the screen, smallest first. */
   extraActions?: ReactNode
-  /** `/` focuses the search of this log instead of another search box of the screen. */
+  /** `/` focuses the search of this log, not another search box of the screen. */
   hasSearchKey?: boolean
-  /** Records per level in the whole log (RunFigures); undefined: unknown. */
+  /** Records per level in the whole log (RunFigures). undefined: unknown. */
   records?: Readonly<Record<string, number>> | undefined
-  /** Only the part copied earlier is available: the node deleted the rest or no longer exists. */
+  /** Only the copied part is available: the node deleted the rest or no longer exists. */
   isCut?: boolean
-  /** The first lines to show. Absent: the end of the log. */
+  /** The first lines to show. Default: the end of the log. */
   line?: LineRange | undefined
-  /** Called when the reader marks lines, to update the address. */
+  /** Called when the user marks lines, to update the address. */
   onMark?: (lines: LineRange | null) => void
   addressOf?: (lines: LineRange) => string
 }
 
-/** A live log: follow, filter by level, search, copy. Mount it with a `key` of job and attempt. */
+/** A live log with following, level filters, search and copy. Mount it with a `key` of job and attempt. */
 export function LogTerminal(props: LogTerminalProps) {
   const { title, fileName, waitingText, hasKeys, hasSearchKey = false, extraActions, addressOf } = props
   const { client, jobId, attemptNumber } = props
@@ -67,7 +67,7 @@ export function LogTerminal(props: LogTerminalProps) {
   )
   const latestOnMark = useRef(props.onMark)
   latestOnMark.current = props.onMark
-  // A link to other lines of the log that is already open.
+  // A link can lead to other lines of the open log.
   const { from, to } = props.line ?? {}
   useEffect(() => {
     if (from !== undefined && to !== undefined) view?.showAddress({ from, to })
@@ -238,9 +238,7 @@ function LogStatus({ snapshot, isCut, goTo }: { snapshot: LogSnapshot; isCut: bo
 const MIN_THUMB_PX = 24
 const MOST_TICKS = 200
 
-/**
- * Shows which part of the whole log is visible, by bytes, and where matches are. Dragging scrolls there immediately.
- */
+/** Shows which part of the log is visible, by bytes, and where matches are. Dragging scrolls there immediately. */
 function LogScrollbar({ view, snapshot }: { view: LogView | null; snapshot: LogSnapshot }) {
   const track = useRef<HTMLDivElement>(null)
   const { visible, search, sizeBytes } = snapshot

@@ -10,7 +10,7 @@ import { ACTIVE_MATCH, GUTTER, MARKED, MATCH } from './terminal-look.ts'
 import { NARROW_COLUMNS, TerminalView, type ViewSnapshot } from './terminal-view.ts'
 import { texts } from '../../shared/texts/ui/terminal.ts'
 
-/** Lines of the log, by number; the first is 1. */
+/** Line numbers in the log; the first is 1. */
 export interface LineRange {
   readonly from: number
   readonly to: number
@@ -18,18 +18,18 @@ export interface LineRange {
 
 export interface LogSnapshot extends ViewSnapshot {
   readonly counts: Readonly<Record<LogLevel, number>>
-  /** All lines from the first to the last one are loaded. */
+  /** Whether the whole log is loaded. */
   readonly holdsAll: boolean
   readonly sizeBytes: number
   readonly state: FollowState | { readonly kind: 'opening' }
   readonly isLoading: boolean
   readonly skippedBytes: number
   readonly search: SearchState | null
-  /** The index of the shown match among those found. */
+  /** The index of the current match among those found. */
   readonly matchIndex: number
-  /** The number of the line at the top; null: unknown. */
+  /** The number of the top line. null: unknown. */
   readonly topNumber: number | null
-  /** The visible part of the whole log, by bytes, from 0 to 1. */
+  /** The visible part of the log, by bytes, from 0 to 1. */
   readonly visible: { readonly from: number; readonly to: number }
   readonly marked: LineRange | null
 }
@@ -59,22 +59,22 @@ export interface LogViewOptions {
   readonly logs: LogsClient
   readonly jobId: JobId
   readonly attemptNumber?: AttemptNumber | undefined
-  /** The first lines to show. Absent: the end of the log, or the position where it was left. */
+  /** The first lines to show. Default: the last position in this log, or its end. */
   readonly line?: LineRange | undefined
   readonly onChange: () => void
-  /** Reading a part of the log failed; the view stays as it is. */
+  /** Called when reading a part of the log fails. The view does not change. */
   readonly onError: (title: string, error: unknown) => void
-  /** The reader marked lines; null: unmarked them. */
+  /** Called when the user marks lines, or with null when they unmark them. */
   readonly onMark: (lines: LineRange | null) => void
 }
 
-/** How much may be appended before it must be painted: this couples the engine's pace to xterm's parser. */
+/** How much can be appended before it must be painted. This couples the engine's pace to xterm's parser. */
 const UNPAINTED_BYTES = 4_194_304
 /** More bytes than this since the last frame are a flood. */
 const FLOOD_BYTES = 262_144
 /** How close to an end of the loaded lines to load more. */
 const NEAR_ROWS = 60
-/** If levels are hidden, few of the loaded lines may be visible: below this number, load more. */
+/** Hidden levels can leave few visible lines. Below this number, load more. */
 const FEW_LINES = 200
 
 /** One log in one terminal, with random access to all of it. */
@@ -117,7 +117,7 @@ export class LogView extends TerminalView<LogSnapshot> {
     return super.isAtEnd && this.#feed.isAttached
   }
 
-  /** Puts the terminal into the page and shows the requested line, the position where the log was left, or its end. */
+  /** Puts the terminal into the page and shows the requested line, the last position in this log, or its end. */
   override open(element: HTMLElement): void {
     const left = placesLeft.get(this.#key)
     if (left !== undefined) {
@@ -172,7 +172,7 @@ export class LogView extends TerminalView<LogSnapshot> {
     void this.#goTo(0)
   }
 
-  /** Goes to a part of the whole log, from 0 to 1. */
+  /** Goes to a position in the whole log, from 0 to 1. */
   goToShare(share: number): void {
     if (share >= 0.999) this.follow(true)
     else void this.#goTo(Math.floor(share * this.#feed.sizeBytes))
@@ -183,7 +183,7 @@ export class LogView extends TerminalView<LogSnapshot> {
     this.#fillScreen()
   }
 
-  /** Searches the whole log, and shows the last match that is visible or further up as soon as it is found. */
+  /** Searches the whole log. As soon as it finds them, shows the last match that is visible or further up. */
   find(query: SearchQuery): void {
     this.#match = null
     if (query.text === '') {
@@ -200,7 +200,7 @@ export class LogView extends TerminalView<LogSnapshot> {
     this.showMatch(this.#search.next(this.#match?.offset ?? this.#endOfScreen(), direction))
   }
 
-  /** Goes to the next ERROR below the marked line or the top, anywhere in the log; wraps around at the end. */
+  /** Goes to the next ERROR below the marked line or the top, anywhere in the log. Wraps around at the end. */
   async showNextError(): Promise<void> {
     const { lines } = this.#feed.window
     const markedIndex = this.#marked === null ? -1 : this.#marked.from - (this.#feed.window.firstNumber ?? 1)
@@ -220,25 +220,23 @@ export class LogView extends TerminalView<LogSnapshot> {
     await this.#locate({ line: lines.from })
   }
 
-  /** Goes to the lines in the address, unless the reader marked them here. */
+  /** Goes to the lines in the address, unless the user marked them here. */
   showAddress(lines: LineRange): void {
     if (this.#isMarked(lines)) return
     this.showLine(lines).catch((error) => {
       if (this.isClosed) return
       this.#options.onError(texts.couldNotGoToLine, error)
-      // No lines are loaded yet: shows the end of the log, or why there is none.
+      // If no lines are loaded yet, show the end of the log or why there is none.
       if (this.#feed.window.startOffset === null) this.follow(true)
     })
   }
 
-  /** Goes to the first line at or after a time, as the log writes it (`14:05`). Rejects with BAD_INPUT. */
+  /** Goes to the first line at or after a time, in the log's format (`14:05`). Rejects with BAD_INPUT. */
   async showTime(time: string): Promise<void> {
     await this.#locate({ time })
   }
 
-  /**
-   * Marks the line under the pointer if the pointer is on its number; with Shift, all lines from the last marked one.
-   */
+  /** Marks the line if the pointer is on its number. With Shift, marks all lines from the last marked one. */
   mark(event: MouseEvent): boolean {
     const at = this.screen.rowAt(event)
     const first = this.#feed.window.firstNumber
@@ -252,7 +250,7 @@ export class LogView extends TerminalView<LogSnapshot> {
     return true
   }
 
-  /** The selected text, else the loaded part of the marked lines, else all visible lines. */
+  /** The selected text, the loaded part of the marked lines, or all visible lines. */
   copyText(): string {
     const selected = this.screen.selectedText()
     if (selected !== '') return selected
@@ -329,7 +327,7 @@ export class LogView extends TerminalView<LogSnapshot> {
     this.#fillScreen()
   }
 
-  /** Loads more lines before the reader reaches an end of the loaded ones. */
+  /** Loads more lines before the user reaches an end of the loaded ones. */
   #fillScreen(): void {
     const top = this.viewport.topIndex ?? 0
     const isFew = this.viewport.shownCount < FEW_LINES
@@ -350,7 +348,7 @@ export class LogView extends TerminalView<LogSnapshot> {
     this.invalidate()
   }
 
-  /** Wide enough for the highest line number of the log; 0 if numbers are unknown or there is no room. */
+  /** Fits the highest line number of the log. 0: the numbers are unknown or there is no room. */
   protected gutterWidth(): number {
     const { firstNumber, lines } = this.#feed.window
     if (firstNumber === null || this.screen.size.columns < NARROW_COLUMNS) return 0
@@ -408,7 +406,7 @@ export class LogView extends TerminalView<LogSnapshot> {
     return { gutter, highlights }
   }
 
-  /** Requests the number of one line; all others follow from it. */
+  /** Requests the number of one line, from which all others follow. */
   #numberLines(): void {
     const { window } = this.#feed
     const first = window.lines[0]
@@ -421,7 +419,7 @@ export class LogView extends TerminalView<LogSnapshot> {
       // Ignored: the log is readable without numbers.
       .catch(() => {})
       .finally(() => {
-        // In a flood the first line changes constantly, so this asks no more often than a reader can follow.
+        // In a flood, the first line changes constantly, so limit the requests to a readable rate.
         setTimeout(() => {
           this.#isNumbering = false
           this.invalidate()
@@ -463,7 +461,7 @@ interface Place {
   shownLevels: ReadonlySet<LogLevel>
 }
 
-/** The position where a log was left: a hidden tab keeps only this, and resumes from it. */
+/** The last position in each log. A hidden tab keeps only this and resumes from it. */
 const placesLeft = new Map<string, Place>()
 const MOST_PLACES = 500
 

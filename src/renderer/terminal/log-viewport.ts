@@ -7,7 +7,7 @@ export interface ViewRow {
   line: LogLine
   index: number
   isFirst: boolean
-  /** Columns that stay free on the left. */
+  /** Free columns on the left of every row after the first. */
   indent: number
   styled: StyledText
   from: number
@@ -25,12 +25,11 @@ interface Layout {
   starts: number[]
 }
 
-/** Longer lines are cut off: the rest is in the downloaded log. */
+/** Longer lines are cut off; the downloaded log has the rest. */
 const MAX_ROWS_OF_LINE = 200
 
 /**
- * The visible rows of a log's lines: filtered by level, wrapped or scrolled sideways. Lays out only lines near the
- * screen.
+ * The visible rows of a log, filtered by level and wrapped or scrolled sideways. Lays out only lines near the screen.
  */
 export class LogViewport {
   readonly #lines: () => readonly LogLine[]
@@ -39,10 +38,10 @@ export class LogViewport {
   #isWrapping = true
   #leftColumn = 0
   #shownLevels: ReadonlySet<LogLevel> = new Set(LOG_LEVELS)
-  /** Indexes of the shown lines; null: all are shown. */
+  /** Indexes of the shown lines. null: all are shown. */
   #shown: number[] | null = null
   #layouts = new WeakMap<LogLine, Layout>()
-  /** The shown line at the top, and the first visible one of its rows. */
+  /** The shown line at the top, and its first visible row. */
   #top = 0
   #topRow = 0
 
@@ -67,7 +66,7 @@ export class LogViewport {
     return this.#top > end.top || (this.#top === end.top && this.#topRow >= end.row)
   }
 
-  /** The index of the top line in the window; null: nothing is shown. */
+  /** The index of the top line in the window. null: nothing is shown. */
   get topIndex(): number | null {
     return this.shownCount === 0 ? null : this.#indexAt(this.#top)
   }
@@ -128,7 +127,7 @@ export class LogViewport {
     this.#topRow = 0
   }
 
-  /** Puts a line a few rows below the top. If its level is hidden, uses the next shown line. */
+  /** Puts a line several rows below the top. If its level is hidden, uses the next shown line. */
   scrollToLine(index: number): void {
     this.#top = Math.min(this.#firstShownFrom(index), Math.max(0, this.shownCount - 1))
     this.#topRow = 0
@@ -169,7 +168,7 @@ export class LogViewport {
     this.#leftColumn = Math.max(0, Math.min(this.#leftColumn + columns, widest - Math.floor(this.#size.columns / 2)))
   }
 
-  /** The rows of the screen, from the top; fewer at the end of the log. */
+  /** The rows of the screen, from the top. There are fewer at the end of the log. */
   rows(): ViewRow[] {
     const rows: ViewRow[] = []
     const { columns, rows: height } = this.#size
@@ -187,7 +186,6 @@ export class LogViewport {
     return rows
   }
 
-  /** The indent of all rows of a wrapped line but the first. */
   get #indent(): number {
     return Math.min(indentOf(this.#look), Math.floor(this.#size.columns / 3))
   }

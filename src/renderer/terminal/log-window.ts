@@ -2,23 +2,22 @@ import type { LogChunk } from '../../shared/contract/index.ts'
 import { GrowingFormat, type HeadFormat } from '../../shared/log-record.ts'
 import { type LogLevel, type LogLine, readLine } from './log-line.ts'
 
-/** A piece of the log, in file order. */
 export type LogPiece = Readonly<Pick<LogChunk, 'offset' | 'nextOffset' | 'text' | 'format'>>
 
 export interface Appended {
   readonly added: number
   readonly dropped: number
-  /** Bytes skipped before this piece because the log grew faster than the view; all earlier lines are dropped. */
+  /** Bytes skipped before this piece because the log grew faster than the view. All earlier lines are dropped. */
   readonly skippedBytes: number
 }
 
-/** A line without an end is shown in pieces of this size. */
+/** A line without a newline is shown in pieces of this size. */
 const MAX_UNFINISHED_CHARS = 65_536
 const NONE: Appended = { added: 0, dropped: 0, skippedBytes: 0 }
 
 /**
- * The consecutive part of a log that is loaded for display: at most `maxLines` lines. Both ends are exact offsets, from
- * which more can be read.
+ * The loaded part of a log: at most `maxLines` consecutive lines. Both ends are exact offsets to continue reading
+ * from.
  */
 export class LogWindow {
   readonly #maxLines: number
@@ -36,7 +35,7 @@ export class LogWindow {
     this.#format = format
   }
 
-  /** The format of the record heads; undefined: not known yet. */
+  /** The format of the record heads. undefined: not known yet. */
   get format(): HeadFormat | undefined {
     return this.#format.current
   }
@@ -45,27 +44,27 @@ export class LogWindow {
     return this.#lines
   }
 
-  /** Where the first line held begins; null: nothing is held. */
+  /** The byte offset of the first loaded line. null: no lines are loaded. */
   get startOffset(): number | null {
     return this.#start
   }
 
-  /** The offset up to which the log has been read. */
+  /** The byte offset up to which the log has been read. */
   get nextOffset(): number {
     return this.#next
   }
 
-  /** Messages per level, without the lines of their tracebacks: `ERROR 2` means two errors. */
+  /** Messages per level. Traceback lines do not count: `ERROR 2` means two errors. */
   get counts(): Readonly<Record<LogLevel, number>> {
     return this.#counts
   }
 
-  /** The number of the first loaded line; null: unknown. */
+  /** The number of the first loaded line. null: unknown. */
   get firstNumber(): number | null {
     return this.#firstNumber
   }
 
-  /** Sets the line number, within the file, of the line that begins at this offset. */
+  /** Sets the number of the line at this offset. */
   setNumber(offset: number, number: number): void {
     const index = this.indexOf(offset)
     if (index >= 0 && this.#lines[index]!.offset === offset) this.#firstNumber = number - index
@@ -80,7 +79,7 @@ export class LogWindow {
     this.#firstNumber = null
   }
 
-  /** Adds the next piece. A piece that was already added (when a resumed stream overlaps) adds nothing. */
+  /** Adds the next piece. Ignores a piece that was already added (when a resumed stream overlaps). */
   append(piece: LogPiece & Pick<LogChunk, 'sizeBytes' | 'startsOver'>): Appended {
     if (piece.startsOver === true || piece.sizeBytes < this.#next) this.clear()
     if (this.#start !== null && piece.offset < this.#next) return NONE
@@ -105,10 +104,7 @@ export class LogWindow {
     return 1
   }
 
-  /**
-   * Inserts older text, which ends at `startOffset`, before the first line. If there are then too many lines, drops the
-   * last ones. Returns how many were added and dropped.
-   */
+  /** Inserts older text, which ends at `startOffset`. If there are then too many lines, drops the last ones. */
   prepend(piece: LogPiece): { added: number; dropped: number } {
     if (this.#format.read(piece)) this.#readAgain()
     const older = new LogWindow(Number.POSITIVE_INFINITY, this.#format)
@@ -116,7 +112,7 @@ export class LogWindow {
     older.finish()
     const { lines } = older
     const level = lines.at(-1)?.level ?? 'INFO'
-    // A traceback whose first line was not loaded takes the level of the line that is now above it.
+    // If a traceback's first line was not loaded, it takes the level of the line that is now above it.
     const firstHead = this.#lines.findIndex(({ continues }) => !continues)
     const relabelled = firstHead < 0 ? this.#lines.length : firstHead
     this.#lines = [
@@ -131,7 +127,7 @@ export class LogWindow {
     return { added: lines.length, dropped: this.#dropLast(this.#lines.length - this.#maxLines) }
   }
 
-  /** The index of the line with this byte; -1: it is not loaded. */
+  /** The index of the line that contains this byte. -1: it is not loaded. */
   indexOf(offset: number): number {
     if (this.#start === null || offset < this.#start || offset >= this.#next || this.#lines.length === 0) return -1
     let low = 0
@@ -165,7 +161,7 @@ export class LogWindow {
     this.#lines.push(line)
   }
 
-  /** Reads the levels of lines again that were read before their format was known. */
+  /** Parses lines again that were parsed before their format was known. */
   #readAgain(): void {
     const lines = this.#lines
     this.#lines = []
@@ -175,7 +171,7 @@ export class LogWindow {
 
   #dropFirst(excess: number): number {
     if (excess <= 0) return 0
-    // Drops many lines at once, because each drop takes time proportional to the number of lines.
+    // Drops many lines together, because each drop takes time proportional to the number of lines.
     const dropped = Math.min(this.#lines.length, excess + Math.floor(this.#maxLines / 10))
     this.#forget(this.#lines.splice(0, dropped))
     this.#start = this.#lines[0]?.offset ?? this.#unfinished?.offset ?? this.#next
@@ -199,13 +195,12 @@ export class LogWindow {
 
 const noCounts = (): Record<LogLevel, number> => ({ DEBUG: 0, INFO: 0, WARNING: 0, ERROR: 0 })
 
-/** The size as UTF-8. */
 function bytesIn(text: string): number {
   let bytes = text.length
   for (let at = 0; at < text.length; at += 1) {
     const code = text.charCodeAt(at)
     if (code < 0x80) continue
-    // A surrogate pair takes four bytes, two per half.
+    // A surrogate pair takes four bytes, so each half counts as two.
     bytes += code < 0x800 || (code >= 0xd800 && code <= 0xdfff) ? 1 : 2
   }
   return bytes

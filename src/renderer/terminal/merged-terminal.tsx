@@ -12,14 +12,14 @@ import { EMPTY_MERGED, type MergedSource, MergedView } from './merged-view.ts'
 import { texts } from '../../shared/texts/ui/terminal.ts'
 
 interface MergedTerminalProps {
-  /** The whole client, because its parts are proxies that are created anew on each access. */
+  /** The whole client, because its parts are proxies that are created on each access. */
   client: { readonly logs: LogsClient }
   /** Mount the component with a `key` made of these, because a change needs a new view. */
   sources: readonly MergedSource[]
   hasKeys: boolean
 }
 
-/** The logs of several jobs as one: each line with the name of its log, in its colour. */
+/** Merges the logs of several jobs. Each line has the name and the color of its log. */
 export function MergedTerminal({ client, sources, hasKeys }: MergedTerminalProps) {
   const box = useRef<HTMLInputElement>(null)
   const [text, setText] = useState('')

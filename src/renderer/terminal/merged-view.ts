@@ -38,11 +38,11 @@ export const EMPTY_MERGED: MergedSnapshot = {
 
 const FIRST_BYTES = 131_072
 const MAX_LAG_BYTES = 1_048_576
-/** After this time, the view no longer waits for logs without lines. */
+/** After this time, the view stops waiting for logs without lines. */
 const BEGIN_WITHIN_MS = 1_500
 const NAME_CHARS = 24
 
-/** Names differ at their end: the node, or the job. */
+/** Keeps both ends, because names differ at the end: the node, or the job. */
 const shortened = (name: string) =>
   name.length <= NAME_CHARS ? name : `${name.slice(0, NAME_CHARS - 10)}…${name.slice(-9)}`
 
@@ -177,13 +177,13 @@ export class MergedView extends TerminalView<MergedSnapshot> {
 }
 
 /**
- * The lines of several logs in one order: lines that exist when the view opens are sorted by time, later ones are added
- * as they arrive. A record stays together with its continuation lines.
+ * Merges the lines of several logs. Lines that exist when the view opens are sorted by time; later ones are added as
+ * they arrive. A record stays together with its continuation lines.
  */
 class MergedLines {
   readonly #maxLines: number
   readonly #sourceOf = new WeakMap<LogLine, number>()
-  /** Per log: whether its first lines have arrived. */
+  /** Whether the first lines of each log have arrived. */
   readonly #hasBegun: boolean[]
   #early: { line: LogLine; at: string; order: number }[] | null = []
   #lines: LogLine[] = []
@@ -215,7 +215,7 @@ class MergedLines {
     return this.#hasBegun.every(Boolean) ? this.begin() : NOTHING
   }
 
-  /** Stops waiting: a log may have no lines yet. */
+  /** Stops waiting, because a log may have no lines yet. */
   begin(): Appended {
     const early = this.#early ?? []
     this.#early = null
@@ -235,7 +235,7 @@ class MergedLines {
 
 const NOTHING: Appended = { added: 0, dropped: 0, skippedBytes: 0 }
 
-/** A sortable time; empty: the line has none. */
+/** A sortable time. Empty: the line has none. */
 function timeOf({ raw }: LogLine, format: HeadFormat | undefined): string {
   const head = readHead(raw, format)
   return head === null ? '' : `${head.date} ${head.time}.${head.fraction.padEnd(9, '0')}`

@@ -1,8 +1,8 @@
 /**
- * Log text comes from spiders and the sites they read: it is untrusted. A terminal executes control sequences, so only
- * colours are kept (SGR 0–4, 7 and their resets, 16, 256 and true colours). Titles, hyperlinks, clipboard writes (OSC),
- * device queries, cursor movement, blinking and concealed text are removed, and so are characters that reverse the
- * reading direction.
+ * Log text is untrusted: it comes from spiders and the sites they crawl. A terminal executes control sequences, so
+ * only colors are kept (SGR 0–4, 7 and their resets, 16, 256 and true colors). Titles, hyperlinks, clipboard writes
+ * (OSC), device queries, cursor movement, blinking and concealed text are removed, and so are characters that reverse
+ * the reading direction.
  */
 export function sanitiseLine(text: string): string {
   if (!SUSPECT.test(text)) return text
@@ -13,7 +13,7 @@ export function sanitiseLine(text: string): string {
       const codes = end === 'm' ? colourCodes(parameters) : ''
       if (codes === '') return ''
       coloured = true
-      // A marker that the text itself can no longer contain protects this from the following steps.
+      // The text can no longer contain MARK, so this marker protects the codes from the following steps.
       return `${MARK}[${codes}m`
     })
     .replace(OTHER_ESCAPE, '')
@@ -22,19 +22,19 @@ export function sanitiseLine(text: string): string {
   return coloured ? `${clean}\u001b[0m` : clean
 }
 
-/** The text without colours: for copying, searching and screen readers. */
+/** Text without colors, for copying, searching and screen readers. */
 export function withoutColours(sanitised: string): string {
   return sanitised.includes('\u001b') ? sanitised.replace(SGR, '') : sanitised
 }
 
 export const plainText = (text: string): string => withoutColours(sanitiseLine(text))
 
-// A private-use character: STRING_SEQUENCE removes it from the input first, so it can only come from this code.
+// A private-use character. STRING_SEQUENCE first removes it from the input, so it can only come from this code.
 const MARK = '\ue0ff'
 const SUSPECT = /[\u0000-\u0008\u000a-\u001f\u007f-\u009f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069\ue0ff]/
 /**
- * OSC, DCS, SOS, PM and APC with their payload if they are terminated; an unterminated one loses only its start. The
- * payload ends at the next start, so that many starts without an end are not each searched to the end of the line.
+ * OSC, DCS, SOS, PM and APC, with their payload if they are terminated. An unterminated one loses only its start. The
+ * payload ends at the next start, so many unterminated starts do not each scan to the end of the line.
  */
 const STRING_SEQUENCE =
   /(?:\u001b[\]PX^_]|[\u009d\u0090\u0098\u009e\u009f])[^\u0007\u001b\u0090\u0098\u009c-\u009f\ue0ff]{0,65536}(?:\u0007|\u001b\\|\u009c)|\ue0ff/g
@@ -43,7 +43,7 @@ const OTHER_ESCAPE = /\u001b(?:[ -/]{0,4}[0-~])?/g
 const UNWANTED = /[\u0000-\u0008\u000a-\u001f\u007f-\u009f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/g
 const SGR = /\u001b\[[0-9;]*m/g
 
-/** The colour codes of one SGR sequence; drops the others (blink, conceal, fonts). */
+/** The color codes of one SGR sequence, without the others (blink, conceal, fonts). */
 function colourCodes(parameters: string): string {
   if (!/^[0-9;]*$/.test(parameters)) return ''
   const codes = parameters.split(';').map(Number)

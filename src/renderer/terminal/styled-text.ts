@@ -1,4 +1,4 @@
-/** Text with colours: runs ascend, do not overlap, and `codes` are the parameters of an SGR sequence. */
+/** Text with colors. Runs are in order and do not overlap; `codes` are the parameters of an SGR sequence. */
 export interface StyledText {
   text: string
   runs: Run[]
@@ -12,7 +12,7 @@ export interface Run {
 
 const SGR = /\u001b\[([0-9;]*)m/g
 
-/** Splits text that has only colour sequences (sanitise.ts) into characters and colours. */
+/** Splits text that has only color sequences (sanitise.ts) into characters and colors. */
 export function parseColours(sanitised: string): StyledText {
   if (!sanitised.includes('\u001b')) return { text: sanitised, runs: [] }
   const runs: Run[] = []
@@ -33,7 +33,7 @@ export function parseColours(sanitised: string): StyledText {
   }
 }
 
-/** A reset drops all codes before it. Bounded: a spider may change its colours without end. */
+/** A reset drops all earlier codes. Bounded, because a spider can change colors without end. */
 function after(codes: string, more: string): string {
   if (more === '' || more === '0') return ''
   const [, sinceReset] = /(?:^|;)0;(.*)$/.exec(more) ?? []
@@ -53,7 +53,7 @@ export function joinStyled(parts: readonly (StyledText | { text: string; codes: 
   return { text, runs }
 }
 
-/** The characters from `from` to `to` for the terminal; later layers override earlier ones. */
+/** Renders the characters from `from` to `to` for the terminal. Later layers override earlier ones. */
 export function paint(text: string, from: number, to: number, layers: readonly (readonly Run[])[]): string {
   const edges = new Set([from, to])
   for (const layer of layers) {

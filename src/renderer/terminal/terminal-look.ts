@@ -12,7 +12,7 @@ export function createTerminal(): Terminal {
     fontFamily: "ui-monospace, 'JetBrains Mono', 'SF Mono', Menlo, Consolas, 'DejaVu Sans Mono', monospace",
     fontSize: 12,
     lineHeight: 1.4,
-    // The terminal only ever has the visible rows (log-screen.ts).
+    // The terminal holds only the visible rows (log-screen.ts).
     scrollback: 0,
     minimumContrastRatio: 4.5,
     // Links in a log are never opened.
@@ -24,7 +24,7 @@ export function createTerminal(): Terminal {
   return terminal
 }
 
-/** The same widths as used to cut rows. If xterm still considers a row too long, it must not wrap (DECAWM). */
+/** Uses the widths that the row cutter uses. If xterm still considers a row too long, it must not wrap (DECAWM). */
 const WIDTHS: IUnicodeVersionProvider = {
   version: 'scrapdeck',
   wcwidth: cellsOf,
@@ -36,7 +36,7 @@ const WIDTHS: IUnicodeVersionProvider = {
   }
 }
 
-/** The terminal is dark in both schemes: logs use colours meant for dark terminals. */
+/** The terminal is dark in both schemes because logs use colors meant for dark terminals. */
 const TERMINAL_THEME = {
   background: '#0a0d11',
   foreground: '#c9d3df',

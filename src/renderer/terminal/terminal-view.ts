@@ -2,12 +2,12 @@ import { type LogLevel, type LogLine, plainLine } from './log-line.ts'
 import { LogScreen, type ScreenRow } from './log-screen.ts'
 import { LogViewport, type ViewRow } from './log-viewport.ts'
 
-/** The state that a component shows around any terminal. A new object for every change. */
+/** The state that a component shows around a terminal. Every change creates a new object. */
 export interface ViewSnapshot {
   readonly shownLevels: ReadonlySet<LogLevel>
   readonly lineCount: number
   readonly isFollowing: boolean
-  /** Lines that arrived while the reader was elsewhere; null: some are not even loaded. */
+  /** Lines that arrived while the user was reading elsewhere. null: some are not loaded, so the number is unknown. */
   readonly newLineCount: number | null
   readonly isWrapping: boolean
   readonly showsTimes: boolean
@@ -20,7 +20,7 @@ const LAST_LINES_FOR_READERS = 120
 const LAST_LINES_EVERY_MS = 500
 const FLOOD_FRAME_MS = 50
 
-/** Lines in one terminal: which are visible, and when they are painted. A subclass provides the lines. */
+/** The base of terminals: decides which lines are visible and when they are painted. A subclass provides the lines. */
 export abstract class TerminalView<Snapshot extends ViewSnapshot> {
   protected readonly viewport = new LogViewport(() => this.lines)
   protected readonly screen: LogScreen
@@ -123,7 +123,7 @@ export abstract class TerminalView<Snapshot extends ViewSnapshot> {
     this.invalidate()
   }
 
-  /** Scrolls by a key; false: the key does not scroll. */
+  /** Scrolls by a key. Returns false if the key does not scroll. */
   scrollBy(key: string): boolean {
     const page = Math.max(1, this.screen.size.rows - 2)
     if (key === 'PageUp' || key === 'PageDown') this.#scroll(key === 'PageUp' ? -page : page)
@@ -163,7 +163,7 @@ export abstract class TerminalView<Snapshot extends ViewSnapshot> {
     this.invalidate()
   }
 
-  /** Schedules at most one frame at a time, however much happens. */
+  /** Schedules at most one frame at a time, however much changes. */
   protected invalidate(): void {
     if (this.#isPainting || this.isClosed) {
       this.#isStale = true
@@ -171,7 +171,7 @@ export abstract class TerminalView<Snapshot extends ViewSnapshot> {
     }
     this.#isPainting = true
     const frame = () => requestAnimationFrame(() => void this.#paint())
-    // In a flood each frame replaces all lines: fewer frames leave more time to read them.
+    // In a flood, each frame replaces all lines. Fewer frames leave more time to read them.
     if (this.isFlooded) setTimeout(frame, FLOOD_FRAME_MS)
     else frame()
   }

@@ -1,4 +1,4 @@
-/** What Mantine and the virtualiser need and jsdom lacks: sizes, media queries, observers. */
+/** Stubs what Mantine and the virtualizer need and jsdom lacks: sizes, media queries, observers. */
 export function stubBrowser(): void {
   window.matchMedia = (query) =>
     ({

@@ -1,14 +1,14 @@
 /**
- * The whole app over an in-memory engine, for looking at screens; never shipped. Scenes by URL: `dev.html?first` (first
- * run), `?python=missing`, `?nodes=1000`, `?jobs=5000`, `?engines` (several), `?role=viewer`, `?still`
- * (nothing changes by itself).
+ * The whole app with an in-memory engine, for looking at screens; never shipped. URL parameters: `dev.html?first`
+ * (first run), `?python=missing`, `?nodes=1000`, `?jobs=5000`, `?engines` (several), `?role=viewer`, `?still` (no
+ * live changes).
  */
 import { ROLES } from '../../shared/roles.ts'
 import { startApp } from '../app/start-app.tsx'
 import { createFakeEngine } from './fake-engine.ts'
 
 const scene = new URLSearchParams(window.location.search)
-// The router would read this query string as its own.
+// The router would parse this query string as its own.
 window.history.replaceState(null, '', window.location.pathname + window.location.hash)
 const engine = createFakeEngine({
   firstRun: scene.has('first'),

@@ -21,7 +21,7 @@ import type { FakeWorld } from './fake-world.ts'
 
 const DAY_MS = 86_400_000
 
-/** Users and tokens in memory. `role`: the role of the page's user; it is not enforced. */
+/** Users and tokens in memory. `role`: the role of the page's user; the fake engine does not enforce it. */
 export function createFakeAccess(
   { firstRun, nextNumber }: FakeWorld,
   {
@@ -234,7 +234,7 @@ const FAKE_ROLES: NewRole[] = [
   }
 ]
 
-/** The one sign-in that waits in the fake engine. */
+/** The code of the only pending sign-in. */
 export const FAKE_USER_CODE = 'WDJBMJHT'
 const fakeSignIn = (): WaitingSignIn => ({
   client: 'cli',

@@ -32,7 +32,7 @@ const NO_LABELS: AlertLabels = {
   nodeTags: []
 }
 
-/** Alerts, rules, silences and channels in memory; nothing fires and nothing is sent. */
+/** Alerts, rules, silences and channels in memory. Rules never fire and channels send nothing. */
 export function createFakeAlerts(world: FakeWorld) {
   const { firstRun, emit, nextNumber } = world
   const os = implement(contract)
@@ -44,7 +44,6 @@ export function createFakeAlerts(world: FakeWorld) {
   const notices: AlertNotice[] = []
   const changed = () => emit({ kind: 'alerts' })
   const positionOf = (count: number) => (count === 0 ? '0' : `msg_0_${count.toString(36)}`)
-  /** As if a desktop channel had received a message. */
   const notify = (notice: Omit<AlertNotice, 'id' | 'atMs'>) => {
     notices.push({ ...notice, id: positionOf(notices.length + 1), atMs: Date.now() })
     changed()
@@ -127,7 +126,7 @@ export function createFakeAlerts(world: FakeWorld) {
       preview: os.alertRules.preview.handler(({ input }) => {
         checkRule(input)
         const past = [...alerts.values()].filter(({ watch }) => watch === input.watch)
-        // The service's own figures are recorded only while it runs.
+        // The service records its own figures only while it runs.
         const isRecorded = ['queue_length', 'disk_free', 'node_stuck'].includes(input.watch)
         return {
           fired: past.length,
@@ -277,7 +276,7 @@ const RANK = { critical: 0, warning: 1, info: 2 }
 
 const cursorOf = ({ id, resolvedAtMs }: Alert): string => `${resolvedAtMs ?? Date.UTC(9999, 0)}-${id}`
 
-/** Firing ones first, the most severe first; then ended ones, newest first. */
+/** Firing alerts come first, by severity; then resolved ones, newest first. */
 function byUrgency(one: Alert, other: Alert): number {
   if (one.state !== other.state) return one.state === 'firing' ? -1 : 1
   if (one.state === 'resolved')
@@ -517,7 +516,6 @@ function fakeAlerts(world: FakeWorld, rules: readonly AlertRuleState[], nowMs: n
   ]
 }
 
-/** Only for alerts about item counts and about failed runs. */
 function evidenceOf({ watch, subject, value, labels: { jobId }, sinceMs }: Alert): AlertEvidence {
   if (watch !== 'spider_items' && watch !== 'spider_fails') return { log: null, history: null }
   const isOfItems = watch === 'spider_items'

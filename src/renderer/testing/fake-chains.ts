@@ -4,7 +4,6 @@ import { ScrapdeckError } from '../../shared/errors.ts'
 import { aChainId, aProjectName } from '../../shared/testing/ids.ts'
 import type { FakeWorld } from './fake-world.ts'
 
-/** Chains in memory; nothing triggers them. */
 export function createFakeChains({ firstRun, emit, nextNumber }: FakeWorld) {
   const os = implement(contract)
   const chains = new Map((firstRun ? [] : fakeChains(Date.now())).map((chain) => [chain.id, chain]))

@@ -1,7 +1,7 @@
 import { implement } from '@orpc/server'
 import { type Change, type ChangeBatch, contract } from '../../shared/contract/index.ts'
 
-/** The sequence of changes; a cursor is a position in it. */
+/** The list of changes. A cursor is a position in it. */
 export function createFakeChanges() {
   let firstKept = 0
   const changes: Change[] = []
@@ -13,7 +13,7 @@ export function createFakeChanges() {
       for (const wake of [...wakers]) wake(false)
     },
     dropStreams: () => [...wakers].forEach((wake) => wake(true)),
-    /** No subscriber is notified of this change: it exists only to be missed. */
+    /** Records a change without sending it to subscribers: it exists only to be missed. */
     forget: (change: Change) => {
       firstKept = changes.length + 1
       changes.push(change)

@@ -3,7 +3,7 @@ import { type Change, contract, type SourceState } from '../../shared/contract/i
 import { ScrapdeckError } from '../../shared/errors.ts'
 import { aNodeId, aSourceId } from '../../shared/testing/ids.ts'
 
-/** Sources of nodes in memory: refreshing one finds the same nodes again. */
+/** Node sources in memory. Refreshing one finds the same nodes again. */
 export function createFakeDiscovery(sources: Map<string, SourceState>, emit: (...changes: Change[]) => void) {
   const os = implement(contract)
   const sourceOf = (id: string): SourceState => {

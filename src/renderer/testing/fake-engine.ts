@@ -1,6 +1,6 @@
 /**
- * An in-memory engine for tests and for looking at screens: the whole contract over realistic data, changed by `step()`
- * or by a timer. shared/testing/contract-cases.ts checks its responses against the real engine's.
+ * An in-memory engine for tests and for looking at screens: the whole contract with realistic data, changed by
+ * `step()` or by a timer. shared/testing/contract-cases.ts compares its responses with the real engine's.
  */
 import { createRouterClient, implement, type Router } from '@orpc/server'
 import {
@@ -45,21 +45,20 @@ import { createFakeWebhooks } from './fake-webhooks.ts'
 import { createFakeWorld, type FakeWorldOptions } from './fake-world.ts'
 
 interface FakeEngineOptions extends FakeWorldOptions {
-  /** The user's role; default: owner. */
+  /** Default: owner. */
   role?: Role
-  /** Roles in single projects, instead of one in all projects. */
+  /** Roles in single projects, in place of one in all projects. */
   projectRoles?: Record<string, Role>
-  /** A page of a service, with a logged-in user. */
+  /** Behaves like a service whose user is logged in with a browser. */
   isInBrowser?: boolean
-  /** Milliseconds between live changes; 0: only `step()` changes anything. */
+  /** Milliseconds between live changes. 0: only `step()` makes changes. */
   liveEveryMs?: number
-  /** Three engines on one database. */
   hasSeveralEngines?: boolean
 }
 
 export interface FakeEngine {
   client: Client
-  /** Answers the calls, for callers that bring their own transport. */
+  /** Handles the calls, for callers with their own transport. */
   router: Router<Contract, Record<never, never>>
   jobs: Map<string, Job>
   nodes: Map<string, Node>
@@ -68,16 +67,16 @@ export interface FakeEngine {
   environments: Map<string, Environment>
   sources: Map<string, SourceState>
   limits: { rules: LimitRule[] }
-  /** Names of the calls made, in order: `jobs.cancel`. */
+  /** The names of the calls so far, in order: `jobs.cancel`. */
   calls: string[]
-  /** Each named call fails with this error until it is deleted. */
+  /** Each named call fails with this error until the entry is deleted. */
   failures: Map<string, Error>
-  /** Calls of this name are answered only after `release()`. */
+  /** Delays the responses to calls with this name until `release()`. */
   holdBack(name: string): { release(): void }
   emit(...changes: Change[]): void
   /** Breaks every open stream of changes, like a lost connection. */
   dropStreams(): void
-  /** Expires all cursors issued so far: the next subscribe gets `reset`. */
+  /** Expires all cursors so far: the next subscribe gets `reset`. */
   forgetChanges(): void
   step(): void
   stop(): void
@@ -115,7 +114,7 @@ export function createFakeEngine(options: FakeEngineOptions = {}): FakeEngine {
       const logs_url = `/api/v1/jobs/${id}/logs`
       return { status: 200, body: { job_id: id, scheduled: false, cached: false, cached_at: null, logs_url } }
     }),
-    // No screen calls them: a repeated crawl is shown as its schedule.
+    // No screen calls these: a repeated crawl is shown as its schedule.
     crawlOrders: {
       list: os.crawlOrders.list.handler(() => ({ orders: [], next_after: null })),
       get: os.crawlOrders.get.handler(() => noCrawl()),

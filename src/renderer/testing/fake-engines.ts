@@ -2,7 +2,7 @@ import { implement } from '@orpc/server'
 import { contract, type EngineInfo } from '../../shared/contract/index.ts'
 import { ScrapdeckError } from '../../shared/errors.ts'
 
-/** One engine, or three: one leads, one follows, one is silent. Handover and drain work. */
+/** One engine, or three: a leader, a follower and a silent one. Supports handover and drain. */
 export function createFakeEngines({ hasSeveralEngines = false }: { hasSeveralEngines?: boolean }) {
   const os = implement(contract)
   const nowMs = Date.now()

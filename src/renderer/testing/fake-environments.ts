@@ -15,7 +15,7 @@ export function createFakeEnvironments({ environments, emit, stepMs }: FakeWorld
     environments.get(id) ??
     fail(new ScrapdeckError('NOT_FOUND', `There is no environment ${id}. It may have been removed.`))
 
-  /** A build in four steps; the log grows with them. */
+  /** Builds in four steps, each of which adds to the log. */
   async function build(id: string): Promise<void> {
     const steps = ['Making a virtual environment', 'Reading the requirements', 'Installing 34 packages', 'Trying it']
     for (const [index, text] of steps.entries()) {
@@ -37,7 +37,7 @@ export function createFakeEnvironments({ environments, emit, stepMs }: FakeWorld
     })
   }
 
-  /** The environment that a project's Python needs, created if it does not exist. */
+  /** Finds or creates the environment for a project's Python. */
   function environmentFor(project: ProjectName, { python: wanted }: ProjectSettings): void {
     for (const environment of environments.values()) {
       const projectsThere = environment.projects.filter((name) => name !== project)

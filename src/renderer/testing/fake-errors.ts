@@ -16,7 +16,7 @@ const HOUR_MS = 3_600_000
 const WIDTH_MS = 6 * HOUR_MS
 const POINTS = 28
 
-/** The first line of a fake log that says ERROR; each before it is one line. */
+/** The index of the first ERROR line in a fake log; all earlier records have one line. */
 const FIRST_ERROR = 40
 
 const KINDS = [
@@ -34,7 +34,7 @@ const KINDS = [
   ['Gave up retrying <url> (failed <n> times)', 'scrapy.downloadermiddlewares.retry', null, 'message']
 ] as const
 
-/** Errors of the fake's failed jobs, in as many groups as there are kinds in each project. */
+/** Errors of the fake failed jobs. Each project has one group per kind of error. */
 export function createFakeErrors({ jobs, jobOf, emit }: FakeWorld) {
   const os = implement(contract)
   const states = new Map<number, Pick<ErrorGroup, 'state' | 'stateAtMs' | 'reopenedAtMs'>>()
@@ -68,7 +68,7 @@ export function createFakeErrors({ jobs, jobOf, emit }: FakeWorld) {
     const [title, culprit, exceptionType, because] = KINDS[kindOf(all[0]!)]!
     const seen = all.map(occurrenceOf).sort((one, other) => one.firstSeenMs - other.firstSeenMs)
     const startMs = (Math.floor(Date.now() / WIDTH_MS) - POINTS + 1) * WIDTH_MS
-    // Older than the fake's jobs: seen for days, or new.
+    // The errors are older than the fake jobs: seen for days, or new.
     const counts = Array.from({ length: POINTS }, (_, point) => (id % 3 === 0 ? 0 : (point * id * 7) % 11))
     for (const { lastSeenMs, count } of seen) {
       const point = Math.floor((lastSeenMs - startMs) / WIDTH_MS)

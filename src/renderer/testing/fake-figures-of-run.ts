@@ -1,7 +1,7 @@
 import { AttemptNumber, type Job, type RunFigures } from '../../shared/contract/index.ts'
 import { ScrapdeckError } from '../../shared/errors.ts'
 
-/** What the log of a fake run would say. */
+/** The figures that the engine would read from a fake run's log. */
 export function fakeFigures({ id, state, startedAtMs, endedAtMs, pages, items, errors }: Job): RunFigures {
   if (startedAtMs === null) throw new ScrapdeckError('LOG_NOT_FOUND', `The log of job ${id} has not been read yet`)
   const untilMs = endedAtMs ?? Date.now()

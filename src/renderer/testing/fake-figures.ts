@@ -1,7 +1,6 @@
 import type { Figures, Job, Node, Problem, PythonState } from '../../shared/contract/index.ts'
 import { aProjectName } from '../../shared/testing/ids.ts'
 
-/** The part of the fake world that the figures are computed from. */
 interface Seen {
   jobs: ReadonlyMap<string, Job>
   nodes: ReadonlyMap<string, Node>

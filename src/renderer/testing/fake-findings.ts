@@ -2,7 +2,7 @@ import { implement } from '@orpc/server'
 import { contract, type Finding, type SpiderFindings } from '../../shared/contract/index.ts'
 import type { FakeWorld } from './fake-world.ts'
 
-/** A fifth of what is usual. */
+/** A finding with a fifth of the usual items. */
 function fewItems(value: number): Finding {
   const usual = { low: Math.round(value * 4.9), high: Math.round(value * 5.1) }
   const [few, low, high] = [value, usual.low, usual.high].map((count) => count.toLocaleString('en-US'))
@@ -10,7 +10,6 @@ function fewItems(value: number): Finding {
   return { metric: 'items', field: null, words, value, usual }
 }
 
-/** One spider of the fleet got far fewer items than usual. */
 export function createFakeFindings({ jobs, jobOf, firstRun, emit }: FakeWorld) {
   const os = implement(contract)
   const unusual = firstRun ? undefined : [...jobs.values()].findLast(({ outcome }) => outcome === 'succeeded')

@@ -1,7 +1,6 @@
 import { implement } from '@orpc/server'
 import { contract } from '../../shared/contract/index.ts'
 
-/** A fleet that matches its file. */
 export function createFakeFleetFile() {
   const os = implement(contract).fleetFile
   return {

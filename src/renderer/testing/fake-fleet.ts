@@ -14,7 +14,7 @@ import { aJob, aNode, jobIdAt } from '../../shared/testing/builders.ts'
 import { anAttemptNumber, aProjectName, aVersionName, branded } from '../../shared/testing/ids.ts'
 import { fakeUsage, WARM } from './fake-local-node.ts'
 
-/** A sequence of numbers in [0, 1) that is the same for the same seed. */
+/** Generates numbers in [0, 1). Equal seeds give equal sequences. */
 export function seededRandom(seed: number): () => number {
   let state = seed
   return () => {
@@ -89,7 +89,7 @@ export function fakeNodes(count: number, nowMs: number): Node[] {
         latencyMs: null
       }
     }
-    // The node responds: only stuckSinceMs shows that it starts nothing.
+    // The node responds; only stuckSinceMs shows that it starts no jobs.
     if (name === 'us-2') return { ...node, stuckSinceMs: nowMs - 240_000 }
     if (name === 'lab-b') return { ...node, mode: 'draining' as const }
     if (name === 'lab-a') return { ...node, mode: 'cordoned' as const }
@@ -135,7 +135,7 @@ export function fakeLimits(): LimitRule[] {
   ]
 }
 
-/** What queued jobs wait for, in rotation; the last three are held. */
+/** Waiting reasons to assign to queued jobs in rotation. The last three are holds. */
 const waitsAt = (nowMs: number, { project }: Job): Pick<Job, 'waiting' | 'hold' | 'notBeforeMs' | 'attemptCount'>[] => {
   const laterHourMs = Math.ceil(nowMs / 3_600_000 + 4) * 3_600_000
   const free = { hold: null, notBeforeMs: null, attemptCount: 0 }
@@ -169,7 +169,7 @@ const FAKE_RETRY = {
   on: ['failed' as const, 'lost' as const]
 }
 
-/** Newest first. Running jobs are put into the slots of the nodes, which are modified in place. */
+/** Returns jobs newest first. Puts the running ones into slots of `nodes`, which it modifies in place. */
 export function fakeJobs(count: number, nodes: Node[], nowMs: number, random: () => number): Job[] {
   const projects = Object.keys(SPIDERS)
   const pick = <T>(list: readonly T[]): T => list[Math.floor(random() * list.length)] as T
@@ -266,7 +266,7 @@ export function fakeJobs(count: number, nodes: Node[], nowMs: number, random: ()
   return jobs
 }
 
-/** Two runs were live on the node that is down, so their state is unknown. */
+/** Makes the two runs on the unreachable node unknown. */
 function leaveUnknown(jobs: Job[], nodes: readonly Node[]): void {
   const down = nodes.find(({ unreachableSinceMs }) => unreachableSinceMs !== null)
   if (down === undefined) return
@@ -353,7 +353,6 @@ export function fakeDetail(job: Job, taken: TakenDefaults = {}): JobDetail {
   return { job, attempts, timeline }
 }
 
-/** One line of a realistic log. */
 export function fakeLogLine(job: Job, number: number): string {
   const at = new Date((job.startedAtMs ?? job.queuedAtMs) + number * 700).toISOString().slice(0, 19).replace('T', ' ')
   if (number % 41 === 40) {

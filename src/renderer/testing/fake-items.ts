@@ -18,7 +18,6 @@ const THINGS = ['desk lamp', 'kettle', 'armchair', 'bookshelf', 'rug', 'stool', 
 
 type FakeItem = Record<string, unknown>
 
-/** The shop's item with this number. */
 function itemAt(at: number): FakeItem {
   const name = `${ADJECTIVES[at % ADJECTIVES.length]} ${THINGS[(at * 7) % THINGS.length]}`
   return {
@@ -54,7 +53,7 @@ function meets(item: FakeItem, { field, operator, value }: ItemCondition): boole
   return text !== '' && (operator === 'greater' ? Number(text) > Number(value) : Number(text) < Number(value))
 }
 
-/** The items of fake jobs: products of a shop, as many as the job claims to have scraped. */
+/** Items of the fake jobs: products of a shop, as many as the job counts. */
 export function createFakeItems({ jobOf, itemsEngine }: FakeWorld) {
   const os = implement(contract)
   const exported = new Map<string, string>()

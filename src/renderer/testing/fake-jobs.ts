@@ -8,7 +8,7 @@ import { fakeUsage } from './fake-local-node.ts'
 import { jobOfItem } from './fake-queue.ts'
 import type { FakeWorld } from './fake-world.ts'
 
-/** Operations on single jobs; those on the queue as a whole are in fake-queue.ts. */
+/** Operations on single jobs. Those on the whole queue are in fake-queue.ts. */
 export function createFakeJobs({ jobs, projects, jobOf, queueJob, saveAll, emit }: FakeWorld) {
   const taken = new Map<string, TakenDefaults>()
   const os = implement(contract)

@@ -7,7 +7,7 @@ export const COLD: StartMode = { mode: 'cold', text: 'There is no Python with Sc
 const SAMPLE_EVERY_MS = 2000
 const SAMPLES_MAX = 900
 
-/** A run's usage between two times: memory that climbs and is released again, CPU in bursts. */
+/** A run's usage over a period: memory that grows and is released, CPU in bursts. */
 export function fakeUsage(jobId: string, startedAtMs: number, untilMs: number): UsageSample[] {
   const phase = Number.parseInt(jobId.slice(-6), 16) % 97
   const count = Math.min(SAMPLES_MAX, Math.max(1, Math.floor((untilMs - startedAtMs) / SAMPLE_EVERY_MS)))
@@ -25,7 +25,7 @@ export function fakeUsage(jobId: string, startedAtMs: number, untilMs: number): 
   })
 }
 
-/** The main environment, one in use, one that failed, and one that is no longer used. */
+/** The main environment, one in use, one that failed, and an unused one. */
 export function fakeEnvironments(nowMs: number): Environment[] {
   const made = { state: 'ready', progress: null, problem: null, hasLog: true } as const
   return [

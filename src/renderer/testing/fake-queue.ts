@@ -32,7 +32,7 @@ export function createFakeQueue(world: FakeWorld) {
   }
   const withLive = () => ({ limits: limits.rules.map((rule) => ({ ...rule, live: liveOf(rule) })) })
 
-  /** What a queued job that is not held waits for: its project's pause, a limit, or what it waited for before. */
+  /** The waiting reason of a queued job without a hold: its project's pause, a limit, or its previous reason. */
   function waitingOf(job: Job): Waiting {
     if (world.projects.get(job.project)?.settings.paused === true)
       return { code: 'project_paused', text: `${job.project} is paused` }
@@ -45,7 +45,6 @@ export function createFakeQueue(world: FakeWorld) {
     const isPolicy = job.waiting?.code === 'limit' || job.waiting?.code === 'project_paused'
     return job.waiting === null || isPolicy ? { code: 'next_in_line', text: 'next in queue' } : job.waiting
   }
-  /** Called after limits or pauses changed. */
   function publishWaiting(): void {
     const changed: Job[] = []
     for (const job of jobs.values()) {
@@ -163,7 +162,6 @@ export function createFakeQueue(world: FakeWorld) {
   }
 }
 
-/** The fields of a new job that a request sets. */
 export function jobOfItem(item: RunItem): Partial<Job> {
   const nowMs = Date.now()
   const masked = (values: Record<string, string> = {}) =>

@@ -8,10 +8,10 @@ import type { FakeWorld } from './fake-world.ts'
 
 const RECENT = 30
 const DAY_MS = 86_400_000
-/** The engine counts the runs of a backfill up to this many. */
+/** The limit up to which the engine counts the runs of a backfill. */
 const BACKFILL_MAX = 10_000
 
-/** Schedules in memory, with a realistic history; only `step()` and `runNow` create jobs. */
+/** Schedules in memory with a realistic history. Only `step()` and `runNow` create jobs. */
 export function createFakeSchedules(world: FakeWorld) {
   const os = implement(contract)
   const firings: Firing[] = []
@@ -95,7 +95,7 @@ export function createFakeSchedules(world: FakeWorld) {
 
   return {
     schedules,
-    /** Advances a backfill in progress by one run. */
+    /** Adds one run of a backfill in progress. */
     step() {
       for (const schedule of schedules.values()) {
         const { backfill } = schedule
@@ -230,7 +230,6 @@ export function createFakeSchedules(world: FakeWorld) {
   }
 }
 
-/** How much later than scheduled a schedule fires. */
 const jitterOf = ({ jitterSeconds }: ScheduleSettings) => jitterSeconds * 400
 
 const idOf = (number: number) => `5ced${number.toString(16)}`.padEnd(32, '0')

@@ -7,11 +7,11 @@ import { branded } from '../../shared/testing/ids.ts'
 const SECRET = 'JBSWY3DPEHPK3PXPJBSWY3DPEHPK3PXP'
 const URI = `otpauth://totp/Scrapdeck:anna%20(deck.example.org)?issuer=Scrapdeck&secret=${SECRET}`
 const RECOVERY_CODES = Array.from({ length: 10 }, (_, at) => `4f7q-9k2m-x0ab-c3d${at}`)
-/** The only password and code that the fake knows. */
+/** The only password and code that the fake accepts. */
 export const FAKE_CURRENT = 'kestrel amber window'
 export const FAKE_CODE = '492039'
 
-/** Second factors of the user of the page; `me`: null for the service's own password. */
+/** Second factors of the page's user. `me` is null for the service's own password. */
 export function createFakeSecondFactors({
   me,
   reset

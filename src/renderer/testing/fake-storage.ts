@@ -6,7 +6,7 @@ import type { FakeWorld } from './fake-world.ts'
 const DAY_MS = 86_400_000
 const SHARES = [1, 0.62, 0.4, 0.21, 0.08, 0.02]
 
-/** Sizes by project, and a policy in memory; a run deletes nothing, and ends at once. */
+/** Sizes by project and a policy in memory. A retention run ends immediately and deletes nothing. */
 export function createFakeStorage({ projects, emit, firstRun }: FakeWorld) {
   const os = implement(contract)
   let stored = { revision: 0, policy: RECOMMENDED_POLICY }

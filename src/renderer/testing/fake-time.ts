@@ -4,7 +4,7 @@ import { SPIDERS } from './fake-fleet.ts'
 import { fakeUsage } from './fake-local-node.ts'
 import type { FakeWorld } from './fake-world.ts'
 
-/** One realistic step: a job starts, one progresses, one ends, one arrives. */
+/** Simulates one step: one job starts, one progresses, one ends and one is queued. */
 export function letTimePass({ jobs, nodes, random, emit, figures, save, saveNode, nodeOf, queueJob }: FakeWorld): void {
   const all = [...jobs.values()]
   const running = all.filter((job) => job.status === 'running')
@@ -60,7 +60,7 @@ export function letTimePass({ jobs, nodes, random, emit, figures, save, saveNode
   emit({ kind: 'figures', figures: figures() })
 }
 
-/** Only the local node knows what its runs use. */
+/** Only the local node reports the usage of its runs. */
 function withUsage({ kind, runs }: Node): Node['runs'] {
   if (kind !== 'local') return runs
   return runs.map((run) => ({

@@ -4,7 +4,7 @@ import { ScrapdeckError } from '../../shared/errors.ts'
 import { aProjectName, aWebhookId } from '../../shared/testing/ids.ts'
 import type { FakeWorld } from './fake-world.ts'
 
-/** Webhooks in memory; nothing is sent. A test of a webhook fails while it has a problem. */
+/** Webhooks in memory that send nothing. Testing a webhook fails while it has a problem. */
 export function createFakeWebhooks({ firstRun, emit, nextNumber }: FakeWorld) {
   const os = implement(contract)
   const nowMs = Date.now()

@@ -20,20 +20,19 @@ export interface FakeWorldOptions {
   jobCount?: number
   seed?: number
   python?: PythonState['state']
-  /** Only the local node, no projects, no jobs. */
+  /** Only the local node; no projects or jobs. */
   firstRun?: boolean
-  /** The engine that reads items. */
   itemsEngine?: 'duckdb' | 'plain'
-  /** How long each step of an upload, a deploy or an environment build takes. */
+  /** How long each step of an upload, a deployment or an environment build takes. */
   stepMs?: number
 }
 
-/** From this many jobs on, a bulk action is announced as one change, as in the engine. */
+/** Bulk actions on more jobs than this are announced as one change, as in the engine. */
 const EMITTED_ONE_BY_ONE_MAX = 200
 
 export type FakeWorld = ReturnType<typeof createFakeWorld>
 
-/** The fake engine's data, and the functions that change it and announce the changes. */
+/** The fake engine's data, with functions that change it and announce the changes. */
 export function createFakeWorld(options: FakeWorldOptions, emit: (...changes: Change[]) => void) {
   const { firstRun = false, seed = 7, python: pythonState = 'ready', stepMs = 700 } = options
   const random = seededRandom(seed)

@@ -16,10 +16,10 @@ import { theme } from '../ui/theme.ts'
 import { stubBrowser } from './browser-stubs.ts'
 import type { FakeEngine } from './fake-engine.ts'
 
-// Screens are loaded when first shown: on a busy machine that alone may take longer than the library's one second.
+// Screens load when first shown. On a busy machine, that alone can exceed the library's default of one second.
 configure({ asyncUtilTimeout: 5000 })
 
-/** Renders the whole app at an address, over a fake engine; `stop()` ends what it started. */
+/** Renders the whole app at an address with a fake engine. `stop()` unmounts it. */
 export function renderApp(engine: FakeEngine, address = '/') {
   stubBrowser()
   const queryClient = createQueryClient()
@@ -50,7 +50,7 @@ export function renderApp(engine: FakeEngine, address = '/') {
       changes.stop()
       stopKeys()
       notifications.clean()
-      // The palette is open or closed for the whole page, which the next app shares, so close it.
+      // The next app shares the palette's state, so close the palette.
       spotlight.close()
       cleanup()
       closeAlertRuleEditor()

@@ -1,4 +1,4 @@
-/** A fleet in which every node changes each second: runs end and begin, and their jobs with them. */
+/** A fleet where every node changes every second, because runs and their jobs end and start. */
 import { RPCHandler } from '@orpc/server/message-port'
 import type { Change, Job, Node } from '../../shared/contract/index.ts'
 import { aJob, aNode, jobIdAt } from '../../shared/testing/builders.ts'
@@ -48,7 +48,7 @@ self.onmessage = ({ data, ports }: MessageEvent<{ nodes: number; slots: number; 
     }
     engine.emit(...changes)
   }, BATCH_EVERY_MS)
-  // Thousands of jobs that finish per minute are announced as one change now and then.
+  // When thousands of jobs end per minute, the engine announces them as an occasional single change.
   setInterval(() => engine.emit({ kind: 'jobs' }), 1_000)
   new RPCHandler(engine.router).upgrade(port)
   port.start()

@@ -1,6 +1,6 @@
 /**
- * The whole app over a busy fleet: an engine in a worker, connected by a MessagePort as in the desktop, so that the
- * page's own work can be measured. `scale.html?nodes=1000&slots=16&jobs=10000` (that many queued); never shipped.
+ * The whole app with a busy fleet, for measuring the page's own work; never shipped. The engine runs in a worker and
+ * connects over a MessagePort, as in the desktop. `scale.html?nodes=1000&slots=16&jobs=10000` (`jobs`: queued ones).
  */
 import { wireMessage } from '../../shared/wire.ts'
 import { connectWire } from '../api/wire.ts'

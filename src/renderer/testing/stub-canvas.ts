@@ -1,4 +1,4 @@
-/** For tests: jsdom draws nothing, and xterm will not open without a canvas and a visible size. */
+/** jsdom draws nothing, and xterm does not open without a canvas and a visible size. */
 export function stubCanvas(): void {
   const nothing: unknown = new Proxy(() => nothing, {
     get: (_target, name) => (name === Symbol.toPrimitive ? () => 0 : nothing),
@@ -15,7 +15,7 @@ export function stubCanvas(): void {
   } as unknown as typeof IntersectionObserver
 }
 
-/** For `afterAll`: a terminal frees the window a moment after closing (log-view.ts); jsdom must last that long. */
+/** For `afterAll`: a terminal uses `window` until shortly after it closes (log-screen.ts), so jsdom must outlive it. */
 export function outliveTerminals(): Promise<void> {
   return new Promise((resolve) => setTimeout(resolve, 150))
 }

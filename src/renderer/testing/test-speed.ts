@@ -1,13 +1,11 @@
 import { configure, getConfig } from '@testing-library/react'
 import * as React from 'react'
 
-// This only makes the screens' tests faster; it does not change their results.
+// Makes the tests of screens faster without changing their results.
 
 const LABELLABLE = 'button, input:not([type="hidden"]), meter, output, progress, select, textarea'
 
-/**
- * Replaces jsdom's lookup, which searches the whole page for each label whenever one element's labels are requested.
- */
+/** Replaces jsdom's lookup, which for each element searches the whole page once per label. */
 function labelsOf(element: HTMLElement): HTMLLabelElement[] {
   const isItsLabel = (label: HTMLLabelElement) =>
     label.htmlFor === '' ? label.querySelector(LABELLABLE) === element : label.htmlFor === element.id
@@ -25,8 +23,8 @@ for (const { prototype } of [HTMLButtonElement, HTMLInputElement, HTMLSelectElem
 
 const { getElementError } = getConfig()
 configure({
-  // Each poll of `findBy…` and `waitFor` that finds nothing would create an error that contains the whole page. Only
-  // the final error, after the timeout, gets the page.
+  // Each `findBy…` or `waitFor` poll without a match would create an error that contains the whole page. Only the
+  // final error, after the timeout, gets the page.
   getElementError(message, container) {
     const config = getConfig() as { _disableExpensiveErrorDiagnostics?: boolean }
     if (config._disableExpensiveErrorDiagnostics !== true) return getElementError(message, container)
@@ -34,8 +32,7 @@ configure({
   }
 })
 
-// React would record where each element was created, for warnings that no test reads; that takes a seventh of the time
-// of all screen tests.
+// Without this, React records where each element was created, which takes a seventh of the time of all screen tests.
 const INTERNALS = '__CLIENT_INTERNALS_DO_NOT_USE_OR_WARN_USERS_THEY_CANNOT_UPGRADE'
 const internals = (React as unknown as Record<string, { recentlyCreatedOwnerStacks: number } | undefined>)[INTERNALS]
 if (internals?.recentlyCreatedOwnerStacks === undefined) throw new Error('React counts these stacks elsewhere now')

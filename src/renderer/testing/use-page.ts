@@ -1,8 +1,8 @@
 import { fireEvent, screen, within } from '@testing-library/react'
 
-/** Steps that people take on a page, for tests that repeat them often. */
+/** User actions on a page that tests repeat often. */
 
-/** The row of a table that begins with this name. */
+/** The row with this name in a table. */
 export async function rowOf(table: string, name: string | RegExp) {
   const cell = await within(await screen.findByRole('table', { name: table })).findByRole('rowheader', { name })
   return within(cell.closest('tr')!)
@@ -17,7 +17,7 @@ export async function choose(select: HTMLElement, option: RegExp): Promise<void>
   fireEvent.click(await screen.findByRole('option', { name: option }))
 }
 
-/** `name`: what the row shows. `item`: one of its further actions. */
+/** `name`: the name in the row. `item`: an entry of its menu. */
 export async function act(row: Awaited<ReturnType<typeof rowOf>>, name: string, item: string): Promise<void> {
   fireEvent.click(row.getByRole('button', { name: `More actions for ${name}` }))
   fireEvent.click(await screen.findByRole('menuitem', { name: item }))

@@ -109,10 +109,7 @@ export function followChanges(options: FollowChangesOptions): { stop(): void } {
     void queryClient.invalidateQueries()
   }
 
-  /**
-   * Called once per frame with all cached queries and all changes, and after a fetch with the changes it may have
-   * missed.
-   */
+  /** Called once per frame with all queries and changes, and after a fetch with the changes it may have missed. */
   function applyTo(queries: readonly Query[], changes: readonly Change[]): void {
     for (const { queryKey, write, isOutdated } of queryUpdates(changes, api.query)) {
       for (const query of queries.filter((each) => matchQuery({ queryKey }, each))) {
@@ -130,8 +127,7 @@ export function followChanges(options: FollowChangesOptions): { stop(): void } {
     if (refetches.has(query.queryHash)) return
     const timer = setTimeout(() => {
       refetches.delete(query.queryHash)
-      // A fetch in flight can return data from before the change. If each change restarted it, it would never
-      // finish.
+      // A fetch in flight can return old data, but restarting it on every change would never let it finish.
       if (query.state.fetchStatus === 'fetching') return refetchSoon(query)
       void queryClient.invalidateQueries({ queryKey: query.queryKey, exact: true })
     }, refetchAfterMs)

@@ -24,10 +24,7 @@ export const schedules: NounUpdates<'schedules'> = {
   }
 }
 
-/**
- * Rows are sorted by name. Only the engine knows the position of a new or renamed one, and whether the filter
- * matches it.
- */
+/** Rows are sorted by name. Only the engine knows the place of a new or renamed one, and whether the filter matches. */
 function hasNewPlaces(data: Pages<SchedulePage>, byId: ById): boolean {
   const rows = new Map(pagesOf(data).flatMap((page) => page.schedules.map((row) => [row.id, row])))
   return [...byId.values()].some((schedule) => schedule !== null && rows.get(schedule.id)?.name !== schedule.name)
