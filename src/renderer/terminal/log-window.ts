@@ -15,10 +15,7 @@ export interface Appended {
 const MAX_UNFINISHED_CHARS = 65_536
 const NONE: Appended = { added: 0, dropped: 0, skippedBytes: 0 }
 
-/**
- * The loaded part of a log: at most `maxLines` consecutive lines. Both ends are exact offsets to continue reading
- * from.
- */
+/** The loaded part of a log: at most `maxLines` consecutive lines. Both ends are exact offsets. */
 export class LogWindow {
   readonly #maxLines: number
   #lines: LogLine[] = []

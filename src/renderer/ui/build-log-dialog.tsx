@@ -83,7 +83,7 @@ function BuildLog({ environment }: { environment: Environment }) {
 
 const TEXT_MAX = 2_000_000
 
-/** The log as it grows, at most its last 2,000,000 characters; restarts when the environment is built again. */
+/** The growing log, at most its last 2,000,000 characters. Restarts when the environment is built again. */
 function useBuildLog({ id, state }: Environment) {
   const { client } = useApi()
   const [round, setRound] = useState(0)
@@ -113,7 +113,7 @@ function useBuildLog({ id, state }: Environment) {
     }
   }, [client, id, round])
 
-  // The log has ended and the build starts again with a new log.
+  // The build restarted after the log ended, so there is a new log.
   const [before, setBefore] = useState(state)
   if (state !== before) {
     setBefore(state)
@@ -122,7 +122,7 @@ function useBuildLog({ id, state }: Environment) {
   return { text, isOpen, error, retry: () => setRound(round + 1) }
 }
 
-/** Builds print control sequences; of an overwritten line, only the last state is shown. */
+/** Builds print control sequences. If a line was overwritten, this keeps only its last state. */
 function cleanLog(raw: string): string {
   return raw
     .split('\n')

@@ -9,13 +9,13 @@ export const GRACE_MS = 5_000
 
 export interface Grace<Id extends string = string> {
   ids: readonly Id[]
-  /** Absent: the notice shows the number of jobs. */
+  /** Default: the notice shows the number of jobs. */
   name?: string
-  /** The number of jobs that were cancelled immediately, together with these. */
+  /** The number of jobs cancelled together with these but without a grace period. */
   others?: number
-  /** Cancels those that the user did not undo. */
+  /** Cancels the jobs that the user did not undo. */
   send: (ids: Id[]) => unknown
-  /** Restores the others. */
+  /** Restores the jobs that were cancelled without a grace period. */
   undo?: () => Promise<unknown>
 }
 
@@ -37,7 +37,7 @@ export const usePendingCancels = create<{ byId: ReadonlyMap<string, Pending> }>(
 let nextNumber = 1
 const all = new Map<string, Pending>()
 
-/** Calls `send` when the grace period is over. A second request for the same job changes nothing. */
+/** Calls `send` after the grace period. A second request for the same job changes nothing. */
 export function cancelSoon<Id extends string>({ ids, send, ...grace }: Grace<Id>): void {
   const { byId } = usePendingCancels.getState()
   const fresh = new Set(ids.filter((id) => !byId.has(id)))
@@ -48,7 +48,7 @@ export function cancelSoon<Id extends string>({ ids, send, ...grace }: Grace<Id>
   showNotice({ id: notice, autoClose: false, withCloseButton: false, message: <GraceNotice notice={notice} /> })
 }
 
-/** Undoes one cancel; false: it was already sent. */
+/** Undoes one cancel. Returns false if it was already sent. */
 export function undoCancel(id: string): boolean {
   const one = usePendingCancels.getState().byId.get(id)
   if (one === undefined) return false
@@ -56,7 +56,7 @@ export function undoCancel(id: string): boolean {
   if (ids.size > 0) put({ ...one, ids })
   else if (one.others === undefined || one.others === 0) undoAll(one)
   else {
-    // The others stay cancelled, with an Undo of their own.
+    // The other jobs stay cancelled and have their own Undo.
     drop(one.notice)
     void one.send([])
   }
@@ -95,14 +95,14 @@ const publish = () =>
     byId: new Map([...all.values()].flatMap((one) => [...one.ids].map((id) => [id, one] as const)))
   })
 
-/** When the cancel of this row will be sent, in words; null: none is pending. */
+/** When the cancel of this row will be sent, in words. null: no cancel is pending. */
 export function useCancelCountdown(id: string): string | null {
   const atMs = usePendingCancels(({ byId }) => byId.get(id)?.atMs)
   const nowMs = useNow()
   return atMs === undefined ? null : texts.cancelsIn(secondsLeft(atMs, nowMs))
 }
 
-/** The shared clock may be a second behind. */
+/** The shared clock can be a second behind. */
 const secondsLeft = (atMs: number, nowMs: number) =>
   Math.min(GRACE_MS / 1000, Math.max(0, Math.ceil((atMs - nowMs) / 1000)))
 

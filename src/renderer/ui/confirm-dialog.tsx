@@ -13,12 +13,11 @@ interface ConfirmDialogProps {
   isActing?: boolean
   /** Why the action was refused, unless a notice shows it. */
   error?: unknown
-  /** The action destroys nothing. */
   isHarmless?: boolean
-  /** Enter triggers the action immediately. */
+  /** Focuses the action's button, so Enter triggers it. */
   focusesAct?: boolean
   keep?: string
-  /** Another choice, between the two buttons. */
+  /** Another choice, shown between the two buttons. */
   instead?: ReactNode
   onClose: () => void
 }

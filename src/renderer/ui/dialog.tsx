@@ -4,8 +4,8 @@ import classes from './dialog.module.css'
 import { Kbd, modKey } from './kbd.tsx'
 
 /**
- * The common dialog. Its first field gets the focus, even if it appears later; the focus never leaves the dialog; and
- * Ctrl-Enter presses the main button, whatever has the focus.
+ * The common dialog. Its first field gets the focus, even if it appears later, and the focus never leaves the dialog.
+ * Ctrl-Enter presses the main button from anywhere.
  */
 export function Dialog({ children, ...props }: ModalProps) {
   return (
@@ -32,10 +32,10 @@ function HeldFocus() {
   useEffect(() => {
     const dialog = anchor.current!.closest<HTMLElement>('[role=dialog]')!
     const own = dialog.contains(document.activeElement) ? (document.activeElement as HTMLElement) : null
-    // Mantine focuses the marked element, or else the close button.
+    // Mantine focuses the marked element, or the close button if there is none.
     if (dialog.querySelector('[data-autofocus]') === null) (own ?? firstIn(dialog))?.setAttribute('data-autofocus', '')
     let isUsed = false
-    /** The focused element and its parents: if it disappears, the nearest remaining parent gets the focus. */
+    /** The focused element and its ancestors. If it disappears, the nearest remaining ancestor gets the focus. */
     let path: Element[] = []
     const follow = ({ target }: Event) => {
       path = []
@@ -72,7 +72,7 @@ export const SubmitKey = () => (
 )
 
 interface DialogFootProps {
-  /** Shown before the buttons: what is missing, or what will happen. */
+  /** Shown before the buttons: what is missing or what will happen. */
   says?: string
   children: ReactNode
 }

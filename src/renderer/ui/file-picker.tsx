@@ -1,21 +1,20 @@
 import type { RefObject } from 'react'
 
 interface FilePickerProps {
-  /** The label, such as `Requirements file`. */
   label: string
-  /** Absent: picks a whole folder. */
+  /** Default: picks a whole folder. */
   accept?: string
   multiple?: boolean
   onFiles: (files: readonly File[]) => void
   inputRef: RefObject<HTMLInputElement | null>
 }
 
-/** The hidden input behind a button that picks files; the same files can be picked again. */
+/** The hidden input behind a button that picks files. The same files can be picked again. */
 export function FilePicker({ label, accept, multiple = false, onFiles, inputRef }: FilePickerProps) {
   return (
     <input
       ref={(element) => {
-        // React does not know this attribute; every supported browser does.
+        // React does not know this attribute, but every supported browser does.
         if (accept === undefined) element?.setAttribute('webkitdirectory', '')
         inputRef.current = element
       }}

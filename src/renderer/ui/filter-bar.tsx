@@ -6,7 +6,7 @@ import filterBoxClasses from './filter-box.module.css'
 import { texts } from '../../shared/texts/ui/shared.ts'
 
 interface FilterBarProps {
-  /** Filters without a field of their own, each with a button that removes it. */
+  /** Filters without their own field, each with a button that removes it. */
   chips?: readonly { label: string; onRemove: () => void }[]
   /** null: nothing is filtered. */
   onClear: (() => void) | null
@@ -44,7 +44,7 @@ export interface FilterBoxProps {
   inputRef?: RefObject<HTMLInputElement | null>
 }
 
-/** Filters a screen's table while typing; Esc clears and leaves the box. */
+/** Filters a screen's table as the user types. Esc clears and leaves the box. */
 export function FilterBox({ label, placeholder, value, onChange, onClear, inputRef }: FilterBoxProps) {
   return (
     <TextInput

@@ -7,7 +7,7 @@ import { texts } from '../../shared/texts/ui/shared.ts'
 interface FoldProps {
   title: string
   summary: ReactNode
-  /** A field in it is invalid: it opens to show that field. */
+  /** Opens the section, because a field in it is invalid. */
   isWrong?: boolean
   children: ReactNode
 }

@@ -18,7 +18,7 @@ interface ListScreenProps<Row> {
   actions?: ReactNode
   /** The key `/` focuses it. */
   filterBox?: FilterBoxProps | undefined
-  /** The screen's keys, and their title in the `?` overlay; default: the screen's title. */
+  /** The screen's keys and their title in the `?` overlay. Default: the screen's title. */
   keys?: readonly KeyBinding[]
   keysTitle?: string
   /** Replaces everything below the head. */
@@ -30,7 +30,7 @@ interface ListScreenProps<Row> {
   /** Shows the skeleton even if the query has data. */
   isLoading?: boolean
   table: Omit<VirtualTableProps<Row>, 'label' | 'primary'> & { label?: string }
-  /** Shown beside the list: the open row. */
+  /** The open row, shown beside the list. */
   pane?: ReactNode
 }
 
@@ -79,7 +79,7 @@ export function ListAndPane({ children }: { children: ReactNode }) {
   return <div className={`${classes.split} split grow`}>{children}</div>
 }
 
-/** Options of an infinite list, newest first, whose pages have the position of the next one in `nextBefore`. */
+/** Options of an infinite list, newest first. Each page has the position of the next one in `nextBefore`. */
 export const PAGED = {
   initialPageParam: undefined,
   getNextPageParam: <Before,>({ nextBefore }: { nextBefore: Before | null }) => nextBefore ?? undefined,

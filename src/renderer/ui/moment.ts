@@ -1,4 +1,4 @@
-/** Formats times in any zone by the browser's calendar. Formatters are cached: creating one costs over 100 uses. */
+/** Formats times in any zone. Caches formatters, because creating one costs more than 100 uses. */
 const formats = new Map<string, Intl.DateTimeFormat>()
 
 export function zoneFormat(kind: string, options: Intl.DateTimeFormatOptions): Intl.DateTimeFormat {
@@ -10,7 +10,7 @@ export function zoneFormat(kind: string, options: Intl.DateTimeFormatOptions): I
 
 export const localZone = (): string => Intl.DateTimeFormat().resolvedOptions().timeZone
 
-/** `14:00` if it is today, otherwise `23 Nov, 14:00` or `1 Jun 2031, 09:00`; with seconds if they are not zero. */
+/** `14:00` if it is today, otherwise `23 Nov, 14:00` or `1 Jun 2031, 09:00`. Includes seconds unless they are zero. */
 export function formatMoment(atMs: number, nowMs: number): string {
   const zone = localZone()
   const day = formatDay(atMs, nowMs, zone)
@@ -24,11 +24,11 @@ export function formatDay(atMs: number, nowMs: number, zone: string): string {
   return `${day} ${month}${year === partsOf(nowMs, zone)['year'] ? '' : ` ${year}`}`
 }
 
-/** `Mon 23 Nov`, with the year as above. */
+/** `Mon 23 Nov`, with the year if it differs from that of `nowMs`. */
 export const formatWeekday = (atMs: number, nowMs: number, zone: string): string =>
   `${partsOf(atMs, zone)['weekday']} ${formatDay(atMs, nowMs, zone)}`
 
-/** `03:00`, with seconds if they are not zero. */
+/** `03:00`, with seconds unless they are zero. */
 export function formatTime(atMs: number, zone: string): string {
   const { hour, minute, second } = partsOf(atMs, zone)
   return `${hour}:${minute}${second === '00' ? '' : `:${second}`}`

@@ -6,25 +6,25 @@ import { texts } from '../../shared/texts/ui/shared.ts'
 
 const UNDO_MS = 10_000
 let nextId = 1
-/** Further notices would be queued invisibly, and their Undo could not be reached. */
+/** Mantine would queue further notices invisibly, and the user could not reach their Undo. */
 const SHOWN_AT_ONCE = 50
 let shown = 0
 
-/** Notices have their own row in the frame, so that they do not cover lists or their buttons. */
+/** Notices have their own row in the frame, where they do not cover lists or buttons. */
 export function Notices() {
   return <Notifications position="bottom-left" limit={SHOWN_AT_ONCE} withinPortal={false} />
 }
 
-/** The newest is on top: it is always visible, and the others keep their places. */
+/** The newest notice is on top, where it is always visible. The others keep their places. */
 export function showNotice(notice: NotificationData): void {
   notifications.show({ withBorder: true, priority: ++shown, ...notice })
 }
 
-/** The notice that still offers Undo, by the changed thing. */
+/** The notice that still offers Undo, by changed thing. */
 const offered = new Map<string, string>()
 
 /**
- * Confirms an action and offers Undo for 10 s. `about` names the changed thing: an earlier notice about it closes,
+ * Confirms an action and offers Undo for 10 s. `about` names the changed thing. An earlier notice about it closes,
  * because its Undo would restore an outdated state.
  */
 export function notifyUndo(text: string, undo: () => void | Promise<unknown>, about?: string): void {
@@ -52,7 +52,7 @@ export function notifyUndo(text: string, undo: () => void | Promise<unknown>, ab
   })
 }
 
-/** Confirms an action, with a link: `act` is the button's label. */
+/** Confirms an action, with a link. `act`: the button's label. */
 export function notifyLink(text: string, act: string, open: () => void): void {
   showNotice({ autoClose: 8000, message: <TextWithButton text={text} act={act} onAct={open} /> })
 }
@@ -73,7 +73,7 @@ export function notifyDone(text: string): void {
   showNotice({ message: text, autoClose: 4000 })
 }
 
-/** `what` is the failure: `Could not drain eu-1`. Stays until it is closed. */
+/** `what`: the failure, as `Could not drain eu-1`. The notice stays until the user closes it. */
 export function notifyError(what: string, error: unknown): void {
   showNotice({ title: what, message: explainError(error).text, color: 'red', autoClose: false })
 }

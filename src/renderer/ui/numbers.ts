@@ -9,10 +9,10 @@ export function formatMemory(sizeBytes: number): string {
   return `${megabytes >= 10 || megabytes === 0 ? Math.round(megabytes) : megabytes.toFixed(1)} MB`
 }
 
-/** `32 %` of one core; two busy cores are `200 %`. */
+/** `32 %` of one core. Two busy cores are `200 %`. */
 export const formatCpuShare = (share: number): string => `${Math.round(share * 100)} %`
 
-/** `3.2 s`, `48 s`, `4 min 10 s`, `2 h 5 min`: an amount of time used. */
+/** `3.2 s`, `48 s`, `4 min 10 s`, `2 h 5 min`. */
 export function formatSeconds(seconds: number): string {
   if (seconds < 10) return `${seconds.toFixed(1)} s`
   const whole = Math.round(seconds)
@@ -21,6 +21,6 @@ export function formatSeconds(seconds: number): string {
   return texts.hoursAndMinutes(Math.floor(whole / 3600), Math.floor((whole % 3600) / 60))
 }
 
-/** `3 nodes · 24 slots · 1 with problems`: omits facts that are unknown or not worth mentioning. */
+/** `3 nodes · 24 slots · 1 with problems`: omits empty facts. */
 export const joinFacts = (...facts: readonly (string | false | null | undefined)[]): string =>
   facts.filter(Boolean).join(' · ')

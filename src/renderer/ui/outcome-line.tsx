@@ -7,7 +7,7 @@ const ICONS = { ok: IconCheck, bad: IconX, wait: IconAlertTriangle }
 
 interface OutcomeLineProps {
   tone: keyof typeof ICONS
-  /** `alert`: something is wrong now; `status`: the result of an action. */
+  /** `alert`: something is wrong now. `status`: the result of an action. */
   role: 'alert' | 'status'
   children: ReactNode
 }

@@ -47,13 +47,12 @@ export function FieldRow({ label, children }: { label: ReactNode; children: Reac
 
 interface ScreenHeadProps {
   title: ReactNode
-  /** Links to the screen's views, in the same place on each of them. */
+  /** Links to the screen's views. */
   views?: ReactNode
   note?: ReactNode
   children?: ReactNode
 }
 
-/** The head of a screen: name, views, a note, and actions on the right. */
 export function ScreenHead({ title, views, note, children }: ScreenHeadProps) {
   return (
     <Group gap="6px 12px" mih={30} className={classes.screenHead}>
@@ -77,7 +76,7 @@ interface DetailPaneProps {
   children: ReactNode
 }
 
-/** The pane that shows one row of a list: beside it, or over it on narrow screens. The list handles Esc. */
+/** The detail pane of a list's row: beside the list, or over it on narrow screens. The list handles Esc. */
 export function DetailPane({ label, isWide = false, children }: DetailPaneProps) {
   return (
     <aside className={`${classes.detail} column fixed`} data-wide={isWide || undefined} aria-label={label}>
@@ -104,7 +103,7 @@ export function CodeBlock({ label, children }: { label: string; children: string
   )
 }
 
-/** A screen of panels, one below another, which scrolls as a whole. `isNarrow`: for forms and texts, not tables. */
+/** A screen of stacked panels, which scrolls as a whole. `isNarrow`: for forms and texts, not tables. */
 export function PanelsScreen({ isNarrow = false, children }: { isNarrow?: boolean; children: ReactNode }) {
   return (
     <Stack gap={12} className={`${panelsScreenClasses.screen} grow`} data-narrow={isNarrow || undefined}>

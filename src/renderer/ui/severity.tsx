@@ -4,7 +4,7 @@ import classes from './status.module.css'
 import type { Tone } from './status.tsx'
 import { texts } from '../../shared/texts/ui/shared.ts'
 
-/** Colour, shape and word of each severity, worst first: the shape alone must be distinguishable. */
+/** Color, shape and word of each severity, worst first. The shapes must be distinguishable without the color. */
 export const SEVERITY_LOOK: Record<AlertSeverity, { tone: Tone; Icon: typeof IconInfoCircleFilled; word: string }> = {
   critical: { tone: 'bad', Icon: IconAlertOctagonFilled, word: texts.critical },
   warning: { tone: 'wait', Icon: IconAlertTriangleFilled, word: texts.warning },
@@ -28,6 +28,6 @@ export function SeverityText({ severity }: { severity: AlertSeverity }) {
   )
 }
 
-/** null: there is none. */
+/** null: there are no alerts. */
 export const worstOf = (alerts: readonly Pick<Alert, 'severity'>[]): AlertSeverity | null =>
   SEVERITIES.find((severity) => alerts.some((alert) => alert.severity === severity)) ?? null

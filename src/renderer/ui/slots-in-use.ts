@@ -2,7 +2,7 @@ import type { Node } from '../../shared/contract/index.ts'
 import { formatCount } from './numbers.ts'
 import { texts } from '../../shared/texts/ui/shared.ts'
 
-/** The slots of responding nodes, as in the engine's figures; nodes that accept no jobs add only the used ones. */
+/** The slots of responding nodes, as in the engine's figures. Nodes that accept no jobs add only their used slots. */
 export function countSlots(nodes: ReadonlyArray<Pick<Node, 'health' | 'mode' | 'stuckSinceMs' | 'slots' | 'runs'>>): {
   used: number
   total: number
@@ -16,8 +16,8 @@ export function countSlots(nodes: ReadonlyArray<Pick<Node, 'health' | 'mode' | '
 }
 
 /**
- * `10/10`, and `+4` if the nodes have more jobs than slots: these were sent before a node reported fewer slots, and
- * wait there. `14/10` would suggest that they run.
+ * `10/10`, and `+4` if the nodes have more jobs than slots. These jobs were sent before a node reported fewer slots,
+ * and they wait there. `14/10` would suggest that they run.
  */
 export function splitSlots(
   used: number,

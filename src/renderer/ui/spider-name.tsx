@@ -8,7 +8,6 @@ interface SpiderNameProps {
   children?: ReactNode
 }
 
-/** `project/spider` in a table. */
 export function SpiderName({ project, spider, children }: SpiderNameProps) {
   return (
     <span className={classes.name} title={`${project}/${spider}`}>

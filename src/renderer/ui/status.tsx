@@ -17,7 +17,7 @@ import { texts } from '../../shared/texts/ui/shared.ts'
 
 export type Tone = 'run' | 'ok' | 'bad' | 'wait' | 'lost' | 'off'
 
-/** Colour, shape and word of each status: the shape alone must be distinguishable. */
+/** Color, shape and word of each status. The shapes must be distinguishable without the color. */
 export const STATUS_LOOK: Record<ShownStatus, { tone: Tone; Icon: typeof IconCheck; word: string }> = {
   queued: { tone: 'wait', Icon: IconClock, word: texts.queued },
   starting: { tone: 'run', Icon: IconCircleHalf2, word: texts.starting },
@@ -50,7 +50,7 @@ export function StatusText({ status, word, title }: { status: ShownStatus; word?
   )
 }
 
-/** For a live job whose node is unreachable: its state is unknown. */
+/** For a live job on an unreachable node: its state is unknown. */
 export function UnknownText({ sinceMs }: { sinceMs: number }) {
   const title = texts.stateUnknownSince(formatInstant(sinceMs))
   return <StatusText status="unknown" title={title} />
@@ -72,7 +72,7 @@ const MODE_WORDS: Record<Node['mode'], string> = {
 
 type NodeState = Pick<Node, 'health' | 'mode' | 'stuckSinceMs'>
 
-/** Whether a node does not respond properly, so that the UI shows its last good response. */
+/** Whether a node does not respond properly, so the UI shows its last good response. */
 export const isAway = ({ health }: Pick<Node, 'health'>): boolean => health !== 'up' && health !== 'unknown'
 
 export const isTroubled = (node: NodeState): boolean => isAway(node) || node.stuckSinceMs !== null

@@ -6,7 +6,7 @@ const renderer = resolve(import.meta.dirname, '..')
 const read = (path: string) => readFileSync(path, 'utf8')
 const sources = globSync('**/*.tsx', { cwd: renderer }).map((path) => ({ path, text: read(join(renderer, path)) }))
 
-/** The style sheet behind each name in a component: `classes` for `./panel.module.css`. */
+/** Each import of a style sheet: `classes` for `./panel.module.css`. */
 const uses = sources.flatMap(({ path, text }) =>
   [...text.matchAll(/^import (\w+) from '(.+\.module\.css)'$/gm)].map(([, name = '', sheet = '']) => ({
     path,

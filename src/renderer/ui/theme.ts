@@ -25,7 +25,7 @@ const indigo: MantineColorsTuple = [
   '#262f82'
 ]
 
-// Mantine builds its dark scheme from these; they are the greys of theme.css.
+// Mantine builds its dark scheme from these, which are the grays of theme.css.
 const dark: MantineColorsTuple = [
   '#dfe4ec',
   '#b8c1ce',
@@ -79,7 +79,7 @@ export const theme = createTheme({
         overlayProps: { backgroundOpacity: 0.35 },
         closeButtonProps: { size: 26, iconSize: 16, 'aria-label': texts.close },
         styles: { title: { fontSize: 15, fontWeight: 600, color: 'var(--text)' } },
-        // Keys typed after Esc are meant for the screen, so the closed element must disappear at once.
+        // Keys typed after Esc are meant for the screen, so the closed element must disappear immediately.
         transitionProps: { duration: 100, exitDuration: 0 }
       }
     }),
@@ -120,7 +120,7 @@ const variables = {
   '--mantine-color-placeholder': 'var(--faint)',
   '--mantine-color-anchor': 'var(--accent)',
   '--mantine-color-error': 'var(--bad)',
-  // Mantine's own reds are too pale to read on our surfaces.
+  // Mantine's reds are too pale to read on our surfaces.
   '--mantine-color-red-6': 'var(--bad)',
   '--mantine-color-red-filled': 'var(--bad)',
   '--mantine-color-red-filled-hover': 'color-mix(in srgb, var(--bad) 88%, var(--text))',

@@ -2,7 +2,7 @@ import { formatAge, formatRuntime } from '../../shared/time.ts'
 import { useNow } from './clock.ts'
 import { texts } from '../../shared/texts/ui/shared.ts'
 
-/** `12 s`, or `12 s ago`, with the full date in the tooltip. `absent`: shown without a time. */
+/** `12 s`, or `12 s ago`, with the full date in the tooltip. `absent`: the text if there is no time. */
 export function RelativeTime(props: { atMs: number | null; ago?: boolean; absent?: string }) {
   const { atMs, ago = false, absent = '–' } = props
   const nowMs = useNow()
@@ -18,7 +18,7 @@ export function RelativeTime(props: { atMs: number | null; ago?: boolean; absent
 export function Runtime({ startedAtMs, endedAtMs }: { startedAtMs: number | null; endedAtMs: number | null }) {
   if (startedAtMs === null) return null
   if (endedAtMs !== null)
-    // Node clocks differ: a run that seems to begin after its end took no time.
+    // Node clocks differ: a run that seems to start after its end took no time.
     return <span title={formatInstant(startedAtMs)}>{formatRuntime(Math.max(0, endedAtMs - startedAtMs))}</span>
   return <RunningTime startedAtMs={startedAtMs} />
 }
@@ -28,7 +28,7 @@ function RunningTime({ startedAtMs }: { startedAtMs: number }) {
   return <span title={texts.startedSince(formatInstant(startedAtMs))}>{formatRuntime(nowMs - startedAtMs)}</span>
 }
 
-/** `21 Nov 2026, 09:42:10`, in the machine's time zone and language. */
+/** `21 Nov 2026, 09:42:10`, in the local time zone and language. */
 export function formatInstant(atMs: number): string {
   return instantFormat.format(atMs)
 }

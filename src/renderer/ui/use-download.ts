@@ -1,7 +1,7 @@
 import { useEffect, useRef, useState } from 'react'
 import { notifyDone, notifyError } from './notify.tsx'
 
-/** Runs one download at a time; unmounting aborts it. `progress`: as reported; null: none is running. */
+/** Runs one download at a time. Unmounting aborts it. `progress` is null while none is running. */
 export function useDownload(failure: string) {
   const [progress, setProgress] = useState<number | null>(null)
   const running = useRef<AbortController | null>(null)

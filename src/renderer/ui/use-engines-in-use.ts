@@ -4,7 +4,7 @@ import { useConnection } from '../state/connection.ts'
 import { hasBrowserSession } from '../api/browser-session.ts'
 
 export interface EnginesInUse {
-  /** The name of the engine that serves this page; null: unknown. */
+  /** The name of the engine that serves this page. null: unknown. */
   own: string | null
   isOwnLeading: boolean
   /** null: no engine leads. */
@@ -12,8 +12,8 @@ export interface EnginesInUse {
 }
 
 /**
- * Which engine serves this page and which one leads; null if there is only one. Refetched after a reconnect: another
- * engine may respond then, and a change of leader ends all connections.
+ * Which engine serves this page and which one leads. null: there is only one. Refetched after a reconnect, because
+ * another engine can respond then, and a change of leader ends all connections.
  */
 export function useEnginesInUse(): EnginesInUse | null {
   const { query } = useApi()
@@ -39,8 +39,8 @@ interface EngineInUse {
 }
 
 /**
- * Each engine answers this call itself, even if it forwards all others. null: there is only one, or it does not report
- * its name.
+ * Every engine handles this call itself, even if it forwards all others. null: there is only one or its name is
+ * unknown.
  */
 async function askEngineInUse(): Promise<EngineInUse | null> {
   if (!hasBrowserSession()) return null

@@ -3,7 +3,7 @@ import { useCallback, useMemo } from 'react'
 import { useApi } from '../api/api.tsx'
 import { useStable } from './use-stable.ts'
 
-/** Names of nodes by id; the id itself if the node is unknown. Changes only with the names. */
+/** Maps node ids to names, or to the id if the node is unknown. Changes only when a name changes. */
 export function useNodeName(): (id: string) => string {
   const { query } = useApi()
   const { data, isError } = useQuery(query.nodes.list.queryOptions())

@@ -2,7 +2,7 @@ import { useEffect, useRef, useState } from 'react'
 
 const TYPED_AFTER_MS = 250
 
-/** Searches shortly after the user stops typing; if the address changes elsewhere, the box follows. */
+/** Searches shortly after the user stops typing. If the address changes elsewhere, the box follows. */
 export function useTyped(text: string | undefined, search: (text: string | undefined) => void) {
   const [typed, setTyped] = useState(text ?? '')
   const asked = useRef(text)

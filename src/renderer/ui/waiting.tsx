@@ -6,7 +6,7 @@ import { formatMoment } from './moment.ts'
 import { formatInstant } from './time.tsx'
 import { texts } from '../../shared/texts/ui/shared.ts'
 
-/** The reason why a queued job waits; if a time ends the wait, with a countdown. */
+/** Why a queued job waits, with a countdown if the wait ends at a known time. */
 export function WaitingText({ waiting }: { waiting: Waiting | null }) {
   if (waiting === null) return texts.nextInQueue
   if (waiting.untilMs === undefined) return <span title={waiting.text}>{withShortIds(waiting.text)}</span>
@@ -20,11 +20,11 @@ function WaitingUntil({ waiting, untilMs }: { waiting: Waiting; untilMs: number 
   return <span title={`${waiting.text} · ${formatInstant(untilMs)}`}>{waitingWords(waiting, nowMs)}</span>
 }
 
-/** `retry in 28 s`, `not before 14:00`, or the engine's own words. */
+/** `retry in 28 s`, `not before 14:00`, or the engine's text. */
 export function waitingWords({ code, text, untilMs }: Waiting, nowMs: number): string {
   if (untilMs === undefined) return text
   if (untilMs <= nowMs) return code === 'retry_wait' ? texts.retryingNow : texts.dueNow
-  // Rounded up, so that it never shows 0 s during the wait.
+  // Rounded up, so it never shows 0 s during the wait.
   if (code === 'retry_wait') return texts.retryIn(formatAge(untilMs - nowMs + 999))
   if (code === 'not_before') return texts.notBefore(formatMoment(untilMs, nowMs))
   return texts.waitsForMore(text, formatAge(untilMs - nowMs + 999))

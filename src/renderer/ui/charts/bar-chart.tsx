@@ -9,12 +9,12 @@ interface BarChartProps {
   bars: readonly { value: number; tone: Tone }[]
   fromMs: number
   untilMs: number
-  /** The same in words: the bars are hidden from screen readers. */
+  /** Describes the bars, which are hidden from screen readers. */
   caption: string
 }
 
 const HEIGHT = 52
-/** The least height, so that a value of 0 is visible. */
+/** The minimum height, which keeps a value of 0 visible. */
 const LEAST = 2
 /** With fewer slots, bars would look like blocks. */
 const SLOTS_MIN = 14

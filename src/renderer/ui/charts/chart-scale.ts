@@ -3,7 +3,7 @@ export interface Point {
   readonly value: number
 }
 
-/** Round values from 0 to at least `peak`, three to five of them: powers of two for memory, otherwise 1, 2 and 5. */
+/** Three to five round values from 0 to at least `peak`: powers of two for memory, otherwise 1, 2 and 5. */
 export function valueTicks(peak: number, isBinary: boolean): number[] {
   // Values near zero must look near zero.
   const top = Math.max(peak, 10)
@@ -36,7 +36,7 @@ export function timeTicks(fromMs: number, untilMs: number, startedAtMs: number, 
   return ticks
 }
 
-/** Limits the number of points; keeps the highest of each group, so that no peak is lost. */
+/** Limits the number of points. Keeps the highest of each group, so no peak is lost. */
 export function thinOut(points: readonly Point[], most: number): readonly Point[] {
   const size = Math.ceil(points.length / most)
   if (size <= 1) return points
@@ -54,7 +54,7 @@ export function nearestIndex(points: readonly Point[], atMs: number): number {
   return best
 }
 
-/** The index that a key moves to; null: the key does not move. */
+/** The index that a key moves to. null: the key does not move. */
 export function stepTo(key: string, from: number, last: number): number | null {
   const to = { ArrowLeft: from - 1, ArrowRight: from + 1, Home: 0, End: last }[key]
   return to === undefined ? null : Math.min(last, Math.max(0, to))

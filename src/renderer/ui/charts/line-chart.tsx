@@ -12,15 +12,13 @@ interface LineChartProps {
   title: string
   /** At least two, oldest first. */
   points: readonly Point[]
-  /** The origin of the time axis. */
   startedAtMs: number
   format: (value: number) => string
-  /** Whether ticks are at powers of two. */
   isBinary?: boolean
   tone: Tone
-  /** The maximum allowed value: a dashed line, or text if it is far above. */
+  /** The maximum allowed value: a dashed line, or text if it is far above the values. */
   limit?: number | null
-  /** The time under the pointer, shared with neighbouring charts. */
+  /** The time under the pointer, shared with neighboring charts. */
   lookAtMs: number | null
   onLook: (atMs: number | null) => void
 }
@@ -29,7 +27,7 @@ const HEIGHT = 104
 const TOP = 6
 const BOTTOM = 18
 const RIGHT = 8
-/** Room for `512 MB`, so that the time axes of stacked charts align. */
+/** Fits `512 MB`, which aligns the time axes of stacked charts. */
 const LEFT = 52
 
 /** One value over time, with axes. The pointer or the arrow keys show single values. */
@@ -40,7 +38,7 @@ export function LineChart(props: LineChartProps) {
   const points = thinOut(props.points, width)
   const [first, last] = [points[0] as Point, points.at(-1) as Point]
   const peak = Math.max(...points.map(({ value }) => value))
-  // A limit far above the values would squash the line.
+  // A limit far above the values would flatten the line.
   const isLimitNear = limit !== null && limit <= peak * 2.5
   const ticks = valueTicks(isLimitNear ? Math.max(peak, limit) : peak, isBinary)
   const spanMs = Math.max(1, last.atMs - first.atMs)

@@ -10,7 +10,7 @@ const STATE_LOOK: Record<ErrorState, { tone: string; Icon: typeof IconCheck; wor
   ignored: { tone: 'off', Icon: IconBellOff, word: texts.errorIgnored }
 }
 
-/** Shape and word; a resolved error that was logged again is marked as reopened. */
+/** Shows a shape and a word. A resolved error that was logged again is marked as reopened. */
 export function ErrorStateText({ group }: { group: Pick<ErrorGroup, 'state' | 'stateAtMs' | 'reopenedAtMs'> }) {
   const { tone, Icon, word } = STATE_LOOK[group.state]
   const title =
@@ -27,7 +27,6 @@ export function ErrorStateText({ group }: { group: Pick<ErrorGroup, 'state' | 's
   )
 }
 
-/** Opens the log at the first line of the error. */
 export const logSearchOf = ({ jobId, line }: Pick<ErrorOccurrence, 'jobId' | 'line'>) => ({
   jobs: [jobId],
   job: jobId,

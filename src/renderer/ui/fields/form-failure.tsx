@@ -1,11 +1,11 @@
 import { explainError } from '../../api/explain-error.ts'
 import classes from './form-failure.module.css'
 
-/** Why a dialog's request was refused; scrolled into view however long the form above it is. */
+/** Why a dialog's request was refused. Scrolled into view, however long the form above it is. */
 export function FormFailure({ error }: { error: unknown }) {
   if (error === null) return null
   const { code, title, text } = explainError(error)
-  // The title and code of BAD_INPUT do not help in a form; the text names the field.
+  // The title and code of BAD_INPUT do not help in a form, where the text names the field.
   const isOfField = code === 'BAD_INPUT'
   return (
     <div className={`${classes.failure} notice-bad break`} role="alert" ref={bringIntoSight}>
@@ -16,7 +16,7 @@ export function FormFailure({ error }: { error: unknown }) {
   )
 }
 
-/** Defined here, not inline: it must run when the failure appears, not after each key. */
+/** Not inline: it must run when the failure appears, not on every key press. */
 function bringIntoSight(element: HTMLElement | null): void {
   element?.scrollIntoView?.({ block: 'nearest' })
 }

@@ -6,14 +6,14 @@ import { explainError } from '../../api/explain-error.ts'
 import './issue-words.ts'
 import { NOT_AN_OPTION } from './select.tsx'
 
-/** A form, or a part of it. Its paths are those of the schema, and the contract's where there is one. */
+/** A form or a part of it. Its paths match the schema's, and the contract's if there is one. */
 export interface Fields<Values> {
   readonly values: Values
-  /** The props of an input: value, change handler, and the error once it should be visible. */
+  /** The props of an input: value, change handler, and the error when it should be visible. */
   input(name: keyof Values & string, type?: 'checkbox'): ReturnType<UseFormReturnType<object>['getInputProps']>
-  /** The problem with a field, once it was changed or a save was tried. */
+  /** A field's problem, after it was changed or a save was tried. */
   error(path: string): string | undefined
-  /** The same without waiting: for fields that are valid while empty. */
+  /** Like `error`, but immediately: for fields that are valid while empty. */
   problem(path: string): string | undefined
   hasError(...names: (keyof Values & string)[]): boolean
   change(patch: Partial<Values>): void
@@ -23,9 +23,9 @@ export interface Fields<Values> {
 export interface FormState {
   readonly isDirty: boolean
   readonly isSaving: boolean
-  /** A save was tried while fields were invalid. */
+  /** Whether a save was tried while fields were invalid. */
   readonly isRefused: boolean
-  /** Why the engine refused to save, unless that concerns one field; null: it did not refuse. */
+  /** Why the engine refused to save, unless that concerns one field. null: it did not refuse. */
   readonly failure: unknown
   readonly element: React.RefObject<HTMLFormElement | null>
   clearFailure(): void
@@ -33,16 +33,16 @@ export interface FormState {
 }
 
 export interface FormOf<Values, Output> extends Fields<Values>, FormState {
-  /** The values that would be saved now; null: a field is invalid. */
+  /** The values that would be saved now. null: a field is invalid. */
   readonly output: Output | null
-  /** Starts over with these values; the previous ones were saved or are discarded. */
+  /** Starts over with these values, after the previous ones were saved or discarded. */
   restart(values: Values): void
 }
 
 interface FormOptions<Values, Output> {
   schema: z.ZodType<Output, Values>
   start: () => Values
-  /** If it throws, the fields keep their text. */
+  /** If this throws, the fields keep their text. */
   save: (output: Output) => Promise<unknown>
 }
 
@@ -59,7 +59,7 @@ const FIELD_OF_CODE: Partial<Record<ErrorCode, string>> = {
   GROUP_NAME_TAKEN: 'name'
 }
 
-/** The common way from a form to the contract: Mantine holds the values, the schema validates them, field by field. */
+/** Connects a form to the contract: Mantine holds the values, and the schema validates them field by field. */
 export function useFormOf<Values extends object, Output>(options: FormOptions<Values, Output>): FormOf<Values, Output> {
   const { schema, save } = options
   const [start] = useState(options.start)
@@ -76,14 +76,14 @@ export function useFormOf<Values extends object, Output>(options: FormOptions<Va
   const { values } = form
   const read = useMemo(() => schema.safeParse(values), [schema, values])
   const problems = useMemo(() => problemsOf(read), [read])
-  // The errors of a list in one input (such as tags) belong to its entries.
+  // If one input holds a list (such as tags), it shows the errors of the list's entries.
   const problemAt = (path: string) =>
     problems.get(path) ?? [...problems].find(([each]) => each.startsWith(`${path}.`))?.[1]
   const error = (path: string): string | undefined => {
     if (refusal !== null && refusal.path === path) return explainError(refusal.error).text
     return wasTried || form.isDirty(path as never) ? problemAt(path) : undefined
   }
-  // Focuses the first invalid field, after the collapsed section around it has opened.
+  // Focuses the first invalid field after the collapsed section around it has opened.
   const [tries, setTries] = useState(0)
   useEffect(() => {
     if (tries > 0) element.current?.querySelector<HTMLElement>('[aria-invalid=true]')?.focus()
@@ -151,7 +151,7 @@ export function problemsOf({ error }: z.ZodSafeParseResult<unknown>): Map<string
   return new Map(issues.filter(([path], index) => issues.findIndex(([other]) => other === path) === index))
 }
 
-/** The field that an error names; null: the form does not have it. */
+/** The field that an error names. null: the form does not have it. */
 function fieldOf(failure: unknown, values: object): string | null {
   const { code } = explainError(failure)
   const named = (failure as { data?: { field?: unknown } } | null)?.data?.field

@@ -7,9 +7,9 @@ export interface FormRow {
   readonly key: number
   readonly name: string
   readonly value: string
-  /** A secret is not shown again once it is saved. */
+  /** A secret is not shown again after it is saved. */
   readonly isSecret: boolean
-  /** Its value gets the focus, because the button that added the row is gone. */
+  /** Focuses the value, because the button that added the row is gone. */
   readonly takesFocus?: boolean
 }
 
@@ -23,14 +23,13 @@ export const ROW_TITLES = { args: texts.arguments, settings: texts.settings }
 
 let nextKey = 1
 export const newRow = (name = '', value = '', isSecret = false): FormRow => ({ key: nextKey++, name, value, isSecret })
-/** Rows of stored values; secrets must be entered again. */
+/** Rows for stored values. Secrets must be entered again. */
 export const rowsOf = (values: Record<string, string> = {}, secretNames: readonly string[] = []) =>
   Object.entries(values).map(([name, value]) => {
     const isSecret = secretNames.includes(name)
     return newRow(name, isSecret && value === SECRET_MASK ? '' : value, isSecret)
   })
 
-/** The problem with a row's name, in words; null: none. */
 export function problemOfRow(kind: RowKind, row: FormRow, rows: readonly FormRow[]): string | null {
   const name = row.name.trim()
   if (name === '') return row.value === '' ? null : texts.enterName
@@ -42,7 +41,7 @@ export function problemOfRow(kind: RowKind, row: FormRow, rows: readonly FormRow
   return null
 }
 
-/** Rows as a schema: each problem is reported at the row's name or value. `problemOfValue` validates a value. */
+/** Rows as a schema, which reports each problem at the row's name or value. */
 export const rowsForm = (kind: RowKind, problemOfValue: (value: string) => string | null = () => null) =>
   z.custom<readonly FormRow[]>().check(({ value: rows, issues }) => {
     const add = (path: (string | number)[], message: string | null) =>

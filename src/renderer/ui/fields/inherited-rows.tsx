@@ -11,11 +11,11 @@ interface InheritedRowsProps<Kind extends RowKind> {
   kind: Kind
   inherited: Inherited
   left?: readonly string[]
-  /** Absent: single values cannot be omitted here. */
+  /** Absent: the user cannot omit single values. */
   onLeave?: ((left: string[]) => void) | undefined
 }
 
-/** The inherited values, greyed, with their origin: each can be overridden or omitted. */
+/** The inherited values in gray, with their origin. Each can be overridden or omitted. */
 export function InheritedRows<Kind extends RowKind>({
   fields,
   kind,

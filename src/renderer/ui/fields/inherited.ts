@@ -14,13 +14,13 @@ export interface InheritedValue {
   origin: Origin
 }
 
-/** The values that a run inherits from its project and spider; null: not set there. */
+/** The values that a run inherits from its project and spider. null: not set there. */
 export interface Inherited extends Record<RowKind, InheritedValue[]> {
   priority: { value: number; origin: Origin } | null
   placement: (Placement & { origin: Origin }) | null
 }
 
-/** Without settings nothing is inherited; a spider's defaults only if it is the only one chosen. */
+/** A spider's defaults apply only if it is the only one chosen. */
 export function inheritedBy(settings: ProjectSettings | null, spiders: readonly string[]): Inherited {
   const [spider = ''] = spiders.length === 1 ? spiders : []
   const all = (settings && defaultsOf(settings, spider)) ?? NO_DEFAULTS
@@ -47,7 +47,7 @@ export function notReplaced(inherited: readonly InheritedValue[], rows: readonly
   return inherited.filter(({ name }) => !replaced.has(name))
 }
 
-/** The omitted names that are inherited; `*`, which a client may have sent: all inherited names. */
+/** The omitted names that are inherited. `*`, which clients can send, stands for all inherited names. */
 export function stillInherited(names: readonly string[], { args, settings, env }: Inherited): string[] {
   const known = [...new Set([...args, ...settings, ...env].map(({ name }) => name))]
   return names.includes('*') ? known : known.filter((name) => names.includes(name))

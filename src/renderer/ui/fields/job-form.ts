@@ -15,10 +15,7 @@ const tagTerms = z.string().transform((text, context) => {
   return z.NEVER
 })
 
-/**
- * Where jobs may run: on the default nodes, on any, on those with tags, or on one. Fields that do not apply keep their
- * text.
- */
+/** Where jobs can run: the default nodes, any node, nodes with tags, or one node. Unused fields keep their text. */
 export const WhereForm = z.discriminatedUnion('where', [
   z.object({ where: z.literal('default') }).transform(() => ({})),
   z.object({ where: z.literal('any') }).transform(() => ({ nodeId: null, tags: [] as string[] })),
@@ -31,7 +28,7 @@ export const WhereForm = z.discriminatedUnion('where', [
 /** The fields that a run, a schedule and a chain have in common. */
 export interface JobTexts {
   project: ProjectName | null
-  /** null: the active version when the job is sent. */
+  /** null: the version that is active when the job is sent. */
   version: VersionName | null
   spiders: string[]
   args: ReturnType<typeof rowsOf>
@@ -64,7 +61,7 @@ export const jobTexts = (job: Partial<Job>): JobTexts => ({
   retry: retryTexts(job.retry)
 })
 
-/** `place` determines the placeholders that a value may contain; null: placeholders have no meaning there. */
+/** `place` determines the available placeholders. null: placeholders have no meaning. */
 export function jobForm(place: 'schedule' | 'chain' | null): z.ZodType<Job, JobTexts> {
   const ofValue = place === null ? undefined : (value: string) => problemOfText(value, place)
   return z
@@ -74,7 +71,6 @@ export function jobForm(place: 'schedule' | 'chain' | null): z.ZodType<Job, JobT
       spiders: z.array(z.string()).min(1, texts.chooseSpider),
       args: rowsForm('args', ofValue),
       settings: rowsForm('settings', ofValue),
-      // If it is empty, a run uses the defaults.
       priority: z
         .custom<number | string>()
         .transform((typed) => (typed === '' && place === null ? undefined : Number(typed) || 0)),

@@ -12,11 +12,11 @@ import { texts } from '../../../shared/texts/ui/shared.ts'
 interface JobTargetProps {
   fields: Fields<Pick<JobTexts, 'project' | 'version' | 'spiders'>>
   projects: readonly Project[]
-  /** The first empty field takes the focus. */
+  /** Focuses the first empty field. */
   takesFocus?: boolean
 }
 
-/** Above the input: below it, the open list would cover the error. */
+/** Puts the error above the input. Below it, the open list would cover the error. */
 const ERROR_FIRST: InputWrapperProps['inputWrapperOrder'] = ['label', 'error', 'input', 'description']
 
 export function JobTarget({ fields, projects, takesFocus = false }: JobTargetProps) {

@@ -10,11 +10,11 @@ interface LimitsFieldsProps {
   fields: Fields<LimitTexts>
   /** Applies where a field is empty. */
   inherited?: RunLimits | null
-  /** Only limits that every node enforces, or only the others; absent: all. */
+  /** Only limits that every node enforces, or only the others. Default: all. */
   only?: 'everywhere' | 'local'
 }
 
-/** One row per limit: entered with its unit, reformatted on blur, with its meaning or its error beside it. */
+/** One row per limit, entered with its unit and reformatted on blur. Its meaning or error is beside it. */
 export function LimitsFields({ fields, inherited = null, only }: LimitsFieldsProps) {
   const id = useId()
   const [showsAll, setShowsAll] = useState(false)

@@ -15,7 +15,7 @@ interface LimitField {
   readonly text: string
 }
 
-/** All limits of a run, the most used first; the last two are rarely needed. */
+/** All limits of a run, the most used first. The last two are rarely needed. */
 export const LIMITS: readonly LimitField[] = [
   {
     name: 'wallSeconds',
@@ -82,11 +82,11 @@ export const LIMITS: readonly LimitField[] = [
     text: words.addressSpaceHint
   }
 ]
-/** Enforced on every node; the others on the local node only. */
+/** Enforced on every node. Only the local node enforces the others. */
 export const LIMITS_EVERYWHERE: ReadonlySet<LimitName> = new Set(['wallSeconds', ...LOG_LIMITS])
 export const ADVANCED_LIMITS: ReadonlySet<LimitName> = new Set(['openFiles', 'addressSpaceMegabytes'])
 
-/** The texts of the fields; empty: no limit. */
+/** The texts of the fields. Empty: no limit. */
 export type LimitTexts = Record<LimitName, string>
 
 const UNITS: Record<Exclude<LimitUnit, 'count' | 'percent'>, readonly (readonly [size: number, pattern: RegExp])[]> = {
@@ -113,7 +113,7 @@ export function formatLimit(name: LimitName, value: number): string {
   return unit === 'size' ? formatMegabytes(value) : formatDuration(value)
 }
 
-/** The text in the engine's unit (seconds, megabytes, a number); null: no limit. */
+/** Parses the text into the engine's unit (seconds, megabytes, a number). null: no limit. */
 export function parseLimit(name: LimitName, text: string): { value: number | null } | { problem: string } {
   const { unit, example } = fieldOf(name)
   if (text.trim() === '') return { value: null }
@@ -126,7 +126,7 @@ export function parseLimit(name: LimitName, text: string): { value: number | nul
   return problem === null ? read : { problem }
 }
 
-/** `1 h 30 min` in seconds; 0 needs no unit. */
+/** Parses `1 h 30 min` into seconds. 0 needs no unit. */
 export const parseDuration = (text: string): { value: number } | { problem: string } =>
   /^\s*0\s*$/.test(text) ? { value: 0 } : parseUnits('duration', text, '30 min')
 
@@ -171,7 +171,7 @@ const limitText = (name: LimitName) =>
     return z.NEVER
   })
 
-/** The values of the fields; null: no limits. */
+/** The values of the fields. null: no limits. */
 export const LimitsForm = z
   .object(
     Object.fromEntries(LIMITS.map(({ name }) => [name, limitText(name)])) as Record<
@@ -184,7 +184,7 @@ export const LimitsForm = z
     return set.length === 0 ? null : Object.fromEntries(set)
   })
 
-/** `30 min wall time, 512 MB memory`; null: nothing is limited. */
+/** `30 min wall time, 512 MB memory`. null: nothing is limited. */
 export function describeLimits(limits: RunLimits | null): string | null {
   const words = limitsInForce(limits).map(
     ({ label, value }) => `${value} ${label.replace(/^[A-Z](?![A-Z])/, (letter) => letter.toLowerCase())}`

@@ -3,17 +3,17 @@ import { useMay } from '../../api/use-me.ts'
 import { texts } from '../../../shared/texts/ui/shared.ts'
 
 export interface PriorityLimit {
-  /** The highest priority that the user of this page may give; absent: any. */
+  /** The highest priority that the user may give. Absent: any. */
   max?: number
-  /** Why no higher one is possible, as a short sentence. */
+  /** Why a higher priority is not allowed, as a short sentence. */
   reason?: string
-  /** The same for a tooltip, with the role that has the permission. */
+  /** The reason for a tooltip, with the role that has the permission. */
   title?: string
 }
 
 /**
  * Jobs with a priority above 0 precede those of all projects, so the engine accepts them only from users with the
- * permission in all projects. `kept`: the current priority of a project's defaults, which may stay.
+ * permission in all projects. `kept`: the current priority of a project's defaults, which can stay.
  */
 export function usePriorityLimit(needed: 'queue.order' | 'projects.change', kept = 0): PriorityLimit {
   const { may, why } = useMay(needed, 'everywhere')

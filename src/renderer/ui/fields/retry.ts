@@ -4,7 +4,7 @@ import { formatDuration } from '../../../shared/time.ts'
 import { durationText, numberText } from './texts.ts'
 import { texts } from '../../../shared/texts/ui/shared.ts'
 
-/** The texts of the fields. `attempts` empty: no own policy. */
+/** The texts of the fields. If `attempts` is empty, there is no own policy. */
 export interface RetryTexts {
   readonly attempts: string
   readonly backoffSeconds: string
@@ -51,13 +51,13 @@ const Asked = z.object({
     .enum(['both', 'failed', 'lost'])
     .transform((on): RetryPolicy['on'] => (on === 'both' ? ['failed', 'lost'] : [on]))
 })
-/** The values of the fields; null: no own policy. */
+/** The values of the fields. null: no own policy. */
 export const RetryForm = z.preprocess(
   (typed: RetryTexts) => (typed.attempts.trim() === '' ? null : typed),
   Asked.nullable()
 ) as z.ZodType<RetryPolicy | null, RetryTexts>
 
-/** `up to 4 attempts if failed or lost, after 30 s, 1 min, 2 min`; null: no retries. */
+/** `up to 4 attempts if failed or lost, after 30 s, 1 min, 2 min`. null: no retries. */
 export function describeRetry(retry: RetryPolicy | null): string | null {
   if (retry === null || retry.attempts < 2) return null
   const waits = Array.from({ length: Math.min(WAITS_TOLD, retry.attempts - 1) }, (_, index) =>

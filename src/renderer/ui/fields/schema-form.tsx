@@ -8,7 +8,6 @@ import { texts } from '../../../shared/texts/ui/shared.ts'
 
 interface SchemaFormProps {
   form: FormState
-  /** Instead of a column of fields. */
   className?: string
   gap?: number
   label?: string

@@ -11,10 +11,10 @@ import { listZones } from '../../../shared/calendar/index.ts'
 import { localZone } from '../moment.ts'
 import { texts } from '../../../shared/texts/ui/shared.ts'
 
-/** Marks a field whose text is not one of its options. Its form cannot be saved: it still has the previous value. */
+/** Marks a field whose text is not an option. Its form cannot be saved, because it still has the previous value. */
 export const NOT_AN_OPTION = 'data-not-an-option'
 
-/** The first click selects the whole text, so that typing replaces it; a later one places the cursor. */
+/** The first click selects the whole text, which the user can then replace. A later click places the cursor. */
 const selectsOnClick = (input: HTMLInputElement, isFirst: boolean) => {
   if (isFirst) input.dataset['untouched'] = ''
   else if (input.dataset['untouched'] !== undefined) {
@@ -26,12 +26,12 @@ const selectsOnClick = (input: HTMLInputElement, isFirst: boolean) => {
 type Typed = Omit<MultiSelectProps, 'value' | 'onChange'>
 
 /**
- * On Enter or blur, a searchable select chooses the typed option. Other text stays in the field with an error until it
- * is corrected or another option is chosen.
+ * On Enter or blur, a searchable select chooses the typed option. Other text stays in the field with an error until
+ * the user corrects it or chooses another option.
  */
 function useTyped(props: Typed, isMany: boolean, chosen: string | undefined, choose: (value: string) => void) {
   const [left, setLeft] = useState<string | null>(null)
-  /** False: the text of the field is not an option. */
+  /** Returns false if the field's text is not an option. */
   const settle = (input: HTMLInputElement): boolean => {
     const text = input.value.trim()
     const options = Object.values(getOptionsLockup(getParsedComboboxData(props.data)))
@@ -47,7 +47,7 @@ function useTyped(props: Typed, isMany: boolean, chosen: string | undefined, cho
     // Mantine also calls this right before the blur, with the text of the previous option.
     onSearchChange: (text: string) => {
       props.onSearchChange?.(text)
-      // Mantine itself clears a select of several values, after each choice and on blur.
+      // Mantine itself clears a select of several values after each choice and on blur.
       if (left !== null) setLeft(isMany && text === '' ? null : text)
     },
     onOptionSubmit: (value: string) => {
@@ -76,7 +76,7 @@ function useTyped(props: Typed, isMany: boolean, chosen: string | undefined, cho
   }
 }
 
-/** The common select for one value. A dialog focuses its first field, whose list must not cover the fields below it. */
+/** The common select for one value. A dialog focuses its first field, so the list must not cover the fields below. */
 export function Select<Value extends string = string>(props: SelectProps<Value>) {
   const { value = null, onChange } = props
   const options = getOptionsLockup(getParsedComboboxData(props.data))
@@ -94,7 +94,7 @@ export function MultiSelect(props: MultiSelectProps) {
   return <BaseMultiSelect openOnFocus={false} {...props} {...(typed as object)} />
 }
 
-/** The chosen time zone, this machine's and UTC first, then all others. */
+/** The chosen time zone, the local one and UTC come first, then all others. */
 export function ZoneSelect(props: Omit<SelectProps, 'data'>) {
   const { value = null } = props
   const zones = useMemo(
@@ -114,8 +114,8 @@ export function ZoneSelect(props: Omit<SelectProps, 'data'>) {
 }
 
 /**
- * For a searchable select: Enter chooses the typed option, or the only remaining one, and Tab the typed one, even if no
- * arrow key marked it. False: the text is not an option yet.
+ * For a searchable select: Enter chooses the typed option or the only remaining one, and Tab the typed one, even if
+ * no arrow key marked it. Returns false if the text is not an option yet.
  */
 function chooseTyped(event: KeyboardEvent<HTMLInputElement>): boolean {
   const { key, currentTarget: input } = event
@@ -134,13 +134,13 @@ function chooseTyped(event: KeyboardEvent<HTMLInputElement>): boolean {
   if (option === undefined) return false
   // Choosing it again would clear it.
   if (option.getAttribute('aria-selected') === 'true') return true
-  // Ctrl-Enter chooses it and saves the form.
+  // Ctrl-Enter chooses the option and saves the form.
   if (key === 'Enter' && !event.ctrlKey && !event.metaKey) event.preventDefault()
   option.click()
   return true
 }
 
-/** The index of the label that equals this text, or else of the only label that equals it apart from case; -1: none. */
+/** The index of the label that equals this text, or of the only one that differs just in case. -1: none. */
 export function findTyped(labels: readonly string[], text: string): number {
   const exact = labels.indexOf(text)
   if (exact !== -1) return exact

@@ -5,7 +5,8 @@ const TERM = /^!?[^\s|!]+(\|!?[^\s|!]+)*$/
 const TERMS_MAX = 20
 
 /**
- * `eu|us !slow` as terms: all must match, each by any of its alternatives. Spaces around `|` and after `!` are allowed.
+ * Parses `eu|us !slow` into terms. All must match, each by one of its alternatives. Allows spaces around `|` and
+ * after `!`.
  */
 export function parseTagExpression(text: string): { terms: string[] } | { problem: string } {
   const tidy = text
@@ -20,7 +21,7 @@ export function parseTagExpression(text: string): { terms: string[] } | { proble
   return { terms }
 }
 
-/** `matches 3 of 5 nodes: eu-1, eu-2, us-1`; without a match, what is missing. */
+/** `matches 3 of 5 nodes: eu-1, eu-2, us-1`. Without a match, says what is missing. */
 export function matchWords(
   terms: readonly string[],
   nodes: ReadonlyArray<{ name: string; tags: readonly string[] }>

@@ -4,7 +4,7 @@ import { wordsOfIssue } from './issue-words.ts'
 import { parseDuration } from './limits.ts'
 import { texts as words } from '../../../shared/texts/ui/shared.ts'
 
-/** Text fields as schemas: each ends in the contract's own schema and reports its bounds. Empty means `whenEmpty`. */
+/** Text fields as schemas. Each ends in the contract's schema and reports its bounds. Empty means `whenEmpty`. */
 function textOf<Value, Typed>(
   of: z.ZodType<Value>,
   whenEmpty: unknown,
@@ -43,7 +43,7 @@ export const formBy = <Output, Texts>(choose: (texts: Texts) => z.ZodType<Output
 /** null: nothing was entered. */
 export const textOrNull = z.string().transform((text) => text.trim() || null)
 
-/** A path on the machine where Scrapdeck runs, which may have another operating system than this page. */
+/** A path on the service's machine, which can have another operating system than this page's. */
 export const absolutePath = z
   .string()
   .trim()

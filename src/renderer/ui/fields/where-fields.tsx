@@ -20,9 +20,9 @@ interface WhereFieldsProps {
   nodes: readonly Node[]
   /** What applies if nothing is chosen here. */
   inherited: Pick<Inherited, 'placement' | 'priority'>
-  /** Only a run can choose any node instead of inherited ones, and keep priority 0. */
+  /** Only a run can override inherited nodes with any node, and an inherited priority with 0. */
   of: 'run' | 'defaults' | 'template'
-  /** For defaults: the current priority, which may stay. */
+  /** For defaults: the current priority, which can stay. */
   keptPriority?: number
 }
 
@@ -116,13 +116,12 @@ const TAGS_SHOWN = 16
 interface TagCheckProps {
   id: string
   text: string
-  /** The error, once it should be visible. */
   problem: string | undefined
   nodes: readonly Node[]
   onChange: (text: string) => void
 }
 
-/** The nodes that the expression matches, and the known tags, which a click adds. */
+/** The nodes that match the expression, and the known tags, which a click adds. */
 function TagCheck({ id, text, problem, nodes, onChange }: TagCheckProps) {
   const read = parseTagExpression(text)
   const known = [...new Set(nodes.flatMap(({ tags }) => tags))].sort().slice(0, TAGS_SHOWN)

@@ -13,7 +13,7 @@ import { texts } from '../../../shared/texts/ui/shared.ts'
 interface ExportMenuProps {
   of: ItemsOf
   filter?: ItemCondition[]
-  /** Why Parquet is not available; null: it is. */
+  /** Why Parquet is unavailable. null: it is available. */
   engineProblem: string | null
 }
 
@@ -75,7 +75,7 @@ interface ExportOptions {
   format: ItemsFormat
   filter: ItemCondition[]
   signal: AbortSignal
-  /** From 0 to 1: the first half is writing the file, the second fetching it. */
+  /** From 0 to 1. The first half is for writing the file, the second for fetching it. */
   onProgress: (share: number) => void
 }
 
@@ -86,7 +86,7 @@ async function exportItems(options: ExportOptions): Promise<number> {
   return items
 }
 
-/** In pieces, because the desktop's wire has no downloads. */
+/** In pieces, because the desktop's transport has no downloads. */
 async function fetchExport({ items, of, format, filter, signal, onProgress }: ExportOptions) {
   for await (const { share, file } of await items.export({ ...of, format, filter }, { signal })) {
     onProgress(share / 2)

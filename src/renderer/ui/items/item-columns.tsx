@@ -6,7 +6,7 @@ import classes from './items.module.css'
 import { texts } from '../../../shared/texts/ui/shared.ts'
 
 const NUMBER_PX = 64
-/** The width of a column depends on its first rows. */
+/** A column's width depends on its first rows. */
 const WIDTH_PX = { least: 84, most: 320, perCharacter: 7.4, around: 26 }
 const MEASURED_ROWS = 50
 
@@ -36,7 +36,7 @@ export function itemColumns({ names, types, rows, header = (name) => name, sorte
       return {
         id: `field ${name}`,
         header: header(name),
-        // Free space goes to wide columns: numbers far from their neighbours are hard to read.
+        // Wide columns get the free space: numbers far from their neighbors are hard to read.
         width: widths[at]! > 160 && !isNumber ? `minmax(${widths[at]}px, 1fr)` : `${widths[at]}px`,
         ...(isNumber && { align: 'end' as const }),
         ...(sorted !== undefined && { sorted: sorted(name) }),

@@ -17,7 +17,7 @@ export function describeFacts(facts: ItemsFacts): string {
   return parts.filter((part) => part !== false).join(' · ')
 }
 
-/** The job whose items are meant, and the attempt; absent: the last one. */
+/** Selects the items of a job's attempt. Default: the last attempt. */
 export interface ItemsOf {
   jobId: JobId
   attemptNumber?: AttemptNumber | undefined

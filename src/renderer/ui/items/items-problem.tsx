@@ -10,10 +10,9 @@ import { texts } from '../../../shared/texts/ui/shared.ts'
 /** Refetch interval while items are copied or the run writes more. */
 export const ITEMS_AGAIN_MS = 3_000
 
-/** Whether a read failed because the items are still being copied. */
 export const isCopying = (error: unknown): boolean => error !== null && explainError(error).code === 'ITEMS_COPYING'
 
-/** Whether a retry may help. */
+/** Whether a retry can help. */
 export const mayPass = (failures: number, error: unknown): boolean =>
   failures < 2 && ['NODE_UNREACHABLE', null].includes(explainError(error).code)
 
@@ -50,9 +49,9 @@ export function ItemsProblem({ job, error, onRetry }: { job: Job | undefined; er
   )
 }
 
-/** Why stored items are gone; null: none were stored. */
+/** Why stored items are gone. null: none were stored. */
 function reasonIn(error: unknown): string | null {
-  // Other errors with this code have other data, or none.
+  // Other errors with this code have other data or none.
   const { data } = error as { data?: object | null }
   return data != null && 'deletedAtMs' in data ? explainError(error).text : null
 }

@@ -11,7 +11,7 @@ export interface Column<Row> {
   sortBy?: (row: Row) => string | number | null
   /** For a column that the engine sorts, with a button in the header. */
   sorted?: 'ascending' | 'descending' | 'none'
-  /** The column is hidden if the table is narrower than this (pixels). */
+  /** Hides the column if the table is narrower than this, in pixels. */
   hideBelowPx?: number
 }
 

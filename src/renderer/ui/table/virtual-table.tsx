@@ -26,27 +26,30 @@ export interface VirtualTableProps<Row> {
   openId?: string | null
   /** Called on a click, or on Enter on the row under the cursor. */
   onOpen?: (row: Row) => void
-  /** Marked rows; absent: no check boxes and no keys `x` and Shift-`x`. */
+  /** Marked rows. Absent: no check boxes and no keys `x` and Shift-`x`. */
   marks?: ReadonlySet<string>
   onMarks?: (marks: ReadonlySet<string>) => void
-  /** The last rows are in view: load more. */
+  /** Called when the last rows are in view, to load more. */
   onEndReached?: () => void
-  /** Whether a row's values are outdated: such rows are greyed out. */
+  /** Whether a row's values are outdated, which grays it out. */
   isStale?: (row: Row) => boolean
-  /** j, k, Enter and x work without a click into the table first. At most one table per screen may set this. */
+  /** j, k, Enter and x work without a click into the table first. At most one table per screen can set this. */
   primary?: boolean
-  /** Rows can be reordered, by dragging or with Alt and the arrow keys: moves these right before that row, or last. */
+  /**
+   * Moves these rows right before that row, or last. Rows can be reordered by dragging or with Alt and the arrow
+   * keys.
+   */
   onReorder?: ((ids: readonly string[], before: string | null) => void) | undefined
   empty?: ReactNode
-  /** The minimum width of rows: a narrower table scrolls sideways. */
+  /** The minimum width of rows. A narrower table scrolls sideways. */
   minWidthPx?: number
-  /** Height of every row; default 32. */
+  /** Default: 32. */
   rowPx?: number
 }
 
 const ROW_PX = 32
 
-/** A table for any number of rows: only the visible ones are rendered. j/k or the arrow keys move the cursor. */
+/** A table for any number of rows that renders only the visible ones. j/k or the arrow keys move the cursor. */
 export function VirtualTable<Row>(props: VirtualTableProps<Row>) {
   const { label, rowId, openId = null, onOpen, marks, onMarks, onEndReached, primary = false } = props
   const { rowPx = ROW_PX } = props
@@ -231,7 +234,7 @@ interface HeadCellProps<Row> {
   onSort: (sort: Sort) => void
 }
 
-/** A column's header; clicks sort ascending, then descending, then not at all. */
+/** Clicks sort ascending, then descending, then not at all. */
 function HeadCell<Row>({ column, sort, onSort }: HeadCellProps<Row>) {
   const mine = sort?.id === column.id ? sort : null
   if (!column.sortBy) {
@@ -258,7 +261,7 @@ function HeadCell<Row>({ column, sort, onSort }: HeadCellProps<Row>) {
   )
 }
 
-/** In pixels, known before the first paint and updated on resize; 0 where nothing is laid out. */
+/** In pixels, known before the first paint and updated on resize. 0 without layout. */
 function useWidth(element: RefObject<HTMLElement | null>): number {
   const [widthPx, setWidthPx] = useState(0)
   useLayoutEffect(() => {
@@ -283,11 +286,10 @@ interface RowViewProps {
   stale: boolean
   marked: boolean | null
   draggable: boolean
-  /** The latest handler, behind a ref, so that rows need not render again when it changes. */
+  /** The latest handler. It is a ref, so a change does not render the rows again. */
   act: RefObject<(index: number, kind: 'open' | 'mark', range: boolean) => void>
 }
 
-// A row renders again only if something that it shows has changed.
 const RowView = memo(function RowView(props: RowViewProps) {
   const { row, columns, index, topPx, tracks, open, marked, act } = props
   return (
@@ -330,18 +332,17 @@ const RowView = memo(function RowView(props: RowViewProps) {
 
 interface ReorderOptions {
   ids: readonly string[]
-  /** Index of the row that the keys move; -1: none. */
+  /** Index of the row that the keys move. -1: none. */
   cursor: number
   marks: ReadonlySet<string> | undefined
-  /** Moves these rows right before that row, or to the end; absent: the order cannot be changed. */
+  /** Moves these rows right before that row, or to the end. Absent: the order cannot be changed. */
   onReorder: ((ids: readonly string[], before: string | null) => void) | undefined
 }
 
-/** Moves rows by dragging or with Alt and the arrow keys: a marked row moves together with the other marked ones. */
+/** Reorders rows by dragging or with Alt and the arrow keys. A marked row takes the other marked ones along. */
 function useReorder({ ids, cursor, marks, onReorder }: ReorderOptions) {
   const [dropIndex, setDropIndex] = useState<number | null>(null)
   const dragged = useRef<readonly string[]>([])
-  /** The marked rows if the row is one of them; otherwise only the row. */
   const movedWith = (target: string) => (marks?.has(target) ? ids.filter((each) => marks.has(each)) : [target])
   const moveRows = (moved: readonly string[], before: string | null) => {
     if (before === null || !moved.includes(before)) onReorder?.(moved, before)
@@ -390,7 +391,7 @@ function useReorder({ ids, cursor, marks, onReorder }: ReorderOptions) {
   return { drag: drag ?? null, dropIndex, orderKeys }
 }
 
-/** The index of the row under the pointer; -1: none. */
+/** The index of the row under the pointer. -1: none. */
 function rowIndexOf(event: DragEvent): number {
   const row = (event.target as Element).closest('[role=row]')
   return row === null ? -1 : Number(row.getAttribute('aria-rowindex')) - 2
