@@ -39,8 +39,7 @@ interface EngineInUse {
 }
 
 /**
- * Every engine handles this call itself, even if it forwards all others. null: there is only one or its name is
- * unknown.
+ * Every engine handles this call itself, even if it forwards others. null: there is only one, or its name is unknown.
  */
 async function askEngineInUse(): Promise<EngineInUse | null> {
   if (!hasBrowserSession()) return null

@@ -27,7 +27,7 @@ const rowsOf = <Role extends z.ZodType<string>>(role: Role, namedTwice: string, 
     .refine((rows) => rows.every(({ name }) => name !== ''), nameEach)
 
 const rightsFields = {
-  /** `none`: only the roles in the named projects and node groups. */
+  /** `none`: only the roles in the listed projects and node groups. */
   role: z.string(),
   projects: rowsOf(z.string(), texts.projectNamedTwice, texts.nameEachProject),
   nodeGroups: rowsOf(z.enum(NODE_GROUP_ROLES), texts.tagNamedTwice, texts.nameEachTag)
@@ -131,7 +131,7 @@ export const ChangePasswordForm = z.object({ current: z.string().min(1, texts.re
 
 export const CurrentPasswordForm = z.object({ current: z.string().min(1, texts.required) })
 
-/** Some apps show a space in the middle. */
+/** Some apps show the code with a space in the middle. */
 export const CodeForm = z.object({
   code: z
     .string()
@@ -143,7 +143,6 @@ export const PasskeyForm = CurrentPasswordForm.extend({
   name: z.string().trim().min(1, texts.required).pipe(NewAccessToken.shape.name)
 })
 
-/** Days, as the options of a select. */
 export const EXPIRIES = {
   '30': texts.days(30),
   '90': texts.days(90),
@@ -151,7 +150,7 @@ export const EXPIRIES = {
   never: texts.neverExpires
 } as const
 
-/** An empty `userId` is the caller. */
+/** An empty `userId` means the caller. */
 export const TokenForm = z
   .object({
     name: z.string().trim().min(1, texts.required).pipe(NewAccessToken.shape.name),
@@ -175,7 +174,7 @@ export const TokenForm = z
 
 export type TokenTexts = z.input<typeof TokenForm>
 
-/** A new token has the least permissions until the user chooses more. */
+/** A new token has the fewest permissions until the user chooses more. */
 export const startToken = (): TokenTexts => ({
   name: '',
   userId: '',
@@ -185,7 +184,7 @@ export const startToken = (): TokenTexts => ({
   expiry: '90'
 })
 
-/** All permissions that these roles give in any project: a user's own and those of groups. */
+/** All permissions that these roles (the user's own and those from groups) give in any project. */
 export const permissionsOfRoles = (
   given: readonly Pick<User, 'role' | 'projects'>[],
   roles: readonly AccessRole[]
@@ -195,13 +194,12 @@ export const permissionsOfRoles = (
     .flatMap(rolesIn)
     .reduce((all, name) => unite(all, setOfRole(roles, name)), NONE)
 
-/** The same for the user of this page. */
 export const permissionsOfMe = ({ permissions: { everywhere, projects } }: Me): Permissions =>
   permissionsOf([...(everywhere ?? []), ...Object.values(projects).flat()])
 
 /**
- * The preselected role of a token once its user is chosen, out of that user's roles. A program's user got its role for
- * exactly this purpose, so the token gets the most powerful one. For others, the chosen role stays if the user has it.
+ * Preselects a token's role, out of its user's roles. A program gets its most powerful role, because it has its roles
+ * for this purpose. Other users keep the chosen role if they have it.
  */
 export function roleFor(user: Pick<User, 'kind'> | undefined, chosen: string, among: readonly AccessRole[]): string {
   const size = (role: AccessRole | undefined) => role?.permissions.length ?? 0

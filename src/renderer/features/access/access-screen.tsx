@@ -17,7 +17,7 @@ import { useApi } from '../../api/api.tsx'
 import { describePermissions } from './role-words.ts'
 import { texts } from '../../../shared/texts/ui/access.ts'
 
-/** Lets owners see the screens as another role sees them. */
+/** Lets owners preview the screens of another role. */
 function SeeAs() {
   const others = useRoles().filter(({ name }) => name !== 'owner')
   return (
@@ -38,7 +38,7 @@ function SeeAs() {
   )
 }
 
-/** The user's own account, tokens and sessions; for owners, those of all users. */
+/** The user's account, tokens and sessions. Owners see those of all users. */
 export function AccessScreen() {
   const me = useMe()
   const isOwner = useMay('users.change', 'everywhere').may

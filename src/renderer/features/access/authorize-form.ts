@@ -3,7 +3,6 @@ import { SignInApproval, SignInRequester } from '../../../shared/contract/index.
 import type { AuthorizeSearch } from '../../state/search.ts'
 import { texts } from '../../../shared/texts/ui/access.ts'
 
-/** Days, as the options of a select. */
 export const APPROVAL_EXPIRIES = {
   '1': texts.days(1),
   '7': texts.days(7),
@@ -36,7 +35,7 @@ export type Asked =
 
 const Redirect = SignInApproval.shape.to.options[0]
 
-/** What the URL asks for. It may be forged, so the code goes to a program on this computer or nowhere. */
+/** The request in the URL. It can be forged, so only a program on this computer can get the code. */
 export function readAuthorize(search: AuthorizeSearch): Asked {
   const { client, host, user = '', redirect_uri: redirectUri, state, code_challenge: challenge, ...rest } = search
   if (redirectUri === undefined) return { is: 'code' }

@@ -26,7 +26,7 @@ import { texts } from '../../../shared/texts/ui/access.ts'
 
 type End = { is: 'allowed' | 'denied'; requester: SignInRequester }
 
-/** The screen to which a program sends its user, to decide whether it may act on the user's behalf. */
+/** A program sends its user here to decide whether it may act on the user's behalf. */
 export function AuthorizeScreen() {
   const asked = readAuthorize(getRouteApi('/authorize').useSearch())
   const [waiting, setWaiting] = useState<(WaitingSignIn & { userCode: string }) | null>(null)
@@ -126,7 +126,7 @@ interface ConsentProps {
   to: SignInApproval['to']
   /** For a typed code: where and when the program showed it. */
   began?: Pick<WaitingSignIn, 'address' | 'beganAtMs'>
-  /** Sends the browser back to the program; absent if the program polls. */
+  /** Sends the browser back to the program. Absent: the program polls. */
   leave?: (answer: Record<string, string>) => void
   onEnd: (end: End) => void
 }

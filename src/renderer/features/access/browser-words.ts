@@ -1,5 +1,5 @@
 import { texts } from '../../../shared/texts/ui/access.ts'
-/** Searched in this order: most browsers also identify as an older one. */
+/** The order matters: most browsers also identify as an older one. */
 const BROWSERS: [RegExp, string][] = [
   [/\bEdgA?\//, texts.edge],
   [/\bOPR\//, texts.opera],
@@ -15,7 +15,7 @@ const SYSTEMS: [RegExp, string][] = [
   [/\bLinux\b|\bX11\b/, texts.linux]
 ]
 
-/** `Firefox on Linux`, as far as the user agent is recognised; otherwise the user agent itself. */
+/** `Firefox on Linux`, or the user agent itself if it is not recognized. */
 export function describeBrowser(userAgent: string): string {
   const browser = BROWSERS.find(([pattern]) => pattern.test(userAgent))?.[1]
   const system = SYSTEMS.find(([pattern]) => pattern.test(userAgent))?.[1]

@@ -23,7 +23,7 @@ const WAYS: Record<Session['signedInWith'], string> = {
   passkey: texts.withPasskey
 }
 
-/** Browsers that are logged in: the user's own, or those of all users for an owner. */
+/** The user's browser sessions. Owners see those of all users. */
 export function BrowsersPanel() {
   const { query } = useApi()
   const isOwner = useMay('users.change', 'everywhere').may
@@ -105,7 +105,7 @@ function SessionRow({ session, showsUser }: { session: Session; showsUser: boole
   )
 }
 
-/** Without confirmation: after a mistake, the user can log in again. */
+/** Needs no confirmation: after a mistake, the user can log in again. */
 function useEnd({ id, userName, isCurrent }: Session, browser: string) {
   const { client, query } = useApi()
   const queries = useQueryClient()

@@ -12,7 +12,7 @@ interface ConfirmAccessChangeProps {
   children: ReactNode
 }
 
-/** Asks before a change that cannot be undone, then refetches the tables of this screen. */
+/** Confirms a change that cannot be undone, then refetches the tables of this screen. */
 export function ConfirmAccessChange({ change, onDone, onClose, ...dialog }: ConfirmAccessChangeProps) {
   const readAgain = useReadAccess()
   const { mutate, isPending, error } = useMutation({

@@ -114,7 +114,7 @@ function RemoveDialog({ group, groups, users, onClose }: GroupRowProps & { onClo
 }
 
 interface GroupDialogProps {
-  /** null: a new one. */
+  /** null: a new group. */
   group: Group | null
   users: readonly User[]
   onClose: () => void
@@ -163,7 +163,7 @@ function GroupDialog({ group, users, onClose }: GroupDialogProps) {
   )
 }
 
-/** Keeps member changes that another owner made in the meantime. */
+/** Keeps changes that another owner made to the members in the meantime. */
 function withoutOthersChanges({ members, ...wanted }: NewGroup, before: Group) {
   return {
     ...wanted,

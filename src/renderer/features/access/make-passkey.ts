@@ -1,13 +1,13 @@
 import type { NewCredential } from '../../../shared/contract/index.ts'
 import { texts } from '../../../shared/texts/ui/access.ts'
 
-/** Why this browser cannot create a passkey, regardless of the URL; null: it can. */
+/** Why this browser cannot create passkeys at any URL. null: it can. */
 export const browserProblem = (): string | null =>
   typeof globalThis.PublicKeyCredential?.parseCreationOptionsFromJSON === 'function' ? null : texts.noPasskeySupport
 
 /**
- * Asks for a finger, a face or a PIN. `options` come from the engine. Rejects with a text of ours, because the
- * browser's does not say what to do.
+ * Creates a passkey, for which the browser requests a finger, a face or a PIN. `options` come from the engine.
+ * Rejects with our own text, because the browser's does not say what to do.
  */
 export async function makePasskey(options: Record<string, unknown>): Promise<NewCredential> {
   const publicKey = PublicKeyCredential.parseCreationOptionsFromJSON(options as never)

@@ -10,7 +10,7 @@ import { ChangePasswordForm, PASSWORD_HELP, SetPasswordForm } from './access-for
 import { useReadAccess } from './use-access.ts'
 import { texts } from '../../../shared/texts/ui/access.ts'
 
-/** Changes the user's own password. This ends all of the user's sessions, so a browser goes to the login page. */
+/** Changes the user's own password. This ends all their sessions, so a browser goes to the login page. */
 export function ChangePasswordDialog({ onClose }: { onClose: () => void }) {
   const { client } = useApi()
   const form = useFormOf({
@@ -43,7 +43,6 @@ export function ChangePasswordDialog({ onClose }: { onClose: () => void }) {
   )
 }
 
-/** Sets another user's password. */
 export function SetPasswordDialog({ user: { id, name }, onClose }: { user: User; onClose: () => void }) {
   const { client } = useApi()
   const readAgain = useReadAccess()

@@ -24,14 +24,14 @@ import { z } from 'zod'
 import { texts } from '../../../shared/texts/ui/access.ts'
 
 interface RoleDialogProps {
-  /** null: a new one. */
+  /** null: a new role. */
   role: AccessRole | null
-  /** A new one that starts as a copy of `role`. */
+  /** Starts a new role as a copy of `role`. */
   isCopy?: boolean
   onClose: () => void
 }
 
-/** A role as a set of permissions. A built-in one can only be read. */
+/** Edits a role's permissions. A built-in role is read-only. */
 export function RoleDialog({ role, isCopy = false, onClose }: RoleDialogProps) {
   const { client } = useApi()
   const readAgain = useReadAccess()
@@ -87,7 +87,6 @@ function scopeWords(permissions: readonly Permission[]): string {
   return texts.roleForServiceOnly(listPermissions(ofService))
 }
 
-/** Read-only without `onChange`. */
 function Permissions({ value, onChange }: { value: readonly Permission[]; onChange?: (next: Permission[]) => void }) {
   return (
     <Stack gap={14} className={classes.permissions}>
@@ -140,7 +139,7 @@ function startRole(of: AccessRole | null, isCopy: boolean): RoleTexts {
   return { name: isCopy ? '' : of.name, description: of.description, permissions }
 }
 
-/** Why a permission cannot be switched; null: it can. */
+/** Why the user cannot switch a permission. null: they can. */
 function fixedBecause(name: Permission): string | null {
   if (name === 'read') return texts.everyRoleHasIt
   return namesOf(OWNER_PERMISSIONS).includes(name) ? texts.onlyOwnerHasIt : null

@@ -5,7 +5,7 @@ import classes from './access.module.css'
 import { describeRole } from './role-words.ts'
 import { texts } from '../../../shared/texts/ui/access.ts'
 
-/** Wide enough for the descriptions, also below a narrow field. */
+/** Wide enough for the descriptions, even below a narrow field. */
 const LIST = { width: 350, position: 'bottom-start' } as const
 
 interface RoleSelectProps extends SelectProps {
@@ -13,10 +13,10 @@ interface RoleSelectProps extends SelectProps {
   hasNone?: boolean
 }
 
-/** Selects a role; each option says what the role allows. `hasNone`: also offers no role. */
+/** Each option says what the role allows. `hasNone`: also offers no role. */
 export function RoleSelect({ roles, hasNone = false, ...props }: RoleSelectProps) {
   const names = [...(hasNone ? ['none'] : []), ...roles.map(({ name }) => name)]
-  // The value is not listed: several roles from groups elsewhere, or a removed role.
+  // The value is not an option: the user has several roles from groups, or the role was removed.
   const isOther = typeof props.value === 'string' && !names.includes(props.value)
   return (
     <Select

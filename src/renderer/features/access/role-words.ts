@@ -10,7 +10,7 @@ import {
 import { type NodeGroupRole, PROJECT_ROLES, ROLE_PERMISSIONS, roleOf, ROLES, type Role } from '../../../shared/roles.ts'
 import { texts } from '../../../shared/texts/ui/access.ts'
 
-/** Each role includes everything that the roles before it allow. */
+/** Each role allows everything that the previous ones allow. */
 const BUILT_IN: Record<Role, string> = {
   viewer: texts.viewerMay,
   operator: texts.operatorMay,
@@ -36,13 +36,13 @@ export const BUILT_IN_ROLES: readonly AccessRole[] = ROLES.map((name) => ({
 
 const labelOf = (name: Permission): string => PERMISSION_TEXTS[name]?.label ?? name
 
-/** `run jobs and cancel jobs`. It names `read` only if there is nothing else. */
+/** `run jobs and cancel jobs`. Names `read` only if there is nothing else. */
 export function listPermissions(names: readonly Permission[]): string {
   const labels = (names.length > 1 ? names.filter((name) => name !== 'read') : names).map(labelOf)
   return texts.list(labels)
 }
 
-/** In lower case, to follow the name of a role. */
+/** In lower case, to follow a role's name. */
 export function describePermissions(names: readonly Permission[]): string {
   const same = roleOf(permissionsOf(names))
   return same === null ? texts.mayDo(listPermissions(names)) : BUILT_IN[same].toLowerCase()

@@ -13,7 +13,6 @@ import { describeRole, listPermissions } from './role-words.ts'
 import { useRoles } from './use-access.ts'
 import { texts } from '../../../shared/texts/ui/access.ts'
 
-/** The built-in roles and those that owners added. */
 export function RolesPanel() {
   const roles = useRoles()
   const [isAdding, setAdding] = useState(false)

@@ -7,7 +7,7 @@ import { RoleSelect } from './role-select.tsx'
 import { texts } from '../../../shared/texts/ui/access.ts'
 
 export interface ScopedRole<Role extends string> {
-  /** A project, or a tag of nodes. */
+  /** A project or a node tag. */
   name: string
   role: Role
 }
@@ -24,7 +24,7 @@ interface ScopedRolesFieldProps<Role extends string> {
   onChange: (rows: ScopedRole<Role>[]) => void
 }
 
-/** Roles in single projects or node groups, one per row; the names need not exist yet. */
+/** Roles in single projects or node groups, one per row. The names need not exist yet. */
 export function ScopedRolesField<Role extends string>(props: ScopedRolesFieldProps<Role>) {
   const { label, description, words, roles, known, lengthMax, value, error, onChange } = props
   const free = known.filter((one) => !value.some(({ name }) => name === one))

@@ -19,7 +19,7 @@ interface SetUp {
   qrCode: string
 }
 
-/** First the password, then the QR code and a first code, then the recovery codes. */
+/** Asks for the password, then shows the QR code and checks a first code, then shows the recovery codes. */
 export function SetUpAuthenticatorDialog({ onClose }: { onClose: () => void }) {
   const { client } = useApi()
   const [setUp, setSetUp] = useState<SetUp | null>(null)
@@ -83,7 +83,7 @@ function ConfirmCodeDialog({
   )
 }
 
-/** Shown once: only their hashes are stored. */
+/** Shown once: the engine stores only their hashes. */
 export function RecoveryCodesDialog({ codes, onClose }: { codes: string[]; onClose: () => void }) {
   return (
     <Dialog
@@ -112,7 +112,7 @@ export function RecoveryCodesDialog({ codes, onClose }: { codes: string[]; onClo
   )
 }
 
-/** The engine requires the password to change how a user logs in. */
+/** The engine requires the password for changes to how a user logs in. */
 export function ConfirmPasswordDialog({
   title,
   act,

@@ -21,7 +21,6 @@ const stateOf = async (name: string) => {
   const table = within(await screen.findByRole('table', { name: 'Sign-in' }))
   return (await table.findByRole('rowheader', { name })).closest('tr')!.textContent
 }
-/** Enters the current password into the dialog that asks for it. */
 async function confirm(title: string, act: string, current = FAKE_CURRENT) {
   const form = await dialog(title)
   enter(form.getByLabelText('Current password'), current)

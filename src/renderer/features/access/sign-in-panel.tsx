@@ -21,7 +21,6 @@ import { texts } from '../../../shared/texts/ui/access.ts'
 
 type Asking = 'password' | 'setUp' | 'turnOff' | 'renew' | 'addPasskey' | Passkey
 
-/** The user's own password, authenticator app, recovery codes and passkeys. */
 export function SignInPanel() {
   const { query } = useApi()
   const signIn = useQuery(query.secondFactors.get.queryOptions(READ_AGAIN))

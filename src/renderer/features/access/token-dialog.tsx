@@ -24,7 +24,7 @@ import { texts } from '../../../shared/texts/ui/access.ts'
 
 interface TokenDialogProps {
   me: Me
-  /** The users for whom the caller can create a token; empty unless the caller is an owner. */
+  /** The users for whom the caller can create a token. Empty unless the caller is an owner. */
   users: readonly User[]
   onClose: () => void
   onCreated: (created: { secret: string; token: AccessToken }) => void

@@ -20,7 +20,7 @@ import { CopyButton, CopyText } from '../../ui/copy-button.tsx'
 import { Dialog, DialogFoot, DialogText } from '../../ui/dialog.tsx'
 import { texts } from '../../../shared/texts/ui/access.ts'
 
-/** What programs log in with: the user's own tokens, or those of all users for an owner. */
+/** The user's tokens, which programs log in with. Owners see those of all users. */
 export function TokensPanel({ me }: { me: Me }) {
   const { query } = useApi()
   const isOwner = useMay('users.change', 'everywhere').may
@@ -76,7 +76,7 @@ export function TokensPanel({ me }: { me: Me }) {
   )
 }
 
-/** `user`: whose token it is; null: all are the caller's. */
+/** `user`: the token's user. null: all tokens are the caller's. */
 function TokenRow({ token, user }: { token: AccessToken; user: string | null }) {
   const [isAsking, setAsking] = useState(false)
   const { name, role, ending, lastUsedAtMs } = token
@@ -142,7 +142,7 @@ function Expiry({ token: { expiresAtMs } }: { token: AccessToken }) {
 
 const DAY_MS = 86_400_000
 
-/** Rounded to days, so that a new token shows its full 90 days. */
+/** Rounded to days, so a new token shows its full 90 days. */
 const timeLeft = (leftMs: number): string =>
   leftMs < 2 * DAY_MS ? formatAge(leftMs) : `${Math.round(leftMs / DAY_MS)} d`
 
@@ -173,7 +173,7 @@ interface CreatedToken {
   userName: string
 }
 
-/** Shown once: only its hash is stored. */
+/** Shown once: the engine stores only the token's hash. */
 function TokenSecretDialog({ token, secret, userName, onClose }: CreatedToken & { onClose: () => void }) {
   const address = useAddress()
   const snippets = {
@@ -210,9 +210,7 @@ function TokenSecretDialog({ token, secret, userName, onClose }: CreatedToken & 
   )
 }
 
-/**
- * The address at which programs reach this Scrapdeck. The desktop's page has none of its own, so it asks the engine.
- */
+/** The address where programs reach this Scrapdeck. The desktop's page has none, so it uses the engine's. */
 function useAddress(): string {
   const { query } = useApi()
   const isBrowser = hasBrowserSession()

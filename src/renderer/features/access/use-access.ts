@@ -3,16 +3,15 @@ import type { AccessRole } from '../../../shared/contract/index.ts'
 import { useApi } from '../../api/api.tsx'
 import { BUILT_IN_ROLES } from './role-words.ts'
 
-/** The change feed does not report users, roles and tokens, so the screen polls while it is open. */
+/** The change feed has no users, roles and tokens, so the screen polls while it is open. */
 export const READ_AGAIN = { staleTime: 0, refetchInterval: 30_000 }
 
-/** All roles, the built-in ones first. */
 export function useRoles(): readonly AccessRole[] {
   const { query } = useApi()
   return useQuery(query.roles.list.queryOptions(READ_AGAIN)).data?.roles ?? BUILT_IN_ROLES
 }
 
-/** Refetches after a change, which may also affect the role of `me`. */
+/** Refetches after a change, which can also affect the role of `me`. */
 export function useReadAccess(): () => Promise<unknown> {
   const { query } = useApi()
   const queries = useQueryClient()

@@ -308,7 +308,7 @@ function RemoveDialog({ user, groups, tokenCount, onClose }: UserRowProps & { on
 
 interface RightsDialogProps {
   user: User
-  /** The user is in a group, and so needs no role of its own. */
+  /** The user is in a group and therefore needs no role of their own. */
   isInGroup: boolean
   onClose: () => void
 }

@@ -10,7 +10,6 @@ import classes from './alerts.module.css'
 import { FLAPPING_TEXT, MUTED } from './alert-words.ts'
 import { texts as words } from '../../../shared/texts/ui/alerts.ts'
 
-/** Shows the severity while the alert is firing, then that it is resolved. */
 export function AlertState({ alert }: { alert: Alert }) {
   if (alert.state !== 'resolved') return <SeverityText severity={alert.severity} />
   return (
@@ -21,7 +20,7 @@ export function AlertState({ alert }: { alert: Alert }) {
   )
 }
 
-/** How long an alert lasted; null: it is still firing. */
+/** How long an alert lasted. null: it is still firing. */
 export const lastedMs = ({ sinceMs, firedAtMs, resolvedAtMs }: Alert): number | null =>
   resolvedAtMs === null ? null : resolvedAtMs - Math.min(sinceMs, firedAtMs ?? sinceMs)
 
@@ -112,7 +111,7 @@ export const alertColumns = (onAcknowledge: ((alert: Alert) => void) | null): re
           header: <span className="visually-hidden">{words.act}</span>,
           width: '144px',
           align: 'end' as const,
-          // In a narrow table the texts need the space, and an open pane also has the button.
+          // In a narrow table, the texts need the space. An open pane also has the button.
           hideBelowPx: 800,
           cell: (alert: Alert) =>
             needsSomebody(alert) && (
@@ -133,7 +132,6 @@ export const alertColumns = (onAcknowledge: ((alert: Alert) => void) | null): re
       ])
 ]
 
-/** Who acknowledged it, why no messages are sent about it, and whether it is flapping. */
 function AlertMarks({ alert: { acknowledged, muted, isFlapping } }: { alert: Alert }) {
   return (
     <Flex component="span" gap="2px 10px" wrap="wrap" lh={1.35}>

@@ -31,7 +31,6 @@ interface AlertDetailProps {
 
 export const placeOf = ({ project }: { project: string | null }) => (project === null ? 'everywhere' : { project })
 
-/** One alert, to the right of the table. */
 export function AlertDetail({ alert, onAcknowledge, onTakeBack, onSilence, onClose }: AlertDetailProps) {
   const { query } = useApi()
   const names = useNames()
@@ -171,7 +170,7 @@ function AboutLinks({ alert: { labels, watch } }: { alert: Alert }) {
 /** The history of the alert's figure, and the end of its run's log. */
 function AlertEvidence({ alert }: { alert: Alert }) {
   const has = useHasOperation()
-  // An alert that continues with another run has new evidence, so the component starts afresh.
+  // If an alert continues with another run, its evidence is new, so mount the component again.
   return has('alerts.evidence') ? <Shown key={`${alert.id} ${alert.labels.jobId}`} alert={alert} /> : null
 }
 

@@ -32,13 +32,13 @@ export const UNIT_WORDS: Record<Exclude<AlertUnit, 'yes_no'>, string> = {
 
 export const COMPARISONS = { at_least: texts.atLeast, at_most: texts.atMost } as const
 
-/** The names behind the ids of a scope. */
+/** Maps the ids in a scope to names. */
 export interface Names {
   node: (id: string) => string
   schedule: (id: string) => string
 }
 
-/** `prices/otto, node us-2`: the widest first; null: everything. */
+/** `prices/otto, node us-2`: the widest first. null: everything. */
 export function scopeWords(scope: AlertScope, names: Names): string | null {
   const { project, spider, scheduleId, nodeId, nodeTag } = scope
   const words = [
@@ -98,13 +98,13 @@ const spiderWords = ({ project, spider }: AlertScope): string =>
 const nodeWords = ({ nodeId, nodeTag }: AlertScope, names: Names): string =>
   nodeId !== null ? names.node(nodeId) : nodeTag !== null ? texts.anyNodeTagged(nodeTag) : texts.anyNode
 
-/** Capitalises the first letter, unless the text starts with the name of a spider, a node or a schedule. */
+/** Capitalizes the first letter, unless the text starts with the name of a spider, node or schedule. */
 export const capitalised = (text: string): string =>
   /^(an?|any|the|at|all|of|fired|not|project|node|nodes|schedule|spider) /.test(text)
     ? text.charAt(0).toUpperCase() + text.slice(1)
     : text
 
-/** The figure of an alert, with its unit; null: the alert's text already contains it. */
+/** The figure of an alert, with its unit. null: the alert's text already contains it. */
 export function valueWords({ watch, value }: Pick<Alert, 'watch' | 'value'>): string | null {
   const { unit } = ALERT_WATCHES[watch]
   return unit === 'yes_no' ? null : texts.figureOf(value, unit)
@@ -122,7 +122,7 @@ export const MUTED: Record<NonNullable<Alert['muted']>, { word: string; text: st
 
 export const FLAPPING_TEXT = texts.flappingHint
 
-/** Kinds of channels, in the order of the select. */
+/** In the order of the select. */
 export const CHANNEL_KINDS: Record<AlertTargetKind, string> = {
   email: texts.email,
   slack: texts.slack,

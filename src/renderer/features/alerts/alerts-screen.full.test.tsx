@@ -99,7 +99,7 @@ it('shows what to do, the chart of the figure and the end of the log, and links 
   expect(chart.getByText(`Outcomes of the last 16 runs of ${failing.subject}`)).toBeTruthy()
   expect(chart.getByText('Tall bars are failed runs: 6 of 16, the last 4 in a row.')).toBeTruthy()
   const log = shown.getByLabelText(`Last lines of the log of ${failing.subject}`)
-  // Colours of a terminal are left out.
+  // Terminal colors are removed.
   expect(log.textContent).toContain('] ERROR: Spider error processing <GET')
   expect(log.textContent).toMatch(/INFO: Spider closed \(shutdown\)$/)
   const { jobId } = failing.labels

@@ -31,7 +31,6 @@ const ROW_PX = 46
 const STATES = { all: texts.all, firing: texts.firing, resolved: texts.endedLabel } as const
 const NO_MATCH = { all: texts.noMatchingAlerts, firing: texts.noFiringAlerts, resolved: texts.noEndedAlerts }
 
-/** Firing alerts first. The filters and the open alert are in the URL. */
 export function AlertsScreen() {
   const { query } = useApi()
   const { state, rule: ruleId, alert: openId }: AlertsSearch = route.useSearch()
@@ -60,7 +59,7 @@ export function AlertsScreen() {
   const clearMarks = () => setMarks(new Set())
   const opened = rows.find(({ id }) => id === openId)
   const marked = rows.filter(({ id }) => marks.has(id))
-  // Without rules, explain alerts instead of showing filters and an empty table.
+  // Without rules, explain alerts in place of the filters and an empty table.
   const isFirst = rules.data?.rules.length === 0 && list.data !== undefined && rows.length === 0
   const isFiltering = state !== undefined || ruleId !== undefined
   const keys: KeyBinding[] = [

@@ -25,7 +25,7 @@ export interface ChannelTexts {
   url: string
   command: string
   plugin: string
-  /** Empty: none, or the stored one. */
+  /** Empty: no secret, or the stored one. */
   secret: string
   hasQuiet: boolean
   quietZone: string
@@ -34,7 +34,7 @@ export interface ChannelTexts {
   quietDays: number[]
   /** Empty: no limit. */
   messagesPerHour: string | number
-  /** Empty: all. */
+  /** Empty: all projects. */
   projects: string[]
   digestEvery: AlertDigest['every'] | 'off'
   digestAt: string
@@ -48,7 +48,7 @@ export interface AskedChannel {
   secret: string | undefined
 }
 
-/** The secret of each kind of channel, in the words of its issuer; null: it needs none. */
+/** The secret of each kind of channel, in its issuer's words. null: it needs none. */
 export const SECRETS: Record<AlertTargetKind, { label: string; help: string } | null> = {
   email: { label: words.password, help: words.passwordHint },
   slack: { label: words.webhookUrl, help: words.slackUrlHint },
@@ -66,7 +66,6 @@ const NEEDS_SECRET: readonly AlertTargetKind[] = ['slack', 'telegram', 'discord'
 /** Reports are too long for a pager or a notification. */
 export const takesReports = (kind: AlertTargetKind): boolean => kind !== 'pagerduty' && kind !== 'desktop'
 
-/** The default for a new channel. */
 const USUAL_PER_HOUR = 60
 
 export const PAGERDUTY_URL = 'https://events.pagerduty.com/v2/enqueue'
@@ -103,7 +102,7 @@ export function startChannel(channel: AlertChannel | null, zone: string): Channe
   }
 }
 
-/** The form's field for a path of the contract. */
+/** Maps a path in the contract to the form's field. */
 function fieldOf([first, second, ...rest]: readonly PropertyKey[]): PropertyKey[] {
   if (first === 'target' && second !== undefined) return [second, ...rest]
   if ((first === 'quiet' || first === 'digest') && typeof second === 'string')
@@ -111,7 +110,7 @@ function fieldOf([first, second, ...rest]: readonly PropertyKey[]): PropertyKey[
   return first === undefined ? [] : [first]
 }
 
-/** `hasSecret`: a secret is stored, and stays if none is entered. */
+/** `hasSecret`: a secret is stored and stays if the user enters none. */
 export const channelForm = (hasSecret: boolean): z.ZodType<AskedChannel, ChannelTexts> =>
   formBy<AskedChannel, ChannelTexts>((texts) =>
     z.custom<ChannelTexts>().transform((_typed, context): AskedChannel => {
@@ -169,7 +168,6 @@ function targetOf({
   return { kind }
 }
 
-/** The default name of a channel. */
 export function nameOf(texts: Pick<ChannelTexts, 'kind' | 'to' | 'url' | 'command' | 'plugin' | 'chatId'>): string {
   const { kind, to, url, command, plugin, chatId } = texts
   const of = {

@@ -15,7 +15,6 @@ import { ChannelDialog } from './channel-dialog.tsx'
 import { ChannelRow } from './channel-row.tsx'
 import { texts } from '../../../shared/texts/ui/alerts.ts'
 
-/** Where messages of alerts go. */
 export function ChannelsScreen() {
   const me = useMe()
   const { may, why } = useMay('webhooks.change')

@@ -24,7 +24,7 @@ import { texts } from '../../../shared/texts/ui/alerts.ts'
 const ANYWHERE = { project: null, spider: null, scheduleId: null, nodeId: null, nodeTag: null }
 const NO_NAMES = { node: (id: string) => id, schedule: (id: string) => id }
 
-/** `spider_overdue` needs a named spider: some are not meant to run. */
+/** `spider_overdue` needs a named spider, because some spiders are not meant to run. */
 const usual = ALERT_WATCH_NAMES.filter((watch) => watch !== 'spider_overdue').map((watch) => {
   const { compares, usual: values } = ALERT_WATCHES[watch]
   return { watch, comparison: compares[0], ...values, ...ANYWHERE }
@@ -32,7 +32,6 @@ const usual = ALERT_WATCH_NAMES.filter((watch) => watch !== 'spider_overdue').ma
 /** In a fleet that never had alerts, these would fire too often on the first day. */
 const LOUD_AT_FIRST: readonly AlertWatch[] = ['spider_errors', 'spider_unusual', 'error_appears', 'job_runs_long']
 
-/** Explains alerts while there are no rules. */
 export function FirstRules() {
   const { may, why } = useMay('alerts.change', 'everywhere')
   const [isAdding, setAdding] = useState(false)

@@ -17,7 +17,7 @@ export function firedWords({ fired, actedOn }: Judged): string {
   return texts.firedCount(fired, actedOn)
 }
 
-/** How to make a noisy rule quieter; null: it is not noisy. */
+/** How to make a noisy rule quieter. null: it is not noisy. */
 export function adviceOf(rule: Judged): string | null {
   if (!isNoisy(rule)) return null
   if (ALERT_WATCHES[rule.watch].unit === 'yes_no') return texts.considerLongerTime

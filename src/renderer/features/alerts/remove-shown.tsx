@@ -11,7 +11,7 @@ interface RemoveShownProps {
   remove: () => Promise<unknown>
 }
 
-/** Removes everything that a filter shows. */
+/** Removes everything that matches the current filter. */
 export function RemoveShown({ act, label, effect, remove }: RemoveShownProps) {
   const [isAsking, setAsking] = useState(false)
   const { mutate, isPending, error } = useMutation({ mutationFn: remove, onSuccess: () => setAsking(false) })

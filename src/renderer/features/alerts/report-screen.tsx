@@ -73,7 +73,7 @@ export function ReportScreen() {
 
 function Report({ report, isOld }: { report: AlertReport; isOld: boolean }) {
   const { fromMs, untilMs, runs, runsBefore, failing, newErrors, unusual, slowest, service, isComplete } = report
-  // Taken from the report, not from the URL: the previous report may still be shown.
+  // From the report, not the URL, because the previous report can still be shown.
   const days = Math.round((untilMs - fromMs) / DAY_MS)
   const compared = days === 1 ? texts.comparedWithDayBefore : texts.comparedWithWeekBefore
   const figures = [
@@ -173,7 +173,6 @@ function Report({ report, isOld }: { report: AlertReport; isOld: boolean }) {
 interface ListProps {
   title: string
   note?: string | false
-  /** Shown if there are no rows. */
   none: string
   rows: readonly (readonly [ReactNode, ReactNode, ReactNode])[]
 }

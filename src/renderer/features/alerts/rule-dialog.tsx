@@ -38,7 +38,7 @@ const GROUPINGS: Record<AlertRuleSettings['groupBy'], string> = {
   each: words.groupEach
 }
 
-/** Mounted by the frame, because the dialog also opens from a job, a node and a spider. */
+/** The frame mounts this, because the dialog also opens from a job, a node and a spider. */
 export function RuleDialog() {
   const asked = useAlertRuleEditor((state) => state.asked)
   return asked === null ? null : <Editor asked={asked} />

@@ -69,6 +69,6 @@ it('says why a rule could not be tried, and tries again', async () => {
   await waitFor(() => expect(editor.getByText('Would have fired 4 times in the last 14 days')).toBeTruthy())
 })
 
-/** The client is a proxy: it cannot be copied. */
+/** Needed because the client is a proxy and cannot be copied. */
 const replaced = <Of extends object, Name extends keyof Of>(of: Of, name: Name, by: (was: Of[Name]) => Of[Name]): Of =>
   new Proxy(of, { get: (target, key) => (key === name ? by(target[name]) : Reflect.get(target, key)) })

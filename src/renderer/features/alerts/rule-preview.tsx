@@ -19,11 +19,11 @@ const SETTLED_AFTER_MS = 400
 interface RulePreviewProps {
   /** null: the form has errors. */
   rule: Omit<AlertRuleSettings, 'enabled'> | null
-  /** Why the user may not try it; null: allowed. */
+  /** Why the user may not preview the rule. null: they may. */
   why: string | null
 }
 
-/** Shows when the rule would have fired. Once requested, it follows changes in the form. */
+/** Shows when the rule would have fired. After the first request, it follows changes in the form. */
 export function RulePreview({ rule, why }: RulePreviewProps) {
   const { query } = useApi()
   const [isAsked, setAsked] = useState(false)
@@ -74,7 +74,7 @@ export function RulePreview({ rule, why }: RulePreviewProps) {
   )
 }
 
-/** Only the fields that decide whether it fires, so that typing the owner sends no request. */
+/** Only the fields that decide whether the rule fires, so changes to others send no request. */
 const conditionOf = (rule: Omit<AlertRuleSettings, 'enabled'>) => ({
   name: 'preview',
   channels: [],

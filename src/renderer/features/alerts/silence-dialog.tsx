@@ -31,7 +31,7 @@ import { useNames } from './use-names.ts'
 import { texts } from '../../../shared/texts/ui/alerts.ts'
 
 interface SilenceDialogProps {
-  /** Empty: a silence of anything. */
+  /** Empty: the silence can be for anything. */
   alerts: readonly Alert[]
   isMaintenance?: boolean
   onClose: () => void
@@ -50,7 +50,7 @@ export function SilenceDialog({ alerts, isMaintenance = false, onClose }: Silenc
     schema: SilenceForm,
     start: () => ({
       ...(only === undefined ? NOTHING : scopeOfAlert(only)),
-      // Only the rule identifies an alert without spider and node.
+      // An alert without a spider and a node can be identified only by its rule.
       ruleId: only !== undefined && scopeWords(scopeOfAlert(only), names) === null ? only.ruleId : null,
       ...startTimes(localZone()),
       repeat: isMaintenance ? 'week' : 'once',
@@ -58,7 +58,7 @@ export function SilenceDialog({ alerts, isMaintenance = false, onClose }: Silenc
     }),
     save: async (silence) => {
       const times = timesOf(silence, Date.now())
-      // Its end has passed since the form was checked.
+      // The end has passed since the form was validated.
       if ('field' in times) throw new Error(times.message)
       const made: AlertSilence[] = []
       for (const scope of isOfMany ? scopes : [silence]) {
@@ -152,7 +152,6 @@ function OnceFields({ fields }: { fields: Fields<SilenceTexts> }) {
   )
 }
 
-/** The fields of a maintenance window, daily or weekly. */
 function WindowFields({ fields }: { fields: Fields<SilenceTexts> }) {
   const { repeat, from, to } = fields.values
   const isOvernight = from !== '' && to !== '' && to <= from
@@ -198,7 +197,7 @@ const titleOf = ([only, ...others]: readonly Alert[]): string =>
 const ruleNameOf = (id: string | null, rules: readonly { id: string; name: string }[]): string =>
   rules.find((rule) => rule.id === id)?.name ?? ''
 
-/** One silence is enough for several alerts of one spider or node. */
+/** Several alerts about one spider or node need only one silence. */
 function distinct(alerts: readonly Alert[]) {
   const scopes = alerts.map((alert) => {
     const scope = scopeOfAlert(alert)

@@ -15,11 +15,11 @@ export const UNTIL = {
 } as const
 export type Until = keyof typeof UNTIL
 
-/** Text entered for another `repeat` is kept, but not sent. */
+/** Text entered for another `repeat` is kept but not sent. */
 export interface TimeTexts {
   repeat: keyof typeof REPEATS
   until: Until
-  /** As `<input type="datetime-local">` writes them; an empty `start`: now. */
+  /** As `<input type="datetime-local">` writes them. An empty `start` means now. */
   start: string
   at: string
   /** The value of the select: `0` is Sunday. */
@@ -28,7 +28,7 @@ export interface TimeTexts {
   from: string
   to: string
   zone: string
-  /** As `<input type="date">` writes it; empty: it continues until a user ends it. */
+  /** As `<input type="date">` writes it. Empty: the silence continues until a user ends it. */
   lastDay: string
 }
 
@@ -115,7 +115,7 @@ function timesAgain(
   return { ...first, repeats: { every, zone, endsMs } }
 }
 
-/** The times stay as entered: they are resolved when the silence is sent. */
+/** The times stay as entered until the silence is sent. */
 export type Silence = AlertScope & TimeTexts & { ruleId: string | null; comment: string }
 
 const text = z

@@ -107,7 +107,7 @@ export function SilencesScreen() {
   )
 }
 
-/** With its current or next window. */
+/** A silence with its current or next window. */
 interface Windowed {
   silence: AlertSilence
   fromMs: number
@@ -137,7 +137,7 @@ function SilenceRow({ silence, fromMs, untilMs, nowMs }: Windowed & { nowMs: num
   const rule = ruleId === null ? null : ruleName === undefined ? texts.removedRuleScope : texts.ruleScope(ruleName)
   const what = [scopeWords(silence, names), rule].filter(Boolean).join(', ') || texts.allAlerts
   const hasBegun = fromMs <= nowMs
-  // A repeating silence is removed with all its future windows.
+  // Removing a repeating silence also removes its future windows.
   const isEnded = hasBegun && repeats === null
   const end = useMutation(
     query.alertSilences.remove.mutationOptions({

@@ -14,7 +14,7 @@ export function useSchedules(): readonly Schedule[] {
   return useQuery(query.schedules.list.queryOptions({ input: { limit: SCHEDULES_MAX } })).data?.schedules ?? NONE
 }
 
-/** Names of nodes and schedules; the id if they were removed. */
+/** Names of nodes and schedules, or the id if they were removed. */
 export function useNames(): Names {
   const { query } = useApi()
   const nodes = useQuery(query.nodes.list.queryOptions()).data?.nodes
@@ -28,7 +28,7 @@ export function useNames(): Names {
   )
 }
 
-/** For users who may choose channels in rules; undefined: unknown. */
+/** For users who may choose channels in rules. undefined: unknown. */
 export function useChannelNames() {
   const { query } = useApi()
   const { may } = useMay('alerts.change')

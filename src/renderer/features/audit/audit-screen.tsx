@@ -44,11 +44,10 @@ const NO_FILTER: AuditSearch = {
   text: undefined
 }
 
-/** The filters and the open entry are in the URL. */
 export function AuditScreen() {
   const me = useMe()
   const { may, why } = useMay('audit.read')
-  // Without permission, send no request: a refused one would itself add an entry.
+  // Without the permission, send no request: a refused one would itself add an entry.
   if (me.isPending) return <RowsSkeleton />
   if (may) return <AuditLog />
   return (
@@ -68,7 +67,7 @@ function AuditLog() {
   const [typed, setTyped] = useTyped(text, (next) => setSearch({ text: next }, true))
   const [typedWho, setTypedWho] = useTyped(who, (next) => setSearch({ who: next }, true))
   const [typedOperation, setTypedOperation] = useTyped(operation, (next) => setSearch({ operation: next }, true))
-  // Rounded to the minute: a value that changes each second would be a new query each second.
+  // Rounded to the minute, because a value that changes every second would create a new query every second.
   const minute = Math.floor(useNow() / MINUTE_MS)
   const fromMs = hours === undefined ? undefined : Math.max(0, minute * MINUTE_MS - hours * HOUR_MS)
 
@@ -91,7 +90,7 @@ function AuditLog() {
   )
   const { rows, loadMore } = usePages(list, 'entries')
   const { hasNextPage, isFetching, fetchNextPage } = list
-  // The engine scans a limited number of entries per page, so a page can be empty although matches follow.
+  // The engine scans a limited number of entries per page, so a page can be empty although more matches follow.
   const isSearching = rows.length === 0 && hasNextPage
   useEffect(() => {
     if (isSearching && !isFetching) void fetchNextPage()

@@ -17,7 +17,7 @@ export const originWords = ({ address, door }: AuditEntry): string =>
 export const whoWords = ({ who: { name, tokenName } }: AuditEntry): string =>
   tokenName === null ? name : texts.nameAndToken(name, tokenName)
 
-/** The names of what was changed, or else of what the request names. */
+/** The names of the changed things, or of the things that the request names. */
 export function targetWords({ changes, targets, moreTargets, project }: AuditEntry): string {
   const named = changes.length > 0 ? changes : targets
   const shown = named.slice(0, 3).map(({ noun, name }) => (noun === name ? noun : `${noun} ${name}`))
@@ -26,7 +26,7 @@ export function targetWords({ changes, targets, moreTargets, project }: AuditEnt
   return [...shown, ...(more > 0 ? [texts.more(more)] : [])].join(', ')
 }
 
-/** Indents JSON; a text that was cut stays as it is. */
+/** Indents JSON. A truncated text stays as it is. */
 export function prettyJson(text: string): string {
   try {
     return JSON.stringify(JSON.parse(text), null, 2)

@@ -21,9 +21,8 @@ const LOOKS = {
 interface EngineRowProps {
   engine: EngineInfo
   all: readonly EngineInfo[]
-  /** When the list was read. */
   readAtMs: number
-  /** This page talks to it. */
+  /** Whether this engine serves the page. */
   isOwn: boolean
   isTakingOver: boolean
   onHandOver: () => void
@@ -105,7 +104,7 @@ export function EngineRow({ engine, all, readAtMs, isOwn, isTakingOver, onHandOv
 
 interface ActProps {
   label: string
-  /** Why it cannot be done now. */
+  /** Why the action is not possible now. */
   why: string | null
   about: string
   isActing?: boolean
@@ -118,7 +117,7 @@ function Act({ label, why, about, isActing = false, onAct }: ActProps) {
       <Button
         size="compact-xs"
         aria-label={why === null ? about : `${about}: ${why}`}
-        // Not `disabled`, so that keyboard users can reach the button and read the reason.
+        // Not `disabled`: keyboard users must be able to reach the button and read the reason.
         data-disabled={why !== null || undefined}
         aria-disabled={why !== null}
         loading={isActing}

@@ -7,20 +7,20 @@ export function inOrder(engines: readonly EngineInfo[]): EngineInfo[] {
   return engines.toSorted((one, other) => ORDER.indexOf(one.state) - ORDER.indexOf(other.state))
 }
 
-/** The versions of the engines that are alive, each once. */
+/** The versions of all live engines, without duplicates. */
 export function livingVersions(engines: readonly EngineInfo[]): string[] {
   const living = engines.filter(({ state }) => state !== 'silent')
   return [...new Set(living.map(({ version }) => version))].sort()
 }
 
-/** Why an engine cannot take over; null: it can. */
+/** Why an engine cannot take over. null: it can. */
 export function whyNotLead({ state, drained }: EngineInfo): string | null {
   if (state === 'leading') return texts.alreadyLeads
   if (state === 'silent') return texts.notResponding
   return drained ? texts.drainedCannotLead : null
 }
 
-/** Why an engine cannot be drained; null: it can. */
+/** Why an engine cannot be drained. null: it can. */
 export function whyNotDrain(engine: EngineInfo, all: readonly EngineInfo[]): string | null {
   if (engine.drained) return null
   const others = all.filter(({ id, state, drained }) => id !== engine.id && state !== 'silent' && !drained)

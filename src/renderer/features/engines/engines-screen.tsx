@@ -16,10 +16,13 @@ import { HandOverDialog } from './hand-over-dialog.tsx'
 import { inOrder, livingVersions } from './engine-rules.ts'
 import { texts } from '../../../shared/texts/ui/engines.ts'
 
-/** The screen polls: the change feed has no engines, because their heartbeats come once a second. */
+/** The screen polls: the change feed has no engines, because each sends a heartbeat every second. */
 const EVERY_MS = 2_000
 
-/** The engines on one database: which are alive, which one leads and why; and handover and drain before maintenance. */
+/**
+ * The engines on one database: which are alive, which one leads and why. Offers handover, and drain before
+ * maintenance.
+ */
 export function EnginesScreen() {
   const { query } = useApi()
   const engines = useQuery(query.engines.list.queryOptions({ refetchInterval: EVERY_MS, staleTime: 0 }))
@@ -110,7 +113,7 @@ function SharedEngines({ list: { engines, terms }, readAtMs, own }: SharedEngine
   )
 }
 
-/** The chosen engine has 3 s to take the lease; a new leader then opens its wings before it serves requests. */
+/** The chosen engine has 3 s to take the lease. A new leader then opens its wings before it serves requests. */
 const TAKEOVER_LIMIT_MS = 15_000
 
 function ScalingPage() {

@@ -32,7 +32,6 @@ const BECAUSE: Record<ErrorGroup['because'], string> = {
   message: texts.groupedByMessage
 }
 
-/** One error, to the right of the table. */
 export function ErrorDetail({ id, nodeName, onState, onFilter, onClose }: ErrorDetailProps) {
   const { query } = useApi()
   const detail = useQuery(query.errors.get.queryOptions({ input: { id } }))
@@ -271,14 +270,14 @@ export function recordAt(text: string): string[] {
   const lines = text.split('\n')
   const format = formatOf(text)
   const next = lines.findIndex((line, index) => index > 0 && parseRecordHead(line, format) !== null)
-  // The last line may be incomplete.
+  // The last line can be incomplete.
   return lines.slice(0, Math.min(MOST_LINES, next < 0 ? Math.max(1, lines.length - 1) : next))
 }
 
 const FRAME = /^\s*File "/
 const OF_LIBRARY = /[\\/](?:site|dist)-packages[\\/]|[\\/]lib[\\/]python\d|File "<frozen /
 
-/** Collapses consecutive library frames into one line, so that the project's frames and the exception are visible. */
+/** Collapses consecutive library frames into one line, to keep the project's frames and the exception visible. */
 export function foldLibraries(lines: readonly string[]): string[] {
   const shown: string[] = []
   let frames = 0

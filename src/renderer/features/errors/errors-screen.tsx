@@ -45,7 +45,6 @@ const NO_MATCH_HINTS: typeof STATE_LABELS = {
   all: texts.noMatchHint
 }
 
-/** The filters and the open error are in the URL. */
 export function ErrorsScreen() {
   const { query } = useApi()
   const search: ErrorsSearch = route.useSearch()

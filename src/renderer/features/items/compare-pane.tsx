@@ -12,9 +12,9 @@ import { formatInstant } from '../../ui/time.tsx'
 import classes from './items-screen.module.css'
 import { texts } from '../../../shared/texts/ui/items.ts'
 
-/** No field has this name. */
+/** Not a possible field name. */
 const WHOLE = '\0'
-/** Names that usually are keys. */
+/** Field names that usually are keys. */
 const LIKELY_KEYS = ['url', 'id', 'sku', 'isbn', 'link', 'name', 'title']
 
 interface ComparePaneProps {
@@ -38,7 +38,7 @@ export function ComparePane({ job, of, columns, onClose }: ComparePaneProps) {
   const [key, setKey] = useState<string>(
     () => LIKELY_KEYS.find((name) => columns.some((column) => column.name.toLowerCase() === name)) ?? WHOLE
   )
-  // Newest first: the first older one is the previous run.
+  // Newest first, so the first older one is the previous run.
   const before = (chosen ?? (others.find(({ id }) => id < job.id) ?? others[0])?.id ?? null) as JobId | null
   return (
     <DetailPane label={texts.comparison}>

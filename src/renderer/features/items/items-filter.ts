@@ -14,7 +14,7 @@ export const OPERATOR_LABELS: Record<ItemCondition['operator'], string> = {
 }
 export const MOST_CONDITIONS = 10
 
-/** Reads conditions from the URL; drops all of them if they are invalid. */
+/** Reads conditions from the URL. If any is invalid, drops all of them. */
 export function parseWhere(where: string | undefined): ItemCondition[] {
   if (where === undefined) return []
   try {

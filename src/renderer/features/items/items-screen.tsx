@@ -43,10 +43,9 @@ import { texts } from '../../../shared/texts/ui/items.ts'
 const route = getRouteApi('/items')
 
 const PAGE_ROWS = 200
-/** More columns render slowly; the menu has the others. */
+/** More columns render slowly. The menu has the others. */
 const COLUMNS_SHOWN = 50
 
-/** All items of one run, as a table; filter, sort and the open pane are in the URL. */
 export function ItemsScreen() {
   const { query } = useApi()
   const { job: jobId, attempt } = route.useSearch()
@@ -115,7 +114,7 @@ function ItemsOfJob({ job, facts }: { job: Job; facts: ItemsFacts }) {
   const sort = parseSort(search.sort)
   const [chosen, setChosen] = useState<string[] | null>(null)
   const shown = chosen ?? facts.columns.slice(0, COLUMNS_SHOWN).map(({ name }) => name)
-  // Stable, so that a refetch of `describe` without new columns reloads no page.
+  // Stable, so a refetch of `describe` without new columns reloads no page.
   const names = useStable(shown)
   const counted = useQuery(
     query.items.describe.queryOptions({

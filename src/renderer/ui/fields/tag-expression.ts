@@ -5,8 +5,8 @@ const TERM = /^!?[^\s|!]+(\|!?[^\s|!]+)*$/
 const TERMS_MAX = 20
 
 /**
- * Parses `eu|us !slow` into terms. All must match, each by one of its alternatives. Allows spaces around `|` and
- * after `!`.
+ * Parses `eu|us !slow`. All terms must match, each by one of its alternatives. Allows spaces around `|` and after
+ * `!`.
  */
 export function parseTagExpression(text: string): { terms: string[] } | { problem: string } {
   const tidy = text

@@ -35,10 +35,7 @@ export interface VirtualTableProps<Row> {
   isStale?: (row: Row) => boolean
   /** j, k, Enter and x work without a click into the table first. At most one table per screen can set this. */
   primary?: boolean
-  /**
-   * Moves these rows right before that row, or last. Rows can be reordered by dragging or with Alt and the arrow
-   * keys.
-   */
+  /** Enables reordering. Moves these rows right before that row, or to the end. */
   onReorder?: ((ids: readonly string[], before: string | null) => void) | undefined
   empty?: ReactNode
   /** The minimum width of rows. A narrower table scrolls sideways. */
