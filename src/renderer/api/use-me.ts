@@ -55,8 +55,8 @@ export interface May {
 }
 
 /**
- * Whether the user has this permission. Returns true until the user is loaded, so buttons do not appear late. The
- * engine checks every call anyway.
+ * Whether the user has this permission. Returns true until the user is loaded, so an owner's buttons do not appear
+ * late. The engine checks every call anyway.
  */
 export function useMay(needed: Permission, where: Where = 'somewhere'): May {
   const { data: me } = useMe()

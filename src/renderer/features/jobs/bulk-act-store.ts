@@ -51,7 +51,7 @@ export function dropBulkAct(id: string): void {
 
 let last: { key: string; asked: ReadonlyMap<string, string> } = { key: '', asked: new Map() }
 
-/** Renders the rows only when an action begins or the engine has responded, not for each count. */
+/** Renders the rows only when an action starts or the engine responds, not whenever a count changes. */
 function withAsked(acts: ReadonlyMap<string, BulkAct>): BulkActs {
   const unanswered = [...acts.values()].filter(({ state }) => state === 'asked')
   const key = unanswered.map(({ id }) => id).join()

@@ -43,7 +43,7 @@ it('marks all matching jobs, beyond the loaded rows, and cancels them with progr
   await bar.findByText('900 jobs selected')
   fireEvent.click(bar.getByRole('button', { name: `Cancel ${live}` }))
   fireEvent.click(await screen.findByRole('button', { name: 'Cancel jobs' }))
-  // Queued jobs leave the queue at once, running ones get their signal after the grace; one Undo is for all of them.
+  // Queued jobs leave the queue immediately; running ones get a signal after the grace period. One Undo covers all.
   await waitFor(() => expect(those('queued')).toHaveLength(0))
   fireEvent.click(await screen.findByRole('button', { name: 'Undo', description: /^Cancelling \d+ jobs in 5 s/ }))
   await waitFor(() => expect(those('queued')).toHaveLength(waiting))
@@ -105,7 +105,7 @@ it('moves marked jobs to a node, to tags and to any node, and Undo puts each bac
 })
 
 it('keeps every Undo within reach while seven actions are open, newest on top, and each undoes only its own action', async () => {
-  // No notice closes by itself, however slow the machine is.
+  // Notices must not close automatically, however slow the machine is.
   const { setTimeout } = window
   vi.spyOn(window, 'setTimeout').mockImplementation(((run: () => void, afterMs: number) =>
     afterMs === 10_000 ? 0 : setTimeout(run, afterMs)) as typeof setTimeout)
@@ -123,7 +123,7 @@ it('keeps every Undo within reach while seven actions are open, newest on top, a
   }
   expect(cancelled).toHaveLength(7)
   const undos = screen.getAllByRole('button', { name: 'Undo', description: 'Cancelled 1 job' })
-  // Newest first: the third from the top is the fifth action.
+  // Newest first, so the third from the top is the fifth action.
   fireEvent.click(undos[2]!)
   await waitFor(() => expect(engine.jobs.get(cancelled[4]!)?.state).toBe('queued'))
   expect(cancelled.filter((id) => engine.jobs.get(id)?.state === 'queued')).toEqual([cancelled[4]])
@@ -148,7 +148,7 @@ it('says at once that 10,000 marked jobs are being cancelled, before any request
   const cancel = engine.holdBack('jobs.cancel')
   const asked = engine.calls.length
   fireEvent.click(bar.getByRole('button', { name: 'Cancel 10,000' }))
-  // No await in between: the click itself must show it.
+  // There is no await before this, because the click itself must show it.
   expect(screen.getByText('Cancelling 10,000 jobs: requested')).toBeTruthy()
   expect(within(screen.getByRole('grid', { name: 'Jobs' })).getAllByText('cancelling…').length).toBeGreaterThan(3)
   expect(screen.queryByRole('toolbar', { name: 'Selected jobs' })).toBeNull()

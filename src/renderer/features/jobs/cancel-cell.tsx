@@ -6,18 +6,18 @@ import { StatusText } from '../../ui/status.tsx'
 import classes from './jobs-screen.module.css'
 import { texts } from '../../../shared/texts/ui/jobs.ts'
 
-/** What a cancel needs to know of a job: the rows of the running screen have no more. */
+/** The fields that a cancel needs. The rows of the running screen have no more. */
 export interface CancelTarget extends Pick<Job, 'project' | 'spider' | 'state' | 'status' | 'cancelAskedAtMs'> {
-  /** The id of our job, or of the row of an external one. */
+  /** The id of our job, or of an external one's row. */
   id: string
 }
 
-/** Cancellation requested, not yet confirmed. */
+/** Whether a cancel was requested but the job has not ended. */
 export function isCancelling(job: CancelTarget): boolean {
   return job.cancelAskedAtMs !== null && job.state !== 'ended'
 }
 
-/** Cancels a live job with one click; until the stop signal is sent, the same place undoes it. */
+/** Cancels a live job with one click. Until the stop signal is sent, the same place offers Undo. */
 export function CancelCell<One extends CancelTarget>({ job, cancel }: { job: One; cancel: (job: One) => unknown }) {
   const isPending = usePendingCancels(({ byId }) => byId.has(job.id))
   const name = `${job.project}/${job.spider}`

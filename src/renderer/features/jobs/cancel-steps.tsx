@@ -15,7 +15,7 @@ export interface CancelStep {
   atMs: number | null
 }
 
-/** The steps of a stop, from its job's timeline: the signals sent, the next one, and KILL as the last. */
+/** The steps of a stop, from the job's timeline: the signals sent, the next one, and KILL as the last. */
 export function listCancelSteps(timeline: readonly Transition[]): CancelStep[] {
   const { sent, next, kill } = stopsOf(timeline)
   const steps = sent.map(({ text, atMs }): CancelStep => ({ text, state: 'sent', atMs }))
@@ -29,7 +29,7 @@ export function listCancelSteps(timeline: readonly Transition[]): CancelStep[] {
 const STEP_TITLES = { stop_now: texts.stopNowTitle, kill: texts.killTitle, kill_again: texts.killAgainTitle }
 const MARKS = { sent: IconCheck, next: IconClock, later: IconCircle }
 
-/** How the run is being stopped: each step with its time of day, and a countdown to the next one. */
+/** How the run is being stopped: each step with its time, and a countdown to the next one. */
 export function CancelSteps({ timeline }: { timeline: readonly Transition[] }) {
   const steps = listCancelSteps(timeline)
   if (steps.length === 0) {

@@ -55,10 +55,10 @@ function stopSentences(entry: Transition): string[] {
   ].filter((sentence): sentence is string => typeof sentence === 'string')
 }
 
-/** The remaining steps of a stop, within a sentence. */
+/** The remaining steps of a stop, worded for use within a sentence. */
 const STOP_WORDS = { stop_now: texts.stepStopNow, kill: texts.stepKill, kill_again: texts.stepKillAgain }
 
-/** `19:41:43`, in the machine's time zone. */
+/** `19:41:43`, in the local time zone. */
 export const timeOfDay = new Intl.DateTimeFormat('en-GB', { hour: '2-digit', minute: '2-digit', second: '2-digit' })
 export const timeOfDayMs = new Intl.DateTimeFormat('en-GB', {
   hour: '2-digit',
@@ -67,7 +67,7 @@ export const timeOfDayMs = new Intl.DateTimeFormat('en-GB', {
   fractionalSecondDigits: 3
 })
 
-/** `freeSlots` and `finish_reason` as words. */
+/** Splits `freeSlots` and `finish_reason` into words. */
 export function keyWords(key: string): string {
   return key
     .replace(/_/g, ' ')
@@ -78,7 +78,7 @@ export function keyWords(key: string): string {
     .replace(/ bytes$/, '')
 }
 
-/** Exact, with milliseconds. */
+/** Times are exact, with milliseconds. */
 export function valueWords(key: string, value: unknown, nodeName: NodeName): string {
   if (typeof value === 'number' && /(At|Before|Since|Until)Ms$/.test(key)) return timeOfDayMs.format(value)
   if (typeof value === 'number' && /Ms$/.test(key)) return texts.milliseconds(value)
@@ -97,7 +97,7 @@ function exitWords(value: unknown): string {
   return typeof code === 'number' ? texts.exitCode(code) : JSON.stringify(value)
 }
 
-/** `19:41:43.601` and `19:41:43.601000` to the second. */
+/** Shortens `19:41:43.601` and `19:41:43.601000` to seconds. */
 const withoutFraction = (text: string) => text.replace(/\b(\d\d:\d\d:\d\d)\.\d{3,6}\b/g, '$1')
 
 const shorten = (text: string) => (text.length > SHORT ? `${text.slice(0, SHORT)}…` : text)

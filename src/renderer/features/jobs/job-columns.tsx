@@ -13,15 +13,12 @@ import classes from './jobs-screen.module.css'
 import type { JobActions } from './use-job-actions.ts'
 import { texts } from '../../../shared/texts/ui/jobs.ts'
 
-/** What is wrong with the node of a live job; null: nothing. `word`: `down`. */
+/** What is wrong with a live job's node. null: nothing. */
 export type AwayOf = (job: Pick<Job, 'nodeId' | 'state' | 'unknownSinceMs'>) => Away | null
 export interface Away {
   word: string
   lastSeenAtMs: number | null
-  /**
-   * Since when the node has not responded, so that its jobs' state is unknown; null: it responds, perhaps with an
-   * error.
-   */
+  /** When the node stopped responding, so its jobs' state is unknown. null: it responds, possibly with an error. */
   unknownSinceMs: number | null
 }
 
@@ -38,7 +35,7 @@ export function jobColumns(
       id: 'status',
       header: texts.status,
       width: '114px',
-      // All rows of the queue are queued: in a narrow table, the waiting reason gets the space.
+      // In the queue, all rows are queued, so a narrow table gives the space to the waiting reason.
       hideBelowPx: isQueue ? 440 : undefined,
       cell: (job) => <JobStatusCell job={job} away={awayOf(job)} />
     },
@@ -84,7 +81,7 @@ export function jobColumns(
       width: '74px',
       align: 'end',
       hideBelowPx: 540,
-      // While its node is away, the job's state is unknown, so the clock stops at the last response.
+      // While the node is away, the job's state is unknown, so the clock stops at the last response.
       cell: (job) => (
         <Runtime startedAtMs={job.startedAtMs} endedAtMs={job.endedAtMs ?? awayOf(job)?.lastSeenAtMs ?? null} />
       )
@@ -124,14 +121,14 @@ export function jobColumns(
       cell: (job) => actions && <CancelCell job={job} cancel={actions.cancelOne} />
     }
   ]
-  // Waiting jobs have no values in these columns: hide them to make space for the waiting reasons.
+  // Waiting jobs have no values in these columns, so the waiting reasons get the space.
   return isQueue ? columns.filter(({ id }) => !RUN_COLUMNS.has(id)) : columns
 }
 
 const RUN_COLUMNS: ReadonlySet<string> = new Set(['runtime', 'items', 'errors'])
 
 export function JobStatusCell({ job, away }: { job: CancelTarget; away: Away | null }) {
-  // Only visible rows subscribe, each to its own job.
+  // Each visible row subscribes to its own job.
   const asked = useBulkActs((state) => state.asked.get(job.id))
   const isPending = usePendingCancels(({ byId }) => byId.has(job.id))
   return (
@@ -184,12 +181,12 @@ function NodeOrWaiting({ job, nodeName, awayOf }: { job: Job; nodeName: (id: str
   )
 }
 
-/** A job that never ran has no counts; the log of a running one may not have been read yet. */
+/** A job that never ran has no counts, and the log of a running one may not have been read yet. */
 const hasCounts = ({ state, startedAtMs, items, errors }: Job): boolean =>
   (state === 'ended' && startedAtMs !== null) || items !== null || errors !== null
 
-/** The version that ran or will run: a job that names none gets the active version when it is sent. */
+/** The version that ran or will run. A job without a version gets the active one when it is sent. */
 function versionWords({ version, sentVersion, state }: Job): string {
-  // The node reports no version of an adopted run.
+  // The node reports no version for an adopted run.
   return (version ?? (state === 'queued' ? texts.activeVersion : sentVersion)) || '–'
 }

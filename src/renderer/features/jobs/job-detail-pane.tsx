@@ -176,7 +176,7 @@ function JobHead({ job, attempt, nodeName, away, onElsewhere, onOpen }: JobHeadP
   const unknownSinceMs = away?.unknownSinceMs ?? null
   // A job without a version was sent with a specific one.
   const version = job.version ?? attempt?.version ?? null
-  // The node reports no version of an adopted run.
+  // The node reports no version for an adopted run.
   const versionWords =
     version === null ? texts.activeVersion : version === '' ? texts.unknownVersion : texts.versionFact(version)
   const limitHit = job.outcome === 'failed' ? (attempt?.limitHit ?? null) : null
@@ -192,7 +192,7 @@ function JobHead({ job, attempt, nodeName, away, onElsewhere, onOpen }: JobHeadP
         {job.reason !== null && limitHit === null && <ReasonText job={job} />}
         {job.nodeId !== null && (
           <span>
-            {/* A job that is back in the queue is on no node. */}
+            {/* A job that returned to the queue is on no node. */}
             {job.state === 'queued' ? texts.lastOnNode(nodeName(job.nodeId)) : nodeName(job.nodeId)}
             {away !== null && <> {texts.lastKnownState(<span className="tone-bad">{away.word}</span>)}</>}
           </span>
@@ -398,7 +398,7 @@ function JobButtons({ detail, actions, onOpen }: JobButtonsProps) {
 
 const WIDE_KEY = 'scrapdeck.job-detail.wide'
 
-/** Stored on this machine: a preferred width does not belong in the URL. */
+/** Stored on this machine, because a preferred width does not belong in the URL. */
 function useWide(): [boolean, (isWide: boolean) => void] {
   const [isWide, setWide] = useState(() => localStorage.getItem(WIDE_KEY) === 'yes')
   return [

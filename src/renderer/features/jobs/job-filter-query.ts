@@ -9,7 +9,6 @@ import {
 import type { JobsSearch } from '../../state/search.ts'
 import { texts } from '../../../shared/texts/ui/jobs.ts'
 
-/** The part of the URL that filters the list. */
 export type FilterSearch = Pick<
   JobsSearch,
   'status' | 'project' | 'spider' | 'node' | 'schedule' | 'user' | 'text' | 'sinceHours'
@@ -26,16 +25,15 @@ export interface FilterTerm {
 }
 
 export interface FilterContext {
-  /** Nodes by id and name, for `node:`. */
   readonly nodes: ReadonlyArray<{ id: NodeId; name: string }>
-  /** Schedules by id and name, for `schedule:`; absent: by id only. */
+  /** Absent: `schedule:` accepts only ids. */
   readonly schedules?: ReadonlyArray<{ id: ScheduleId; name: string }>
   readonly nowMs: number
 }
 
 export interface ParsedFilter {
   readonly search: FilterSearch
-  /** Messages for the line below the box; their terms are not in `search`. */
+  /** Messages for the line below the box. Terms with problems are not in `search`. */
   readonly problems: readonly string[]
 }
 
@@ -64,7 +62,9 @@ export function parseFilterText(text: string, context: FilterContext): ParsedFil
   return { search, problems }
 }
 
-/** While typing: splits off the complete terms (followed by a space); the rest stays in the box as text to search. */
+/**
+ * Splits off the complete terms (followed by a space) while the user types. The rest stays in the box as search text.
+ */
 export function splitTyped(text: string): { whole: string; rest: string } {
   const whole: string[] = []
   const rest = text.replace(/(^|\s)([A-Za-z]+:(?:"[^"]+"|[^\s"]+))\s/g, (_match, before: string, term: string) => {
@@ -74,7 +74,7 @@ export function splitTyped(text: string): { whole: string; rest: string } {
   return { whole: whole.join(' '), rest }
 }
 
-/** The chips of a filter; its words stay in the box. */
+/** The chips of a filter. Its words stay in the box. */
 export function termsOfSearch(
   search: FilterSearch,
   nodes: FilterContext['nodes'],
@@ -106,7 +106,7 @@ export function withoutTerm(search: FilterSearch, key: FilterKey): FilterSearch 
   return { ...search, [key === 'since' ? 'sinceHours' : key]: undefined }
 }
 
-/** Adds or removes one status, or sets, changes or clears a project or node: what a click on a facet does. */
+/** The effect of a click on a facet: adds or removes one status, or sets, changes or clears a project or node. */
 export function toggleFacet(search: FilterSearch, key: 'status' | 'project' | 'node', value: string): FilterSearch {
   if (key !== 'status') return { ...search, [key]: search[key] === value ? undefined : value }
   const before = search.status ?? []
@@ -115,7 +115,7 @@ export function toggleFacet(search: FilterSearch, key: 'status' | 'project' | 'n
   return { ...search, status: next.length > 0 ? next : undefined }
 }
 
-/** The filter for the engine. `nowMs` should rarely change: each change fetches the list again. */
+/** The filter for the engine. `nowMs` should rarely change, because each change fetches the list again. */
 export function filterOfSearch(
   { status, project, spider, node, schedule, user, text, sinceHours }: FilterSearch,
   nowMs: number
@@ -145,7 +145,7 @@ const ALIASES: Record<string, FilterKey | undefined> = {
   outcome: 'status'
 }
 
-/** Either a key whose value is not typed yet, or a value, quoted or bare, with or without a key. */
+/** A key without a value yet, or a value, quoted or bare, with or without a key. */
 const TOKEN = /[A-Za-z]+:(?=\s|$)|(?:([A-Za-z]+):)?(?:"([^"]*)"?|([^\s"]\S*))/g
 
 function tokensOf(text: string): Array<{ key: string | null; value: string }> {
@@ -177,7 +177,7 @@ function addSchedule(search: FilterSearch, value: string, context: FilterContext
 
 const SINCE_UNIT_HOURS: Record<string, number> = { m: 1 / 60, min: 1 / 60, h: 1, d: 24, w: 168 }
 
-/** `30m`, `24h`, `2d`, `1w` before now, or a date (converted to whole hours before now). */
+/** Accepts `30m`, `24h`, `2d`, `1w` before now, or a date, which becomes whole hours before now. */
 function addSince(search: FilterSearch, value: string, nowMs: number, problems: string[]): void {
   const span = /^(\d{1,5})(m|min|h|d|w)$/.exec(value)
   if (span !== null) {

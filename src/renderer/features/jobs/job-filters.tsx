@@ -30,8 +30,8 @@ interface JobFilterBoxProps {
 const TEXT_AFTER_MS = 250
 
 /**
- * Chips for the filters that are set, and a box to type in. A term becomes a chip on Enter or when a space follows it;
- * words apply as they are typed and stay in the box. Backspace in the empty box turns the last chip back into text.
+ * Chips for the active filters, and a box to type in. A term becomes a chip on Enter or a following space. Words
+ * apply as the user types and stay in the box. Backspace in the empty box turns the last chip back into text.
  */
 export function JobFilterBox({ search, nodes, schedules, onChange, inputRef }: JobFilterBoxProps) {
   const [draft, setDraft] = useState(search.text ?? '')
@@ -40,7 +40,7 @@ export function JobFilterBox({ search, nodes, schedules, onChange, inputRef }: J
   const later = useRef<ReturnType<typeof setTimeout>>(undefined)
   useEffect(() => () => clearTimeout(later.current), [])
 
-  // The URL was changed elsewhere (back, a link, Clear): show its text.
+  // The URL was changed elsewhere (back, a link, Clear), so show its text.
   useEffect(() => {
     if (search.text === asked.current) return
     asked.current = search.text
@@ -124,7 +124,7 @@ interface JobFacetsProps {
   onChange: (search: FilterSearch) => void
 }
 
-/** Statuses keep the order of a job's life; projects and nodes are sorted by count. */
+/** Statuses keep the order of a job's life. Projects and nodes are sorted by count. */
 export function JobFacets({ facets, search, nodeName, onChange }: JobFacetsProps) {
   const statusCounts = new Map(facets?.status.map(({ value, count }) => [value, count]))
   const statuses = SHOWN_STATUSES.map((status) => ({
@@ -159,7 +159,7 @@ export function JobFacets({ facets, search, nodeName, onChange }: JobFacetsProps
   )
 }
 
-/** Other values must be typed. */
+/** Further values must be typed. */
 const MOST = 20
 
 interface FacetOption {

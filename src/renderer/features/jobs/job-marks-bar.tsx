@@ -27,18 +27,18 @@ const OVER_NOTICES = 500
 
 interface JobMarksBarProps {
   marked: readonly Job[]
-  /** Whether its node does not respond. */
+  /** Whether the job's node does not respond. */
   isUnknown: (job: Job) => boolean
   nodes: ReadonlyArray<{ id: NodeId; name: string; tags: readonly string[] }>
   actions: JobActions
   onClear: () => void
-  /** Marks all jobs that match the filter; null if all of them are marked. */
+  /** Marks all jobs that match the filter. null: all of them are marked. */
   everything: { count: number | null; isReading: boolean; read: number; onMark: () => void } | null
 }
 
 type Asking = 'cancel' | 'force' | 'elsewhere'
 
-/** The actions on the marked jobs. A disabled button says why. */
+/** The actions on the marked jobs. A disabled button explains why. */
 export const JobMarksBar = memo(function JobMarksBar(props: JobMarksBarProps) {
   const { marked, isUnknown, nodes, actions, onClear, everything } = props
   const toCancel = useMay('jobs.cancel')

@@ -24,7 +24,7 @@ const NOTES: Record<string, string> = {
   otherWarnings: texts.otherWarnings
 }
 
-/** Pages and items over time, and what else the log contains. */
+/** Pages and items over time, and other facts from the log. */
 export function JobProgress({ job, figures }: { job: Job; figures: RunFigures }) {
   const { responses, notes, latest, series, isPartial, isLive } = figures
   const statuses = Object.entries(responses).toSorted(([, one], [, other]) => other - one)
@@ -111,8 +111,8 @@ function SeriesCharts({ series, job, figures }: { series: RunSeries; job: Job; f
 }
 
 /**
- * Rates computed from the series of totals. Intervals follow the clock, so the run may cover the first and the last
- * only in part: their rates count only the covered time. The last interval of a live run (`endedAtMs` null) is omitted.
+ * Computes rates from the series of totals. Intervals follow the clock, so the run can cover the first and the last
+ * only in part: their rates use only the covered time. The last interval of a live run (`endedAtMs` null) is omitted.
  */
 export function ratesOf(
   series: RunSeries,
@@ -135,5 +135,5 @@ export function ratesOf(
   return endedAtMs === null ? rates.slice(0, -1) : rates
 }
 
-/** The clocks of log and engine differ, and a rate over a very short interval means nothing. */
+/** A rate over a very short interval is meaningless, because the clocks of log and engine differ. */
 const SHORTEST_SHARE = 0.2

@@ -8,10 +8,10 @@ import { formatInstant } from '../../ui/time.tsx'
 import { formatMoment } from '../../ui/moment.ts'
 import { texts } from '../../../shared/texts/ui/jobs.ts'
 
-/** Shorter delays are not shown: a job is normally queued at its scheduled time. */
+/** Shorter delays are normal and not shown. */
 const LATE_MS = 60_000
 
-/** `by nightly prices, for 03:00`: the schedule of the job, and its scheduled time. */
+/** `by nightly prices, for 03:00`: the job's schedule and scheduled time. */
 export function JobSchedule({ job, isWhole = false }: { job: Job; isWhole?: boolean }) {
   const { query } = useApi()
   const nowMs = useNow()

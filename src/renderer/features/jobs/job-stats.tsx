@@ -18,7 +18,7 @@ import { RelativeTime } from '../../ui/time.tsx'
 import jobErrorsClasses from './job-errors.module.css'
 import { texts } from '../../../shared/texts/ui/jobs.ts'
 
-/** Live figures from the log of the run, its errors and resource usage, and Scrapy's closing stats. */
+/** Live figures from the run's log, its errors and resource usage, and Scrapy's closing stats. */
 export function JobStats({ detail }: { detail: JobDetail }) {
   const { job, attempts } = detail
   const nowMs = useNow()

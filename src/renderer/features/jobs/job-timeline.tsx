@@ -13,7 +13,7 @@ import { texts } from '../../../shared/texts/ui/jobs.ts'
 interface JobTimelineProps {
   detail: JobDetail
   nodeName: (id: string) => string
-  /** Since when its node does not respond; null: it responds. */
+  /** When the job's node stopped responding. null: it responds. */
   unknown: { sinceMs: number; lastSeenAtMs: number | null } | null
 }
 
@@ -62,7 +62,7 @@ export function JobTimeline({ detail: { job, timeline }, nodeName, unknown }: Jo
 
 const toned = (tone: Tone = 'off') => ({ 'data-tone': tone, style: { '--tone': `var(--${tone})` } as CSSProperties })
 
-/** An adopted run begins and confirms its attempt at the same moment: one entry is enough. */
+/** An adopted run starts and confirms its attempt at the same moment, so one entry is enough. */
 const isRepeated = (step: Transition, next: Transition | undefined) =>
   next !== undefined && next.text === step.text && next.atMs === step.atMs
 

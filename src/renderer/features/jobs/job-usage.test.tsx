@@ -6,7 +6,7 @@ import { aJob, jobIdAt } from '../../../shared/testing/builders.ts'
 import { aNodeId } from '../../../shared/testing/ids.ts'
 import { renderApp } from '../../testing/render-app.tsx'
 
-// The first screen of each test file is imported only now, which may take a while on a busy machine.
+// Each test file loads its first screen here, which can take several seconds on a busy machine.
 configure({ asyncUtilTimeout: 8000 })
 
 let engine: FakeEngine

@@ -15,13 +15,13 @@ import { texts } from '../../../shared/texts/ui/jobs.ts'
 const POLL_MS = 2000
 const MEGABYTE = 1_048_576
 
-/** Live memory and CPU of a run on the local node, its totals, and its limits. */
+/** The memory and CPU of a run on the local node, its totals and its limits. */
 export function JobUsage({ detail: { job, attempts } }: { detail: JobDetail }) {
   const api = useApi()
   const isLive = job.state === 'running' || job.state === 'starting'
   const usage = useQuery({
     ...api.query.jobs.usage.queryOptions({ input: { id: job.id } }),
-    // Samples are not stored and have no change event of their own.
+    // Samples are not stored and have no change event.
     refetchInterval: isLive ? POLL_MS : false
   })
   const [lookAtMs, setLookAtMs] = useState<number | null>(null)
@@ -114,7 +114,7 @@ function cpuSecondsOf(samples: readonly UsageSample[]): number | null {
   }, 0)
 }
 
-/** The limits that apply to the job, each with its origin: the job itself or its project. */
+/** The limits that apply to the job. Each names its origin: the job or its project. */
 function Limits({ job, ofProject }: { job: Job; ofProject: RunLimits | null }) {
   const limits = limitsInForce(effectiveLimits(ofProject, job.limits))
   return (

@@ -6,7 +6,7 @@ import { logSearchOf } from '../../ui/errors/error-group.tsx'
 import classes from './job-detail-pane.module.css'
 import { texts } from '../../../shared/texts/ui/jobs.ts'
 
-/** The log line that says why a job failed, with a link to it if its line number is known. */
+/** The log line that says why a job failed. Links to it if its line number is known. */
 export function LastError({ job: { id: jobId }, line }: { job: Pick<Job, 'id'>; line: string }) {
   const { query } = useApi()
   const { data } = useQuery(query.errors.ofJob.queryOptions({ input: { jobId } }))
@@ -33,8 +33,8 @@ interface LoggedError {
 }
 
 /**
- * Where the last attempt of a job logged the line that killed it: an error with this text, otherwise the newest error
- * with the exception that the line names (`KeyError: 'price'`). null: unknown.
+ * Where the last attempt logged the line that killed it: an error with this text, or the newest error with the
+ * exception that the line names (`KeyError: 'price'`). null: unknown.
  */
 export function occurrenceOf(killingLine: string, errors: readonly LoggedError[]): ErrorOccurrence | null {
   const last = Math.max(0, ...errors.map(({ occurrence }) => occurrence.attemptNumber))

@@ -8,7 +8,7 @@ import { type BulkAct, changeBulkAct, dropBulkAct, putBulkAct, useBulkActs } fro
 import { texts } from '../../../shared/texts/ui/jobs.ts'
 
 const POLL_MS = 1_000
-/** Stops following after this many polls without progress: an unreachable node may keep a job for hours. */
+/** Stops polling after this many polls without progress, because an unreachable node can keep a job for hours. */
 const POLLS_WITHOUT_NEWS_MAX = 30
 const SHOWN_AFTER_MS = 10_000
 
@@ -17,19 +17,19 @@ let nextNumber = 1
 export interface BulkActPlan {
   doing: BulkAct['doing']
   done: BulkAct['done']
-  /** Defaults to `requested…`. */
+  /** Default: `requested…`. */
   rowWord?: string
   ids: readonly JobId[]
-  /** Requests the action for up to 10,000 jobs; returns those to which it applies, now or soon. */
+  /** Requests the action for up to 10,000 jobs. Returns those to which it applies, now or soon. */
   ask: (ids: JobId[]) => Promise<readonly JobId[]>
   undo?: ((changed: readonly JobId[]) => Promise<unknown>) | undefined
-  /** The action is over for jobs with one of these statuses; absent: over with the response. */
+  /** The action is over for jobs with one of these statuses. Absent: it is over with the response. */
   until?: readonly JobStatus[]
   /** For jobs that have not reached the intended state: `3 still stopping`. */
   pending?: (count: number) => string
   /** For jobs to which it did not apply: `3 had already ended`. */
   skipped: (count: number) => string
-  /** In a series of actions on the same jobs (moved up five times) only the newest keeps its notice. */
+  /** In a series of actions on the same jobs (moved up five times), only the newest keeps its notice. */
   series?: string
 }
 

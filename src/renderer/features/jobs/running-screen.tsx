@@ -205,7 +205,7 @@ function runningColumns(
       width: '78px',
       align: 'end',
       sortBy: ({ startedAtMs }) => (startedAtMs === null ? null : -startedAtMs),
-      // If its node is unreachable, the clock stops at the last response.
+      // If the node is unreachable, the clock stops at the last response.
       cell: (job) => <Runtime startedAtMs={job.startedAtMs} endedAtMs={awayOf(job)?.lastSeenAtMs ?? null} />
     },
     {
@@ -262,7 +262,7 @@ function Value({
   return <span className={!isBad ? undefined : value > 0 ? 'tone-bad' : 'faint'}>{format(value)}</span>
 }
 
-/** A job started outside Scrapdeck, in the columns of our jobs; its node reports only a few of them. */
+/** A job started outside Scrapdeck, in the columns of our jobs. Its node reports only some of them. */
 interface ExternalRow extends Omit<RunningJob, 'id' | 'nodeId' | 'attemptCount' | 'sentAtMs'> {
   id: string
   jobid: string
@@ -285,7 +285,7 @@ const UNKNOWN = {
   itemsPerMinute: null
 } as const
 
-/** The external jobs that the nodes listed last. */
+/** The external jobs in the nodes' latest responses. */
 function externalRows(nodes: readonly Pick<Node, 'id' | 'runs'>[]): ExternalRow[] {
   return nodes.flatMap(({ id: nodeId, runs }) =>
     runs.flatMap(({ jobId, jobid, project, spider, state, sinceMs, pid }) => {

@@ -5,11 +5,11 @@ import type { Away, AwayOf } from './job-columns.tsx'
 import { texts } from '../../../shared/texts/ui/jobs.ts'
 
 /**
- * Which live jobs have a node with problems. Follows the nodes once they are loaded, because a node that responds again
- * changes before its jobs do; until then, follows the job.
+ * Which live jobs have a node with problems. Uses the nodes when they are loaded, because a node that responds again
+ * changes before its jobs do. Until then, uses the job.
  */
 export function useAway(nodes: readonly Node[] | undefined): AwayOf {
-  // Nodes change every second, but few of these changes matter here: only those may render the rows again.
+  // Nodes change every second, but only some changes matter here. Only those render the rows again.
   const awayText = JSON.stringify(nodes?.filter(isAway).map(awayEntry) ?? [])
   const hasNodes = nodes !== undefined
   return useMemo(() => {

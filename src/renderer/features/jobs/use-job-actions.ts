@@ -19,20 +19,18 @@ export function useJobActions(): JobActions {
   return useMemo(() => jobActions(client, mayGoFirst), [client, mayGoFirst])
 }
 
-/**
- * A closing page can still send 64 KiB. Larger requests are sent without a grace period: a dialog has confirmed them.
- */
+/** A closing page can still send 64 KiB. Larger requests have no grace period, because a dialog confirmed them. */
 const SENT_ON_CLOSE_MAX = 1_500
 
 const idsOf = (jobs: readonly Job[]) => jobs.map(({ id }) => id)
 const queuedOf = (jobs: readonly Job[]) => jobs.filter(({ state }) => state === 'queued')
 
-/** `mayGoFirst`: the user may set a priority above 0, so Undo may restore one. */
+/** `mayGoFirst`: the user may set a priority above 0, so Undo can restore one. */
 function jobActions(client: Client, mayGoFirst: boolean) {
   const mayGiveBack = (priority: number) => mayGoFirst || priority <= 0
   const restore = (all: readonly JobId[]) => inCalls(all, (ids) => client.jobs.restore({ ids }))
   return {
-    /** `force`: now, without the grace before a stop signal. A queued job needs no grace: it can be restored. */
+    /** `force`: skips the grace period before a stop signal. A queued job needs none, because it can be restored. */
     async cancelOne(job: Pick<Job, 'id' | 'project' | 'spider' | 'state'>, force = false): Promise<void> {
       const name = `${job.project}/${job.spider}`
       const send = async () => {
@@ -57,7 +55,7 @@ function jobActions(client: Client, mayGoFirst: boolean) {
         notifyError((keep ? texts.couldNotKeep : texts.couldNotRelease)(`${job.project}/${job.spider}`), error)
       }
     },
-    /** The new job; null: it failed, and a notice says why. */
+    /** The new job. null: the retry failed, and a notice says why. */
     async retryOne(job: Job): Promise<Job | null> {
       try {
         const { jobs } = await client.jobs.retry({ ids: [job.id] })
@@ -68,7 +66,7 @@ function jobActions(client: Client, mayGoFirst: boolean) {
         return null
       }
     },
-    /** Queued jobs leave the queue immediately, running ones are stopped after the grace. */
+    /** Queued jobs leave the queue immediately. Running ones are stopped after the grace period. */
     cancel(jobs: readonly Job[], force = false): void {
       const live = jobs.filter(({ state }) => state !== 'ended')
       const queued = idsOf(queuedOf(live))

@@ -5,7 +5,7 @@ import { showNotice } from '../../ui/notify.tsx'
 import type { JobActions } from './use-job-actions.ts'
 import { texts } from '../../../shared/texts/ui/jobs.ts'
 
-/** With more queued jobs than this, the list stays newest first instead of in queue order. */
+/** With more queued jobs than this, the list stays newest first and is not in queue order. */
 export const ORDERED_MAX = 5_000
 
 interface Place {
@@ -14,8 +14,8 @@ interface Place {
 }
 
 /**
- * The queued jobs in queue order, if the list has no others. The order needs all of them, so the other pages are loaded
- * too, up to a limit.
+ * The queued jobs in queue order, if the list has no others. The order needs all of them, so this also loads the
+ * other pages up to a limit.
  */
 export function useQueueOrder({
   isQueue,
@@ -82,7 +82,7 @@ function followerOf(ordered: readonly Job[], isMoved: ReadonlySet<string>, first
   return ordered.slice(from).find(({ id }) => !isMoved.has(id)) ?? null
 }
 
-/** Evenly spaced between two neighbours, with the priority of the following one, as the engine assigns them. */
+/** Evenly spaced between two neighbors, with the priority of the following one, as the engine assigns them. */
 export function placesBetween(above: Place | undefined, below: Place | null, count: number): Place[] {
   const priority = below?.priority ?? above?.priority ?? 0
   const high = below?.rank ?? (above?.rank ?? 0) + count + 1

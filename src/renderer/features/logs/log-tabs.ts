@@ -3,21 +3,20 @@ import { shortId } from '../../../shared/ids.ts'
 import type { LogsSearch } from '../../state/search.ts'
 import type { LineRange } from '../../terminal/log-view.ts'
 
-/** The open logs, and those that are shown. */
 export interface LogTabs {
   readonly open: JobId[]
-  /** Always one of the open ones; null: none is open. */
+  /** Always one of the open logs. null: none is open. */
   readonly front: JobId | null
-  /** Shown beside the log in front; these are open too. */
+  /** Open logs shown beside the front one. */
   readonly beside: JobId[]
-  /** Whether the logs shown are merged into one. */
+  /** Whether the visible logs are merged into one. */
   readonly isMerged: boolean
 }
 
-/** More would be too narrow to read. */
+/** With more, each would be too narrow to read. */
 export const MOST_BESIDE = 3
 
-/** The address, corrected: what is shown is open, and one of the open ones is in front. */
+/** The tabs in the address, corrected: every visible log is open, and an open one is in front. */
 export function tabsOf({ jobs, job, beside, merged }: LogsSearch): LogTabs {
   const open = [...new Set([...(jobs ?? []), ...(beside ?? []), ...(job === undefined ? [] : [job])])]
   const front = job ?? open[0] ?? null
@@ -25,7 +24,7 @@ export function tabsOf({ jobs, job, beside, merged }: LogsSearch): LogTabs {
   return { open, front, beside: others, isMerged: (merged ?? false) && others.length > 0 }
 }
 
-/** The search parameters of the address; lines belong to one log only. */
+/** The search parameters of the address. They omit the marked lines, which belong to one log only. */
 export function searchOf({ open, front, beside, isMerged }: LogTabs): LogsSearch {
   return {
     jobs: open,
@@ -36,10 +35,7 @@ export function searchOf({ open, front, beside, isMerged }: LogTabs): LogsSearch
   }
 }
 
-/**
- * Logs with the same name get their node appended, or the short id of their job if they share the node: colour alone
- * does not distinguish them.
- */
+/** Adds the node to equal names, or the job's short id if the node is also equal. Color alone does not suffice. */
 export function distinctNames(logs: readonly { id: JobId; name: string; node?: string | null }[]): string[] {
   return logs.map(({ id, name, node }) => {
     const shared = logs.filter((other) => other.id !== id && other.name === name)
@@ -53,13 +49,13 @@ export function openTab(tabs: LogTabs, id: JobId): LogTabs {
   return { ...tabs, open: withOne(tabs.open, id), front: id, beside: tabs.beside.filter((each) => each !== id) }
 }
 
-/** Shows a log beside the one in front. */
+/** Shows a log beside the front one. */
 export function split(tabs: LogTabs, id: JobId): LogTabs {
   if (tabs.front === null || tabs.front === id) return openTab(tabs, id)
   return { ...tabs, open: withOne(tabs.open, id), beside: withOne(tabs.beside, id).slice(-MOST_BESIDE) }
 }
 
-/** Closes the pane of a log; the log stays open in its tab. */
+/** Closes a log's pane. The log stays open in its tab. */
 export function closePane(tabs: LogTabs, id: JobId): LogTabs {
   const beside = tabs.beside.filter((each) => each !== id)
   const isMerged = tabs.isMerged && beside.length > 0
@@ -67,7 +63,7 @@ export function closePane(tabs: LogTabs, id: JobId): LogTabs {
   return { ...tabs, front: beside[0]!, beside: beside.slice(1), isMerged: tabs.isMerged && beside.length > 1 }
 }
 
-/** Closes a tab. The right-hand neighbour comes to the front, otherwise the left-hand one. */
+/** Closes a tab. Its right-hand neighbor comes to the front, or the left-hand one if there is none. */
 export function closeTab(tabs: LogTabs, id: JobId): LogTabs {
   const at = tabs.open.indexOf(id)
   const open = tabs.open.filter((each) => each !== id)
@@ -78,7 +74,7 @@ export function closeTab(tabs: LogTabs, id: JobId): LogTabs {
 
 const withOne = (ids: readonly JobId[], id: JobId): JobId[] => (ids.includes(id) ? [...ids] : [...ids, id])
 
-/** `120` or `120-135`; undefined: no lines. */
+/** Parses `120` or `120-135`. undefined: no lines. */
 export function parseLines(text: string | undefined): LineRange | undefined {
   const [from, to = from] = (text ?? '').split('-').map(Number)
   if (from === undefined || to === undefined || !(from >= 1) || !(to >= from)) return undefined

@@ -4,10 +4,10 @@ import { afterEach, expect, it, vi } from 'vitest'
 import { createFakeEngine, type FakeEngine } from '../../testing/fake-engine.ts'
 import { renderApp } from '../../testing/render-app.tsx'
 
-// The first screen of each test file is imported only now, which may take a while on a busy machine.
+// Each test file loads its first screen here, which can take several seconds on a busy machine.
 configure({ asyncUtilTimeout: 8000 })
 
-// jsdom cannot draw the terminal; it has tests of its own, and the end-to-end tests use the real one.
+// jsdom cannot draw the terminal. It has its own tests, and the end-to-end tests use the real one.
 vi.mock('../../terminal/log-terminal.tsx', () => ({
   LogTerminal: ({ title }: { title: string }) => <div data-testid="log">Log of {title}</div>
 }))

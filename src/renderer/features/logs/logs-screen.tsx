@@ -35,7 +35,6 @@ import { texts } from '../../../shared/texts/ui/logs.ts'
 
 const route = getRouteApi('/logs')
 
-/** Live logs in tabs, side by side or merged; what is open and shown is in the address. */
 export function LogsScreen() {
   const api = useApi()
   const search = route.useSearch()
@@ -51,9 +50,7 @@ export function LogsScreen() {
   const detailOf = (id: JobId) => details[tabs.open.indexOf(id)]?.data
   const isUnknown = (id: JobId) => details[tabs.open.indexOf(id)]?.isError === true
   const names = distinctNames(tabs.open.map((id) => ({ id, name: nameOf(detailOf(id)?.job) })))
-  /**
-   * Whether loading the job has finished or failed. A log opened before its attempt is known would have to be reopened.
-   */
+  /** Whether loading the job finished or failed. A log opened before its attempt is known would have to reopen. */
   const { isPending: areNodesUnknown } = useQuery(api.query.nodes.list.queryOptions())
   const isKnown = (id: JobId) => !areNodesUnknown && (detailOf(id) !== undefined || isUnknown(id))
   const titleOf = (id: JobId) => (isUnknown(id) ? texts.unknownJob : names[tabs.open.indexOf(id)]!)
@@ -179,7 +176,7 @@ export function LogsScreen() {
   )
 }
 
-/** The sources of the merged view: spiders, made distinguishable if one has several logs. */
+/** The sources of the merged view: spiders, with distinct names if one has several logs. */
 function mergedSources(logs: readonly { id: JobId; job: Job | undefined }[], nodeName: (id: NodeId) => string) {
   const names = distinctNames(
     logs.map(({ id, job }) => ({
@@ -271,7 +268,7 @@ function LogOfJob({ id, detail, name, isFront, line, onMark }: LogOfJobProps) {
   )
 }
 
-/** Opens this log alone, at these lines. */
+/** Opens only this log, at these lines. */
 function linkToLines(id: JobId, lines: LineRange): string {
   const search = new URLSearchParams({ jobs: id, job: id, line: formatLines(lines) })
   return `${window.location.href.split('#')[0]}#/logs?${search}`

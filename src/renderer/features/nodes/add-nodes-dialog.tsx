@@ -32,7 +32,7 @@ import { type Credentials, type Probe, useProbes } from './use-probes.ts'
 import { CODE_INPUT } from '../../ui/fields/code-input.ts'
 import { texts } from '../../../shared/texts/ui/nodes.ts'
 
-/** What the user changed in a row; everything else is from the probe. */
+/** What the user changed in a row. All other values come from the probe. */
 interface RowEdit {
   name?: string
   slots?: number
@@ -57,8 +57,7 @@ export function AddNodesDialog({ onClose }: { onClose: () => void }) {
         data={[
           { value: 'reached', label: texts.scrapyd },
           { value: 'pulling', label: texts.pullingScrapyd },
-          // A cluster's settings can name files on the service's machine, so adding one requires the permission for all
-          // nodes.
+          // A cluster's settings can name files on the service's machine, so this needs the permission for all nodes.
           ...(ownGroups === null ? [{ value: 'kubernetes', label: texts.kubernetes }] : [])
         ]}
       />
@@ -69,7 +68,7 @@ export function AddNodesDialog({ onClose }: { onClose: () => void }) {
   )
 }
 
-/** Checks pasted addresses and adds those without problems. Closes when none is left to correct. */
+/** Checks pasted addresses and adds those without problems. Closes if none is left to correct. */
 function AddByAddress({ onClose }: { onClose: () => void }) {
   const { client } = useApi()
   const [text, setText] = useState('')
@@ -92,7 +91,7 @@ function AddByAddress({ onClose }: { onClose: () => void }) {
     probe: probes.get(address.key),
     verdict: verdictOf(address, probes.get(address.key))
   }))
-  // A thousand rows of fields would block the page: rows that need attention come first, the rest is only counted.
+  // A thousand rows of fields would block the page. Rows that need attention come first; the rest is only counted.
   const shown =
     rows.length <= ROWS_SHOWN
       ? rows
@@ -341,7 +340,7 @@ function nameFor({ url, problem }: PastedAddress, probe: Probe | undefined): str
   if (probe?.result?.nodeName) return probe.result.nodeName
   const shortName = shortNameOf(url)
   const hostname = URL.parse(`http://${shortName}`)?.hostname ?? ''
-  // A bare number is no useful name: the address with its port is used instead.
+  // A bare number is not a useful name, so use the address with its port.
   return /^[\d.]*$|^\[|^localhost$/.test(hostname) ? shortName : (hostname.split('.')[0] as string)
 }
 

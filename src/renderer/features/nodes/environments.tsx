@@ -23,7 +23,7 @@ import classes from './environments.module.css'
 import { texts } from '../../../shared/texts/ui/nodes.ts'
 
 interface EnvironmentsProps {
-  /** The environment whose log is open; part of the URL. */
+  /** The environment with the open log; part of the URL. */
   openLog: string | undefined
   onLog: (id: string | undefined) => void
 }
@@ -145,7 +145,7 @@ function EnvironmentItem({ environment, onLog }: { environment: Environment; onL
   )
 }
 
-/** Packages cannot be restored exactly, so this asks first instead of offering Undo. */
+/** Packages cannot be restored exactly, so this asks for confirmation and offers no Undo. */
 function RemoveDialog({ environment, onClose }: { environment: Environment; onClose: () => void }) {
   const { query } = useApi()
   const name = environmentName(environment)

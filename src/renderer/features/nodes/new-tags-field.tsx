@@ -3,14 +3,14 @@ import { useState } from 'react'
 import { useOwnNodeGroups } from '../../api/use-me.ts'
 import { texts } from '../../../shared/texts/ui/nodes.ts'
 
-/** The tags of new nodes: the first of the user's node groups, if the user may add nodes only there; else none. */
+/** The initial tags of new nodes: the first node group of a user who may add nodes only there; otherwise none. */
 export function useNewTags(): [string[], (tags: string[]) => void] {
   const own = useOwnNodeGroups()
   const [chosen, setTags] = useState<string[] | null>(null)
   return [chosen ?? own?.slice(0, 1) ?? [], setTags]
 }
 
-/** For users who may add nodes only in some node groups: chooses the groups. */
+/** Chooses the node groups, for users who may add nodes only to some. */
 export function NewTagsField({ value, onChange }: { value: string[]; onChange: (tags: string[]) => void }) {
   const own = useOwnNodeGroups()
   if (own === null) return null

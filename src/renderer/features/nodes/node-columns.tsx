@@ -9,7 +9,7 @@ import type { Column } from '../../ui/table/column.ts'
 import classes from './node-columns.module.css'
 import { texts } from '../../../shared/texts/ui/nodes.ts'
 
-/** Whether the node's figures date from an earlier response. */
+/** Whether the node's figures are from an earlier response. */
 export const isStale = (node: Node): boolean => isAway(node) && node.lastSeenAtMs !== null
 
 export const nodeColumns: readonly Column<Node>[] = [
@@ -119,7 +119,7 @@ export const nodeColumns: readonly Column<Node>[] = [
   }
 ]
 
-/** Shown instead of a Scrapyd version. */
+/** Shown in place of a Scrapyd version. */
 const KIND_WORDS: Partial<Record<Node['kind'], string>> = { local: texts.builtIn, kubernetes: texts.cluster }
 
 const troubleSinceMs = ({ health, unreachableSinceMs, stuckSinceMs }: Node) =>
@@ -128,7 +128,7 @@ const troubleSinceMs = ({ health, unreachableSinceMs, stuckSinceMs }: Node) =>
 const number = (value: number | null) =>
   value === null ? <span className="faint">–</span> : value === 0 ? <span className="faint">0</span> : value
 
-/** Our runs are filled, external ones hatched, the rest is free. */
+/** Our runs are filled, external ones hatched, and the rest is free. */
 export function SlotsBar({ node }: { node: Node }) {
   const external = node.runs.filter(({ jobId }) => jobId === null).length
   const ours = node.runs.length - external

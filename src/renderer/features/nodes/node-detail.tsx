@@ -31,7 +31,7 @@ import { texts } from '../../../shared/texts/ui/nodes.ts'
 
 interface NodeDetailProps {
   node: Node
-  /** The environment whose log is open. */
+  /** The environment with the open log. */
   openLog: string | undefined
   onLog: (environmentId: string | undefined) => void
   onClose: () => void
@@ -138,7 +138,7 @@ const TUNNEL_WORDS = { connecting: texts.tunnelConnecting, up: texts.tunnelUp, d
 /** Smaller clock offsets are not shown. */
 const CLOCK_OFFSET_MIN_MS = 2_000
 
-/** A response without news causes no change event, so a healthy node is polled while its detail pane is open. */
+/** A response without news causes no change event, so this polls a healthy node while its detail pane is open. */
 function useLatestAnswer(node: Node): Pick<Node, 'lastSeenAtMs' | 'latencyMs'> {
   const { query } = useApi()
   const isAsked = node.kind !== 'local' && node.health === 'up'
@@ -355,7 +355,6 @@ function clockWords(offsetMs: number): string {
   return offsetMs > 0 ? texts.clockAhead(duration) : texts.clockBehind(duration)
 }
 
-/** The Python of the local node, and how it starts spiders. */
 function LocalPython({ python }: Pick<Node, 'python'>) {
   if (python === null)
     return (

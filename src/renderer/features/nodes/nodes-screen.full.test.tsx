@@ -5,7 +5,7 @@ import { ScrapdeckError } from '../../../shared/errors.ts'
 import { createFakeEngine, type FakeEngine } from '../../testing/fake-engine.ts'
 import { renderApp } from '../../testing/render-app.tsx'
 
-// The first screen of each test file is imported only now, which may take a while on a busy machine.
+// Each test file loads its first screen here, which can take several seconds on a busy machine.
 configure({ asyncUtilTimeout: 8000 })
 
 let engine: FakeEngine
@@ -108,7 +108,7 @@ it('says what will be lost before it removes a node that runs our jobs', async (
   await waitFor(() => expect(engine.nodes.has('us-1')).toBe(false))
 })
 
-/** Opens lab-a with these facts, and clicks "Remove node" once `shown` is displayed. */
+/** Opens lab-a with these facts, and clicks "Remove node" after `shown` appears. */
 async function removeLab(facts: Partial<Node>, shown: RegExp): Promise<void> {
   open('/nodes?node=lab-a')
   const detail = within(await screen.findByRole('complementary', { name: 'Node lab-a' }))

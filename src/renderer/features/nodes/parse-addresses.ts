@@ -9,7 +9,7 @@ export interface PastedAddress {
   url: string
   username: string | null
   password: string | null
-  /** Why this line cannot be an address; null if it can. */
+  /** Why this line cannot be an address. null: it can. */
   problem: string | null
 }
 
@@ -18,7 +18,8 @@ const NOT_AN_ADDRESS = texts.addressWrong
 
 /**
  * Reads pasted lines: `host`, `host:port`, `https://user:pass@host/base`, each optionally behind `ssh://bastion/`.
- * Ignores the commas, list marks and `#` notes found in inventories and scrapyd.cfg files. Merges duplicate addresses.
+ * Ignores the commas, list marks and `#` notes found in inventories and scrapyd.cfg files. Merges duplicate
+ * addresses.
  */
 export function parseAddresses(text: string): PastedAddress[] {
   const found = new Map<string, PastedAddress>()
@@ -39,11 +40,11 @@ export function parseAddresses(text: string): PastedAddress[] {
   return [...found.values()]
 }
 
-/** Words in a row are addresses only if all of them look like one; otherwise the whole text is one error. */
+/** Words in a row are addresses only if all of them look like one. Otherwise the whole text is one error. */
 const looksLikeAddress = (word: string) => /[.:/\d]|^localhost$/i.test(word)
 
 function notAnAddress(text: string): PastedAddress {
-  // It may contain a password, which is not displayed.
+  // It can contain a password, which is not displayed.
   const url = text.replace(/[^\s/@]*@/g, '…@')
   return { key: text, url, username: null, password: null, problem: NOT_AN_ADDRESS }
 }
@@ -51,7 +52,7 @@ function notAnAddress(text: string): PastedAddress {
 function parseAddress(word: string): PastedAddress {
   const overSsh = readSshAddress(word)
   if (overSsh === null) return parseHttpAddress(word)
-  // It may contain a password, which is not displayed.
+  // It can contain a password, which is not displayed.
   const shown = word.replace(/^(ssh:\/\/)[^/]*@/i, '$1…@')
   const nothing = { key: word, url: shown, username: null, password: null }
   if (typeof overSsh === 'string') return { ...nothing, problem: `${overSsh}.` }

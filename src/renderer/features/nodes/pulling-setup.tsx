@@ -32,7 +32,7 @@ function Step({ title, text, what }: { title: string; text: string; what: string
   )
 }
 
-/** In the desktop, the page is not served by the address that nodes use. */
+/** In the desktop, the page's address is not the one that nodes use. */
 function addressHere(): string {
   return /^https?:$/.test(location.protocol) ? location.origin : 'https://SCRAPDECK-ADDRESS'
 }

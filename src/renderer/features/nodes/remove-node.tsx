@@ -7,8 +7,8 @@ import { notifyDone, notifyError, notifyUndo } from '../../ui/notify.tsx'
 import { texts } from '../../../shared/texts/ui/nodes.ts'
 
 /**
- * Removes a node at once, with an Undo that adds it again unchanged. If jobs are running there, or if removal would
- * lose a secret that only the engine knows, a dialog first says what will be lost.
+ * Removes a node immediately, with an Undo that adds it again unchanged. If jobs are running there, or if a secret
+ * that only the engine knows would be lost, a dialog first says what will be lost.
  */
 export function useRemoveNode(node: Node, onRemoved: () => void) {
   const { client, query } = useApi()

@@ -9,16 +9,16 @@ interface Picture {
   widthPx: number
   heightPx: number
   scrollPx: number
-  /** Light or dark; a change makes the canvas read its colours again. */
+  /** Light or dark. A change makes the canvas read its colors again. */
   scheme: string
 }
 
 type Paint = Record<'run' | 'bad' | 'ok' | 'off' | 'line' | 'dim' | 'faint' | 'font', string>
 
-/** What each canvas shows, so that only changes are drawn. */
+/** What each canvas shows, to draw only the changes. */
 const drawn = new WeakMap<HTMLCanvasElement, Picture & { ratio: number; paint: Paint }>()
 
-/** Draws the visible rows: all of them after scrolling or resizing, otherwise those with changed nodes. */
+/** Draws all visible rows after scrolling or resizing, otherwise only those with changed nodes. */
 export function drawFleet(canvas: HTMLCanvasElement, picture: Picture): void {
   const context = canvas.getContext('2d')
   if (!context) return
@@ -60,7 +60,7 @@ export function drawFleet(canvas: HTMLCanvasElement, picture: Picture): void {
   drawn.set(canvas, { ...picture, ratio, paint })
 }
 
-/** Colours and the font come from the page. */
+/** Colors and the font come from the page. */
 function readPaint(canvas: HTMLCanvasElement): Paint {
   const style = getComputedStyle(canvas)
   const colour = (name: string) => style.getPropertyValue(`--${name}`).trim()

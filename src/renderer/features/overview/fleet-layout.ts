@@ -11,7 +11,7 @@ const CELL_MAX_PX = 12
 export type FleetLayout = ReturnType<typeof layoutFleet>
 export type FleetSpot = { node: Node; run: NodeRun | null; slot: number | null }
 
-/** Where the cells of a fleet are at a given width. Rows fill the columns from left to right, in reading order. */
+/** Positions the cells of a fleet for a width. Rows fill the columns from left to right, in reading order. */
 export function layoutFleet(nodeCount: number, widthPx: number) {
   const columns = Math.max(
     1,
@@ -40,11 +40,11 @@ export function cornerOf(layout: FleetLayout, index: number): { x: number; y: nu
 /** A node shows at least its slots, and more cells if more jobs run there (external jobs). */
 export const cellCount = (node: Node): number => Math.max(node.slots, node.runs.length)
 
-/** Width of one cell with its gap: narrower if the node has many slots. */
+/** Width of one cell with its gap. Narrower if the node has many slots. */
 export const cellPitch = (layout: FleetLayout, node: Node): number =>
   Math.min(CELL_MAX_PX, layout.cellsPx / Math.max(1, cellCount(node)))
 
-/** What is at a point: a slot of a node, or the node itself; null between them. */
+/** What is at a point: a slot of a node, or the node itself. null: neither. */
 export function spotAt(layout: FleetLayout, nodes: readonly Node[], x: number, y: number): FleetSpot | null {
   const row = Math.floor(y / ROW_PX)
   const column = Math.floor(x / (layout.columnPx + COLUMN_GAP_PX))

@@ -15,7 +15,6 @@ import { texts } from '../../../shared/texts/ui/overview.ts'
 
 const SHOWN = 8
 
-/** The latest failures with their last error: what an operator looks for first in the morning. */
 export function LatestFailures() {
   const { query } = useApi()
   const { data } = useQuery(query.jobs.list.queryOptions({ input: { status: ['failed', 'lost'], limit: SHOWN } }))

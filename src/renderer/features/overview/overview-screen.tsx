@@ -60,12 +60,10 @@ function AsOf() {
 
 const DAY_MS = 86_400_000
 const SHOWN = 4
-/**
- * Errors are sorted by when they were last seen, so new ones are among these unless more groups have been seen since.
- */
+/** Errors are sorted by when they were last seen, so new ones are usually among these. */
 const LOOKED_AT = 100
 
-/** Open errors that are new or reopened within a day: each points to a recent change. */
+/** Open errors that are new or were reopened within a day: each points to a recent change. */
 function NewErrors() {
   const { query } = useApi()
   const { data } = useQuery(query.errors.list.queryOptions({ input: { state: 'open', limit: LOOKED_AT } }))
@@ -109,7 +107,7 @@ function NewErrors() {
   )
 }
 
-/** The four figures with their last hour; each links to the jobs behind it. */
+/** Each figure with its last hour and a link to its jobs. */
 function FigureCards({ figures }: { figures: Figures }) {
   const { query } = useApi()
   const { data } = useQuery(query.system.history.queryOptions())

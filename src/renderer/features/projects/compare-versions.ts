@@ -1,6 +1,6 @@
 import type { Deployment, Node, Version } from '../../../shared/contract/index.ts'
 
-/** Spiders added and removed from one version to the next; null if either list is unknown. */
+/** Spiders added and removed from one version to the next. null: either list is unknown. */
 export function compareSpiders(
   version: Version,
   before: Version | undefined
@@ -13,7 +13,7 @@ export function compareSpiders(
   }
 }
 
-/** The state of a version on a node; `replaced`: the node has another egg under its name. */
+/** A version's state on a node. `replaced`: the node has a different egg under its name. */
 export type Place = Deployment['state'] | 'replaced'
 
 export function placeOf(version: Version, { state, sha256 }: Deployment): Place {
@@ -26,12 +26,12 @@ export const isDrift = (place: Place): boolean => place === 'missing' || place =
 export interface Spread {
   readonly present: number
   readonly failed: number
-  /** Nodes that lost the version or hold a different egg under its name. */
+  /** Nodes that lost the version or have a different egg under its name. */
   readonly drifted: number
   readonly total: number
 }
 
-/** How many of the fleet's nodes have a version. Nodes that were removed do not count. */
+/** How many of the fleet's nodes have a version. Removed nodes do not count. */
 export function spreadOf(version: Version | undefined, nodes: readonly Node[]): Spread {
   const places = new Map(version?.deployments.map((one) => [one.nodeId, placeOf(version, one)]))
   const here = nodes.flatMap(({ id }) => places.get(id) ?? [])

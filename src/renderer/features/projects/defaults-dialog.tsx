@@ -16,7 +16,6 @@ import { WhereFields } from '../../ui/fields/where-fields.tsx'
 import { changeOfDefaults, DefaultsForm, type DefaultsTexts, startDefaults } from './defaults-form.ts'
 import { texts } from '../../../shared/texts/ui/projects.ts'
 
-/** Edits the defaults of the project or of one of its spiders. */
 export function DefaultsDialog({ project, onClose }: { project: Project; onClose: () => void }) {
   const { client, query } = useApi()
   const nodes = useQuery(query.nodes.list.queryOptions()).data?.nodes ?? []

@@ -31,7 +31,7 @@ export const DefaultsForm = z
     secretNames: secretNamesOf([...args, ...settings, ...env])
   })) as never as z.ZodType<JobDefaults, DefaultsTexts>
 
-/** The mask of a secret is sent back unless the user enters another value: the engine then keeps the secret. */
+/** Secrets are sent back masked unless the user enters another value. The engine then keeps them. */
 export function startDefaults({ env, secretNames, priority, ...defaults }: JobDefaults): DefaultsTexts {
   const { args, settings, where, nodeId, tags } = jobTexts({ ...defaults, secretNames })
   const keep = (rows: FormRow[]) => rows.map((row) => (row.isSecret ? { ...row, value: SECRET_MASK } : row))
@@ -53,7 +53,7 @@ export function changeOfDefaults(spider: string | null, defaults: JobDefaults): 
   return { spiderDefaults: { [spider]: isEmpty ? null : defaults } }
 }
 
-/** `4 arguments · variable PROXY · priority 5 · #eu`; null: none. */
+/** `4 arguments · variable PROXY · priority 5 · #eu`. null: none. */
 export function describeDefaults(
   { args, settings, env, priority, nodeId, tags }: JobDefaults,
   nodeName: (id: NodeId) => string

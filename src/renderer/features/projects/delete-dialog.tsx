@@ -17,7 +17,7 @@ interface DeleteDialogProps {
   onProjectGone: () => void
 }
 
-/** An egg cannot be restored, so this asks first instead of offering Undo. */
+/** An egg cannot be restored, so this asks for confirmation and offers no Undo. */
 export function DeleteDialog({ project, version, onClose, onProjectGone }: DeleteDialogProps) {
   const { client } = useApi()
   const nodeName = useNodeName()

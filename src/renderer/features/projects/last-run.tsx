@@ -5,7 +5,6 @@ import { RelativeTime } from '../../ui/time.tsx'
 import classes from './projects.module.css'
 import { texts } from '../../../shared/texts/ui/projects.ts'
 
-/** The newest job of a project or spider, as a link. */
 export function LastRun({ job }: { job: Job | undefined }) {
   if (job === undefined) return <span className="faint">{texts.notRecently}</span>
   return (

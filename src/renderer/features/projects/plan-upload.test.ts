@@ -2,7 +2,6 @@ import { unzipSync } from 'fflate'
 import { describe, expect, it } from 'vitest'
 import { isLeftOut, planUploads, projectOfConfig } from './plan-upload.ts'
 
-/** A file as it comes from a dropped folder. */
 function dropped(path: string, text = 'x'): File {
   const file = new File([text], path.split('/').at(-1) as string)
   Object.defineProperty(file, 'path', { value: path })

@@ -11,21 +11,20 @@ export interface UploadPlan {
   readonly key: string
   readonly name: string
   readonly sizeBytes: number
-  /** null for an egg or a zip; otherwise how many files of the folder go into the zip. */
+  /** How many files of a folder go into the zip. null: an egg or a zip. */
   readonly fileCount: number | null
-  /** A guess from its name or its scrapy.cfg; the engine reads the archive. */
+  /** A guess from the file's name or its scrapy.cfg. The engine reads the archive. */
   readonly guess: { readonly project: string | null; readonly version: string | null }
-  /** The file to send; zips a folder. */
+  /** Returns the file to send. Zips a folder. */
   readonly open: () => Promise<File>
 }
 
 export interface UploadPlans {
   readonly plans: readonly UploadPlan[]
-  /** Why some dropped files cannot be deployed. */
   readonly problems: readonly string[]
 }
 
-/** Finds what can be deployed: eggs, zips, and folders with a scrapy.cfg. */
+/** Finds eggs, zips and folders with a scrapy.cfg. */
 export async function planUploads(files: readonly File[]): Promise<UploadPlans> {
   const dropped = files.map((file) => ({ file, path: pathOf(file) }))
   const projectRoots = rootsOf(dropped)
@@ -46,7 +45,7 @@ export async function planUploads(files: readonly File[]): Promise<UploadPlans> 
   return { plans, problems }
 }
 
-/** Whether a file is a cache, build output, hidden or part of an environment, and thus not uploaded. */
+/** Whether a file is not uploaded: a cache, build output, hidden, or part of an environment. */
 export function isLeftOut(relativePath: string): boolean {
   return relativePath
     .split('/')
@@ -58,13 +57,13 @@ export function isLeftOut(relativePath: string): boolean {
 
 const LEFT_OUT_FOLDERS = new Set(['__pycache__', 'venv', 'env', 'node_modules', 'build', 'dist'])
 
-/** The path of a file: drops have it in `path` or `relativePath`, folder pickers in `webkitRelativePath`. */
+/** Drops have the path in `path` or `relativePath`, folder pickers in `webkitRelativePath`. */
 function pathOf(file: File & { path?: string; relativePath?: string }): string {
   const path = file.webkitRelativePath || file.relativePath || file.path || file.name
   return path.replaceAll('\\', '/').replace(/^(?:\.?\/)+/, '')
 }
 
-/** Folders (ending in `/`) that hold a scrapy.cfg, outermost only. */
+/** Folders (ending in `/`) that contain a scrapy.cfg, outermost only. */
 function rootsOf(dropped: readonly DroppedFile[]): string[] {
   const roots = dropped
     .filter(({ path }) => path.endsWith('/scrapy.cfg') && !isLeftOut(path))
@@ -90,7 +89,7 @@ async function planFolder(root: string, dropped: readonly DroppedFile[]): Promis
   }
 }
 
-/** The project of `[deploy]`, or of the first `[deploy:TARGET]`, as scrapyd-deploy reads it. */
+/** The project in `[deploy]` or in the first `[deploy:TARGET]`, as scrapyd-deploy reads it. */
 export function projectOfConfig(text: string): string | null {
   let section = ''
   for (const line of text.split(/\r?\n/)) {
@@ -103,7 +102,7 @@ export function projectOfConfig(text: string): string | null {
 }
 
 function planFile(file: File): UploadPlan {
-  // setuptools names eggs PROJECT-VERSION-pyX.Y.egg; a wheel is PROJECT-VERSION-PYTHON-ABI-PLATFORM.whl.
+  // setuptools names eggs PROJECT-VERSION-pyX.Y.egg. A wheel is PROJECT-VERSION-PYTHON-ABI-PLATFORM.whl.
   const named = /^(.+?)-(.+?)(?:-py[\d.]+)?\.egg$/i.exec(file.name) ?? /^([^-]+)-([^-]+)-.+\.whl$/i.exec(file.name)
   return {
     key: `file:${file.name}:${file.size}:${file.lastModified}`,

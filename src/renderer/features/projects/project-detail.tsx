@@ -140,7 +140,7 @@ function Content({ project, isLogOpen, onLog, onClose }: ContentProps) {
   )
 }
 
-/** While the project is pinned, jobs ignore newer uploads, so the page says it at the top. */
+/** While the project is pinned, jobs ignore newer uploads, so the page says so at the top. */
 function PinNotice({ project }: { project: Project }) {
   const { may } = useMay('eggs.deploy', { project: project.name })
   const { isPending, pin } = usePin(project)
@@ -172,7 +172,6 @@ function PauseButton({ project }: { project: Project }) {
   )
 }
 
-/** Settings that differ from the defaults. */
 function QueueFacts({ project: { settings } }: { project: Project }) {
   const retry = describeRetry(settings.retry)
   const isDefault =

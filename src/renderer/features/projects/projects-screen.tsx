@@ -44,7 +44,7 @@ export function ProjectsScreen() {
   ])
   const picker = useRef<HTMLInputElement>(null)
   const folderPicker = useRef<HTMLInputElement>(null)
-  // A changed project moves to the end of the cached list, so the screen sorts.
+  // A changed project moves to the end of the cached list, so sort here.
   const byName = useMemo(
     () => (projects.data?.projects ?? []).toSorted((left, right) => left.name.localeCompare(right.name)),
     [projects.data]
@@ -192,14 +192,14 @@ const formatKnown = (count: number | undefined) =>
     formatCount(count)
   )
 
-/** Found among the newest jobs of all projects, with one request. */
+/** Finds them among the newest jobs of all projects, with one request. */
 function useLastJobs(): ReadonlyMap<string, Job> {
   const api = useApi()
   const jobs = useQuery(api.query.jobs.list.queryOptions({ input: { limit: 300 } })).data?.jobs
   return useMemo(() => newestBy(jobs, ({ project }) => project), [jobs])
 }
 
-/** Files dropped anywhere in the window, or chosen here, prepared for the upload dialog. */
+/** Prepares files for the upload dialog, whether dropped in the window or chosen here. */
 function useUploads(): [UploadPlans | null, (files: readonly File[] | null) => void] {
   const [uploads, setUploads] = useState<UploadPlans | null>(null)
   const offer = (files: readonly File[] | null) => {

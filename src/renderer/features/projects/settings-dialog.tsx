@@ -168,7 +168,6 @@ function OutcomeSettings({ fields }: { fields: Fields<SettingsTexts> }) {
   )
 }
 
-/** The pin, which the menu of a version also changes. */
 function VersionSetting({ fields, project }: { fields: Fields<SettingsTexts>; project: Project }) {
   const { latestVersion, versions, settings } = project
   const names = [...versions.map(({ version }) => version), ...(settings.pinnedVersion ? [settings.pinnedVersion] : [])]
@@ -244,7 +243,7 @@ function QueueSettings({ fields }: { fields: Fields<SettingsTexts> }) {
   )
 }
 
-/** Typed, or from a file that is chosen or dropped anywhere in the window. */
+/** Requirements can be typed, chosen as a file, or dropped anywhere in the window. */
 function Requirements({ fields, refusal }: { fields: Fields<SettingsTexts['python']>; refusal: string | undefined }) {
   const { text } = fields.values
   const picker = useRef<HTMLInputElement>(null)

@@ -27,7 +27,7 @@ const OutcomeForm = z
     return set.length === 0 ? null : Object.fromEntries(set)
   })
 
-/** The fields of the kinds not chosen keep their text. */
+/** Fields of other kinds keep their text. */
 export const SettingsForm = z.object({
   python: z.discriminatedUnion('kind', [
     z.object({ kind: z.literal('default') }),
@@ -60,7 +60,7 @@ export interface SettingsTexts
   /** Empty: not pinned. */
   pinnedVersion: string
   weight: string
-  /** `10 min`; empty: as configured. */
+  /** `10 min`. Empty: as configured. */
   cancelWaitSeconds: string
   retry: ReturnType<typeof retryTexts>
   /** Empty: no rule. */
@@ -102,7 +102,7 @@ export function namesOf(text: string): string[] | null {
   return names.length === 0 ? null : names
 }
 
-/** Only what changed, so that other users' changes to the rest survive. */
+/** Only the changed settings, which preserves other users' changes to the rest. */
 export function changedSettings(opened: SettingsTexts, settings: SettingsOfDialog): Partial<SettingsOfDialog> {
   const before: Partial<SettingsOfDialog> = SettingsForm.safeParse(opened).data ?? {}
   const isChanged = (name: string, value: unknown) =>

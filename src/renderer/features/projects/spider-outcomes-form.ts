@@ -3,7 +3,7 @@ import { OutcomeRules } from '../../../shared/contract/index.ts'
 import { numberText } from '../../ui/fields/texts.ts'
 import { namesOf } from './settings-form.ts'
 
-/** Empty: inherited from the project; `none`: no such rule, even if the project has one. */
+/** Empty: inherited from the project. `none`: no rule, even if the project has one. */
 export interface SpiderOutcomeTexts {
   requireResponse: string
   maxErrors: string

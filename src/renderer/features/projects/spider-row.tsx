@@ -18,13 +18,13 @@ import { texts } from '../../../shared/texts/ui/projects.ts'
 interface SpiderRowProps {
   project: Project
   spider: string
-  /** Its newest job, if it is recent. */
+  /** The spider's newest job, if it is recent. */
   last: Job | undefined
   /** What is unusual about its newest successful run. */
   unusual: SpiderFindings | undefined
 }
 
-/** A click runs the spider as last time; Shift, or the button beside it, opens the dialog. */
+/** A click runs the spider as last time. Shift-click or the button beside it opens the dialog. */
 export function SpiderRow({ project, spider, last, unusual }: SpiderRowProps) {
   const { may } = useMay('jobs.run', { project: project.name })
   const { isPending, runNow } = useRunNow(project, spider)
@@ -87,8 +87,8 @@ function Unusual({ of: { jobId, findings } }: { of: SpiderFindings }) {
 }
 
 /**
- * Runs a spider with the arguments, settings and variables of its newest job. The engine never returns secret values:
- * if there are any, this opens the dialog, which asks for them.
+ * Runs a spider with the arguments, settings and variables of its newest job. If the job has secrets, opens the
+ * dialog to ask for them, because the engine never returns secret values.
  */
 function useRunNow({ name: project, settings }: Pick<Project, 'name' | 'settings'>, spider: string) {
   const { client } = useApi()

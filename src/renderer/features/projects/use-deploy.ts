@@ -4,7 +4,7 @@ import { useApi } from '../../api/api.tsx'
 
 export type Deploy = ReturnType<typeof useDeploy>
 
-/** Deploys a version and keeps each node's result. Leaving the screen does not stop the engine. */
+/** Deploys a version and keeps each node's result. The engine continues if the user leaves the screen. */
 export function useDeploy(project: ProjectName, version: VersionName) {
   const { client } = useApi()
   const [isRunning, setRunning] = useState(false)

@@ -4,12 +4,12 @@ import { useApi } from '../../api/api.tsx'
 import { notifyError, notifyUndo } from '../../ui/notify.tsx'
 import { texts } from '../../../shared/texts/ui/projects.ts'
 
-/** Pins a version (null: unpins), and offers Undo. The screen changes when the engine has confirmed it. */
+/** Pins a version (null: unpins) and offers Undo. The screen changes when the engine has confirmed it. */
 export function usePin({ name, settings: { pinnedVersion = null } }: Project) {
   const { client, query } = useApi()
   const { mutate, isPending } = useMutation(
     query.projects.pinVersion.mutationOptions({
-      // The change feed may update the project before the response arrives.
+      // The change feed can update the project before the response arrives.
       onMutate: () => ({ before: pinnedVersion }),
       onSuccess: ({ activeVersion, settings }, _asked, { before }) =>
         notifyUndo(

@@ -35,7 +35,6 @@ interface VersionRowsProps {
   onDelete: (version: Version) => void
 }
 
-/** The versions, newest first; a row expands to its spiders and nodes. */
 export function VersionRows({ project, onDeploy, onDelete }: VersionRowsProps) {
   const api = useApi()
   const nodes = useQuery(api.query.nodes.list.queryOptions()).data?.nodes ?? []

@@ -24,7 +24,7 @@ type LiveRule = LimitRule & { live: number }
 /** The limits as an editable table, each with its current number of live runs. Edits apply when they are saved. */
 export function LimitsPanel() {
   const { query } = useApi()
-  // The change feed has the rules but not the numbers of live runs, so they are polled while this is open.
+  // The change feed has the rules but not the numbers of live runs, so this polls while it is open.
   const limits = useQuery(query.queue.limits.queryOptions({ refetchInterval: 2_000, staleTime: 0 }))
   return (
     <QueryState query={limits} what={texts.theLimits} rows={4}>
@@ -50,7 +50,7 @@ function LimitsEditor({ rules }: { rules: readonly LiveRule[] }) {
     }
   })
   const { limits } = form.values
-  // Changes saved elsewhere are shown, unless something is being edited here.
+  // Shows changes saved elsewhere, unless the user is editing here.
   const saved = JSON.stringify(rules.map(textsOfRule))
   const showSaved = useEffectEvent(() => {
     if (!form.isDirty) form.restart({ limits: JSON.parse(saved) })
@@ -138,7 +138,6 @@ interface RuleRowProps {
   onRemove: () => void
 }
 
-/** The fields of a rule, and below them the rule as a sentence. */
 function RuleRow({ fields, number, live, names, onRemove }: RuleRowProps) {
   const { values } = fields
   const { may } = useMay('limits.change')
@@ -303,7 +302,7 @@ export function ruleSentence({ project, spider, tag, perNode, max }: Omit<LimitR
 
 const nullIfAll = (pattern: string | null) => (pattern === null || /^\*+$/.test(pattern) ? null : pattern)
 
-/** `3 of 40`; for a rule per node, the node with the most. */
+/** `3 of 40`. For a rule per node, the highest number on any node. */
 export function liveWords({ perNode, max, live }: LimitRule & { live: number }): string {
   return perNode ? texts.liveOfMaxOnBusiestNode(live, max) : texts.liveOfMax(live, max)
 }

@@ -65,7 +65,7 @@ function useCounts(status: ('queued' | 'starting' | 'running')[]): ReadonlyMap<s
   return new Map(data?.project.map(({ value, count }) => [value, count]))
 }
 
-/** The share of slots by weight among all projects with queued jobs; null: it is paused or has no queued job. */
+/** The share of slots by weight among projects with queued jobs. null: the project is paused or has no queued job. */
 export function shareOf(
   { name, settings }: Project,
   projects: readonly Project[],
@@ -93,13 +93,13 @@ function ShareRow({ project, waiting, live, share }: ShareRowProps) {
   const [weight, setWeight] = useState<number | ''>(settings.weight)
   const [shown, setShown] = useState(settings.weight)
   if (shown !== settings.weight) {
-    // The weight was saved here or changed elsewhere: show it.
+    // The weight was saved here or changed elsewhere, so show it.
     setShown(settings.weight)
     setWeight(settings.weight)
   }
   const change = useMutation({
     mutationFn: (next: number) => client.projects.changeSettings({ project: name, settings: { weight: next } }),
-    // The new weight is shown before the engine responds.
+    // Shows the new weight before the engine responds.
     onMutate: () => ({ before: settings.weight }),
     onSuccess: (_project, next, { before }) =>
       notifyUndo(

@@ -11,7 +11,7 @@ import { renderApp } from '../../testing/render-app.tsx'
 const NEWS = aProjectName('news')
 const PRICES = aProjectName('prices')
 
-// The first screen of each test file is imported only now, which may take a while on a busy machine.
+// Each test file loads its first screen here, which can take several seconds on a busy machine.
 configure({ asyncUtilTimeout: 8000 })
 
 let engine: FakeEngine
@@ -61,12 +61,12 @@ it('selects a typed option: with Enter the exact or only match, with Tab the exa
   const dialog = await open()
   const project = await dialog.findByRole('combobox', { name: 'Project' })
   const type = (input: HTMLElement, text: string, key: string) => {
-    // A change of an input without the focus counts as the browser's autofill.
+    // Changes to an input without the focus count as the browser's autofill.
     act(() => input.focus())
     fireEvent.change(input, { target: { value: text } })
     return fireEvent.keyDown(input, { key, code: key })
   }
-  // Unfinished: several projects contain it.
+  // Incomplete: several projects contain it.
   expect(type(project, 'e', 'Enter')).toBe(false)
   expect(useRunDialog.getState().prefill).not.toBeNull()
   expect(dialog.queryByText('Correct the marked fields.')).toBeNull()
@@ -301,7 +301,7 @@ it('waits for several jobs, each with its required outcome', async () => {
   const [first, second] = newest(2)
   fireEvent.click(await dialog.findByRole('button', { name: /^More/ }))
   const field = dialog.getByRole('combobox', { name: 'After other jobs' })
-  // Newest first; already chosen jobs are not offered again.
+  // Newest first. Chosen jobs are not offered again.
   for (const { project, spider, status } of [first!, second!]) {
     fireEvent.click(field)
     const offered = await waitFor(() => {

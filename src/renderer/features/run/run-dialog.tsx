@@ -35,7 +35,7 @@ import { RunWhen } from './run-when.tsx'
 import { beyondSchedule, cronCommand, runCommand } from './schedule-command.ts'
 import { texts } from '../../../shared/texts/ui/run.ts'
 
-/** The dialog that queues a run. Open it with `openRunDialog(prefill)`. */
+/** Queues a run. Open it with `openRunDialog(prefill)`. */
 export function RunDialog() {
   const prefill = useRunDialog((state) => state.prefill)
   const api = useApi()
@@ -146,7 +146,7 @@ interface InheritedProps {
   inherited: Inherited
 }
 
-/** The inherited values. Unlike a run, a schedule created here cannot omit single ones. */
+/** Unlike a run, a schedule created here cannot omit single inherited values. */
 function InheritedOf({ form, kind, inherited }: InheritedProps) {
   const { when, withoutDefaults } = form.values
   if (when.kind === 'cron') return <InheritedRows fields={form} kind={kind} inherited={inherited} />
@@ -209,7 +209,7 @@ function Command({ run, schedule }: Asked) {
 
 type Go = ReturnType<typeof useNavigate>
 
-/** A single job opens at once; the notice links to what was queued. */
+/** A single job opens immediately. The notice links to what was queued. */
 function announceJobs(jobs: readonly Job[], go: Go): void {
   const [first] = jobs
   if (first === undefined) return
@@ -241,7 +241,7 @@ function withKnownProject(form: RunTexts, projects: readonly Project[]): RunText
   return { ...form, project: projects.length === 1 ? projects[0]!.name : null, spiders: [], version: null }
 }
 
-/** Keeps only those excluded defaults that still exist for the chosen project and spider. */
+/** Keeps only excluded defaults that still exist for the chosen project and spider. */
 function withKnownLeft({ withoutDefaults = [], ...run }: RunInput, inherited: Inherited): RunInput {
   const left = stillInherited(withoutDefaults, inherited)
   return left.length === 0 ? run : { ...run, withoutDefaults: left }
@@ -257,7 +257,7 @@ function lastUsed(): RunPrefill | null {
   try {
     return JSON.parse(localStorage.getItem(lastKey()) ?? 'null') as RunPrefill | null
   } catch {
-    // This dialog did not write the value, so it starts empty.
+    // This dialog did not write the value, so ignore it.
     return null
   }
 }

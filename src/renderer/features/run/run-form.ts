@@ -20,11 +20,11 @@ export interface RunTexts extends JobTexts {
   after: Dependency[]
   dedupe: { key: string; ttlSeconds: string }
   env: FormRow[]
-  /** Names of defaults that this run leaves out. */
+  /** Names of defaults that this run omits. */
   withoutDefaults: string[]
 }
 
-/** What is sent to the engine: jobs, or a schedule that creates them. */
+/** The request to the engine: jobs, or a schedule that creates them. */
 export interface Asked {
   run: RunInput
   schedule: ScheduleSettings | null
@@ -34,7 +34,7 @@ export const AFTER_MAX = 100
 
 /** The initial form: the values that the dialog was opened with, otherwise those used last. */
 export function startForm(prefill: RunPrefill, last: RunPrefill | null): RunTexts {
-  // Arguments belong to a spider: those of the last run are not carried over to another project.
+  // Arguments belong to a spider, so another project does not get those of the last run.
   const base = prefill.project === undefined || prefill.project === last?.project ? { ...last, ...prefill } : prefill
   if (prefill.spiders !== undefined && !prefill.spiders.every((spider) => last?.spiders?.includes(spider))) {
     base.args = prefill.args
@@ -60,7 +60,7 @@ export function startForm(prefill: RunPrefill, last: RunPrefill | null): RunText
       zone: localZone(),
       name: ''
     },
-    // Times, dependencies and the dedupe key belong to one run: they are not taken over from the last one.
+    // Times, dependencies and the dedupe key belong to one run, so the next one does not get them.
     notBeforeMs: localTime(notBeforeMs),
     expiresAtMs: localTime(expiresAtMs),
     noOverlap: base.noOverlap ?? null,
@@ -99,7 +99,7 @@ const OnceForm = z
     else if (when.kind === 'at' && expiresAtMs <= (notBeforeMs ?? 0)) add('expiresAtMs', words.expiryBeforeStart)
   })
 
-/** Contains only what was entered; for everything else, the project's settings apply. */
+/** Contains only what was entered. The project's settings apply to everything else. */
 const OnceRun = jobForm(null)
   .and(OnceForm)
   .transform(
@@ -122,7 +122,7 @@ const OnceRun = jobForm(null)
     })
   )
 
-/** Overlap, catch-up and the like keep their defaults, which can be changed in the schedule editor. */
+/** Overlap, catch-up and similar settings keep their defaults. The schedule editor can change them. */
 const RepeatedRun = jobForm('schedule')
   .and(
     z.object({
@@ -146,10 +146,10 @@ const RepeatedRun = jobForm('schedule')
     return { run, schedule }
   })
 
-/** Fields hidden by the choice of When are not validated, and keep their text. */
+/** Fields hidden by the choice of When are not validated and keep their text. */
 export const RunForm = formBy<Asked, RunTexts>((texts) => (texts.when.kind === 'cron' ? RepeatedRun : OnceRun))
 
-/** `2026-11-21T14:00`, in the machine's time zone. */
+/** `2026-11-21T14:00`, in the local time zone. */
 function localTime(atMs: number | null | undefined): string {
   if (atMs == null) return ''
   const at = new Date(atMs)

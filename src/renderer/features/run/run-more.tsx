@@ -20,13 +20,13 @@ import { texts } from '../../../shared/texts/ui/run.ts'
 
 interface RunMoreProps {
   fields: Fields<RunTexts>
-  /** The request; null while something is invalid. */
+  /** The request. null: something is invalid. */
   run: RunInput | null
   /** The values that apply to fields left empty here. */
   ofProject: ProjectSettings | null
 }
 
-/** Retries, deadlines and dependencies. Collapsed, the section summarises what was set; most users never open it. */
+/** Retries, deadlines and dependencies. Collapsed, this summarizes what was set, because most users never open it. */
 export function RunMore({ fields, run, ofProject }: RunMoreProps) {
   const { values } = fields
   // A schedule has no fields of a single run.
@@ -79,7 +79,7 @@ export function RunMore({ fields, run, ofProject }: RunMoreProps) {
   )
 }
 
-/** The summary of the collapsed section: `up to 3 attempts · no overlap`; null: nothing was entered. */
+/** The summary of the collapsed section: `up to 3 attempts · no overlap`. null: nothing was entered. */
 export function describeMore(run: Partial<RunInput>, nowMs: number): string | null {
   const { expiresAtMs, retry, noOverlap, after, dedupe } = run
   const words = joinFacts(
@@ -98,7 +98,7 @@ const ENDINGS: { value: Dependency['on']; label: string }[] = [
   { value: 'ended', label: texts.endedAnyOutcome }
 ]
 
-/** Picks the jobs to wait for, newest first, found by spider, project or id; each has its own required outcome. */
+/** Picks the jobs to wait for, newest first, by spider, project or id. Each has its own required outcome. */
 function AfterField({ after, onChange }: { after: readonly Dependency[]; onChange: (after: Dependency[]) => void }) {
   const { query } = useApi()
   const [text, setText] = useState('')

@@ -1,7 +1,7 @@
 import { describeRule, occurrencesToShow, problemOfTiming } from '../../../shared/calendar/index.ts'
 import { ScheduleTiming } from '../../../shared/contract/index.ts'
 
-/** Now, at a time, or repeatedly: the last creates a schedule instead of a job. */
+/** Now, at a time, or repeatedly, which creates a schedule in place of a job. */
 export interface WhenTexts {
   kind: 'now' | 'at' | 'cron'
   expression: string
@@ -9,7 +9,6 @@ export interface WhenTexts {
   name: string
 }
 
-/** An expression in words, and its next runs. */
 export function previewTimes({ expression, zone }: WhenTexts, nowMs: number): { words: string; next: number[] } | null {
   const rule = { kind: 'cron' as const, expression: expression.trim() }
   const timing = ScheduleTiming.safeParse({ zone, rules: [rule] })

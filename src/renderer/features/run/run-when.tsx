@@ -11,7 +11,7 @@ import { texts } from '../../../shared/texts/ui/run.ts'
 
 interface RunWhenProps {
   fields: Fields<RunTexts>
-  /** The name of the schedule if none is entered. */
+  /** The default name of the schedule. */
   usualName: string | undefined
 }
 
@@ -22,7 +22,6 @@ const EXAMPLES = [
   { expression: '0 8 * * 1-5', words: texts.onWeekdays }
 ]
 
-/** Chooses whether to run now, later or repeatedly. */
 export function RunWhen({ fields, usualName }: RunWhenProps) {
   const when = fields.within('when')
   const { kind } = when.values

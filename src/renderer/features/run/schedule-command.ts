@@ -8,8 +8,8 @@ interface Door {
 }
 
 /**
- * The same run for scripts and crontabs: calls of Scrapyd's schedule.json, one per spider, or one call of our own API
- * if those cannot express all of it. curl prompts for the password, which must not be in a shell's history.
+ * The run as a command for scripts and crontabs: calls of Scrapyd's schedule.json, one per spider, or one call of our
+ * own API if those cannot express all of it. curl prompts for the password, to keep it out of the shell's history.
  */
 export function runCommand(run: RunInput, door: Door): { command: string; isSchedule: boolean } {
   const shown = maskSecrets(run, 'SECRET')
@@ -18,7 +18,7 @@ export function runCommand(run: RunInput, door: Door): { command: string; isSche
     : { command: postCommand('/api/v1/jobs', shown, door), isSchedule: false }
 }
 
-/** In words: what schedule.json has no parameter for. */
+/** What schedule.json has no parameter for, in words. */
 export function beyondSchedule(run: RunInput): string[] {
   return [
     ...(run.nodeId || run.tags?.length ? [texts.partPlacement] : []),
@@ -35,13 +35,12 @@ export function beyondSchedule(run: RunInput): string[] {
   ]
 }
 
-/** Creates a schedule instead of a run. */
 export function cronCommand({ name, zone, rules, jobs }: ScheduleSettings, door: Door): string {
   const shown = jobs.map((job) => said(maskSecrets(job, 'SECRET')))
   return postCommand('/api/v1/schedules', { name, zone, rules, jobs: shown }, door)
 }
 
-/** Empty parts mean the same as absent ones, so they are left out. */
+/** Omits empty parts, because they mean the same as absent ones. */
 const said = (body: object) => Object.fromEntries(Object.entries(body).filter(([, value]) => !isNothing(value)))
 
 function postCommand(path: string, body: object, door: Door): string {
@@ -80,7 +79,7 @@ function curl(path: string, options: readonly string[][], { address, username }:
   return lines.join(' \\\n  ')
 }
 
-/** For POSIX shells: unquoted if nothing in it is special to them. */
+/** For POSIX shells. Unquoted if nothing in it is special to them. */
 function quoteForShell(text: string): string {
   return /^[\w@%+=:,./-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`
 }

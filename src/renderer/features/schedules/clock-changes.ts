@@ -17,7 +17,6 @@ export interface ClockChange {
 }
 
 const DAY_MS = 86_400_000
-/** How far ahead changes are shown: a year and a few days. */
 const AHEAD_MS = 370 * DAY_MS
 /** More runs than this on one day add no information. */
 const RUNS_LOOKED_AT = 2_000
@@ -42,7 +41,7 @@ function describeChange(timing: ScheduleTiming, atMs: number, beforeMs: number, 
   const byMs = afterMs - beforeMs
   const by = formatDuration(Math.abs(byMs) / 1000)
   const title = (byMs > 0 ? texts.clocksForward : texts.clocksBack)(dayOf(atMs, beforeMs), by)
-  // Computes the runs under each policy: the difference between the results is the effect of the change.
+  // Computes the runs under each policy. The difference is the effect of the change.
   const around = { afterMs: atMs - Math.abs(byMs) - 1, untilMs: atMs + Math.abs(byMs), limit: RUNS_LOOKED_AT }
   if (byMs > 0) {
     const moved = occurrencesToShow({ ...timing, gap: 'run_at_shift' }, around).filter(({ kind }) => kind === 'gap')
@@ -77,7 +76,7 @@ function describeChange(timing: ScheduleTiming, atMs: number, beforeMs: number, 
 }
 
 /**
- * The times of day that the rules name but the clocks skip, found by evaluating the rules in a zone without the change.
+ * The times of day in the rules that the clocks skip. Evaluates the rules in a zone without the change to find them.
  */
 function timesLost(timing: ScheduleTiming, atMs: number, byMs: number): string[] {
   const { offsetMs } = stretchAt(timing.zone, atMs - 1)

@@ -26,7 +26,7 @@ export function NextRuns({ occurrences, zone, changes }: NextRunsProps) {
   const isElsewhere = !sameClock(zone, here, nowMs)
   const rows = [
     ...occurrences.map((occurrence) => ({ atMs: occurrence.nominalMs, occurrence, change: null })),
-    // A change before the last run is listed among the runs; later ones have their own lines below.
+    // A change before the last run is listed among the runs. Later ones have their own lines below.
     ...changes
       .filter(({ atMs }) => occurrences.some(({ nominalMs }) => nominalMs >= atMs))
       .map((change) => ({ atMs: change.atMs - 1, occurrence: null, change }))

@@ -9,10 +9,10 @@ const BARS = 30
 const BAR_PX = 4
 const STEP_PX = 5
 const HEIGHT_PX = 20
-/** Failed runs have a mark below the line, because colour must not be the only signal. */
+/** Failed runs have a mark below the line, because color must not be the only signal. */
 const FOOT_PX = 4
 
-/** The last runs of a schedule, oldest left: colour is the outcome, height the duration; hollow: nothing ran. */
+/** The last runs of a schedule, oldest left. Color: the outcome. Height: the duration. Hollow: no job ran. */
 export function RunBars({ firings }: { firings: readonly Firing[] }) {
   const shown = firings.slice(0, BARS).reverse()
   if (shown.length === 0) return <span className="faint">{texts.notRunYet}</span>
@@ -26,7 +26,7 @@ export function RunBars({ firings }: { firings: readonly Firing[] }) {
       aria-label={barsInWords(shown)}
       data-run-bars
     >
-      {/* Empty space before the first run, so that the newest run is always at the right edge. */}
+      {/* Empty space before the first run keeps the newest one at the right edge. */}
       <rect
         className={classes.none}
         y={HEIGHT_PX - FOOT_PX - 1}
@@ -36,7 +36,7 @@ export function RunBars({ firings }: { firings: readonly Firing[] }) {
       {shown.map((firing, index) => {
         const room = HEIGHT_PX - FOOT_PX
         const ran = firing.state === 'fired'
-        // Square root, so that a run a tenth as long as the longest is still a bar and not a dot.
+        // With the square root, a run a tenth as long as the longest is still a bar and not a dot.
         const share = Math.sqrt((firing.durationMs ?? (firing.outcome === 'live' ? longest / 2 : 0)) / longest)
         const height = ran ? Math.max(3, Math.round(room * share)) : 8
         const x = (BARS - shown.length + index) * STEP_PX

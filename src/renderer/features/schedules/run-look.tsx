@@ -14,7 +14,7 @@ import type { Firing } from '../../../shared/contract/index.ts'
 import type { Tone } from '../../ui/status.tsx'
 import { texts } from '../../../shared/texts/ui/schedules.ts'
 
-/** Colour, shape and word for the outcome of a run: each of the three is sufficient by itself. */
+/** Color, shape and word for the outcome of a run. Each of the three is sufficient. */
 export const RUN_LOOKS: Record<RunLook, { tone: Tone; Icon: typeof IconCheck; word: string }> = {
   ahead: { tone: 'off', Icon: IconCircleDashed, word: texts.upcoming },
   live: { tone: 'run', Icon: IconCircleFilled, word: texts.running },
@@ -38,7 +38,7 @@ export function RunIcon({ look, size = 12 }: { look: RunLook; size?: number }) {
 export const firingWords = (firing: Firing): string =>
   RUN_LOOKS[lookOf(firing)].word + (firing.count > 1 ? ` × ${firing.count}` : '')
 
-/** What a scheduled run led to: the outcome of its jobs, or why there are none; `ahead`: upcoming. */
+/** What a scheduled run led to: the outcome of its jobs, or why there are none. `ahead`: upcoming. */
 export type RunLook = 'ahead' | NonNullable<Firing['outcome']> | 'skipped' | 'missed' | 'refused'
 
 export function lookOf({ state, outcome }: Firing): RunLook {

@@ -13,7 +13,7 @@ interface RemoveDialogProps {
   onRemoved?: () => void
 }
 
-/** A history cannot be restored, so this asks first instead of offering Undo, and suggests pausing. */
+/** A history cannot be restored, so this asks for confirmation, suggests pausing, and offers no Undo. */
 export function RemoveDialog({ schedules, actions, onClose, onRemoved }: RemoveDialogProps) {
   const [only] = schedules
   const isOne = schedules.length === 1 && only !== undefined
@@ -44,7 +44,6 @@ interface PauseDialogProps {
   onClose: () => void
 }
 
-/** Pauses with a note that says why. */
 export function PauseDialog({ schedule, actions, onClose }: PauseDialogProps) {
   const [note, setNote] = useState('')
   return (

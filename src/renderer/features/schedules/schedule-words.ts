@@ -33,7 +33,7 @@ const PAUSED_BY: Record<NonNullable<Schedule['pausedBy']>, string> = {
 
 export const pausedWords = ({ pausedBy }: Schedule): string => PAUSED_BY[pausedBy ?? 'operator']
 
-/** For tables: `0 3 * * 1-5`, `every 1 h 30 min`, `once`; `+2` for further rules. */
+/** For tables: `0 3 * * 1-5`, `every 1 h 30 min`, `once`. `+2` means further rules. */
 export function timingShort({ rules }: Pick<ScheduleTiming, 'rules'>): string {
   const [first] = rules
   if (first === undefined) return texts.neverWord
@@ -46,7 +46,7 @@ export function timingShort({ rules }: Pick<ScheduleTiming, 'rules'>): string {
   return rules.length > 1 ? `${word}  +${rules.length - 1}` : word
 }
 
-/** A timing in words, or its expression if it has none, so that an invalid one never breaks the screen. */
+/** A timing in words. If it is invalid, its expression, because it must never break the screen. */
 export function timingWords(timing: ScheduleTiming): string {
   try {
     return describeTiming(timing)
@@ -86,18 +86,17 @@ export function missedLately({ recent }: { recent: readonly Firing[] }): number 
   return since.reduce((sum, { state, count }) => sum + (state === 'missed' ? count : 0), 0)
 }
 
-/** The time from which to catch up, before the oldest missed run; null: none were missed. */
+/** The time from which to catch up, before the oldest missed run. null: none were missed. */
 export function missedSinceMs({ recent, createdAtMs }: Pick<Schedule, 'recent' | 'createdAtMs'>): number | null {
   const lastRun = recent.findIndex(({ state }) => state === 'fired')
   const index = recent.slice(0, lastRun < 0 ? recent.length : lastRun).findLastIndex(({ state }) => state === 'missed')
   if (index === -1) return null
   const oldest = recent[index]!
-  // A row may stand for several runs and has the time of the newest. Runs that happened are not repeated.
+  // A row can represent several runs and has the time of the newest. Runs that happened are not repeated.
   const before = oldest.count > 1 ? (recent[index + 1]?.nominalMs ?? createdAtMs) : Infinity
   return Math.min(before, oldest.nominalMs - 60_000)
 }
 
-/** Whether something went wrong when it last ran. */
 export function lastFailed({ recent }: { recent: readonly Firing[] }): boolean {
   const last = recent.find(({ state, outcome }) => state === 'failed' || (outcome !== null && outcome !== 'live'))
   return last !== undefined && (last.state === 'failed' || last.outcome === 'failed' || last.outcome === 'lost')

@@ -26,7 +26,6 @@ import { texts } from '../../../shared/texts/ui/schedules.ts'
 const route = getRouteApi('/schedules')
 const PAGE_ROWS = 100
 
-/** Schedules: the table with the detail pane of one, or the editor in its place. */
 export function SchedulesScreen() {
   const { edit } = route.useSearch()
   const navigate = route.useNavigate()
@@ -56,7 +55,7 @@ function ScheduleList() {
   )
   const { rows, loadMore } = usePages(list, 'schedules')
   const total = list.data?.pages[0]?.total ?? 0
-  // A link may lead to a schedule on a later page, or one that the filter excludes.
+  // A link can lead to a schedule on a later page, or one that the filter excludes.
   const row = rows.find(({ id }) => id === openId)
   const isElsewhere = openId !== undefined && row === undefined && list.data !== undefined
   const linked = useQuery(
@@ -165,7 +164,7 @@ const NewButton = ({ onNew }: { onNew: () => void }) => (
 
 const idOf = ({ id }: Schedule) => id
 
-/** Words to search for, and a user: `prices user:ann`, `user:"Ann B"`. */
+/** Parses words to search for and a user: `prices user:ann`, `user:"Ann B"`. */
 export function scheduleFilterOf(text = ''): { text?: string; userId?: string } {
   const [term, quoted, bare] = /(?:^|\s)user:(?:"([^"]+)"|([^\s"]+))(?=\s|$)/.exec(text) ?? []
   const words = term === undefined ? text : text.replace(term, ' ').trim()
@@ -186,7 +185,7 @@ function FirstSchedule({ onNew }: { onNew: () => void }) {
   )
 }
 
-/** `46 on · 3 paused · 1 with missed runs` if all are loaded; otherwise only how many there are. */
+/** `46 on · 3 paused · 1 with missed runs` if all are loaded, otherwise only the total. */
 function countWords(rows: readonly Schedule[], total: number): string {
   if (total === 0) return texts.noneNote
   if (rows.length < total) return texts.scheduleCount(total)

@@ -9,5 +9,4 @@ const VIEWS = [
   { to: '/schedules/chains', word: texts.chains }
 ] as const
 
-/** The views of the schedules screen, after its title. */
 export const SchedulesTabs = () => <ViewTabs of="schedules" views={VIEWS} />

@@ -1,7 +1,7 @@
 import { formatTime, formatWeekday, zoneFormat } from '../../ui/moment.ts'
 import { texts } from '../../../shared/texts/ui/schedules.ts'
 
-/** `Mon 23 Nov 03:00`, with the year if it differs from that of `nowMs`, with seconds if they are not zero. */
+/** `Mon 23 Nov 03:00`, with the year if it differs from that of `nowMs`, and with seconds unless they are zero. */
 export function formatMoment(atMs: number, zone: string, nowMs: number): string {
   return `${formatWeekday(atMs, nowMs, zone)} ${formatTime(atMs, zone)}`
 }
@@ -42,11 +42,11 @@ export function toLocalInput(atMs: number, zone: string): string {
   return `${of['year']}-${of['month']}-${of['day']}T${of['hour']}:${of['minute']}${seconds}`
 }
 
-/** The instant at which a zone's clocks show this time; a skipped time is moved past the gap. null: not a time. */
+/** The instant when a zone's clocks show this time. A skipped time moves past the gap. null: not a time. */
 export function fromLocalInput(text: string, zone: string): number | null {
   const wallMs = Date.parse(`${text.length === 10 ? `${text}T00:00` : text}Z`)
   if (Number.isNaN(wallMs)) return null
-  // First takes the offset at a nearby instant, then that at the result: the two differ only near a clock change.
+  // Takes the offset at a nearby instant, then at the result. The two differ only near a clock change.
   const first = wallMs - offsetMs(wallMs, zone)
   const second = wallMs - offsetMs(first, zone)
   return toLocalInput(second, zone).startsWith(text.slice(0, 16)) ? second : Math.max(first, second)

@@ -15,7 +15,7 @@ import classes from './storage.module.css'
 import { texts } from '../../../shared/texts/ui/storage.ts'
 
 const KINDS: readonly Kind[] = ['logs', 'items', 'jobs', 'eggs']
-/** Shades of one colour, because other colours stand for states. */
+/** Shades of one color, because other colors represent states. */
 const SHADES: Record<Kind, CSSProperties> = {
   logs: { background: 'var(--accent)' },
   items: { background: 'var(--accent)', opacity: 0.7 },

@@ -21,7 +21,6 @@ const route = getRouteApi('/logs/search')
 const HOUR_MS = 3_600_000
 const HOURS_WORDS = { 1: texts.lastHour, 24: texts.last24Hours, 168: texts.last7Days, 720: texts.last30Days }
 
-/** Searches the logs of all jobs; the query is in the address. */
 export function LogSearchScreen() {
   const search = route.useSearch()
   const navigate = route.useNavigate()
@@ -194,7 +193,7 @@ function Toggle({ label, isOn, onToggle, children }: ToggleProps) {
   )
 }
 
-/** The progress of the search, and what it left out. */
+/** The progress of the search and what it skipped. */
 function SearchNote({ state: { hits, progress, isSearching } }: { state: FleetSearchState }) {
   if (progress === null) return isSearching ? texts.searching : null
   const { scanned, ruledOut, unreadable, stoppedBy } = progress
@@ -244,7 +243,7 @@ function SearchResults({ state, hasQuery, onMore }: SearchResultsProps) {
   )
 }
 
-/** Shown per run until the user asks for all: a common text can occur on thousands of lines of one log. */
+/** Shown per run until the user requests all: a common text can occur on thousands of lines of one log. */
 const LINES_SHOWN = 10
 
 function RunHits({ group: { first, hits }, nodeName }: { group: HitsOfRun; nodeName: string }) {
@@ -322,7 +321,7 @@ type FleetQuery = Omit<FleetLogSearchInput, 'maxSeconds' | 'maxBytes' | 'mostHit
 const NOTHING: FleetSearchState = { hits: [], progress: null, isSearching: false, error: null }
 const MOST_HITS = 500
 
-/** Searches while the query is not null; a new query, or leaving the screen, ends the previous search. */
+/** Searches while the query is not null. A new query or leaving the screen ends the previous search. */
 function useFleetSearch(query: FleetQuery | null) {
   const { client } = useApi()
   const [state, setState] = useState<FleetSearchState>(NOTHING)

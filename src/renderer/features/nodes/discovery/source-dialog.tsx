@@ -11,10 +11,9 @@ import { optionsOf, ChoiceField } from '../../../ui/fields/choice-field.tsx'
 import { CODE_INPUT } from '../../../ui/fields/code-input.ts'
 import { texts } from '../../../../shared/texts/ui/nodes.ts'
 
-/** Creates or edits a discovery source; the name of an existing one is fixed. */
 export function SourceDialog({ source, onClose }: { source: SourceState | null; onClose: () => void }) {
   const { client } = useApi()
-  // All users can see the addresses, so a file source could show them the lines of any file of the machine.
+  // All users can see the addresses, so a file source could reveal the lines of any file on the machine.
   const { why } = useMay('users.change', 'everywhere')
   const form = useFormOf<SourceTexts, SourceInput>({
     schema: SourceForm,

@@ -3,14 +3,14 @@ import { afterEach, beforeEach, expect, it, vi } from 'vitest'
 import { createFakeEngine, type FakeEngine } from '../../../testing/fake-engine.ts'
 import { renderApp } from '../../../testing/render-app.tsx'
 
-// The first screen of each test file is imported only now, which may take a while on a busy machine.
+// Each test file loads its first screen here, which can take several seconds on a busy machine.
 configure({ asyncUtilTimeout: 8000 })
 
 let engine: FakeEngine
 let app: ReturnType<typeof renderApp>
 
 beforeEach(() => {
-  // Wednesday noon, so that there are days of the week on either side.
+  // Wednesday noon, with days of the week on either side.
   vi.useFakeTimers({ toFake: ['Date'], now: Date.parse('2026-11-25T12:00:00Z') })
   window.innerWidth = 1280
 })
@@ -32,7 +32,7 @@ it('shows the outcomes of past runs and the upcoming ones, hour by hour', async 
   expect(within(yesterday).queryAllByRole('img', { name: 'upcoming' })).toEqual([])
   const tomorrow = await screen.findByRole('button', { name: /^Thu 26 Nov 02:00/ })
   await waitFor(() => expect(within(tomorrow).getAllByRole('img', { name: 'upcoming' }).length).toBeGreaterThan(1))
-  // A schedule that runs every ten minutes has one row instead of a thousand entries.
+  // A schedule that runs every ten minutes has one row in place of a thousand entries.
   expect(screen.getByRole('link', { name: 'reuters live' })).toBeTruthy()
 })
 
@@ -43,9 +43,9 @@ it('lists an hour beside the week, with a link to each schedule and its local ti
   expect(pane.getByRole('heading').textContent).toBe('Thu 26 Nov, 02:00 to 03:00')
   expect(pane.getByRole('link', { name: 'nightly prices' }).getAttribute('href')).toMatch(/schedules\?schedule=/)
   expect(pane.getAllByText(/03:00 in Europe\/Berlin/).length).toBeGreaterThan(0)
-  // It is shown at its scheduled time, and says that its jobs start later.
+  // The run is shown at its scheduled time, with a note that its jobs start later.
   expect(pane.getByText(/starts 48 s later \(jitter\)/)).toBeTruthy()
-  // The keys of a pane come with it, a moment after its text on a busy machine.
+  // On a busy machine, a pane's keys become active shortly after its text appears.
   await waitFor(() => {
     fireEvent.keyDown(document.body, { key: 'Escape' })
     expect(screen.queryByRole('complementary', { name: 'Runs in this hour' })).toBeNull()

@@ -46,7 +46,7 @@ export function CalendarScreen() {
   const navigate = useNavigate({ from: '/schedules/calendar' })
   const isNarrow = useMediaQuery('(max-width: 760px)', window.innerWidth <= 760, { getInitialValueInEffect: false })
   const utc = search.utc === true
-  // Minutes are precise enough for the current-time line; every second would lay out the week again.
+  // Minutes are precise enough for the current-time line. Seconds would lay out the week again and again.
   const nowMs = Math.floor(useNow() / MINUTE_MS) * MINUTE_MS
   const days = daysOfWeek(search.week, nowMs, utc)
   const { list, schedules, runs, isCut, isReading } = useWeekRuns(days, nowMs)
@@ -140,10 +140,10 @@ function weekWords(days: ReturnType<typeof daysOfWeek>): string {
   return format.formatRange(noon(days[0]?.date), noon(days[6]?.date))
 }
 
-/** The history is read back to the start of the week, up to this many pages. */
+/** Reads the history back to the start of the week, up to this many pages. */
 const PAGES_MAX = 10
 const PAGE_ROWS = 500
-/** A due run gets its row at most this much later, because of jitter. */
+/** Because of jitter, a due run can get its row this much later. */
 const DUE_MS = 86_400_000
 
 function useWeekRuns(days: readonly Day[], nowMs: number) {
@@ -187,7 +187,7 @@ function useWeekRuns(days: readonly Day[], nowMs: number) {
     [data, moments, schedules, nowMs, startMs, endMs]
   )
   const isCut = (needsMore && pages.length >= PAGES_MAX) || calendar.data?.more === true
-  // Rows that arrive later would push away what was scrolled into view.
+  // Rows that arrive later would push away what the user scrolled into view.
   const isReading = calendar.isLoading || history.isLoading
   return { list, schedules, runs, isCut, isReading }
 }

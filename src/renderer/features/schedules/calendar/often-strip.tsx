@@ -4,7 +4,7 @@ import { RUN_LOOKS } from '../run-look.tsx'
 import type { OftenRow } from './week.ts'
 import { texts } from '../../../../shared/texts/ui/schedules.ts'
 
-/** A day of a schedule that runs often: one bar per hour, coloured by the worst outcome in it. */
+/** A day of a schedule that runs often: one bar per hour, in the color of its worst outcome. */
 export function OftenStrip({ day }: { day: OftenRow['days'][number] }) {
   const most = Math.max(1, ...day.hours.map(({ count }) => count))
   const bad = day.hours.filter(({ look }) => look !== null && RUN_LOOKS[look].tone === 'bad').length

@@ -12,7 +12,6 @@ export interface WeekViewProps {
   utc: boolean
   nowMs: number
   nameOf: (scheduleId: ScheduleId) => string | null
-  /** Whether runs are still loading. */
   isReading: boolean
   openHourMs: number | null
   onHour: (hourMs: number) => void
@@ -22,7 +21,7 @@ export interface WeekViewProps {
 const SHOWN_PER_HOUR = 3
 const OFTEN_ROWS = 5
 
-/** Days as columns, hours as rows; rows of hours without runs are low. */
+/** Days as columns, hours as rows. Hours without runs have low rows. */
 export function WeekGrid({ week, utc, nowMs, nameOf, openHourMs, onHour }: WeekViewProps) {
   const today = dateOf(nowMs, utc)
   const nowHour = hourOf(nowMs, utc)

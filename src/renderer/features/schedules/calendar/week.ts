@@ -25,7 +25,7 @@ export interface Week {
   readonly days: readonly Day[]
   /** By day, then by hour of the clock. */
   readonly hours: readonly (readonly (readonly Run[])[])[]
-  /** Schedules that run so often that their runs would cover everything: one row each instead. */
+  /** Schedules with so many runs that they would cover all others. Each has its own row. */
   readonly often: readonly OftenRow[]
   readonly runCount: number
 }
@@ -44,7 +44,7 @@ interface OftenDay {
 export const OFTEN_FROM = 7
 const HOUR_MS = 3_600_000
 
-/** The week, Monday to Sunday, that contains `day` (today if absent or invalid). */
+/** The week, Monday to Sunday, that contains `day`. If it is absent or invalid, the current week. */
 export function daysOfWeek(day: string | undefined, nowMs: number, utc: boolean): Day[] {
   const wanted = day === undefined ? Number.NaN : Date.parse(`${day}T12:00:00Z`)
   const noon = Number.isNaN(wanted) ? Date.parse(`${dateOf(nowMs, utc)}T12:00:00Z`) : wanted
@@ -58,11 +58,9 @@ export function daysOfWeek(day: string | undefined, nowMs: number, utc: boolean)
   })
 }
 
-/** The same weekday this many weeks later. */
 export const weeksOn = (days: readonly Day[], weeks: number): string =>
   new Date(Date.parse(`${days[0]?.date}T12:00:00Z`) + weeks * 7 * 24 * HOUR_MS).toISOString().slice(0, 10)
 
-/** `2026-11-23` */
 export function dateOf(atMs: number, utc: boolean): string {
   const at = new Date(atMs)
   return utc
@@ -70,7 +68,7 @@ export function dateOf(atMs: number, utc: boolean): string {
     : new Date(atMs - at.getTimezoneOffset() * 60_000).toISOString().slice(0, 10)
 }
 
-/** Merges history and upcoming runs: a run with a row in the history is not shown a second time. */
+/** Merges history and upcoming runs, without duplicates. */
 export function mergeRuns(
   firings: readonly Firing[],
   moments: readonly { scheduleId: ScheduleId; atMs: number }[],
@@ -84,7 +82,7 @@ export function mergeRuns(
     return { scheduleId, atMs: origin === 'manual' ? atMs : nominalMs, look: lookOf(firing), count, firing }
   })
   for (const { scheduleId, atMs } of moments) {
-    // Jitter may delay a run, and the ticker gets another minute.
+    // Jitter can delay a run, and the ticker gets another minute.
     const lateMs = 60_000 + (schedules.get(scheduleId)?.jitterSeconds ?? 0) * 1000
     if (atMs > nowMs - lateMs && !decided.has(`${scheduleId} ${atMs}`))
       runs.push({ scheduleId, atMs, look: 'ahead', count: 1, firing: null })
@@ -93,7 +91,7 @@ export function mergeRuns(
   return runs.sort((left, right) => left.atMs - right.atMs || nameOf(left).localeCompare(nameOf(right)))
 }
 
-/** Puts runs into days and hours; those of schedules that run often into their own rows. */
+/** Sorts runs into days and hours. Schedules that run often get their own rows. */
 export function layOutWeek(runs: readonly Run[], days: readonly Day[], utc: boolean): Week {
   const hours = days.map(() => Array.from({ length: 24 }, (): Run[] => []))
   const bySchedule = new Map<ScheduleId, Run[][]>()
@@ -150,7 +148,7 @@ const RANK: Record<RunLook, number> = {
 
 const countOf = (runs: readonly Run[]) => runs.reduce((sum, { count }) => sum + count, 0)
 
-/** The hour on the clock: both occurrences of a repeated hour share one row. */
+/** The hour on the clock. Both occurrences of a repeated hour share one row. */
 export const hourOf = (atMs: number, utc: boolean) => (utc ? new Date(atMs).getUTCHours() : new Date(atMs).getHours())
 
 function startOfDay(noonUtcMs: number, utc: boolean): number {
@@ -159,14 +157,14 @@ function startOfDay(noonUtcMs: number, utc: boolean): number {
   return utc ? Date.UTC(year, month, date) : new Date(year, month, date).getTime()
 }
 
-/** `Mon 23 Nov`, with the year if it is not this one. */
+/** `Mon 23 Nov`, with the year if it is not the current one. */
 export const dayWords = ({ date }: Day): string => formatWeekday(Date.parse(`${date}T12:00:00Z`), Date.now(), 'UTC')
 
-/** `03:00`, with seconds if they are not zero. */
+/** `03:00`, with seconds unless they are zero. */
 export const timeWords = (atMs: number, utc: boolean, zone = localZone()): string =>
   formatTime(atMs, utc ? 'UTC' : zone)
 
-/** When an hour of the clock begins on a day; null if the clocks skip it. For a repeated hour, its first occurrence. */
+/** When an hour of the clock starts on a day. null: the clocks skip it. For a repeated hour, the first occurrence. */
 export function hourStart(day: Day, hour: number, utc: boolean): number | null {
   for (let atMs = day.startMs; atMs < day.endMs; atMs += HOUR_MS) if (hourOf(atMs, utc) === hour) return atMs
   return null

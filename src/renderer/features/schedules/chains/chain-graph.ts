@@ -12,7 +12,7 @@ const CHAIN_ROW = CHAIN_HEIGHT + 8
 const SWEEPS = 6
 
 export interface GraphSpider {
-  /** `prices/otto`; with `*` it stands for every spider that matches. */
+  /** `prices/otto`. With `*`, it stands for every matching spider. */
   readonly key: string
   readonly project: ProjectName
   readonly spider: string
@@ -31,9 +31,9 @@ export interface GraphChain {
 export interface Graph {
   readonly spiders: readonly GraphSpider[]
   readonly chains: readonly GraphChain[]
-  /** A spider that matches a pattern: its runs start the chains of the pattern. */
+  /** Links from a spider to a pattern that it matches: its runs start the chains of the pattern. */
   readonly matches: readonly { readonly from: string; readonly to: string }[]
-  /** Each circle as a list of its spiders; only enabled chains count. */
+  /** Each circle as a list of its spiders. Only enabled chains count. */
   readonly circles: readonly (readonly string[])[]
   readonly width: number
   readonly height: number
@@ -82,7 +82,7 @@ export function layOutChains(chains: readonly Chain[]): Graph {
 
 const isPattern = ({ project, spider }: { project: ProjectName; spider: string }) => `${project}${spider}`.includes('*')
 
-/** The column of each spider: one to the right of all that precede it. Links that close a circle are ignored. */
+/** The column of each spider: to the right of all that precede it. Ignores links that close a circle. */
 function rankOf(after: ReadonlyMap<string, ReadonlySet<string>>): Map<string, number> {
   const back = new Set<string>()
   const done = new Set<string>()
@@ -108,7 +108,7 @@ function rankOf(after: ReadonlyMap<string, ReadonlySet<string>>): Map<string, nu
   return ranks
 }
 
-/** Chooses rows that keep lines short: each column is ordered by its neighbours, and nothing overlaps. */
+/** Chooses rows that keep lines short: orders each column by its neighbors, without overlaps. */
 function placeRows(ranks: ReadonlyMap<string, number>, after: ReadonlyMap<string, ReadonlySet<string>>) {
   const neighbours = new Map([...ranks.keys()].map((key) => [key, [...(after.get(key) ?? [])]]))
   for (const [key, nexts] of after) for (const next of nexts) neighbours.get(next)?.push(key)
@@ -175,7 +175,7 @@ function spacedOut<T extends { key: string; y: number }>(wanted: readonly T[], a
 const mean = (values: readonly number[] | undefined, otherwise: number) =>
   values === undefined || values.length === 0 ? otherwise : values.reduce((sum, each) => sum + each, 0) / values.length
 
-/** Circles of enabled chains, at least one if there is any; a pattern stands for the spiders that it matches. */
+/** Circles of enabled chains, at least one if there are any. A pattern stands for the spiders that it matches. */
 function findCircles(chains: readonly Chain[]): string[][] {
   const circles: string[][] = []
   const done = new Set<string>()

@@ -3,7 +3,7 @@ import type { Chain, ProjectName } from '../../../../shared/contract/index.ts'
 import type { Tone } from '../../../ui/status.tsx'
 import { texts } from '../../../../shared/texts/ui/schedules.ts'
 
-/** The outcome on which a chain runs: a word, a colour and a shape. */
+/** A word, a color and a shape for each outcome that starts a chain. */
 export const ENDINGS: Record<Chain['on'], { word: string; sentence: string; tone: Tone; Icon: typeof IconCheck }> = {
   succeeded: { word: texts.succeeded, sentence: texts.succeeds, tone: 'ok', Icon: IconCheck },
   failed: { word: texts.failedWord, sentence: texts.fails, tone: 'bad', Icon: IconX },

@@ -27,7 +27,6 @@ import { RelativeTime } from '../../../ui/time.tsx'
 import { whatWords } from '../schedule-words.ts'
 import { texts } from '../../../../shared/texts/ui/schedules.ts'
 
-/** Chains: as a graph, and as an editable list. */
 export function ChainsScreen() {
   const { query } = useApi()
   const chains = useQuery(query.chains.list.queryOptions())
@@ -195,7 +194,7 @@ function ChainRow({ chain, onEdit }: { chain: Chain; onEdit: () => void }) {
   const remove = useMutation(
     query.chains.remove.mutationOptions({
       onSuccess: () => {
-        // Only the engine knows the secrets: a chain created again would lack them.
+        // Only the engine knows the secrets, so Undo creates the chain without them.
         notifyUndo(texts.chainRemoved(name, run.secretNames.length > 0), () =>
           client.chains.create(ChainSettings.parse(chain))
         )

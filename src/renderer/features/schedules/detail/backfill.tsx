@@ -23,7 +23,7 @@ import { texts } from '../../../../shared/texts/ui/schedules.ts'
 
 const DAY_MS = 86_400_000
 const CONCURRENCY_MAX = 1_000
-/** This many of the first and last runs are listed; those in between are counted. */
+/** Lists this many of the first and last runs and counts those in between. */
 const MOMENTS_SHOWN = 3
 
 /** Creates the runs of a past period as if it were the present. First shows how many runs that would be. */
@@ -104,7 +104,7 @@ export function BackfillDialog({ schedule, onClose }: { schedule: Schedule; onCl
   )
 }
 
-/** Named as in the contract; times are in the schedule's zone. */
+/** Named as in the contract. Times are in the schedule's zone. */
 interface BackfillTexts {
   fromMs: string
   untilMs: string
@@ -176,7 +176,7 @@ function Plan({ schedule, plan, nowMs }: PlanProps) {
   )
 }
 
-/** Starts with the missed period, if any, otherwise with the last week. */
+/** Starts with the missed period or, if there is none, with the last week. */
 function startForm(schedule: Schedule, nowMs: number): BackfillTexts {
   return {
     fromMs: toLocalInput(missedSinceMs(schedule) ?? nowMs - 7 * DAY_MS, schedule.zone).slice(0, 16),
@@ -186,7 +186,7 @@ function startForm(schedule: Schedule, nowMs: number): BackfillTexts {
   }
 }
 
-/** The progress of a backfill; stays visible after its end, until the next one begins. */
+/** The progress of a backfill. Stays visible after its end, until the next one starts. */
 export function BackfillProgress({ schedule, backfill }: { schedule: Schedule; backfill: Backfill }) {
   const { query } = useApi()
   const [alsoJobs, setAlsoJobs] = useState(false)

@@ -78,7 +78,7 @@ export function FiringList({ scheduleId, zone }: { scheduleId: ScheduleId; zone:
   )
 }
 
-/** The seconds of a manual run are arbitrary; the tooltip shows them. */
+/** The seconds of a manual run are arbitrary. The tooltip shows them. */
 const wholeMinute = (atMs: number) => Math.floor(atMs / 60_000) * 60_000
 
 function FiringRow({ firing, zone, nowMs }: { firing: Firing; zone: string; nowMs: number }) {

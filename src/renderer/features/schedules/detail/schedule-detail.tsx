@@ -41,7 +41,6 @@ interface ScheduleDetailProps {
   onClose: () => void
 }
 
-/** Everything about one schedule, to the right of the table. */
 export function ScheduleDetail({ schedule, actions, onEdit, onClose }: ScheduleDetailProps) {
   const navigate = useNavigate()
   const { may } = useMay('schedules.change', schedule.jobs[0] ?? 'somewhere')
@@ -129,7 +128,7 @@ export function ScheduleDetail({ schedule, actions, onEdit, onClose }: ScheduleD
         <Group align="stretch" gap={4} mb={6} className={classes.rules}>
           {schedule.rules.map(
             (rule, index) =>
-              // For the other kinds the text above says it all.
+              // For the other kinds, the text above is complete.
               rule.kind === 'cron' && (
                 <code key={index} className="mono">
                   {rule.expression}
@@ -184,7 +183,7 @@ function MissedNotice({ schedule, onCatchUp }: { schedule: Schedule; onCatchUp: 
 }
 
 function Upcoming({ schedule }: { schedule: Schedule }) {
-  // Computed here with the engine's own code, so that it appears at once.
+  // Computed here with the engine's own code, so it appears immediately.
   const { occurrences, changes } = useMemo(() => {
     const nowMs = Date.now()
     try {
@@ -193,10 +192,10 @@ function Upcoming({ schedule }: { schedule: Schedule }) {
         changes: clockChangesOf(schedule, nowMs)
       }
     } catch {
-      // Saved by an engine that knows more zones or fields than this page; the engine's own description is above.
+      // A newer engine saved this, with zones or fields that this page does not know. Its own description is above.
       return { occurrences: [], changes: [] }
     }
-    // Each firing replaces the schedule object, so the list is recomputed.
+    // Each firing replaces the schedule object, which recomputes the list.
   }, [schedule])
   if (occurrences.length === 0) return <p className="faint">{texts.noMoreRuns}</p>
   return (

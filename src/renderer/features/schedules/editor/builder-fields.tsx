@@ -17,10 +17,10 @@ interface BuilderFieldsProps {
   onChange: (expression: string) => void
 }
 
-/** The expression as choices; anything they cannot represent is edited field by field. */
+/** The expression as choices. Users edit anything that these cannot represent field by field. */
 export function BuilderFields({ expression, of, onChange }: BuilderFieldsProps) {
   const builder = readBuilder(expression)
-  // A simple expression can be edited field by field too.
+  // Users can also edit a simple expression field by field.
   const [isCustom, setCustom] = useState(false)
   const kind: BuilderKind = isCustom || builder === null ? 'custom' : builder.kind
   const write = (next: Builder) => onChange(writeBuilder(next))
@@ -145,7 +145,6 @@ function Choices<Value extends string | number>({ label, of, nameOf, chosen, onT
   )
 }
 
-/** One box for each field, as written. */
 function CronFieldBoxes({ expression, of, onChange }: BuilderFieldsProps) {
   const fields = fieldsOf(expression)
   if (fields === null) return <p className="dim">{texts.cronFieldsHint}</p>
@@ -180,10 +179,10 @@ const KIND_WORDS: Record<BuilderKind, string> = {
   custom: texts.custom
 }
 
-/** Divisors of 60: others would be uneven over the hour. */
+/** Divisors of 60. Others would be uneven over the hour. */
 const EVERY_MINUTES = [1, 2, 3, 4, 5, 6, 10, 12, 15, 20, 30]
 
-/** The same times in another kind, as far as it can represent them. */
+/** The closest expression of another kind. */
 function toKind(expression: string, kind: Builder['kind']): string {
   const builder = readBuilder(expression)
   const minute = builder !== null && 'minute' in builder ? builder.minute : 0
@@ -198,7 +197,7 @@ function toKind(expression: string, kind: Builder['kind']): string {
   return writeBuilder(shapes[kind])
 }
 
-/** Adds or removes a value; the last one stays, since an empty list would never run. */
+/** Adds or removes a value. Keeps the last one, because an empty list would never run. */
 function toggle<Value>(list: readonly Value[], value: Value): Value[] {
   if (!list.includes(value)) return [...list, value]
   return list.length === 1 ? [...list] : list.filter((each) => each !== value)
@@ -206,7 +205,7 @@ function toggle<Value>(list: readonly Value[], value: Value): Value[] {
 
 const CRON_FIELDS = [texts.minuteField, texts.hourField, texts.dayField, texts.monthField, texts.weekdayField]
 
-/** The five (or six) fields as written; null if it is a nickname or has another number of fields. */
+/** The five (or six) fields as written. null: it is a nickname or has another number of fields. */
 function fieldsOf(expression: string): { name: string; value: string }[] | null {
   const values = expression.trim().split(/\s+/)
   if (values.length !== 5 && values.length !== 6) return null

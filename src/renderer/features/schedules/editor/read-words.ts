@@ -3,7 +3,7 @@ import { texts } from '../../../../shared/texts/ui/schedules.ts'
 
 /**
  * Reads everyday language as a cron expression: `every weekday at 3:00`, `every 15 minutes between 8 and 18`, `first
- * Monday of the month at noon`. Fails unless it understands every word, so that none is silently ignored. Pure.
+ * Monday of the month at noon`. Fails unless it understands every word, so it ignores none silently. Pure.
  */
 export function readWords(text: string): { expression: string } | { problem: string } {
   const plain = text.trim()
@@ -129,7 +129,7 @@ function readClock(phrase: Phrase): Clock | { problem: string } | null {
     /\b(?:between|from) (\d{1,2})(?::(\d\d))?( ?[ap]m)? (?:and|to|until|through|-) (\d{1,2})(?::(\d\d))?( ?[ap]m)?\b/
   )
   const from = between && hourOf(between[1], between[3])
-  // Until 18:00 includes the run at 18:00; until 18:59 is also in hour 18.
+  // Until 18:00 includes the run at 18:00. Until 18:59 is also in hour 18.
   const to = between && hourOf(between[4], between[6])
   const span = from === null || to === null ? '*' : `${from}-${to}`
   if (phrase.consume(/\bevery half(?:[ -]an)?[ -]hour\b|\bhalf[ -]hourly\b/) !== null)

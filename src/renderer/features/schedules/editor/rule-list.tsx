@@ -99,7 +99,7 @@ interface CronEditorProps {
   onChange: (expression: string) => void
 }
 
-/** The expression, its words and the builder: a change of one updates the others at once. */
+/** The expression, its words and the builder. A change of one updates the others immediately. */
 function CronEditor({ expression, zone, of, onChange }: CronEditorProps) {
   const id = useId()
   // Words stay as typed while the field has the focus; then the calendar's description replaces them.
@@ -150,7 +150,7 @@ function CronEditor({ expression, zone, of, onChange }: CronEditorProps) {
         spellCheck={false}
         autoComplete="off"
       />
-      {/* Always rendered: a line that appears and disappears would move the buttons below away from the pointer. */}
+      {/* Always rendered, because a line that appears and disappears would move the buttons away from the pointer. */}
       <p
         id={`${id}-words`}
         className={`${classes.wordsHint} faint small`}

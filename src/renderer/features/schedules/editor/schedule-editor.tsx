@@ -42,13 +42,13 @@ const NEXT_SHOWN = 10
 const route = getRouteApi('/schedules')
 
 interface ScheduleEditorProps {
-  /** null: a new one, copied from the open schedule if there is one. */
+  /** null: a new schedule, copied from the open one if there is one. */
   id: string | null
   /** null: nothing was saved. */
   onDone: (saved: Schedule | null) => void
 }
 
-/** A full-screen schedule editor: when, what and the policies on the left, the resulting runs on the right. */
+/** A full-screen editor: timing, jobs and policies on the left, the resulting runs on the right. */
 export function ScheduleEditor({ id, onDone }: ScheduleEditorProps) {
   const { query } = useApi()
   const { schedule: likeId, project } = route.useSearch()
@@ -105,7 +105,7 @@ function EditorForm({ start, saved, onDone }: EditorFormProps) {
     }
   })
   const { values, isDirty } = form
-  // The lists on the right may lag behind typing.
+  // The lists on the right can lag behind typing.
   const timing = useDeferredValue(useMemo(() => TimingForm.safeParse(values), [values]))
   const spread = (next: ScheduleTiming) =>
     form.change({
@@ -251,20 +251,22 @@ function unsavedWords(saved: Schedule | null): string {
 
 const MINUTE_MS = 60_000
 const SPREAD_MINUTES = 30
-/** With this many other schedules another minute is better even with enough slots: all of them start at once. */
+/**
+ * With this many other schedules in the minute, another is better even with enough slots, because all start together.
+ */
 const MANY = 5
 
 interface LoadHintProps {
   timing: ScheduleTiming
   /** Jobs per firing. */
   jobs: number
-  /** The saved version, which must not be counted as another schedule; null if it is new or paused. */
+  /** The saved version, which must not count as another schedule. null: the schedule is new or paused. */
   saved: ScheduleTiming | null
   savedJobs: number
   onSpread: (timing: ScheduleTiming) => void
 }
 
-/** How many schedules fire in the minute of the next run, compared with the slots; suggests a quieter minute nearby. */
+/** How many schedules fire in the minute of the next run, compared with the slots. Suggests a quieter minute nearby. */
 function LoadHint({ timing, jobs, saved, savedJobs, onSpread }: LoadHintProps) {
   const { query } = useApi()
   const nextMs = occurrencesToShow(timing, { afterMs: Date.now(), limit: 1 })[0]?.nominalMs ?? null
@@ -324,7 +326,7 @@ function LoadHint({ timing, jobs, saved, savedJobs, onSpread }: LoadHintProps) {
   )
 }
 
-/** The timing with the rules that fire in that minute moved by this many minutes; null if one cannot be moved. */
+/** The timing with the rules that fire in that minute moved by `minutes`. null: a rule cannot be moved. */
 function shifted(timing: ScheduleTiming, fromMs: number, minutes: number): ScheduleTiming | null {
   const moved = timing.rules.map((rule) => {
     const minute = { afterMs: fromMs - 1, untilMs: fromMs + MINUTE_MS - 1, limit: 1 }
@@ -337,9 +339,9 @@ function shifted(timing: ScheduleTiming, fromMs: number, minutes: number): Sched
 }
 
 interface LeaveGuardProps {
-  /** A sentence about what is not saved yet. null: nothing would be lost. */
+  /** What is not saved yet, as a sentence. null: nothing would be lost. */
   unsaved: string | null
-  /** Set before the screen is left on purpose. */
+  /** Set before the user leaves the screen on purpose. */
   isLeaving: RefObject<boolean>
 }
 
@@ -347,7 +349,7 @@ interface LeaveGuardProps {
 function LeaveGuard({ unsaved, isLeaving }: LeaveGuardProps) {
   const blocker = useBlocker({
     shouldBlockFn: () => unsaved !== null && !isLeaving.current,
-    // In the desktop, the window would just not close, without a message.
+    // In the desktop, the window would silently refuse to close.
     enableBeforeUnload: () => unsaved !== null && window.scrapdeck === undefined,
     withResolver: true
   })

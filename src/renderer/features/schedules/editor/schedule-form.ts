@@ -16,7 +16,7 @@ import { localZone } from '../../../ui/moment.ts'
 import { fromLocalInput, toLocalInput } from '../zoned-time.ts'
 import { texts as words } from '../../../../shared/texts/ui/schedules.ts'
 
-/** A rule while it is edited, named as in the contract; times of day are in the schedule's zone. */
+/** A rule while the user edits it, named as in the contract. Times of day are in the schedule's zone. */
 export interface RuleTexts {
   readonly key: number
   readonly kind: ScheduleRule['kind']
@@ -31,9 +31,9 @@ export interface TemplateTexts extends JobTexts {
   key: number
   /** One line per job: `page=1 sort=asc`. */
   argSets: string
-  /** One row per name; its values separated by commas. */
+  /** One row per name, with its values separated by commas. */
   matrix: FormRow[]
-  /** Part of a crawl order; kept unchanged. */
+  /** Part of a crawl order. Kept unchanged. */
   userId: string | null
 }
 
@@ -84,7 +84,7 @@ export const newTemplate = (over: Partial<RunTemplate> = {}): TemplateTexts => (
   )
 })
 
-/** The engine reads the mask as the saved value, so an unchanged secret need not be entered again. */
+/** The engine reads the mask as the saved value, so users need not enter an unchanged secret again. */
 export function templateOf(template: RunTemplate): TemplateTexts {
   const texts = newTemplate(template)
   const keep = (rows: FormRow[]) => rows.map((row) => (row.isSecret ? { ...row, value: SECRET_MASK } : row))
@@ -137,7 +137,7 @@ export function formOf(settings: ScheduleSettings, nowMs: number): ScheduleTexts
   }
 }
 
-/** The changed fields of a moved rule; fields of other kinds keep their text. */
+/** The changed fields of a moved rule. Fields of other kinds keep their text. */
 export const rulePatch = (rule: ScheduleRule, zone: string): Partial<RuleTexts> => ({
   kind: rule.kind,
   ...(rule.kind === 'cron' && { expression: rule.expression }),
@@ -148,7 +148,7 @@ export const rulePatch = (rule: ScheduleRule, zone: string): Partial<RuleTexts> 
   ...(rule.kind === 'once' && { atMs: toLocalInput(rule.atMs, zone) })
 })
 
-/** A copy: its secrets must be entered again, because the engine knows them only for the original. */
+/** A copy. Its secrets must be entered again, because the engine knows them only for the original. */
 export function copyOf(settings: ScheduleSettings, nowMs: number): ScheduleTexts {
   const form = formOf(settings, nowMs)
   return { ...form, name: words.copy(form.name), jobs: settings.jobs.map(newTemplate) }
@@ -164,7 +164,6 @@ const cronText = z
     if (message !== null) issues.push({ code: 'custom', message, input: value })
   })
 
-/** What decides when it fires. */
 export const TimingForm = z
   .object({
     zone: z.string().refine(isZone, words.chooseTimeZone),
@@ -212,7 +211,7 @@ export const TimingForm = z
     return timing
   }) as never as z.ZodType<ScheduleTiming, TimingTexts>
 
-/** `page=1 sort="a b"` per line; quotes keep spaces together. */
+/** `page=1 sort="a b"` per line. Quotes keep spaces together. */
 export const argSetsText = (place: 'schedule' | 'chain') =>
   z.string().transform((text, context) => {
     const refuse = (line: number, problem: string) =>

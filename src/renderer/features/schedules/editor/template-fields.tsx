@@ -61,7 +61,7 @@ export function TemplateList({ fields }: { fields: Fields<ScheduleTexts> }) {
 
 interface TemplateFieldsProps {
   fields: Fields<TemplateTexts>
-  /** In a chain, values may also come from the previous job. */
+  /** In a chain, values can also come from the previous job. */
   place?: 'schedule' | 'chain'
 }
 

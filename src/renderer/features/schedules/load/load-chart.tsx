@@ -12,7 +12,7 @@ const TOP = 10
 const BOTTOM = 20
 const LEFT = 34
 const RIGHT = 4
-/** A bar including its gap. */
+/** Including the gap. */
 const BAR_PX = 4
 
 interface LoadChartProps {
@@ -20,19 +20,18 @@ interface LoadChartProps {
   slots: number
   fromMs: number
   untilMs: number
-  /** The minute that is open. */
   atMs: number | null
   onOpen: (atMs: number) => void
 }
 
-/** A bar for each period, as high as its fullest minute; jobs above the slots wait. Arrow keys move between bars. */
+/** A bar for each period, as high as its fullest minute. Jobs above the slots wait. Arrow keys move between bars. */
 export function LoadChart({ minutes, slots, fromMs, untilMs, atMs, onOpen }: LoadChartProps) {
   const { ref, width: measured } = useElementSize()
   const [looked, setLooked] = useState<number | null>(null)
   const width = measured || 760
   const { bars, barMinutes } = barsOf(minutes, fromMs, untilMs, Math.floor((width - LEFT - RIGHT) / BAR_PX))
   const peak = Math.max(...bars.map((bar) => bar.peak.jobs))
-  // A line of slots far above the bars would squash them.
+  // A line of slots far above the bars would flatten them.
   const areSlotsNear = slots > 0 && slots <= peak * 2.5
   const ticks = valueTicks(areSlotsNear ? Math.max(peak, slots) : peak, false)
   const spanMs = untilMs - fromMs
@@ -150,7 +149,7 @@ interface Bar {
   readonly peak: LoadMinute
 }
 
-/** As many bars as fit, each with its fullest minute. Bars in which nothing starts are left out. */
+/** As many bars as fit, each with its fullest minute. Omits bars in which nothing starts. */
 export function barsOf(minutes: readonly LoadMinute[], fromMs: number, untilMs: number, most: number) {
   const spanMinutes = (untilMs - fromMs) / MINUTE_MS
   const barMinutes = BAR_MINUTES.find((size) => spanMinutes / size <= most) ?? 60
@@ -165,7 +164,7 @@ export function barsOf(minutes: readonly LoadMinute[], fromMs: number, untilMs: 
   return { barMinutes, bars: [...bars.values()].sort((left, right) => left.fromMs - right.fromMs) }
 }
 
-/** Round hours of the machine's clock, or midnights if hours would be too dense. */
+/** Round hours in the local time zone, or midnights if hours would be too dense. */
 export function hourTicks(fromMs: number, untilMs: number, most: number): number[] {
   const hours = (untilMs - fromMs) / 3_600_000
   const step = [1, 2, 3, 6, 12, 24].find((each) => hours / each <= most) ?? 24
@@ -177,6 +176,6 @@ export function hourTicks(fromMs: number, untilMs: number, most: number): number
   return ticks
 }
 
-/** `Tue 24 Nov, 03:00`, with the year if it is not this one. */
+/** `Tue 24 Nov, 03:00`, with the year if it is not the current one. */
 export const minuteWords = (atMs: number): string =>
   `${formatWeekday(atMs, Date.now(), localZone())}, ${formatTime(atMs, localZone())}`

@@ -14,7 +14,7 @@ afterEach(() => {
   vi.useRealTimers()
 })
 
-// Seven minutes past the hour: no other schedule of the fake engine fires then.
+// No other schedule of the fake engine fires at seven minutes past the hour.
 const crowd = async (count: number, everyMinute: boolean) => {
   for (let number = 1; number <= count; number++)
     await engine.client.schedules.create({
@@ -38,7 +38,7 @@ it('finds the fullest minute, previews the moves, applies them, and undoes them'
   await waitFor(() => expect(pane.getAllByRole('link', { name: /^shop/ })).toHaveLength(8))
   fireEvent.click(pane.getByRole('button', { name: 'Spread…' }))
   const dialog = within(await screen.findByRole('dialog', { name: /^Spread/ }))
-  // Two per minute; the one that runs every minute cannot be moved.
+  // Two per minute. The one that runs every minute cannot be moved.
   expect(dialog.getByText(/6 schedules of 8 are moved; then at most 2 jobs/)).toBeTruthy()
   expect(dialog.getByText('runs every minute')).toBeTruthy()
   expect(await expressions()).not.toContain('8 4 * * *')
@@ -63,7 +63,7 @@ it('counts only upcoming runs', async () => {
       jobs: [{ project: 'prices', spiders: ['otto'] }]
     })
   app = renderApp(engine, '/schedules/load')
-  // The current minute counts, the previous one does not.
+  // The current minute counts; the previous one does not.
   expect(await screen.findByText('2 jobs in the next 24 h')).toBeTruthy()
 })
 

@@ -31,7 +31,7 @@ export function LoadScreen() {
   const hours = search.hours ?? 24
   const go = (patch: LoadSearch) => void navigate({ search: { ...search, ...patch } })
   const { schedules, total, version } = useSchedules()
-  // Starts at the current hour and does not advance by itself: bars must not move under the pointer.
+  // Starts at the current hour and does not advance, because bars must not move under the pointer.
   const [nowMs, setNowMs] = useState(() => Date.now())
   const fromMs = Math.floor(nowMs / HOUR_MS) * HOUR_MS
   const span = { fromMs, untilMs: fromMs + hours * HOUR_MS }
@@ -121,7 +121,7 @@ interface CrowdedProps {
   onOpen: (atMs: number) => void
 }
 
-/** Minutes in which several schedules meet, fullest first. */
+/** Minutes when several schedules fire, fullest first. */
 function Crowded({ minutes, slots, atMs, onOpen }: CrowdedProps) {
   const crowded = crowdedMinutes(minutes, CROWDED_SHOWN)
   // A full bar means that every slot is taken.

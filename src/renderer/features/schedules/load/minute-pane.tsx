@@ -15,7 +15,7 @@ import { firesIn, type LoadMinute } from './spread.ts'
 import { SpreadDialog } from './spread-dialog.tsx'
 import { texts } from '../../../../shared/texts/ui/schedules.ts'
 
-/** At most this many schedules missing from the list are loaded one by one. */
+/** At most this many schedules missing from the list are loaded individually. */
 const READ_MAX = 200
 
 interface MinutePaneProps {
@@ -30,7 +30,7 @@ interface MinutePaneProps {
 export function MinutePane({ atMs, load, schedules, version, onClose }: MinutePaneProps) {
   const { query } = useApi()
   const [isSpreading, setSpreading] = useState(false)
-  // The jitter of listed schedules is known; for others, the calendar has only the scheduled times.
+  // The jitter of listed schedules is known. For others, the calendar has only the scheduled times.
   const moments = useQuery(query.schedules.calendar.queryOptions({ input: { fromMs: atMs, untilMs: atMs + 60_000 } }))
   const others = [...new Set(moments.data?.moments.map(({ scheduleId }) => scheduleId))].filter(
     (id) => !schedules.has(id)

@@ -21,7 +21,7 @@ interface SpreadDialogProps {
   onClose: () => void
 }
 
-/** Shows which schedules would be moved to when, before anything is moved. */
+/** Previews which schedules move to which minute. */
 export function SpreadDialog({ crowd, load, atMs, onClose }: SpreadDialogProps) {
   const { client } = useApi()
   const total = load.minutes.find((minute) => minute.atMs === atMs)?.jobs ?? 0

@@ -1,4 +1,4 @@
-/** Spreads a crowded minute: moves some of its schedules by some minutes. Pure. */
+/** Spreads a crowded minute: moves some of its schedules by several minutes. Pure. */
 import { NICKNAMES, readCron } from '../../../../shared/calendar/cron-fields.ts'
 import { occurrencesToShow, problemOfTiming } from '../../../../shared/calendar/index.ts'
 import { type Schedule, type ScheduleRule, ScheduleSettings } from '../../../../shared/contract/index.ts'
@@ -22,7 +22,7 @@ export interface SpreadPlan {
   readonly after: readonly number[]
 }
 
-/** The rule moved by this many minutes; or why it cannot be moved, in words that follow "it". */
+/** The moved rule, or why it cannot be moved, in words that follow "it". */
 export function shiftRule(rule: ScheduleRule, minutes: number): { rule: ScheduleRule } | { why: string } {
   if (rule.kind === 'once') return { rule: { ...rule, atMs: rule.atMs + minutes * MINUTE_MS } }
   if (rule.kind === 'interval') return { rule: { ...rule, anchorMs: rule.anchorMs + minutes * MINUTE_MS } }
@@ -35,24 +35,24 @@ export function shiftRule(rule: ScheduleRule, minutes: number): { rule: Schedule
   return { rule: { ...rule, expression: fields.join(' ') } }
 }
 
-/** How much later than scheduled it fires: jitter is constant per schedule, so the next run shows it. */
+/** How much later than scheduled it fires. Jitter is constant per schedule, so the next run shows it. */
 export const jitterMsOf = ({ nextAtMs, nextNominalMs }: Schedule): number =>
   nextAtMs === null || nextNominalMs === null ? 0 : Math.max(0, nextAtMs - nextNominalMs)
 
-/** Whether it fires within the minute, jitter included. */
+/** Whether it fires within the minute, including jitter. */
 export const firesIn = (schedule: Schedule, minuteMs: number): boolean => {
   if (schedule.paused) return false
   const fromMs = minuteMs - jitterMsOf(schedule)
   return occurrencesToShow(schedule, { afterMs: fromMs - 1, untilMs: fromMs + 59_999, limit: 1 }).length > 0
 }
 
-/** The schedule with all rules moved that fire in a minute; or why it cannot be moved. */
+/** The schedule with the rules that fire in that minute moved, or why it cannot be moved. */
 export function shiftSchedule(
   schedule: Schedule,
   atMs: number,
   minutes: number
 ): { settings: ScheduleSettings } | { why: string } {
-  // Exclusions name times too: a moved rule would no longer match them, and excluded runs would happen.
+  // Exclusions also name times. A moved rule would no longer match them, and excluded runs would happen.
   if (schedule.excludedCrons.length > 0) return { why: texts.hasExclusions }
   const rules: ScheduleRule[] = []
   for (const rule of schedule.rules) {
@@ -66,9 +66,9 @@ export function shiftSchedule(
 }
 
 /**
- * Moves only as many schedules as needed so that no minute has more than `mostJobs`, each to the nearest minute with
- * room, or to the emptiest if none has. Schedules that run often are placed first, so that they most likely stay:
- * moving them would affect more than this minute. Then those with the most jobs, which are hardest to fit.
+ * Moves only as many schedules as necessary to keep every minute within `mostJobs`. Each goes to the nearest minute
+ * with room, or to the emptiest one if none has room. Schedules that run often are placed first and so most likely
+ * stay, because moving them would affect more minutes. Next are those with the most jobs, which are hardest to fit.
  */
 export function planSpread(
   crowd: readonly Schedule[],
@@ -88,7 +88,7 @@ export function planSpread(
   const bySize = [...crowd].sort(
     (left, right) => Number(often.has(right)) - Number(often.has(left)) || jobsOf(right.jobs) - jobsOf(left.jobs)
   )
-  // Schedules that cannot be moved keep their place, so they count before any other is placed.
+  // Schedules that cannot be moved count before any other is placed.
   const movable = bySize.filter((schedule) => {
     const first = offsets(windowMinutes).map((minutes) => shiftSchedule(schedule, atMs, minutes))
     const isMovable = first.some((moved) => 'settings' in moved)
@@ -116,7 +116,7 @@ const runsOften = (schedule: Schedule, atMs: number) =>
 
 const offsets = (windowMinutes: number) => Array.from({ length: windowMinutes }, (_, index) => index + 1)
 
-/** The minutes with the most jobs among those with several schedules: only these are worth spreading. */
+/** The fullest minutes among those with several schedules, because only these are worth spreading. */
 export function crowdedMinutes(load: readonly LoadMinute[], limit: number): LoadMinute[] {
   return load
     .filter(({ firings }) => firings > 1)
@@ -124,7 +124,7 @@ export function crowdedMinutes(load: readonly LoadMinute[], limit: number): Load
     .slice(0, limit)
 }
 
-/** In the shortest readable form: `7-59/15` if it recurs to the end of the hour, otherwise the minutes. */
+/** The shortest readable form: `7-59/15` if it recurs to the end of the hour, otherwise the minutes. */
 function writeMinutes(values: readonly number[]): string {
   const [first, second] = values as [number, number | undefined]
   if (second === undefined) return String(first)

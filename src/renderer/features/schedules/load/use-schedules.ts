@@ -3,7 +3,7 @@ import { useEffect, useEffectEvent, useMemo, useRef } from 'react'
 import type { Schedule } from '../../../../shared/contract/index.ts'
 import { useApi } from '../../../api/api.tsx'
 
-/** Schedules beyond these pages appear only as counts in a week or a crowded minute. */
+/** A week or a crowded minute only counts schedules beyond these pages. */
 const PAGES_MAX = 6
 const PAGE_ROWS = 500
 
@@ -27,7 +27,7 @@ export function useSchedules() {
       new Map<string, Schedule>(data?.pages.flatMap((page) => page.schedules.map((each) => [each.id, each] as const))),
     [data]
   )
-  // Run times depend only on the settings, so they are fetched again when those have changed, not after every run.
+  // Run times depend only on the settings, so this changes with the settings, not after every run.
   const version = useMemo(
     () => [...schedules.values()].map(({ id, revision, paused }) => `${id}${revision}${paused}`).join(),
     [schedules]
