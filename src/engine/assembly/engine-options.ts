@@ -39,7 +39,7 @@ import type { IncomingFiles } from '../storage/blobs/incoming-files.ts'
 import type { StorageOptions } from '../storage/open-storage.ts'
 import type { Store } from '../storage/store.ts'
 
-/** What can be configured; each wing names and describes what it reads. */
+/** Each wing names and describes the options that it reads. */
 export interface EngineOptions
   extends StorageOptions,
     CacheOptions,
@@ -48,7 +48,7 @@ export interface EngineOptions
     WebhookOptions,
     MonitoringOptions,
     ApiOptions {
-  /** This engine leads those on its database (`postgres.lease`). Absent: it is alone. */
+  /** This engine leads the engines on its database (`postgres.lease`). Absent if it is the only engine. */
   leadership?: Leadership
   /** Started before the options were known (startStoreThread). */
   storeThread?: Worker
@@ -58,12 +58,12 @@ export interface EngineOptions
   plugins?: readonly PluginSettings[]
   /** Private networks that webhooks may be sent to: `10.1.0.0/16 127.0.0.1`. */
   webhookNetworks?: string
-  /** Secret files of the host application, which addresses of clusters may not name. */
+  /** Secret files of the host application, which addresses of clusters must not name. */
   secretFiles?: readonly string[]
   /** Waits between the steps of a cancel: after INT, after the second INT, after KILL. Default: 30, 15 and 15. */
   cancelWaitsSeconds?: readonly [number, number, number]
   logger?: Logger
-  /** Tests only: replacements for everything outside the engine. */
+  /** For tests only: replacements for everything outside the engine. */
   seams?: {
     clock?: Clock
     random?: Random
@@ -76,7 +76,6 @@ export interface EngineOptions
     itemCounts?: null
     localNode?: LocalNode | null
     createNodeClient?: (node: StoredNode, password: string | null) => NodeClient
-    /** The transport of every Scrapyd client and of the probe. */
     connect?: typeof createConnection
     eggTree?: Pick<EggTree, keyof EggTree>
     loopDelay?: LoopDelay
@@ -87,50 +86,46 @@ export interface EngineOptions
 }
 
 export interface Engine {
-  /** The implemented contract (oRPC router), which every transport serves; loaded at first use. */
+  /** The implemented contract (oRPC router), which every transport serves. Loaded on first use. */
   router(): Promise<EngineRouter>
   scrapyd: FleetAsScrapyd
-  /** Of several engines; null: this one is alone. */
+  /** Shared by several engines. null: this is the only engine. */
   cache: SharedCache | null
-  /** Answers of the Scrapyd API that it shares with them. */
+  /** Responses of the Scrapyd API that the engines share. */
   sharedAnswers: SharedAnswers | null
   /** For requests with an idempotency key (Idempotency-Key). */
   answers: Pick<RememberedAnswers, 'once'>
-  /** For uploads that arrive in requests. */
   incoming: Pick<IncomingFiles, 'begin' | 'toFile' | 'fromFile'>
   credentials: { username: string; password: string }
-  /** Asks a plugin about a name and a password; null: no plugin checks them. */
+  /** Lets a plugin check a name and a password. null: no plugin checks them. */
   authenticate: Plugins['authenticate']
-  /** Users and tokens, to identify the sender of a request. */
   access: Access
-  /** Second factors and passkeys, for the login. */
   secondFactors: SecondFactors
-  /** Programs that people sign in, for the endpoints that those programs call. */
+  /** For the endpoints that programs call to sign in. */
   signIns: Pick<SignIns, 'redeem' | 'begin' | 'poll' | 'requireAllowed'>
-  /** What is done or refused outside the contract. */
+  /** For operations and refusals outside the contract. */
   audit: Pick<Audit, 'perform' | 'refuse' | 'record' | 'newRequestId'>
-  /** Nodes that pull their jobs, for their endpoint of the server. */
   pulling: Pick<PullingNodes, 'authenticate' | 'get' | 'messages'>
-  /** As configured (EngineOptions). */
   crawlCacheSeconds: number
   /**
-   * Sets the address of the HTTP server, as shown to clients. `plainHttpOn`: the address beyond this machine on which
-   * it speaks plain HTTP, for the problems.
+   * Sets the address of the HTTP server. `plainHttpOn`: the address beyond this machine on which it speaks plain HTTP.
    */
   setAddress(address: string, plainHttpOn?: string | null): void
-  /** Of the HTTP server, which may renew it; alerts report that it expires soon. null: no TLS. */
+  /** The HTTP server may renew its certificate. Alerts report an expiry. null: no TLS. */
   setCertificate(certificate: { readonly endsAtMs: number } | null): void
   health: Pick<HealthWatch, 'now' | 'check'>
-  /** The egg that a pod may fetch with this token. Rejects with EGG_LINK_INVALID. */
+  /** Returns the egg that a pod can fetch with this token. Rejects with EGG_LINK_INVALID. */
   openEgg(token: string): Promise<EggToSend>
   /** In Prometheus' text format. */
   metrics(): Promise<string>
-  /** The number of spiders of ours that run on this machine; quitting asks about them. */
+  /**
+   * The number of our spiders that run on this machine. The desktop asks the user before quitting if there are any.
+   */
   localRunningCount(): number
   stopLocalSpiders(): Promise<void>
   /**
-   * Refuses new work and waits for the last write. Spiders keep running. May be called twice. Rejects if a part could
-   * not be closed (several: an AggregateError); all others, including the data directory, are closed by then.
+   * Refuses new work and waits for the last write. Spiders keep running. Can be called twice. Rejects if a part could
+   * not be closed (several: an AggregateError). By then, all others, including the data directory, are closed.
    */
   stop(): Promise<void>
 }

@@ -4,8 +4,8 @@ import type { FleetNode } from '../nodes/fleet.ts'
 import type { Wings } from './open-wings.ts'
 
 /**
- * Who listens to whom: the events of each wing, and the wings above or beside it that react. Calls go down, and
- * open-wings.ts connects them. No event is emitted before the engine starts.
+ * Connects the events of each wing to the wings above or beside it. open-wings.ts connects the calls down. No event is
+ * emitted before the engine starts.
  */
 export function connectListeners(wings: Wings): void {
   const { logger, stopping, live, projects } = wings
@@ -39,7 +39,7 @@ export function connectListeners(wings: Wings): void {
     projects.listMissingSpiders().catch((error: unknown) => logger.error({ error }, 'listing spiders failed'))
   }
 
-  // A role that the configuration names was added.
+  // A role that the configuration names may have been added.
   wings.access.access.events.on('changed', checkProblems)
   wings.cache.cache?.events.on('changed', checkProblems)
   blobWatch.events.on('changed', checkProblems)
@@ -48,14 +48,14 @@ export function connectListeners(wings: Wings): void {
     .on('changed', ({ stored }) => feed.touch(`node:${stored.id}`))
     .on('changed', ({ stored: { id, mode } }, healthWas) => {
       problems.scheduleCheck()
-      // Figures change with each poll; alerts depend on whether the node responds, and a cordon mutes them.
+      // Figures change with each poll. Alerts depend on whether the node responds, and a cordon mutes them.
       if (healthWas !== undefined) signalWatch.lookSoon()
       alerts.noticeCordon(id, mode !== 'active')
     })
     .on('changed', cordonDrained)
     .on('changed', (node, healthWas) => inventories.followNode(node, healthWas))
     .on('changed', (node, healthWas) => void (healthWas !== undefined && eventRecorder.recordHealth(node, healthWas)))
-    // Up or down: the waiting reasons of jobs change.
+    // If a node becomes available or unavailable, the waiting reasons of jobs change.
     .on('changed', (_node, healthWas) => void (healthWas !== undefined && wake()))
   inventories.events.on('recorded', wake).on('recorded', spread).on('available', spread)
   distribution.events.on('changed', wake).on('changed', spread)

@@ -5,13 +5,10 @@ import { connectListeners } from './listeners.ts'
 import { openWings, type Wings } from './open-wings.ts'
 import { STARTS } from './starts.ts'
 
-/**
- * What `createEngine` does once this is loaded. `storeThread`: the thread that the store is to use, already started;
- * null: the store has none.
- */
+/** `storeThread` is the thread for the store, already started. null: the store has none. */
 export async function openEngine(options: EngineOptions, storeThread: Worker | null): Promise<Engine> {
   const opened = new AsyncDisposableStack()
-  // A closed store has ended its thread; this one is for a start that fails before.
+  // A closed store has ended its thread. This is for a start that fails earlier.
   opened.defer(async () => void (await storeThread?.terminate()))
   try {
     const wings = await openWings(opened, options, storeThread)
@@ -86,7 +83,7 @@ async function stopAll(opened: AsyncDisposableStack): Promise<void> {
   if (errors.length > 0) throw joinErrors(errors, 'Scrapdeck could not stop in order')
 }
 
-/** Closes everything on the stack even if parts fail, and returns the errors in the order in which they happened. */
+/** Closes everything on the stack even if parts fail. Returns the errors in the order in which they happened. */
 async function closeAll(opened: AsyncDisposableStack): Promise<unknown[]> {
   try {
     await opened.disposeAsync()
@@ -96,7 +93,6 @@ async function closeAll(opened: AsyncDisposableStack): Promise<unknown[]> {
   }
 }
 
-/** Returns a single error as it is, and several as one AggregateError. */
 function joinErrors(errors: readonly unknown[], text: string): unknown {
   return errors.length === 1 ? errors[0] : new AggregateError(errors, text)
 }

@@ -32,20 +32,18 @@ import { openSchedules } from '../schedules/open-schedules.ts'
 import { openStorage } from '../storage/open-storage.ts'
 import type { EngineOptions } from './engine-options.ts'
 
-/** What each wing has opened; only the listeners and the start sequence get all of it. */
 export type Wings = Awaited<ReturnType<typeof openWings>>
 
 /**
- * Opens the wings, from the bottom up: each gets, by name, what it uses of those below, and calls it. What it has to
- * say to those above is an event (listeners.ts), or a function that it is given. Whatever must be closed is adopted by
- * `opened` where it is created: the stack closes in reverse order, including parts that were never or only partly
- * started.
+ * Opens the wings from the bottom up. Each gets the parts that it uses of those below. It reaches those above only
+ * through events (listeners.ts) and functions that it receives. `opened` adopts each part where it is created, and
+ * closes them in reverse order, even those that were never started.
  */
 export async function openWings(opened: AsyncDisposableStack, given: EngineOptions, storeThread: Worker | null) {
   const { seams = {}, logger = silentLogger, leadership = null } = given
   const { clock = systemClock, random = systemRandom } = seams
   const tools: Tools = { clock, random, logger }
-  // In a cluster, each engine hosts its own local node, leader or not.
+  // In a cluster, each engine hosts its own local node, regardless of the leader.
   const options = leadership === null ? given : { ...given, localSlots: 0 }
   const localNode = seams.localNode === undefined && options.localSlots === 0 ? null : seams.localNode
   const hasLocalNode = localNode !== null
@@ -78,7 +76,7 @@ export async function openWings(opened: AsyncDisposableStack, given: EngineOptio
   const access = await openAccess(opened, options, { ...tools, store, secretBox, ownerName: credentials.username })
   const startedAtMs = clock.nowMs()
 
-  // The local node runs the eggs of projects and lists their spiders: calls before it is open wait for it.
+  // The local node runs the eggs of projects and lists their spiders. Calls before it is open wait for it.
   const above: { fleet?: Fleet } = {}
   const openedLocalNode = Promise.withResolvers<LocalNode>()
   const openedLookup = Promise.withResolvers<SpiderLookup>()
@@ -100,7 +98,7 @@ export async function openWings(opened: AsyncDisposableStack, given: EngineOptio
     scrapydVersionOf: (id) => above.fleet?.get(id)?.stored.scrapydVersion ?? null,
     hasNode: (id) => above.fleet?.get(id) !== undefined
   })
-  // Of the jobs wing: the local node and the clients of nodes look at it.
+  // Part of the jobs wing, but the local node and the clients of nodes use it.
   const live = new LiveAttempts({ store, clock })
   const isLive = (jobid: string) => live.hasJobid(jobid)
   const nodes = await openNodes(opened, options, {
@@ -272,7 +270,7 @@ export async function openWings(opened: AsyncDisposableStack, given: EngineOptio
     startedAtMs,
     discovery: discovery.discovery
   })
-  // Aborted first on stop: from here on, failures are expected because parts are closing.
+  // Aborted first on stop, because failures are expected while parts are closing.
   opened.adopt(stopping, (one) => one.abort())
   return {
     logger,
@@ -305,7 +303,7 @@ function cancelWaitsOf({ cancelWaitsSeconds }: EngineOptions): CancelWaitsMs {
   return [first * 1000, second * 1000, last * 1000]
 }
 
-/** Paths that no address may name as a credential: they hold the secrets of all users. */
+/** No address may name these paths as a credential, because they hold the secrets of all users. */
 function secretFilesOf({ dataDirectory, secretKeyFile, encryption, secretFiles = [] }: EngineOptions): string[] {
   return [dataDirectory, secretKeyFile, encryption?.keyFile, ...secretFiles].filter((path) => path != null)
 }

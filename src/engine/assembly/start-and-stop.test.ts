@@ -31,7 +31,7 @@ afterEach(async () => {
   await directory.remove()
 })
 
-/** With the store in this thread, and all timers in a clock that lists the remaining ones. */
+/** The store runs in this thread, and the clock lists all remaining timers. */
 function start(): Promise<Engine> {
   return createEngine({
     ...optionsOf(directory),
@@ -39,7 +39,7 @@ function start(): Promise<Engine> {
   })
 }
 
-/** As in a service: the store and a plugin each have a thread. */
+/** As in a service, the store and a plugin each have a thread. */
 async function startWithThreads(): Promise<Engine> {
   const module = join(directory.path, 'plugin.mjs')
   await writeFile(module, 'export default () => ({ nodeDown() {} })')
@@ -54,7 +54,7 @@ const optionsOf = ({ path }: TemporaryDirectory): EngineOptions => ({
   scrapdeckVersion: 'test'
 })
 
-/** An extra step for each opened part; `close` closes it. Returns how many were opened. */
+/** Adds a step for each opened part. `close` closes it. Returns how many were opened. */
 function onEachPart(act: (index: number, close: () => unknown) => (() => unknown) | undefined): () => number {
   let count = 0
   const adopt = AsyncDisposableStack.prototype.adopt
@@ -82,7 +82,7 @@ function onEachPart(act: (index: number, close: () => unknown) => (() => unknown
   return () => count
 }
 
-/** The data directory is free for the next, no timer is left, and each thread has ended. */
+/** The data directory is free, no timer is left, and each thread has ended. */
 function expectNothingLeft(): void {
   lockDirectory(directory.path).release()
   expect(clock.timerCount()).toBe(0)

@@ -7,10 +7,10 @@ interface Start {
 
 /**
  * The start sequence: leftovers of an earlier engine, the nodes, the queue, then the parts that issue commands
- * themselves. Nothing is undone here: the stack that the parts were opened on closes them, started or not.
+ * themselves. Nothing is undone here, because the stack closes all parts, started or not.
  */
 export const STARTS: readonly Start[] = [
-  // Before any event that plugins must receive.
+  // Must precede any event that plugins must receive.
   { part: 'plugins', start: ({ plugins, storage }) => plugins.subscribe(storage.store) },
   { part: 'local node', start: ({ nodes }) => nodes.local.putRow() },
   { part: 'limits', start: ({ commands }) => commands.queueCommands.readLimits() },
@@ -32,7 +32,7 @@ export const STARTS: readonly Start[] = [
   { part: 'chains', start: ({ schedules }) => schedules.chains.start() },
   { part: 'schedules', start: ({ schedules }) => schedules.scheduler.start() },
   { part: 'watchdog', start: ({ schedules }) => schedules.watchdog.start() },
-  // Last: it signals that the engine works.
+  // Must be last, because it signals that the engine works.
   { part: 'heartbeat', start: ({ monitoring }) => monitoring.heartbeat?.start() },
   { part: 'expectations', start: ({ monitoring }) => void monitoring.expectations.start() },
   {
@@ -61,8 +61,8 @@ async function addNodes({ storage, nodes }: Wings): Promise<void> {
 }
 
 /**
- * Runs that an earlier engine saw start: no event reports them again. After the nodes, which know whether a log is on
- * this machine.
+ * Follows runs that an earlier engine saw start, because no event reports them again. Must come after the nodes, which
+ * know whether a log is on this machine.
  */
 function followTakenOver({ live, runs }: Wings): void {
   for (const one of live.all()) if (one.state === 'running') runs.collector.follow(one)

@@ -37,7 +37,6 @@ interface MaintenanceParts
 
 export type Maintenance = ReturnType<typeof openMaintenance>
 
-/** Opens the parts that delete data: retention, which also watches the disk, and periodic cleanup. */
 export function openMaintenance(
   opened: AsyncDisposableStack,
   { dataDirectory, audit }: AccessOptions & StorageOptions,
@@ -76,7 +75,7 @@ export function openMaintenance(
   const sweeps = [
     ...parts.sweeps,
     sweepLeftHolds({ directory: dataDirectory, clock, logger }),
-    // In the data directory, blobs belong to one engine and are deleted at once.
+    // Blobs in the data directory belong to one engine, which deletes them immediately.
     ...(sharedBlobs === null ? [] : [sweepUnusedBlobs({ projects, blobs: sharedBlobs.store, clock, logger })])
   ]
   for (const sweep of sweeps) opened.adopt(sweep, stop)

@@ -3,7 +3,7 @@ import { fileURLToPath } from 'node:url'
 
 export const isFileUrl = (text: string): boolean => /^file:/i.test(text.trim())
 
-/** Parses `/mnt/share/scrapdeck` or `file:///mnt/share/scrapdeck`; null: neither. Pure. */
+/** Parses `/mnt/share/scrapdeck` or `file:///mnt/share/scrapdeck`. Returns null for anything else. */
 export function parseBlobsDirectory(text: string): string | null {
   const given = text.trim()
   if (isAbsolute(given)) return resolve(given)

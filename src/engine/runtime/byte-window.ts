@@ -1,6 +1,8 @@
 import { MAX_LOG_CHUNK_BYTES } from '../../shared/contract/index.ts'
 
-/** One byte more than a chunk: the byte before the tail shows whether it begins at the start of a line. */
+/**
+ * One byte more than a chunk, because the byte before the tail shows whether the tail starts at the start of a line.
+ */
 export const MAX_TAIL_BYTES = MAX_LOG_CHUNK_BYTES + 1
 
 /** A range of a file. A negative `offset` counts from its end, at most MAX_TAIL_BYTES. */
@@ -20,7 +22,7 @@ export interface LogBytes {
 
 export interface ByteWindow {
   append(piece: Uint8Array): void
-  /** The range, as far as the file has been received. */
+  /** The part of the range that has been received. */
   result(): LogBytes
   /** Further pieces cannot change the bytes of the range, only the size. */
   isFull(): boolean
@@ -41,7 +43,7 @@ function keepFrom(offset: number, limitBytes: number): ByteWindow {
       const from = Math.max(0, offset - seenBytes)
       const kept = piece.subarray(from, from + limitBytes - keptBytes)
       seenBytes += piece.length
-      // A copy: the piece may be a view of a larger buffer that would stay in memory.
+      // Copies the piece, which can be a view of a larger buffer that would otherwise stay in memory.
       if (kept.length > 0) pieces.push(new Uint8Array(kept))
       keptBytes += kept.length
     },
@@ -59,7 +61,7 @@ function keepTail(tailBytes: number, limitBytes: number): ByteWindow {
       pieces.push(new Uint8Array(piece))
       keptBytes += piece.length
       seenBytes += piece.length
-      // Joined only once the size has doubled, so that the work stays linear.
+      // Joined only after the size has doubled, so that the work stays linear.
       if (keptBytes < tailBytes * 2 + 65_536) return
       const tail = new Uint8Array(concat(pieces).subarray(-tailBytes))
       pieces = [tail]
@@ -78,7 +80,7 @@ function concat(pieces: Uint8Array[]): Uint8Array {
   return new Uint8Array(Buffer.concat(pieces))
 }
 
-/** The position of a range in a file of this size: `end` is the byte after it. */
+/** The position of a range in a file of this size. `end` is the byte after it. */
 export function placeRange({ offset, limitBytes }: WantedBytes, sizeBytes: number): { start: number; end: number } {
   const start = offset < 0 ? Math.max(0, sizeBytes - Math.min(-offset, MAX_TAIL_BYTES)) : Math.min(offset, sizeBytes)
   return { start, end: Math.min(sizeBytes, start + limitBytes) }
@@ -99,9 +101,9 @@ export const fromTail =
   }
 
 /**
- * Frees the memory of a buffer that is no longer used. Otherwise it stays until the garbage collector runs, and buffers
- * of a megabyte make it run so often that threads that read whole logs spend a third of their time in it. Does nothing
- * for a buffer that may share its memory, as small ones do.
+ * Frees the memory of an unused buffer immediately. Otherwise, buffers of a megabyte make the garbage collector run so
+ * often that threads that read whole logs spend a third of their time in it. Does nothing for small buffers, which may
+ * share their memory.
  */
 export function freeBuffer({ buffer }: Buffer): void {
   if (buffer instanceof ArrayBuffer && buffer.byteLength > Buffer.poolSize) buffer.transfer(0)

@@ -16,9 +16,8 @@ export interface CacheAddress {
 
 export interface AnswerLimits {
   ttlMs: number
-  /** Of one response before compression: longer ones are not cached. */
+  /** The size of one response before compression. Longer responses are not cached. */
   maxBytes: number
-  /** Responses of at least this length are compressed. */
   compressFromBytes: number
 }
 
@@ -28,7 +27,7 @@ const NAMESPACE = /^[a-z][a-z0-9_]{0,39}$/
 const DATABASE = /^\/?(\d{0,5})$/
 
 /**
- * Parses `redis://[user[:password]@]host[:port][/database][?namespace=…]`; `rediss:` uses TLS. `password` replaces the
+ * Parses `redis://[user[:password]@]host[:port][/database][?namespace=…]`. `rediss:` uses TLS. `password` replaces the
  * one in the address. Throws BAD_INPUT.
  */
 export function parseCacheAddress(text: string, password: string | null = null): CacheAddress {

@@ -1,19 +1,19 @@
-/** A pending timer; `cancel` may be called twice. */
+/** `cancel` can be called twice. */
 export interface Timer {
   cancel(): void
 }
 
 /** The engine's only source of time. Tests use a FakeClock, the program `systemClock`. */
 export interface Clock {
-  /** Wall time: milliseconds since 1970 UTC. May jump; use it for records. */
+  /** Wall time: milliseconds since 1970 UTC. Can jump. Use it for records. */
   nowMs(): number
-  /** Never goes back; use it for measuring and for waits. */
+  /** Never goes back. Use it for measuring and for waits. */
   monotonicMs(): number
-  /** Calls `callback` once after `delayMs`. The timer does not keep the process alive. */
+  /** The timer does not keep the process alive. */
   setTimer(delayMs: number, callback: () => void): Timer
 }
 
-/** The timers of one part. Stopping cancels all of them; none can be set afterwards. */
+/** The timers of one part. Stopping cancels all of them. None can be set afterwards. */
 export class Timers {
   readonly #clock: Clock
   readonly #timers = new Set<Timer>()
@@ -39,7 +39,7 @@ export class Timers {
   }
 }
 
-/** Rings at the earliest of the times set. Once stopped, it cannot be set again. */
+/** Rings at the earliest of the times set. After it is stopped, it cannot be set again. */
 export class Alarm {
   readonly #clock: Clock
   readonly #ring: () => void
@@ -67,7 +67,6 @@ export class Alarm {
     })
   }
 
-  /** Rings now instead of at the set time. */
   ringNow(): void {
     if (this.#isStopped) return
     this.#timer?.cancel()
@@ -81,7 +80,7 @@ export class Alarm {
   }
 }
 
-/** Resolves after `delayMs`, or immediately on abort: the caller checks its signal. */
+/** Resolves after `delayMs`, or immediately on abort, so the caller must check its signal. */
 export function sleep(clock: Clock, delayMs: number, signal?: AbortSignal): Promise<void> {
   return new Promise((resolve) => {
     if (signal?.aborted) return resolve()
@@ -135,7 +134,7 @@ export const systemClock: Clock = {
   }
 }
 
-/** A class without closures: thousands are set per second, and most are cancelled. */
+/** A class without closures, because thousands are set per second, and most are cancelled. */
 class ShortTimer implements Timer {
   readonly #timeout: NodeJS.Timeout
 

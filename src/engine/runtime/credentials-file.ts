@@ -4,16 +4,16 @@ import { ScrapdeckError } from '../../shared/errors.ts'
 import { sentence } from '../../shared/texts/errors/storage.ts'
 import type { Random } from './random.ts'
 
-/** Checked without zod, which the command line would load only for this. */
+/** Checked without zod, because the command line would load zod only for this. */
 export interface StoredCredentials {
   username: string
   password: string
 }
 
 /**
- * The user name and password for clients: the `given` ones, else those in `<directory>/credentials.json`, else new
- * ones. Updates the file, so that `scrapdeck credentials` is accurate; only its user can read it. Throws BAD_INPUT for
- * credentials that Basic authentication cannot carry, DATA_DIRECTORY_UNUSABLE for a damaged file.
+ * The user name and password for clients: the `given` ones, otherwise those in `<directory>/credentials.json`,
+ * otherwise new ones. Updates the file, which only its user can read. Throws BAD_INPUT for credentials that Basic
+ * authentication cannot carry, and DATA_DIRECTORY_UNUSABLE for a damaged file.
  */
 export function readOrCreateCredentials(
   directory: string,

@@ -14,7 +14,7 @@ const COMMAND_MAX_MS = 30_000
 const HEX = new RegExp(`^[0-9a-fA-F]{${KEY_BYTES * 2}}$`)
 const LOST = new RegExp(`^lost ([0-9a-f]{${KEY_ID_BYTES * 2}})$`)
 
-/** Where the keys for stored files come from; the configuration has at most one of the two. */
+/** The source of the keys for stored files. At most one of the two is set. */
 export interface EncryptionOptions {
   keyFile: string | null
   /** A command that prints the content of a key file. Runs in the system's shell, as this user. */
@@ -28,19 +28,19 @@ export interface EncryptionKey {
 }
 
 export interface EncryptionKeys {
-  /** Seals new files; null: nothing is sealed. */
+  /** Encrypts new files. null: nothing is encrypted. */
   newest: EncryptionKey | null
   /** Ids of all available keys, newest first. */
   ids: readonly string[]
-  /** Keys that the operator declares lost: files sealed with them cannot be read, and nothing waits for them. */
+  /** Keys that the operator declares lost. Files encrypted with them cannot be read, and nothing waits for them. */
   lostIds: readonly string[]
-  /** Throws ENCRYPTION_KEY_MISSING; `what` names the data that needs the key. */
+  /** Throws ENCRYPTION_KEY_MISSING. `what` names the data that needs the key. */
   find(id: string, what: string): Buffer
 }
 
 export const NO_KEYS: EncryptionKeys = keysOf([], [])
 
-/** With a key that only this process has: for files that no later process reads. */
+/** Creates a key that only this process has, for files that no later process reads. */
 export function keysOfThisProcess(): EncryptionKeys {
   const bytes = randomBytes(KEY_BYTES)
   return keysOf([{ id: idOfKey(bytes), bytes }], [])
@@ -49,7 +49,7 @@ export function keysOfThisProcess(): EncryptionKeys {
 export const idOfKey = (bytes: Uint8Array): string =>
   Buffer.from(hkdfSync('sha256', bytes, '', 'scrapdeck encryption key id', KEY_ID_BYTES)).toString('hex')
 
-/** Rejects with ENCRYPTION_KEYS_UNUSABLE: without its keys, an engine must not start. */
+/** Rejects with ENCRYPTION_KEYS_UNUSABLE, because an engine must not start without its keys. */
 export async function openEncryptionKeys(options: EncryptionOptions | null | undefined): Promise<EncryptionKeys> {
   const { keyFile = null, keyCommand = null } = options ?? {}
   if (keyFile !== null) return parseEncryptionKeys(await readKeyFile(keyFile), keyFile)
@@ -58,8 +58,8 @@ export async function openEncryptionKeys(options: EncryptionOptions | null | und
 }
 
 /**
- * One key per line, newest first, as 64 hexadecimal digits or base64 of 32 bytes; `lost ID` for a lost key. Skips empty
- * lines and lines that begin with #. Throws ENCRYPTION_KEYS_UNUSABLE, without the content of a line. Pure.
+ * Parses one key per line, newest first, as 64 hexadecimal digits or base64 of 32 bytes, and `lost ID` for a lost key.
+ * Skips empty lines and lines that start with #. Throws ENCRYPTION_KEYS_UNUSABLE, without the content of a line.
  */
 export function parseEncryptionKeys(text: string, source: string): EncryptionKeys {
   const keys: EncryptionKey[] = []
@@ -70,7 +70,7 @@ export function parseEncryptionKeys(text: string, source: string): EncryptionKey
     const lostId = LOST.exec(line)?.[1]
     const bytes = HEX.test(line) ? Buffer.from(line, 'hex') : Buffer.from(line, 'base64')
     if (lostId !== undefined) lostIds.push(lostId)
-    // Node ignores characters that are not base64: only text that Node itself would write is a key.
+    // Node ignores characters that are not base64, so only text that Node itself would write is accepted.
     else if (bytes.length === KEY_BYTES && (HEX.test(line) || bytes.toString('base64') === line))
       keys.push({ id: idOfKey(bytes), bytes })
     else throw unusable(`Line ${index + 1} of ${source} is not a key: write ${FORM}`)
@@ -122,7 +122,7 @@ async function readKeyFile(path: string): Promise<string> {
   }
 }
 
-/** Errors must not quote the output or the command: both may contain secrets. */
+/** Errors must not quote the output or the command, because both may contain secrets. */
 async function runKeyCommand(command: string): Promise<string> {
   try {
     const limits = { timeout: COMMAND_MAX_MS, maxBuffer: TEXT_MAX_BYTES, windowsHide: true }
@@ -141,9 +141,9 @@ function unusable(text: string, cause?: unknown): ScrapdeckError {
 const PLAIN = 'plain'
 
 /**
- * What the store records of the keys: the newest, others that may have sealed stored data, and `plain` if some data may
- * not be sealed. Returns the record from this start on; null: nothing was ever sealed. Throws ENCRYPTION_KEY_MISSING:
- * without a key that was used, an engine must not start as if it could read everything. Pure.
+ * Returns the record of keys to store from this start on: the newest key, others that may have encrypted stored data,
+ * and `plain` if some data may be unencrypted. null: nothing was ever encrypted. Throws ENCRYPTION_KEY_MISSING if a
+ * used key is missing, because the engine could not read everything.
  */
 export function recordKeys(before: string | null, keys: EncryptionKeys): string | null {
   const used = (before ?? '').split(' ').filter((each) => each !== '')
@@ -154,5 +154,4 @@ export function recordKeys(before: string | null, keys: EncryptionKeys): string 
   return [id, ...(before === null ? [PLAIN] : used.filter((each) => each !== id))].join(' ')
 }
 
-/** All data is sealed with one key. Pure. */
 export const isAllSealed = (record: string, { newest }: EncryptionKeys): boolean => record === newest?.id

@@ -13,22 +13,22 @@ const FORM = 'v1.'
 const KEY_TEXT = new RegExp(`^[0-9a-fA-F]{${KEY_BYTES * 2}}$`)
 
 export interface FileSecretBox extends SecretBox {
-  /** Another secret, the same for all owners of this key; it does not reveal the key. */
+  /** Another secret, the same for all owners of this key. It does not reveal the key. */
   deriveSecret(purpose: string): string
 }
 
 /**
  * A SecretBox for hosts without a keychain: AES-256-GCM with a key file that only its owner can read. It protects
  * passwords in copies of the database, but not from someone who can read the whole directory. Creates a missing key
- * file; rejects with DATA_DIRECTORY_UNUSABLE if it cannot be created or used.
+ * file. Rejects with DATA_DIRECTORY_UNUSABLE if it cannot be created or used.
  */
 export async function openFileSecretBox(keyPath: string): Promise<FileSecretBox> {
   return boxOf(await readOrMakeKey(keyPath), keyPath, 'which only its owner can read')
 }
 
 /**
- * The same with a key file that the operator configured, such as a container's secret: it is never created, and its
- * access rights are up to the operator. Rejects with DATA_DIRECTORY_UNUSABLE.
+ * Like openFileSecretBox, with a key file that the operator configured, such as a container's secret. Neither creates
+ * the file nor checks its access rights. Rejects with DATA_DIRECTORY_UNUSABLE.
  */
 export async function openNamedSecretBox(keyPath: string): Promise<FileSecretBox> {
   const text = await readFile(keyPath, 'utf8').catch((error: NodeJS.ErrnoException) => {
@@ -41,7 +41,7 @@ export async function openNamedSecretBox(keyPath: string): Promise<FileSecretBox
   return boxOf(Buffer.from(text.trim(), 'hex'), keyPath, 'which the configuration names')
 }
 
-/** The configured key file, else the one in the data directory. */
+/** Uses the configured key file, otherwise the one in the data directory. */
 export function openSecretKey(dataDirectory: string, namedFile: string | null | undefined): Promise<FileSecretBox> {
   return namedFile == null ? openFileSecretBox(join(dataDirectory, 'secret.key')) : openNamedSecretBox(namedFile)
 }
@@ -90,7 +90,7 @@ async function readOrMakeKey(path: string): Promise<Buffer> {
       cause: error
     })
   }
-  // Never overwrite it: everything sealed with the real key would be lost.
+  // Never overwrite it: everything encrypted with the real key would be lost.
   throw new ScrapdeckError('DATA_DIRECTORY_UNUSABLE', sentence('storage.key_file_invalid', { path }))
 }
 
@@ -109,7 +109,7 @@ async function refuseWhenOthersCanRead(path: string): Promise<void> {
   throw new ScrapdeckError('DATA_DIRECTORY_UNUSABLE', sentence('storage.key_file_open_to_others', { path }))
 }
 
-/** Atomic: writes a draft, then links it into place, which fails if another process was first. */
+/** Writes a draft, then links it into place, which fails if another process was first. */
 async function makeKey(path: string): Promise<Buffer> {
   const key = randomBytes(KEY_BYTES)
   const draft = `${path}.${randomBytes(6).toString('hex')}`

@@ -54,13 +54,12 @@ describe.skipIf(process.platform === 'win32')('a file is trusted', () => {
       expect(findDistrust(place.file)).toBeNull()
       chownSync(place.file, 0, OTHER_USER)
       expect(findDistrust(place.file)?.reason).toBe(`can be written by the group ${OTHER_USER}`)
-      // Without members, but not the private group of a user: a service may run with it.
+      // A group without members that is not the private group of a user. A service can run with it.
       const [name, , id] = linesOf('/etc/group').find(
         ([, , gid, members]) => members === '' && !linesOf('/etc/passwd').some(([, , , primary]) => primary === gid)
       )!
       chownSync(place.file, 0, Number(id))
       expect(findDistrust(place.file)?.reason).toBe(`can be written by the group ${name}`)
-      // The private group of another user.
       const theirs = linesOf('/etc/passwd').find(([, , uid, primary]) => uid !== '0' && primary !== '0')!
       chownSync(place.file, 0, Number(theirs[3]))
       expect(findDistrust(place.file)?.reason).toContain('can be written by the group ')

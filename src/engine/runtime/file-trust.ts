@@ -5,8 +5,7 @@ import { sentence } from '../../shared/texts/errors/storage.ts'
 
 /**
  * Who can change a file, as in sshd's StrictModes and git's safe.directory. Only this file knows the differences
- * between systems: Windows has neither user ids nor mode bits, and its profile directories are private by their access
- * lists.
+ * between systems: Windows has neither user ids nor mode bits, and access lists make its profile directories private.
  */
 const HAS_OWNERS = process.platform !== 'win32'
 const ROOT = 0
@@ -21,15 +20,14 @@ export interface Distrust {
   remedy: string
 }
 
-/** The user of this process; null: this system has no user ids. */
+/** null: this system has no user ids. */
 const ownUserId = (): number | null => (HAS_OWNERS ? process.geteuid!() : null)
 
-/** Belongs to neither this user nor root. */
 export function isForeign({ uid }: Pick<Stats, 'uid'>): boolean {
   return HAS_OWNERS && uid !== ROOT && uid !== ownUserId()
 }
 
-/** Another user may have planted it; root chooses among the files of all users. */
+/** Another user may have planted it. Root chooses among the files of all users. */
 export const mayBePlanted = (info: Pick<Stats, 'uid'>): boolean => isForeign(info) && ownUserId() !== ROOT
 
 /** Belongs to this user, who can therefore change its mode. */
@@ -41,7 +39,7 @@ export const isOthers = (info: Pick<Stats, 'uid'>): boolean => HAS_OWNERS && !is
 /** The owner's name, or number if the system does not list it. */
 export const findOwner = ({ uid }: Pick<Stats, 'uid'>): string => userName(uid)
 
-/** Others may open this file, or files in this directory if they know their names. */
+/** Others can open this file, or files in this directory if they know their names. */
 export function othersMayReach({ mode }: Pick<Stats, 'mode'>): boolean {
   return HAS_OWNERS && (mode & 0o033) !== 0
 }
@@ -51,9 +49,9 @@ export function othersMayRead({ mode }: Pick<Stats, 'mode'>): boolean {
 }
 
 /**
- * Null if only this user and root can change the file: the file, every directory above it and every link on the way
- * belong to one of them, and no one else can write there. In a sticky directory such as /tmp others can neither rename
- * nor replace it. A missing file is trusted.
+ * Returns null if only this user and root can change the file: the file, every directory above it and every link in
+ * its path belong to one of them, and no one else can write there. In a sticky directory such as /tmp, others can
+ * neither rename nor replace it. A missing file is trusted.
  */
 export function findDistrust(path: string, links = 0): Distrust | null {
   if (!HAS_OWNERS) return null
@@ -95,7 +93,7 @@ function foreignOwner(place: string, uid: number): Omit<Distrust, 'path'> {
   return { reason: `belongs to another user (${userName(uid)})`, remedy: `chown ${userName(ownUserId()!)} ${place}` }
 }
 
-/** Who can write besides the owner and root; null: no one. */
+/** Who can write besides the owner and root. null: no one. */
 export function findWriters({ mode, gid }: Pick<Stats, 'mode' | 'gid'>): string | null {
   if (!HAS_OWNERS) return null
   if (mode & WRITABLE_BY_ALL) return 'every user'
@@ -104,8 +102,8 @@ export function findWriters({ mode, gid }: Pick<Stats, 'mode' | 'gid'>): string 
 
 /**
  * Many systems give each user a private group and make new files writable by it: the primary group of this user or of
- * root, without other members in the system's files. Any other group counts as shared, even without members: services
- * and setgid programs may still run with it.
+ * root, without other members in the system's files. Any other group counts as shared, even without members, because
+ * services and setgid programs can run with it.
  */
 function isPrivateGroup(gid: number): boolean {
   const group = linesOf('/etc/group').find(([, , id]) => id === String(gid))

@@ -2,7 +2,7 @@ import { readFile } from 'node:fs/promises'
 import { freemem, totalmem } from 'node:os'
 import { dirname, join } from 'node:path'
 
-/** Memory that this process and its children can still take, and their total, in bytes. */
+/** Memory that this process and its children can still use, and their total, in bytes. */
 export interface FreeMemory {
   freeBytes: number
   totalBytes: number
@@ -17,7 +17,7 @@ export async function readFreeMemory(root = '/'): Promise<FreeMemory> {
   const machine = { freeBytes: freemem(), totalBytes: totalmem() }
   if (process.platform !== 'linux') return machine
   const own = /^0::(\/.*)$/m.exec(await readText(join(root, 'proc/self/cgroup')))?.[1]
-  // Control groups of version 1: libuv knows them, but counts cached files as used.
+  // libuv supports control groups of version 1, but counts cached files as used.
   if (own === undefined) return { ...machine, freeBytes: Math.min(machine.freeBytes, process.availableMemory()) }
   const groups = await Promise.all(withAncestors(own).map((group) => readGroup(join(root, 'sys/fs/cgroup', group))))
   const all = [machine, ...groups.filter((group) => group !== null)]
@@ -42,7 +42,6 @@ function withAncestors(group: string): string[] {
   return group === '/' ? [group] : [group, ...withAncestors(dirname(group))]
 }
 
-/** '' if the file does not exist or is not readable. */
 function readText(path: string): Promise<string> {
   return readFile(path, 'utf8').catch(() => '')
 }

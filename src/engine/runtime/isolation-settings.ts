@@ -1,4 +1,4 @@
-/** Reserved user ids for the users of projects; the first is the id of their shared group. */
+/** Reserved user ids for the users of projects. The first is the id of their shared group. */
 export interface UserRange {
   first: number
   last: number
@@ -8,8 +8,8 @@ export const ISOLATION_WAYS = ['off', 'auto', 'sandbox', 'users', 'if-possible']
 
 /**
  * How spiders are isolated (`keep_spiders_apart`). `auto`: separate users if Scrapdeck runs as root, otherwise a
- * sandbox. `if-possible`: the same, or no isolation, which the overview reports as a problem. In all other modes, no
- * spider runs if the isolation is not possible.
+ * sandbox. `if-possible`: like `auto`, but spiders run without isolation if it is not possible, which the overview
+ * reports. In all other modes, no spider runs if the isolation is not possible.
  */
 export interface IsolationSettings {
   way: (typeof ISOLATION_WAYS)[number]
@@ -24,7 +24,7 @@ export const ISOLATION_OFF: IsolationSettings = { way: 'off', users: DEFAULT_USE
 /** The highest id that has no special meaning on any system. */
 const HIGHEST_ID = 2 ** 31 - 2
 
-/** Parses `FIRST-LAST`, which must not include ids of system and login accounts; null: invalid. */
+/** Parses `FIRST-LAST`, which must not include ids of system and login accounts. null: invalid. */
 export function parseUserRange(text: string): UserRange | null {
   const [, first, last] = /^\s*(\d{1,10})\s*-\s*(\d{1,10})\s*$/.exec(text)?.map(Number) ?? []
   if (first === undefined || last === undefined) return null

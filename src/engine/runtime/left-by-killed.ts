@@ -13,7 +13,6 @@ interface Owner extends ProcessIdentity {
   host: string
 }
 
-/** The name shows the owning process from the start. */
 export async function nameOfOwn(prefix: string): Promise<string> {
   const owner: Owner = { host: hostname(), pid: process.pid, startTime: (await readStartTime(process.pid)) ?? '' }
   return prefix + Buffer.from(JSON.stringify(owner)).toString('base64url')
@@ -30,17 +29,14 @@ function ownerOf(name: string): Owner | null {
 
 const OwnerOfHold = z.object({ host: z.string(), pid: z.number().int().positive(), startTime: z.string() })
 
-/**
- * Removes what killed backups and restores of this machine left: drafts, and holds that keep the space of deleted data.
- * Resolves to whether there were any.
- */
+/** Removes drafts and holds that killed backups and restores of this machine left. Returns whether there were any. */
 export async function removeLeftHolds(parent: string): Promise<boolean> {
   let removed = false
   for (const name of await readdir(parent).catch(() => [])) {
     const owner = ownerOf(name)
     if (owner === null || owner.host !== hostname() || (await isAlive(owner))) continue
     const path = join(parent, name)
-    // In a shared directory, files with such a name may belong to another user.
+    // In a shared directory, a file with this name can belong to another user.
     if (isOthers(await lstat(path))) continue
     await rm(path, { recursive: true, force: true })
     removed = true
@@ -48,7 +44,7 @@ export async function removeLeftHolds(parent: string): Promise<boolean> {
   return removed
 }
 
-/** A path next to `path` for writing until it is complete; first removes drafts of killed processes. */
+/** A path next to `path` for writing until it is complete. First removes drafts of killed processes. */
 export async function draftBeside(path: string): Promise<string> {
   // A draft that cannot be removed is harmless.
   await removeLeftHolds(dirname(path)).catch(() => {})

@@ -4,7 +4,7 @@ import { monitorEventLoopDelay, performance } from 'node:perf_hooks'
 const RESOLUTION_MS = 10
 
 export interface LoopDelay {
-  /** 99th percentile of the event loop delay since the last call, in milliseconds; 0 if nothing was measured. */
+  /** 99th percentile of the event loop delay since the last call, in milliseconds. 0 if nothing was measured. */
   sampleP99Ms(): number
   /** The share of the time since the last call in which the event loop was busy, 0 to 1. */
   sampleShare(): number

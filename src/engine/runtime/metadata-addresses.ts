@@ -1,8 +1,8 @@
 import { BlockList, isIP } from 'node:net'
 
 /**
- * Addresses that give cloud credentials to any process on this machine: nothing that an operator enters (a node, a
- * proxy, a webhook) may lead there, as written or resolved.
+ * Addresses that give cloud credentials to any process on this machine. Nothing that an operator enters (a node, a
+ * proxy, a webhook) may lead there, neither directly nor after name resolution.
  */
 const NETWORKS_V4 = [
   ['169.254.0.0', 16],
@@ -33,7 +33,6 @@ const EMBEDDING: readonly { network: readonly [string, number]; bytes: readonly 
   { network: ['2002::', 16], bytes: [[2, 3, 4, 5]] }
 ]
 
-/** Created for the first address that is checked. */
 let lists: { forbidden: BlockList; embedding: { list: BlockList; bytes: readonly (readonly number[])[] }[] } | null =
   null
 
@@ -65,7 +64,7 @@ export function isMetadataAddress(address: string): boolean {
   return places.some((place) => forbidden.check(place.map((index) => all[index]).join('.'), 'ipv4'))
 }
 
-/** The 16 bytes of a valid IPv6 address. */
+/** Returns the 16 bytes of a valid IPv6 address. */
 function bytesOf(address: string): number[] {
   // As in URLs: no zone, no dotted part, lower case.
   const written = new URL(`http://[${address.split('%', 1)[0]}]`).hostname.slice(1, -1)

@@ -1,4 +1,4 @@
 /** `SECRET ADDRESS`: from another engine on the same database, with the address of the client that it forwards. */
 export const PEER_HEADER = 'x-scrapdeck-forwarded'
-/** Sent with it in requests to a local node: the percent-encoded name of the engine that should answer. */
+/** In requests to a local node: the percent-encoded name of the engine that should respond. */
 export const NODE_HEADER = 'x-scrapdeck-node'

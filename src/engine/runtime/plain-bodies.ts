@@ -2,14 +2,14 @@ import type { IncomingHttpHeaders } from 'node:http'
 import type { Readable } from 'node:stream'
 
 /**
- * Requests to other servers ask for unencoded bodies, and an encoded response is refused unread. So our decoders never
- * read untrusted bytes: Node's Brotli decoder wrote out of bounds (CVE-2026-111497), and `fetch`, which offers and
- * decodes `br` on its own, is not used outside the browser (oxlint.config.ts).
+ * Requests to other servers ask for unencoded bodies, and encoded responses are refused unread, so that our decoders
+ * never read untrusted bytes. Node's Brotli decoder wrote out of bounds (CVE-2026-111497). `fetch` always offers and
+ * decodes `br`, so it is not used outside the browser (oxlint.config.ts).
  */
 export const PLAIN_BODIES = { 'accept-encoding': 'identity' }
 
 /**
- * What is wrong with a response of this `content-encoding`, to follow the name of its server; null: its body is
+ * What is wrong with a response of this `content-encoding`, to follow the name of its server. null: its body is
  * unencoded.
  */
 export function encodingProblem(encoding: string | string[] | undefined): string | null {
@@ -19,7 +19,7 @@ export function encodingProblem(encoding: string | string[] | undefined): string
   return `sent a response with the encoding ${JSON.stringify(codings.slice(0, 40))}, which was not requested`
 }
 
-/** Discards an encoded body and throws. `server` begins the sentence of the error. */
+/** Discards an encoded body and throws. `server` starts the sentence of the error. */
 export function requirePlainBody(answer: { headers: IncomingHttpHeaders; body: Readable }, server: string): void {
   const problem = encodingProblem(answer.headers['content-encoding'])
   if (problem === null) return
@@ -27,7 +27,6 @@ export function requirePlainBody(answer: { headers: IncomingHttpHeaders; body: R
   throw new Error(`${server} ${problem}`)
 }
 
-/** Ends an unwanted body, and its connection. */
 export function discard(body: Readable): void {
   body.on('error', () => {}).destroy()
 }

@@ -6,16 +6,16 @@ export interface PostgresAddress {
   url: string
   /** For messages: without user name and password. */
   name: string
-  /** The schema that has the tables: one for each namespace. */
+  /** The schema of the tables: one for each namespace. */
   schema: string
-  /** Held by the leader of the engines on this database. Absent: this engine is alone. */
+  /** Held by the leader of the engines on this database. Absent if this is the only engine. */
   lease?: { holder: string; epoch: number }
 }
 
 const NAMESPACE = /^[a-z][a-z0-9_]{0,39}$/
 
 /**
- * Reads `postgres://[user[:password]@]host[:port]/database[?sslmode=…&namespace=…]`. `password` replaces the one of
+ * Parses `postgres://[user[:password]@]host[:port]/database[?sslmode=…&namespace=…]`. `password` replaces the one in
  * the address. Throws BAD_INPUT.
  */
 export function parsePostgresAddress(text: string, password: string | null = null): PostgresAddress {

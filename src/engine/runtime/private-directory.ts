@@ -5,21 +5,20 @@ import { sentence } from '../../shared/texts/errors/storage.ts'
 import { findDistrust, findOwner, findWriters, isForeign, isOwn, othersMayReach, othersMayRead } from './file-trust.ts'
 
 const FOR_OWNER_ONLY = 0o700
-/** What Scrapdeck keeps in its data directory; nothing else there is ours to change. */
+/** The files of Scrapdeck in its data directory. It must not change any others. */
 const OURS =
   /^(scrapdeck\.sqlite(\.copying)?(-wal|-shm)?|engine\.lock(-journal)?|(credentials|sessions|service)\.json(\.new)?|secret\.key|blobs|blob-cache|incoming|log-cache|log-copies|log-index|items-cache|local|health-probe|tls|items-copies|backup-[A-Za-z0-9_-]+)$/
-/** What the local node keeps in `local`. */
 const OF_LOCAL_NODE = /^(runs|work|eggs|egg-files|logs|items|environments|warm)$/
 
 /**
- * Creates a directory and its missing parents, private to this user. Unlike mkdir's own `recursive`, it stops where a
- * file system refuses new entries (/proc): Node retries there for ever. Throws as mkdir does.
+ * Creates a directory and its missing parents, private to this user. Unlike mkdir's own `recursive`, it stops if a
+ * file system refuses new entries (/proc), where Node retries forever. Throws like mkdir.
  */
 export function makePrivateDirectory(path: string): void {
   makeDirectory(path, () => FOR_OWNER_ONLY)
 }
 
-/** With the mode of the nearest existing parent: a directory inside a private one is private, too. */
+/** Uses the mode of the nearest existing parent, so a directory inside a private one is private, too. */
 export function makeDirectoryLikeAbove(path: string): void {
   makeDirectory(path, ({ mode }) => mode & 0o777)
 }
@@ -47,10 +46,10 @@ function makeDirectory(path: string, modeIn: (above: Stats) => number): void {
 }
 
 /**
- * Creates the data directory, or opens one that belongs to this user (or root, such as a mounted volume), and makes
- * Scrapdeck's files in it private; the directory itself too, unless it has other files. Refuses files that others own
- * or could have changed: they could choose the password, or the code that runs. Throws DATA_DIRECTORY_UNUSABLE with the
- * reason.
+ * Creates the data directory, or opens one that belongs to this user (or root, such as a mounted volume). Makes
+ * Scrapdeck's files in it private, and the directory itself unless it has other files. Refuses files that others own
+ * or could have changed, because they could choose the password, or the code that runs. Throws
+ * DATA_DIRECTORY_UNUSABLE.
  */
 export function openDataDirectory(path: string): void {
   try {
@@ -84,7 +83,7 @@ function takeOver(directory: string, names: RegExp, isReachable: boolean): void 
     const path = join(directory, name)
     const isLink = isTrustedLink(path)
     const info = statSync(path, { throwIfNoEntry: false })
-    // A broken link, or removed meanwhile by the Scrapdeck that uses the directory.
+    // The link is broken, or the Scrapdeck that uses the directory removed it meanwhile.
     if (info === undefined) continue
     const writers = findWriters(info)
     // Modes have no effect if no other user could reach the file.

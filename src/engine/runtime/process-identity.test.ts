@@ -15,7 +15,7 @@ test('a process is known by its pid and start time together, until it ends', asy
 })
 
 test('a process that ended but was not reaped is not alive', async () => {
-  // The shell starts a child that ends at once, and becomes a program that never waits for it.
+  // The shell starts a child that ends immediately, and becomes a program that never waits for it.
   const parent = spawn('sh', ['-c', 'true & echo $!; exec sleep 60'], { stdio: ['ignore', 'pipe', 'ignore'] })
   const [line] = (await once(parent.stdout, 'data')) as [Buffer]
   const pid = Number(line.toString())

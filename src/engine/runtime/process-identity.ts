@@ -1,7 +1,9 @@
 import { execFile } from 'node:child_process'
 import { readFile } from 'node:fs/promises'
 
-/** Identifies a process even if its pid is reused. `startTime` as in supervisor.py; empty if the system has none. */
+/**
+ * Identifies a process even if its pid is reused. `startTime` as in supervisor.py, or empty if the system has none.
+ */
 export interface ProcessIdentity {
   pid: number
   startTime: string
@@ -13,18 +15,18 @@ export async function isAlive(identity: ProcessIdentity): Promise<boolean> {
   return startTime !== null && (identity.startTime === '' || startTime === identity.startTime)
 }
 
-/** The start time of a live process; null if there is none with this pid. */
+/** The start time of a live process, or null if there is none with this pid. */
 export async function readStartTime(pid: number): Promise<string | null> {
   if (process.platform === 'linux') return readFromProc(pid)
   if (process.platform === 'darwin') return askPs(pid)
   return exists(pid) ? '' : null
 }
 
-/** Clock ticks since boot (proc(5), stat, field 22) are only unique together with the boot id. */
+/** Clock ticks since boot (proc(5), stat, field 22) are unique only together with the boot id. */
 async function readFromProc(pid: number): Promise<string | null> {
   try {
     const stat = await readFile(`/proc/${pid}/stat`, 'latin1')
-    // The second field, the command in parentheses, may itself contain spaces and parentheses.
+    // The second field, the command in parentheses, can itself contain spaces and parentheses.
     const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ')
     if (fields[0] === 'Z' || fields[0] === 'X') return null
     const bootId = (await readFile('/proc/sys/kernel/random/boot_id', 'ascii')).trim()

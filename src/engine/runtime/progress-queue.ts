@@ -1,4 +1,4 @@
-/** Makes the calls of a callback iterable while work runs: a slow reader gets only the newest. */
+/** Makes the calls of a callback iterable while work runs. A slow reader gets only the newest. */
 export class ProgressQueue<Progress> {
   #newest: Progress | null = null
   #wake: () => void = () => {}
@@ -8,7 +8,7 @@ export class ProgressQueue<Progress> {
     this.#wake()
   }
 
-  /** Ends when `work` settles in any way; await `work` for its result. */
+  /** Ends when `work` settles. Await `work` for its result. */
   async *until(work: Promise<unknown>): AsyncGenerator<Progress, void> {
     let isOver = false
     const end = () => {

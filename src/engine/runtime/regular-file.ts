@@ -3,7 +3,7 @@ import { type FileHandle, open, realpath, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 
 /**
- * Opens a file for reading that a spider may have created; null: not a regular file. Rejects like `open`. Never blocks
+ * Opens a file for reading that a spider may have created. null: not a regular file. Rejects like `open`. Never blocks
  * on a pipe (each would occupy one of the process's few threads forever), and never reads a device.
  */
 export async function openRegularFile(path: string): Promise<FileHandle | null> {
@@ -20,7 +20,7 @@ export async function openRegularFile(path: string): Promise<FileHandle | null> 
 
 const LARGEST_SETTINGS_BYTES = 4 * 1024 * 1024
 
-/** The text of a settings file; null if there is none. Throws like `open`; never blocks on a pipe. */
+/** The text of a settings file, or null if there is none. Throws like `open`. Never blocks on a pipe. */
 export function readSettingsFile(path: string): string | null {
   let file: number
   try {
@@ -50,8 +50,8 @@ function nullIfNotThere(error: NodeJS.ErrnoException): null {
 }
 
 /**
- * Opens the regular file of this name below `root`; null: there is none. A spider may create links in its folder, also
- * in place of a parent folder while this runs: they are not followed.
+ * Opens the regular file of this name below `root`. null: there is none. Does not follow links, because a spider can
+ * create links in its folder, even in place of a parent folder during this call.
  */
 export async function openOwnFile(root: string, name: string): Promise<FileHandle | null> {
   const file = await open(join(root, name), O_RDONLY | O_NOFOLLOW | O_NONBLOCK).catch(nullIfNotThere)

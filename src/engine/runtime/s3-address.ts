@@ -1,25 +1,25 @@
 import { ScrapdeckError } from '../../shared/errors.ts'
 
-/** Where blobs on S3 are. It has no secrets: those come from the environment or a file. */
+/** It has no secrets, because those come from the environment or a file. */
 export interface S3Address {
   bucket: string
-  /** Before each name: empty, or ends with a slash. */
+  /** Precedes each name. Empty, or ends with a slash. */
   prefix: string
-  /** Such as `https://minio.example:9000`; null: Amazon's, in the region. */
+  /** Such as `https://minio.example:9000`. null: Amazon's, in the region. */
   endpoint: string | null
   /** null: from the environment or the shared configuration. */
   region: string | null
   isPathStyle: boolean
-  /** Of the shared credentials file. */
+  /** A profile of the shared credentials file. */
   profile: string | null
-  /** Server-side encryption, requested with each object; null: the default of the bucket. */
+  /** Server-side encryption, requested with each object. null: the default of the bucket. */
   encryption: S3Encryption | null
   name: string
 }
 
 export interface S3Encryption {
   method: 'AES256' | 'aws:kms' | 'aws:kms:dsse'
-  /** A key of the key service; null: the default of the bucket. */
+  /** A key of the key service. null: the default of the bucket. */
   keyId: string | null
 }
 
@@ -38,7 +38,7 @@ export const isS3Address = (text: string): boolean => /^s3:/i.test(text)
 /** Parses `s3://bucket/prefix?endpoint=…&region=…&style=path|virtual&profile=…&sse=…&sse_key=…`. Throws BAD_INPUT. */
 export function parseS3Address(text: string): S3Address {
   const refuse = (what: string) => new ScrapdeckError('BAD_INPUT', `${what}. ${EXAMPLE}`)
-  // Parsed as http: for other schemes, URL does not treat the bucket as a host name.
+  // Parsed as http, because URL does not treat the bucket as a host name for other schemes.
   const match = /^s3:\/\/([^/?#]*)([^?#]*)(?:\?([^#]*))?$/i.exec(text.trim())
   if (match === null) throw refuse('The address of the blobs is not an S3 address')
   const [, bucket = '', path = '', query = ''] = match
@@ -74,7 +74,6 @@ function readS3Encryption(parameters: URLSearchParams, refuse: (what: string) =>
   return { method: method as S3Encryption['method'], keyId }
 }
 
-/** Headers for storing an object. Pure. */
 export const encryptionHeaders = ({ encryption }: Pick<S3Address, 'encryption'>): Record<string, string> =>
   encryption === null
     ? {}

@@ -2,15 +2,15 @@ import type { SealedText } from '../../shared/contract/index.ts'
 
 /**
  * Encrypts node passwords at rest. The desktop uses the system's keychain (safeStorage), the headless service a key
- * file that only its user can read. `description` is shown to the operator.
+ * file that only its user can read. `description` is displayed to the operator.
  */
 export interface SecretBox {
   readonly store: 'keychain' | 'file'
   readonly description: string
   seal(plainText: string): Promise<SealedText>
-  /** Rejects if the text was sealed with another key: the operator must enter the secret again. */
+  /** Rejects if the text was encrypted with another key. The operator must then enter the secret again. */
   open(sealed: SealedText): Promise<string>
 }
 
-/** For sealed output, and for secret values in stored settings and arguments, which are typed as plain strings. */
+/** For encrypted output, and for secret values in stored settings and arguments, which are typed as plain strings. */
 export const asSealedText = (text: string): SealedText => text as SealedText

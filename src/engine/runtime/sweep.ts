@@ -4,9 +4,8 @@ import { SingleFlight } from './single-flight.ts'
 
 interface SweepParts<Item> {
   list(): AsyncIterable<Item> | Promise<Iterable<Item>>
-  /** Resolves to whether there was work. After a rejection, the next sweep retries. */
+  /** Returns whether there was work. After a rejection, the next sweep retries. */
   work(item: Item, signal: AbortSignal): Promise<boolean>
-  /** Facts for the log about an item whose work rejected. */
   describe(item: Item): Record<string, unknown>
   words: string
   clock: Clock
@@ -28,7 +27,7 @@ export class Sweep<Item> {
     this.#parts = parts
   }
 
-  /** Resolves to the number of items that needed work; never rejects. Calls during a sweep share it. */
+  /** Resolves to the number of items that needed work. Never rejects. Calls during a sweep share it. */
   run(): Promise<number> {
     return this.#flight.run(() => this.#run())
   }

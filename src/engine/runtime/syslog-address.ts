@@ -5,7 +5,7 @@ export interface SyslogAddress {
   transport: 'udp' | 'tcp' | 'tls'
   host: string
   port: number
-  /** A file with the certificate authority of the server (PEM); null: the authorities of this machine. */
+  /** A file with the certificate authority of the server (PEM). null: the authorities of this machine. */
   caFile: string | null
 }
 
@@ -13,7 +13,7 @@ export interface SyslogAddress {
 const PORTS = { 'udp:': 514, 'tcp:': 601, 'tls:': 6514 }
 const isKnown = (protocol: string): protocol is keyof typeof PORTS => Object.hasOwn(PORTS, protocol)
 
-/** Reads `tls://HOST[:PORT]`, `tcp:` or `udp:`. Throws BAD_INPUT. */
+/** Parses `tls://HOST[:PORT]`, `tcp:` or `udp:`. Throws BAD_INPUT. */
 export function parseSyslogAddress(text: string, caFile: string | null): SyslogAddress {
   const refuse = (what: string) => new ScrapdeckError('BAD_INPUT', sentence('storage.syslog_address_invalid', { what }))
   if (!URL.canParse(text)) throw refuse('The address of the syslog server is not a URL')

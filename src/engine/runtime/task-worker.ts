@@ -3,13 +3,13 @@ import { isScrapdeckError } from '../../shared/errors.ts'
 import type { TaskAnswer } from './thread-task.ts'
 import type { PoolOrder, PoolReply, PoolStart } from './thread-pool.ts'
 
-/** The other end of runInThread: performs the task of this thread. */
+/** The other end of runInThread. */
 export async function serveTask<Input>(perform: (input: Input) => unknown): Promise<void> {
   if (parentPort === null) throw new Error('This module is started as a thread only (thread-task.ts)')
   parentPort.postMessage(await answerOf(() => perform(workerData as Input)))
 }
 
-/** What `perform` returns or throws, in a form that can be sent to another thread. */
+/** Returns the result or error of `perform` in a form that can be sent to another thread. */
 export async function answerOf(perform: () => unknown): Promise<TaskAnswer> {
   try {
     return { value: await perform() }
@@ -21,13 +21,13 @@ export async function answerOf(perform: () => unknown): Promise<TaskAnswer> {
 
 export interface TaskContext {
   emit: (part: unknown) => void
-  /** The result is no longer needed: end soon, with any result. */
+  /** If true, the result is no longer needed, so the task should end soon with any result. */
   isStopped: () => boolean
 }
 
 type Tasks = Record<string, (input: never, context: TaskContext) => unknown>
 
-/** The other end of a ThreadPool: performs tasks one after another. */
+/** The other end of a ThreadPool. Performs tasks one after another. */
 export function servePool(tasks: Tasks): void {
   if (parentPort === null) throw new Error('This module is started as a thread only (thread-pool.ts)')
   const port = parentPort

@@ -17,7 +17,7 @@ export type PoolReply = { part: unknown } | { answer: TaskAnswer }
 
 export interface PoolTask<Part> {
   task: string
-  /** Copied to the thread, as parts and results are copied back. */
+  /** Copied to the thread. Parts and results are copied back. */
   input: unknown
   onPart?: (part: Part) => void
   signal?: AbortSignal | undefined
@@ -30,7 +30,6 @@ interface PoolOptions {
   file: URL
   name: string
   threads: number
-  /** Per thread. */
   memoryMb: number
   idleMs: number
   clock: Clock
@@ -55,8 +54,8 @@ const END_WITHIN_MS = 2_000
 const STOP_WITHIN_MS = 150
 
 /**
- * A few threads that serve one module: started on demand, ended when idle for a while. If a task ignores a request to
- * stop, its thread is ended.
+ * Several threads that serve one module. They are started on demand and ended when idle. If a task ignores a request
+ * to stop, its thread is ended.
  */
 export class ThreadPool {
   readonly #options: PoolOptions
@@ -113,7 +112,7 @@ export class ThreadPool {
     worker.on('message', (reply: PoolReply) => this.#receive(thread, reply))
     worker.on('error', (error) => void this.#end(thread, error))
     worker.on('exit', () => void this.#end(thread, new Error(`A thread of ${name} ended without an answer`)))
-    // Idle threads do not keep the process alive; pending tasks do, through their callers.
+    // Idle threads do not keep the process alive. Pending tasks do, through their callers.
     worker.unref()
     this.#threads.add(thread)
     return thread
@@ -152,7 +151,7 @@ export class ThreadPool {
     thread.worker.unref()
   }
 
-  /** Rejects at once; asks the thread to stop, and ends it if it does not. */
+  /** Rejects immediately. Requests the thread to stop, and ends it if it does not. */
   #abort(job: Job, reason: unknown): void {
     const at = this.#waiting.indexOf(job)
     if (at >= 0) this.#waiting.splice(at, 1)

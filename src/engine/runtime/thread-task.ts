@@ -16,8 +16,8 @@ export interface ThreadTask {
 }
 
 /**
- * Runs one task in a thread of its own: for work of unknown duration on untrusted text, so that it blocks neither the
- * event loop nor the process. Rejects with the ScrapdeckError that the task threw.
+ * Runs one task in its own thread: for work of unknown duration on untrusted text, so that it blocks neither the event
+ * loop nor the process. Rejects with the ScrapdeckError that the task threw.
  */
 export async function runInThread<Result>(task: ThreadTask): Promise<Result> {
   const { file, input, timeoutMs, memoryMb, clock, tooLarge } = task
@@ -48,7 +48,7 @@ export async function runInThread<Result>(task: ThreadTask): Promise<Result> {
 }
 
 /**
- * The file of a thread: in source it is next to the module that starts it (`import.meta.url`); in a bundle it is a
+ * In source, the file of a thread is next to the module that starts it (`import.meta.url`). In a bundle, it is a
  * separate entry (electron.vite.config.ts, service.vite.config.ts), next to the chunk with that module.
  */
 export function threadFile(startedBy: string, name: string): URL {

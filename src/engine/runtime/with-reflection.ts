@@ -1,6 +1,6 @@
 /**
  * Loads a library that needs reflect-metadata (decorators of @peculiar/x509) to be loaded first. An import statement
- * before its own is not enough: a bundler may put both into chunks that load in another order.
+ * is not enough, because a bundler can put both into chunks that load in another order.
  */
 export async function withReflection<Library>(load: () => Promise<Library>): Promise<Library> {
   await import('reflect-metadata')

@@ -9,7 +9,6 @@ const HOUR_MS = 3_600_000
 const DAY = { fromMs: START_MS - 24 * HOUR_MS, untilMs: START_MS - 19 * HOUR_MS }
 const ORDER = { ...DAY, order: 'oldest_first' as const, concurrency: 2 }
 
-/** Hourly since long ago, made now. */
 const addHourly = (world: ScheduleWorld) =>
   world.add({ rules: [{ kind: 'interval', everySeconds: 3_600, anchorMs: 0 }], overlap: 'skip' })
 const liveTimes = async (world: ScheduleWorld, id: string) =>
@@ -52,7 +51,7 @@ describe('a backfill', () => {
     )
   })
 
-  // The store's thread returns what it read before the commit of that end, after it has reported the end.
+  // The store's thread can report the end of a job before it returns what it read before the commit of that end.
   it.for([1, 2, 3, 4])('notices the end of a job that read number %s just missed', async (missed, { world }) => {
     const id = await addHourly(world)
     await world.scheduler.stop()
@@ -145,7 +144,7 @@ describe('a backfill', () => {
       fromMs: START_MS - HOUR_MS,
       untilMs: START_MS + 9 * HOUR_MS
     })
-    // 11:00, 12:00 and 14:00, which was skipped; 13:00 ran.
+    // 11:00, 12:00 and 14:00, which was skipped. 13:00 ran.
     expect(plan).toMatchObject({ count: 3, alreadyRun: 1 })
   })
 
@@ -163,7 +162,7 @@ describe('a backfill', () => {
       fromMs: START_MS - HOUR_MS,
       untilMs: START_MS + 9 * HOUR_MS
     })
-    // 11:00 and 12:00 were before it was made; 13:00 to 16:00 ran and were forgotten, 17:00 and 18:00 ran.
+    // 11:00 and 12:00 precede its creation. 13:00 to 16:00 ran and were pruned. 17:00 and 18:00 ran.
     expect(plan).toMatchObject({ count: 2, forgotten: 4, alreadyRun: 2 })
     const forgotten = { ...ORDER, fromMs: START_MS + HOUR_MS, untilMs: START_MS + 4 * HOUR_MS }
     await expect(world.scheduler.backfill(aScheduleId(id), forgotten)).rejects.toMatchObject({

@@ -26,7 +26,7 @@ export interface BackfillsParts extends JobMaker {
 
 interface Held {
   kept: StoredBackfill
-  /** Remaining moments, in the reverse of firing order: the next one is at the end. */
+  /** Remaining times in reverse order, so that the next one is at the end. */
   left: number[]
   countedAtMs: number
   /** Nothing is live or left, so its rows no longer change. */
@@ -36,9 +36,9 @@ interface Held {
 /** More than this is a mistake, or should be split into several orders. */
 const MOMENTS_MAX = 100_000
 const SHOWN = 10
-/** Writes per step before other work gets a turn: moments that create no job follow each other immediately. */
+/** Writes per step before other work gets a turn, because times that create no job follow each other immediately. */
 const WRITES_A_STEP = 50
-/** Minimum interval between recounts, as each reads every row of the backfill. */
+/** Minimum interval between recounts, because each reads every row of the backfill. */
 const COUNT_APART_MS = 5_000
 const FIRINGS_A_PAGE = 1_000
 
@@ -61,7 +61,7 @@ export class Backfills {
     this.#parts = parts
   }
 
-  /** Resumes backfills of an earlier engine. Returns the possibly live jobs that backfills created. */
+  /** Resumes backfills of an earlier engine. Returns the jobs of backfills that may be live. */
   async load(scheduleIds: ReadonlySet<ScheduleId>): Promise<Map<JobId, string>> {
     const backfillOf = new Map<JobId, string>()
     const all = await this.#parts.store.listBackfills()
@@ -100,7 +100,7 @@ export class Backfills {
     }
   }
 
-  /** Rejects with BACKFILL_RUNNING, or with BAD_INPUT if there are too many moments, or none. */
+  /** Rejects with BACKFILL_RUNNING, or with BAD_INPUT if there are too many times, or none. */
   async begin(state: ScheduleState, order: BackfillOrder, { mayGoFirst }: { mayGoFirst: boolean }): Promise<void> {
     const { id: scheduleId, settings } = state.stored
     if (this.#held.get(scheduleId)?.kept.state === 'running') {
@@ -134,7 +134,10 @@ export class Backfills {
     this.#held.set(scheduleId, held)
   }
 
-  /** Fires up to the concurrency. A moment that can create no job gets a row with the reason. True: call again now. */
+  /**
+   * Fires up to the concurrency. A time that cannot create a job gets a row with the reason. Returns true to be called
+   * again.
+   */
   async step(state: ScheduleState): Promise<boolean> {
     const held = this.#held.get(state.stored.id)
     if (held === undefined || held.isOver) return false
@@ -163,7 +166,7 @@ export class Backfills {
       }
       const written = await this.#parts.write(rows)
       held.left.length -= rows.length
-      // A moment that fired in the meantime is done, but does not count for this backfill.
+      // A time that fired meanwhile is done, but does not count for this backfill.
       const fired = written.filter((row) => row !== null).length
       kept.total -= written.length - fired
       kept.fired += fired
@@ -203,7 +206,7 @@ export class Backfills {
     return this.#parts.live.firingsOf(scheduleId, id)
   }
 
-  /** Past moments only; the scheduler fires future ones. */
+  /** Past times only. The scheduler fires future ones. */
   async #momentsOf(state: ScheduleState, { fromMs, untilMs }: { fromMs: number; untilMs: number }) {
     const { id, settings } = state.stored
     const pastMs = Math.min(untilMs, this.#parts.clock.nowMs() - state.offsetMs, state.doneUntilMs)
@@ -220,7 +223,7 @@ export class Backfills {
     return { moments, alreadyRun: fired.length, forgotten: forgotten.length }
   }
 
-  /** Used after a crash: the moments without a row of this backfill in any state. */
+  /** After a crash: the times without a row of this backfill in any state. */
   async #stillToRun(state: ScheduleState, kept: StoredBackfill): Promise<number[]> {
     const { moments } = await this.#momentsOf(state, kept)
     const tried = new Set((await this.#rowsOf(kept.id)).map(({ nominalMs }) => nominalMs))
@@ -269,12 +272,12 @@ export class Backfills {
   }
 }
 
-/** Schedules with a running backfill, which relies on their firing rows: these must not be pruned meanwhile. */
+/** A running backfill relies on the firing rows of its schedule, so they must not be pruned. */
 export async function listBackfilled(store: BackfillStore): Promise<string[]> {
   return (await store.listBackfills()).filter(({ state }) => state === 'running').map(({ scheduleId }) => scheduleId)
 }
 
-/** Counts never decrease, even when rows have been pruned. */
+/** Counts never decrease, even if rows have been pruned. */
 function countRows(kept: StoredBackfill, rows: readonly StoredFiring[]): void {
   const failed = rows.filter(hasFailed).length
   kept.failed = rows.length < kept.fired ? Math.max(kept.failed, failed) : failed

@@ -21,7 +21,7 @@ export interface ChainFacts {
   job: StoredJob
   stats: NonNullable<Attempt['stats']>
   nowMs: number
-  /** Zone of the schedule that created the job; null: no schedule did. */
+  /** Zone of the schedule that created the job. null: no schedule did. */
   zone: string | null
 }
 
@@ -34,7 +34,7 @@ export interface ChainRunnerParts {
   requireSpiders: (template: RunTemplate) => void
   /** Returns one item per job of the template, and the bytes of their texts. */
   expand: (template: RunTemplate, facts: ChainFacts) => Promise<{ items: RunItem[]; bytes: number }>
-  /** Validates the items and builds the jobs; writes nothing. */
+  /** Validates the items and builds the jobs. Writes nothing. */
   prepare: (items: RunItem[]) => Promise<NewJob[]>
   onJobs: () => void
   /** Called when counts or problems of chains changed. */
@@ -45,8 +45,8 @@ const ANSWERED_AT_ONCE = 100
 const AGAIN_AFTER_MS = 10_000
 
 /**
- * Whether the new jobs must be restricted like jobs without files: orders, and the code of another project, can
- * determine the statistics that the template passes on.
+ * Whether the new jobs must be kept from reading the node's files, like the job that ended. Orders and the code of
+ * another project can determine the statistics that the template passes on.
  */
 function mustBeWithoutFiles(template: RunTemplate, { project, settings }: StoredJob): boolean {
   const { args, argSets, matrix, settings: ours } = template
@@ -56,8 +56,8 @@ function mustBeWithoutFiles(template: RunTemplate, { project, settings }: Stored
 
 /**
  * Handles the ends of jobs that chains wait for. The store records each (chain, job) in the transaction that ends the
- * job, and accepts each answer once, together with its jobs: so every end creates its jobs exactly once, despite any
- * crash. If jobs cannot be created (the spider is gone), the end is answered as well, and the chain shows why.
+ * job, and accepts each result once, together with its jobs. Every end therefore creates its jobs exactly once,
+ * despite any crash. If jobs cannot be created, the chain shows why.
  */
 export class ChainRunner {
   readonly #parts: ChainRunnerParts
@@ -87,7 +87,6 @@ export class ChainRunner {
     this.#retry?.cancel()
   }
 
-  /** Called when chains were added, changed or removed. */
   async refresh(): Promise<void> {
     this.#hasChains = (await this.#parts.store.listChains()).length > 0
     if (this.#hasChains) this.#answerDue()
@@ -127,10 +126,10 @@ export class ChainRunner {
       const answers: ChainAnswer[] = []
       let weight = 0
       for (const one of due) {
-        // The rest is due again once these are written.
+        // The rest is due again after these are written.
         if (weight > WEIGHT_AT_ONCE) break
         const [chain, job] = [chains.get(one.chainId), jobs.get(one.jobId)]
-        // Deleted since the previous read; its recorded ends were deleted with it.
+        // Deleted since the previous read, together with its recorded ends.
         if (chain === undefined || job === undefined) continue
         const made = await this.#answer(one, chain, job)
         answers.push(made.answer)
@@ -175,7 +174,6 @@ export class ChainRunner {
   }
 }
 
-/** The first entry of a job's timeline says where the job comes from. */
 function withReason(made: NewJob, chain: StoredChain, job: StoredJob): NewJob {
   const message = say('timeline.queued_by_chain', {
     jobId: job.id,

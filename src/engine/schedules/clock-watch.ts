@@ -3,9 +3,11 @@ import type { Clock } from '../runtime/clock.ts'
 import type { Logger } from '../runtime/logger.ts'
 import type { LateCause } from '../../shared/texts/en-schedules.ts'
 
-/** Longest sleep of the scheduler, and so the longest delay until a machine sleep or a clock change is detected. */
+/** The longest delay until a machine sleep or a clock change is detected. */
 export const SLEEP_MAX_MS = 30_000
-/** After a smaller setback, schedules wait for the clock to catch up. A larger one means the earlier time was wrong. */
+/**
+ * After a smaller setback, schedules wait for the clock to catch up. A larger one means the earlier time was wrong.
+ */
 export const CLOCK_SET_BACK_MAX_MS = 25 * 3_600_000
 const CLOCK_JUMP_MIN_MS = 5_000
 
@@ -24,7 +26,7 @@ export class ClockWatch {
     this.#startedAtMs = clock.nowMs()
   }
 
-  /** `back`: moments already handled lie in the future again. */
+  /** `back`: times already handled are in the future again. */
   check(): 'ahead' | 'back' | null {
     const now = { wallMs: this.#clock.nowMs(), monotonicMs: this.#clock.monotonicMs() }
     const before = this.#checked
@@ -45,7 +47,6 @@ export class ClockWatch {
     return 'ahead'
   }
 
-  /** Why a moment that was due then is judged late. */
   causeOf(dueMs: number): LateCause {
     if (dueMs < this.#startedAtMs) return 'stopped'
     return dueMs <= this.#jumpedAtMs ? 'clock' : 'busy'

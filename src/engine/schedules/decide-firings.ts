@@ -11,15 +11,15 @@ import { type DecidedFirings, judgeDue, type ScheduleState } from './schedule-st
 interface Surroundings {
   nowMs: number
   cause: LateCause
-  /** The engine has just started and may not know yet what nodes have: retry if something is not found. */
+  /** The engine has just started and may not know yet what nodes have, so retry if something is not found. */
   isSettling: boolean
   live: Pick<LiveJobs, 'readFirings'>
   maker: JobMaker
 }
 
 /**
- * Decides the due moments of a schedule in order; each sees the jobs of the ones before it. Writes nothing. Rejects if
- * the decision must be retried.
+ * Decides the due times of a schedule in order. Each decision sees the jobs of earlier ones. Writes nothing. Rejects
+ * if the decision must be retried.
  */
 export async function decideFirings(
   state: ScheduleState,
@@ -87,7 +87,7 @@ export async function decideFirings(
     }
   }
 
-  /** Merges consecutive rows that are alike, under the newest moment. */
+  /** Merges consecutive rows that are alike, under the newest time. */
   function add(row: NewFiring): void {
     const before = decided.firings.at(-1)
     const isAlike =

@@ -10,7 +10,7 @@ interface Place {
   place: number
 }
 
-/** All schedules by due time. Only a schedule's newest place counts; older ones are skipped. */
+/** All schedules by due time. Only a schedule's newest place counts. Older ones are skipped. */
 export class DuePlaces {
   readonly #places = new Heap<Place>([], (one, other) => one.dueMs < other.dueMs)
 
@@ -23,7 +23,6 @@ export class DuePlaces {
     state.place = -1
   }
 
-  /** The earliest schedule; null: none has a place. */
   first(): { dueMs: number; state: ScheduleState } | null {
     for (let first = this.#places.first(); first !== undefined; first = this.#places.first()) {
       if (first.place === first.state.place) return first
@@ -32,7 +31,7 @@ export class DuePlaces {
     return null
   }
 
-  /** Removes and returns the schedules due until then; each needs a new `put`. */
+  /** Removes and returns the schedules due until then. Each needs a new `put`. */
   removeDue(untilMs: number): { dueMs: number; state: ScheduleState }[] {
     const taken: { dueMs: number; state: ScheduleState }[] = []
     for (let first = this.first(); first !== null && first.dueMs <= untilMs; first = this.first()) {

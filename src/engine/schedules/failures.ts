@@ -4,10 +4,10 @@ import type { FiringReader } from '../storage/store.ts'
 /** How many failures are counted for a schedule that never pauses itself. */
 const FAILURES_SHOWN = 20
 const FIRINGS_READ_FIRST = 2
-/** Firings that are still running prove nothing; at most this many extra ones are read. */
+/** Firings that are still running prove nothing. At most this many extra firings are read. */
 const LIVE_PASSED_OVER = 50
 
-/** The number of failed firings in a row. The newest usually decides; older ones are read only if it failed. */
+/** The number of failed firings in a row. Older firings are read only if the newest failed. */
 export async function readFailures(store: FiringReader, stored: StoredSchedule): Promise<number> {
   const wanted = stored.settings.pauseAfterFailures ?? FAILURES_SHOWN
   // Changing or resuming a schedule resets the count.
@@ -24,8 +24,8 @@ export async function readFailures(store: FiringReader, stored: StoredSchedule):
 }
 
 /**
- * Counts failed firings, newest first, until one that succeeded. Running and cancelled ones are ignored.
- * `hasFoundEnd`: older firings cannot change the count.
+ * Counts failed firings, newest first, until one that succeeded. Ignores running and cancelled ones. `hasFoundEnd`:
+ * older firings cannot change the count.
  */
 function countFailures(firings: readonly StoredFiring[]): { count: number; hasFoundEnd: boolean } {
   let count = 0
@@ -38,7 +38,6 @@ function countFailures(firings: readonly StoredFiring[]): { count: number; hasFo
   return { count, hasFoundEnd: false }
 }
 
-/** One of its jobs failed or was lost, or it could not create any job. */
 export function hasFailed({ state, statuses }: Pick<StoredFiring, 'state' | 'statuses'>): boolean {
   return state === 'failed' || statuses.some((status) => status === 'failed' || status === 'lost')
 }

@@ -24,20 +24,20 @@ import type { Moment } from './moments.ts'
  *                                                                             fire ──▶ fired
  */
 
-/** A moment this late is still on time (busy event loop, service restart). Above the scheduler's longest sleep. */
+/** A firing this late is still on time (busy event loop, service restart). Above the scheduler's longest sleep. */
 export const LATE_AFTER_MS = 60_000
 
 export interface Fate extends Pick<NewFiring, 'reason' | 'message'> {
   state: 'fired' | 'skipped' | 'missed'
-  /** Ascending. More than one only if none of them fires; they then share one row. */
+  /** Ascending. Several only if none of them fires. They then share one row. */
   nominalMs: number[]
 }
 
 type LateSettings = Pick<ScheduleSettings, 'catchUp' | 'catchUpWindowSeconds'>
 
 /**
- * Judges due moments (ascending), before the overlap policy and the template are applied. `hasMore`: newer ones follow
- * in the next call. Consecutive fates that are alike and create no jobs are merged.
+ * Judges due times (ascending), before the overlap policy and the template are applied. `hasMore`: newer times follow
+ * in the next call. Merges consecutive fates that are alike and create no jobs.
  */
 export function judgeMoments(
   moments: readonly Moment[],
@@ -80,7 +80,7 @@ export function judgeMoments(
   }
 }
 
-/** The fates of moments of a paused schedule; they are never caught up. */
+/** Times of a paused schedule are never caught up. */
 export function pausedFates(moments: readonly Moment[]): Fate[] {
   return joinAlike(
     moments.map(({ nominalMs, isLeftOut }): Fate => {
@@ -105,7 +105,6 @@ function joinAlike(fates: Fate[]): Fate[] {
   return joined
 }
 
-/** The jobs of one moment that have not ended. */
 export interface LiveFiring {
   nominalMs: number
   jobIds: JobId[]
@@ -113,13 +112,13 @@ export interface LiveFiring {
 
 export type OverlapDecision =
   | { kind: 'skip'; message: Message }
-  /** The new jobs wait until the jobs in `after` have ended; those in `cancel` are cancelled after the write. */
+  /** The new jobs wait until the jobs in `after` have ended. Those in `cancel` are cancelled after the write. */
   | { kind: 'fire'; after: JobId[]; cancel: JobId[] }
 
 /**
- * Decides whether a moment fires although runs of earlier ones are live (oldest first). Jobs that must wait are created
- * at once, held by the jobs they wait for: the store lifts the hold in the transaction that ends those, so no crash can
- * lose it. So a schedule has a waiting moment exactly if two of its moments are live.
+ * Decides whether a time fires although runs of earlier times are live (oldest first). Jobs that must wait are created
+ * immediately, held by the jobs they wait for. The store releases them in the transaction that ends those, so no crash
+ * can lose this. Two live times therefore mean that one of them waits.
  */
 export function decideOverlap(policy: OverlapPolicy, live: readonly LiveFiring[]): OverlapDecision {
   const all = live.flatMap(({ jobIds }) => jobIds)

@@ -5,7 +5,7 @@ import type { ChangeLog, JobReader, ScheduleStore } from '../storage/store.ts'
 import { isLive } from './failures.ts'
 import type { LiveFiring } from './fates.ts'
 
-/** Job ends may be noticed late: the store itself releases the jobs that wait for them. */
+/** A delay is harmless, because the store itself releases the jobs that wait for ended jobs. */
 const SCAN_AFTER_MS = 200
 const CHANGES_AT_ONCE = 1_000
 const JOBS_AT_ONCE = 500
@@ -20,16 +20,15 @@ export interface LiveJobsParts {
   store: JobReader & ScheduleStore & ChangeLog
   clock: Clock
   logger: Logger
-  /** Called when jobs of these schedules have ended. */
   onEnded(scheduleIds: Set<ScheduleId>): void
 }
 
-/** Live jobs of schedules, in memory; follows the change log to detect ends. */
+/** Live jobs of schedules, in memory. Follows the change log to detect ends. */
 export class LiveJobs {
   readonly #parts: LiveJobsParts
   readonly #bySchedule = new Map<ScheduleId, Tracked[]>()
   readonly #scheduleOf = new Map<JobId, ScheduleId>()
-  /** Jobs that were written before they were tracked: changes in between may have been missed. */
+  /** Jobs that were written before they were tracked, so changes in between may have been missed. */
   #fresh: JobId[] = []
   /** null: changes were not followed (nothing was tracked, or a scan failed), so all tracked jobs are read. */
   #cursor: number | null = null
@@ -73,12 +72,12 @@ export class LiveJobs {
     this.#scanSoon()
   }
 
-  /** Whether it has live jobs, as far as known: some may have ended a moment ago. */
+  /** Some of the jobs may just have ended. */
   hasAny(scheduleId: ScheduleId): boolean {
     return this.#bySchedule.has(scheduleId)
   }
 
-  /** Live firings by clock or by hand (null), or of one backfill; oldest first. */
+  /** Live firings by clock or by hand (null), or of one backfill, oldest first. */
   firingsOf(scheduleId: ScheduleId, backfillId: string | null = null): LiveFiring[] {
     return (this.#bySchedule.get(scheduleId) ?? [])
       .filter((tracked) => tracked.backfillId === backfillId)
@@ -114,7 +113,7 @@ export class LiveJobs {
       this.#scheduleOf.set(id, scheduleId)
     }
     if (byMoment.size > 0) this.#bySchedule.set(scheduleId, [...byMoment.values()])
-    // Jobs that ended since are no longer listed; report their end too.
+    // Jobs that ended since are no longer listed, so report their end too.
     if ([...known.keys()].some((id) => !this.#scheduleOf.has(id))) this.#parts.onEnded(new Set([scheduleId]))
   }
 

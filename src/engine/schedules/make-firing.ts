@@ -4,7 +4,7 @@ import type { Clock } from '../runtime/clock.ts'
 import type { FireTimes } from './moments.ts'
 import { expandTemplates, needsPrevious, weightOf } from './template.ts'
 
-/** Creates jobs for a schedule: injected from commands/prepare-jobs.ts, with the opening of secrets. */
+/** Creates jobs for a schedule. Injected from commands/prepare-jobs.ts. */
 export interface JobMaker {
   clock: Clock
   /** Throws PROJECT_, VERSION_ or SPIDER_NOT_FOUND, before anything is computed. */
@@ -23,12 +23,11 @@ export type FiringRequest = Pick<NewFiring, 'nominalMs' | 'origin' | 'reason' | 
   doneUntilMs: number | null
 }
 
-/** Most dependencies per firing; beyond it, each job waits for a share of the earlier jobs instead of all. */
+/** Most dependencies per firing. Beyond this, each job waits for a share of the earlier jobs instead of all. */
 const WAITS_MAX = 20_000
 
 /**
- * Builds the row and jobs of a moment that fires, with their weight (`weightOf`). Rejects like prepareJobs and
- * expandTemplates if the jobs cannot be created.
+ * Builds the row and jobs of a firing, with their weight (`weightOf`). Rejects like prepareJobs and expandTemplates.
  */
 export async function makeFiring(
   schedule: Pick<StoredSchedule, 'id' | 'settings'>,

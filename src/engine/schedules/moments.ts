@@ -6,26 +6,26 @@ import type { Clock } from '../runtime/clock.ts'
 
 export interface Moment {
   nominalMs: number
-  /** A clock change skips this local time, and the schedule is set not to run then: the moment is only recorded. */
+  /** A clock change skips this local time, and the schedule is set not to run then. The time is only recorded. */
   isLeftOut: boolean
 }
 
-/** Initial span when searching for the previous moment, and the factor by which an empty search widens it. */
+/** Initial span when searching for the previous time, and the factor by which an empty search widens it. */
 const SEARCH_BACK_MS = 60_000
 const SEARCH_WIDENS_BY = 8
 const SEARCH_BACK_MAX_MS = 10 * 366 * 86_400_000
 const LISTED_AT_ONCE = 50
 /** The search budget of all pieces of a list together: half a second of work, with pauses. */
 const LISTED_WORK_MAX = 5_000_000
-/** The same for lists that are only shown, to any user: some 30 ms, enough for a list that spans 50 years. */
+/** The budget for lists that are only displayed, to any user: about 30 ms, enough for a list that spans 50 years. */
 const SHOWN_WORK_MAX = 300_000
-/** Few moments per piece of such a list, so that each piece takes little time, too. */
+/** A small number, so that each piece of a displayed list takes little time. */
 const SHOWN_AT_ONCE = 10
 
-/** The moments of one schedule, including those skipped by a clock change, which have a row like all others. */
+/** The fire times of one schedule, including those skipped by a clock change, which have a row like all others. */
 export class FireTimes {
   readonly #timing: ScheduleTiming
-  /** The timing with skipped times shifted instead: moments found only here are the skipped ones. */
+  /** The timing with skipped times shifted instead. Times found only here are the skipped ones. */
   readonly #withGaps: ScheduleTiming
 
   constructor(timing: ScheduleTiming) {
@@ -33,7 +33,7 @@ export class FireTimes {
     this.#withGaps = timing.gap === 'skip' ? { ...timing, gap: 'run_at_shift' } : timing
   }
 
-  /** The first moment after a time, skipped by a clock change or not. */
+  /** The first time after `afterMs`, skipped by a clock change or not. */
   next(afterMs: number): Moment | null {
     const found = nextOccurrence(this.#withGaps, afterMs)
     return found === null ? null : this.#judge(found)
@@ -49,7 +49,7 @@ export class FireTimes {
     return occurrencesOf(this.#withGaps, { afterMs, untilMs, limit }).map((occurrence) => this.#judge(occurrence))
   }
 
-  /** The last moment that runs before a time: the value of `{previous}`, whatever its fate was. */
+  /** The last time before `beforeMs` that is not skipped: the value of `{previous}`, regardless of its fate. */
   previous(beforeMs: number): number | null {
     const untilMs = beforeMs - 1
     const budget = new SearchBudget(this.#timing)
@@ -58,7 +58,7 @@ export class FireTimes {
     for (let spanMs = SEARCH_BACK_MS; spanMs <= SEARCH_BACK_MAX_MS; spanMs *= SEARCH_WIDENS_BY) {
       let last = firstAfter(untilMs - spanMs)
       if (last === null) continue
-      // A binary search, because there can be millions of moments. None is after `emptyAfterMs`.
+      // A binary search, because there can be millions of times. None is after `emptyAfterMs`.
       for (let emptyAfterMs = untilMs; last < emptyAfterMs; ) {
         const middleMs: number = Math.floor((last + emptyAfterMs) / 2)
         const later = firstAfter(middleMs)
@@ -82,7 +82,7 @@ interface ListRange {
   limit: number
 }
 
-/** Like occurrencesOf, for long lists: yields to the event loop between pieces. Rejects with TimingTooCostly. */
+/** Like occurrencesOf, for long lists. Yields to the event loop between pieces. Rejects with TimingTooCostly. */
 export async function listOccurrences(
   timing: ScheduleTiming,
   range: ListRange,
@@ -94,7 +94,7 @@ export async function listOccurrences(
   return listed
 }
 
-/** The same for lists that are only shown: returns only the moments that are found with little work. */
+/** For lists that are only displayed. Returns only the times that are found with little work. */
 export async function listOccurrencesToShow(
   timing: ScheduleTiming,
   range: ListRange,
@@ -129,7 +129,7 @@ async function listWithin(
   }
 }
 
-/** How much later than its moments a schedule fires: 0 up to its jitter, constant, evenly distributed. */
+/** How much later than its nominal times a schedule fires: from 0 to its jitter, constant, evenly distributed. */
 export function jitterOf(scheduleId: ScheduleId, jitterSeconds: number): number {
   if (jitterSeconds === 0) return 0
   const share = createHash('sha256').update(scheduleId).digest().readUInt32BE() / 2 ** 32

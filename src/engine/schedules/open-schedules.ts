@@ -54,7 +54,7 @@ export function openSchedules(
   return { chains, chainEvents, scheduler, scheduleEvents, watchdog }
 }
 
-/** Chains have no nominal times: `{nominal}` is that of the previous job, or the time at which it ended. */
+/** Chains have no nominal times. `{nominal}` is that of the previous job, or the time at which it ended. */
 function placeholdersOf({ chain, job, stats, nowMs, zone }: ChainFacts) {
   return {
     nominalMs: job.nominalMs ?? job.endedAtMs ?? nowMs,

@@ -15,7 +15,7 @@ interface PausingParts {
   onPaused(schedule: StoredSchedule): void
 }
 
-/** Pauses a schedule that is over or failed too often. Returns the stored one; null: deleted, or it kept changing. */
+/** Pauses a schedule that is over or failed too often. Returns the stored one. null: deleted, or it kept changing. */
 export async function pauseItself(
   { store, clock, onPaused }: PausingParts,
   scheduleId: ScheduleId,
@@ -37,7 +37,7 @@ export async function pauseItself(
       onPaused(paused)
       return paused
     } catch (error) {
-      // A concurrent change came first: retry with the changed schedule.
+      // A concurrent change came first, so retry with the changed schedule.
       if (!isScrapdeckError(error, 'CHANGED_MEANWHILE')) throw error
     }
   }

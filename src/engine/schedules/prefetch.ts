@@ -1,17 +1,17 @@
 import type { LiveJobs } from './live-jobs.ts'
 import { dueAt, type DecidedFirings, type ScheduleState } from './schedule-state.ts'
 
-/** How long before their time firings are prepared, so that a thousand due in one second only need to be written. */
+/** Firings are prepared this early, so that a thousand due in one second only need to be written. */
 export const PREFETCH_MS = 250
-/** A prepared firing is reported as on time; if it is claimed later than this, the moment is judged again. */
+/** A prepared firing counts as on time. If it is claimed later than this, it is judged again. */
 const TAKEN_LATE_MAX_MS = 1_000
 
 type Live = Pick<LiveJobs, 'hasAny'>
 
 /**
- * Prepares the next firing of a schedule; `make` decides as of its due time. Handles the plain case only: whatever
- * depends on earlier runs, counts or several moments is decided when it is due. Project data may be PREFETCH_MS older
- * than the firing. Changing the schedule replaces its state and so drops the prepared firing.
+ * Prepares the next firing of a schedule. `make` decides as of its due time. Whatever depends on earlier runs, counts
+ * or several times is decided when it is due. Project data can be PREFETCH_MS older than the firing. Changing the
+ * schedule replaces its state and so drops the prepared firing.
  */
 export async function prefetch(
   { state, dueMs }: { state: ScheduleState; dueMs: number },
@@ -21,7 +21,7 @@ export async function prefetch(
   if (state.prefetched?.dueMs === dueMs) return
   state.prefetched = { dueMs, decided: null }
   if (dueAt(state) !== dueMs || !isPlain(state, dueMs, live)) return
-  // An error is ignored here: it occurs again at the due time and is reported then.
+  // An error occurs again at the due time and is reported then.
   const decided = await make().catch(() => null)
   if (decided === null || decided.firings.some((firing) => firing.state !== 'fired')) return
   // The jobs count as queued at their due time, not when they were prepared.
@@ -29,7 +29,7 @@ export async function prefetch(
   state.prefetched = { dueMs, decided }
 }
 
-/** Returns the prepared firing if it would still be decided the same way now. It can be claimed once. */
+/** Returns the prepared firing if it would still be decided in the same way. It can be claimed once. */
 export function claimPrefetched(state: ScheduleState, live: Live, nowMs: number): DecidedFirings | null {
   const { prefetched } = state
   state.prefetched = null

@@ -7,43 +7,41 @@ import { CLOCK_SET_BACK_MAX_MS } from './clock-watch.ts'
 import { type Fate, judgeMoments, pausedFates } from './fates.ts'
 import { jitterOf, FireTimes, type Moment } from './moments.ts'
 
-/** A schedule as the scheduler holds it in memory. */
 export interface ScheduleState {
   stored: StoredSchedule
   moments: FireTimes
-  /** Its jitter: the delay of every moment. */
+  /** The jitter, which delays every firing. */
   offsetMs: number
   /** Every nominal time up to this one has its row. */
   doneUntilMs: number
-  /** The next two moments after `doneUntilMs`: prefetched so that firing one needs no calendar search. */
+  /** The next two times after `doneUntilMs`, so that firing one needs no calendar search. */
   next: Moment | null
   following: Moment | null
-  /** The next moment that is not left out. */
+  /** The next time that is not skipped. */
   nextRunMs: number | null
-  /** Why its next moment cannot be found; it must be paused then. */
+  /** Why the next time cannot be found. The schedule must then be paused. */
   problem: string | null
-  /** Which of its places by due time is valid (due-places.ts). */
+  /** The valid place of the schedule by due time (due-places.ts). */
   place: number
   prefetched: Prefetched | null
 }
 
-/** The rows to write for one schedule, as decided in one pass. */
 export interface DecidedFirings {
   state: ScheduleState
   firings: NewFiring[]
-  /** Runs to cancel once the firing at this index is written. */
+  /** Runs to cancel after the firing at this index is written. */
   cancels: { index: number; jobIds: JobId[] }[]
   doneUntilMs: number
   weight: number
 }
 
-/** A firing that was prepared ahead. `decided` is null if that was not possible: it is then decided when it is due. */
+/** A firing that was prepared ahead. `decided` is null if that was not possible. It is then decided when it is due. */
 export interface Prefetched {
   dueMs: number
   decided: DecidedFirings | null
 }
 
-/** How often the skipped moments of a paused schedule are written. */
+/** How often the skipped times of a paused schedule are written. */
 const PAUSED_ROWS_EVERY_MS = 3_600_000
 const MOMENTS_AT_ONCE = 500
 
@@ -65,7 +63,7 @@ export function createState(stored: StoredSchedule, nowMs: number): ScheduleStat
   return state
 }
 
-/** Resets a schedule that a clock far ahead would silence until that time comes. Returns whether it did. */
+/** Resets a schedule that a clock far ahead would silence until that time. Returns whether it did. */
 export function healAfterClock(state: ScheduleState, nowMs: number): boolean {
   if (state.doneUntilMs <= nowMs + CLOCK_SET_BACK_MAX_MS) return false
   state.doneUntilMs = nowMs - state.offsetMs
@@ -93,24 +91,23 @@ export function findNext(state: ScheduleState): void {
   try {
     if (state.next !== null) state.following = moments.next(state.next.nominalMs)
   } catch (error) {
-    // The next moment can still fire. The problem is reported when the one after it is searched for again.
+    // The next time can still fire. The problem is reported when the one after it is searched for again.
     problemIn(error)
   }
 }
 
-/** Rethrows errors not caused by the timing. */
 function problemIn(error: unknown): string {
   if (error instanceof TimingTooCostly) return error.message
   throw error
 }
 
-/** When the schedule must be judged next; null: never. */
+/** When the schedule must be judged next. null: never. */
 export function dueAt(state: ScheduleState): number | null {
   if (state.next === null || isOver(state)) return null
   return state.next.nominalMs + state.offsetMs + (state.stored.paused ? PAUSED_ROWS_EVERY_MS : 0)
 }
 
-/** If they take too long to find, only the next one: findNext then reports why. */
+/** Returns only the next time if they take too long to find. findNext then reports why. */
 function dueMoments({ moments, doneUntilMs }: ScheduleState, next: Moment, untilMs: number): Moment[] {
   try {
     return moments.between(doneUntilMs, untilMs, MOMENTS_AT_ONCE)
@@ -120,7 +117,7 @@ function dueMoments({ moments, doneUntilMs }: ScheduleState, next: Moment, until
   }
 }
 
-/** The fates of due moments, a limited number per call. `doneUntilMs`: how far they reach. */
+/** The fates of due times, a limited number per call, up to `doneUntilMs`. */
 export function judgeDue(
   state: ScheduleState,
   { nowMs, cause }: { nowMs: number; cause: LateCause }
@@ -137,7 +134,7 @@ export function judgeDue(
   const windowStartMs = untilMs - stored.settings.catchUpWindowSeconds * 1_000 - 1
   const last = fates.at(-1)
   if (!hasMore || last?.reason !== 'out_of_window' || windowStartMs <= newestMs) return { fates, doneUntilMs: newestMs }
-  // Years of missed seconds are not counted one by one: the exact number is of no use.
+  // Counting years of missed seconds one by one would be useless.
   const windowSeconds = stored.settings.catchUpWindowSeconds
   const message = say('firing.out_of_window', { cause, windowSeconds, countedUntilMs: newestMs })
   return { fates: [...fates.slice(0, -1), { ...last, message }], doneUntilMs: windowStartMs }

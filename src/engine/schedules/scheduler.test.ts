@@ -501,7 +501,7 @@ describe('a schedule that a user changes', () => {
   })
 
   it('records a time of day that the clocks skip if its rule skips it', async ({ world }) => {
-    // 2026-03-29, 02:00 to 03:00 does not exist in Berlin; the schedule is created in that spring.
+    // In Berlin, 02:00 to 03:00 does not exist on the next day.
     world.clock.jumpWallBy(Date.parse('2027-03-27T12:00:00Z') - START_MS)
     await world.clock.advanceBy(MINUTE_MS)
     const rules = [{ kind: 'cron' as const, expression: '30 2 * * *' }]

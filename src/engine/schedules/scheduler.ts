@@ -35,7 +35,7 @@ export interface SchedulerParts extends JobMaker {
   random: Random
   logger: Logger
   onJobs(): void
-  /** Called with all written rows, whatever their state. */
+  /** Called with all written rows, regardless of their state. */
   onFired(firings: StoredFiring[]): void
   /** Called when the scheduler itself paused a schedule: it is over, or failed too often. */
   onPaused(schedule: StoredSchedule): void
@@ -87,7 +87,6 @@ export class Scheduler {
   #timer: Timer | null = null
   readonly #watch: ClockWatch
   #settledAtMonotonicMs = 0
-  /** Schedules with a moment that could not create jobs, which counts as a failure. */
   readonly #refused = new Set<string>()
   #isStopped = false
 
@@ -105,7 +104,7 @@ export class Scheduler {
     this.#backfills = new Backfills({ ...parts, live: this.#live, write: (firings) => this.#writeRows(firings) })
   }
 
-  /** Resolves when everything is read; missed moments are handled right after. */
+  /** Resolves when everything is read. Missed firings are handled right after. */
   async start(): Promise<void> {
     await this.#inLine(async () => {
       const { store, clock } = this.#parts
@@ -133,9 +132,9 @@ export class Scheduler {
   }
 
   /**
-   * Call after a schedule was added, changed, paused, resumed or removed. Moments due before are fired with the old
-   * settings or, if it is paused now, recorded as paused. A resumed schedule counts from the resumption; for a new
-   * timing, the change has already set `doneUntilMs`.
+   * Call this after a schedule was added, changed, paused, resumed or removed. Earlier due times fire with the old
+   * settings or, if the schedule is paused now, are recorded as paused. A resumed schedule counts from the resumption.
+   * For a new timing, the change has already set `doneUntilMs`.
    */
   refresh(scheduleId: ScheduleId): Promise<void> {
     return this.#inLine(async () => {
@@ -159,7 +158,7 @@ export class Scheduler {
     })
   }
 
-  /** Writes the rows of moments that passed during a pause, so that the pause can end. Rejects if that fails. */
+  /** Writes the rows of times that passed during a pause, so that the pause can end. Rejects if that fails. */
   writePaused(scheduleId: ScheduleId): Promise<void> {
     return this.#inLine(async () => {
       const state = this.#states.get(scheduleId)
@@ -178,7 +177,7 @@ export class Scheduler {
 
   /**
    * Fires now, even while the schedule is paused. `mayGoFirst`: the caller may put jobs before those of all projects.
-   * Rejects as prepareJobs does.
+   * Rejects like prepareJobs.
    */
   runNow(scheduleId: ScheduleId, { mayGoFirst = false } = {}): Promise<StoredFiring> {
     return this.#inLine(async () => {
@@ -201,12 +200,12 @@ export class Scheduler {
     })
   }
 
-  /** What a backfill would do; `count` includes only moments without a job. */
+  /** `count` includes only times without a job. */
   planBackfill(scheduleId: ScheduleId, span: { fromMs: number; untilMs: number }) {
     return this.#inLine(() => this.#backfills.plan(this.#stateOf(scheduleId), span))
   }
 
-  /** `mayGoFirst` as in runNow. */
+  /** `mayGoFirst`: as in runNow. */
   backfill(scheduleId: ScheduleId, order: BackfillOrder, { mayGoFirst = false } = {}) {
     return this.#inLine(async () => {
       const state = this.#stateOf(scheduleId)
@@ -225,19 +224,19 @@ export class Scheduler {
     })
   }
 
-  /** The newest backfill of a schedule, with its progress; null: it never had one. */
+  /** The newest backfill of a schedule. null: it never had one. */
   backfillOf(scheduleId: ScheduleId) {
     return this.#backfills.of(scheduleId)
   }
 
-  /** When it fires next, with its jitter and without; null: never with its current settings. */
+  /** When it fires next, with and without its jitter. null: never with its current settings. */
   nextOf(scheduleId: ScheduleId): { nextAtMs: number; nextNominalMs: number } | null {
     const state = this.#states.get(scheduleId)
     if (state === undefined || state.stored.paused || state.nextRunMs === null) return null
     return { nextAtMs: state.nextRunMs + state.offsetMs, nextNominalMs: state.nextRunMs }
   }
 
-  /** The due time of the most overdue schedule; null: none is due. For the watchdog. */
+  /** The due time of the most overdue schedule. null: none is due. */
   dueSinceMs(): number | null {
     const nowMs = this.#parts.clock.nowMs()
     let first: number | null = null
@@ -285,7 +284,6 @@ export class Scheduler {
     if (stored.settings.pauseAfterFailures !== null) await this.#countFailuresOf(stored.id)
   }
 
-  /** Queues the schedule by its next moment, or pauses it if it is over. */
   async #placeOrEnd(state: ScheduleState): Promise<void> {
     const { stored } = state
     const { maxRuns } = stored.settings
@@ -344,8 +342,8 @@ export class Scheduler {
           weight = 0
         }
         writes.push(this.#write(decided))
-        // Requests to the store are sent at the end of this turn: yield, so that it writes while the next schedules are
-        // decided.
+        // Requests to the store are sent at the end of this turn. Yield, so that it writes while the next schedules
+        // are decided.
         await this.#giveWay()
       }
       await Promise.all(writes)
@@ -364,7 +362,7 @@ export class Scheduler {
     for (const [index, one] of coming.entries()) {
       if (index % SEARCHES_AT_ONCE === SEARCHES_AT_ONCE - 1) await this.#giveWay()
       const make = async () => {
-        // The rest is decided when it is due: everything made ahead stays in memory until then.
+        // The rest is decided when it is due, because everything prepared stays in memory until then.
         if (weight > WEIGHT_AT_ONCE) return null
         const decided = await decideFirings(one.state, { ...this.#around(one.state), nowMs: one.dueMs })
         weight += decided.weight
@@ -398,7 +396,7 @@ export class Scheduler {
     }
   }
 
-  /** Fires one schedule outside of a pass; returns whether more may be due. */
+  /** Fires one schedule outside of a pass. Returns whether more may be due. */
   async #fireOne(state: ScheduleState): Promise<boolean> {
     const { doneUntilMs } = state
     const decided = await this.#decide(state)
@@ -408,7 +406,10 @@ export class Scheduler {
     return state.doneUntilMs !== doneUntilMs
   }
 
-  /** Writes everything in one commit; if that fails, each schedule by itself, so that one cannot block the others. */
+  /**
+   * Writes everything in one commit. If that fails, writes each schedule separately, so that one cannot block the
+   * others.
+   */
   async #write(decided: DecidedFirings[]): Promise<void> {
     try {
       const written = await this.#writeRows(decided.flatMap(({ firings }) => firings))
@@ -430,7 +431,7 @@ export class Scheduler {
     for (const { index, jobIds } of cancels) if (written[index] != null) this.#cancel(jobIds)
   }
 
-  /** Rejects if nothing was written. null: the moment had fired already. */
+  /** Rejects if nothing was written. null: the time had fired already. */
   async #writeRows(firings: NewFiring[]): Promise<(StoredFiring | null)[]> {
     if (firings.length === 0) return []
     const written = await this.#parts.store.fire(firings)
@@ -443,7 +444,7 @@ export class Scheduler {
     return written
   }
 
-  /** After a pass: moves to the next moment or, if nothing could be written, retries the same one. */
+  /** After a pass: moves to the next time or, if nothing could be written, retries the same one. */
   async #moveOn(state: ScheduleState): Promise<void> {
     if (this.#states.get(state.stored.id) !== state) return
     const { doneUntilMs, next, offsetMs } = state
@@ -471,7 +472,7 @@ export class Scheduler {
   async #countFailuresOf(scheduleId: ScheduleId): Promise<void> {
     const { store } = this.#parts
     const state = this.#states.get(scheduleId)
-    // A pause keeps the count that led to it; resuming resets it.
+    // A pause keeps the count that led to it. Resuming resets it.
     if (state === undefined || state.stored.paused) return
     const { pauseAfterFailures } = state.stored.settings
     const failures = await readFailures(store, state.stored)
@@ -503,7 +504,7 @@ export class Scheduler {
       .catch((error: unknown) => this.#report({ error, jobIds }, 'a schedule could not cancel its previous run'))
   }
 
-  /** Failures while stopping are ignored: other parts are closing. */
+  /** Failures while stopping are expected, because other parts are closing. */
   #report(facts: object, text: string): void {
     if (!this.#isStopped) this.#parts.logger.error(facts, text)
   }

@@ -6,7 +6,7 @@ import { MAX_ORDER_BYTES } from '../../shared/job-defaults.ts'
 import { yielder } from '../runtime/yielder.ts'
 import type { Clock } from '../runtime/clock.ts'
 
-/** Most jobs of one firing, all written in one transaction; more at one moment is a mistake. */
+/** Most jobs of one firing, all written in one transaction. More is a mistake. */
 export const JOBS_A_FIRING_MAX = 10_000
 /** Twenty settings and arguments for each of them. */
 const VALUES_A_FIRING_MAX = 200_000
@@ -16,7 +16,7 @@ const ITEMS_AT_ONCE = 50
 
 type Named = Pick<ScheduleSettings, 'name' | 'jobs'>
 
-/** For callers who may not put jobs before those of all projects: lowers priorities above 0, set by users who may. */
+/** If the caller may not put jobs before those of all projects, lowers priorities above 0, which others have set. */
 export function inTurn<Kind extends { settings: ScheduleSettings }>(schedule: Kind): Kind {
   const jobs = schedule.settings.jobs.map((job) => ({ ...job, priority: Math.min(job.priority, 0) }))
   return { ...schedule, settings: { ...schedule.settings, jobs } }
@@ -28,25 +28,23 @@ export function countJobs(templates: readonly RunTemplate[]): number {
   return templates.reduce((sum, template) => sum + countOf(template), 0)
 }
 
-/** Whether `{previous}` is used: computing it takes a calendar search. */
+/** Computing `{previous}` takes a calendar search. */
 export function needsPrevious(templates: readonly RunTemplate[]): boolean {
   return templates.some((template) => JSON.stringify(template).includes('{previous'))
 }
 
-/** What a firing creates, in bytes; a job counts as at least an equal share of the limit. */
+/** The size of a firing in bytes. A job counts as at least an equal share of the limit. */
 export function weightOf({ jobs, bytes }: { jobs: number; bytes: number }): number {
   return bytes + (jobs * MAX_ORDER_BYTES) / JOBS_A_FIRING_MAX
 }
 
-/**
- * The total weight of firings to hold in memory: once it is exceeded, they are written before any more are made.
- */
+/** The total weight of firings to hold in memory. If it is exceeded, they are written before any more are prepared. */
 export const WEIGHT_AT_ONCE = MAX_ORDER_BYTES
 
 /**
- * The jobs that a schedule's templates define for one moment, and the bytes of their texts, which are computed before
- * any job is made. Each text is expanded once; secret values are not expanded. Rejects with BAD_INPUT (too many jobs or
- * placeholders) or REQUEST_TOO_LARGE.
+ * Returns the jobs that a schedule's templates define for one time, and the bytes of their texts, which are computed
+ * before any job is created. Secret values are not expanded. Rejects with BAD_INPUT (too many jobs or placeholders) or
+ * REQUEST_TOO_LARGE.
  */
 export async function expandTemplates(
   named: Named,
@@ -66,7 +64,7 @@ export async function expandTemplates(
   return { items, bytes }
 }
 
-/** Rejects like expandTemplates, for templates that are about to be saved; makes no jobs. */
+/** For templates that are about to be saved. Rejects like expandTemplates. */
 export async function checkTemplates(named: Named, zone: string, clock: Clock): Promise<void> {
   for (const { project, args, argSets, matrix, settings } of named.jobs) {
     const length = [settings, args, ...argSets, matrix].reduce((sum, values) => sum + lengthOf(values), 0)
@@ -85,7 +83,6 @@ function lengthOf(values: Record<string, string | string[]>): number {
     .reduce((sum, text) => sum + text.length, 0)
 }
 
-/** Expanded texts of one firing. */
 class Texts {
   readonly #placeholders: TextValues
   readonly #known = new Map<string, { text: string; bytes: number }>()
@@ -169,7 +166,7 @@ function tooLarge(name: string): ScrapdeckError {
   return new ScrapdeckError('REQUEST_TOO_LARGE', sentence('api.firing_above_limit', { name, limit }))
 }
 
-/** One item per spider, argument set and matrix combination, in this order; later sources override earlier ones. */
+/** One item per spider, argument set and matrix combination, in this order. Later sources override earlier ones. */
 function* itemsOf(template: RunTemplate, texts: Texts): Generator<RunItem> {
   const { project, version, spiders, secretNames, limits, priority, nodeId, tags, retry, userId } = template
   const expand = (field: string, text: string) => (secretNames.includes(field) ? text : texts.expand(text))
@@ -194,7 +191,7 @@ function* itemsOf(template: RunTemplate, texts: Texts): Generator<RunItem> {
         const named = secretNames.filter((name) => Object.hasOwn(args, name) || Object.hasOwn(settings, name))
         const secret = named.length === 0 ? {} : { secretNames: named }
         const item = { project, version, spider, settings, args, ...secret, ...placement, limits, userId }
-        // Absent: the project's default applies; null would mean "never".
+        // If absent, the project's default applies. null would mean "never".
         yield retry === null ? item : { ...item, retry }
       }
     }

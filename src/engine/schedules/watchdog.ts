@@ -3,7 +3,7 @@ import type { Clock, Timer } from '../runtime/clock.ts'
 
 export interface WatchdogParts {
   clock: Clock
-  /** The due time of the most overdue schedule; null: none is due. */
+  /** The due time of the most overdue schedule. null: none is due. */
   dueSinceMs: () => number | null
 }
 
@@ -11,11 +11,10 @@ const LOOK_EVERY_MS = 60_000
 const LATE_AFTER_MS = 300_000
 
 /**
- * Detects schedules that are due but do not fire. Moments that came due while the machine slept or the engine was off
- * count as late only after some minutes.
+ * Detects schedules that are due but do not fire. Times that came due while the machine slept or the engine was off
+ * count as late only after several minutes.
  */
 export class ScheduleWatchdog {
-  /** `changed`: schedules became late, or are no longer late. */
   readonly events = new EventEmitter<{ changed: [] }>()
   readonly #parts: WatchdogParts
   #first: { dueMs: number; seenMonotonicMs: number } | null = null
@@ -46,7 +45,7 @@ export class ScheduleWatchdog {
     const { clock, dueSinceMs } = this.#parts
     const dueMs = dueSinceMs()
     const nowMonotonicMs = clock.monotonicMs()
-    // The next one is due: the one before has fired.
+    // The next one is due, so the previous one has fired.
     if (dueMs === null || this.#first === null || dueMs > this.#first.dueMs)
       this.#first = dueMs === null ? null : { dueMs, seenMonotonicMs: nowMonotonicMs }
     const isLate = this.#first !== null && nowMonotonicMs - this.#first.seenMonotonicMs >= LATE_AFTER_MS

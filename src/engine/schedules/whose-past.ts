@@ -1,7 +1,7 @@
 import type { ProjectName, RunTemplate } from '../../shared/contract/index.ts'
 import type { StoredSchedule } from '../model/records.ts'
 
-// The history of a schedule or chain, with its texts, belongs to projects: only those who see all of them may read it.
+// The history of a schedule or chain belongs to projects. Only users who see all of them may read it.
 
 type Projects = ProjectName[]
 
@@ -15,7 +15,7 @@ export const projectsOfTemplates = (jobs: readonly Pick<RunTemplate, 'project'>[
 ]
 
 /**
- * The projects of what a schedule did then; null: from before its jobs moved here, so only for users who see all
+ * The projects of what a schedule did then. null: from before its jobs moved here, so only for users who see all
  * projects.
  */
 export const projectsAt = (
@@ -27,7 +27,10 @@ export const projectsAt = (
 export const oneProject = (projects: Projects | null): ProjectName | null =>
   projects?.length === 1 ? projects[0]! : null
 
-/** A schedule whose jobs move to other projects loses its note: it was written for users of the former projects. */
+/**
+ * A schedule whose jobs move to other projects loses its note, because it was written for users of the former
+ * projects.
+ */
 export function afterMove(
   before: StoredSchedule,
   jobs: readonly Pick<RunTemplate, 'project'>[],

@@ -13,16 +13,16 @@ import { openSealedStream, sealing } from '../../storage/blobs/sealed/sealed-str
 import type { EncryptionKeys } from '../../runtime/encryption-keys.ts'
 import { isKeptName } from './what-is-kept.ts'
 
-/** The first entry describes the backup, for people too. */
+/** The first entry describes the backup. It is readable for people. */
 const HEAD = 'backup.json'
 /** The last entry covers all others, so that nothing can be left out or added. */
 const CONTENTS = 'contents.json'
-/** The name for which the frames are encrypted, whatever the file is called. */
+/** The frames are encrypted for this name, regardless of the file's actual name. */
 const SEALED_AS = 'scrapdeck-backup'
 const ZSTD_MAGIC = Buffer.from([0x28, 0xb5, 0x2f, 0xfd])
 const JSON_MAX_BYTES = 1_000_000
 const MISSING_LISTED = 1_000
-/** Blobs are compressed already: a higher level would take time and save little. */
+/** Blobs are compressed already, so a higher level would take time and save little. */
 const LEVEL = 3
 
 /** Makes invisible characters visible for people who inspect a backup that they do not trust. */
@@ -44,7 +44,7 @@ const Contents = z.object({
   files: z.number().int(),
   bytes: z.number().int(),
   sha256: z.string(),
-  /** Files that rows of the database refer to, but that were missing. */
+  /** Files that rows of the database name, but that were missing. */
   missing: z.array(shown()),
   missingCount: z.number().int()
 })
@@ -60,7 +60,7 @@ export interface BackupFile {
 /** null: no encryption. */
 export type SealWith = EncryptionKeys | null
 
-/** The bytes of a backup. `missing` is called at the end, `onFile` after each file. */
+/** `missing` is called at the end, `onFile` after each file. */
 export async function* archiveOf(
   head: BackupHead,
   { files, missing }: { files: AsyncIterable<BackupFile>; missing: () => readonly string[] },
@@ -124,7 +124,6 @@ async function addEntry(
   await written
 }
 
-/** One hash over the names, sizes and hashes of all files in order. */
 class Digest {
   readonly #hash = createHash('sha256')
   #files = 0
@@ -148,9 +147,9 @@ export interface ReadingBackup {
 }
 
 /**
- * Reads a backup to its end and returns its description. What `onFile` received can be trusted only then. Rejects with
- * BACKUP_DAMAGED if anything was changed, cut off, left out or added, with ENCRYPTION_KEY_MISSING, or with BAD_INPUT if
- * it is not a backup.
+ * Reads a backup to its end and returns its description. Only then can the files that `onFile` received be trusted.
+ * Rejects with BACKUP_DAMAGED if anything was changed, cut off, left out or added, with ENCRYPTION_KEY_MISSING, or
+ * with BAD_INPUT if it is not a backup.
  */
 export async function readArchive(
   source: Readable,
@@ -250,7 +249,6 @@ async function jsonOf(entry: AsyncIterable<Uint8Array>): Promise<unknown> {
   return JSON.parse(Buffer.concat(pieces).toString())
 }
 
-/** Peeks at the first bytes without consuming them. */
 async function firstBytes(source: Readable): Promise<Buffer> {
   for (;;) {
     const head = source.read(8) as Buffer | null
@@ -263,7 +261,6 @@ async function firstBytes(source: Readable): Promise<Buffer> {
   }
 }
 
-/** Translates the errors of parsers that cannot read the bytes. */
 function asDamage(error: unknown): unknown {
   if (isScrapdeckError(error, 'BLOB_DAMAGED')) return damaged('it was changed or cut off', error)
   if (isScrapdeckError(error, 'ENCRYPTION_KEY_MISSING')) {

@@ -7,30 +7,27 @@ import { HOLDS, nameOfOwn, removeLeftHolds } from '../../runtime/left-by-killed.
 import type { Logger } from '../../runtime/logger.ts'
 import { Sweep } from '../../runtime/sweep.ts'
 
-/** `folder` of the archive is this directory. */
 export interface HeldTree {
   folder: string
   directory: string
 }
 
 export interface HeldFile {
-  /** The name in the archive. */
   name: string
   path: string
   sizeBytes: number
 }
 
 /**
- * Keeps files as they are while a backup reads them: each gets a hard link in a separate folder on the same disk, so
- * that deleted or replaced files remain. Growing files still grow. Where links are not possible, files are copied.
+ * Keeps files unchanged while a backup reads them. Each gets a hard link in a separate folder on the same disk, so
+ * that deleted or replaced files remain. Growing files still grow. If links are not possible, files are copied.
  */
 export class HeldFiles {
-  /** Private to this process, and removed with it. */
   readonly directory: string
   readonly #trees: readonly HeldTree[]
   /** Files of spiders that no backup can contain. */
   readonly leftOut = new Set<string>()
-  /** Held files by name, the newest last. */
+  /** By name, newest last. */
   readonly #held = new Map<string, (HeldFile & { inode: bigint })[]>()
   #turn = 0
 
@@ -80,7 +77,6 @@ export class HeldFiles {
         await secondName()
       })
     } catch (error) {
-      // The file was deleted meanwhile.
       if ((error as NodeJS.ErrnoException).code === 'ENOENT') return
       throw error
     }
@@ -88,7 +84,7 @@ export class HeldFiles {
     this.#held.set(name, versions)
   }
 
-  /** The newest held file with this name that `fits`. */
+  /** Returns the newest held file with this name that `fits`. */
   find(name: string, fits: (file: HeldFile) => boolean = () => true): HeldFile | null {
     return this.#held.get(name)?.findLast(fits) ?? null
   }
@@ -102,7 +98,7 @@ export class HeldFiles {
   }
 }
 
-/** Not possible on this disk, for this kind of file, or because there are too many. */
+/** Links are not possible on this disk or for this kind of file, or there are too many. */
 const NO_LINKS = new Set(['EXDEV', 'EPERM', 'ENOTSUP', 'EOPNOTSUPP', 'ENOSYS', 'EMLINK', 'EACCES'])
 
 export function sweepLeftHolds({ directory, ...base }: { directory: string; clock: Clock; logger: Logger }) {
@@ -118,12 +114,12 @@ export function sweepLeftHolds({ directory, ...base }: { directory: string; cloc
 const OF_SPIDERS = 'local/'
 const IN_THE_WAY = new Set(['EACCES', 'EPERM', 'ENAMETOOLONG', 'ELOOP'])
 
-/** A spider can make its own files unreadable. A backup leaves them out and does not fail. */
+/** A spider can make its own files unreadable. A backup leaves them out instead of failing. */
 export const isInTheWay = (error: unknown): boolean => IN_THE_WAY.has((error as NodeJS.ErrnoException).code ?? '')
 
 /**
- * Names of the regular files below a directory; links do not count. `leaveOut` receives unreadable directories and
- * names that a backup may not contain. null: an unreadable directory is an error.
+ * Names of the regular files below a directory, without links. `leaveOut` receives unreadable directories and names
+ * that a backup must not contain. null: an unreadable directory is an error.
  */
 export async function* filesBelow(
   directory: string,
@@ -139,7 +135,6 @@ export async function* filesBelow(
   for await (const entry of entries ?? []) {
     const name = within === '' ? entry.name : `${within}/${entry.name}`
     if (entry.isDirectory()) yield* filesBelow(directory, leaveOut, name)
-    // A draft is not a finished file.
     else if (!entry.isFile() || entry.name.startsWith('.draft-')) continue
     else if (leaveOut !== null && !isKeptName(`${HELD_FOLDERS[0]}/${name}`)) leaveOut(name)
     else yield name

@@ -11,7 +11,7 @@ import { makeTemporaryDirectory } from '../../testing/temporary-directory.ts'
 import { makeBackup } from './make-backup.ts'
 import { restoreBackup } from './read-backup.ts'
 
-/** Deeper than any path may be. Each step is short enough, as for a process that works in the folder. */
+/** Creates a folder deeper than any path can be, in short steps. */
 async function digIn(folder: string): Promise<void> {
   const before = process.cwd()
   try {
@@ -63,7 +63,7 @@ test.skipIf(process.platform === 'win32')(
     const source = Readable.from(pieces, { objectMode: false })
     await restoreBackup({ source, keys, report() {}, directory: at('restored'), isPaused: false })
     for (const folder of folders) expect(await readFile(at('restored', folder, 'kept'), 'utf8')).toBe('kept')
-    // Node goes by whole paths here, too.
+    // Node cannot remove the folder, because it uses whole paths.
     execFileSync('sh', ['-c', 'chmod -R u+rwx "$0"; rm -rf "$0"', at('data')])
   }
 )

@@ -26,7 +26,7 @@ export interface BackupSource {
     | { kind: 'files'; directory: string }
     /** Read one by one, such as from S3. */
     | { kind: 'store'; store: Pick<BlobStore, 'list' | 'openRead'> }
-    /** Not in the backup. `place` is shown to people. */
+    /** Not in the backup. `place` is for display. */
     | { kind: 'elsewhere'; place: string }
 }
 
@@ -40,7 +40,7 @@ export interface MadeBackup {
   head: BackupHead
   files: number
   bytes: number
-  /** Files that rows refer to, but that are missing. */
+  /** Files that rows name, but that are missing. */
   missing: string[]
   /** Files of spiders that cannot be read, or whose names a backup cannot contain. */
   leftOut: string[]
@@ -53,17 +53,16 @@ interface Making extends BackupSource {
   clock: Clock
   signal: AbortSignal
   report: (progress: BackupProgress) => void
-  /** Receives the bytes of the backup. */
   write: (bytes: AsyncIterable<Uint8Array>) => Promise<void>
 }
 
-/** A row may refer to a file that was deleted between two scans. Each new snapshot has fewer such rows. */
+/** A row can name a file that was deleted between two scans. Each new snapshot has fewer of these rows. */
 const SNAPSHOTS_MAX = 5
 /** Space for what is written during the backup: held files, and the engine's own work. */
 const SPARE_BYTES = 64_000_000
 
 /**
- * Writes a backup of the state at one moment, even while an engine uses it. Rejects with BAD_INPUT,
+ * Writes a backup of the state at one point in time, even while an engine uses it. Rejects with BAD_INPUT,
  * DATA_DIRECTORY_UNUSABLE (also for a full disk), errors of the database, and errors of `write`.
  */
 export async function makeBackup(making: Making): Promise<MadeBackup> {
@@ -86,7 +85,7 @@ export async function makeBackup(making: Making): Promise<MadeBackup> {
     await holds.take(signal)
     const before = missing.join('\n')
     missing = blobs.kind === 'files' ? rows.filter((row) => findHeld(holds.ofBlobs, row) === null).map(nameOfRow) : []
-    // A file that two snapshots name and that is still missing is lost. Looking again does not help.
+    // A file that two snapshots name and that is still missing is lost.
     if (missing.length === 0 || missing.join('\n') === before) break
   }
   const head: BackupHead = {
@@ -125,7 +124,7 @@ interface Holds {
   take(signal: AbortSignal): Promise<void>
 }
 
-/** Hard links need the same disk, and a directory of blobs may be on another one. */
+/** Hard links need the same disk, and a directory of blobs can be on another disk. */
 async function openHolds({ dataDirectory, blobs }: Making, opened: AsyncDisposableStack): Promise<Holds> {
   const trees = HELD_FOLDERS.map((folder) => ({ folder, directory: join(dataDirectory, folder) }))
   const root = blobs.kind === 'files' ? await realpath(blobs.directory).catch(() => null) : null
@@ -160,7 +159,7 @@ async function takeSnapshot({ dataDirectory, postgres }: Making, directory: stri
   copyStore({ from: { postgres, whileInUse: true }, to: { directory }, logger, restart: true, report: silent })
 }
 
-/** Rejects if the disk has too little space: a full disk would stop the engine too. */
+/** A full disk would stop the engine too. */
 async function requireSpace(directory: string, bytes: number): Promise<void> {
   const { bavail, bsize } = await statfs(directory)
   const freeBytes = bavail * bsize
@@ -174,7 +173,7 @@ export const nameOfRow = (row: FileOfRow): string =>
     ? `eggs/${row.sha256}`
     : archiveName(row.jobId, row.number, row.kind === 'items' ? 'items' : 'logs')
 
-/** If a lost run turns up again, its log is replaced under the same name, so the size must match the row. */
+/** If a lost run reappears, its log is replaced under the same name, so the size must match the row. */
 function findHeld(held: HeldFiles, row: FileOfRow): HeldFile | null {
   const { sizeBytes } = row
   const sealed = held.find(`blobs/${nameOfRow(row)}${SEALED}`, (file) => {
@@ -226,7 +225,7 @@ async function* filesOfStore(
   }
 }
 
-/** Blobs of a store cannot be held, so retention may delete them during the backup. */
+/** Blobs of a store cannot be held, so retention can delete them during the backup. */
 function nullIfGone(error: unknown): null {
   if (isScrapdeckError(error, 'NOT_FOUND')) return null
   throw error
@@ -273,8 +272,8 @@ function nullIfDeleted(error: NodeJS.ErrnoException): null {
 }
 
 /**
- * Yields exactly `sizeBytes`, which the archive has already recorded: cuts off a file that has grown, and pads one that
- * has shrunk with zeros.
+ * Yields exactly `sizeBytes`, which the archive has already recorded. Cuts off a file that has grown, and pads one
+ * that has shrunk with zeros.
  */
 async function* exactly(file: FileHandle | null, sizeBytes: number): AsyncGenerator<Uint8Array> {
   let left = sizeBytes

@@ -14,12 +14,12 @@ interface SourceOptions {
   postgres: PostgresAddress | null
   s3: { address: S3Address; credentialsFile: string | null } | null
   blobsDirectory: string | null
-  /** Include blobs on S3 or in a shared directory. */
+  /** Includes blobs on S3 or in a shared directory. */
   withBlobs: boolean
   environment: Readonly<Record<string, string | undefined>>
 }
 
-/** Opens what a service with these options uses; the stack closes it. Rejects with BLOBS_UNUSABLE. */
+/** Opens what a service with these options uses. Rejects with BLOBS_UNUSABLE. */
 export async function openBackupSource(options: SourceOptions, opened: AsyncDisposableStack): Promise<BackupSource> {
   const { dataDirectory, postgres } = options
   return { dataDirectory, postgres, blobs: await openBlobs(options, opened) }

@@ -24,13 +24,12 @@ export interface CheckedBackup {
 interface Reading {
   source: Readable
   keys: EncryptionKeys
-  /** Called after each file. */
   report: (files: number, bytes: number) => void
 }
 
 /**
  * Reads a backup to its end without restoring it: checks every frame and file, the database, and whether each
- * referenced file exists. Rejects as readArchive does.
+ * referenced file exists. Rejects like readArchive.
  */
 export async function verifyBackup(reading: Reading): Promise<CheckedBackup> {
   // The database can only be checked as a file.
@@ -52,9 +51,9 @@ export async function verifyBackup(reading: Reading): Promise<CheckedBackup> {
 }
 
 /**
- * Creates a data directory from a backup. It gets its name once it is complete and checked; if anything fails, nothing
+ * Creates a data directory from a backup. The directory gets its name after it was checked. If anything fails, nothing
  * remains. Rejects with STORE_NOT_EMPTY if the directory is not empty, with DATA_DIRECTORY_UNUSABLE (a full disk), or
- * as readArchive does.
+ * like readArchive.
  */
 export async function restoreBackup(
   reading: Reading & { directory: string; isPaused: boolean }
@@ -79,7 +78,7 @@ export async function restoreBackup(
       )
       if (reading.isPaused) pauseDispatch(join(draft, DATABASE))
       for (const path of [join(draft, DATABASE), ...made, draft, dirname(target)]) await sync(path)
-      // Replaces an empty directory, and nothing else.
+      // Fails unless the target is missing or an empty directory.
       await rename(draft, target)
       return result
     } finally {
@@ -145,7 +144,6 @@ async function requireEmpty(directory: string): Promise<void> {
   throw new ScrapdeckError('STORE_NOT_EMPTY', text)
 }
 
-/** Explains disk errors to the operator. */
 function explain(error: unknown, directory: string): unknown {
   const problem = PROBLEMS[(error as NodeJS.ErrnoException).code ?? '']
   if (error instanceof ScrapdeckError || problem === undefined) return error

@@ -1,13 +1,13 @@
 /** Folders of the data directory that a backup contains, besides the blobs. The rest is recreated on startup. */
 export const HELD_FOLDERS = ['local/logs', 'local/items', 'log-copies/spools', 'items-copies/spools'] as const
 
-/** Files that spiders keep from run to run. No row of the database refers to them. */
+/** Files that spiders keep from run to run. No row of the database names them. */
 export const OTHER_FOLDERS = ['local/work'] as const
 
 /** The Unix user of each project, if users isolate spiders. */
 export const OTHER_FILES = ['local/users.json'] as const
 
-/** With these files, one can decrypt what the database has encrypted, or impersonate Scrapdeck or its users. */
+/** With these files, anyone can decrypt secrets in the database, or impersonate Scrapdeck or its users. */
 export const SECRET_FILES = [
   ...['secret.key', 'credentials.json'],
   ...['tls/ca-key.pem', 'tls/ca.pem', 'tls/server-key.pem', 'tls/server.pem']
@@ -20,8 +20,8 @@ export const DATABASE = 'scrapdeck.sqlite'
 const PATH_MAX_BYTES = 4_096
 
 /**
- * Whether a backup may contain a file with this name: relative, below a folder that backups contain, and with no part
- * that leads elsewhere on any system. Pure.
+ * Whether a backup can contain a file with this name. The name must be relative, below a folder that backups contain,
+ * and must not lead elsewhere on any system.
  */
 export function isKeptName(name: string): boolean {
   if ([DATABASE, ...OTHER_FILES, ...SECRET_FILES].includes(name)) return true

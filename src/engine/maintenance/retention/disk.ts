@@ -15,16 +15,16 @@ export interface DiskState extends DiskSample {
 /** Short enough to raise alerts before a fast-filling disk is full. */
 const MEASURE_EVERY_MS = 15_000
 const SAMPLE_EVERY_MS = 300_000
-/** Six hours: shorter than a day's rhythm, longer than one large upload. */
+/** Six hours: shorter than a daily rhythm, longer than one large upload. */
 const SAMPLES_KEPT = 72
 /** A shorter observation says nothing about a rate. */
 const OBSERVED_MIN_MS = 1_800_000
 const FORECAST_MAX_MS = 30 * 86_400_000
-/** One build or upload is not a trend: each of these equal spans must use at least this share of the average. */
+/** One build or upload is not a trend. Each of these equal spans must use at least this share of the average. */
 const TREND_SPANS = 4
 const TREND_SHARE = 0.25
 
-/** `samples`: oldest first. Pure. */
+/** `samples` are in ascending order. */
 export function forecastDisk(samples: readonly DiskSample[]): DiskState | null {
   const [first, last] = [samples[0], samples.at(-1)]
   if (first === undefined || last === undefined) return null
@@ -50,7 +50,6 @@ export const measureDiskOf =
 
 export class DiskWatch {
   readonly #parts: { clock: Clock; measure: MeasureDisk; onSample: () => void }
-  /** For the forecast. */
   #samples: DiskSample[] = []
   #newest: DiskSample | null = null
   #timer: Timer | null = null

@@ -9,16 +9,16 @@ export interface KeptEgg {
   version: VersionName
   sizeBytes: number
   createdAtMs: number
-  /** The version that jobs use by default: the pinned one, else the latest. */
+  /** The version that jobs use by default: the pinned one, otherwise the latest. */
   isActive: boolean
   isPinned: boolean
-  /** A schedule or a chain refers to it. */
+  /** A schedule or a chain names it. */
   isNamed: boolean
 }
 
 const DAY_MS = 86_400_000
 
-/** Versions of one project that exceed the policy. Whether queued or live jobs need them is checked on deletion. */
+/** Versions of one project that exceed the policy. The deletion checks whether queued or live jobs need them. */
 export function oldEggs(eggs: readonly KeptEgg[], { days, newest }: EggPolicy, nowMs: number): KeptEgg[] {
   if (days === null) return []
   const byAge = eggs.toSorted((one, other) => other.createdAtMs - one.createdAtMs)
@@ -28,8 +28,8 @@ export function oldEggs(eggs: readonly KeptEgg[], { days, newest }: EggPolicy, n
 }
 
 /**
- * Deletes eggs in shared storage that no version has referred to for longer than any upload takes, and ends abandoned
- * uploads. Logs and items need no such search: the store remembers their blobs until they are deleted.
+ * Deletes eggs in shared storage that no version has named for longer than any upload takes, and ends abandoned
+ * uploads. Logs and items need no search, because the store remembers their blobs until they are deleted.
  */
 export function sweepUnusedBlobs(parts: {
   projects: Pick<Projects, 'listUnusedEggs' | 'deleteUnusedEgg'>

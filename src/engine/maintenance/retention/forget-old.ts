@@ -8,19 +8,19 @@ const DAY_MS = 86_400_000
 const CHANGES_KEPT = 100_000
 const DELIVERED_KEPT_MS = 3 * DAY_MS
 const DEAD_KEPT_MS = 30 * DAY_MS
-/** Per webhook, delivered and dead ones separately: about 50 MB. */
+/** Per webhook, separately for delivered and dead ones. About 50 MB. */
 const DELIVERIES_KEPT = 50_000
-/** Per schedule: a week of one that fires every minute. For all: a bit more than a year. */
+/** Per schedule: a week of one that fires every minute. For all: slightly more than a year. */
 export const FIRINGS_KEPT = 10_000
 export const FIRINGS_KEPT_DAYS = 400
 /** How long the cancel of a queued job can be undone if chains have recorded the job. */
 const CANCELS_UNDONE_MS = FIRINGS_KEPT_DAYS * DAY_MS
 const ALERTS_KEPT_MS = 400 * DAY_MS
-/** How far back a rule can be tested on past facts; about 100 MB at most. */
+/** How far back a rule can be tested against past facts. About 100 MB at most. */
 const ALERT_FACTS_KEPT_MS = 30 * DAY_MS
 const ALERT_FACTS_KEPT = 200_000
 
-/** Rows per step: about 6 ms of the store's time. */
+/** Rows per step, which take about 6 ms of the store's time. */
 const ROWS_AT_ONCE = 250
 /** Between steps, so that others can use the store. */
 const PAUSE_MS = 50
@@ -38,7 +38,7 @@ export interface ForgettingParts {
 }
 
 /**
- * Deletes expired data in small steps: the change log, ended deliveries, remembered answers, chain records, firings,
+ * Deletes expired data in small steps: the change log, ended deliveries, remembered responses, chain records, firings,
  * alerts and their history, and the oldest audit entries. Failed steps are retried on the next run.
  */
 export class Forgetting {

@@ -14,13 +14,10 @@ export interface LocalFilesParts {
   store: Pick<AttemptReader & JobReader, 'findAttemptsOnNode' | 'getJobs'>
   /** Files are in PROJECT/SPIDER/ below it. null: not written. */
   directory: string | null
-  /** Whether a run with this jobid is live. */
   isNeeded: (jobid: string) => boolean
-  /** Called for each deleted file. */
   recordDeletion?: (attempt: Attempt) => Promise<void>
 }
 
-/** The logs or items that runs on the local node wrote. */
 export class LocalFiles implements RunFiles {
   readonly #parts: LocalFilesParts
 
@@ -44,7 +41,10 @@ export class LocalFiles implements RunFiles {
     return files
   }
 
-  /** Files of one project over the policy, except those of live runs, kept jobs, and flagged jobs before their term. */
+  /**
+   * Files of one project that exceed the policy, except those of live runs, kept jobs, and flagged jobs before their
+   * term.
+   */
   async listOld(files: readonly RunFile[], policy: KeepPolicy, nowMs: number): Promise<RunFile[]> {
     const { store, isNeeded } = this.#parts
     const old = oldFiles(files, policy, nowMs).filter(({ name }) => !jobidsOf(name).some(isNeeded))
@@ -82,14 +82,17 @@ export class LocalFiles implements RunFiles {
   }
 }
 
-/** Jobids that this name may start with: names are JOBID.log, JOBID.jl or longer, and a jobid may contain dots. */
+/**
+ * The jobids that this file name can start with. Names are JOBID.log, JOBID.jl or longer, and a jobid can contain
+ * dots.
+ */
 function jobidsOf(name: string): string[] {
   const jobids = [name]
   for (let at = name.lastIndexOf('.'); at > 0; at = name.lastIndexOf('.', at - 1)) jobids.push(name.slice(0, at))
   return jobids
 }
 
-/** Does not follow links, which may lead to other users' files. */
+/** Does not follow links, which could lead to other users' files. */
 async function namesIn(directory: string, wanted: 'folders' | 'files'): Promise<string[]> {
   const entries = await readdir(directory, { withFileTypes: true }).catch((error: NodeJS.ErrnoException) => {
     if (error.code === 'ENOENT' || error.code === 'ENOTDIR') return []
@@ -134,7 +137,7 @@ export class ArchivedItems implements RunFiles {
     ]
   }
 
-  /** Deletes the blob before its row: after a crash, the row still leads to a blob that remains. */
+  /** Deletes the blob before its row, so that after a crash, the row still names the remaining blob. */
   async delete({ blobOf }: RunFile): Promise<void> {
     const { store, archive, clock } = this.#parts
     const { job: _, ...record } = blobOf!

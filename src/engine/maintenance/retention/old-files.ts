@@ -2,22 +2,21 @@ import type { KeepPolicy, ProjectName, RetentionPolicy, StoragePolicy } from '..
 import type { KeptItemsFile, RetentionBounds } from '../../model/records.ts'
 import type { ProjectBounds } from '../../model/retention.ts'
 
-/** A log or items file of a run. */
 export interface RunFile {
   project: string
   spider: string
   name: string
   sizeBytes: number
   changedAtMs: number
-  /** Absent: a file that a run on the local node wrote. */
+  /** Absent for a file that a run on the local node wrote. */
   blobOf?: KeptItemsFile
 }
 
 const DAY_MS = 86_400_000
 
 /**
- * Files of one project that exceed its policy, oldest first. The newest of each spider always stays. `isOverTerm`: old
- * enough to be deleted even for flagged runs.
+ * Files of one project that exceed its policy, oldest first. The newest file of each spider always stays.
+ * `isOverTerm`: the file is old enough to be deleted even for flagged runs.
  */
 export function oldFiles(
   files: readonly RunFile[],
@@ -39,7 +38,6 @@ export function oldFiles(
   return old.reverse()
 }
 
-/** Files of runs that retention deletes by a policy. */
 export interface RunFiles<File extends RunFile = RunFile> {
   list(): Promise<File[]>
   listOld(files: readonly File[], policy: KeepPolicy, nowMs: number): Promise<File[]>
@@ -63,12 +61,11 @@ export function bothOf(local: RunFiles, archived: RunFiles): RunFiles {
   }
 }
 
-/** The policy of one project, with the defaults for what it leaves out. */
 export function policyOf({ defaults, projects }: StoragePolicy, project: string): RetentionPolicy {
   return { ...defaults, ...(Object.hasOwn(projects, project) ? projects[project as ProjectName] : undefined) }
 }
 
-/** `jobBytes`: the average size of a job in the database, which converts a bound in bytes into a number of jobs. */
+/** `jobBytes` is the average size of a job in the database, which converts a limit in bytes into a number of jobs. */
 export function boundsOf(policy: StoragePolicy, nowMs: number, jobBytes: number): RetentionBounds {
   const bounds = ({ jobs, logs }: RetentionPolicy): ProjectBounds => ({
     jobs: {

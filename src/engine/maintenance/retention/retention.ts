@@ -31,7 +31,7 @@ const JOBS_AT_ONCE = { min: 4, start: 20, max: 150 }
 /** Pauses between steps last several times as long as a step, and longer if the step had to wait. */
 const PAUSE_FACTOR = 5
 const PAUSE_MIN_MS = 20
-/** An upper limit, however busy the store is: jobs must not end faster than they are deleted. */
+/** The limit applies regardless of the load, because jobs must not end faster than they are deleted. */
 const PAUSE_FOR_OTHERS_MAX_MS = 100
 const PUBLISH_EVERY_MS = 5_000
 const BLOBS_AT_ONCE = 50
@@ -39,7 +39,7 @@ const PAGES_AT_ONCE = 200
 /** Free space that stays in the database for the next jobs. */
 const FREE_BYTES_KEPT = 16_000_000
 const EVERY_MS = 3_600_000
-/** Lets startup finish its more urgent work. */
+/** More urgent work of the startup comes first. */
 const FIRST_AFTER_MS = 120_000
 const PREVIEW_LIMIT_MS = 8_000
 const FILES_MEASURED_EVERY_MS = 600_000
@@ -63,7 +63,6 @@ export interface RetentionParts {
   logger: Logger
 }
 
-/** The state from which storage problems are derived. */
 export interface StorageState {
   encryption: EncryptionState | null
   disk: DiskState | null
@@ -102,7 +101,6 @@ interface Files {
  * interrupted run starts again.
  */
 export class Retention {
-  /** `changed`: the policy, or what is being deleted. */
   readonly events = new EventEmitter<{ changed: [] }>()
   readonly #parts: RetentionParts
   readonly #stopping = new AbortController()
@@ -136,12 +134,12 @@ export class Retention {
     return this.#policy
   }
 
-  /** The new policy applies at once. Rejects with CHANGED_MEANWHILE. */
+  /** The new policy applies immediately. Rejects with CHANGED_MEANWHILE. */
   async setPolicy(edited: { revision: number; policy: StoragePolicy }) {
     const stored = { revision: edited.revision + 1, policy: edited.policy }
     await this.#parts.store.putStoragePolicy(stored)
     this.#policy = stored
-    // Stops a run in progress, because it follows the old policy.
+    // A run in progress follows the old policy.
     this.#pausing.abort()
     await this.#running
     this.run()
@@ -149,7 +147,7 @@ export class Retention {
     return stored
   }
 
-  /** False: not started, because a run is in progress, retention is paused, or there is no policy. */
+  /** Returns false if a run is in progress, retention is paused, or there is no policy. */
   run(): boolean {
     const { revision, policy } = this.#policy
     if (this.#running !== null || revision === 0 || policy.paused || this.#stopping.signal.aborted) return false
@@ -174,7 +172,7 @@ export class Retention {
     }
   }
 
-  /** What uses the disk. Files are measured again after ten minutes. */
+  /** Files are measured again after ten minutes. */
   async usage(): Promise<StorageUsage> {
     const { store, archive, listEggs, disk } = this.#parts
     const [sums, files, eggs] = await Promise.all([store.storageSums(), this.#measureFiles(), listEggs()])
@@ -219,7 +217,7 @@ export class Retention {
     }
   }
 
-  /** What a run with this policy would delete, and what it would keep although it exceeds a bound, and why. */
+  /** Returns what a run with this policy would delete, and what it would keep although it exceeds a limit, and why. */
   async preview(policy: StoragePolicy = this.#policy.policy): Promise<StoragePreview> {
     const { store, clock } = this.#parts
     const startedMs = clock.monotonicMs()
@@ -266,7 +264,7 @@ export class Retention {
     }
   }
 
-  /** Blocks the store; see JobRetentionStore.compact. */
+  /** Blocks the store. See JobRetentionStore.compact. */
   async compact(): Promise<{ freedBytes: number }> {
     const { store } = this.#parts
     const before = (await store.storageSums()).database.bytes

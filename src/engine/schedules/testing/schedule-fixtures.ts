@@ -23,21 +23,19 @@ export interface ScheduleWorld {
   cancelled: string[]
   /** While set, creating jobs fails with this error. */
   refusal: Error | null
-  /** Another scheduler on the same store, as in another engine; `over` replaces its parts. */
+  /** Another scheduler on the same store, as in another engine. `over` replaces its parts. */
   another(over?: Partial<SchedulerParts>): Scheduler
-  /** Stops the scheduler, lets time pass, starts another one. */
   restartAfter(durationMs: number): Promise<void>
   add(settings: Partial<ScheduleSettings>, over?: Partial<Omit<StoredSchedule, 'settings'>>): Promise<string>
   change(id: string, change: (before: StoredSchedule) => StoredSchedule): Promise<void>
-  /** Rows, oldest first. */
   rows(id: string): Promise<StoredFiring[]>
-  /** `12:05 fired on_time`, oldest first; rows that cover several moments include their number. */
+  /** `12:05 fired on_time`, oldest first. Rows that cover several times include their number. */
   lines(id: string): Promise<string[]>
   endJob(id: string, result?: AttemptResult): Promise<void>
   endAll(id: string, result?: AttemptResult): Promise<void>
 }
 
-/** A scheduler on a real store with a fake clock; a stand-in for prepareJobs creates the jobs. */
+/** A scheduler on a real store with a fake clock. A fake of prepareJobs creates the jobs. */
 export const it = base.extend<{ world: ScheduleWorld }>({
   // biome-ignore lint/correctness/noEmptyPattern: the form that vitest asks for
   world: async ({}, use) => {
