@@ -31,7 +31,6 @@ export async function measure({ rounds }: { rounds: number }): Promise<Figure[]>
     SCRAPDECK_PASSWORD: TEST_CREDENTIALS.password
   }
   try {
-    // Fills the cache of compiled code, like the first command after a build.
     runOnce([PROGRAM, 'jobs'], environment)
     const jobs: Took[] = []
     const node: Took[] = []

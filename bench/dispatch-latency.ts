@@ -175,7 +175,6 @@ interface Freed {
   sentAtMs?: number
 }
 
-/** Describes how long each stage takes: `p50 / p99` in ms. */
 function stagesOf(took: Freed[]): Conditions {
   const stages = { commit: 'committedAtMs', plan: 'plannedAtMs', claim: 'claimedAtMs', send: 'sentAtMs' } as const
   let before: keyof Freed = 'atMs'

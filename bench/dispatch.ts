@@ -24,7 +24,6 @@ export interface Size {
 }
 
 const AT_FULL_SIZE: Size = { nodes: NODES, slots: SLOTS, queued: NODES * SLOTS, lanes: LANES }
-/** Spreads the same number of slots over more nodes, then lengthens the queue of the same fleet. */
 const GROWTH: Size[] = [
   { ...AT_FULL_SIZE, nodes: 10, slots: 1_600 },
   { ...AT_FULL_SIZE, nodes: 100, slots: 160 },

@@ -25,7 +25,6 @@ const PROJECT = 'bench'
 const CONNECTIONS = 32
 const JOB_MS = 2_000
 const SLOTS = 40
-/** After engines start, they load and index for a moment. */
 const SETTLE_MS = 5_000
 const SERVERS = ['postgres', 'nginx', 'redis-server']
 

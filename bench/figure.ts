@@ -3,7 +3,6 @@ export interface Figure {
   figure: string
   value: number
   unit: string
-  /** Sizes, versions and the machine. */
   conditions: Conditions
   /** Present on a ratio: what was compared, and the wanted ratio. */
   comparison?: Comparison
@@ -23,7 +22,6 @@ export interface Comparison {
   ours: number
   bound: number
   unit: string
-  /** A short name of the bound: `Scrapyd 1.6`, `two bare transactions and a POST`. */
   boundIs: string
   wanted: Goal
 }

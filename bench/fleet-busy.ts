@@ -91,7 +91,6 @@ export async function measure(options: Size): Promise<Figure[]> {
   }
 }
 
-/** Enough jobs that some are still queued at the end. */
 function queuedFor({ nodes, measureMs, longestRunMs = LONGEST_RUN_MS }: Size): number {
   const endsPerSecond = nodes * ENDS_PER_SECOND_AND_NODE * (LONGEST_RUN_MS / longestRunMs)
   return nodes * SLOTS + Math.ceil(endsPerSecond * (measureMs / 1_000 + 60))

@@ -17,7 +17,6 @@ export const about = 'the list of jobs over a long history: its first page and i
 const PAGE = 100
 const NODE = `n${'0'.repeat(29)}13`
 
-/** Covers every filter of the list, alone and combined. Some match nearly all jobs, some few, some none. */
 const filtersAt = (nowMs: number): JobFilter[] => [
   {},
   { status: ['succeeded'] },
@@ -35,7 +34,6 @@ const filtersAt = (nowMs: number): JobFilter[] => [
   { text: (nowMs - 86_400_000).toString(16).padStart(12, '0').slice(0, 10) },
   { sinceMs: nowMs - 3_600_000 },
   { sinceMs: nowMs - 7 * 86_400_000, status: ['failed'], project: 'p7', spider: 's*' },
-  // The middle of the history, far from both ends.
   { sinceMs: nowMs - 15 * 86_400_000 },
   { sinceMs: nowMs - 20 * 86_400_000, text: 's4', nodeId: aNodeId(NODE) }
 ]

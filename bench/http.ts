@@ -94,7 +94,6 @@ function rowsOf(name: string | undefined): ReportRow[] {
   throw new BenchProblem(`There is no endpoint "${name}". There are: ${ENDPOINTS.join(', ')}.`)
 }
 
-/** Finds a project and a spider on the server, because some endpoints need them. */
 async function openServer(
   given: string,
   {
@@ -133,5 +132,4 @@ async function openServer(
   return { url, credentials, project: name, spider: spiders?.[0] ?? 'none', missing }
 }
 
-/** Scrapyd responds with a whole traceback. */
 const brief = (message: string): string => (message.trim().split('\n').at(-1) ?? '').slice(0, 200)

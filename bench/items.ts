@@ -84,10 +84,6 @@ async function writeItems(directory: string, bytes: number): Promise<{ path: str
   return { path, count }
 }
 
-/**
- * About 480 bytes, like an item of a shop. Some fields repeat their values, some never do; some are missing, nested
- * or long.
- */
 function lineOf(at: number, seed: number): string {
   const word = (shift: number) => WORDS[(seed >> shift) % WORDS.length]!
   const description = Array.from({ length: 42 }, (_, index) => WORDS[(seed + index * at) % WORDS.length]!).join(' ')
@@ -127,7 +123,6 @@ async function timeOf(work: () => Promise<unknown>): Promise<number> {
   return performance.now() - startMs
 }
 
-/** Returns the median, after one unmeasured call. */
 async function repeat(rounds: number, work: () => Promise<unknown>): Promise<number> {
   await work()
   const times: number[] = []

@@ -57,7 +57,6 @@ export async function measure(options: { spiders: number; rounds: number }): Pro
   ]
 }
 
-/** Returns the memory of all processes that run for the spiders, divided by the number of spiders. */
 async function perSpider(start: () => Promise<Side>, spiders: number): Promise<Memory> {
   const side = await start()
   try {

@@ -44,7 +44,6 @@ export async function measure(samples: { ours: number; fastPoll: number; byDefau
     const turns = Math.max(...wanted)
     for (let turn = 0; turn < turns; turn += 1) {
       for (const [index, side] of sides.entries()) {
-        // Spreads each side's samples evenly over all turns.
         const due = Math.floor(((turn + 1) * wanted[index]!) / turns)
         if (openedMs[index]!.length >= due) continue
         const intervalMs = index === 2 ? SCRAPYD_POLL_SECONDS * 1000 : FAST_POLL_SECONDS * 1000
@@ -93,7 +92,6 @@ async function untilPhase(intervalMs: number, from: number, width: number): Prom
   await delay((phaseMs - (performance.now() % intervalMs) + intervalMs) % intervalMs)
 }
 
-/** Measures from before the POST to Scrapy's own log line, then waits until the node is idle again. */
 async function openMs(side: Side): Promise<number> {
   const askedAtMs = performance.timeOrigin + performance.now()
   const jobid = await schedule(side, 'noop')

@@ -90,7 +90,6 @@ function write(path: string, megabytes: number): void {
   closeSync(file)
 }
 
-/** Reads the last 256 kB, like the first response of a tail. */
 async function firstChunk({ client }: Service, jobId: string): Promise<void> {
   const chunks = await client.logs.tail({ jobId: jobId as never, tailBytes: 262_144 })
   await chunks.next()

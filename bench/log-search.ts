@@ -246,7 +246,6 @@ async function ingest({ directory, store, archive, index }: Target, { gigabytes,
   return { bytes, ingestMs, cpuMs, largest: Math.max(...sizes) }
 }
 
-/** Most logs are small, but several large ones contain half of the text. */
 function logSizes(logs: number, total: number): number[] {
   const random = createSeededRandom(11)
   const drawn = Array.from(

@@ -89,7 +89,6 @@ export async function measure({ floodSeconds, lines }: { floodSeconds: number; l
 
 const WRITER = join(import.meta.dirname, 'support', 'write-log.ts')
 
-/** Measures from the write to the frame that shows the line, by this machine's clock. */
 async function delayOfLine(page: Page, path: string, text: string): Promise<number> {
   // A string, because benches are compiled without the types of the browser.
   const shown = page.evaluate(`(async () => {

@@ -13,7 +13,6 @@ interface Load {
   longMs: number
   /** One in this many jobs is long. */
   longEvery: number
-  /** The interval at which nodes poll their own queues. */
   pollMs: number
 }
 
@@ -105,7 +104,6 @@ async function fromOurQueue(fleet: SimulatedFleet, { slots }: Load, lengths: num
   }
 }
 
-/** Resolves with the elapsed time when this many runs have ended on the nodes. */
 function countEnds(fleet: SimulatedFleet): (jobs: number, beganAtMs: number) => Promise<number> {
   let count = 0
   let lastAtMs = 0

@@ -81,10 +81,6 @@ async function queue(store: Store, count: number) {
   return jobs
 }
 
-/**
- * Queues jobs and takes them through to their ends. Retention then deletes them and their entries in the change
- * log.
- */
 async function liveAndForget(store: Store): Promise<void> {
   const jobs = await queue(store, BATCH)
   await store.beginAttempts(jobs.map((job) => anAttemptStart(job)))

@@ -32,7 +32,6 @@ test.each([
   expect(stderr).not.toContain('    at ')
 })
 
-/** Responds like a Scrapyd with these projects and one spider in each. */
 async function openScrapyd(projects: string[]): Promise<string> {
   const server = http.createServer(({ url = '' }, response) => {
     const { pathname, searchParams } = new URL(url, 'http://any')

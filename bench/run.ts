@@ -18,7 +18,6 @@ interface Bench {
   about: string
   /** Whether it starts spiders or a real Scrapyd. `npm run setup` installs both. */
   needsSetup?: boolean
-  /** `words` are the arguments after its name on the command line. */
   run(words: string[]): AsyncIterable<Figure> | Promise<Figure[]>
 }
 
@@ -77,7 +76,6 @@ async function runAlone(name: string): Promise<{ figures: Figure[]; isWhole: boo
   return { figures, isWhole: code === 0 }
 }
 
-/** Runs all benches. Exits with 1 if one fails or misses its ratio. */
 async function runAll(isSaved: boolean): Promise<void> {
   const rows: Row[] = []
   const failed: string[] = []

@@ -74,7 +74,6 @@ export async function* measure(load: Load): AsyncGenerator<Figure> {
   }
 }
 
-/** A mix of cron expressions and time zones. Each schedule fires at most once a day. */
 function settingsOf(index: number): ScheduleSettings {
   const [minute, hour] = [index % 60, Math.floor(index / 60) % 24]
   const days = ['*', '1-5', '1,3,5', '0', '*'][index % 5]

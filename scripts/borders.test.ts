@@ -56,7 +56,6 @@ const PLANTED: [file: string, imported: string, rule: string][] = [
   ['src/preload/a.ts', '../main/index.ts', 'preload-knows-the-wire-only']
 ]
 
-/** Allowed, although similar to a violation. */
 const ALLOWED: [file: string, imported: string][] = [
   ['src/engine/jobs/dispatch/b.ts', '../queue/claim.ts'],
   ['src/engine/assembly/b.ts', '../nodes/private.ts'],

@@ -76,7 +76,6 @@ function readRecord(file: string): { port: number; demo: ProcessIdentity; server
   }
 }
 
-/** Returns the message about a running demo: what it is and how to stop it. */
 export function describeDemo({ port, pid, servers }: LivingDemo): string {
   if (pid !== null) {
     return `A demo is running on port ${port}. To stop it, press Ctrl-C in its terminal, or: ${stopCommand([pid])}`

@@ -66,7 +66,6 @@ const PLANTED: [rule: string, mistake: string, file: string, code: string][] = [
   ]
 ]
 
-/** Allowed, although similar to a mistake. */
 const ALLOWED: [what: string, file: string, code: string][] = [
   ['a date made of a number in the engine', ENGINE, 'export const found = new Date(5)'],
   ['null or undefined in one comparison', ENGINE, 'export const isThere = (one?: number | null) => one != null'],
@@ -126,7 +125,6 @@ test('every rule has a planted mistake', () => {
   expect(new Set(PLANTED.map(([rule]) => rule))).toEqual(names.add(UNUSED_DIRECTIVE))
 })
 
-/** Each case has its own file, in the same directory and of the same kind as `file`. */
 function placeOf(what: string, file: string): string {
   const { dir, base } = path.posix.parse(file)
   return `${dir}/${what.replace(/\W+/g, '-')}-${base}`

@@ -7,8 +7,6 @@ import { inRoot } from './setup/platform.mjs'
 import { LOCKED } from './setup/python-environment.mjs'
 import { OLDER, requirementsOf } from './setup/scrapyd-versions.mjs'
 
-/** Every installed Node or Python package has a fixed version and a hash. */
-
 const python = (name: string) => inRoot('resources', 'python', name)
 const linesOf = (file: string) =>
   fs

@@ -22,7 +22,6 @@ const LONGEST = [
   'simulation/mutants.full.integration.test.ts'
 ]
 
-/** Vitest's own order, but the longest test files come first. */
 export class LongestFirst extends BaseSequencer {
   override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
     const rankOf = ({ moduleId }: TestSpecification) => {

@@ -37,7 +37,6 @@ function isRead(node) {
       return parent.key !== node && !String(parent.key.value).startsWith('--') && !isUnreadAttribute(parent)
     case 'CallExpression':
       return !isForDevelopers(parent.callee)
-    // Only developers read these.
     case 'NewExpression':
       return !/^(?:Type|Range)?Error$/.test(parent.callee.name)
     default:

@@ -2,7 +2,6 @@ import type { History, Violation } from './work/history.ts'
 
 const AROUND_MS = 20_000
 
-/** Returns a readable report of a failed story: commands, records, what really ran, and the faults around it. */
 export function describeFailure(history: History, violations: readonly Violation[]): string {
   const lines = [...violations].slice(0, 10).map(({ rule, jobId, text }) => `✗ ${rule}: ${jobId ?? ''} ${text}`)
   lines.push('', describeFleet(history))

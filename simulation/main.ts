@@ -183,7 +183,6 @@ function showSummary(summary: Summary, tookMs: number): void {
   if (failed.length > 0) console.log(`Again: npm run simulate -- --seeds 1 --from ${failed[0]!.task.seed}`)
 }
 
-/** Runs the tasks in one process per processor, until all are done or `take` returns false. */
 async function runAll(tasks: Task[], mutant: string | null, take: (told: Told) => boolean): Promise<void> {
   const waiting = [...tasks]
   const workers = Math.min(Number(values.processes), tasks.length)

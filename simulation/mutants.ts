@@ -5,7 +5,6 @@ import type { QueueHead } from '../src/engine/model/records.ts'
 import type { Store } from '../src/engine/storage/store.ts'
 import { type Mutation, mutation, overridden } from './world/mutations.ts'
 
-/** A bug that the simulation must find. */
 export interface Mutant {
   name: string
   mutations: Mutation[]

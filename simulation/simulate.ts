@@ -295,7 +295,6 @@ function buildNodes(scenario: Scenario, time: VirtualTime, faults: Faults): Map<
   return nodes
 }
 
-/** Creates the nodes and eggs that an operator prepared before the story. */
 async function furnish(machine: World, scenario: Scenario, witness: (...call: [string, unknown[], unknown]) => void) {
   const store = await openSqliteStoreHere({
     path: machine.disk.databasePath,

@@ -10,7 +10,6 @@ import { buildBenchEgg } from './sides.ts'
 export interface BareSpiders {
   /** Time from before the fork until Scrapy logs "Spider opened", in ms. */
   openMs(): Promise<number>
-  /** Runs this many, `atOnce` at a time. Returns runs per second. */
   runsPerSecond(runs: number, atOnce: number): Promise<number>
   stop(): Promise<void>
 }

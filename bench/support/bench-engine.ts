@@ -6,7 +6,6 @@ import { createEngine } from '../../src/engine/index.ts'
 import { OWNER } from '../../src/engine/access/principal.ts'
 import { buildEgg } from '../../src/engine/projects/egg-builder.ts'
 
-/** Starts a real engine in its own directory, without a local node, and creates a client of its contract. */
 export async function startBenchEngine() {
   const directory = await mkdtemp(join(tmpdir(), 'scrapdeck-bench-'))
   const engine = await createEngine({

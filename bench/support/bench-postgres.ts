@@ -16,7 +16,6 @@ export async function startBenchPostgres() {
   const given = process.env['DATABASE_URL']
   const server = given === undefined ? await startPostgres() : null
   const address = parsePostgresAddress(`${given ?? server!.url}?namespace=bench_${process.pid}`)
-  /** Uses a connection of its own. */
   const ask = (texts: string[]): unknown[][] => {
     const connection = connectTo({ ...address, schema: `bench_ask_${process.pid}` })
     try {

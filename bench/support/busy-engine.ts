@@ -64,7 +64,6 @@ export async function startBusyEngine(options: {
 
 export type BusyEngine = Awaited<ReturnType<typeof startBusyEngine>>
 
-/** Calls `hear` for every change that the store applies. */
 export function watchChanges(
   store: Store,
   hear: (change: Parameters<Store['applyChanges']>[0][number]) => void

@@ -15,7 +15,6 @@ import { OWNER } from '../../src/engine/access/principal.ts'
 import type { StoredNode } from '../../src/engine/model/records.ts'
 
 export interface CollectingOrder {
-  /** Whether the nodes have logs. Without logs, the engine reads none. */
   hasLogs: boolean
   measureMs: number
 }

@@ -49,7 +49,6 @@ function readStat(path: string): Process | null {
   try {
     text = readFileSync(path, 'latin1')
   } catch {
-    // The process has just ended.
     return null
   }
   // The name is in parentheses and can contain anything.

@@ -13,12 +13,10 @@ export interface Server {
   spider: string
 }
 
-/** Typical of Scrapyd's clients: mostly polls of states and lists, with an occasional job. */
 const TYPICAL_READS = ['daemonstatus', 'listjobs', 'daemonstatus', 'listprojects'] as const
 const SCHEDULED_EVERY = 100
 const FORM = 'application/x-www-form-urlencoded'
 
-/** Sends requests from a load generator in its own process. */
 export async function generateLoad(
   server: Server,
   endpoint: Endpoint | 'typical',

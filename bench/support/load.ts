@@ -14,7 +14,6 @@ export interface LoadOrder {
   posts?: { every: number; url: string; contentType: string; body: string }
   /** Keep-alive connections. Each sends one request at a time. */
   connections: number
-  /** Ends after this time, or after this many requests. */
   until: { durationMs: number } | { requests: number }
   /** Text that every response must contain. Any other response is an error. */
   expected: string

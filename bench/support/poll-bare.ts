@@ -3,7 +3,6 @@ import { once } from 'node:events'
 import { join } from 'node:path'
 import type { Polled, PollOrder } from './bare-poller.ts'
 
-/** Polls with bare-poller.ts in its own process and measures it after `settleMs`. */
 export async function pollBare(
   order: PollOrder,
   { settleMs, measureMs }: { settleMs: number; measureMs: number },

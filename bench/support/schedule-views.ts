@@ -36,7 +36,6 @@ export async function* scheduleViews(
     const store = await openSqliteStore({ path, clock: systemClock, logger: silentLogger, onDeath: () => undefined })
     progress(`schedules: views of ${schedules.length}`)
     await Promise.all(schedules.map((schedule) => store.putSchedule(schedule)))
-    // Adds firings to the first schedules of the list, so the first page has some.
     const { schedules: listed } = await store.pageSchedules({}, { after: null, limit: PAGE })
     for (let round = 1; round <= FIRINGS_EACH; round += 1) await store.fire(listed.map(({ id }) => firingOf(id, round)))
     const reads = new ScheduleReads({

@@ -65,7 +65,6 @@ function laneOf(index: number, lanes: number): { project: string; spider: string
   return { project: PROJECTS[lane % PROJECTS.length]!, spider: `s${Math.floor(lane / PROJECTS.length)}` }
 }
 
-/** A job that ran and ended long ago, with four entries in its timeline. */
 function anOldRun(index: number, lanes: number): Parameters<Store['recordRuns']>[0][number] {
   const atMs = Date.now() - OLD_DAYS * DAY_MS + index
   const id = `${atMs.toString(16).padStart(12, '0')}${index.toString(16).padStart(8, '0')}`.padEnd(32, '0')

@@ -165,7 +165,6 @@ export async function counts(side: Side): Promise<{ pending: number; running: nu
   return (await call(side, 'daemonstatus.json')) as unknown as { pending: number; running: number; finished: number }
 }
 
-/** Resolves when no job is pending or running. */
 export async function untilQuiet(side: Side, limitMs = 300_000): Promise<void> {
   await until(
     `${side.name}: every job ended`,

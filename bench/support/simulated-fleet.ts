@@ -60,7 +60,6 @@ interface SimulatedNode {
   eggs: Map<string, Set<string>>
   pending: Run[]
   running: Map<string, Run>
-  /** Oldest first. */
   finished: Run[]
 }
 
@@ -76,7 +75,6 @@ for (let index = 0; index < Number(values.nodes); index += 1) {
     finished: []
   }
   nodes.set(name, node)
-  // The nodes poll at different moments.
   if (pollMs > 0) setTimeout(() => setInterval(() => startPending(node), pollMs), Math.random() * pollMs)
 }
 let nextPid = 1000

@@ -2,11 +2,9 @@ import { type ChildProcess, fork } from 'node:child_process'
 import { createInterface } from 'node:readline'
 
 export interface SimulatedFleet {
-  /** The addresses of the nodes, as an operator would add them. */
   urls: string[]
   /** Reports each future `POST` line, in order of arrival. */
   onPost(listener: (post: { atMs: number; jobid: string }) => void): void
-  /** Reports each future `ENDED` line. */
   onEnd(listener: (end: { atMs: number; jobid: string }) => void): void
   stop(): void
 }
@@ -26,7 +24,6 @@ export interface SimulatedFleetOptions {
   reportEnds?: boolean
 }
 
-/** Simulates Scrapyds in a second process (simulated-fleet.ts). */
 export async function startSimulatedFleet(options: SimulatedFleetOptions): Promise<SimulatedFleet> {
   const { nodes, slots, jobMs, pollMs = 0, projects = [], logBytesPerSecond = 0 } = options
   const parameters = [

@@ -13,7 +13,6 @@ const timer = setInterval(() => {
   const elapsedMs = performance.now() - beganAtMs
   if (elapsedMs >= Number(seconds) * 1_000) {
     clearInterval(timer)
-    // Completes the last line.
     writeSync(file, '\n')
     closeSync(file)
     return

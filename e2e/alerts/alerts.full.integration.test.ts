@@ -116,7 +116,6 @@ const untilTold = (count: number, limitMs = 60_000) =>
     limitMs
   )
 
-/** Kills the service with SIGKILL, runs `meanwhile`, and starts it again. */
 async function killService(meanwhile: () => Promise<unknown> = async () => {}): Promise<void> {
   await service.kill()
   await meanwhile()

@@ -96,7 +96,6 @@ test('webhook deliveries survive kill -9: every event arrives, and repeats keep 
     90_000
   )
 
-  // Every event arrived, none was invented, and each is signed.
   const told = [...before.filter(({ taken }) => taken), ...posted]
   expect(new Set(told.map(({ jobId }) => jobId))).toEqual(new Set(asked))
   expect(told.filter((message) => !isSigned(message, secret))).toEqual([])

@@ -18,7 +18,6 @@ export interface Attack {
 }
 
 export interface Cost {
-  /** The longest time that the event loop was blocked. */
   loopMaxMs: number
   /** Growth of resident memory from before the attack to its peak. */
   memoryGrowthMb: number

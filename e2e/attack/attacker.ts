@@ -11,7 +11,6 @@ export interface Sent {
   path: string
   headers?: Record<string, string>
   body?: string | Buffer
-  /** Leaves out the user name and password. */
   anonymous?: boolean
 }
 

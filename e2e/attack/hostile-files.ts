@@ -38,7 +38,6 @@ export async function writeLargeProject(directory: string): Promise<string> {
   return path
 }
 
-/** The same contents as an uncompressed egg. */
 export async function writeLargeEgg(directory: string): Promise<string> {
   const path = join(directory, 'large.egg')
   const archive = beginProject()
@@ -77,7 +76,6 @@ export async function writeArchivedLog(path: string): Promise<void> {
   await pipeline(Readable.from(lines()), createGzip({ level: 1 }), createWriteStream(path))
 }
 
-/** Wraps a file in a multipart/form-data body, as a stream of known length. */
 export async function formAround(
   file: string,
   fields: Record<string, string>,

@@ -17,7 +17,6 @@ const TIMES = "'2026-01-01 00:00:00', '2026-01-01 00:00:01'"
 const good = (job: string) => `CREATE TABLE finished_jobs ${FINISHED};
   INSERT INTO finished_jobs VALUES (1, 'p', 's', '${job}', ${TIMES})`
 
-/** Files in Scrapyd's `dbs` folder, by project. */
 const DATABASES: Record<string, string> = {
   good: good('good'),
   'beside-a-pipe': good('beside-a-pipe'),

@@ -22,7 +22,6 @@ const MIGRATING = fileURLToPath(new URL('./migrate-until-killed.ts', import.meta
 /** Stops only steps that never end. */
 const LIMIT_MS = 300_000
 const KILLS = 8
-/** The kills are spread over this time. */
 const SPREAD_MS = 600
 /** Large enough that a backup of it takes a while. */
 const LOG_BYTES = 400_000_000

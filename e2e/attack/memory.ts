@@ -250,7 +250,6 @@ async function memoryAtRest(pid: number): Promise<number> {
   return nowMb
 }
 
-/** Creates jobs with large arguments, one of them with an archived log, and the files to send. */
 async function prepare(directory: string, entry: string | undefined): Promise<MemoryTarget> {
   const dataDirectory = join(directory, 'data')
   await mkdir(join(dataDirectory, 'blobs', 'logs'), { recursive: true, mode: 0o700 })
@@ -297,7 +296,6 @@ async function send(service: Service, sent: Sent): Promise<string> {
   }
 }
 
-/** Reads the whole response, but keeps only its start. */
 async function sendOnce(service: Service, { path, method = 'GET', headers = {}, body }: Sent): Promise<string> {
   const { username, password } = TEST_CREDENTIALS
   const sent = request(service.address + path, { method, headers, auth: `${username}:${password}`, agent: false })

@@ -17,7 +17,6 @@ import { startWatchedService, type WatchedService } from './watched-service.ts'
 
 export interface AttackOptions {
   seed: number
-  /** The number of generated requests. */
   variants: number
   /** The part of each known attack to run: 1 is all of it. */
   scale: number
@@ -48,7 +47,6 @@ export interface AttackResult {
 const TRIES = 3
 const SETTLE_LIMIT_MS = 5_000
 
-/** Plays the attacks one after the other against a new service. */
 export async function runAttacks(options: AttackOptions): Promise<AttackResult> {
   const { seed, variants, scale, only = '', entry, onProgress = () => {} } = options
   const known = [

@@ -8,7 +8,6 @@ import { createServer } from 'node:net'
 import { monitorEventLoopDelay } from 'node:perf_hooks'
 import { isMainThread } from 'node:worker_threads'
 
-/** Delay of the service's event loop, in ms. */
 export interface LoopDelay {
   /** Excludes the time during which the machine gave the thread no core. */
   maxMs: number

@@ -14,7 +14,6 @@ export interface WatchedService {
   loopDelay(): Promise<LoopDelay>
   memory(): ProcessMemory
   resetPeak(): void
-  /** Open file descriptors. */
   descriptors(): number
   isRunning(): boolean
   stop(): Promise<void>

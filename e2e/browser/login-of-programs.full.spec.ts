@@ -31,7 +31,6 @@ class CommandLine {
     return {
       code,
       printed,
-      /** The first match in the output that it prints for people. */
       async says(pattern: RegExp): Promise<string> {
         await expect.poll(() => printed.error, { timeout: 30_000 }).toMatch(pattern)
         return pattern.exec(printed.error)![1]!
@@ -62,7 +61,6 @@ test('scrapdeck login: a user logs in, sees the request, allows only a part of i
   try {
     const login = line.run(['login', service.address])
     await page.goto(await login.says(PAGE))
-    // The requested page opens after the login.
     await logIn(page)
     const title = page.getByRole('heading', { name: /^Allow the command line on .+ to act as you\?$/ })
     await expect(title).toBeVisible()

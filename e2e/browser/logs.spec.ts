@@ -56,7 +56,6 @@ test('a log is followed, searched whole, linked to by line, and read again after
   await expect(log.getByText(/^Line \d/)).toHaveText(/Line 199,99\d/)
   await expect(log.getByRole('button', { name: 'Copy a link to lines 200,000 to 200,002' })).toBeVisible()
 
-  // When the run ends, the log is complete.
   await service.client.jobs.cancel({ ids: [id as never], force: true })
   await expect.poll(async () => (await service.client.jobs.get({ id: id as never })).job.state).toBe('ended')
   await log.getByRole('button', { name: /^Follow/ }).click()

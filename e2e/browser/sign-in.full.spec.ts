@@ -56,7 +56,6 @@ test('a user signs in with a real identity provider, has the role of the group, 
     await signInAs('ben-8')
     await expect(page.getByRole('alert')).toContainText('None of the groups of ben has a role in this Scrapdeck')
     await page.screenshot({ path: '.cache/screenshots/login-refused.png' })
-    // Login with a password still works from this machine.
     await page.getByLabel('User name').fill('tester')
     await page.getByLabel('Password').fill('a password for tests')
     await page.getByRole('button', { name: 'Log in' }).click()

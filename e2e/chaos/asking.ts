@@ -26,7 +26,6 @@ export class Asker {
     this.#bulk = bulk
   }
 
-  /** Requests that were repeated because no response came. */
   get repeated(): number {
     return this.#repeated
   }

@@ -7,7 +7,6 @@ export interface EngineOptions {
   dataDirectory: string
   /** The first engine's data directory: all engines need the same encryption key. */
   keyFrom: string | null
-  /** A directory that all engines share. */
   blobs: string
   database: string
   entry: string | undefined

@@ -66,7 +66,6 @@ export class FaultProxy {
     if (fault.kind === 'down') await this.#shut()
   }
 
-  /** Whether it is holding back a POST. */
   get isHolding(): boolean {
     return this.#fault?.kind === 'late' && this.#hits.size > 0
   }
@@ -146,7 +145,6 @@ interface LinkOptions {
   onClosed: () => void
 }
 
-/** One connection through the proxy: two sockets, and the data in transit between them, in order. */
 class Link {
   readonly #options: LinkOptions
   readonly #client: net.Socket
@@ -164,7 +162,6 @@ class Link {
     this.#wire(this.#node, 'down', this.#client)
   }
 
-  /** Sends the data that the fault `late` held back. */
   release(): void {
     this.#released.resolve()
   }

@@ -1,7 +1,6 @@
 import type { Attempt, Job } from '../../src/shared/contract/index.ts'
 import type { Run } from './truth.ts'
 
-/** What the client knows about one job. */
 export interface Asked {
   number: number
   /** The id in the response, or null without a response. */
@@ -36,7 +35,6 @@ export interface Verdict {
    * not start.
    */
   neverRanButExplained: number[]
-  /** Not ended in time. */
   unfinished: number[]
   /**
    * Ran more often than Scrapdeck's records of failed runs explain, or again after Scrapdeck considered a run lost.
@@ -144,7 +142,6 @@ export function judge(facts: {
   }
 }
 
-/** The reasons why the test fails. Empty if it passes. */
 export function complaintsOf(verdict: Verdict, slotsPerNode: number): string[] {
   const complaints: string[] = []
   const add = (list: (number | string)[], words: string) => {

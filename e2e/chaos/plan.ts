@@ -21,7 +21,6 @@ export interface ChaosOptions {
    * minute, too long for a short run.
    */
   machinesDie: boolean
-  /** How long faults and calm last. Shorter in a short run. */
   weatherSeconds: number
   calmSeconds: number
   limitMinutes: number
@@ -59,10 +58,8 @@ export interface TogetherOptions extends ChaosOptions {
   engines: number
   /** The number of SIGSTOPs, mostly of the leader. */
   stalls: number
-  /** The range of their lengths. */
   stallSeconds: [number, number]
   databaseRestarts: number
-  /** Whether there are faults between the engines and the Scrapyds. */
   hasWeather: boolean
   scheduleSeconds: number
 }

@@ -7,7 +7,6 @@ const read = (file: string) => readFileSync(new URL(file, root), 'utf8')
 const page = read('docs/promises.md')
 const { scripts } = JSON.parse(read('package.json')) as { scripts: Record<string, string> }
 
-/** The cells of the table row that starts with this text. */
 function row(words: string): string[] {
   const line = page.split('\n').find((one) => one.startsWith(`| ${words}`))
   if (line === undefined) throw new Error(`docs/promises.md has no row that begins with: ${words}`)

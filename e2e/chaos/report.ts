@@ -3,7 +3,6 @@ import type { ChaosResult } from './run.ts'
 import type { ChaosOptions, TogetherOptions } from './plan.ts'
 import type { TogetherResult } from './together.ts'
 
-/** A readable summary of a run. The JSON result contains more. */
 export function describe(result: ChaosResult, options: ChaosOptions): string {
   const { verdict, faults, engineRecoveries, nodeRecoveries } = result
   const outcomes = Object.entries(verdict.outcomes).map(([outcome, count]) => `${count} ${outcome}`)
@@ -39,7 +38,6 @@ export function describe(result: ChaosResult, options: ChaosOptions): string {
   return lines.join('\n')
 }
 
-/** Like `describe`, for several engines. */
 export function describeTogether(result: TogetherResult, options: TogetherOptions): string {
   const { verdict, firstSentMs, complaints } = result
   const { engines, engineKills, stalls, databaseRestarts, versions, hasWeather } = options

@@ -244,7 +244,6 @@ class Together {
     await this.#database!.start()
   }
 
-  /** Restarts engines that ended without a kill. */
   async #supervise(): Promise<void> {
     while (!this.#over.signal.aborted) {
       for (const engine of this.#engines) {

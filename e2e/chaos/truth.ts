@@ -1,6 +1,5 @@
 import { readFileSync } from 'node:fs'
 
-/** One process that really ran a job. */
 export interface Run {
   number: number
   /** The job's id on the node, with `-2`, `-3`… for later attempts. */

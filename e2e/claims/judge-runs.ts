@@ -39,7 +39,6 @@ const jobIdOf = (jobid: string): string => jobid.replace(/-\d+$/, '')
 const placesOf = (runs: readonly Run[]): string =>
   runs.length === 0 ? '' : `: ${runs.map(({ node, jobid }) => `${jobid} on ${node}`).join(', ')}`
 
-/** The most concurrent runs on each node. */
 export function mostAtOnce(runs: readonly Run[]): Map<string, number> {
   return new Map(
     [...Map.groupBy(runs, ({ node }) => node)].map(([node, own]) => {

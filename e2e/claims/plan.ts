@@ -5,7 +5,6 @@ export interface ClaimsOptions {
   /** Every nth job runs for `longSeconds`, the others only briefly. */
   longEvery: number
   longSeconds: number
-  /** The number of Scrapyds that start together. */
   startedAtOnce: number
   /** The faults of the leader, spread evenly over the time that the jobs run. */
   strikes: Strike[]

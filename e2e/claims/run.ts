@@ -360,7 +360,6 @@ class Claims {
     }
   }
 
-  /** Sends its requests to either engine. */
   get #client(): Client {
     return connectClient(this.#balancer!.url, TEST_CREDENTIALS)
   }

@@ -30,7 +30,6 @@ const call = (expression: string) => python.evaluate(expression)
 
 it('python-scrapyd-api: every method works as with a Scrapyd', async () => {
   expect(await call('api.list_projects()')).toEqual([])
-  // The client sends the egg as a file in a multipart form.
   expect(await call("api.add_version('demo', '1.0', open('demo.egg', 'rb'))")).toBe(4)
   expect(await call("api.add_version('demo', '2', open('demo.egg', 'rb').read())")).toBe(4)
   expect(await call('api.list_projects()')).toEqual(['demo'])

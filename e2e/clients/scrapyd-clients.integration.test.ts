@@ -30,7 +30,6 @@ afterAll(async () => {
   if (projectDirectory) rmSync(projectDirectory, { recursive: true, force: true })
 })
 
-/** Writes the scrapy.cfg that `scrapdeck credentials` prints, with this target. */
 function writeConfiguration(section: string, url: string, password: string): void {
   const target = `[${section}]\nurl = ${url}/\nproject = demo\nusername = ${USERNAME}\npassword = ${password}\n`
   writeFileSync(join(projectDirectory, 'scrapy.cfg'), `[settings]\ndefault = demo.settings\n\n${target}`)

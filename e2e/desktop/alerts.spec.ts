@@ -10,7 +10,6 @@ interface ShownNotification {
   actions: (string | undefined)[]
 }
 
-/** Collects notifications from now on, for `shown` and `press`. */
 async function watchNotifications(desktop: Desktop): Promise<void> {
   await desktop.evaluate(({ Notification }) => {
     const shown: Electron.Notification[] = []

@@ -107,7 +107,6 @@ export const askedQuestions = (desktop: Desktop) =>
     () => (globalThis as unknown as { askedQuestions: { message: string; buttons: string[] }[] }).askedQuestions
   )
 
-/** Quits as the menu does. Expects exit code 0. */
 export async function quit(desktop: Desktop): Promise<void> {
   await desktop.evaluate(({ app }) => void setTimeout(() => app.quit(), 50))
   expect(await desktop.exited).toBe(0)

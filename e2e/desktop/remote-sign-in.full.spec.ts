@@ -20,7 +20,6 @@ async function catchLinks(desktop: Desktop): Promise<() => Promise<string | null
   return () => desktop.evaluate(() => (globalThis as { openedLink?: string }).openedLink ?? null)
 }
 
-/** Acts as the user in the browser that the app opened. */
 async function allowDesktop(page: Page): Promise<void> {
   await logIn(page)
   await expect(page.getByRole('heading', { name: /^Allow the desktop app on / })).toBeVisible()

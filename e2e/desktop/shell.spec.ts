@@ -105,7 +105,6 @@ test('the window opens where it was closed', async ({ launch, userData }) => {
       try {
         return JSON.parse(readFileSync(join(userData, 'window.json'), 'utf8')) as object
       } catch {
-        // Not written yet.
         return null
       }
     })

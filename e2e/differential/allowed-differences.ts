@@ -367,7 +367,6 @@ export const ALLOWED_DIFFERENCES: readonly AllowedDifference[] = [
   }
 ]
 
-/** Removes the end of the list of extensions and the extension's own lines. */
 const withoutRemoteControl = (body: string): string =>
   body
     .replace(/,",\n " 'scrapy\.extensions\.remote_control\.RemoteControl'\]/, ']')
@@ -411,7 +410,6 @@ function withUrlsOfTwins(theirs: string, ours: string): string {
   })
 }
 
-/** Groups the pending jobs of a list or of the page by project, sorted by name. */
 function withPendingByProject(body: string): string {
   const projectOf = (entry: string) =>
     /^\{"id": "(?:[^"\\]|\\.)*", "project": "((?:[^"\\]|\\.)*)"/.exec(entry)?.[1] ??

@@ -61,7 +61,6 @@ export function mask(text: string, { directory, address }: Surroundings): string
 export interface Verdict {
   /** null if the responses are the same, apart from allowed differences. */
   difference: string | null
-  /** Allowed differences that occurred. */
   used: string[]
 }
 

@@ -24,7 +24,6 @@ export async function reporterEgg(more: string[] = [], settings = ''): Promise<B
   })
 }
 
-/** Archives that Scrapyd accepts although they are not plain eggs. */
 export async function oddEggs(): Promise<Record<string, Buffer>> {
   const plain = await reporterEgg()
   const entryPoints = '[scrapy]\nsettings = reporter.settings [redis]\n'
@@ -43,7 +42,6 @@ export async function damagedEgg(name: string): Promise<Buffer> {
   return egg
 }
 
-/** A project whose settings module fails on import. */
 export function brokenEgg(): Promise<Buffer> {
   return egg({ 'reporter/__init__.py': '', 'reporter/settings.py': 'raise RuntimeError("no good")\n' })
 }
@@ -60,7 +58,6 @@ async function egg(files: Record<string, string>): Promise<Buffer> {
   return Buffer.from(await buildEgg(list, { project: aProjectName('reporter') }))
 }
 
-/** Any archive, for invalid eggs. */
 export async function archive(files: Record<string, string>): Promise<Buffer> {
   const zip = new ZipFile()
   for (const [name, text] of Object.entries(files)) zip.addBuffer(Buffer.from(text), name)

@@ -152,7 +152,6 @@ export class Pair {
     return { theirs: theirs!, ours: ours! }
   }
 
-  /** Like `ask`, for several requests in order. */
   async askAll(requests: Request[]): Promise<void> {
     for (const request of requests) await this.ask(request)
   }
@@ -195,7 +194,6 @@ export class Pair {
     )
   }
 
-  /** Schedules a spider that keeps running and waits until it has started on both sides. */
   async hold(project: string, jobid: string, spider = 'hold'): Promise<void> {
     await this.ask(post('schedule.json', { project, spider, jobid }))
     await this.untilHeld(jobid)
@@ -205,7 +203,6 @@ export class Pair {
     await this.untilReported(`${jobid}.held`)
   }
 
-  /** Waits after a cancel until the job is neither pending nor running. */
   async untilEnded(jobid: string): Promise<void> {
     await Promise.all(
       this.sides.map((side) =>
@@ -224,7 +221,6 @@ export class Pair {
     for (const side of this.sides) writeFileSync(join(side.directory, 'reports', `${jobid}.release`), '')
   }
 
-  /** Waits on both sides for the file that a spider writes about itself. */
   async untilReported(name: string): Promise<void> {
     await Promise.all(
       this.sides.map((side) =>
@@ -278,14 +274,12 @@ export class Pair {
     }
   }
 
-  /** Stops both servers and their spiders and removes their directories. */
   async stop(): Promise<void> {
     const stopped = await Promise.allSettled([this.#scrapyd.stop(), this.#service.stop()])
     rmSync(this.#base, { recursive: true, force: true, maxRetries: 5 })
     for (const result of stopped) if (result.status === 'rejected') throw result.reason
   }
 
-  /** For the report of a failed scenario: the last output of our service and its newest jobs. */
   async describeOurs(): Promise<string> {
     const printed = this.#service.output().split('\n').slice(-15).join('\n')
     const jobs = await this.#service.client.jobs.list({ limit: 5 }).then((list) => JSON.stringify(list.jobs), String)

@@ -1,8 +1,6 @@
 import { decodeClone, encodeClone } from './clone-codec.ts'
 
-/** The isolated world in which the preload bundle runs. */
 export const PRELOAD_WORLD = 'stand-in preload'
-/** A function in that world that sends text to this process. */
 export const TO_MAIN_BINDING = 'standInToMain'
 
 // The worlds share the window's event targets but no objects. They exchange text in events and clone each value, as

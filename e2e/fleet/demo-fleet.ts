@@ -12,7 +12,6 @@ export const SLOTS_PER_NODE = 2
 // see it.
 const MAX_PROC = SLOTS_PER_NODE * 2
 
-/** The demo's spiders and their expected outcomes. */
 const SPIDERS = {
   quotes: { args: { pages: '3', delay: '0.1' }, outcome: 'succeeded' },
   prices: { args: { pages: '4', delay: '0.1' }, outcome: 'succeeded' },
@@ -27,9 +26,7 @@ export const sizeOf = (round: Round) => Object.values(round).reduce((sum, count)
 export interface DemoFleet {
   service: Service
   scrapyds: Scrapyd[]
-  /** Queues the whole round and returns its jobs. */
   queueRound(round: Round): Promise<Job[]>
-  /** The jobs of all rounds. */
   jobs(): Promise<Job[]>
   /** All jobs, as soon as this many exist and all have ended. */
   untilEnded(count: number): Promise<Job[]>

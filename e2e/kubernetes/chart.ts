@@ -53,7 +53,6 @@ async function openHelm({ directory }: Cluster) {
     (await run(program, [...words, '--namespace', NAMESPACE], { env, maxBuffer: 64 * 1024 * 1024 })).stdout
 }
 
-/** Creates the namespace and the kinds of KEDA, because a bare API server does not have them. */
 async function prepare({ api }: Cluster): Promise<void> {
   const isThere = (path: string) =>
     api.get(path).then(
@@ -73,7 +72,6 @@ async function prepare({ api }: Cluster): Promise<void> {
   }
 }
 
-/** Finds the path at which the API server creates a resource. */
 function createPathsOf(api: ClusterApi) {
   const known = new Map<string, Map<string, string>>()
   return async ({ apiVersion, kind }: Resource): Promise<string> => {
@@ -108,7 +106,6 @@ const untilReady = (cluster: Cluster, plural: string, name: string, replicas: nu
     LIMIT_MS
   )
 
-/** Returns the hostnames of a service's pods. */
 async function hostsOf(cluster: Cluster, service: string): Promise<string[]> {
   type Slice = { endpoints?: { hostname?: string; targetRef: { name: string }; conditions: { ready?: boolean } }[] }
   const query = `?labelSelector=kubernetes.io/service-name%3D${service}`

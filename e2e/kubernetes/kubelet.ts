@@ -46,7 +46,6 @@ interface RunningPod {
   /** The offset of a container's log file at its last rotation. Older lines are no longer served. */
   rotatedAt: Map<string, number>
   phase: 'Pending' | 'Running' | 'Succeeded' | 'Failed'
-  /** The address of a container that serves requests. */
   address: string | null
   isStopping: boolean
   isOver: boolean
@@ -315,7 +314,6 @@ export async function startKubelet(options: {
 
   return {
     port,
-    /** The number of running container processes. */
     runningCount: () => [...pods.values()].filter(({ child }) => child !== null).length,
     /** Simulates the rotation at `containerLogMaxSize`: from now on, the log starts here. */
     rotateLog(podName: string) {
@@ -348,7 +346,6 @@ function residentBytes(pid: number | undefined): number {
   try {
     return Number(readFileSync(`/proc/${pid}/statm`, 'utf8').split(' ')[1]) * 4096
   } catch {
-    // It has ended.
     return 0
   }
 }

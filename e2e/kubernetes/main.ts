@@ -37,7 +37,6 @@ interface World {
   cluster: Cluster
   service: Service
   node: Node
-  /** The proxy through which the service reaches the API server. */
   proxy: Awaited<ReturnType<typeof startFaultyProxy>>
   directory: string
 }
@@ -67,7 +66,6 @@ function countRuns({ directory }: World, name: string) {
   const file = join(directory, `${name}.runs`)
   return {
     args: { touch_file: file },
-    /** Fails unless exactly this many runs started, each of a different job. */
     require(expected: number): void {
       const lines = readFileSync(file, 'utf8').trim().split('\n')
       assert.equal(lines.length, expected, `${lines.length} runs began`)

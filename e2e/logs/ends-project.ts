@@ -3,7 +3,6 @@ import { buildEgg } from '../../src/engine/projects/egg-builder.ts'
 
 export const PROJECT = 'ends'
 
-/** Each spider of the project ends differently. All serve the pages that they read. */
 const SPIDERS = `import json
 import logging
 import os

@@ -71,7 +71,6 @@ async function packagesOf(python: string): Promise<string> {
   return (await run(python, ['-c', 'import sysconfig; print(sysconfig.get_path("purelib"))'])).stdout.trim()
 }
 
-/** Creates a CA and its certificate for `localhost`. */
 function makePrivateAuthority(cwd: string): void {
   const openssl = (...words: string[]) => execFileSync('openssl', words, { cwd, stdio: 'ignore' })
   const curve = ['-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:prime256v1', '-nodes']

@@ -15,10 +15,8 @@ export interface PullingScrapydOptions {
   maxProc?: number
   /** Its name in the fleet. */
   name?: string
-  /** Additional lines for [scrapyd] in its configuration. */
   configuration?: Record<string, string | number>
   environment?: Record<string, string>
-  /** Added to PYTHONPATH. */
   pythonPath?: string
 }
 

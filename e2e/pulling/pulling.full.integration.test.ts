@@ -40,7 +40,6 @@ const untilStatus = (service: Service, id: JobId, status: Job['status']): Promis
     60_000
   )
 
-/** The number of times that Scrapyd started the job, according to its own log. */
 const startsOf = (output: string, jobid: string): number =>
   [...output.matchAll(/Process started:.*/g)].filter(([line]) => line.includes(`job='${jobid}'`)).length
 

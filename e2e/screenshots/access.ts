@@ -5,7 +5,6 @@ import type { Service } from '../support/service.ts'
 
 const PASSWORD = 'kestrel amber window'
 
-/** Creates persons and a program with different roles. One user is disabled, and one token has been used. */
 export async function fillAccess({ address, client }: Service): Promise<void> {
   const add = async (name: string, role: 'viewer' | 'operator' | 'deployer' | 'admin') =>
     (await client.users.create({ name, role, password: PASSWORD })).user
@@ -40,7 +39,6 @@ export async function fillAccess({ address, client }: Service): Promise<void> {
   await fetch(`${address}/api/v1/users/me`, { headers: { authorization: `Bearer ${secret}` } })
 }
 
-/** Sets up an authenticator app, as the browser does. */
 async function setUpApp(address: string, username: string): Promise<void> {
   const headers = {
     authorization: basicAuthorization({ username, password: PASSWORD }),

@@ -9,10 +9,6 @@ const HOUR_MS = 3_600_000
 /** No server listens there. */
 const NOWHERE = 'http://127.0.0.1:9'
 
-/**
- * Creates alerts that are firing, acknowledged, silenced, muted or ended; rules; channels, one of them failing;
- * silences.
- */
 export async function fillAlerts({ client }: Service): Promise<void> {
   const [chat, onCall] = [
     await channel(client, '#crawl-alerts', { kind: 'webhook', url: 'http://127.0.0.1:9/chat' }, { quiet: QUIET }),

@@ -1,7 +1,6 @@
 import type { Page } from '@playwright/test'
 import type { Service } from '../support/service.ts'
 
-/** Creates changes of nodes, users and limits, a refused attempt of a program, and guessed passwords. */
 export async function fillAudit({ address, client }: Service): Promise<void> {
   const { nodes } = await client.nodes.list()
   const node = nodes.find(({ kind }) => kind === 'scrapyd') ?? nodes[0]!

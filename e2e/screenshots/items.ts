@@ -13,7 +13,6 @@ const SHOPS = ['https://shop.example', 'https://warehouse.example/outlet']
 
 let shown: JobId
 
-/** Creates two runs on the local node and replaces their items with those of a shop. */
 export async function fillItems({ client, dataDirectory }: Service): Promise<void> {
   for (const count of [1180, 1204]) {
     const { jobs } = await client.jobs.run({

@@ -7,7 +7,6 @@ import { aCertificate } from '../support/a-certificate.ts'
 
 const pictures = resolve(import.meta.dirname, '../../.cache/screenshots')
 
-/** Takes the picture in both color schemes. */
 async function take(window: Page, name: string): Promise<void> {
   for (const colorScheme of ['light', 'dark'] as const) {
     await window.emulateMedia({ colorScheme })

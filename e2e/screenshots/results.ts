@@ -9,7 +9,6 @@ import type { Client, Service } from '../support/service.ts'
 
 const DAY_MS = 86_400_000
 
-/** Creates a quarter of runs with their logs, before the service starts. */
 export async function fillPast(dataDirectory: string): Promise<void> {
   const spiders = [
     ['shop', 'prices', 240],
@@ -63,7 +62,6 @@ function pastLog(spider: string, pages: number, endedAtMs: number): string {
   return parts.join('')
 }
 
-/** Creates errors of several kinds, and runs that continue. */
 export async function fillResults({ client }: Service): Promise<void> {
   await client.projects.upload({ file: await endsEgg(), project: PROJECT, version: 'v1' })
   const ended = [

@@ -11,10 +11,6 @@ const QUICK = { pages: '1', delay: '0' }
 /** The webhook receiver of the screenshots is on this machine. */
 export const PICTURE_CONFIGURATION = '[scrapdeck]\nwebhook_networks = 127.0.0.1\n'
 
-/**
- * Creates a week of schedules with a history: runs, failures, missed runs, a pause, a crowded minute, chains (one
- * with a problem), webhooks.
- */
 export async function fillSchedules(service: Service): Promise<void> {
   const { client } = service
   const cron = (expression: string) => [{ kind: 'cron' as const, expression }]

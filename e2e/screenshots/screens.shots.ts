@@ -78,7 +78,6 @@ async function deploy(): Promise<void> {
   await client.projects.upload({ file, project: 'news', version: '2026-11-18' })
 }
 
-/** Creates ended, failed, running and queued jobs, an unreachable node and a cordoned one. */
 async function fillFleet(): Promise<void> {
   const { client } = service
   const run = async (project: string, spider: string, count: number, args: Record<string, string> = {}) => {
@@ -115,7 +114,6 @@ async function fillFleet(): Promise<void> {
   )
 }
 
-/** Creates jobs that wait for different reasons: slots, a limit, a time, another job, and a tag that no node has. */
 async function fillQueue(): Promise<void> {
   const { client } = service
   const everywhere = { project: null, spider: null, tag: null, perNode: false }
@@ -138,10 +136,6 @@ async function fillQueue(): Promise<void> {
   })
 }
 
-/**
- * Creates project limits, a run that one of them ended, a running one with a secret, and an environment with
- * problems.
- */
 async function runOnLocalNode(): Promise<void> {
   const { client } = service
   await client.projects.configure({

@@ -6,10 +6,6 @@ import { QUOTES } from './schedules.ts'
 
 const chainRow = (page: Page, name: string) => page.getByRole('listitem', { name: `Chain ${name}` })
 
-/**
- * A chain created in the dialog appears in the graph and as a sentence, and runs. A chain that cannot create a job
- * says why. Removed chains can be restored.
- */
 export async function chainSpiders(page: Page, client: Client): Promise<void> {
   await openView(page, 'Chains')
   await page.getByRole('button', { name: 'Add chain' }).first().click()

@@ -1,6 +1,5 @@
 import { type Page, expect } from '@playwright/test'
 
-/** From a fresh app to a finished demo job whose log was read while it grew. */
 export async function runTheDemo(page: Page): Promise<void> {
   await expect(page.getByRole('region', { name: 'Start' })).toBeVisible()
   await page.getByRole('button', { name: 'Run demo' }).click()

@@ -45,7 +45,6 @@ export async function workWithAFleet(page: Page, { urls, client, touchFile }: Fl
   expect(touched.toSorted()).toEqual(after.map(({ id }) => id).toSorted())
 }
 
-/** Pastes addresses into the Add dialog, checks that each was tested, and adds the good ones. */
 export async function addNodesByPaste(page: Page, urls: string[]): Promise<void> {
   await openScreen(page, 'Nodes')
   await page.getByRole('button', { name: 'Add nodes', exact: true }).click()
@@ -101,7 +100,6 @@ export async function uploadFolder(page: Page, scratch: string): Promise<void> {
   await expect(dialog).toContainText('broken, prices, quotes, slow', { timeout: 20_000 })
 }
 
-/** Drops an egg, uploads it and deploys it to every node: the local one and the added ones. */
 export async function deployEgg(page: Page, egg: Uint8Array, version: string, nodeCount: number): Promise<void> {
   await dropFile(page, `demo-${version}.egg`, egg)
   const dialog = page.getByRole('dialog', { name: 'Deploy project' })
@@ -116,7 +114,6 @@ export async function deployEgg(page: Page, egg: Uint8Array, version: string, no
   await expect(dialog).toBeHidden()
 }
 
-/** Runs several spiders of the demo project through the Run dialog. */
 export async function runSpiders(page: Page, spiders: string[], args: Record<string, string>): Promise<void> {
   await page.getByRole('banner').getByRole('button', { name: /^Run/ }).click()
   const dialog = page.getByRole('dialog', { name: 'Run spiders' })

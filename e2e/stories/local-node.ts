@@ -5,10 +5,6 @@ import { openScreen } from './first-run.ts'
 
 const SECRET = 'correct-horse-battery'
 
-/**
- * Covers project limits, a run with a secret, its memory and CPU while it runs, and the limit that ends it as its
- * reason.
- */
 export async function runUnderLimits(page: Page, client: Client): Promise<void> {
   await openProjectSettings(page, 'demo')
   const settings = page.getByRole('dialog', { name: 'Settings of demo' })
@@ -49,9 +45,6 @@ export async function runUnderLimits(page: Page, client: Client): Promise<void> 
   await page.keyboard.press('Escape')
 }
 
-/**
- * Covers a project's own Python: an existing one, and requirements that cannot be installed, with their build log.
- */
 export async function giveAProjectItsOwnPython(page: Page, interpreter: string): Promise<void> {
   await openProjectSettings(page, 'demo')
   const settings = page.getByRole('dialog', { name: 'Settings of demo' })
@@ -74,9 +67,6 @@ export async function giveAProjectItsOwnPython(page: Page, interpreter: string):
   await page.keyboard.press('Escape')
 }
 
-/**
- * Covers the local node's Python, how it starts spiders, and its environments (the one with problems comes first).
- */
 export async function lookAtTheLocalNode(page: Page): Promise<void> {
   await openScreen(page, 'Nodes')
   await page.getByRole('grid', { name: 'Nodes' }).getByText('inside Scrapdeck').click()

@@ -2,10 +2,6 @@ import { type Page, expect } from '@playwright/test'
 import type { Client } from '../support/service.ts'
 import { openScreen } from './first-run.ts'
 
-/**
- * Rolls back to an older version, undoes that and rolls back again. The project's jobs keep that version after an
- * upload.
- */
 export async function rollBack(page: Page): Promise<void> {
   await openScreen(page, 'Projects')
   await page.getByRole('grid', { name: 'Projects' }).getByRole('row').filter({ hasText: 'demo' }).click()
@@ -55,7 +51,6 @@ export async function runAndCancel(page: Page, client: Client): Promise<void> {
   expect((await newest()).cancelAskedAtMs! - askedAtMs).toBeLessThan(4_500)
 }
 
-/** Sets project defaults. The Run dialog shows them as inherited, and one is left out of a run. */
 export async function runWithDefaults(page: Page, client: Client): Promise<void> {
   await openScreen(page, 'Projects')
   await page.getByRole('grid', { name: 'Projects' }).getByRole('row').filter({ hasText: 'demo' }).click()

@@ -6,7 +6,6 @@ import { jobRows } from './fleet.ts'
 
 const SLOW = { project: 'demo', spiders: ['slow'], args: { seconds: '300' } }
 
-/** A limit holds a job back and says so. When it is raised, the job runs. */
 export async function limitRuns(page: Page, client: Client): Promise<void> {
   await openScreen(page, 'Queue')
   await page.getByRole('button', { name: 'Add limit' }).first().click()
@@ -33,7 +32,6 @@ export async function limitRuns(page: Page, client: Client): Promise<void> {
   await expect(jobRows(page, 'slow').filter({ hasText: 'running' })).toHaveCount(2, { timeout: 20_000 })
 }
 
-/** A paused project dispatches no jobs and says so. When it is resumed, its job runs. */
 export async function pauseAProject(page: Page, client: Client): Promise<void> {
   await openScreen(page, 'Queue')
   const sends = page.getByRole('switch', { name: 'Dispatch jobs of demo' })
@@ -50,7 +48,6 @@ export async function pauseAProject(page: Page, client: Client): Promise<void> {
   await expect(jobRows(page, 'quotes')).toContainText('succeeded', { timeout: 30_000 })
 }
 
-/** A failing job says when it will be retried and how many attempts it has. */
 export async function retryWhatFails(page: Page): Promise<void> {
   await openScreen(page, 'Jobs')
   await page.getByRole('banner').getByRole('button', { name: /^Run/ }).click()

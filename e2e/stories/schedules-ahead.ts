@@ -31,7 +31,6 @@ export async function readTheWeek(page: Page, client: Client): Promise<void> {
 
   await openView(page, 'Calendar')
   const hours = (name: RegExp) => page.getByRole('button', { name })
-  // This week shows the manual run and updates its result without a reload.
   const byHand = hours(/runs?$/).filter({ has: page.getByRole('img', { name: 'succeeded' }) })
   await expect(byHand).toContainText('late news', { timeout: 30_000 })
   await expect(page.getByRole('button', { name: 'This week' })).toBeDisabled()

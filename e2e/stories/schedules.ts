@@ -52,7 +52,6 @@ export async function editCronInAllDirections(page: Page): Promise<void> {
   await expect(words).toHaveValue('at 03:00, 03:20 and 03:40 on Monday to Saturday')
   await expect(nextRuns(page)).toHaveCount(10)
 
-  // The field shows its error in words.
   await expression.fill('0 25 * * *')
   await expect(page.getByText('it goes from 0 to 23').first()).toBeVisible()
   await page.getByRole('button', { name: 'Create' }).click()
@@ -85,7 +84,6 @@ export async function seeClockChanges(page: Page): Promise<void> {
   await expect(changes).toHaveCount(0)
 }
 
-/** A saved schedule is in the table with its next run. Run now creates a job that links back to it. */
 export async function createAndRunNow(page: Page): Promise<void> {
   await page.getByLabel('Cron expression').fill('0 3 * * 1-5')
   await page.getByRole('combobox', { name: 'Project' }).click()
@@ -118,7 +116,6 @@ export async function createAndRunNow(page: Page): Promise<void> {
   await expect(scheduleRow(page, 'nightly quotes').getByRole('img', { name: 'Last 1 run: 1 succeeded' })).toBeVisible()
 }
 
-/** Pauses with a note that all users see. Resumes with one click. */
 export async function pauseWithANote(page: Page): Promise<void> {
   const detail = page.getByRole('complementary', { name: 'Schedule nightly quotes' })
   await detail.getByRole('button', { name: 'Pause…' }).click()
@@ -130,7 +127,6 @@ export async function pauseWithANote(page: Page): Promise<void> {
   await expect(scheduleRow(page, 'nightly quotes')).toContainText(/in \d+/)
 }
 
-/** Previews a backfill, then runs it only once, with visible progress. */
 export async function backfillTheWeek(page: Page, client: Client): Promise<void> {
   const { schedule } = await client.schedules.create(
     ScheduleSettings.parse({

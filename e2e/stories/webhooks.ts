@@ -8,7 +8,6 @@ import { QUOTES } from './schedules.ts'
 
 export interface Receiver {
   url: string
-  /** Sets the status of later responses. */
   answerWith(status: number): void
   /** The types of the received events, in order. Throws if one is not signed with `secret`. */
   received(secret: string): string[]

@@ -2,7 +2,6 @@ import { resolve } from 'node:path'
 import { buildEggFromFolder } from '../../src/engine/projects/egg-builder.ts'
 import type { Service } from './service.ts'
 
-/** The folder of the bundled demo project. */
 export const DEMO_FOLDER = resolve(import.meta.dirname, '../../resources/demo')
 
 export function buildDemoEgg(): Promise<Uint8Array> {

@@ -2,7 +2,6 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { cpus, loadavg, tmpdir } from 'node:os'
 import { join } from 'node:path'
 
-/** A run that takes minutes and starts processes. */
 interface LongRun<Result> {
   run(): Promise<Result>
   /** Ends every process that the run started, at any stage. */

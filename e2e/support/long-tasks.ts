@@ -10,7 +10,6 @@ const rendererRoot = resolve(import.meta.dirname, '../../src/renderer')
 
 export const BUSY_NODES = 1_000
 export const BUSY_SLOTS = 16
-/** Measuring starts after the first responses are loaded and drawn. */
 const SETTLE_MS = 2_500
 
 export interface LongTasks {
@@ -23,7 +22,6 @@ export interface LongTasks {
   longest: { ms: number; atMs: number }[]
 }
 
-/** Builds the app with a busy fleet and serves it on loopback. */
 export async function serveBusyFleet(outDirectory: string): Promise<{ address: string; stop: () => Promise<void> }> {
   await build({
     configFile: false,
@@ -67,7 +65,6 @@ function close(server: Server): Promise<void> {
   return new Promise((done) => server.close(() => done()))
 }
 
-/** Opens a screen of the busy fleet and waits until it is drawn. */
 export async function openBusyScreen(
   page: Page,
   address: string,
@@ -97,7 +94,6 @@ interface TraceEvent {
 /** The number of jobs in one bulk call. */
 export const MARKED_JOBS = 10_000
 
-/** Opens the queue of the busy fleet with MARKED_JOBS queued jobs. */
 export async function openFullQueue(page: Page, address: string): Promise<void> {
   await page.goto(`${address}?nodes=${BUSY_NODES}&slots=${BUSY_SLOTS}&jobs=${MARKED_JOBS}#/jobs?status=queued`)
   await page.getByRole('grid', { name: 'Jobs' }).waitFor({ timeout: 30_000 })

@@ -23,11 +23,9 @@ export interface ScrapydOptions {
   username?: string
   password?: string
   configuration?: Record<string, string | number>
-  /** Additional sections of its configuration, as text. */
   otherSections?: string
   /** The Python of an environment that has this version. Default: the Python of the tests. */
   python?: string
-  /** Environment variables for Scrapyd and its spiders. */
   environment?: Record<string, string>
   /**
    * What is forked, if that is safe, because a new Python needs half a second to import Scrapy (forking_runner.py).
@@ -43,7 +41,6 @@ export interface Scrapyd {
   version: ScrapydVersion
   directory: string
   pid(): number | null
-  /** The daemon's output since the first start. */
   output(): string
   /** Sends SIGKILL. As after a real crash, spiders survive as orphans, unless `withSpiders`. */
   kill(options?: { withSpiders?: boolean }): Promise<void>
@@ -64,7 +61,6 @@ export function scrapydProblem(version: ScrapydVersion): string | null {
   return installation ? installation.problem : 'it is not installed; run `npm run setup`'
 }
 
-/** Starts a real Scrapyd. Resolves when it responds. */
 export async function startScrapyd(options: ScrapydOptions = {}): Promise<Scrapyd> {
   const { version = '1.6.0', environment = {} } = options
   const problem = scrapydProblem(version)

@@ -25,7 +25,6 @@ export interface ServiceOptions {
   environment?: Record<string, string>
 }
 
-/** The real headless service in a separate process. */
 export interface Service {
   /** A restart keeps the port. */
   address: string

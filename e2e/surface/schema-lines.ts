@@ -1,4 +1,3 @@
-/** The parts of JSON Schema (2020-12) that our schemas use. */
 export interface Schema {
   $ref?: string
   type?: string | string[]

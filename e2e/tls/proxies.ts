@@ -79,7 +79,6 @@ ${server}
   }
 ]
 
-/** Runs the documented configuration in front of a real service and returns the results. */
 export async function tryProxy(proxy: Proxy): Promise<string[]> {
   const directory = mkdtempSync(join(tmpdir(), 'scrapdeck-proxy-'))
   const service = await startService({
@@ -185,7 +184,6 @@ function makeCertificate(directory: string): void {
   execFileSync('openssl', ['req', '-x509', ...curve, ...names, ...paths], { stdio: 'ignore' })
 }
 
-/** The demo project with a file that does not compress. */
 async function buildLargeEgg(directory: string): Promise<Buffer> {
   const path = join(directory, 'large.egg')
   writeFileSync(path, await buildDemoEgg())

@@ -248,7 +248,6 @@ export async function fillThroughStore(dataDirectory: string, clock: FakeClock):
   await store.close()
 }
 
-/** Creates a rule of each shape, silences, a channel with a delivery, and an alert in each state. */
 async function fillAlerts(store: Store, nowMs: number): Promise<void> {
   const channelId = aWebhookId('7'.repeat(32))
   await store.putWebhook({
@@ -349,7 +348,6 @@ async function fillAlerts(store: Store, nowMs: number): Promise<void> {
   })
 }
 
-/** Creates facts about objects that exist, changed or were deleted, and the last report to a channel. */
 async function fillFactsAndDigests(store: Store, nowMs: number): Promise<void> {
   const fact: StoredAlertFact = {
     watch: 'disk_free',

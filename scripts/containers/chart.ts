@@ -1,4 +1,3 @@
-/** The Helm chart and the sets of values that test it. */
 import { inRoot } from '../setup/platform.mjs'
 
 export const CHART = inRoot('deploy', 'helm', 'scrapdeck')

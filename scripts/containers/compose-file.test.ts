@@ -42,7 +42,6 @@ test('compose.yaml: what spiders can do reaches neither database nor storage, an
     s3: ['data']
   })
   expect(services.map(({ name }) => name).indexOf('nginx')).toBe(services.length - 1)
-  // nginx.conf contains the addresses of the engines.
   const nginx = fs.readFileSync(inRoot('deploy', 'compose', 'nginx.conf'), 'utf8')
   const engines = services.filter(({ name }) => name.startsWith('scrapdeck-'))
   expect(engines).toHaveLength(2)

@@ -17,7 +17,6 @@ export interface ComposeService {
   /** Files on this machine, and their paths in the service. */
   files: { from: string; to: string }[]
   volumes: { name: string; to: string }[]
-  /** Directories in memory. */
   temporary: string[]
   /** Addresses by network; null means any free address. */
   networks: Record<string, string | null>
@@ -154,7 +153,6 @@ function needsOf(dependsOn: Record<string, { condition?: string }>, name: string
   })
 }
 
-/** Sorts each service after its dependencies. */
 function inOrder(services: ComposeService[]): ComposeService[] {
   const ordered: ComposeService[] = []
   while (ordered.length < services.length) {

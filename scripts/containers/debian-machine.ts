@@ -10,7 +10,6 @@ import { until } from '../../src/engine/testing/until.ts'
 import { overlayOfThisMachine } from './overlay.ts'
 
 export interface Machine {
-  /** Runs a command as the machine's root. */
   run(...command: string[]): { status: number | null; output: string }
   /** The same, but the command must succeed. @returns what it printed */
   demand(...command: string[]): string

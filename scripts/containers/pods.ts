@@ -84,7 +84,6 @@ export function openPods(
     try {
       return fs.readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').trim().split(' ')[0] || null
     } catch {
-      // The service has ended.
       return null
     }
   }

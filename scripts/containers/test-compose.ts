@@ -100,7 +100,6 @@ function checkSchema(name: string, schemaFile: string): void {
 interface Tools {
   s3: string
   postgres: string
-  /** The Python environment with Scrapyd. */
   scrapyd: string
 }
 
@@ -166,7 +165,6 @@ function requireKnownOptions({ name, environment }: ComposeService): void {
   if (unknown.length > 0) throw new Error(`${name}: there is no option ${unknown.join(', ')}`)
 }
 
-/** Creates a stand-in for each image in the files, with the same programs from this machine. */
 function imagesOf(directory: string, { s3, postgres, scrapyd }: Tools): (service: ComposeService) => ImageStandIn {
   const programs = path.join(directory, 'bin')
   fs.mkdirSync(programs)

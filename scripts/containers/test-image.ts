@@ -144,7 +144,6 @@ function bud(tag: string, args: string[]): Promise<string> {
   })
 }
 
-/** Checks what an image must and must not contain. */
 function checkContent(): void {
   const [{ Config, Healthcheck }] = JSON.parse(podman('image', 'inspect', imageOf('scrapdeck'))) as [
     { Config: { User: string; Entrypoint: string[] }; Healthcheck?: object }

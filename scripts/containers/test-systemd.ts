@@ -129,7 +129,6 @@ function checkExposure(here: Machine): void {
   console.log(`✓ systemd-analyze security: ${exposure}`)
 }
 
-/** The hostile egg reads no files and reaches no processes of Scrapdeck or another project. */
 async function attack(here: Machine, client: Client): Promise<void> {
   const engine = Number(property(here, 'MainPID'))
   const { got, tried } = await runHostileEgg(client, {
@@ -145,7 +144,6 @@ async function attack(here: Machine, client: Client): Promise<void> {
   console.log(`✓ Spiders run in their sandbox under the unit; the hostile egg tried ${tried} things and got none`)
 }
 
-/** A run outlives a restart, a crash and a stop of the service, and ends when it is cancelled. */
 async function outlive(here: Machine, client: Client): Promise<void> {
   const id = await startSpider(client, 'other', 'sleeping', { seconds: '600' })
   await until(

@@ -44,7 +44,6 @@ function findChromium() {
   return [...places, ...USUAL_PLACES, playwrightChromium()].find((place) => place && fs.existsSync(place)) ?? null
 }
 
-/** The path of Playwright's own Chromium, even if it is not installed. */
 function playwrightChromium() {
   const question = `console.log(require(${JSON.stringify(packageFile('playwright-core'))}).chromium.executablePath())`
   return spawnSync(nodeBinary, ['-e', question], { encoding: 'utf8' }).stdout.trim()

@@ -59,6 +59,5 @@ export const childEnvironment = () => {
   }
 }
 
-/** Whether a window can open. */
 export const hasDisplay = () =>
   process.platform !== 'linux' || Boolean(process.env.DISPLAY || process.env.WAYLAND_DISPLAY)

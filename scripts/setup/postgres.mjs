@@ -35,7 +35,6 @@ export async function ensureAllPostgres() {
   return [...fromDebian(), await installFromNpm()]
 }
 
-/** Returns the newest first. */
 function fromDebian() {
   const majors = fs.existsSync(DEBIAN) ? fs.readdirSync(DEBIAN).map(Number) : []
   return majors

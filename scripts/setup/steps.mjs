@@ -10,7 +10,6 @@ import { childEnvironment, isWindows, rootDirectory, stepLogDirectory } from './
 const SHOWN_LINES = 60
 const STILL_RUNNING_EVERY_MS = 30_000
 
-/** A failed step, with a message for the user. */
 export class StepFailed extends Error {
   /**
    * @param {string} title

@@ -1,4 +1,3 @@
-/** Converts the reports of Vitest and Playwright to one format. */
 import fs from 'node:fs'
 import path from 'node:path'
 import { stripVTControlCharacters } from 'node:util'

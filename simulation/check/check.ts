@@ -6,7 +6,6 @@ import { checkOrders } from './orders.ts'
 import { checkPrecedence } from './precedence.ts'
 import { checkQuiet } from './quiet.ts'
 
-/** All violations in a story. Pure. */
 export function check(history: History): Violation[] {
   return [
     ...checkSends(history),

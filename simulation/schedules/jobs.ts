@@ -7,7 +7,6 @@ import { CANCEL_TAKES_MS } from './plan.ts'
 
 export type JobOutcome = 'succeeded' | 'failed' | 'cancelled'
 
-/** How a job behaves after it starts. */
 export interface JobPlan {
   lifeMs: number
   isFailing: boolean

@@ -30,7 +30,6 @@ export interface Pause {
   isAfterRows: boolean
 }
 
-/** The time on the wall clock. */
 export function wallAt(journal: Journal, atMs: number): number {
   return atMs + journal.walls.findLast(({ fromMs }) => fromMs <= atMs)!.offsetMs
 }

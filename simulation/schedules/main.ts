@@ -58,7 +58,6 @@ async function tellStories(from: number, count: number): Promise<void> {
   if (wrong > 0) process.exitCode = 1
 }
 
-/** Tests the calculation: each planted bug must be found within its number of stories. */
 async function huntMutants(): Promise<void> {
   const waiting = MUTANTS.filter(({ name }) => name.includes(values.only))
   const count = waiting.length

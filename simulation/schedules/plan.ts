@@ -28,9 +28,7 @@ export interface PlannedSchedule {
   jobs: number
   /** The template requests something that does not exist. */
   isRefused: boolean
-  /** The maximum duration of its jobs. */
   longestMs: number
-  /** The share of its jobs that fail. */
   failShare: number
   pauseAfterFailures: number | null
   /** An operator pauses it for a while. With `isFatal`, the engine dies at the moment of the resume. */

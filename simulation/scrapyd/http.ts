@@ -101,7 +101,6 @@ export function serve(
   }
 }
 
-/** The contents of the simulation's eggs. */
 export const SPIDERS: Record<string, string[]> = { shop: ['prices', 'stock'], blog: ['posts'], news: ['front'] }
 
 class Refusal extends Error {}

@@ -18,7 +18,6 @@ export function planOf(args: Record<string, string>): SpiderPlan {
   }
 }
 
-/** A job on a node, from its queue to its end. */
 export interface Run {
   node: string
   project: string
@@ -57,7 +56,6 @@ const LINE_EVERY_MS = 5_000
 const OPENED = '2026-01-01 00:00:00 [scrapy.core.engine] INFO: Spider opened\n'
 const LINE = '2026-01-01 00:00:05 [scrapy.extensions.logstats] INFO: Crawled 10 pages (at 10 pages/min)\n'
 
-/** The text of a run's log at a moment. */
 export function logText(run: Run, nowMs: number): string {
   const plan = planOf(run.args)
   const aliveMs = (run.endedAtMs ?? nowMs) - run.startedAtMs!

@@ -4,7 +4,6 @@ import { type Log, planOf, type Run } from './run.ts'
 
 export type ScrapydVersion = '1.2' | '1.3' | '1.4' | '1.5' | '1.6'
 
-/** The bytes of an HTTP response. */
 export interface HttpAnswer {
   status: number
   headers: Record<string, string>
@@ -252,7 +251,6 @@ export class SimulatedScrapyd {
     if (options.losesQueue) this.queue.length = 0
   }
 
-  /** The newest run that wrote a log under this name. */
   logOf(project: string, spider: string, jobid: string): Run | null {
     return (
       this.started.findLast(

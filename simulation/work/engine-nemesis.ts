@@ -18,7 +18,6 @@ interface EngineNemesisParts {
   also: Chance
 }
 
-/** Injects faults that only several engines can have, as the seed defines. */
 export class EngineNemesis {
   readonly #parts: EngineNemesisParts
   #stopStriking = () => {}
@@ -33,7 +32,6 @@ export class EngineNemesis {
     this.#stopStriking = keepStriking({ time, chance, acts: scenario.acts, everyMs: scenario.actEveryMs, strike })
   }
 
-  /** Stops new faults and repairs lasting ones. */
   stop(): void {
     const { cluster } = this.#parts
     this.#stopStriking()

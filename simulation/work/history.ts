@@ -29,7 +29,6 @@ export type Belief = { atMs: number } & (
 
 export interface Sample {
   atMs: number
-  /** Queued jobs, as a client sees them. */
   queued: Pick<Job, 'id' | 'waiting' | 'hold'>[]
 }
 

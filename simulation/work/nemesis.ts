@@ -35,7 +35,6 @@ export class Nemesis {
     this.#stopStriking = keepStriking({ time, chance, acts: scenario.acts, everyMs: scenario.actEveryMs, strike })
   }
 
-  /** Stops new faults and repairs temporary ones. */
   stop(): void {
     const { network, nodes, machine } = this.#parts
     this.#stopStriking()

@@ -23,7 +23,6 @@ export class Operators {
   readonly #time: VirtualTime
   readonly #machine: World
   readonly #chance: Chance
-  /** The ids of acknowledged jobs. */
   readonly #jobIds: string[] = []
   #pending = 0
 
@@ -47,7 +46,6 @@ export class Operators {
     })
   }
 
-  /** Lifts pauses, limits and cordons, so everything runs that can. */
   async liftEverything(): Promise<void> {
     const nodes = await this.#do('nodes.list', {}, (client) => client.nodes.list())
     const list = (nodes as Awaited<ReturnType<Client['nodes']['list']>> | null)?.nodes ?? []
@@ -217,7 +215,6 @@ export class Operators {
     this.#jobIds.push(...((output as { ids: string[] } | null)?.ids ?? []))
   }
 
-  /** Cancels jobs while they are being sent. */
   async #runAndRegret(): Promise<void> {
     const before = this.#jobIds.length
     await this.#runMany()
@@ -302,7 +299,6 @@ export class Operators {
     if (id !== null) await this.#do('nodes.remove', { id, force }, (client) => client.nodes.remove({ id, force }))
   }
 
-  /** Adds a node that was removed or that already exists. */
   #addNode(): Promise<unknown> {
     const { name, slots, tags } = this.#chance.pick(this.#scenario.nodes)
     const input = { url: `http://${name}:6800/`, slots, tags }
@@ -347,7 +343,6 @@ export class Operators {
     )
   }
 
-  /** Cancels or adopts external jobs on a node. */
   async #jobsOfStrangers(): Promise<void> {
     const answer = await this.#do('nodes.list', {}, (client) => client.nodes.list())
     const nodes = (answer as Awaited<ReturnType<Client['nodes']['list']>> | null)?.nodes ?? []

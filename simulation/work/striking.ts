@@ -9,7 +9,6 @@ interface Striking<Act> {
   strike: (act: Act) => void
 }
 
-/** Performs one of the acts at random intervals until the returned function is called. */
 export function keepStriking<Act>({ time, chance, acts, everyMs, strike }: Striking<Act>): () => void {
   let isOver = acts.length === 0
   const next = () => {

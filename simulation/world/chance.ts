@@ -3,7 +3,6 @@ import { createSeededRandom } from '../../src/engine/testing/seeded-random.ts'
 /** Randomness for one part of the world. Each part has its own stream, so changes in one do not affect the others. */
 export interface Chance {
   next(): number
-  /** True with the given probability. */
   happens(probability: number): boolean
   /** An integer, both ends included. */
   between(least: number, most: number): number

@@ -25,7 +25,6 @@ interface ClusterParts {
   pendingOrders: () => number
 }
 
-/** A machine with its wall clock and one process after another. */
 interface Host {
   name: string
   process: EngineProcess | null

@@ -5,7 +5,6 @@ import type { Chance } from './chance.ts'
 import type { Life } from './life.ts'
 import type { VirtualTime } from './time.ts'
 
-/** The network between one engine and the database, for its lease and its store. */
 export class DatabaseLink {
   readonly lease: FakeLeaseClient
   /** The next write takes effect, but its response is lost with the connection. */

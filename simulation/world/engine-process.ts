@@ -32,14 +32,12 @@ export interface ProcessParts {
   onLead: (process: EngineProcess) => void
   /** The process was killed at this call to the outside. */
   onKilled: (call: string, when: Death['when']) => void
-  /** The process ended, for any reason. */
   onDeath: () => void
   complain: (text: string) => void
   /** Reports the timers left after an engine stopped. */
   onStopped: (timers: number) => void
 }
 
-/** One engine's time as the leader. */
 export interface Term {
   lease: Lease
   life: Life

@@ -26,7 +26,6 @@ export const clientOf = async (engine: Engine) =>
 
 export const START_WALL_MS = 1_800_000_000_000
 
-/** An engine that takes commands, and its current life. */
 export interface Door {
   client: Client
   life: Life
@@ -64,7 +63,6 @@ interface MachineParts {
   cancelWaitsSeconds: readonly [number, number, number]
   /** The engine was killed or could not start, so the service manager starts it again. */
   onKilled: () => void
-  /** Starts it again after it was stopped. */
   restartIn: (delayMs: number) => void
   /** Commands without a response. Checking a new node can take long, whatever happens to the engine. */
   pendingOrders: () => number
@@ -95,7 +93,6 @@ export class Machine {
     this.disk = new Disk({ ...options, time: parts.time })
   }
 
-  /** The time on the engine's wall clock. */
   get ownWallMs(): number {
     return this.wallMs()
   }
@@ -113,7 +110,6 @@ export class Machine {
     return this.client !== null && this.life?.isOver === false
   }
 
-  /** The engine for an operator's next command. */
   door(): Door | null {
     return this.client === null || this.life === null ? null : { client: this.client, life: this.life }
   }
@@ -168,7 +164,6 @@ export class Machine {
     )
   }
 
-  /** Kills the engine immediately, like kill -9. */
   kill(): void {
     if (this.life?.isOver === false) this.life.die()
   }
@@ -192,7 +187,6 @@ export class Machine {
     life.end()
   }
 
-  /** Resolves to a function that starts it again. */
   async stopOne(): Promise<(delayMs: number) => void> {
     await this.stop()
     return this.#parts.restartIn

@@ -10,7 +10,6 @@ import type { Faults, RequestFault } from './faults.ts'
 import { type Life, noAnswer } from './life.ts'
 import type { VirtualTime } from './time.ts'
 
-/** The current state of the connection to one node. */
 export interface Link {
   chances: Partial<Record<RequestFault, number>>
   /** The node accepts no connections. */

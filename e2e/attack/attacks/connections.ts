@@ -8,7 +8,6 @@ const OTHERS_LIMIT_MS = 2_000
 /** The service closes half-sent requests without credentials after this time. */
 const CLOSED_LIMIT_MS = 40_000
 
-/** Opens many connections and sends the start of a request on each. Meanwhile, sends requests as another client. */
 async function holdOpen(target: Target, [line, rest]: [string, string], wanted: number): Promise<string[]> {
   const { attacker } = target
   const beginning = `${line} HTTP/1.1\r\nHost: ${attacker.host}\r\n${rest}`

@@ -5,7 +5,6 @@ import { contract } from '../../../src/shared/contract/index.ts'
 import type { Attack } from '../attack.ts'
 import type { Got, Sent } from '../attacker.ts'
 
-/** A value that no schema accepts, and a name for reports. */
 interface Hostile {
   name: string
   value: unknown
@@ -79,7 +78,6 @@ const TYPES = [
   ''
 ]
 
-/** Paths to every value inside an input and to the input itself. */
 function pathsIn(value: unknown, path: string[] = []): string[][] {
   if (typeof value !== 'object' || value === null) return [path]
   return [path, ...Object.entries(value).flatMap(([key, part]) => pathsIn(part, [...path, key]))]
@@ -149,7 +147,6 @@ function restRequest({ '~orpc': { route } }: AnyContractProcedure, input: unknow
   return { method, path: address, headers: JSON_TYPE, body: JSON.stringify(input) ?? 'null' }
 }
 
-/** A request to the Scrapyd API in any method, type and encoding. */
 const scrapydVariant: fc.Arbitrary<Variant> = fc
   .tuple(
     fc.constantFrom(...ENDPOINTS),

@@ -43,7 +43,6 @@ const LOGS: Record<string, () => Log> = {
   }
 }
 
-/** Starts a Scrapyd that accepts any job and serves this log for it. */
 async function startNode(log: Log) {
   const running = new Map<string, object>()
   const finished: object[] = []
@@ -130,7 +129,6 @@ async function admit({ watched }: Target, log: Log): Promise<string[]> {
   return complaints
 }
 
-/** Sends the requests of a job's screen. */
 async function readAll({ service: { client } }: Target['watched'], jobId: JobId): Promise<void> {
   const asked = [client.jobs.get({ id: jobId }), client.errors.ofJob({ jobId }), client.errors.list({})]
   await Promise.all(asked)
@@ -141,7 +139,6 @@ async function until(otherwise: string, withinMs: number, isSo: () => Promise<bo
     if (performance.now() - startedAtMs > withinMs) throw new Error(`${otherwise} within ${withinMs / 1_000} s`)
 }
 
-/** Logs written to harm their readers: the parser, the archive, the search. */
 export const hostileLogAttacks: Attack[] = Object.entries(LOGS).map(([what, make]) => ({
   name: `a log ${what}`,
   door: 'node',

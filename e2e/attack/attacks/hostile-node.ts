@@ -5,7 +5,6 @@ import { setTimeout as pause } from 'node:timers/promises'
 import { uploadDemo } from '../../support/demo-egg.ts'
 import type { Attack, Target } from '../attack.ts'
 
-/** The response for each path: a fixed text, or one created for each request. */
 type Answers = Record<string, string | (() => string)>
 
 /** While the node is in the fleet, its removal and uploads to other projects can take at most this long. */
@@ -25,7 +24,6 @@ const job = (index: number) => ({
 })
 const ok = (fields: object) => JSON.stringify({ status: 'ok', node_name: 'evil', ...fields })
 
-/** Adds a node with these responses to the fleet for several polls and checks that the service still responds. */
 async function admit({ attacker, watched }: Target, answers: Answers): Promise<string[]> {
   const server = createServer((request, response) => {
     const path = request.url!.split('?', 1)[0]!.slice(1)
@@ -97,7 +95,6 @@ const NODES: Record<string, () => Answers> = {
   }
 }
 
-/** Nodes that list more than any real node: each alone, and all together. */
 export const hostileNodeAttacks: Attack[] = [
   ...Object.entries(NODES).map(
     ([what, answers]): Attack => ({

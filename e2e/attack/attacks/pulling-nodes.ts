@@ -78,7 +78,6 @@ async function join({ watched: { service } }: Target, name: string) {
 
 type Joined = Awaited<ReturnType<typeof join>>
 
-/** Runs a job on this node. */
 async function runOn({ watched: { service } }: Target, node: Joined, tag: string) {
   await uploadDemo(service, `pulled-by-${tag}`)
   const { jobs } = await service.client.jobs.run({ project: 'demo', spiders: ['quotes'], tags: [tag] } as never)

@@ -52,7 +52,6 @@ async function runSequence(pair: Pair, seed: number): Promise<void> {
   await pair.ask(upload('gate', '1', eggs.plain))
   await pair.hold('gate', gate)
 
-  /** Sends the same fields in one of the encodings that a client can use. */
   const send = (endpoint: string, fields: [string, string][]): Request => {
     const form = new URLSearchParams(fields).toString()
     const way = number(5)
