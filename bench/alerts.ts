@@ -154,7 +154,6 @@ async function fill(store: Store, load: Load): Promise<void> {
   await Promise.all(Array.from({ length: load.rules }, (_, index) => store.putAlertRule(ruleOf(index, load))))
 }
 
-/** Creates facts for each spider in rotation, evenly over time. A spider's next fact ends its breach. */
 class Facts {
   count = 0
   readonly #load: Load

@@ -13,7 +13,6 @@ export const about =
 const LANES = 2_000
 const NODES = 1_000
 const SLOTS = 16
-/** Jobs outlast the measurement, so only dispatching is counted. */
 const LONG_MS = 3_600_000
 
 export interface Size {
@@ -71,10 +70,6 @@ export async function fillSlots(size: Size, postgres?: PostgresAddress) {
   return { ...measured, conditions: { ...conditionsOf(size), jobs } }
 }
 
-/**
- * Jobs run for several seconds and end. The engine detects the ends, evaluates and archives the logs and frees the
- * slots.
- */
 async function liveWhole(size: Lives): Promise<Figure[]> {
   const { jobsPerSecond, cpuUsPerJob } = await timed(size, size.queued, 'ended')
   const conditions = { ...conditionsOf(size), jobs: size.queued, job_ms: size.jobMs.join('-') }

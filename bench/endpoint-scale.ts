@@ -28,7 +28,6 @@ const SLOTS = 40
 const SETTLE_MS = 5_000
 const SERVERS = ['postgres', 'nginx', 'redis-server']
 
-/** Returns why the bench cannot run here, or null if it can. */
 export const whyNot = (): string | null => whyNoPostgres() ?? whyNoRedis() ?? whyNoNginx()
 
 interface Arrangement {

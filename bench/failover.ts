@@ -26,7 +26,6 @@ const WAYS: Record<Way, Goal> = { killed: { atMost: 1_500 }, stalled: { atMost: 
 
 export const run = ([rounds = '3']: string[] = []) => measure({ rounds: Number(rounds), settleMs: 5_000 })
 
-/** Two engines, each with its own network to one PostgreSQL, and a fleet whose slots keep becoming free. */
 export async function measure({ rounds, settleMs }: { rounds: number; settleMs: number }): Promise<Figure[]> {
   await ensureServiceBuilt()
   await using opened = new AsyncDisposableStack()
@@ -165,9 +164,7 @@ export async function measure({ rounds, settleMs }: { rounds: number; settleMs: 
 interface Took {
   dispatchMs: number
   firingMs: number
-  /** Time until the other engine holds the lease. */
   detectedMs: number
-  /** Time from then until the engine responds. */
   openedMs: number
 }
 

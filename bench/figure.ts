@@ -1,12 +1,10 @@
 export interface Figure {
-  /** A stable name that includes the unit, such as `post_p95_ms`. */
   figure: string
   value: number
   unit: string
   conditions: Conditions
   /** Present on a ratio: what was compared, and the wanted ratio. */
   comparison?: Comparison
-  /** The wanted absolute value. It depends on the machine. */
   goal?: Goal
 }
 
@@ -44,7 +42,6 @@ export function isMet({ ours, bound, wanted }: Comparison): boolean {
   return 'atLeast' in wanted ? ours / bound >= wanted.atLeast : ours / bound <= wanted.atMost
 }
 
-/** Keeps at least three significant digits. Values of 100 or more become whole numbers. */
 export function round(value: number): number {
   return Math.abs(value) >= 100 ? Math.round(value) : Number(value.toPrecision(3))
 }

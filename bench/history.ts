@@ -121,7 +121,6 @@ function openBare(directory: string) {
   }
 }
 
-/** Returns the times of the responses and of their bounds in ms. `boundOf` builds the bound from a first response. */
 async function timesOf<Answer>(
   rounds: number,
   ask: (filter: JobFilter) => Promise<Answer>,

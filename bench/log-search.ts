@@ -196,7 +196,6 @@ interface Target {
   index: LogIndex
 }
 
-/** Archives and indexes batch after batch. Generating the text is not timed. */
 async function ingest({ directory, store, archive, index }: Target, { gigabytes, logs }: Size) {
   const generator = new Worker(join(import.meta.dirname, 'support', 'generate-logs.ts'), {
     workerData: { directory, spiders: SPIDERS }

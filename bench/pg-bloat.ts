@@ -112,7 +112,6 @@ async function liveAndForget(store: Store): Promise<void> {
   await store.prune(aRetention({ changes: 1_000 }), 10 * BATCH)
 }
 
-/** Queues the jobs first, so both measurements start with the same queue. */
 async function claimsPerSecond(store: Store, count: number): Promise<number> {
   const jobs = await queue(store, count)
   const startedMs = performance.now()

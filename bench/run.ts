@@ -16,12 +16,10 @@ import { rowsOf, type Row, tableOf } from './table.ts'
 
 interface Bench {
   about: string
-  /** Whether it starts spiders or a real Scrapyd. `npm run setup` installs both. */
   needsSetup?: boolean
   run(words: string[]): AsyncIterable<Figure> | Promise<Figure[]>
 }
 
-/** Modules of this folder that are not benches. */
 const NO_BENCHES = ['run.ts', 'figure.ts', 'table.ts']
 /** The benches whose figures have a bound, in the order of the table. */
 const COMPARING = [

@@ -13,7 +13,6 @@ test.each(['start.mjs', 'test.mjs', 'demo.mjs', 'setup-node.mjs'])(
   }
 )
 
-/** All transitive imports of a module: files by path, packages by name. */
 function importsOf(file: string, seen = new Set<string>()): Set<string> {
   for (const [, imported = ''] of fs.readFileSync(file, 'utf8').matchAll(/^import [^']*from '([^']+)'$/gm)) {
     const target = imported.startsWith('.') ? path.join(path.dirname(file), imported) : imported

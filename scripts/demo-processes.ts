@@ -52,7 +52,6 @@ async function identify(pid: number): Promise<ProcessIdentity> {
   return { pid, startTime: (await readStartTime(pid)) ?? '' }
 }
 
-/** The demos with running processes. Each has its own directory in this one. */
 export async function findLivingDemos(directory: string): Promise<LivingDemo[]> {
   const living: LivingDemo[] = []
   for (const name of fs.existsSync(directory) ? fs.readdirSync(directory) : []) {

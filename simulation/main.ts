@@ -89,7 +89,6 @@ async function sweep(seed: number): Promise<void> {
   showSummary(summary, performance.now() - beganMs)
 }
 
-/** Tests the checker: each planted bug must break a promise within its number of stories. */
 async function huntMutants(): Promise<void> {
   const chosen = MUTANTS.filter(
     ({ name, isQuick, isOfSeveral }) =>

@@ -40,7 +40,6 @@ function changedElection(change: (options: ElectionOptions) => ElectionOptions):
   })
 }
 
-/** Returns the heads of each lane in an order different from the queue's. */
 function otherOrder(compare: (one: QueueHead, other: QueueHead) => number): Mutation {
   return changedStore((store) => ({
     async readHeads(wanted) {

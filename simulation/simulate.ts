@@ -266,7 +266,6 @@ export async function simulate(options: StoryOptions): Promise<Story> {
   }
 }
 
-/** Returns the lanes that a client with an old cursor receives: exactly those with queued jobs. */
 async function firstBatch(client: Client): Promise<number> {
   const stopping = new AbortController()
   const stream = await client.events.subscribe({ after: '0.0.0' }, { signal: stopping.signal })

@@ -44,7 +44,6 @@ const database = busy === undefined ? null : await BareDatabase.open(busy.direct
 const queue = database?.listQueued() ?? []
 const copies = join(busy?.directory ?? '', 'copies')
 if (busy !== undefined) await mkdir(copies)
-/** Copies of logs of running jobs, the oldest runs first. */
 const unread: (() => Promise<void>)[] = []
 let taken = 0
 let polls = 0

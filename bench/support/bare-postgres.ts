@@ -1,7 +1,6 @@
 import { connectTo } from '../../src/engine/storage/postgres/postgres-driver.ts'
 import type { PostgresAddress } from '../../src/engine/runtime/postgres-address.ts'
 
-/** The number of jobs that the engine usually claims together. */
 const GROUP = 64
 
 /**

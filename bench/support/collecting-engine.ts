@@ -25,7 +25,6 @@ export interface Collected {
   tookMs: number
   requests: number
   bytes: number
-  /** The age of each running job's figures, if it has any. */
   agesMs: number[]
 }
 

@@ -72,7 +72,6 @@ export function readBusyMs(): number {
 }
 
 const IS_FULL = 0.85
-/** Above this value, other programs affected the figures. */
 const IS_LOADED = 0.2
 
 /**

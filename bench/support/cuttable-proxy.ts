@@ -24,7 +24,6 @@ export async function startCuttableProxy(targetPort: number): Promise<CuttablePr
       from.on('error', () => {})
       from.on('close', () => {
         sockets.delete(from)
-        // While the network is cut, the other side does not notice.
         if (!isCut) to.destroy()
       })
       if (isCut) from.pause()

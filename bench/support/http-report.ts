@@ -63,7 +63,6 @@ function percentOf({ requests, errors }: LoadResult): number {
   return requests === 0 ? 0 : (errors / requests) * 100
 }
 
-/** The rating in words. A row with errors is never better than `poor`, because the speed of errors means nothing. */
 function ratingOf({ promised }: ReportRow, result: Measured): string {
   if (isAllErrors(result)) return `none: ${result.missing ?? 'no request was answered well'}`
   if (result.errors > 0) return `poor: ${result.missing ?? 'some requests failed'}`
@@ -72,10 +71,6 @@ function ratingOf({ promised }: ReportRow, result: Measured): string {
   return share >= 1 ? 'excellent' : share >= 0.5 ? 'good' : share >= 0.2 ? 'fair' : 'poor'
 }
 
-/**
- * One line per row and server, for people. With two servers, the second line shows its rate as a multiple of the
- * first.
- */
 export function tableOf(rows: [ReportRow, Measured[]][]): string {
   const isComparison = rows.some(([, measured]) => measured.length > 1)
   const lines = rows.flatMap(([one, measured]) =>

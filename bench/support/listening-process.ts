@@ -29,7 +29,6 @@ function ownerOf(inode: string): string | null {
     try {
       return readdirSync(`/proc/${pid}/fd`).some((fd) => readlinkSync(`/proc/${pid}/fd/${fd}`) === `socket:[${inode}]`)
     } catch {
-      // The process belongs to another user or has ended.
       return false
     }
   }

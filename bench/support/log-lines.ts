@@ -1,9 +1,5 @@
 import { createSeededRandom } from '../../src/engine/testing/seeded-random.ts'
 
-/**
- * Generates the lines that Scrapy writes for a spider at DEBUG level: pages, items, and occasional stats and
- * errors.
- */
 export function logLines({
   bytes,
   seed,

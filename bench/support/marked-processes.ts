@@ -9,7 +9,6 @@ export interface Memory {
   proportionalBytes: number
 }
 
-/** Finds the processes with `MARK=value`, including forks. Linux only. */
 export function findMarked(value: string): number[] {
   const wanted = `${MARK}=${value}`
   return readdirSync('/proc')
@@ -40,7 +39,6 @@ export function endMarked(value: string): void {
   }
 }
 
-/** Returns '' if the process has ended or belongs to another user. */
 function readProcess(pid: number | string, file: string): string {
   try {
     return readFileSync(`/proc/${pid}/${file}`, 'latin1')

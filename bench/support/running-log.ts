@@ -15,7 +15,6 @@ export interface RunningLog {
   stop(): Promise<void>
 }
 
-/** Starts the built service with one run that lasts ten minutes and writes several lines per second. */
 export async function startRunningLog(): Promise<RunningLog> {
   await ensureServiceBuilt()
   const dataDirectory = mkdtempSync(join(tmpdir(), 'scrapdeck-bench-log-'))

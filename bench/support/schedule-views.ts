@@ -18,7 +18,6 @@ import { progress } from './sides.ts'
 const DAY_MS = 86_400_000
 const ROUNDS = 5
 const PAGE = 100
-/** The number of firings that a row of the list shows. */
 const FIRINGS_EACH = 30
 
 /**

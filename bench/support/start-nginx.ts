@@ -8,7 +8,6 @@ import { until } from '../../src/engine/testing/until.ts'
 /** Debian installs nginx where only root's PATH finds it. */
 const PATH = [process.env['PATH'], '/usr/sbin', '/usr/local/sbin'].join(delimiter)
 
-/** Returns why nginx cannot start here, or null if it can. */
 export const whyNoNginx = (): string | null =>
   spawnSync('nginx', ['-v'], { env: { ...process.env, PATH } }).error === undefined
     ? null

@@ -3,7 +3,6 @@ import { createInterface } from 'node:readline'
 
 export interface SimulatedFleet {
   urls: string[]
-  /** Reports each future `POST` line, in order of arrival. */
   onPost(listener: (post: { atMs: number; jobid: string }) => void): void
   onEnd(listener: (end: { atMs: number; jobid: string }) => void): void
   stop(): void

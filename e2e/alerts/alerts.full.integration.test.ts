@@ -13,7 +13,6 @@ import { type Scrapyd, startScrapyd } from '../support/scrapyd-fleet.ts'
 import { type Service, startService } from '../support/service.ts'
 import { type Receiver, startHookServer, startMailServer } from './receivers.ts'
 
-/** Fails or succeeds after several seconds, depending on its arguments. */
 const PRICES = `import time
 
 import scrapy
@@ -107,7 +106,6 @@ const waiting = async () => {
   return all.reduce((sum, one) => sum + one.waiting, 0)
 }
 
-/** Waits until each receiver has this many messages and the service has recorded their deliveries on disk. */
 const untilTold = (count: number, limitMs = 60_000) =>
   until(
     `both to be told ${count} times`,

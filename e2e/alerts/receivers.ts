@@ -11,7 +11,6 @@ export interface Received {
   /** The same for every copy of a message. */
   id: string
   title: string
-  /** The plain-text part of an e-mail. */
   text?: string
   /** Whether the receiver accepted it. A held message that is cut off arrives again. */
   isTaken: boolean
@@ -25,7 +24,6 @@ export interface Receiver {
   stop(): Promise<void>
 }
 
-/** Starts a real mail server that accepts every message that it does not hold. */
 export async function startMailServer(): Promise<Receiver> {
   const server = new SMTPServer({
     authOptional: true,

@@ -9,7 +9,6 @@ import { until } from '../../src/engine/testing/until.ts'
 import { askRest, readEvents, type SentEvent } from '../support/rest.ts'
 import { type Service, startService } from '../support/service.ts'
 
-/** `echo` reports its arguments and fetches its URLs; `fail` raises. */
 const SPIDERS = `import json
 import scrapy
 

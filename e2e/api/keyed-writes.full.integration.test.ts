@@ -86,7 +86,6 @@ test('writes with a key, repeated after each kill -9, take effect once and get o
   const note = ({ name }: Order, answer: RestAnswer) => {
     const first = answered.get(name)
     if (first === undefined) return void answered.set(name, answer)
-    // The response is the same, and the work is not repeated.
     expect([name, answer.status, answer.body]).toEqual([name, first.status, first.body])
     if (answer.status < 300) expect([name, answer.headers.get('idempotency-replayed')]).toEqual([name, 'true'])
   }
@@ -106,7 +105,6 @@ test('writes with a key, repeated after each kill -9, take effect once and get o
     await killed.promise
     cutOff += results.filter(({ status }) => status === 'rejected').length
     await service.start()
-    // Repeats every request so far, with or without a response.
     await Promise.all(orders.map(async (order) => note(order, await send(order))))
   }
 

@@ -19,9 +19,7 @@ export interface Attack {
 
 export interface Cost {
   loopMaxMs: number
-  /** Growth of resident memory from before the attack to its peak. */
   memoryGrowthMb: number
-  /** File descriptors still open some time after the attack, compared with before. */
   descriptorsLeft: number
 }
 

@@ -18,7 +18,6 @@ export interface Got {
   /** 0 means that the connection was closed without a response. */
   status: number
   headers: Record<string, string | string[] | undefined>
-  /** The first KEPT_BYTES of the body. */
   body: string
   bytes: number
 }

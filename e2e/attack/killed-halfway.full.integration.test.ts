@@ -19,11 +19,9 @@ const ROOT = resolve(import.meta.dirname, '../..')
 const FIXTURES = join(ROOT, 'e2e/upgrades/data-directories')
 const NEWEST = join(FIXTURES, readdirSync(FIXTURES).at(-1)!)
 const MIGRATING = fileURLToPath(new URL('./migrate-until-killed.ts', import.meta.url))
-/** Stops only steps that never end. */
 const LIMIT_MS = 300_000
 const KILLS = 8
 const SPREAD_MS = 600
-/** Large enough that a backup of it takes a while. */
 const LOG_BYTES = 400_000_000
 
 async function aDataDirectory() {

@@ -25,7 +25,6 @@ export interface MemoryTarget {
   files: Record<'inflating' | 'largeProject' | 'largeEgg' | 'junk' | 'entries', string>
   /** A job with an archived log of 250 MB. */
   logJobId: string
-  /** Its path below /logs. */
   logPath: string
 }
 

@@ -11,7 +11,6 @@ import { isMainThread } from 'node:worker_threads'
 export interface LoopDelay {
   /** Excludes the time during which the machine gave the thread no core. */
   maxMs: number
-  /** Since the start of the service. */
   p99Ms: number
   samples: number
 }

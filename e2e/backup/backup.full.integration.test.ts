@@ -54,7 +54,6 @@ async function readWholeLog(client: Client, jobId: JobId): Promise<string> {
   }
 }
 
-/** Changes data continuously while backups are made. The returned function stops it. */
 function keepBusy(service: Service, egg: File): () => Promise<void> {
   let isOver = false
   const { client } = service
@@ -72,7 +71,6 @@ function keepBusy(service: Service, egg: File): () => Promise<void> {
       await client.projects.deleteVersion({ project: 'passing', version: `v${turn}` })
     }),
     again(async (turn) => {
-      // Each run of retention deletes a little more.
       const { revision } = await client.storage.policy()
       const days = 390 - ((turn * 8) % 300)
       const all = { days, perSpider: null, bytes: null }

@@ -11,7 +11,6 @@ import { TALKS } from '../support/talking-spider.ts'
 /** Scrapyd's modes apply to logs, items and the data of a warm parent, but their directories are closed to others. */
 const IN_CLOSED = /^local\/(logs|items|warm)\/.+\.(log|jl|json) /
 
-/** Lists the modes that give others access, by path. Links have no modes of their own. */
 async function openToOthers(directory: string): Promise<string[]> {
   const found: string[] = []
   for (const name of ['', ...(await readdir(directory, { recursive: true }))]) {

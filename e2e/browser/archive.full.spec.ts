@@ -151,7 +151,6 @@ test('retention shows in advance what it deletes, what stays and why; then the l
   await dialog.getByRole('button', { name: 'Save policy and delete' }).click()
   await expect(page.getByText(/^last run .*: 4 jobs/)).toBeVisible()
   await page.goto(`${service.address}/ui/#/jobs`)
-  // The newest job of each spider is kept, too.
   await expect(page.getByRole('grid', { name: 'Jobs' }).getByRole('row').filter({ hasText: 'succeeded' })).toHaveCount(
     3
   )

@@ -38,7 +38,6 @@ test('errors of real runs are grouped over all jobs with their traceback, also o
   await pane.getByRole('button', { name: 'Resolve' }).click()
   await expect(pane.getByText('resolved', { exact: true })).toBeVisible()
   await expect(row).toBeHidden()
-  // The group reopens with the next run, while the page is open.
   await ended(await run('prices', { delay: '0' }))
   await expect(pane.getByText('reopened', { exact: true })).toBeVisible()
   await expect(pane.getByText(/times? by 3 jobs/)).toBeVisible()
@@ -48,7 +47,6 @@ test('errors of real runs are grouped over all jobs with their traceback, also o
   await page.getByRole('link', { name: 'Running' }).click()
   const process = page.getByRole('grid', { name: 'Running jobs' }).getByRole('row').filter({ hasText: 'slow' })
   await expect(process).toContainText('running')
-  // The figures include the memory of the local node's process.
   await expect(process).toContainText(/\d MB/)
   await process.getByText('slow').click()
   const job = page.getByRole('complementary', { name: 'Job' })

@@ -24,7 +24,6 @@ test('at 1280 px no version or badge is cut off, and no panel of the queue is wi
   }
   expect(await isCut(page.getByText('active', { exact: true }).first())).toBe(false)
 
-  // Creates the widest content of a spider's row beside its name, and the widest age.
   const { jobs } = await service.client.jobs.run({
     project: 'demo',
     spiders: ['quotes', 'prices'],

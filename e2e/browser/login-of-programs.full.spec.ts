@@ -6,7 +6,6 @@ import type { Page } from '@playwright/test'
 import { SERVICE_ENTRY, TEST_CREDENTIALS } from '../support/service.ts'
 import { expect, test } from './browser-test.ts'
 
-/** A command line on a desktop computer. The test opens the URLs that it would open. */
 class CommandLine {
   readonly home = mkdtempSync(join(tmpdir(), 'scrapdeck-login-'))
   readonly #running: ChildProcess[] = []

@@ -15,7 +15,6 @@ test('a log is followed, searched whole, linked to by line, and read again after
   const log = page.getByTestId('log')
   await expect(log.getByText('● live')).toBeVisible()
 
-  // While following, the view shows a line as soon as it is written.
   appendFileSync(path, line(1))
   await expect(lastLines(page)).toContainText('line 1 of the story')
   const follow = log.getByRole('button', { name: /^Follow/ })
@@ -24,11 +23,9 @@ test('a log is followed, searched whole, linked to by line, and read again after
   await log.getByRole('button', { name: '3 new lines' }).click()
   await expect(follow).toHaveAttribute('aria-pressed', 'true')
 
-  // After a flood, the view shows the end, even if it skipped lines.
   appendFileSync(path, lines(5, 400_000) + line(400_001, 'ERROR') + lines(400_002, 400_010))
   await expect(lastLines(page)).toContainText('line 400010 of the story', { timeout: 20_000 })
 
-  // The search covers the whole log: this match is far above the loaded part.
   const box = log.getByRole('textbox', { name: 'Search the log' })
   await box.fill('line 123456 of')
   await expect(log.getByText('1 of 1')).toBeVisible({ timeout: 20_000 })

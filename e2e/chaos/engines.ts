@@ -13,7 +13,6 @@ export interface EngineOptions {
   environment?: Record<string, string>
 }
 
-/** One of several engines, with a supervisor that restarts it when it ends. */
 export class ChaosEngine {
   readonly name: string
   readonly service: Service
@@ -67,7 +66,6 @@ export class ChaosEngine {
     if (pid !== null && this.isRunning) process.kill(pid, name)
   }
 
-  /** Retries the start until it succeeds, like a supervisor. */
   async startAgain(signal: AbortSignal): Promise<void> {
     while (!signal.aborted) {
       try {

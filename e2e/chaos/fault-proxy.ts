@@ -16,7 +16,6 @@ export type Fault =
   | { kind: 'black_hole'; direction: Direction }
   /** The proxy sends half of the node's response and closes the connection. */
   | { kind: 'half_reply' }
-  /** The proxy forwards small slices of data. */
   | { kind: 'slicer'; direction: Direction; sliceBytes: number; delayMs: number }
   /** Holds a POST until the fault ends, even if its sender has given up. All other requests pass. */
   | { kind: 'late' }
@@ -39,7 +38,6 @@ export class FaultProxy {
   #fault: Fault | null = null
   #isNodeAway = false
   #port = 0
-  /** Connections that the current fault affected. */
   #hits = new Set<Link>()
   #refused = 0
 
@@ -58,7 +56,6 @@ export class FaultProxy {
     await this.#listen()
   }
 
-  /** Applies one fault, until `clear`. */
   async apply(fault: Fault): Promise<void> {
     this.#fault = fault
     this.#hits = new Set()

@@ -45,7 +45,6 @@ export interface Verdict {
   retriedAfterLoss: number[]
   /** Flagged although they ran once. Scrapdeck could not know. */
   flaggedInVain: number[]
-  /** Reported as succeeded without a completed run. */
   succeededWithoutRun: number[]
   /** Reported as lost or failed, although a run of the newest attempt completed. */
   endedWellButNotBelieved: number[]
@@ -57,7 +56,6 @@ export interface Verdict {
   mostAtOnce: Record<string, number>
 }
 
-/** Compares what Scrapdeck reports with what really ran. Pure. */
 export function judge(facts: {
   asked: Asked[]
   told: Told[]

@@ -92,7 +92,6 @@ function togetherOf(
   }
 }
 
-/** Replaces a version that this Python cannot run with 1.6.0 and prints a message. */
 function runnable(version: ScrapydVersion): ScrapydVersion {
   const problem = scrapydProblem(version)
   if (problem === null) return version

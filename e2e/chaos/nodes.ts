@@ -23,7 +23,6 @@ export interface ChaosNode {
   sentAtMs: number[]
 }
 
-/** Starts real Scrapyds, each behind its own proxy. Scrapdeck knows only the proxies' addresses. */
 export async function startNodes(options: ChaosOptions, truthFile: string, random: Random): Promise<ChaosNode[]> {
   const installed = readTestEnvironment().scrapyd
   const scrapyds = await startScrapydFleet(
@@ -72,7 +71,6 @@ export function noFaults(): Record<FaultKind, FaultCount> {
   return Object.fromEntries(FAULT_KINDS.map((kind) => [kind, none()])) as Record<FaultKind, FaultCount>
 }
 
-/** Alternates between calm and faults in front of one node until aborted. Ends calm. */
 export async function makeWeather(
   { proxy }: ChaosNode,
   options: ChaosOptions,
@@ -111,7 +109,6 @@ export async function pause(forMs: number, signal: AbortSignal): Promise<void> {
   await delay(forMs, undefined, { signal }).catch(() => {})
 }
 
-/** Whether this run can still be active: it has no recorded end and did not die with its node. */
 export function isAtWork(run: Run, deaths: NodeDeath[]): boolean {
   if (run.endedAtMs !== null) return false
   return !deaths.some(({ node, atMs, withSpiders }) => withSpiders && node === run.node && atMs >= run.beganAtMs)

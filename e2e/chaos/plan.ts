@@ -149,7 +149,6 @@ function planJob(number: number, options: ChaosOptions, random: Random): Planned
   return {
     number,
     spider: number % options.realEvery === 0 ? 'real' : 'quick',
-    // Most end between two polls. Several polls see the others running.
     seconds: kind < 0.8 ? random.next() * 0.3 : kind < 0.95 ? 1 + random.next() : 3 + random.next() * 3,
     door: door < 0.7 ? 'run' : door < 0.95 ? 'bulk' : 'scrapyd',
     // schedule.json has no retry policy.
@@ -168,7 +167,6 @@ function planTimes(count: number, options: ChaosOptions, random: Random): Planne
   }))
 }
 
-/** An endless series of faults for one node. Every kind occurs before any repeats. */
 export function* drawFaults(random: Random, weatherSeconds: number): Generator<{ fault: Fault; forMs: number }> {
   for (;;) {
     const deck = [...FAULT_KINDS]

@@ -30,7 +30,6 @@ import { readTruth, type Run } from './truth.ts'
 export interface ChaosResult {
   seed: number
   verdict: Verdict
-  /** Empty if the test passes: no job was lost, and none ran twice unflagged. */
   complaints: string[]
   /**
    * For each kill of the engine: time until /health is ready and until the first job was sent, or null if the next
@@ -60,7 +59,6 @@ const READY_LIMIT_MS = 60_000
 /** Scrapdeck gives up an orphan after a minute of silence. The job can then wait for its retry. */
 const QUIET_LIMIT_MS = 240_000
 
-/** One complete chaos run. In any case, it ends every process that it started. */
 export function runChaos(options: RunOptions): Promise<ChaosResult> {
   return runInDirectory(
     { directory: options.directory, prefix: 'scrapdeck-chaos-' },
@@ -247,7 +245,6 @@ class Chaos {
     await pause(afterMs, this.#over.signal)
   }
 
-  /** Gives up if no POST is held back for some time. */
   async #untilHeld(): Promise<void> {
     const limit = performance.now() + 3_000 * this.#options.weatherSeconds
     while (performance.now() < limit && !this.#nodes.some(({ proxy }) => proxy.isHolding)) {

@@ -42,7 +42,6 @@ const QUIET_LIMIT_MS = 240_000
  */
 const LEFT_ALONE = 1
 
-/** Several engines on one PostgreSQL database that all fail. In any case, it ends every process that it started. */
 export function runTogether(options: TogetherRunOptions): Promise<TogetherResult> {
   return runInDirectory(
     { directory: options.directory, prefix: 'scrapdeck-chaos-' },
@@ -171,7 +170,6 @@ class Together {
     )
   }
 
-  /** Strikes one after the other, each when its share of the runs has started. */
   async #strike(count: number, strike: (index: number) => Promise<void>): Promise<void> {
     for (let index = 0; index < count; index += 1) {
       await this.#untilRuns(Math.floor(((index + this.#random.next()) / count) * this.#options.jobs * 0.95))
@@ -324,7 +322,6 @@ const SCHEDULE = 'each few seconds'
 /** Jobs of the schedule get numbers from here on, by their ids, because they all have the same argument. */
 const SCHEDULED = 1_000_000
 
-/** Numbers the jobs of the schedule and their runs as if they had been planned. */
 function asPlanned(told: Told[], runs: Run[]): { told: Told[]; runs: Run[] } {
   const numbers = new Map<string, number>()
   for (const { number, job } of told) if (number === 0) numbers.set(job.id, SCHEDULED + numbers.size)

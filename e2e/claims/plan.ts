@@ -2,11 +2,9 @@ export interface ClaimsOptions {
   nodes: number
   slotsPerNode: number
   jobs: number
-  /** Every nth job runs for `longSeconds`, the others only briefly. */
   longEvery: number
   longSeconds: number
   startedAtOnce: number
-  /** The faults of the leader, spread evenly over the time that the jobs run. */
   strikes: Strike[]
   stallSeconds: number
   /** The number of identical orders. Each engine receives half of them at the same moment. */

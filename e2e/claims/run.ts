@@ -50,7 +50,6 @@ const ORDER_LIMIT_MS = 60_000
 /** Longer than a job that an engine might have sent stays in doubt, including the time until it is given up. */
 const STANDSTILL_MS = 200_000
 
-/** Tests the claims one after the other. In any case, it ends every process that it started. */
 export function runClaims(options: ClaimsRunOptions): Promise<ClaimsResult> {
   return runInDirectory(
     { directory: options.directory, prefix: 'scrapdeck-claims-' },
@@ -179,7 +178,6 @@ class Claims {
     this.#scrapyds.push(scrapyd)
   }
 
-  /** Sends the same order this many times at the same moment, half of them to each engine. */
   async #sendOrders(number: number, during: 'handover' | null) {
     const { orders } = this.#options
     this.#say(`${orders} identical crawl orders at once${during === null ? '' : `, and a ${during}`}`)
@@ -351,7 +349,6 @@ class Claims {
     let [left, changedAt] = [-1, performance.now()]
     while (left !== 0 && performance.now() - changedAt < STANDSTILL_MS) {
       this.#over.signal.throwIfAborted()
-      // A fault has just hit an engine.
       const facets = await this.#client.jobs.facets({}).catch(() => null)
       const live = facets?.status.filter(({ value }) => ['queued', 'starting', 'running'].includes(value))
       const now = live?.reduce((sum, { count }) => sum + count, 0) ?? left
@@ -398,7 +395,6 @@ class Claims {
   }
 }
 
-/** Queues every 500th job in a request of its own. */
 function planJob(number: number, { longEvery, longSeconds }: ClaimsOptions): PlannedJob {
   const seconds = number % longEvery === 0 ? longSeconds : 0.2
   return { number, spider: 'quick', seconds, door: number % 500 === 0 ? 'run' : 'bulk', retry: null }

@@ -51,7 +51,6 @@ function fingerprint(directory: string): string[] {
   })
 }
 
-/** A Scrapyd with two versions (one is a wheel), a finished job, an interrupted one and three pending ones. */
 async function leaveScrapyd(directory: string): Promise<Scrapyd> {
   const configuration = { jobstorage: 'scrapyd.jobstorage.SqliteJobStorage' }
   const scrapyd = await startScrapyd({ directory, maxProc: 1, configuration })

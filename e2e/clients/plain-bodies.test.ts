@@ -17,7 +17,6 @@ import { createPost } from '../../src/engine/notify/webhooks/post.ts'
 import { connectRemote } from '../../src/main/remote/connection.ts'
 import { createBoundedFetch } from '../../src/server/auth/bounded-fetch.ts'
 
-/** Sends all responses as Brotli, although no request here accepts it. */
 const offered: (string | undefined)[] = []
 const server = createServer((request, response) => {
   offered.push(request.headers['accept-encoding'])

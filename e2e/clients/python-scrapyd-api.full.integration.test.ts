@@ -10,7 +10,6 @@ let service: Service
 let directory: string
 let python: PythonClient
 
-/** `api` is the real ScrapydAPI, which Gerapy uses. */
 const BEGINNING = `from scrapyd_api import ScrapydAPI
 api = ScrapydAPI(sys.argv[1], auth=("tester", "a password for tests"), timeout=30)`
 

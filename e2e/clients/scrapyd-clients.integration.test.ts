@@ -37,7 +37,6 @@ function writeConfiguration(section: string, url: string, password: string): voi
 
 const run = (command: string, ...args: string[]) => runClient(projectDirectory, command, ...args)
 
-/** ScrapydClient is the class that scripts use. */
 const BEGINNING = `from scrapyd_client.pyclient import ScrapydClient
 client = ScrapydClient(url=sys.argv[1], username=sys.argv[2], password=sys.argv[3])`
 const callClient = (expression: string) => python.evaluate(expression)

@@ -29,7 +29,6 @@ const shown = (desktop: Desktop): Promise<ShownNotification[]> =>
     )
   )
 
-/** Presses a button of the newest notification, or the notification itself for null. */
 const press = (desktop: Desktop, button: string | null): Promise<void> =>
   desktop.evaluate((_electron, text) => {
     const newest = (globalThis as unknown as { shownNotifications: Electron.Notification[] }).shownNotifications.at(-1)!

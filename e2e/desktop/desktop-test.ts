@@ -157,7 +157,6 @@ export async function findDoor(userData: string): Promise<{ address: string; cli
   return null
 }
 
-/** Waits until it is open. On a busy machine that takes as long as opening a window. */
 export async function untilDoor(userData: string): Promise<{ address: string; client: Client }> {
   const door = await until('the door', () => findDoor(userData), Boolean, DOOR_LIMIT_MS)
   return door!

@@ -24,7 +24,6 @@ test('a second engine shows its jobs and a run with its live log; it can be cut 
     await expect(status(window, 'Live')).toBeVisible()
     expect(readFileSync(join(userData, 'engines.json'), 'utf8')).not.toContain(TEST_CREDENTIALS.password)
 
-    // Drag and drop works as on this computer: the file goes through the desktop to the service.
     await dropFile(window, 'demo-r1.egg', await buildDemoEgg())
     const deploy = window.getByRole('dialog', { name: 'Deploy project' })
     await deploy.getByRole('button', { name: 'Upload' }).click()
@@ -46,7 +45,6 @@ test('a second engine shows its jobs and a run with its live log; it can be cut 
     await expect(status(window, 'Frankfurt has been offline')).toBeVisible()
     await expect(pane).toContainText('slow')
     expect(await window.locator('[data-outdated]').count()).toBe(1)
-    // The last state is also restored after switching.
     await switchTo(window, 'This computer')
     await expect(window.getByRole('grid', { name: 'Jobs' }).or(window.getByText('No jobs')).first()).toBeVisible()
     await expect(window.getByText('slow')).toHaveCount(0)

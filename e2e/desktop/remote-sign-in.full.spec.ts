@@ -194,7 +194,6 @@ test('the user signs in with the browser through an SSH host, at a local port th
     await page.getByRole('button', { name: 'Allow' }).click()
     await expect(dialog).toHaveCount(0)
     await expect(status(window, 'Live')).toBeVisible()
-    // The token of the first sign-in is revoked.
     expect((await service.client.tokens.list()).tokens).toHaveLength(1)
   } finally {
     other.close()

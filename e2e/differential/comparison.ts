@@ -1,7 +1,6 @@
 import type { AllowedDifference, Exchange, Seen } from './exchange.ts'
 import type { Answer, Request } from './http.ts'
 
-/** Values specific to one side. Both are replaced with the same placeholders. */
 export interface Surroundings {
   directory: string
   address: string
@@ -38,7 +37,6 @@ export function see(request: Request, answer: Answer, surroundings: Surroundings
   return { status: answer.status, headers, body: mask(asText(answer.body), surroundings) }
 }
 
-/** Returns bytes that are not text in hex, so they compare exactly. */
 function asText(bytes: Buffer): string {
   const text = bytes.toString('utf8')
   return Buffer.from(text).equals(bytes) ? text : `<bytes ${bytes.toString('hex')}>`

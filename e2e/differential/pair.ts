@@ -98,7 +98,6 @@ export class Pair {
         dataDirectory: join(base, 'ours', 'data'),
         localSlots: SLOTS,
         arguments: ['--config', configuration],
-        // As startScrapyd does.
         environment: { PYTHONPATH: '', ...environments.ours }
       })
     ])

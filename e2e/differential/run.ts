@@ -30,7 +30,6 @@ export interface RunOptions {
   onScenario?: (scenario: Scenario) => void
   /** Called with each finding when its scenario has ended. */
   onFinding?: (finding: Finding) => void
-  /** An abort stops the current servers and spiders and ends the run. */
   signal?: AbortSignal
 }
 

@@ -116,7 +116,6 @@ function isProcessAlive(pid: number): boolean {
   try {
     return process.kill(pid, 0)
   } catch {
-    // The process does not exist: a killed one left the lock.
     return false
   }
 }

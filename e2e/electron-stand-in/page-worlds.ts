@@ -72,7 +72,6 @@ function createPreloadElectron(bridge: string, binding: string) {
     return { value: encodeClone(value) }
   }
   const tellPage = () => window.dispatchEvent(new CustomEvent(`${bridge}:exposed`, { detail: JSON.stringify(exposed) }))
-  // Either world can be set up first.
   window.addEventListener(`${bridge}:hello`, tellPage)
   window.addEventListener(`${bridge}:call`, (event) => {
     const { id, values } = JSON.parse((event as CustomEvent<string>).detail) as { id: number; values: unknown[] }

@@ -100,10 +100,8 @@ describe.skipIf(whyNoPostgres() !== null)('engines that speak TLS', () => {
     const north = await startEngine('north', ['--tls-self-made'])
     const south = await startEngine('south', [`--tls-certificate=${given.certificate}`, `--tls-key=${given.key}`])
     expect([north.address, south.address].map((address) => address.split(':')[0])).toEqual(['https', 'https'])
-    // The engine with the given certificate calls the one with the self-made CA.
     expect(await leaderSeenBy(south)).toBe('north')
     expect((await ask(south, '/daemonstatus.json')).status).toBe(200)
-    // The leader uses the local node of each engine.
     const nodes = async () => {
       const { body } = await ask(south, '/api/v1/nodes')
       return (JSON.parse(body) as { nodes: { name: string; health: string }[] }).nodes.map(
@@ -114,7 +112,6 @@ describe.skipIf(whyNoPostgres() !== null)('engines that speak TLS', () => {
     await north.kill()
     const seen = () => leaderSeenBy(south).catch(() => null)
     await until('another leader', seen, (name) => name === 'south', 15_000)
-    // Now in the other direction.
     await north.start()
     expect(await leaderSeenBy(north)).toBe('south')
   }, 120_000)

@@ -72,7 +72,6 @@ test.skipIf(whyNoPostgres() !== null)(
         30_000
       )
     }
-    // One job runs on each, because both have one slot.
     const placed = (await north.client.jobs.list({ limit: 10 })).jobs
     const nodes = new Map((await nodesOf(north)).map(({ id, name }) => [id, name]))
     expect(placed.map(({ nodeId }) => nodes.get(nodeId!)).sort()).toEqual(['north', 'south'])

@@ -142,7 +142,6 @@ describe.skipIf(whyNoPostgres() !== null)('engines with their blobs in a shared 
     rmSync(join(root, 'other share', 'eggs', readdirSync(join(root, 'other share', 'eggs'))[0]!))
     expect(await copy(mounts.south, share)).toMatchObject({ copied: 1, same: 3 })
     expect(await copy(join(root, 'other share'), mounts.south)).toMatchObject({ copied: 0, same: 4 })
-    // All engines move there, because none is running.
     const moved = await startEngine('north', join(root, 'other share'))
     // The lease of the killed engine can still be valid.
     const projects = () => moved.client.projects.list({}).then((listed) => listed.projects.length, String)

@@ -90,7 +90,6 @@ test('when the engine is killed three times and one Scrapyd once, every job runs
   const all = await fleet.untilEnded(earlier.size + asked.length)
   const jobs = all.filter(({ id }) => !earlier.has(id))
 
-  // All acknowledged jobs exist, and no others.
   expect(jobs.map(({ id }) => id).toSorted()).toEqual(asked.map(({ id }) => id).toSorted())
 
   const runsOf = countRuns(fleet.touched().slice(before))

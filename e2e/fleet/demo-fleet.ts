@@ -28,7 +28,6 @@ export interface DemoFleet {
   scrapyds: Scrapyd[]
   queueRound(round: Round): Promise<Job[]>
   jobs(): Promise<Job[]>
-  /** All jobs, as soon as this many exist and all have ended. */
   untilEnded(count: number): Promise<Job[]>
   /** The jobids of all rounds, in the order in which their spiders started. The spiders themselves write them. */
   touched(): string[]

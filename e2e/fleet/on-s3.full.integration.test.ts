@@ -77,7 +77,6 @@ describe.skipIf(whyNoS3() !== null)('a service with its blobs on S3', () => {
     ).toEqual(['eggs', 'items', 'logs'])
     expect(existsSync(join(service.dataDirectory, 'blobs'))).toBe(false)
 
-    // Neither the node nor a local cache has it now.
     await scrapyd.kill()
     await service.kill()
     rmSync(join(service.dataDirectory, 'blob-cache'), { recursive: true })
@@ -132,7 +131,6 @@ describe.skipIf(whyNoS3() !== null)('a service with its blobs on S3', () => {
     const counts = async (from: string, to: string) =>
       JSON.parse((await copy(from, to)).stdout) as { copied: number; same: number }
     expect(await counts(address(), copies)).toMatchObject({ copied: there, same: 0, total: there })
-    // A repeated copy after an interruption copies only what is missing.
     const name = readdirSync(join(copies, 'blobs', 'logs'))[0]!
     rmSync(join(copies, 'blobs', 'logs', name))
     expect(await counts(address(), copies)).toMatchObject({ copied: 1, same: there - 1 })
@@ -140,7 +138,6 @@ describe.skipIf(whyNoS3() !== null)('a service with its blobs on S3', () => {
     const elsewhere = `s3://${S3_BUCKET}/elsewhere?endpoint=${s3.endpoint}`
     expect(await counts(copies, elsewhere)).toMatchObject({ copied: there, same: 0 })
     expect(await counts(elsewhere, address())).toMatchObject({ copied: 0, same: there })
-    // Another store must not treat them as its own.
     const stranger = { localSlots: 0, arguments: [`--blobs=${address()}`], environment: S3_KEYS }
     await expect(startService(stranger)).rejects.toThrow('belong to the store of another Scrapdeck')
     await service.start()

@@ -239,7 +239,6 @@ export const CHART_CASES: Record<string, (world: { cluster: Cluster }) => Promis
     for (const plural of ['deployments', 'statefulsets', 'replicasets']) {
       assert.deepEqual(await listOf(cluster, 'apis/apps/v1', plural), [])
     }
-    // What cannot be recreated remains: the data and the key to its secrets.
     assert.ok((await secret())['secret-key'])
     assert.equal((await listOf(cluster, 'api/v1', 'persistentvolumeclaims')).length, 4)
   }

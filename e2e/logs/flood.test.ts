@@ -15,7 +15,6 @@ it('a viewer that does not read is sent no more than the limit of a flood over a
   let readTo = 0
   let shown = 0
   const log = {
-    /** A log of 1 GB, served as fast as the reader requests it. */
     read: async ({ offset, limitBytes }: { offset: number; limitBytes: number }) => {
       if (readTo - shown > 16 * LIMIT_BYTES) throw new Error('A viewer that stands still is flooded')
       await new Promise((wake) => setImmediate(wake))

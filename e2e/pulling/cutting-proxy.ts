@@ -8,7 +8,6 @@ import net from 'node:net'
  */
 export interface CuttingProxy {
   url: string
-  /** The number of forwarded requests by path without query. */
   counts: Map<string, number>
   /** Loses the next `count` requests, or their responses, whose paths end with `path`. */
   lose(what: 'request' | 'answer', path: string, count: number): void
@@ -46,7 +45,6 @@ export async function startCuttingProxy(): Promise<CuttingProxy> {
       { method: request.method, headers: { ...request.headers, connection: 'close' }, agent: false },
       (answer) => {
         if (loss === 'answer') {
-          // The request was executed, but the response is lost.
           answer.resume().once('end', () => request.socket.destroy())
           return
         }
@@ -56,7 +54,6 @@ export async function startCuttingProxy(): Promise<CuttingProxy> {
       }
     )
     onward.once('error', () => request.socket.destroy())
-    // Forwards that the node closed the connection.
     response.once('close', () => onward.destroy())
     request.pipe(onward)
   })

@@ -81,9 +81,6 @@ function makePrivateAuthority(cwd: string): void {
   openssl('x509', '-req', '-in', 'deck.csr', '-out', 'deck.pem', ...signed)
 }
 
-/**
- * Starts a Scrapyd of that environment with the configuration that Scrapdeck shows for a new node plus these lines.
- */
 async function startInstalled(name: string, more: Record<string, string>, url = front.url) {
   const { node, token } = await service.client.nodes.addPulling({ name })
   const tokenFile = join(directory, `${name}.token`)
@@ -145,7 +142,6 @@ it('a ca_file without certificates ends the start with the reason', async () => 
   )
 }, 60_000)
 
-/** Starts a proxy that supports only CONNECT and needs a password. */
 async function startTunnel() {
   let tunnels = 0
   const sockets = new Set<net.Socket>()

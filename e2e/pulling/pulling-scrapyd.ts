@@ -13,7 +13,6 @@ export interface PullingScrapydOptions {
   /** The URL at which it reaches the service. Default: the service's own address. */
   url?: string
   maxProc?: number
-  /** Its name in the fleet. */
   name?: string
   configuration?: Record<string, string | number>
   environment?: Record<string, string>

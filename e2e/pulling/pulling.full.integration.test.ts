@@ -109,7 +109,6 @@ it('a kill -9 of either side at any time loses no job and runs none twice', asyn
   const [first, second, third] = await Promise.all([
     run(service, 'slow', { seconds: '4' }),
     run(service, 'slow', { seconds: '4' }),
-    // This job waits on the node or in Scrapdeck's queue.
     run(service, 'quotes', SHORT)
   ])
   await untilStatus(service, first, 'running')
@@ -124,7 +123,6 @@ it('a kill -9 of either side at any time loses no job and runs none twice', asyn
     expect(attemptCount).toBe(1)
     expect(startsOf(scrapyd.output(), jobid)).toBe(1)
   }
-  // A cancel also reaches a spider that an earlier Scrapyd started.
   const orphan = await run(service, 'slow')
   await untilStatus(service, orphan, 'running')
   await scrapyd.kill()
@@ -145,7 +143,6 @@ it('a token works only for its node, until it is renewed or revoked', async () =
     })
   expect((await ask('/api/node/v1/open', token)).status).toBe(400)
   expect((await ask('/api/node/v1/open', `${token.slice(0, -1)}x`)).status).toBe(401)
-  // The token opens no other endpoint, and a password does not open this one.
   expect((await ask('/api/v1/system/pause', token)).status).toBe(401)
   const { token: renewed } = await service.client.nodes.renewToken({ id: node.id })
   expect((await ask('/api/node/v1/open', token)).status).toBe(401)

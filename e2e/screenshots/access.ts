@@ -54,7 +54,6 @@ async function setUpApp(address: string, username: string): Promise<void> {
 
 const openAccess = async (page: Page) => {
   await page.goto('#/access')
-  // The page can still be in the view of another role.
   const stop = page.getByRole('status').getByRole('button', { name: 'Stop' })
   if (await stop.isVisible()) await stop.click()
   await page.getByText('GitLab deploys').waitFor()

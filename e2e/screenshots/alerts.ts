@@ -6,7 +6,6 @@ import { aProjectName } from '../../src/shared/testing/ids.ts'
 import type { Client, Service } from '../support/service.ts'
 
 const HOUR_MS = 3_600_000
-/** No server listens there. */
 const NOWHERE = 'http://127.0.0.1:9'
 
 export async function fillAlerts({ client }: Service): Promise<void> {

@@ -4,7 +4,6 @@ import { until } from '../../src/engine/testing/until.ts'
 import type { Service } from '../support/service.ts'
 
 export interface PicturedEngines {
-  /** The follower whose pages are taken. */
   shown: Service
   stop(): Promise<void>
 }
@@ -26,7 +25,6 @@ export async function startEngines(): Promise<PicturedEngines> {
   return { shown, stop }
 }
 
-/** Waits until the killed engine counts as silent. */
 const openEngines = async (page: Page) => {
   await page.goto('#/engines')
   await page.getByText('Silent').waitFor({ timeout: 15_000 })

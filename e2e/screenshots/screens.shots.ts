@@ -92,7 +92,6 @@ async function fillFleet(): Promise<void> {
   const states = () => Promise.all(first.map(async (id) => (await client.jobs.status({ id })).state))
   await until('the first jobs to end', states, (all) => all.every((state) => state === 'ended'), 120_000)
   await runOnLocalNode()
-  // Another client queues it directly on the Scrapyd.
   const external = new URLSearchParams({ project: 'shop', spider: 'slow', seconds: '600' })
   await fetch(new URL('schedule.json', scrapyds[0]!.url), { method: 'POST', body: external })
   await run('shop', 'slow', 6, { seconds: '600' })

@@ -13,7 +13,6 @@ interface Fleet {
   touchFile: string
 }
 
-/** The main task by hand: pasting nodes, dropping an egg, running three spiders, a reload in the middle, a cancel. */
 export async function workWithAFleet(page: Page, { urls, client, touchFile }: Fleet): Promise<void> {
   await addNodesByPaste(page, urls)
   await deployEgg(page, await buildDemoEgg(), 'v1', urls.length + 1)
@@ -30,7 +29,6 @@ export async function workWithAFleet(page: Page, { urls, client, touchFile }: Fl
   await detail.getByRole('tab', { name: 'Log' }).click()
   await expect(detail.getByRole('log')).toContainText('Tick 3')
   await page.reload()
-  // The URL contains the open job and its tab. The log continues at its current end.
   await expect(detail.getByRole('log')).toContainText(/Tick \d+/)
   await expect(detail.getByRole('tab', { name: 'Log' })).toHaveAttribute('aria-selected', 'true')
   await expect(jobRows(page, 'quotes')).toContainText('succeeded', { timeout: 30_000 })
@@ -59,7 +57,6 @@ export async function addNodesByPaste(page: Page, urls: string[]): Promise<void>
   await dialog.getByRole('button', { name: `Add ${urls.length} nodes` }).click()
 
   const table = page.getByRole('grid', { name: 'Nodes' })
-  // Addresses that were not added stay in the dialog for correction.
   await expect(dialog).toContainText('127.0.0.1:9')
   await dialog.getByRole('button', { name: 'Close', exact: true }).last().click()
   for (const url of urls) {
@@ -84,7 +81,6 @@ export async function dropFile(page: Page, name: string, bytes: Uint8Array): Pro
   await zone.dispatchEvent('drop', { dataTransfer: transfer })
 }
 
-/** Chooses a project's folder. The page packs it, and the engine builds an egg from it and lists its spiders. */
 export async function uploadFolder(page: Page, scratch: string): Promise<void> {
   const folder = join(scratch, 'demo')
   cpSync(DEMO_FOLDER, folder, { recursive: true, filter: (path) => !path.includes('__pycache__') })

@@ -39,7 +39,6 @@ export async function runUnderLimits(page: Page, client: Client): Promise<void> 
   const log = await client.logs.read({ jobId: ended?.id ?? '', offset: 0 })
   expect(log.text).toContain('Spider opened')
   expect(log.text + JSON.stringify(ended) + (await page.content())).not.toContain(SECRET)
-  // "Run again" fills in everything except the secret.
   await job.getByRole('button', { name: 'Run again…' }).click()
   await expect(dialog).toContainText('Enter the secret value')
   await page.keyboard.press('Escape')

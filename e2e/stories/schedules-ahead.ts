@@ -6,7 +6,6 @@ import { QUOTES } from './schedules.ts'
 
 const HOUR_MS = 3_600_000
 const DAY_MS = 24 * HOUR_MS
-/** How far Kolkata, the browser's time zone, is ahead of UTC. */
 const AHEAD_MS = 5.5 * HOUR_MS
 
 export async function openView(page: Page, name: 'Missed' | 'Calendar' | 'Load' | 'Chains'): Promise<void> {
@@ -34,7 +33,6 @@ export async function readTheWeek(page: Page, client: Client): Promise<void> {
   const byHand = hours(/runs?$/).filter({ has: page.getByRole('img', { name: 'succeeded' }) })
   await expect(byHand).toContainText('late news', { timeout: 30_000 })
   await expect(page.getByRole('button', { name: 'This week' })).toBeDisabled()
-  // The line shows the current minute of the local hour.
   const minutesMs = (Date.now() + AHEAD_MS) % HOUR_MS
   const line = await page.locator('td[data-today] i').evaluate((element) => Number.parseFloat(element.style.top))
   expect(Math.abs((((minutesMs / HOUR_MS) * 100 - line + 150) % 100) - 50)).toBeLessThan(4)
@@ -71,7 +69,6 @@ export async function readTheWeek(page: Page, client: Client): Promise<void> {
  * Then the times are restored.
  */
 export async function spreadTheLoad(page: Page, client: Client): Promise<void> {
-  // An hour in the future, whenever this runs.
   const hour = (new Date().getUTCHours() + 2) % 24
   const inKolkata = `${String((hour + 5) % 24).padStart(2, '0')}:37`
   const isCrowded = new RegExp(`${inKolkata}: 8 jobs of 8 schedules`)

@@ -10,7 +10,6 @@ const standInDirectory = join(projectDirectory, 'e2e/electron-stand-in')
 const WINDOW_LIMIT_MS = 60_000
 
 export interface DesktopOptions {
-  /** Electron's userData: window state, data directory, the single-instance lock. */
   userData: string
   arguments?: string[]
   environment?: Record<string, string>
@@ -38,7 +37,6 @@ type FromStandIn =
   | { kind: 'browser'; endpoint: string }
   | { kind: 'evaluated'; id: number; value?: unknown; error?: string }
 
-/** The page's URL: Electron's own scheme, or the stand-in's https host. */
 export function appUrl(kind: Desktop['kind'], path = ''): string {
   return (kind === 'electron' ? 'scrapdeck-app://app/' : 'https://scrapdeck-app.app.localhost/') + path
 }

@@ -6,7 +6,6 @@ import { until } from '../../src/engine/testing/until.ts'
 import { type Service, startService } from './service.ts'
 
 export interface SharedEngines {
-  /** In the order of their names. The first one leads. */
   engines: Service[]
   stop(): Promise<void>
 }

@@ -50,7 +50,6 @@ export async function runAsCommand(
   process.exit()
 }
 
-/** The last lines of a report: the load of the machine, and each complaint, or `allWell` if there are none. */
 export function describeEnd(complaints: readonly string[], allWell: string): string[] {
   const load = loadavg().map((average) => average.toFixed(1))
   return [

@@ -18,7 +18,6 @@ export interface LongTasks {
   /** The number of tasks over 50 ms, and the share of a core that the page used. */
   over50: number
   coreShare: number
-  /** The longest tasks, as a hint for fixing them. */
   longest: { ms: number; atMs: number }[]
 }
 
@@ -55,7 +54,6 @@ async function answer(directory: string, request: IncomingMessage, response: Ser
     const body = await readFile(join(directory, pathname.replaceAll('..', '')))
     response.writeHead(200, { 'content-type': TYPES[extname(pathname)] ?? 'application/octet-stream' }).end(body)
   } catch {
-    // Serves only built files.
     response.writeHead(404).end()
   }
 }
@@ -91,7 +89,6 @@ interface TraceEvent {
   args?: { name?: string }
 }
 
-/** The number of jobs in one bulk call. */
 export const MARKED_JOBS = 10_000
 
 export async function openFullQueue(page: Page, address: string): Promise<void> {

@@ -8,7 +8,6 @@ import { basicAuthorization } from './basic-authorization.ts'
 
 const LIMIT_MS = 60_000
 
-/** Runs a command of the test environment (scrapyd-deploy, python…) in `cwd`, as a person would. */
 export function runClient(
   cwd: string,
   command: string,

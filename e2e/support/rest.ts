@@ -63,7 +63,6 @@ export async function* readEvents(
       }
     }
   } catch (error) {
-    // The connection broke. An EventSource would reconnect now.
     if (!(error instanceof TypeError)) throw error
   } finally {
     gone.abort()

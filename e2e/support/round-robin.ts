@@ -6,7 +6,6 @@ import net from 'node:net'
 /** A load balancer for several engines: each request goes to the next one, without stickiness. */
 export interface RoundRobin {
   url: string
-  /** The number of forwarded requests by engine address. */
   readonly counts: ReadonlyMap<string, number>
   close(): Promise<void>
 }
@@ -78,7 +77,6 @@ function passTo(socket: net.Socket, request: http.IncomingMessage, response: htt
   request.pipe(onward)
 }
 
-/** Returns null if no process accepts connections there. */
 async function connectTo({ hostname, port }: URL): Promise<net.Socket | null> {
   const socket = net.connect({ host: hostname, port: Number(port), noDelay: true })
   try {

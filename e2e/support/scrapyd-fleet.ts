@@ -223,7 +223,6 @@ async function answers(url: string): Promise<boolean> {
     await response.body?.cancel()
     return true
   } catch {
-    // Not listening yet. The caller retries until its limit.
     return false
   }
 }

@@ -26,7 +26,6 @@ export interface ServiceOptions {
 }
 
 export interface Service {
-  /** A restart keeps the port. */
   address: string
   dataDirectory: string
   pid(): number | null

@@ -38,7 +38,6 @@ export function linesOfSchema(schema: Schema, path = ''): string[] {
   for (const [index, part] of (schema.prefixItems ?? []).entries())
     lines.push(...linesOfSchema(part, `${path}[${index}]`))
   if (typeof schema.items === 'object') lines.push(...linesOfSchema(schema.items, `${path}[]`))
-  // An empty object, or bounds of the list or object itself.
   const own = `${typeOf(schema)}${limitsOf(schema)}`
   return lines.length === 0 ? [`${path}: ${own}`] : own.includes(',') ? [`${path}: ${own}`, ...lines] : lines
 }

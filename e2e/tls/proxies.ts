@@ -33,7 +33,6 @@ interface Proxy {
   command(file: string, place: Place): string[]
 }
 
-/** Throws if the document no longer contains a text to replace. */
 function replace(textOf: string, pairs: [from: string, to: string][]): string {
   let result = textOf
   for (const [from, to] of pairs) {

@@ -22,12 +22,10 @@ export interface ImageStandIn {
 }
 
 export interface Pods {
-  /** Starts a service and waits until its own probe succeeds. */
   start(service: ComposeService): Promise<void>
   /** Sends its stop signal. @returns the exit code */
   stop(service: ComposeService): Promise<number | null>
   probe(service: ComposeService): boolean
-  /** The address in the service's first network. */
   addressOf(service: ComposeService): string
   output(name: string): string
   /** Runs a program on an outside client's network. */
@@ -62,7 +60,6 @@ export function openPods(
   process.on('exit', undo)
   buildNetworks(all, Object.keys(compose.networks), space, addresses)
 
-  /** Starts the service as the image and the file say: user, variables, no capabilities. */
   const asService = (service: ComposeService, command: string[]): string[] => {
     const image = images(service)
     const [uid = '0', gid = uid] = (service.user ?? image.user).split(':')
@@ -211,7 +208,6 @@ function buildNetworks(
   }
 }
 
-/** Runs as root in the service's namespaces, builds its root and becomes the service. */
 function startScript(options: {
   service: ComposeService
   image: ImageStandIn

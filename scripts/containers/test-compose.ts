@@ -145,7 +145,6 @@ async function drive(compose: Compose, secrets: string, named: string | null, no
   if (code !== 0) throw new Error(`The demo failed. ${outputs(compose)}`)
 }
 
-/** Stops each service with the signal from the compose file. It must exit in time with code 0. */
 async function stopInOrder(compose: Compose): Promise<void> {
   for (const service of compose.services.toReversed()) {
     const code = await pods!.stop(service)

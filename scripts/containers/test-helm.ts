@@ -94,7 +94,6 @@ function validate(validator: string, text: string, version: string): void {
   }
 }
 
-/** Proves that the check can fail. */
 function requireThatTyposAreSeen(helm: string, validator: string): void {
   const text = run(helm, ['template', 'deck', CHART]).replace('readinessProbe:', 'readynessProbe:')
   try {

@@ -13,7 +13,6 @@ const PROGRAM = `process.on('SIGTERM', () => {
 console.log(process.pid)
 setInterval(() => {}, 1000)`
 
-/** Starts our script in the given shell or alone. Resolves when the program that it runs is ready. */
 async function start(shell: string[]) {
   const directory = fs.mkdtempSync(path.join(os.tmpdir(), 'scrapdeck-place-'))
   onTestFinished(() => fs.rmSync(directory, { recursive: true, force: true }))

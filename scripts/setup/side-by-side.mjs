@@ -1,5 +1,3 @@
-/** Runs several steps concurrently, as many as the machine has room for. */
-
 /** Always two, on any machine, because tests that measure time should run under the same load everywhere. */
 const CORES = 2
 

@@ -68,7 +68,6 @@ function formatter(timeZone: string): Intl.DateTimeFormat {
   return made
 }
 
-/** The times after `afterMs` and up to `untilMs`, in ascending order. */
 export function meantBy(timing: Timing, afterMs: number, untilMs: number): Meant[] {
   const found = new Map<number, boolean>()
   const add = (nominalMs: number, isLeftOut: boolean) => {

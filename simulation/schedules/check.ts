@@ -9,7 +9,6 @@ import { runStory, type Story } from './story.ts'
 export interface Told {
   plan: Plan
   moments: number
-  /** The number of rows by state and reason. */
   fates: Record<string, number>
   jobs: number
   /** The number of ends to which chains reacted. */
@@ -21,7 +20,6 @@ export interface Told {
   problems: string[]
 }
 
-/** Chains react to an end within this time. */
 const ANSWERED_WITHIN_MS = 1_000
 
 /**

@@ -42,7 +42,6 @@ export function problemsOfFailures(
   }
   return problems
 
-  /** Whether the schedule's last nominal time has passed, so it can no longer be paused. */
   function isOverAt(atMs: number): boolean {
     const last: Expected | undefined = expectation.moments.at(-1)
     return last === undefined || last.seenMs <= atMs

@@ -14,7 +14,6 @@ export interface Journal {
    */
   refused: Set<string>
   failedWrites: number
-  /** By schedule, as recorded. */
   pauses: Map<string, Pause[]>
   /** By schedule: writes other than rows. Failures are counted from the last of them. */
   changes: Map<string, number[]>

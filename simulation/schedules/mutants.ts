@@ -58,7 +58,6 @@ function runsBelieved(runsOf: (runCount: number) => number): Mutation {
   }))
 }
 
-/** Counts failures over firings different from those in the store. */
 function firingsCounted(change: (store: Pick<TickerStore, 'listFirings'>, of: StoredSchedule) => Partial<TickerStore>) {
   return mutation(failures, {
     readFailures: (read) => (store, stored) => read(overridden(store, change(store, stored)), stored)

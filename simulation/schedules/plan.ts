@@ -97,10 +97,6 @@ export function planStory(seed: number, { schedules, days }: { schedules: number
   }
 }
 
-/**
- * Plans chains on jobs of schedules, chains on the jobs of those chains, and two chains that trigger each other for
- * one round.
- */
 function planChains(chance: Chance, schedules: PlannedSchedule[]): PlannedChain[] {
   const chains: PlannedChain[] = []
   const add = (project: string, spider: string, on = chance.pick(['succeeded', 'failed', 'ended'] as const)) => {
@@ -126,7 +122,6 @@ export function projectOf(scheduleId: string): string {
 interface Span {
   beginsAtMs: number
   durationMs: number
-  /** Zones with a clock change in this period. */
   zones: string[]
 }
 
@@ -229,7 +224,6 @@ function planEvents(chance: Chance, durationMs: number): Event[] {
   return events
 }
 
-/** Plans full disks in the last part of some slots, when their events have no effect. */
 function planFullDisks(chance: Chance, durationMs: number): Event[] {
   const events: Event[] = []
   for (let slot = 0; (slot + 4 / 3) * SLOT_MS <= durationMs; slot += 1) {
@@ -254,5 +248,4 @@ function shareOf({ id }: PlannedSchedule, nominalMs: number, index: number): num
   return ((mixed ^ (mixed >>> 13)) >>> 0) / 2 ** 32
 }
 
-/** How long a running job takes to end after a cancel. */
 export const CANCEL_TAKES_MS = 5_000.25

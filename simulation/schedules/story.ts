@@ -41,7 +41,6 @@ export interface Story {
   schedules: Map<string, { stored: StoredSchedule; rows: StoredFiring[] }>
   jobs: RanJob[]
   answers: Answer[]
-  /** By chain, as counted by the store. */
   firedCounts: Map<string, number>
 }
 

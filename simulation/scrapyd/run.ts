@@ -48,7 +48,6 @@ export interface Run {
 export interface Log {
   isGone: boolean
   isForbidden: boolean
-  /** How many bytes a fault cut off at the end. */
   cutBytes: number
 }
 

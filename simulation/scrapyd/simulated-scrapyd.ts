@@ -39,11 +39,9 @@ export class SimulatedScrapyd {
   readonly queue: Run[]
   running: Run[] = []
   finished: Run[] = []
-  /** PROJECT -> versions, as stored. */
   readonly eggs = new Map<string, Set<string>>()
   /** Every run that was ever accepted here: the ground truth. With a shared queue, only the accepting node has it. */
   readonly accepted: Run[] = []
-  /** Every process that was ever started here. */
   readonly started: Run[] = []
   isPollerStuck = false
   logsForbidden = false
@@ -217,7 +215,6 @@ export class SimulatedScrapyd {
     this.prune(this.options.finishedToKeep)
   }
 
-  /** Returns the number of dropped entries. */
   prune(keep: number): number {
     const surplus = Math.max(0, this.finished.length - keep)
     this.finished.splice(0, surplus)
@@ -264,7 +261,6 @@ export class SimulatedScrapyd {
   }
 }
 
-/** The cost and effect of serving a request: the node blocks first, then sends the response. */
 export interface Served {
   blocksMs: number
   done: () => void

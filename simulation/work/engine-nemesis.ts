@@ -14,7 +14,6 @@ interface EngineNemesisParts {
   network: Network
   faults: Faults
   chance: Chance
-  /** The details of a fault. */
   also: Chance
 }
 
@@ -138,7 +137,6 @@ export class EngineNemesis {
     }
   }
 
-  /** Picks the leader as often as all other engines together. */
   #someone(): EngineProcess | undefined {
     const { chance, cluster } = this.#parts
     return chance.happens(0.5) && cluster.leader !== null ? cluster.leader : chance.pick(cluster.processes)

@@ -42,7 +42,6 @@ export interface History {
   /** Requests to run a job that an engine sent while another one led. */
   strays: { atMs: number; host: string }[]
   engines: number
-  /** What was accepted and what really started, on all nodes. */
   accepted: Run[]
   started: Run[]
   /** The simulated node behind each node of the fleet. */
@@ -56,7 +55,6 @@ export interface History {
     atMs: number
     wallMs: number
     isQuiet: boolean
-    /** Why each remaining queued job waits, as a client sees it. */
     waiting: Map<string, Job['waiting']>
     runsShown: number
     slotsUsed: number

@@ -18,7 +18,6 @@ interface NemesisParts {
   chance: Chance
 }
 
-/** Injects faults, as the seed defines, until the work is over. Then repairs everything that can be repaired. */
 export class Nemesis {
   readonly #parts: NemesisParts
   /** Nodes whose pollers never run again. */

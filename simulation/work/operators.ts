@@ -237,7 +237,6 @@ export class Operators {
     return this.#onJobs('jobs.setPriority', { priority }, (client, input) => client.jobs.setPriority(input))
   }
 
-  /** Records the whole command in the history, because the checker needs it. */
   async #onJobs<More extends object>(
     name: string,
     more: More,

@@ -33,7 +33,6 @@ interface Host {
   isStarting: boolean
 }
 
-/** Several machines with an engine each, on one database. One engine leads and the others follow. */
 export class Cluster implements World {
   readonly disk: Disk
   readonly database: SharedDatabase
@@ -94,7 +93,6 @@ export class Cluster implements World {
     this.#jump(this.#chance.pick(this.#hosts), byMs)
   }
 
-  /** Sets back the clock of this process's machine. */
   setBack(process: EngineProcess, byMs: number): void {
     const host = this.#hosts.find((one) => one.process === process)
     if (host !== undefined) this.#jump(host, -byMs)
@@ -140,7 +138,6 @@ export class Cluster implements World {
     await leader?.stop()
   }
 
-  /** Stops one engine: the leader, if there is one. */
   async stopOne(): Promise<(delayMs: number) => void> {
     const host = this.#hosts.find(({ process }) => process !== null && process === (this.leader ?? this.processes[0]))
     if (host === undefined) return () => {}

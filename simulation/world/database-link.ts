@@ -45,13 +45,11 @@ export class DatabaseLink {
     if (!this.isCut) for (const { arrive } of this.#held.splice(0)) arrive()
   }
 
-  /** Like `through`, for a response. */
   back(arrive: () => void, lose: () => void): void {
     if (this.#holdsAnswers) this.#held.push({ arrive, lose })
     else this.through(arrive, lose)
   }
 
-  /** Calls one of the two functions when the network is up. */
   through(arrive: () => void, lose: () => void): void {
     if (this.isCut) this.#held.push({ arrive, lose })
     else arrive()

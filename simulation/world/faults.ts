@@ -1,4 +1,3 @@
-/** Faults of single requests, each with its own probability per request. */
 export const REQUEST_FAULTS = [
   'reply lost',
   'request lost',
@@ -13,7 +12,6 @@ export const REQUEST_FAULTS = [
 ] as const
 export type RequestFault = (typeof REQUEST_FAULTS)[number]
 
-/** All faults, by their names in the statistics. */
 export const FAULT_KINDS = [
   // between us and a node
   ...REQUEST_FAULTS,

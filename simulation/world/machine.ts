@@ -61,27 +61,22 @@ interface MachineParts {
   faults: Faults
   witness: StoreWitness
   cancelWaitsSeconds: readonly [number, number, number]
-  /** The engine was killed or could not start, so the service manager starts it again. */
   onKilled: () => void
   restartIn: (delayMs: number) => void
   /** Commands without a response. Checking a new node can take long, whatever happens to the engine. */
   pendingOrders: () => number
 }
 
-/** The engine's computer: its disk, its wall clock, and one life of the engine after another. */
 export class Machine {
   readonly disk: Disk
-  /** null while no engine runs. */
   client: Client | null = null
   life: Life | null = null
   /** How often an operator who finds no engine retries. */
   readonly triesAgain: number = 0
   /** Errors that the engine logged. Bugs in its own code show up here first. */
   readonly complaints: { atMs: number; text: string }[] = []
-  /** Timers left over after an engine stopped. */
   readonly timersLeft: number[] = []
   lives = 0
-  /** How far our clock was set back in total. */
   setBackMs = 0
   #wallOffsetMs = START_WALL_MS
   #engine: Engine | null = null
@@ -119,7 +114,6 @@ export class Machine {
     return true
   }
 
-  /** Starts an engine on the current disk. `death` is the call at which it dies. */
   async start(death: Death | null = null): Promise<void> {
     const { seed, time, network, faults, witness } = this.#parts
     this.lives += 1
@@ -174,7 +168,6 @@ export class Machine {
     this.#store = null
   }
 
-  /** Stops the engine like its operator. Resolves as virtual time advances. */
   async stop(): Promise<void> {
     const engine = this.#engine
     const life = this.life
@@ -196,7 +189,6 @@ export class Machine {
     return this.life === null ? [] : [this.life]
   }
 
-  /** The store without any guards, for the checker. */
   get store(): Store {
     return this.#store!
   }

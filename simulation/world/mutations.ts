@@ -7,7 +7,6 @@ export interface Mutation {
 }
 
 type Changes = Partial<Record<string, (original: never) => unknown>>
-/** A constant can become any other value of its type. */
 type Changed<Value> = Value extends number ? number : Value
 
 /**

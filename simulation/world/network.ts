@@ -54,9 +54,7 @@ export class Network {
     chance: Chance
     faults: Faults
     wallMs: () => number
-    /** Receives complete responses, as the engine received them. */
     onAnswer: (host: string, endpoint: string, answer: HttpAnswer, life: Life) => void
-    /** Receives requests as the engine makes them. */
     onRequest: (host: string, endpoint: string, life: Life) => void
   }) {
     this.#time = options.time

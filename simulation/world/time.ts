@@ -45,7 +45,6 @@ export class VirtualTime {
     }
   }
 
-  /** Runs events until `isDone`, or until `limitMs` is reached. */
   async runUntil(limitMs: number, isDone: () => boolean): Promise<void> {
     await this.settle()
     let atOnce = 0

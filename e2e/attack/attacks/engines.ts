@@ -20,7 +20,6 @@ async function listen(answer: RequestListener): Promise<AsyncDisposable & { port
   }
 }
 
-/** The service leads, and a follower forwards requests to it. */
 export const engineAttacks: Attack[] = [
   {
     name: 'request lines that name another host, sent to an engine that follows',

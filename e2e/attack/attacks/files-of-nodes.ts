@@ -15,7 +15,6 @@ const SPELLED = [
 type Settings = Record<string, string>
 const isOpen = ({ DOWNLOAD_HANDLERS_BASE: handlers }: Settings) => handlers !== WITHOUT_FILES.DOWNLOAD_HANDLERS_BASE
 
-/** Requests by an operator of one project that would make a node read its own files. */
 export const fileAttacks: Attack[] = [
   {
     name: 'an operator of one project has a node read its files, by each door and spelling',

@@ -97,7 +97,6 @@ interface Variant {
 
 const JSON_TYPE = { 'content-type': 'application/json' }
 
-/** Sends one operation of the contract through any endpoint, with one value of its example replaced. */
 const operationVariant: fc.Arbitrary<Variant> = fc
   .tuple(
     fc.constantFrom(...callable),

@@ -59,7 +59,6 @@ async function timeOf(work: Promise<unknown>): Promise<number> {
   return performance.now() - startedAtMs
 }
 
-/** Each status reports a restart, and after it the node lists other versions. */
 function flapping(): Answers {
   let [finished, round] = [1_000_000, 0]
   return {

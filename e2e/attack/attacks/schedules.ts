@@ -3,12 +3,10 @@ import type { Attack, Target } from '../attack.ts'
 const SCHEDULES = '/api/v1/schedules'
 const cron = (expression: string) => ({ kind: 'cron', expression })
 const everySecond = cron('* * * * * *')
-/** All but the last second of five hours of the day, and some expressions that match nothing else. */
 const NEARLY_ALL = [
   ...Array.from({ length: 17 }, (_, hour) => `0 ${hour} 0 1 1 *`),
   ...['0-58 * * * * *', '59 0-58 * * * *', '59 59 1-4,6-9,11-14,16-19,21-23 * * *']
 ]
-/** Excludes every time of its own rule. */
 const NEVER = { rules: [{ kind: 'interval', everySeconds: 60, anchorMs: 30_000 }], excludedCrons: ['1-59 * * * * *'] }
 
 const TIMINGS: Record<string, object> = {
@@ -48,7 +46,6 @@ const TEMPLATES: Record<string, object[]> = {
   'a million placeholders': [{ args: texts('{now}'.repeat(7_000)) }]
 }
 
-/** Creates a schedule, uses it and removes it. No response can be an internal error. */
 async function withSchedule(
   { attacker }: Target,
   settings: object,
@@ -66,7 +63,6 @@ async function withSchedule(
   return answers.filter(({ status }) => status >= 500 || status === 0).map(({ what, status }) => `${what}: ${status}`)
 }
 
-/** Small requests that cause much work: timings that are costly to search, and templates that multiply. */
 export const scheduleAttacks: Attack[] = [
   ...Object.entries(TIMINGS).map(
     ([name, timing]): Attack => ({

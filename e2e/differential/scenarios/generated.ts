@@ -172,7 +172,6 @@ async function runSequence(pair: Pair, seed: number): Promise<void> {
   await addVersion()
   for (let count = 0; count < REQUESTS_IN_A_SEQUENCE; count++) await act()
 
-  // The runnable jobs of at most one project run, in order of priority. All others are cancelled.
   const runnable = (job: Waiting) => job.version === undefined || stored.get(job.project)?.has(job.version)
   const lucky = chance(0.3) ? waiting.find(runnable)?.project : undefined
   for (const job of waiting

@@ -61,7 +61,6 @@ function compareJob(pair: Pair, jobid: string): void {
     const { items } = filesOf(report)
     return items !== undefined && existsSync(items) ? readFileSync(items, 'utf8') : 'no items file'
   })
-  // Both serve files of spiders from Scrapyd's directories.
   for (const tree of ['logs', 'items']) {
     const name = `${jobid}.${tree === 'logs' ? 'log' : 'jl'}`
     fact(`${tree}_dir`, (_report, side) => existsSync(join(side.directory, tree, 'p', 'report', name)))
