@@ -6,14 +6,12 @@ import { read, write } from './operation.ts'
 import { NodeTag } from './settings.ts'
 import { CHALLENGE, LOOPBACK_REDIRECT, SIGN_IN_CLIENTS, type SignInClient } from '../sign-in.ts'
 
-/** The name of a built-in role or of one of `GET /roles`. */
 const GivenRole = z.string().min(1).max(64)
 /** A user from an identity provider can have several: `operator + shop keeper`. */
 const ShownRole = z.string()
 
 const KnownPermission = z.enum(PERMISSIONS)
 
-/** Roles in single projects, in addition to the role in all of them. */
 const ProjectRoles = z.record(ProjectName, GivenRole).refine((all) => Object.keys(all).length <= 200, {
   error: 'There can be roles in 200 single projects'
 })
@@ -25,37 +23,35 @@ const NodeGroupRoles = z
   .refine((all) => Object.keys(all).length <= 200, { error: 'There can be roles in 200 node groups' })
 const ShownNodeGroupRoles = z.record(z.string(), z.enum(NODE_GROUP_ROLES))
 
-/** Basic authentication cannot carry a colon. */
+/** Colons are forbidden because of basic authentication. */
 const UserName = ShownName.max(64)
   .regex(/^[^\s:]+$/, 'A user name must not contain spaces or colons')
   .refine((name) => name === name.normalize('NFKC'), {
     error: 'Write the name with plain letters: it looks like another'
   })
 
-/** Any characters are allowed; its length makes it hard to guess (NIST SP 800-63B-4, 3.1.1.2). */
+/** Any characters are allowed, because the length makes a password hard to guess (NIST SP 800-63B-4, 3.1.1.2). */
 const NewPassword = z
   .string()
   .min(15, 'Use at least 15 characters. Several words are easier to remember than special characters')
   .max(200)
 
 export const Me = z.object({
-  /** null: the owner, through the password of the service (`scrapdeck credentials`), its socket or its desktop. */
+  /** null: the owner, through the password of the service (`scrapdeck credentials`), its socket or the desktop app. */
   userId: UserId.nullable(),
   name: z.string(),
   role: ShownRole,
-  /** Permissions in all projects (null: only in those named), and the complete set per project with more. */
+  /** `everywhere`: permissions in all projects. `projects`: all permissions in a project with more than that. */
   permissions: z.object({
     everywhere: z.array(KnownPermission).nullable(),
     projects: z.record(AnyProjectName, z.array(KnownPermission)),
-    /** By node tag. */
     nodeGroups: z.record(z.string(), z.array(KnownPermission))
   }),
-  /** The same for clients that know only built-in roles: the highest one whose permissions are all included. */
+  /** For clients that know only built-in roles: the highest role with no permission beyond the caller's. */
   everywhere: z.enum(ROLES).nullable(),
   projects: z.record(AnyProjectName, z.enum(PROJECT_ROLES)),
   nodeGroups: ShownNodeGroupRoles,
   groups: z.array(z.string()),
-  /** The token of the request; null: none. */
   tokenId: AccessTokenId.nullable()
 })
 export type Me = z.infer<typeof Me>
@@ -65,20 +61,19 @@ export const User = z.object({
   name: z.string(),
   /** A `service` is a program: it has tokens and no password. */
   kind: z.enum(['person', 'service']),
-  /** The role in all projects; null: only in those named, and all others are invisible. */
+  /** The role in all projects; null: only the projects in `projects` are visible. */
   role: ShownRole.nullable(),
   projects: ShownProjectRoles,
   nodeGroups: ShownNodeGroupRoles,
-  /** A disabled user cannot log in, and its tokens are refused. */
   enabled: z.boolean(),
   hasPassword: z.boolean(),
-  /** The password alone is not enough: a code of an authenticator app is needed. */
+  /** The password alone is not enough: the user also needs a code of an authenticator app. */
   hasAuthenticator: z.boolean(),
   passkeyCount: z.number().int(),
-  /** Where the user is managed. Unless `local`, the groups there determine the user's own roles. */
+  /** Where the user is managed. Unless it is `local`, the groups there determine the user's own roles. */
   origin: z.enum(['local', 'oidc', 'proxy', 'plugin']),
   createdAtMs: z.number(),
-  /** Last login or use of a token, to the minute; null: never. */
+  /** To the minute; null: never. */
   lastSeenAtMs: z.number().nullable()
 })
 export type User = z.infer<typeof User>
@@ -90,14 +85,10 @@ export const AccessToken = z.object({
   name: z.string(),
   /** A token has only the permissions that both this role and its user's roles give. */
   role: ShownRole,
-  /** Limits the token to these projects; null: all. */
   projects: z.array(AnyProjectName).nullable(),
-  /** Limits the token to these node groups; null: all, unless it is limited to some projects. */
   nodeGroups: z.array(z.string()).nullable(),
-  /** The last characters of the token, to distinguish it from others. */
   ending: z.string(),
   createdAtMs: z.number(),
-  /** null: it does not expire. */
   expiresAtMs: z.number().nullable(),
   /** To the minute; null: never. */
   lastUsedAtMs: z.number().nullable()
@@ -105,7 +96,6 @@ export const AccessToken = z.object({
 export type AccessToken = z.infer<typeof AccessToken>
 
 export const Session = z.object({
-  /** Cannot be used to log in. */
   id: z.string(),
   /** null: the service's own password. */
   userId: UserId.nullable(),
@@ -113,9 +103,8 @@ export const Session = z.object({
   /** `link`: a one-time login link. `oidc`: the identity provider. */
   signedInWith: z.enum(['password', 'link', 'oidc', 'passkey']),
   createdAtMs: z.number(),
-  /** It also ends after seven days without a request. */
+  /** The session also ends after seven days without a request. */
   endsAtMs: z.number(),
-  /** Last request, and from where. */
   lastSeenAtMs: z.number(),
   address: z.string(),
   userAgent: z.string(),
@@ -126,13 +115,12 @@ export type Session = z.infer<typeof Session>
 export const NewUser = z.object({
   name: UserName,
   kind: z.enum(['person', 'service']).default('person'),
-  /** The role in all projects; null: only in those named. */
+  /** The role in all projects; null: only the roles in `projects`. */
   role: GivenRole.nullable(),
   projects: ProjectRoles.default({}),
   nodeGroups: NodeGroupRoles.default({}),
-  /** Groups that the user joins immediately. */
   groups: z.array(GroupId).max(200).default([]),
-  /** For a person. Absent: the user cannot log in, but can have tokens. */
+  /** If absent, the user cannot log in, but can have tokens. */
   password: NewPassword.optional()
 })
 export type NewUser = z.infer<typeof NewUser>
@@ -144,23 +132,18 @@ export const UserChanges = z.object({
   /** Replaces all of them. */
   nodeGroups: NodeGroupRoles.optional(),
   enabled: z.boolean().optional(),
-  /** Ends the user's sessions. */
   password: NewPassword.optional()
 })
 export type UserChanges = z.infer<typeof UserChanges>
 
 export const NewAccessToken = z.object({
   name: ShownName.max(100),
-  /** The user of the token; absent: the caller. Only an owner may create tokens for others. */
+  /** The user of the token; absent: the caller. Only an owner can create tokens for others. */
   userId: UserId.optional(),
   /** Absent: all permissions that the user has now. */
   role: GivenRole.optional(),
-  /** Limits the token to these projects; null: all projects in which the user has a role. */
   projects: z.array(ProjectName).min(1).max(200).nullable().default(null),
-  /**
-   * Limits the token to these node groups; null: all in which the user has a role, unless the token is limited to some
-   * projects.
-   */
+  /** null: all node groups in which the user has a role, unless the token is limited to some projects. */
   nodeGroups: z.array(NodeTag).min(1).max(200).nullable().default(null),
   /** null: it does not expire. */
   expiresInDays: z.number().int().min(1).max(3_650).nullable().default(90)
@@ -171,7 +154,6 @@ export const Group = z.object({
   id: GroupId,
   name: z.string(),
   description: z.string(),
-  /** The role in all projects; null: only in those named. */
   role: ShownRole.nullable(),
   projects: ShownProjectRoles,
   nodeGroups: ShownNodeGroupRoles,
@@ -188,7 +170,6 @@ const Members = z.array(UserId).max(1_000, 'A group can have 1,000 members')
 export const NewGroup = z.object({
   name: GroupName,
   description: z.string().max(500).default(''),
-  /** The role in all projects; null: only in those named. */
   role: GivenRole.nullable().default(null),
   projects: ProjectRoles.default({}),
   nodeGroups: NodeGroupRoles.default({}),
@@ -206,13 +187,12 @@ export const GroupChanges = z.object({
   nodeGroups: NodeGroupRoles.optional(),
   /** Replaces all of them. */
   members: Members.optional(),
-  /** Applied after `members`, so that two owners can add users at the same time. */
   addMembers: Members.optional(),
   removeMembers: Members.optional()
 })
 export type GroupChanges = z.infer<typeof GroupChanges>
 
-/** A change applies from each member's next request, and cuts off responses that members may no longer receive. */
+/** A change applies from each member's next request. It cuts off responses that members can no longer receive. */
 export const groupsContract = {
   list: read('users.change', 'GET /groups', 'service').output(z.object({ groups: z.array(Group) })),
 
@@ -220,12 +200,10 @@ export const groupsContract = {
     .input(NewGroup)
     .output(z.object({ group: Group })),
 
-  /** Absent fields stay as they are. */
   update: write('users.change', 'PATCH /groups/{id}', 'service')
     .input(GroupChanges.extend({ id: GroupId }))
     .output(z.object({ group: Group })),
 
-  /** Its members lose the permissions that they have only through it. */
   remove: write('users.change', 'DELETE /groups/{id}', 'service')
     .input(z.object({ id: GroupId }))
     .output(z.object({ removed: z.boolean() }))
@@ -240,7 +218,6 @@ export const usersContract = {
     .input(NewUser)
     .output(z.object({ user: User })),
 
-  /** Absent fields stay as they are. */
   update: write('users.change', 'PATCH /users/{id}', 'service')
     .input(UserChanges.extend({ id: UserId }))
     .output(z.object({ user: User })),
@@ -250,7 +227,7 @@ export const usersContract = {
     .input(z.object({ id: UserId }))
     .output(z.object({ removed: z.boolean() })),
 
-  /** Changes the caller's own password, and ends the caller's sessions. */
+  /** Also ends the caller's sessions. */
   changePassword: write('read', 'POST /users/me/password', 'caller')
     .input(z.object({ current: z.string().max(200), password: NewPassword }))
     .output(z.object({ changed: z.literal(true) }))
@@ -260,12 +237,12 @@ export const tokensContract = {
   /** Lists the caller's own tokens; for an owner, those of all users. */
   list: read('read', 'GET /tokens', 'caller').output(z.object({ tokens: z.array(AccessToken) })),
 
-  /** Only this response has the token itself. Refused to callers with a token. */
+  /** Only this response contains the token itself. Callers with a token are refused. */
   create: write('read', 'POST /tokens', 'caller', { tellsSecret: 'once' })
     .input(NewAccessToken)
     .output(z.object({ secret: z.string(), token: AccessToken })),
 
-  /** The token is refused from then on, and its responses in progress are cut off. */
+  /** Cuts off responses in progress. */
   revoke: write('read', 'DELETE /tokens/{id}', 'caller')
     .input(z.object({ id: AccessTokenId }))
     .output(z.object({ revoked: z.boolean() }))
@@ -275,7 +252,7 @@ export const sessionsContract = {
   /** Browser sessions, newest first: the caller's own; for an owner, those of all users. */
   list: read('read', 'GET /sessions', 'caller').output(z.object({ sessions: z.array(Session) })),
 
-  /** The session ends immediately, and its responses in progress are cut off. */
+  /** Cuts off responses in progress. */
   revoke: write('read', 'DELETE /sessions/{id}', 'caller')
     .input(z.object({ id: z.string().max(100) }))
     .output(z.object({ revoked: z.literal(true) }))
@@ -285,17 +262,14 @@ export const sessionsContract = {
 export const SignInRequester = z.object({
   client: z.enum(Object.keys(SIGN_IN_CLIENTS) as [SignInClient, ...SignInClient[]]),
   host: ShownName.max(64),
-  /** The account that runs the program there; empty: unknown. */
+  /** Empty: unknown. */
   user: z.union([z.literal(''), ShownName.max(64)]).default('')
 })
 export type SignInRequester = z.infer<typeof SignInRequester>
 
-/** The code as shown, or without its hyphen; in any case. */
 const UserCode = z.string().regex(/^[A-Za-z]{4}-?[A-Za-z]{4}$/, 'A code has eight letters, such as WDJB-MJHT')
 
-/** A sign-in that waits for a user to type its code. */
 export const WaitingSignIn = SignInRequester.extend({
-  /** The address from which it was requested. */
   address: z.string(),
   beganAtMs: z.number(),
   endsAtMs: z.number()
@@ -315,7 +289,7 @@ export const SignInApproval = z.object({
   ]),
   role: NewAccessToken.shape.role,
   projects: NewAccessToken.shape.projects,
-  /** Such a token always expires. */
+  /** The token always expires. */
   expiresInDays: z.number().int().min(1).max(365).default(90)
 })
 export type SignInApproval = z.infer<typeof SignInApproval>
@@ -328,14 +302,13 @@ export const signInsContract = {
     .output(WaitingSignIn),
 
   /**
-   * Gives the program a token of the caller. `code`: for the program at the redirect address, valid once, within a
+   * Gives the program a token of the caller. The returned `code` is for the redirect address, valid once, one
    * minute.
    */
   approve: write('read', 'POST /sign-ins', 'caller', { tellsSecret: 'again' })
     .input(SignInApproval)
     .output(z.object({ code: z.string().nullable() })),
 
-  /** The program that shows this code gets no token. */
   deny: write('read', 'DELETE /sign-ins/{userCode}', 'caller')
     .input(z.object({ userCode: UserCode }))
     .output(z.object({ denied: z.literal(true) }))

@@ -3,7 +3,7 @@ import { AnyProjectName, ErrorGroupId, JobId } from './ids.ts'
 
 const Params = z.record(z.string(), z.unknown())
 
-/** Codes for `subject` and `text` of an alert (shared/texts); absent: an older server. */
+/** Codes for `subject` and `text` of an alert (shared/texts). Older servers do not send them. */
 export const ALERT_CODES = {
   subjectCode: z.string().optional(),
   subjectParams: Params.optional(),
@@ -12,7 +12,6 @@ export const ALERT_CODES = {
 }
 
 export const AlertLogExcerpt = z.object({
-  /** The spider, as `shop/prices`. */
   subject: z.string(),
   jobId: JobId,
   lines: z.array(z.string())
@@ -24,7 +23,7 @@ export const AlertFigureHistory = z.object({
   title: z.string(),
   titleCode: z.string().optional(),
   titleParams: Params.optional(),
-  /** Oldest first. `now`: the alert's own value. */
+  /** Oldest first. `now` is the alert's own value. */
   bars: z.array(z.object({ value: z.number(), tone: z.enum(['past', 'now', 'failed', 'succeeded']) })),
   fromMs: z.number(),
   untilMs: z.number(),
@@ -35,14 +34,13 @@ export const AlertFigureHistory = z.object({
 })
 export type AlertFigureHistory = z.infer<typeof AlertFigureHistory>
 
-/** Helps to judge an alert, as of this request. null: there is none, or it could not be read in time. */
+/** Helps to judge an alert, as of this request. A part is null if there is none, or if it could not be read in time. */
 export const AlertEvidence = z.object({ log: AlertLogExcerpt.nullable(), history: AlertFigureHistory.nullable() })
 export type AlertEvidence = z.infer<typeof AlertEvidence>
 
 export const AlertRulePreview = z.object({
-  /** How often it would have fired, including alerts beyond the listed ones. */
+  /** How often the rule would have fired, including alerts beyond the listed ones. */
   fired: z.number().int(),
-  /** The newest 50. */
   alerts: z.array(
     z.object({
       subject: z.string(),
@@ -55,7 +53,6 @@ export const AlertRulePreview = z.object({
   fromMs: z.number(),
   /** False: some of the period has too little data, or too much to evaluate. */
   isComplete: z.boolean(),
-  /** What is unknown, as text; may be empty. */
   note: z.string(),
   noteCode: z.string().optional(),
   noteParams: Params.optional()
@@ -71,14 +68,11 @@ const RunCounts = z.object({
 })
 const ofSpider = { project: AnyProjectName, spider: z.string() }
 
-/** What happened in the last day or week, in the projects that the caller may see. */
 export const AlertReport = z.object({
   fromMs: z.number(),
   untilMs: z.number(),
   runs: RunCounts,
-  /** The same for the preceding period of equal length. */
   runsBefore: RunCounts,
-  /** The 20 spiders with the most failed and lost runs. */
   failing: z.array(
     z.object({
       ...ofSpider,
@@ -91,14 +85,11 @@ export const AlertReport = z.object({
   ),
   newErrors: z.object({
     count: z.number().int(),
-    /** The 20 groups that were logged by the most runs. */
     groups: z.array(z.object({ id: ErrorGroupId, project: AnyProjectName, title: z.string(), runs: z.number().int() }))
   }),
-  /** The newest 20 successful runs that were unlike earlier ones. */
   unusual: z.array(z.object({ ...ofSpider, text: z.string(), code: z.string().optional(), params: Params.optional() })),
-  /** The 10 spiders whose runs took longest. */
   slowest: z.array(z.object({ ...ofSpider, runs: z.number().int(), medianMs: z.number(), longestMs: z.number() })),
-  /** null: the caller may not see all projects. */
+  /** null: the caller cannot see all projects. */
   service: z
     .object({
       alertsFired: z.number().int(),

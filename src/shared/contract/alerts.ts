@@ -22,13 +22,12 @@ export const AlertWatch = z.enum(ALERT_WATCH_NAMES)
 export const AlertSeverity = z.enum(ALERT_SEVERITIES)
 export type AlertSeverity = z.infer<typeof AlertSeverity>
 
-/** What rules and silences apply to: all criteria must match; null: any. */
+/** What rules and silences apply to. All criteria must match; null: any. */
 export const AlertScope = z.object({
   project: ProjectName.nullable().default(null),
   spider: z.string().min(1).max(200).nullable().default(null),
   scheduleId: ScheduleId.nullable().default(null),
   nodeId: NodeId.nullable().default(null),
-  /** A tag of the node. */
   nodeTag: z.string().min(1).max(100).nullable().default(null)
 })
 export type AlertScope = z.infer<typeof AlertScope>
@@ -44,19 +43,16 @@ export const AlertRuleSettings = AlertScope.extend({
   watch: AlertWatch,
   comparison: z.enum(['at_least', 'at_most']),
   threshold: z.number().finite(),
-  /** How long the condition must hold before the alert fires. */
   forSeconds: z.number().int().min(0).max(31_622_400),
   severity: AlertSeverity,
   /** The responsible person or team, for the message. */
   owner: z.string().max(200).default(''),
   channels: Channels,
-  /** Which alerts share a message: all alerts of the rule, of a project or of a node; or none. */
   groupBy: AlertGrouping.default('rule'),
-  /** How long a message waits for others of its group. */
   gatherSeconds: z.number().int().min(0).max(3_600).default(30),
-  /** The interval of reminders until it is acknowledged; null: no reminders. */
+  /** Until a user acknowledges the alert; null: no reminders. */
   repeatSeconds: z.number().int().min(60).max(31_622_400).nullable().default(14_400),
-  /** Also sent to these channels if it stays unacknowledged for this time. */
+  /** Also sent to these channels if the alert stays unacknowledged for this time. */
   escalation: z
     .object({ afterSeconds: z.number().int().min(60).max(2_678_400), channels: Channels.min(1) })
     .nullable()
@@ -80,7 +76,6 @@ export const AlertLabels = z.object({
   scheduleId: ScheduleId.nullable(),
   errorGroupId: ErrorGroupId.nullable(),
   nodeId: NodeId.nullable(),
-  /** The tags of the node. */
   nodeTags: z.array(z.string())
 })
 export type AlertLabels = z.infer<typeof AlertLabels>
@@ -91,7 +86,7 @@ export type AlertState = z.infer<typeof AlertState>
 export const Alert = z.object({
   id: AlertId,
   ruleId: AlertRuleId,
-  /** The name at that time: the rule may have been changed or removed. */
+  /** The name when the alert started. The rule may have changed since then, or no longer exist. */
   ruleName: z.string(),
   watch: AlertWatch,
   severity: AlertSeverity,
@@ -99,7 +94,7 @@ export const Alert = z.object({
   state: AlertState,
   /** A node's name, or `shop/prices`. */
   subject: z.string(),
-  /** `north is down: connection refused`. */
+  /** `north is down: connection refused` */
   text: z.string(),
   ...ALERT_CODES,
   value: z.number(),
@@ -108,18 +103,18 @@ export const Alert = z.object({
   firedAtMs: z.number().nullable(),
   resolvedAtMs: z.number().nullable(),
   acknowledged: z.object({ by: z.string(), atMs: z.number() }).nullable(),
-  /** Why no messages are sent about it now; null: they are sent. */
+  /** Why no messages are sent about the alert now; null: they are sent. */
   muted: z.enum(['silenced', 'node_down', 'node_cordoned']).nullable(),
-  /** It started and stopped too often recently, so it stays open until it has been quiet for a while. */
+  /** The alert started and stopped too often recently, so it stays open until it has been quiet for a while. */
   isFlapping: z.boolean()
 })
 export type Alert = z.infer<typeof Alert>
 
-/** Repeats each day or week, at the same times on the zone's clocks: a maintenance window. */
+/** A maintenance window that repeats each day or week, at the same times on the zone's clocks. */
 export const SilenceRepeat = z.object({
   every: z.enum(['day', 'week']),
   zone: TimeZone,
-  /** No window begins after this; null: until the silence is ended. */
+  /** No window starts after this time; null: it repeats until a user ends the silence. */
   endsMs: z.number().nullable().default(null)
 })
 export type SilenceRepeat = z.infer<typeof SilenceRepeat>
@@ -128,28 +123,25 @@ export const AlertSilence = AlertScope.extend({
   project: AnyProjectName.nullable(),
   id: AlertSilenceId,
   ruleId: AlertRuleId.nullable(),
-  /** `fromMs` and `untilMs` are those of the first occurrence. */
   fromMs: z.number(),
   untilMs: z.number(),
-  /** null: it happens once. */
   repeats: SilenceRepeat.nullable(),
   comment: z.string(),
   by: z.string()
 })
 export type AlertSilence = z.infer<typeof AlertSilence>
 
-/** Times of day at which a channel sends only critical alerts; others wait until they end. */
+/** Times of day at which a channel sends only critical alerts. Other messages wait until the end. */
 export const QuietHours = z.object({
   zone: TimeZone,
-  /** `22:00`; after `until`: over midnight. */
+  /** `22:00`. If it is after `until`, the quiet hours include midnight. */
   from: z.string().regex(/^([01]\d|2[0-3]):[0-5]\d$/, 'Write a time of day as 22:00'),
   until: z.string().regex(/^([01]\d|2[0-3]):[0-5]\d$/, 'Write a time of day as 07:00'),
-  /** The days on which they begin, 0 (Sunday) to 6. */
+  /** The days on which they start, 0 (Sunday) to 6. */
   days: z.array(z.number().int().min(0).max(6)).min(1).max(7)
 })
 export type QuietHours = z.infer<typeof QuietHours>
 
-/** A daily or weekly report to a channel: runs, failures, new errors. */
 export const AlertDigest = z.object({
   every: z.enum(['day', 'week']),
   at: z.string().regex(/^([01]\d|2[0-3]):[0-5]\d$/, 'Write a time of day as 08:00'),
@@ -163,8 +155,8 @@ const Address = z.string().min(3).max(320)
 const Host = z.string().min(1).max(255)
 
 /**
- * The destination of messages. The channel's `secret` has the confidential part: the password of the mail server, the
- * whole address of an incoming webhook (Slack, Discord, Teams), a bot's token, an integration key.
+ * The destination of messages. The channel's `secret` has the confidential part: the mail server's password, the
+ * whole address of an incoming webhook (Slack, Discord, Teams), a bot's token, or an integration key.
  */
 export const AlertTarget = z.discriminatedUnion('kind', [
   z.object({
@@ -173,7 +165,7 @@ export const AlertTarget = z.discriminatedUnion('kind', [
     from: Address,
     host: Host,
     port: z.number().int().min(1).max(65_535).default(587),
-    /** `starttls`: fails if the server does not offer it. */
+    /** `starttls` fails if the server does not offer it. */
     security: z.enum(['tls', 'starttls', 'none']).default('starttls'),
     username: z.string().max(320).default('')
   }),
@@ -186,11 +178,10 @@ export const AlertTarget = z.discriminatedUnion('kind', [
     url: z.string().max(2_000).default('https://events.pagerduty.com/v2/enqueue')
   }),
   z.object({ kind: z.literal('webhook'), url: z.string().min(1).max(2_000) }),
-  /** A command from `alert_commands` of the configuration. Its input is the message, as JSON. */
+  /** A command from `alert_commands` of the configuration. It receives the message as JSON on its input. */
   z.object({ kind: z.literal('command'), command: z.string().min(1).max(100) }),
   /** A plugin in the configuration with the hook `alert`. */
   z.object({ kind: z.literal('plugin'), plugin: z.string().min(1).max(100) }),
-  /** Shown by the desktop app and by open pages. */
   z.object({ kind: z.literal('desktop') })
 ])
 export type AlertTarget = z.infer<typeof AlertTarget>
@@ -201,10 +192,10 @@ export const AlertChannelSettings = z.object({
   enabled: z.boolean().default(true),
   target: AlertTarget,
   quiet: QuietHours.nullable().default(null),
-  /** Messages over the limit are held; critical ones at twice the limit. null: no limit. */
+  /** Messages over the limit are held. Critical messages have twice the limit. null: no limit. */
   messagesPerHour: z.number().int().min(1).max(MAX_MESSAGES_PER_HOUR).nullable().default(null),
   digest: AlertDigest.nullable().default(null),
-  /** Only rules and alerts of these projects may use the channel; empty: all, including those without a project. */
+  /** Only rules and alerts of these projects can use the channel; empty: all, including those without a project. */
   projects: z.array(ProjectName).max(100).default([])
 })
 export type AlertChannelSettings = z.infer<typeof AlertChannelSettings>
@@ -218,7 +209,6 @@ export const AlertChannel = AlertChannelSettings.extend({
   lastDeliveredAtMs: z.number().nullable(),
   waiting: z.number().int(),
   dead: z.number().int(),
-  /** Messages held by the channel's limit; null: none. */
   held: z.object({ messages: z.number().int(), nextAtMs: z.number() }).nullable(),
   problem: z.string().nullable()
 })
@@ -232,12 +222,10 @@ const ChannelResult = z.object({
   secret: z.string().optional()
 })
 
-/** A rule with its statistics: an alert that is never acknowledged is noise. */
 export const AlertRuleState = AlertRule.extend({
   firing: z.number().int(),
-  /** In the last 30 days. */
+  /** In the last 30 days. `actedOn`: how many of these were acknowledged. */
   fired: z.number().int(),
-  /** How many of these were acknowledged. */
   actedOn: z.number().int(),
   lastFiredAtMs: z.number().nullable()
 })
@@ -248,13 +236,12 @@ export const AlertNotice = z.object({
   atMs: z.number(),
   /** A notice replaces an earlier one of the same group. */
   groupId: z.string(),
-  /** null: it reports ended alerts, or is a test. */
+  /** null: the notice reports ended alerts, or is a test. */
   severity: AlertSeverity.nullable(),
   title: z.string(),
   body: z.string(),
-  /** Firing alerts, in the order of the text; open the first one. */
+  /** Firing alerts, in the order of the text. A click opens the first one. */
   alertIds: z.array(AlertId),
-  /** Ended runs that can be retried. */
   retryJobIds: z.array(JobId)
 })
 export type AlertNotice = z.infer<typeof AlertNotice>
@@ -263,7 +250,7 @@ export type AlertNotice = z.infer<typeof AlertNotice>
 const NoticePosition = z.string().regex(/^(?:0|msg_[0-9a-z]{1,12}_[0-9a-z]{1,10})$/)
 
 export const alertsContract = {
-  /** Firing ones first, most severe first; then ended ones, newest first. Without pending ones. */
+  /** Firing alerts by severity, then ended alerts, newest first. Omits pending alerts. */
   list: read('read', 'GET /alerts', 'seen', { answerBytes: () => 1_500_000 })
     .input(
       z.object({
@@ -277,28 +264,25 @@ export const alertsContract = {
       })
     )
     .output(z.object({ alerts: z.array(Alert), nextBefore: z.string().nullable() })),
-  /** Computed on each request: the end of the log of the alert's run, and the history of the figure. */
+  /** The end of the log of the alert's run, and the history of the figure. Computed on each request. */
   evidence: read('read', 'GET /alerts/{id}/evidence', { id: 'alert' }, { answerBytes: () => 250_000 })
     .input(z.object({ id: AlertId }))
     .output(AlertEvidence),
-  /** Ends reminders and escalation; the end of the alert is still sent. */
+  /** Ends reminders and escalation. Channels still report the end of the alert. */
   acknowledge: write('alerts.answer', 'POST /alerts/acknowledge', { ids: 'alerts' })
     .input(z.object({ ids: z.array(AlertId).min(1).max(1_000) }))
     .output(z.object({ acknowledged: z.number().int() })),
   /**
-   * Notices sent to desktop channels after this position, oldest first; without `after`: only the start position. A
-   * change of kind `alerts` means that there may be more.
+   * Notices sent to desktop channels after this position, oldest first. Without `after`, returns only the position
+   * from which to start. A change of kind `alerts` means that there may be more.
    */
   notices: read('read', 'GET /alerts/notices', 'seen')
     .input(z.object({ after: NoticePosition.optional() }))
     .output(z.object({ notices: z.array(AlertNotice), after: NoticePosition })),
-  /**
-   * Undoes `acknowledge`: reminders and escalation continue, and those that became due meanwhile are sent immediately.
-   */
+  /** Undoes `acknowledge`. Reminders and escalations that became due in between are sent immediately. */
   unacknowledge: write('alerts.answer', 'POST /alerts/unacknowledge', { ids: 'alerts' })
     .input(z.object({ ids: z.array(AlertId).min(1).max(1_000) }))
     .output(z.object({ unacknowledged: z.number().int() })),
-  /** A report on the last days, like the daily or weekly one to channels. */
   report: read('read', 'GET /alerts/report', 'seen')
     .input(z.object({ days: z.coerce.number().int().min(1).max(7).default(1) }))
     .output(AlertReport)
@@ -309,7 +293,7 @@ export const alertRulesContract = {
   create: write('alerts.change', 'POST /alerts/rules', { project: 'maybeProject' })
     .input(AlertRuleSettings)
     .output(RuleResult),
-  /** The messages that such a rule would have sent in the last days. Sends and stores nothing. */
+  /** The messages that the rule would have sent in the last days. Sends and stores nothing. */
   preview: ask('alerts.change', 'POST /alerts/rules/preview', { project: 'maybeProject' })
     .input(AlertRuleSettings.extend({ days: z.number().int().min(1).max(30).default(14) }))
     .output(AlertRulePreview),
@@ -331,7 +315,7 @@ export const alertSilencesContract = {
     .input(
       AlertScope.extend({
         ruleId: AlertRuleId.nullable().default(null),
-        /** null: now. The start of a repeating silence may be long ago. */
+        /** null: now. The start of a repeating silence can be long ago. */
         fromMs: z.number().nullable().default(null),
         untilMs: z.number(),
         repeats: SilenceRepeat.nullable().default(null),
@@ -349,10 +333,7 @@ export const alertSilencesContract = {
 }
 
 export const alertChannelsContract = {
-  /**
-   * The channels that the caller's rules may use. `projects`: limits them to these of the caller's projects; empty:
-   * all.
-   */
+  /** `projects`: those of the caller's projects that can use the channel; empty: all. */
   names: read('alerts.change', 'GET /alerts/channels/names', 'seen').output(
     z.object({
       channels: z.array(
@@ -366,7 +347,7 @@ export const alertChannelsContract = {
   create: write('webhooks.change', 'POST /alerts/channels', 'service', { tellsSecret: 'once' })
     .input(AlertChannelSettings.extend({ secret: Secret.optional() }))
     .output(ChannelResult),
-  /** Without a secret, the stored one stays. */
+  /** Without a secret, keeps the stored one. */
   update: write('webhooks.change', 'PUT /alerts/channels/{id}', 'service')
     .input(AlertChannelSettings.extend({ id: WebhookId, secret: Secret.optional() }))
     .output(z.object({ channel: AlertChannel })),
@@ -387,7 +368,7 @@ export interface AlertNews {
   groupId: string
   ruleName: string
   owner: string
-  /** The severity of the worst firing alert; if none is firing, of the worst ended one. */
+  /** The severity of the worst firing alert, or of the worst ended one if none is firing. */
   severity: AlertSeverity
   /** `3 alerts: north is down: connection refused` */
   title: string
@@ -395,15 +376,10 @@ export interface AlertNews {
   titleParams?: object
   firing: AlertView[]
   resolved: AlertView[]
-  /** The number of firing alerts that are not listed. */
   moreFiring: number
   moreResolved: number
-  /** Reported earlier and still firing. */
   stillFiring: number
-  /**
-   * Set if the channel reached its limit with this message: until when non-critical messages (`all`: all messages) are
-   * held.
-   */
+  /** Set if this message reached the channel's limit: until when other messages are held, or only non-critical ones. */
   limit?: { heldUntilMs: number; all: boolean } | null
 }
 

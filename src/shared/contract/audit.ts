@@ -1,13 +1,11 @@
 import { z } from 'zod'
 import { pageBytes, read } from './operation.ts'
 
-/**
- * Refused: the caller lacks a permission. Failed: any other reason; then nothing has changed, unless an entry says so.
- */
+/** `refused`: the caller lacks a permission. `failed`: any other error. Nothing changed, unless an entry says so. */
 export const AuditResult = z.enum(['done', 'refused', 'failed'])
 export type AuditResult = z.infer<typeof AuditResult>
 
-/** How the request arrived. `ui`: a browser, or the desktop's window. `socket`: this machine's command line. */
+/** `ui`: a browser, or the desktop app's window. `socket`: the command line on this machine. */
 export const AuditDoor = z.enum(['ui', 'api', 'jsonrpc', 'scrapyd', 'socket', 'login'])
 export type AuditDoor = z.infer<typeof AuditDoor>
 
@@ -16,53 +14,49 @@ export const AuditWho = z.object({
   userId: z.string().nullable(),
   /** For an unknown caller: the user name in the request. */
   name: z.string(),
-  /** null: an unknown caller. */
   role: z.string().nullable(),
-  /** The token in the request; null: none. */
   tokenId: z.string().nullable(),
   tokenName: z.string().nullable(),
-  /** The same for all requests of a session, and unusable for a login; null: none. */
+  /** The same for all requests of a session. Cannot be used to log in. */
   session: z.string().nullable()
 })
 export type AuditWho = z.infer<typeof AuditWho>
 
-/** `before` and `after` as JSON, with secrets masked and long values cut; null: no value. */
+/** `before` and `after` are JSON, with secrets masked and long values cut; null: no value. */
 export const AuditField = z.object({ field: z.string(), before: z.string().nullable(), after: z.string().nullable() })
 export type AuditField = z.infer<typeof AuditField>
 
 export const AuditChange = z.object({
   noun: z.string(),
-  /** For display; the id if there is no name. */
+  /** For display: the id if there is no name. */
   name: z.string(),
   fields: z.array(AuditField)
 })
 export type AuditChange = z.infer<typeof AuditChange>
 
-/** One operation of a caller, or several equal refusals within a minute. Its hash covers all fields. */
+/** One operation of a caller, or several equal refusals within a minute. The hash covers all fields. */
 export const AuditRecord = z.object({
-  /** Without gaps. */
   seq: z.number().int(),
   atMs: z.number(),
   who: AuditWho,
-  /** The client's address; null: this machine's own socket or window. */
+  /** null: this machine's own socket or window. */
   address: z.string().nullable(),
   door: AuditDoor,
   requestId: z.string(),
-  /** An operation of the contract (`nodes.update`) or the Scrapyd API (`schedule.json`), or `login` or `logout`. */
+  /** An operation of the contract (`nodes.update`) or of the Scrapyd API (`schedule.json`), or `login` or `logout`. */
   operation: z.string(),
   project: z.string().nullable(),
-  /** Things named in the request, at most 20; `moreTargets` counts the others. */
+  /** Things named in the request, at most 20. `moreTargets` counts the others. */
   targets: z.array(z.object({ noun: z.string(), name: z.string() })),
   moreTargets: z.number().int(),
   /** The request as JSON, with secrets masked and long values cut. */
   input: z.string(),
   changes: z.array(AuditChange),
   result: AuditResult,
-  /** The error; null: done. */
+  /** The error, or null. */
   code: z.string().nullable(),
-  /** The number of equal requests: can exceed one only for refused and failed ones. */
+  /** The number of equal requests. Can exceed one only for refused and failed ones. */
   count: z.number().int(),
-  /** Some value was too long for the entry. */
   isCut: z.boolean()
 })
 export type AuditRecord = z.infer<typeof AuditRecord>
@@ -75,22 +69,20 @@ export type AuditEntry = z.infer<typeof AuditEntry>
 
 export const AuditFilter = z.object({
   who: z.string().max(200).optional(),
-  /** `nodes.update`, or `nodes` for all of them. */
   operation: z.string().max(100).optional(),
   project: z.string().max(200).optional(),
   result: AuditResult.optional(),
   fromMs: z.coerce.number().int().min(0).optional(),
   untilMs: z.coerce.number().int().min(0).optional(),
-  /** Matches anywhere in the entry. */
   text: z.string().max(200).optional()
 })
 export type AuditFilter = z.infer<typeof AuditFilter>
 
 export const AuditHead = z.object({
-  /** The newest entry; 0: there is none. */
+  /** 0: there is no entry. */
   seq: z.number().int(),
   hash: z.string(),
-  /** The last entry deleted because of its age; 0: none. */
+  /** The last entry that was deleted because of its age; 0: none. */
   deletedSeq: z.number().int()
 })
 export type AuditHead = z.infer<typeof AuditHead>
@@ -98,15 +90,14 @@ export type AuditHead = z.infer<typeof AuditHead>
 export const AuditCheck = z.object({
   head: AuditHead,
   checked: z.number().int(),
-  /** The first entry that does not match; null: all match. */
   broken: z.object({ seq: z.number().int(), problem: z.string() }).nullable(),
-  /** Whether an entry has the expected hash; null: none was given. */
+  /** Whether an entry has the expected hash; null: no hash was given. */
   hasExpected: z.boolean().nullable()
 })
 export type AuditCheck = z.infer<typeof AuditCheck>
 
 export const auditContract = {
-  /** Newest first. A page may have no entries and still not be the last one: filters scan 20,000 entries at a time. */
+  /** Newest first. Filters scan 20,000 entries at a time, so a page can be empty without being the last one. */
   list: read('audit.read', 'GET /audit', 'service', { answerBytes: pageBytes })
     .input(
       AuditFilter.extend({
@@ -116,7 +107,7 @@ export const auditContract = {
     )
     .output(z.object({ entries: z.array(AuditEntry), nextBefore: z.number().int().nullable() })),
 
-  /** Oldest first, without a filter: for copies that continue where the last one ended. */
+  /** Oldest first, without a filter, for copies that continue where the last one ended. */
   export: read('audit.read', 'GET /audit/export', 'service', { answerBytes: pageBytes })
     .input(
       z.object({
@@ -126,7 +117,6 @@ export const auditContract = {
     )
     .output(z.object({ entries: z.array(AuditEntry), nextAfter: z.number().int().nullable() })),
 
-  /** Computes every hash anew. */
   verify: read('audit.read', 'GET /audit/verification', 'service')
     .input(
       z.object({

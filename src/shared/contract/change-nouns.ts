@@ -1,7 +1,7 @@
 import type { Change } from './events.ts'
 
 /**
- * The part of the contract that a change belongs to; its client updates or invalidates results of that part. Separate
+ * The part of the contract that a change belongs to. Clients update or invalidate results of that part. Separate
  * from the schemas, which the UI does not load before its first screen.
  */
 export const NOUN_OF = {

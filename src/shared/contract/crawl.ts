@@ -7,12 +7,12 @@ import { TimeZone } from './schedules.ts'
 
 const SECONDS_OF = { s: 1, m: 60, h: 3_600, d: 86_400 } as const
 const STEPS = /^[1-9]\d{0,7}[smhd]$/
-/** Checks only the form: the calendar parses it. */
+/** Checks only the form, because the calendar parses it. */
 const CRON = /^(?:@[a-z]+|\S+(?:\s+\S+){4,5})$/i
 
 const INTERVAL_WORDS = 'Write seconds, or a number followed by s, m, h or d: 30m; or a cron expression: 0 9 * * *'
 
-/** Seconds as a number, or as text (`90s`, `30m`, `12h`, `7d`); or a cron expression, as in schedules. */
+/** Seconds as a number or as text (`90s`, `30m`, `12h`, `7d`), or a cron expression as in schedules. */
 const Interval = z.union([
   z.number().int().min(1).max(31_536_000),
   z
@@ -25,13 +25,10 @@ const Interval = z.union([
 ])
 
 const MOMENT_WORDS = 'Write a time such as 2026-12-24T18:00:00+01:00, or milliseconds since 1970'
-/** The union explains values that are not text; this explains text. */
+/** The union explains values that are not text. This explains text. */
 const momentError = ({ code }: { code?: string | undefined }) => (code === 'invalid_format' ? MOMENT_WORDS : undefined)
 
-/**
- * A time with its offset (`2026-12-24T18:00:00+01:00`), or milliseconds since 1970: a number. A time without an offset
- * is in the order's zone, and stays a text.
- */
+/** A time without an offset stays a text, because it is in the order's zone. Other times become milliseconds. */
 const WrittenMoment = [
   z.iso.datetime({ offset: true, error: momentError }).transform((text) => Date.parse(text)),
   z.iso.datetime({ local: true, error: momentError })
@@ -39,7 +36,6 @@ const WrittenMoment = [
 const Moment = z.union([
   MomentMs,
   ...WrittenMoment,
-  // As Python writes a time.
   z
     .string()
     .max(40)
@@ -48,7 +44,6 @@ const Moment = z.union([
     .pipe(z.union(WrittenMoment))
 ])
 
-/** Other systems use numbers. */
 const UserId = z.union([ShownName.max(200), z.number().int().transform(String)])
 
 /** Many clients send omitted fields as null. */
@@ -63,14 +58,13 @@ const Depth = z.number().int().min(0).max(1_000)
 const Params = z.record(z.string().min(1).max(200), z.unknown())
 
 /**
- * A crawl request in terms of pages, not jobs; hence the underscores. The spider gets `start_urls` as one argument, a
- * JSON list; `depth` becomes the setting DEPTH_LIMIT; `params` become arguments: text as it is, other values as JSON
+ * A crawl request in the underscore style of crawl schedulers. The spider gets `start_urls` as one argument, a JSON
+ * list. `depth` becomes the setting DEPTH_LIMIT. `params` become arguments: text unchanged, other values as JSON
  * text. A field that is null counts as absent.
  */
 export const CrawlInput = z.object({
-  /** The end user of the request: requests of other users never share its cached response. */
+  /** The end user of the request. Requests of other users never share its cached response. */
   user_id: left(UserId),
-  /** Default: the only project that has the spider. */
   project: left(ProjectName),
   spider: z.string().min(1).max(200),
   start_urls: left(StartUrls),
@@ -78,11 +72,10 @@ export const CrawlInput = z.object({
   schedule_at: left(Moment),
   /** Repeats the crawl: at an interval that starts at `schedule_at` or now, or by a cron expression. */
   interval: left(Interval),
-  /** For a cron expression, and for a `schedule_at` without an offset. */
   zone: TimeZone.nullable()
     .transform((zone) => zone ?? 'UTC')
     .default('UTC'),
-  /** Always creates a new job, bypassing the HTTP cache; later identical requests return it. */
+  /** Always creates a new job and bypasses the HTTP cache. Later identical requests return this job. */
   ignore_cache: z
     .boolean()
     .nullable()
@@ -104,7 +97,6 @@ export const CrawlNow = z.object({
   /** An earlier identical request created this job, at `cached_at`. */
   cached: z.boolean(),
   cached_at: IsoTime.nullable(),
-  /** The path of its log as server-sent events. */
   logs_url: z.string()
 })
 export const CrawlLater = z.object({
@@ -116,7 +108,7 @@ export const CrawlLater = z.object({
   next_run: IsoTime.nullable(),
   cached: z.boolean(),
   cached_at: IsoTime.nullable(),
-  /** For a repeated crawl: the log of its newest job, or of its first once that exists. */
+  /** For a repeated crawl, the log of its newest job. */
   logs_url: z.string()
 })
 export const CrawlOutput = z.union([
@@ -125,7 +117,7 @@ export const CrawlOutput = z.union([
 ])
 export type CrawlOutput = z.infer<typeof CrawlOutput>
 
-/** Repeatable until its response is no longer cached. A repeated crawl is a schedule, which its key finds. */
+/** As long as its response is cached. A repeated crawl is a schedule, which its key finds at any time. */
 function repeatableForMs(body: unknown, { crawlCacheSeconds } = { crawlCacheSeconds: DEFAULT_CRAWL_CACHE_SECONDS }) {
   const { interval, cache_seconds, ignore_cache } = (body ?? {}) as Record<string, unknown>
   if (isSet(ignore_cache)) return 0
@@ -146,11 +138,10 @@ export const crawlContract = write(
   .output(CrawlOutput)
 
 /**
- * A crawl as it was ordered. A repeated one is a schedule, a single one a job, and reflects their changes. A repeated
- * one that is `pending` waits for its next run, and a `finished` one never runs again.
+ * A repeated crawl is a schedule, and a single one is a job. The order reflects their changes. A repeated crawl
+ * that is `pending` waits for its next run, and a `finished` one never runs again.
  */
 export const CrawlOrder = z.object({
-  /** For a single crawl; null for a repeated one, whose jobs are created when they are due. */
   job_id: JobId.nullable(),
   schedule_id: ScheduleId.nullable(),
   user_id: z.string().nullable(),
@@ -173,7 +164,7 @@ export const CrawlOrder = z.object({
 })
 export type CrawlOrder = z.infer<typeof CrawlOrder>
 
-/** Any text, because clients may still send ids of another scheduler, which are then not found. */
+/** Any text, because clients can send ids of another scheduler, which are then not found. */
 const OrderId = z.object({ id: z.string().max(1_000).brand<'ScheduleId'>().brand<'JobId'>() })
 export type OrderId = z.infer<typeof OrderId>['id']
 
@@ -192,8 +183,8 @@ export type CrawlChange = z.infer<typeof CrawlChange>
 
 export const crawlOrdersContract = {
   /**
-   * Lists repeated crawls by name, then single ones that wait for their start time; by keyset: `after` is the
-   * `next_after` of the previous page.
+   * Repeated crawls by name, then single ones that wait for their start. `after`: `next_after` of the previous
+   * page.
    */
   list: read('read', 'GET /crawl', 'seen', { answerBytes: (input) => 4_000_000 + pageBytes(input) })
     .input(
@@ -206,14 +197,9 @@ export const crawlOrdersContract = {
     )
     .output(z.object({ orders: z.array(CrawlOrder), next_after: z.string().nullable() })),
   get: read('read', 'GET /crawl/{id}', { id: 'crawlOrder' }).input(OrderId).output(CrawlOrder),
-  /**
-   * Applies to the next runs; a single crawl can change only before its first. From then on, equal orders return the
-   * changed one. Changing a single crawl also needs `jobs.run`.
-   */
+  /** Applies to the next runs. A single crawl can change only before its first run, and that also needs `jobs.run`. */
   update: write('schedules.change', 'PATCH /crawl/{id}', { id: 'crawlOrder' }).input(CrawlChange).output(CrawlOrder),
-  /**
-   * Removes a repeated crawl (its jobs stay), or cancels the job of a single one. False: that job had already ended.
-   */
+  /** Removes a repeated crawl (its jobs stay), or cancels a single one. False: its job had already ended. */
   cancel: write('jobs.cancel', 'DELETE /crawl/{id}', { id: 'crawlOrder' })
     .input(OrderId)
     .output(z.object({ cancelled: z.boolean() }))

@@ -4,7 +4,7 @@ import { read, write } from './operation.ts'
 
 const Count = z.number().int()
 
-/** `resolved`: reopens when it is logged again. `ignored`: does not. */
+/** A `resolved` error reopens when it is logged again, and an `ignored` one does not. */
 export const ErrorState = z.enum(['open', 'resolved', 'ignored'])
 export type ErrorState = z.infer<typeof ErrorState>
 
@@ -12,17 +12,15 @@ export type ErrorState = z.infer<typeof ErrorState>
 export const ErrorGroup = z.object({
   id: ErrorGroupId,
   project: AnyProjectName,
-  /** `ValueError: could not convert <text>`. */
+  /** `ValueError: could not convert <text>` */
   title: z.string(),
-  /** Where it happens: `shop/spiders/prices.py in parse`, else the logger. */
+  /** Where it happens: `shop/spiders/prices.py in parse`, otherwise the logger. */
   culprit: z.string(),
   exceptionType: z.string().nullable(),
   /** What identifies the error: the project's frames, the exception's text, or the message. */
   because: z.enum(['frames', 'exception', 'message']),
   state: ErrorState,
-  /** When a user set the state; null: never. */
   stateAtMs: z.number().nullable(),
-  /** When it was logged again after being resolved. */
   reopenedAtMs: z.number().nullable(),
   firstSeenMs: z.number(),
   lastSeenMs: z.number(),
@@ -32,14 +30,12 @@ export const ErrorGroup = z.object({
   spiderCount: Count,
   versionCount: Count,
   nodeCount: Count,
-  /** At most three: those that log it most. */
   spiders: z.array(z.string()),
-  /** How often it was logged in the last seven days. */
   series: z.object({ startMs: z.number(), widthMs: z.number(), counts: z.array(Count) })
 })
 export type ErrorGroup = z.infer<typeof ErrorGroup>
 
-/** How often one run logged it. `line` (from 1) and `offset` (bytes): its first place in the log. */
+/** How often one run logged the error. `line` (from 1) and `offset` (bytes) are its first place in the log. */
 export const ErrorOccurrence = z.object({
   jobId: JobId,
   attemptNumber: AttemptNumber,
@@ -51,7 +47,6 @@ export const ErrorOccurrence = z.object({
   lastSeenMs: z.number(),
   line: Count,
   offset: Count,
-  /** At most 500 characters. */
   message: z.string()
 })
 export type ErrorOccurrence = z.infer<typeof ErrorOccurrence>
@@ -64,7 +59,7 @@ const Spread = z.object({
   lastSeenMs: z.number()
 })
 
-/** At most 50 of each: the newest occurrences, and the spiders, versions and nodes that log it most. */
+/** At most 50 of each: the newest occurrences, and the spiders, versions and nodes that log the error most. */
 export const ErrorGroupDetail = z.object({
   group: ErrorGroup,
   occurrences: z.array(ErrorOccurrence),
@@ -74,7 +69,7 @@ export const ErrorGroupDetail = z.object({
 })
 export type ErrorGroupDetail = z.infer<typeof ErrorGroupDetail>
 
-/** `text` matches in title and culprit; all other values must be equal. */
+/** `text` matches in title and culprit. All other values must be equal. */
 export const ErrorFilter = z.object({
   state: ErrorState.optional(),
   project: z.string().max(200).optional(),
@@ -90,7 +85,7 @@ export type ErrorFilter = z.infer<typeof ErrorFilter>
 const GROUP_BYTES = 4_000
 
 export const errorsContract = {
-  /** Last seen first, by keyset: `before` is `nextBefore` of the previous page. */
+  /** Last seen first. `before`: `nextBefore` of the previous page. */
   list: read('read', 'GET /errors', 'seen', {
     answerBytes: ({ limit = 100 }) => GROUP_BYTES * Math.min(Number(limit), 500)
   })
@@ -107,13 +102,12 @@ export const errorsContract = {
   get: read('read', 'GET /errors/{id}', { id: 'errorGroup' }, { answerBytes: () => 400_000 })
     .input(z.object({ id: z.coerce.number().int().positive().brand<'ErrorGroupId'>() }))
     .output(ErrorGroupDetail),
-  /** The errors that the job logged, in all attempts or in this one; newest first, at most 200. */
+  /** The errors that the job logged, in all attempts or in this one. Newest first, at most 200. */
   ofJob: read('read', 'GET /jobs/{jobId}/errors', { jobId: 'job' }, { answerBytes: () => 200 * (GROUP_BYTES + 2_000) })
     .input(
       z.object({ jobId: JobId, attemptNumber: z.coerce.number().int().positive().brand<'AttemptNumber'>().optional() })
     )
     .output(z.object({ errors: z.array(z.object({ group: ErrorGroup, occurrence: ErrorOccurrence })) })),
-  /** `changed`: those that had another state. */
   setState: write('results.review', 'POST /errors/state', { ids: 'errorGroups' })
     .input(z.object({ ids: z.array(ErrorGroupId).min(1).max(500), state: ErrorState }))
     .output(z.object({ changed: z.array(ErrorGroupId) }))

@@ -9,14 +9,13 @@ import { Project } from './projects.ts'
 import { Schedule } from './schedules.ts'
 import { Figures, Problem, PythonState, Environment } from './system.ts'
 
-/** The newest state of something that changed. Several changes of one thing between two batches are merged. */
+/** Several changes of one thing between two batches are merged into its newest state. */
 export const Change = z.discriminatedUnion('kind', [
   z.object({ kind: z.literal('job'), job: Job }),
   z.object({ kind: z.literal('job_removed'), id: JobId }),
   z.object({ kind: z.literal('job_progress'), id: JobId, progress: LiveFigures }),
-  /** Too many jobs changed at once to send them individually: refetch what is shown. */
+  /** Too many jobs changed to send them individually: refetch what is shown. */
   z.object({ kind: z.literal('jobs') }),
-  /** Why all queued jobs of a lane are waiting now. */
   z.object({ kind: z.literal('waiting'), lane: z.string(), waiting: Waiting }),
   z.object({ kind: z.literal('node'), node: Node }),
   z.object({ kind: z.literal('node_removed'), id: NodeId }),
@@ -32,7 +31,7 @@ export const Change = z.discriminatedUnion('kind', [
   z.object({ kind: z.literal('chains') }),
   z.object({ kind: z.literal('webhooks') }),
   z.object({ kind: z.literal('alerts') }),
-  /** Errors were logged, or the state of a group was set; at most every two seconds. */
+  /** Sent at most every two seconds. */
   z.object({ kind: z.literal('errors') }),
   z.object({ kind: z.literal('findings') }),
   z.object({ kind: z.literal('storage') }),
@@ -50,7 +49,7 @@ export const ChangeBatch = z.object({
 export type ChangeBatch = z.infer<typeof ChangeBatch>
 
 export const eventsContract = {
-  /** Without `after`: only future changes (the first batch arrives at once and carries only the cursor). */
+  /** Without `after`, sends only future changes. The first batch is sent immediately and has only the cursor. */
   subscribe: read('read', 'GET /events', 'seen')
     .input(z.object({ after: z.string().max(100).optional() }))
     .output(eventIterator(ChangeBatch))

@@ -4,10 +4,9 @@ import { read } from './operation.ts'
 
 const Count = z.number().int()
 
-/** The course of a run, minute by minute: cumulative values at the end of each point. */
+/** The course of a run. The values are cumulative, at the end of each interval. */
 export const RunSeries = z.object({
   startMs: z.number(),
-  /** Initially one minute; longer for longer runs. */
   widthMs: z.number(),
   pages: z.array(Count),
   items: z.array(Count),
@@ -16,14 +15,14 @@ export const RunSeries = z.object({
 export type RunSeries = z.infer<typeof RunSeries>
 
 /**
- * The figures of a run's log: so far while it runs, and at its end. Times are by the engine's clock, if the log's clock
- * and zone could be determined. null: the log does not contain the value.
+ * The figures of a run's log, so far or at its end. Times are by the engine's clock if the log's clock and zone
+ * could be determined. null: the log does not contain the value.
  */
 export const RunFigures = z.object({
   jobId: JobId,
   attemptNumber: AttemptNumber,
   isLive: z.boolean(),
-  /** Parts of the log were not read: counts may be too low. */
+  /** Parts of the log were not read, so counts can be too low. */
   isPartial: z.boolean(),
   bytes: Count,
   lines: Count,
@@ -38,9 +37,8 @@ export const RunFigures = z.object({
   /** Records per level, without continuation lines. */
   records: z.record(z.string(), Count),
   responses: z.record(z.string(), Count),
-  /** Retries, requests filtered or forbidden, items dropped, warnings…, by kind. */
+  /** Counts by kind: retries, filtered or forbidden requests, dropped items, warnings and others. */
   notes: z.record(z.string(), Count),
-  /** The newest line of each kind (crawl, scrape, item, offsite, duplicate, stat). */
   latest: z.record(z.string(), z.string()),
   scrapyVersion: z.string().nullable(),
   pythonVersion: z.string().nullable(),
@@ -62,7 +60,6 @@ export const LiveFigures = z.object({
 })
 export type LiveFigures = z.infer<typeof LiveFigures>
 
-/** Belongs to `jobs`. */
 export const figuresOperation = read('read', 'GET /jobs/{id}/figures', { id: 'job' })
   .input(z.object({ id: JobId, attemptNumber: AttemptNumber.optional() }))
   .output(RunFigures)

@@ -9,17 +9,13 @@ export type RunMetric = z.infer<typeof RunMetric>
 export const UsualRange = z.object({ low: z.number(), high: z.number() })
 export type UsualRange = z.infer<typeof UsualRange>
 
-/**
- * What is unusual about a successful run. `value`: items, pages, seconds, errors per 100 pages, or the percentage of
- * items that have the field.
- */
+/** `value`: items, pages, seconds, errors per 100 pages, or the percentage of items that have the field. */
 export const Finding = z.object({
   metric: RunMetric,
-  /** Only for `field`. */
   field: z.string().nullable(),
-  /** `Items fell by 80 %: 120, usually 610 to 640`. */
+  /** `Items fell by 80 %: 120, usually 610 to 640` */
   words: z.string(),
-  /** The code of `words` (shared/texts); absent: found before there were codes. */
+  /** The code of `words` (shared/texts). Findings from before there were codes have none. */
   code: z.string().optional(),
   params: z.record(z.string(), z.unknown()).optional(),
   value: z.number(),
@@ -27,7 +23,6 @@ export const Finding = z.object({
 })
 export type Finding = z.infer<typeof Finding>
 
-/** The findings of the newest successful run of a spider. */
 export const SpiderFindings = z.object({
   project: AnyProjectName,
   spider: z.string(),
@@ -37,20 +32,16 @@ export const SpiderFindings = z.object({
 })
 export type SpiderFindings = z.infer<typeof SpiderFindings>
 
-/**
- * Compares a run with earlier ones of its spider. `learning`: there are not enough of them yet. `off`: disabled in the
- * project. `not_succeeded`: only successful runs are compared.
- */
+/** `learning`: there are not enough earlier runs. `off`: disabled in the project. Only successful runs are compared. */
 export const JobExpectations = z.object({
   state: z.enum(['judged', 'learning', 'off', 'not_succeeded']),
-  /** How many more successful runs are needed. */
   neededRuns: z.number().int(),
-  /** The number of earlier runs, and their weekday (0: Sunday, UTC) if only runs of that weekday are compared. */
+  /** `weekday` (0: Sunday, UTC) is set if only runs of that weekday are compared. */
   comparedRuns: z.number().int(),
   weekday: z.number().int().nullable(),
   metrics: z.array(z.object({ metric: RunMetric, value: z.number().nullable(), usual: UsualRange })),
   /**
-   * The percentage of items that have each field, in this run and in earlier runs whose items were counted. null: this
+   * The percentage of items that have each field, in this run and in earlier runs with counted items. null: this
    * run's items were not counted, because there are fewer than 20, or no readable file.
    */
   fields: z
@@ -65,12 +56,12 @@ export const JobExpectations = z.object({
 export type JobExpectations = z.infer<typeof JobExpectations>
 
 export const findingsContract = {
-  /** Spiders whose newest successful run differs from earlier ones and was not dismissed; newest first. */
+  /** Spiders whose newest successful run differs from earlier ones and was not dismissed. Newest first. */
   list: read('read', 'GET /findings', 'seen').output(z.object({ spiders: z.array(SpiderFindings) })),
   ofJob: read('read', 'GET /jobs/{id}/findings', { id: 'job' }, { answerBytes: () => 300_000 })
     .input(z.object({ id: JobId }))
     .output(JobExpectations),
-  /** Hides the findings of this job; the next run is judged again. False: the findings now belong to another job. */
+  /** Hides the findings of this job until the next run. False: the spider's findings now belong to another job. */
   dismiss: write('results.review', 'POST /findings/dismiss', { project: 'project', jobId: 'job' })
     .input(z.object({ project: AnyProjectName, spider: z.string().max(200), jobId: JobId }))
     .output(z.object({ dismissed: z.boolean() }))

@@ -1,11 +1,10 @@
-// Values that code compares and computes with, without zod or operations, so that a start does not load those.
+// Values that code compares and computes with. Kept apart from zod and operations for a faster start.
 
-/** The limit of one read, and how far from the end a read can begin. */
+/** The limit of one read, and how far from the end a read can start. */
 export const MAX_LOG_CHUNK_BYTES = 4_194_304
 
 export const MAX_ZIPPED_LOGS = 1_000
 
-/** Limits of one response about items. */
 export const ITEMS_BOUNDS = { pageRows: 500, pageColumns: 100, exportPieceBytes: 4_194_304 } as const
 
 /** Alert messages per channel. */
@@ -15,5 +14,4 @@ export const DEFAULT_AUDIT_DAYS = 400
 
 /** How long an order is cached if neither it nor the server sets it. */
 export const DEFAULT_CRAWL_CACHE_SECONDS = 3_600
-/** A year. */
 export const MAX_CRAWL_CACHE_SECONDS = 31_536_000

@@ -5,28 +5,24 @@ export const FleetFileChange = z.object({
   noun: z.enum(['node', 'discovery', 'project', 'limits', 'schedule', 'chain', 'webhook', 'alert', 'retention']),
   name: z.string(),
   act: z.enum(['add', 'change', 'remove']),
-  /** Fields that differ, with both values as YAML; secrets are never shown. */
+  /** Fields that differ, with both values as YAML. Secrets are never shown. */
   fields: z.array(z.object({ name: z.string(), from: z.string().nullable(), to: z.string().nullable() })),
-  /** Not an error, but worth knowing, such as a project that is not deployed yet. */
+  /** Not errors, but useful to know, such as a project that is not deployed yet. */
   notes: z.array(z.string()).optional()
 })
 export type FleetFileChange = z.infer<typeof FleetFileChange>
 
 const FleetFile = z.object({
   yaml: z.string().max(4_000_000),
-  /** Removes things that the file does not name. */
   prune: z.boolean().default(false)
 })
 
-/**
- * Nodes, sources, projects' settings, limits, schedules, chains, webhooks, alert rules and retention as one YAML file.
- */
 export const fleetFileContract = {
   export: read('fleet.apply', 'GET /fleet-file', 'service').output(z.object({ yaml: z.string() })),
   plan: ask('fleet.apply', 'POST /fleet-file/plan', 'service')
     .input(FleetFile)
     .output(z.object({ changes: z.array(FleetFileChange) })),
-  /** The whole file is checked before the first change; a later failure reports the changes already made. */
+  /** Checks the whole file before the first change. A later failure reports the changes already made. */
   apply: write('fleet.apply', 'POST /fleet-file/apply', 'service')
     .input(FleetFile)
     .output(z.object({ changes: z.array(FleetFileChange) }))

@@ -6,9 +6,7 @@ import { JOB_ID_PATTERN, NODE_ID_PATTERN, RANDOM_ID_PATTERN } from '../id-patter
 // Called here, because every schema of the contract imports this file.
 z.config({ localeError: wordsOfIssue })
 
-/**
- * A display name. Refuses invisible characters, which could make it look like another name (unseen.ts). Only for input.
- */
+/** A display name. Refuses invisible characters, which could make it look like another name (unseen.ts). */
 export const ShownName = z
   .string()
   .min(1)
@@ -17,8 +15,8 @@ export const ShownName = z
   })
 
 /**
- * Ids and names have their own types, so that no other id or plain text can take their place. They are created where
- * data enters: these schemas parse it, the store declares its rows, and one place generates new ids.
+ * Ids and names have their own types, so that they cannot be confused. They are created where data enters: these
+ * schemas parse it, the store declares its rows, and one place generates new ids.
  */
 export const JobId = z.string().regex(JOB_ID_PATTERN, 'A job id has 32 hexadecimal digits').brand<'JobId'>()
 export type JobId = z.infer<typeof JobId>
@@ -32,11 +30,11 @@ export type ProjectName = z.infer<typeof ProjectName>
 export const VersionName = z.string().min(1).max(200).brand<'VersionName'>()
 export type VersionName = z.infer<typeof VersionName>
 
-/** For responses: nodes may have projects and versions whose names our operations refuse. */
+/** For responses: nodes can have projects and versions with names that our operations refuse. */
 export const AnyProjectName = z.string().brand<'ProjectName'>()
 export const AnyVersionName = z.string().brand<'VersionName'>()
 
-/** Counts the attempts of a job from 1; together with the job's id it identifies an attempt. */
+/** From 1. */
 export const AttemptNumber = z.number().int().positive().brand<'AttemptNumber'>()
 export type AttemptNumber = z.infer<typeof AttemptNumber>
 

@@ -4,22 +4,21 @@ import { ITEMS_BOUNDS } from './fixed-values.ts'
 import { JobId, NodeId } from './ids.ts'
 import { ask, read } from './operation.ts'
 
-/** A top-level field of the item; a nested value counts as one, as JSON. */
+/** A top-level field of the item. A nested value counts as one, as JSON. */
 const FieldName = z.string().max(200)
 
 export const ItemColumn = z.object({
   name: z.string(),
-  /** The type in the sampled items from the start, middle and end of the file. `mixed`: several types. */
+  /** The type in sampled items from the start, middle and end of the file. `mixed`: several types. */
   type: z.enum(['text', 'number', 'boolean', 'nested', 'mixed', 'empty'])
 })
 export type ItemColumn = z.infer<typeof ItemColumn>
 
-/** A value as text: numbers as they are in the file, nested values as JSON. null: the item has no such field. */
+/** A value as text: numbers as they are in the file, nested values as JSON. null: the item does not have the field. */
 export const ItemCell = z
   .object({
     type: z.enum(['text', 'number', 'boolean', 'null', 'nested']),
     text: z.string(),
-    /** The value is longer than its text here. */
     isCut: z.boolean()
   })
   .nullable()
@@ -29,14 +28,12 @@ export type ItemCell = z.infer<typeof ItemCell>
 export const ItemCondition = z.object({
   field: FieldName,
   operator: z.enum(['is', 'is not', 'contains', 'starts with', 'empty', 'not empty', 'greater', 'less']),
-  /** Ignored for `empty` and `not empty`. */
   value: z.string().max(1_000).default('')
 })
 export type ItemCondition = z.infer<typeof ItemCondition>
 
 const ofJob = {
   jobId: JobId,
-  /** Default: the last attempt. */
   attemptNumber: z.coerce.number().int().positive().brand<'AttemptNumber'>().optional()
 }
 
@@ -48,12 +45,11 @@ export const ItemsFacts = z.object({
   nodeId: NodeId.nullable(),
   format: z.enum(['jsonl', 'json', 'csv']),
   sizeBytes: z.number().int(),
-  /** For a file of a remote node: how much of it was copied so far. Otherwise its size. */
+  /** For a file of a remote node, how much was copied so far. Otherwise its size. */
   copiedBytes: z.number().int(),
-  /** The attempt has not ended: the file may grow. */
+  /** The attempt has not ended, so the file can grow. */
   mayGrow: z.boolean(),
   columns: z.array(ItemColumn),
-  /** There are more fields than columns; only whole items show them. */
   hasMoreFields: z.boolean(),
   /** null: not counted yet, see `count`. */
   items: z.number().int().nullable(),
@@ -61,17 +57,15 @@ export const ItemsFacts = z.object({
   unreadable: z.number().int().nullable(),
   /** The file ends in the middle of an item: it is being written, or its run was killed. */
   endsInside: z.boolean(),
-  /** The reader of the file. `plain` does not support sorting, statistics, differences and Parquet. */
+  /** `plain` does not support sorting, statistics, differences and Parquet. */
   engine: z.enum(['duckdb', 'plain']),
-  /** Why the engine is `plain`; null: it is not. */
   engineProblem: z.string().nullable()
 })
 export type ItemsFacts = z.infer<typeof ItemsFacts>
 
 export const ItemRow = z.object({
-  /** From 0, in the order of the file; lines that are not items also count. */
+  /** From 0, in the order of the file. Lines that are not items also count. */
   index: z.number().int(),
-  /** By column. null: this line is not an item. */
   cells: z.array(ItemCell).nullable()
 })
 export type ItemRow = z.infer<typeof ItemRow>
@@ -79,7 +73,7 @@ export type ItemRow = z.infer<typeof ItemRow>
 export const ItemsPage = z.object({
   columns: z.array(z.string()),
   rows: z.array(ItemRow),
-  /** Fewer rows than requested do not mean the end, because a page also ends after 4 MB. null: the end. */
+  /** null: the end. A page can have fewer rows than requested, because it also ends after 4 MB. */
   nextOffset: z.number().int().nullable()
 })
 export type ItemsPage = z.infer<typeof ItemsPage>
@@ -88,11 +82,10 @@ export const FieldStatistics = z.object({
   field: z.string(),
   items: z.number().int(),
   unreadable: z.number().int(),
-  /** Items in which the field is neither absent nor null nor an empty text. */
   filled: z.number().int(),
   /** Estimated, some percent off. */
   distinct: z.number().int(),
-  /** Figures of the values that are numbers, or texts with one. */
+  /** Covers values that are numbers, or texts with one. */
   numbers: z.object({ count: z.number().int(), min: z.number(), max: z.number(), mean: z.number() }).nullable(),
   /** In characters, of all filled values. */
   length: z.object({ min: z.number().int(), max: z.number().int(), mean: z.number() }).nullable(),
@@ -104,7 +97,7 @@ export type FieldStatistics = z.infer<typeof FieldStatistics>
 export const ItemsDiff = z.object({
   before: z.object({ jobId: JobId, items: z.number().int(), unreadable: z.number().int() }),
   after: z.object({ jobId: JobId, items: z.number().int(), unreadable: z.number().int() }),
-  /** In how many items each field is filled. null: the field does not occur there. */
+  /** In how many items each field is filled; null: the field does not occur. */
   fields: z.array(
     z.object({ name: z.string(), before: z.number().int().nullable(), after: z.number().int().nullable() })
   ),
@@ -113,12 +106,9 @@ export const ItemsDiff = z.object({
   removed: z.number().int(),
   changed: z.number().int().nullable(),
   same: z.number().int(),
-  /**
-   * Items that were not compared: those without a key, and all but one of those with the same key. null: there is no
-   * key.
-   */
+  /** Items that were not compared: those without a key, and all but one with the same key. null: no key was given. */
   repeatedKeys: z.number().int().nullable(),
-  /** The first few keys of each kind, or the items themselves; cut to 200 characters. */
+  /** The first keys of each kind, or the items themselves, cut to 200 characters. */
   examples: z.object({ added: z.array(z.string()), removed: z.array(z.string()), changed: z.array(z.string()) })
 })
 export type ItemsDiff = z.infer<typeof ItemsDiff>
@@ -128,7 +118,7 @@ export type ItemsFormat = z.infer<typeof ItemsFormat>
 
 const ExportId = z.string().regex(/^[0-9a-f]{32}$/)
 
-/** `share`: the part that was read, from 0 to 1. The last message has the file. */
+/** `share`: how much was read, from 0 to 1. The last message has the file. */
 export const ExportProgress = z.object({
   share: z.number(),
   file: z.object({ id: ExportId, name: z.string(), sizeBytes: z.number().int(), items: z.number().int() }).nullable()
@@ -138,11 +128,11 @@ export type ExportProgress = z.infer<typeof ExportProgress>
 const pageBytes = () => 6_000_000
 
 export const itemsContract = {
-  /** What is known of a job's items without reading all of them; `count` reads them. */
+  /** Returns what is known without reading all items. `count` reads them. */
   describe: read('read', 'GET /jobs/{jobId}/items', { jobId: 'job' }, { answerBytes: () => 200_000 })
     .input(z.object({ ...ofJob, count: z.stringbool().or(z.boolean()).default(false) }))
     .output(ItemsFacts),
-  /** Items as rows. Sorting puts items without the field last. */
+  /** Sorting puts items without the field last. */
   page: ask('read', 'POST /jobs/{jobId}/items/page', { jobId: 'job' }, { answerBytes: pageBytes })
     .input(
       z.object({
@@ -156,28 +146,20 @@ export const itemsContract = {
       })
     )
     .output(ItemsPage),
-  /** One whole item as JSON, up to a megabyte of it. */
   read: read('read', 'GET /jobs/{jobId}/items/{index}', { jobId: 'job' }, { answerBytes: () => 4_000_000 })
     .input(z.object({ ...ofJob, index: z.coerce.number().int().min(0).max(1e12) }))
     .output(z.object({ index: z.number().int(), text: z.string(), isCut: z.boolean(), isReadable: z.boolean() })),
   fieldStatistics: read('read', 'GET /jobs/{jobId}/items-statistics', { jobId: 'job' }, { answerBytes: () => 50_000 })
     .input(z.object({ ...ofJob, field: FieldName }))
     .output(FieldStatistics),
-  /** Compares with the items of another run, `before`. */
   diff: ask('read', 'POST /jobs/{jobId}/items/diff', { jobId: 'job', before: 'job' }, { answerBytes: () => 300_000 })
     .input(z.object({ ...ofJob, before: JobId, key: FieldName.optional() }))
     .output(ItemsDiff),
-  /**
-   * Writes the matching items into a file, and reports progress until it is complete; `readExport` reads it. `GET
-   * /api/v1/jobs/{id}/items/export` does both for clients that only want the file.
-   */
+  /** Writes the matching items to a file for `readExport`. `GET /api/v1/jobs/{id}/items/export` does both. */
   export: ask('read', 'POST /jobs/{jobId}/items/export', { jobId: 'job' })
     .input(z.object({ ...ofJob, format: ItemsFormat, filter }))
     .output(eventIterator(ExportProgress)),
-  /**
-   * A piece of an exported file, in base64. The file is deleted when read to its end, or ten minutes after the last
-   * read.
-   */
+  /** A piece of an exported file, in base64. The file is deleted at its end, or ten minutes after the last read. */
   readExport: read('read', 'GET /item-exports/{id}', 'caller', { answerBytes: () => 6_000_000 })
     .input(z.object({ id: ExportId, offset: z.coerce.number().int().min(0).max(1e13).default(0) }))
     .output(z.object({ offset: z.number().int(), nextOffset: z.number().int().nullable(), base64: z.string() }))

@@ -15,22 +15,19 @@ import { MomentMs } from './moment.ts'
 import { CancelWaitSeconds, RetryPolicy, RunEnvironment, RunLimits, TagTerm } from './settings.ts'
 import { JOB_STATUSES, OUTCOMES, SHOWN_STATUSES } from '../choices.ts'
 
-/** A job's state; it follows the state of its newest attempt (job-rules/transitions.ts). */
+/** A job's state follows the state of its newest attempt (engine/model/transitions.ts). */
 export const JobState = z.enum(['queued', 'starting', 'running', 'ended'])
 export type JobState = z.infer<typeof JobState>
 
-/** How a job ended. `unclear`: its log does not show it, and its node does not report how the process ended. */
+/** `unclear`: the log does not show how the job ended, and the node does not report how the process ended. */
 export const Outcome = z.enum(OUTCOMES)
 export type Outcome = z.infer<typeof Outcome>
 
-/** State and outcome combined: what lists show and filter by. */
 export const JobStatus = z.enum(JOB_STATUSES)
 export type JobStatus = z.infer<typeof JobStatus>
-/** A status, or `unknown` for jobs on a node that does not respond. */
 export const ShownStatus = z.enum(SHOWN_STATUSES)
 export type ShownStatus = z.infer<typeof ShownStatus>
 
-/** Why a queued job has not been sent yet: a code for programs, with text for users. */
 export const WaitingCode = z.enum([
   'next_in_line',
   'paused',
@@ -53,10 +50,7 @@ export const WaitingCode = z.enum([
   'retry_wait'
 ])
 export type WaitingCode = z.infer<typeof WaitingCode>
-/**
- * `text`: English, from `waiting.CODE` and `params` (shared/texts/en.ts). `untilMs`: when the wait ends, if known
- * (not_before, retry_wait).
- */
+/** `text`: English, from `waiting.CODE` and `params` (shared/texts/en.ts). `untilMs`: when the wait ends, if known. */
 export const Waiting = z.object({
   code: WaitingCode,
   text: z.string(),
@@ -65,7 +59,7 @@ export const Waiting = z.object({
 })
 export type Waiting = z.infer<typeof Waiting>
 
-/** Which nodes can run a job. Both empty: any node. A node must meet all tag terms (shared/tag-terms.ts). */
+/** Which nodes can run a job. A node must meet all tag terms (shared/tag-terms.ts). */
 export const Placement = z.object({ nodeId: NodeId.nullable(), tags: z.array(TagTerm).max(20) })
 export type Placement = z.infer<typeof Placement>
 
@@ -82,7 +76,7 @@ export type Hold = z.infer<typeof Hold>
 export const UsageSample = z.object({
   atMs: z.number(),
   memoryBytes: z.number(),
-  /** Since the previous sample; 1 is one fully used core. */
+  /** Since the previous sample. 1 is one fully used core. */
   cpuShare: z.number(),
   processes: z.number().int()
 })
@@ -90,10 +84,10 @@ export type UsageSample = z.infer<typeof UsageSample>
 
 export const Job = z.object({
   id: JobId,
-  /** The id that Scrapyd clients see; equal to `id` unless the client of schedule.json chose one. */
+  /** The id that Scrapyd clients see. Equal to `id` unless the client of schedule.json chose one. */
   jobid: z.string(),
   project: AnyProjectName,
-  /** null: the active version at the time the job is sent (the pinned one, else the latest). */
+  /** null: the active version when the job is sent (the pinned one, otherwise the latest). */
   version: AnyVersionName.nullable(),
   spider: z.string(),
   settings: StringMap,
@@ -104,18 +98,16 @@ export const Job = z.object({
   secretNames: z.array(z.string()),
   limits: RunLimits.nullable(),
   retry: RetryPolicy.nullable(),
-  /** Not sent before this time. */
   notBeforeMs: z.number().nullable(),
   /** Cancelled with reason `expired` if it has not been sent by this time. */
   expiresAtMs: z.number().nullable(),
-  /** Only one live run of this spider with these arguments, among jobs with this flag. */
+  /** Among jobs with this flag, only one live run of this spider with these arguments is allowed. */
   noOverlap: z.boolean(),
-  /** All of these jobs must have ended as stated. */
   after: z.array(Dependency),
   dedupeKey: z.string().nullable(),
   hold: Hold.nullable(),
   priority: z.number(),
-  /** Position among queued jobs of the same priority: lower goes first. */
+  /** Position among queued jobs of the same priority. Lower goes first. */
   rank: z.number(),
   placement: Placement,
   /** The end user of the order, if the order named one. */
@@ -132,22 +124,19 @@ export const Job = z.object({
   /** The code of `reason` in shared/texts/en.ts, such as `reason.skipped`, if Scrapdeck wrote it. */
   reasonCode: z.string().optional(),
   reasonParams: z.record(z.string(), z.unknown()).optional(),
-  /** The log line that explains the failure, if one was found. */
   killingLine: z.string().nullable(),
   waiting: Waiting.nullable(),
-  /**
-   * Placement treats all jobs of a lane alike (project, spider, version, node, tags): unless held, they wait together.
-   */
+  /** Jobs with the same project, spider, version, node and tags share a lane: unless held, they wait together. */
   lane: z.string(),
   nodeId: NodeId.nullable(),
   attemptCount: z.number().int(),
   /** The version with which the newest attempt was sent; null: none was sent, or only long ago (see its attempts). */
   sentVersion: AnyVersionName.nullable(),
-  /** The job may have run more than once (its node lost it or was given up, and it ran again); see its attempts. */
+  /** The job may have run more than once, because its node lost it or was given up. See its attempts. */
   mayHaveRunTwice: z.boolean(),
-  /** Since when the live job's node has not responded, so that the job's state is unknown; null: it is known. */
+  /** Since when the live job's node has not responded; null: its state is known. */
   unknownSinceMs: z.number().nullable(),
-  /** When a cancel was requested. Until the state is `ended`, the node has not confirmed it. */
+  /** Until the state is `ended`, the node has not confirmed the cancel. */
   cancelAskedAtMs: z.number().nullable(),
   queuedAtMs: z.number(),
   startedAtMs: z.number().nullable(),
@@ -155,7 +144,6 @@ export const Job = z.object({
   pages: z.number().int().nullable(),
   items: z.number().int().nullable(),
   errors: z.number().int().nullable(),
-  /** While it runs: the newest figures of its log. */
   pagesPerMinute: z.number().nullable(),
   itemsPerMinute: z.number().nullable(),
   /** Retention deletes neither the job nor its logs. */
@@ -179,7 +167,7 @@ export const Attempt = z.object({
   spider: z.string(),
   state: AttemptState,
   result: AttemptResult.nullable(),
-  /** In a few words; for `reasonCode` and `reasonParams`, see the job. */
+  /** In a few words. For `reasonCode` and `reasonParams`, see the job. */
   reason: z.string().nullable(),
   reasonCode: z.string().optional(),
   reasonParams: z.record(z.string(), z.unknown()).optional(),
@@ -190,20 +178,14 @@ export const Attempt = z.object({
   pid: z.number().int().nullable(),
   exitCode: z.number().int().nullable(),
   signal: z.string().nullable(),
-  /**
-   * Scrapy's closing stats with Scrapy's keys; null until they have been read. Integers above 2^53 are texts, and null
-   * is Python's None.
-   */
+  /** Scrapy's own keys; null until the stats are read. Integers above 2^53 are texts, and null is Python's None. */
   stats: z.record(z.string(), z.union([z.string(), z.number(), z.boolean(), z.null()])).nullable(),
-  /** The limit that ended the attempt, as text. */
   limitHit: z.string().nullable(),
-  /** The code of `limitHit`, with its parameters, as `reasonCode` and `reasonParams` for `reason`. */
   limitHitCode: z.string().optional(),
   limitHitParams: z.record(z.string(), z.unknown()).optional(),
   /** Local node only: peak memory of all its processes together, and their CPU time. */
   peakMemoryBytes: z.number().nullable(),
   cpuSeconds: z.number().nullable(),
-  /** The log was copied to our archive. */
   logArchived: z.boolean(),
   logDeletedAtMs: z.number().nullable()
 })
@@ -228,28 +210,27 @@ export const Transition = z.object({
     'absent',
     'cancel_asked',
     'cancel_sent',
-    /** The run exceeded a limit that Scrapdeck enforces: it is stopped like a cancelled run, and its job fails. */
+    /** The run exceeded a limit that Scrapdeck enforces. It is stopped like a cancelled run, and its job fails. */
     'limit_hit',
     'ended',
     'restored',
-    /** The hold was lifted: its time came, or the awaited job ended. */
+    /** The hold was lifted: its time was reached, or the awaited job ended. */
     'released',
-    /** The attempt's node was given up (by policy or by hand): the job is back in the queue. */
+    /** The attempt's node was given up, automatically or by a user. The job is back in the queue. */
     'given_up',
-    /** A run that was given up or lost has been seen again on its node. */
+    /** A run that was given up or lost reappeared on its node. */
     'seen_again',
-    /** The run was lost; the copied part of its log is kept. */
+    /** The run was lost. The copied part of its log is kept. */
     'log_kept',
-    /** The node accepted it but starts nothing: it was removed from the node's queue. */
+    /** The node accepted the job but starts nothing, so the job was removed from the node's queue. */
     'taken_back',
-    /** An operator changed its priority, order or placement, or whether retention keeps it. */
     'changed'
   ]),
   /** English, from `code` and `params` (shared/texts/en.ts). */
   text: z.string(),
-  /** `timeline.sent`. `text`: an entry from before there were codes, whose only parameter is the text. */
+  /** `timeline.sent`. `text`: an entry from before there were codes. Its only parameter is the text. */
   code: z.string(),
-  /** A parameter may be an object with its own `code` and `params`. */
+  /** A parameter can be an object with its own `code` and `params`. */
   params: z.record(z.string(), z.unknown()),
   evidence: z.record(z.string(), z.unknown())
 })
@@ -301,9 +282,7 @@ export const RunningJob = Job.pick({
   itemsPerMinute: true
 }).extend({
   sentAtMs: z.number(),
-  /** null: unknown. */
   pid: z.number().int().nullable(),
-  /** Only of runs on the local node. */
   usage: UsageSample.nullable()
 })
 export type RunningJob = z.infer<typeof RunningJob>
@@ -320,7 +299,6 @@ export const JobFilter = z.object({
   nodeId: NodeId.optional(),
   scheduleId: z.string().max(32).brand<'ScheduleId'>().optional(),
   jobid: z.string().min(1).max(200).optional(),
-  /** Exactly this user. */
   userId: z.string().max(200).optional(),
   text: z.string().max(200).optional(),
   sinceMs: z.number().optional()
@@ -342,25 +320,20 @@ export const RunInput = z.object({
   settings: StringMap.optional(),
   args: StringMap.optional(),
   env: RunEnvironment.optional(),
-  /**
-   * Names of default settings, arguments and variables that this order omits (project settings, `defaults`). `*`: all
-   * defaults, including priority and placement.
-   */
+  /** The default settings, arguments and variables that this order omits. `*`: all, with priority and placement. */
   withoutDefaults: z.array(z.string().max(200)).max(1_000).optional(),
-  /** Settings, arguments and variables whose values must never be shown again. */
+  /** Settings, arguments and variables with values that must never be shown again. */
   secretNames: z.array(z.string().max(200)).max(100).optional(),
   limits: RunLimits.nullable().optional(),
   priority: z.number().finite().optional(),
   nodeId: NodeId.nullable().optional(),
   tags: z.array(TagTerm).max(20).optional(),
-  /** Absent: the project's policy. null: never. */
+  /** Absent: the project's policy; null: never. */
   retry: RetryPolicy.nullable().optional(),
   notBeforeMs: MomentMs.nullable().optional(),
   expiresAtMs: MomentMs.nullable().optional(),
-  /** Absent: the project's setting. */
   noOverlap: z.boolean().optional(),
   after: z.array(Dependency).max(100).optional(),
-  /** The end user of the order; only for display and filters. */
   userId: ShownName.max(200).nullable().optional(),
   /** For `ttlSeconds` from now, requests with the same key return this job instead of creating one. */
   dedupe: z
@@ -375,7 +348,6 @@ export const RunInput = z.object({
 })
 export type RunInput = z.infer<typeof RunInput>
 
-/** One job of a bulk: like RunInput, with one spider. */
 export const RunItem = RunInput.omit({ spiders: true }).extend({ spider: ShownName.max(200) })
 export type RunItem = z.infer<typeof RunItem>
 
@@ -386,7 +358,7 @@ export type QueuePlace = z.infer<typeof QueuePlace>
 const Ids = z.object({ ids: z.array(JobId).min(1).max(10_000) })
 const Changed = z.object({ changed: z.array(JobId) })
 
-/** The job's idempotency key finds it, unless a dedupe key of its own takes precedence. */
+/** The job's idempotency key finds it, unless the job has its own dedupe key. */
 function repeatableForMs(body: unknown): number {
   const dedupe = (body as { dedupe?: { ttlSeconds?: unknown; renew?: unknown } | null } | null | undefined)?.dedupe
   if (dedupe == null) return Number.POSITIVE_INFINITY
@@ -399,14 +371,13 @@ function allRepeatableForMs(body: unknown): number {
   return items.reduce<number>((leastMs, job) => Math.min(leastMs, repeatableForMs(job)), Number.POSITIVE_INFINITY)
 }
 
-/** The size of a job as JSON, without its settings and arguments. */
 const JOB_BYTES = 2_000
 const lengthOf = (list: unknown): number => (Array.isArray(list) ? list.length : 1)
 const runAnswerBytes = ({ spiders, settings, args }: Record<string, unknown>): number =>
   lengthOf(spiders) * (JOB_BYTES + JSON.stringify([settings, args]).length)
 
 export const jobsContract = {
-  /** Newest first, by keyset: `before` is the id of the last row of the previous page. */
+  /** Newest first. `before`: the id of the last row of the previous page. */
   list: read('read', 'GET /jobs', 'seen', { answerBytes: pageBytes })
     .input(JobFilter.extend({ before: JobId.optional(), limit: z.coerce.number().int().min(1).max(500).default(100) }))
     .output(z.object({ jobs: z.array(Job), nextBefore: JobId.nullable() })),
@@ -417,11 +388,11 @@ export const jobsContract = {
   status: read('read', 'GET /jobs/{id}/status', { id: 'job' })
     .input(z.object({ id: JobId }))
     .output(JobProgress),
-  /** All jobs that are on a node, oldest first; at most 2,000 of `total`. */
+  /** All jobs that are on a node, oldest first, at most 2,000 of `total`. */
   running: read('read', 'GET /jobs/running', 'seen', { answerBytes: () => 2_000 * 1_000 }).output(
     z.object({ jobs: z.array(RunningJob), total: z.number().int() })
   ),
-  /** Memory and CPU of the newest run on the local node, oldest sample first; empty for runs on other nodes. */
+  /** Memory and CPU of the newest run on the local node, oldest sample first. Empty for runs on other nodes. */
   usage: read('read', 'GET /jobs/{id}/usage', { id: 'job' })
     .input(z.object({ id: JobId }))
     .output(z.object({ samples: z.array(UsageSample) })),
@@ -435,32 +406,32 @@ export const jobsContract = {
   )
     .input(RunInput)
     .output(z.object({ jobs: z.array(Job) })),
-  /** Creates many jobs in one transaction, all or none. `ids` has the items' order; duplicates have the earlier id. */
+  /** Creates all jobs in one transaction. `ids` is in the order of the items. A duplicate has the earlier job's id. */
   runMany: write('jobs.run', 'POST /jobs/bulk', { jobs: 'runs' }, { repeatableForMs: allRepeatableForMs })
     .input(z.object({ jobs: z.array(RunItem).min(1).max(10_000) }))
     .output(z.object({ ids: z.array(JobId), deduplicated: z.number().int() })),
-  /** Number of these jobs per status now: the progress of a bulk action. Unknown ids are not counted. */
+  /** The number of these jobs by status: the progress of a bulk action. Ignores unknown ids. */
   count: ask('read', 'POST /jobs/count', { ids: 'jobs' })
     .input(Ids)
     .output(z.object({ status: z.array(FacetCount) })),
-  /** Only changes queued jobs; others stay as they are. */
+  /** Changes only queued jobs. */
   setPriority: write('queue.order', 'POST /jobs/priority', { ids: 'jobs' })
     .input(Ids.extend({ priority: z.number().finite() }))
     .output(Changed),
-  /** Only changes queued jobs. `before` gives them the priority of the job they are placed before. */
+  /** Changes only queued jobs. With `before`, they also get the priority of that job. */
   reorder: write('queue.order', 'POST /jobs/reorder', { ids: 'jobs', to: 'place' })
     .input(Ids.extend({ to: QueuePlace }))
     .output(Changed),
   place: write('queue.order', 'POST /jobs/place', { ids: 'jobs' }).input(Ids.extend(Placement.shape)).output(Changed),
   /**
-   * Gives up live attempts on nodes that do not respond and queues their jobs for other nodes: they may run twice and
-   * are flagged. Other jobs stay unchanged and are not in `changed`.
+   * Gives up live attempts on nodes that do not respond, and queues their jobs for other nodes. The jobs may run
+   * twice and are flagged. Other jobs stay unchanged and are not in `changed`.
    */
   runElsewhere: write('jobs.run', 'POST /jobs/elsewhere', { ids: 'jobs' }).input(Ids).output(Changed),
   /**
-   * Queued jobs end at once, live ones by the stop ladder INT, INT, KILL. `force` takes its next step now, at least the
-   * second INT. `waitSeconds`: how long the runs may take to finish after the first INT; default: as set in their
-   * projects, else 10 minutes. A cancel in progress keeps its wait.
+   * Ends queued jobs immediately, and live ones by the stop ladder INT, INT, KILL. `force` takes the next step now,
+   * at least the second INT. `waitSeconds`: how long the runs can take to finish after the first INT; default: as
+   * set in their projects, otherwise 10 minutes. A cancel in progress keeps its wait.
    */
   cancel: write('jobs.cancel', 'POST /jobs/cancel', { ids: 'jobs' })
     .input(Ids.extend({ force: z.boolean().default(false), waitSeconds: CancelWaitSeconds.optional() }))
@@ -469,7 +440,7 @@ export const jobsContract = {
   restore: write('jobs.cancel', 'POST /jobs/restore', { ids: 'jobs' })
     .input(Ids)
     .output(z.object({ restored: z.array(JobId) })),
-  /** Marks jobs that retention never deletes, nor their logs; `keep` false unmarks them. */
+  /** Retention never deletes these jobs or their logs. `keep: false` undoes this. */
   keep: write('results.review', 'POST /jobs/keep', { ids: 'jobs' })
     .input(Ids.extend({ keep: z.boolean().default(true) }))
     .output(Changed),

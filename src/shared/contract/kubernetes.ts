@@ -10,7 +10,7 @@ const Quantity = z
   .max(40)
   .regex(/^\d+(\.\d+)?(m|k|Ki|[MGTPE]i?)?$/, 'Write a quantity of Kubernetes, such as 500m or 512Mi')
 
-/** How the pods of a run are created. A project's unset fields come from the node. */
+/** Fields that a project does not set are those of the node. */
 export const PodSettings = z.object({
   /** Needs Python with Scrapy, as `python3`. */
   image: z
@@ -19,14 +19,13 @@ export const PodSettings = z.object({
     .max(500)
     .regex(/^[^\s]+$/, 'An image reference contains no spaces')
     .optional(),
-  /** The project's settings module if the image contains its code: then no egg is fetched. */
+  /** The project's settings module if the image contains its code. No egg is fetched then. */
   settingsModule: z
     .string()
     .max(200)
     .regex(/^[A-Za-z_][\w.]*$/, 'Write the name of a Python module')
     .optional(),
   cpu: Quantity.optional(),
-  /** Both the request and the limit. */
   memory: Quantity.optional(),
   serviceAccount: DnsName.optional(),
   /** Secrets whose entries become environment variables of the spider. */
@@ -35,32 +34,29 @@ export const PodSettings = z.object({
 })
 export type PodSettings = z.infer<typeof PodSettings>
 
-/** A path on the machine of the engine. */
 const FilePath = z
   .string()
   .min(1)
   .max(4_000)
   .refine((path) => path.startsWith('/') && !path.includes('\0'), 'Write an absolute path')
 
-/** The settings of a Kubernetes node besides its address. Contains no secrets. */
+/** Contains no secrets. */
 export const KubernetesSettings = z.object({
   /** Read again at each change, because Kubernetes replaces these tokens; null: uses the token entered as password. */
   tokenFile: FilePath.nullable().default(null),
-  /** The CA of the API server, read with the token; null: the certificate of the node, else the system's. */
+  /** The CA of the API server, read with the token; null: the certificate of the node, otherwise the system's. */
   caFile: FilePath.nullable().default(null),
-  /** The address at which pods reach this Scrapdeck to fetch eggs. null: every image contains its project. */
+  /** The address at which pods reach this Scrapdeck to fetch eggs; null: every image contains its project. */
   engineUrl: z
     .string()
     .max(2_000)
     .regex(/^https?:\/\/[^\s/?#@]+(\/[^\s?#]*)?$/, 'Write an address with http:// or https://')
     .nullable()
     .default(null),
-  /** How long a cancelled run may take to finish. */
   graceSeconds: z.number().int().min(1).max(3_600).default(30),
   /** The ResourceQuota that limits concurrent pods if the number of slots is not set. */
   quota: DnsName.nullable().default(null),
   pod: PodSettings.default({}),
-  /** By project. */
   projects: z
     .record(z.string().min(1).max(200), PodSettings)
     .refine((projects) => Object.keys(projects).length <= 1_000, 'At most 1,000 projects')

@@ -8,7 +8,6 @@ import { Outcome } from './jobs.ts'
 import { MomentMs } from './moment.ts'
 import { ask, read } from './operation.ts'
 
-/** The format of a log's record heads (shared/log-record): Scrapy's own, JSON, or a LOG_FORMAT. */
 const HeadFormat = z.discriminatedUnion('kind', [
   z.object({ kind: z.literal('scrapy') }),
   z.object({ kind: z.literal('json') }),
@@ -31,18 +30,16 @@ const HeadFormat = z.discriminatedUnion('kind', [
   })
 ])
 
-/** A piece of a log. Offsets and sizes are in bytes; `text` is UTF-8, cut at line ends where possible. */
+/** Offsets and sizes are in bytes. `text` is UTF-8, cut at line ends where possible. */
 export const LogChunk = z.object({
   offset: z.number().int(),
   nextOffset: z.number().int(),
-  /** Size of the whole file when this piece was read. */
   sizeBytes: z.number().int(),
   text: z.string(),
-  /** The run has ended and this piece reaches the end of its log: there is no more. */
+  /** The run has ended, and this piece reaches the end of its log. */
   complete: z.boolean(),
-  /** Another file replaced the log, or it became shorter: earlier pieces belong to the previous one. */
+  /** Another file replaced the log, or it became shorter. Earlier pieces belong to the previous file. */
   startsOver: z.boolean().optional(),
-  /** Absent while it is unknown. */
   format: HeadFormat.optional()
 })
 export type LogChunk = z.infer<typeof LogChunk>
@@ -51,11 +48,8 @@ export type LogChunk = z.infer<typeof LogChunk>
 const asJson = (limitBytes: unknown): number => 3 * Math.min(Number(limitBytes ?? 262_144), MAX_LOG_CHUNK_BYTES)
 
 export const FoundLogLine = z.object({
-  /** The first line is 1. */
   line: z.number().int(),
-  /** Where the line begins, in bytes. */
   offset: z.number().int(),
-  /** At most 500 characters of it, around the match. */
   text: z.string(),
   /** The first match, in characters of `text`. */
   matchAt: z.number().int(),
@@ -64,22 +58,21 @@ export const FoundLogLine = z.object({
 export type FoundLogLine = z.infer<typeof FoundLogLine>
 
 export const LogSearchProgress = z.object({
-  /** `copying`: the log is fetched from its node first. */
+  /** `copying`: the log is copied from its node first. */
   state: z.enum(['copying', 'searching', 'complete']),
-  /** Further lines, in order; at most `mostLines` altogether. */
+  /** Further lines, in order. At most `mostLines` in total. */
   found: z.array(FoundLogLine),
-  /** Lines with a match so far. */
   matches: z.number().int(),
   searchedBytes: z.number().int(),
   sizeBytes: z.number().int()
 })
 export type LogSearchProgress = z.infer<typeof LogSearchProgress>
 
-/** A place in a log. `line` is the number of the line that begins at `offset`; the first is 1. */
+/** A place in a log. `line` is the number (from 1) of the line that starts at `offset`. */
 export const LogPlace = z.object({
   line: z.number().int(),
   offset: z.number().int(),
-  /** The number of lines in the whole log, at that moment. */
+  /** The number of lines in the whole log at that moment. */
   lines: z.number().int(),
   sizeBytes: z.number().int()
 })
@@ -96,20 +89,18 @@ export const FleetLogHit = FoundLogLine.extend({
   project: ProjectName,
   spider: z.string(),
   nodeId: NodeId,
-  /** The level of the line's record; null: no record begins shortly above it. */
+  /** The level of the line's record; null: no record starts shortly above it. */
   level: z.enum(RECORD_LEVELS).nullable(),
-  /** The time of the record, as in the log. */
   time: z.string().nullable()
 })
 export type FleetLogHit = z.infer<typeof FleetLogHit>
 
 const LogAmount = z.object({ logs: z.number().int(), bytes: z.number().int() })
 
-/** Where a search over many logs continues. */
 export const LogSearchCursor = z.string().max(100)
 
 export const FleetLogSearchProgress = z.object({
-  /** Further lines: first from live runs, then from archived logs; each by job, newest first. */
+  /** Further lines: first from live runs, then from archived logs. In both, by job, newest first. */
   hits: z.array(FleetLogHit),
   /** So far: what the index ruled out, what was read, and logs that could not be read. */
   ruledOut: LogAmount,
@@ -117,13 +108,12 @@ export const FleetLogSearchProgress = z.object({
   unreadable: z.number().int(),
   /** Set in the last message. `end`: every log was searched; otherwise the limit that ended the search. */
   stoppedBy: z.enum(['end', 'time', 'bytes', 'hits']).nullable(),
-  /** In the last message, unless every log was searched. */
   cursor: LogSearchCursor.nullable()
 })
 export type FleetLogSearchProgress = z.infer<typeof FleetLogSearchProgress>
 
 export const FleetLogSearchInput = z.object({
-  /** One line: no match extends past the end of a line. */
+  /** One line, because no match extends past the end of a line. */
   text: z
     .string()
     .min(1)
@@ -132,24 +122,18 @@ export const FleetLogSearchInput = z.object({
   /** `text` is a regular expression of JavaScript. */
   isRegex: z.boolean().default(false),
   matchesCase: z.boolean().default(false),
-  /** `*` matches anything, as in the list of jobs. */
   project: z.string().max(200).optional(),
   spider: z.string().max(200).optional(),
   nodeId: NodeId.optional(),
   outcome: Outcome.optional(),
-  /** Records of this level and more severe ones. */
   minLevel: z.enum(RECORD_LEVELS).optional(),
-  /**
-   * Records since then, and up to then. The zone of a log's times is derived from its first record, which has the time
-   * at which the run started.
-   */
+  /** Times of records. The zone of a log is derived from its first record, which has the start time of the run. */
   sinceMs: z.coerce.number().pipe(MomentMs).optional(),
   untilMs: z.coerce.number().pipe(MomentMs).optional(),
   /** The search ends after this time, after reading this much text, or after this many lines. */
   maxSeconds: z.coerce.number().min(0.1).max(60).default(10),
   maxBytes: z.coerce.number().int().min(1_048_576).max(1_099_511_627_776).default(4_294_967_296),
   mostHits: z.coerce.number().int().min(1).max(10_000).default(1_000),
-  /** Continues the search that returned this cursor. */
   cursor: LogSearchCursor.optional()
 })
 export type FleetLogSearchInput = z.infer<typeof FleetLogSearchInput>
@@ -176,8 +160,8 @@ export const logsContract = {
     )
     .output(LogChunk),
   /**
-   * The log as it grows. Starts `tailBytes` before its end, or at `offset` after a dropped connection. For a job that
-   * has not started yet the stream stays open; it ends after the chunk with `complete: true`.
+   * The log as it grows. Starts `tailBytes` before its end, or at `offset` to resume. Stays open for a job that has
+   * not started yet. Ends after the chunk with `complete: true`.
    */
   tail: read('read', 'GET /jobs/{jobId}/log/tail', { jobId: 'job' })
     .input(
@@ -187,16 +171,16 @@ export const logsContract = {
         /** If the viewer is further behind than this, the last `tailBytes` follow. Default: every byte is sent. */
         maxLagBytes: z.coerce.number().int().min(65_536).optional(),
         /**
-         * The stream ends after about this much. A request from its end confirms that everything before was shown:
-         * between documents, where streams have no back-pressure, this is the only sign of how far a viewer is.
+         * The stream ends after about this much, and the next request confirms that the viewer showed it. Streams
+         * between documents have no back-pressure, so nothing else shows how far a viewer is.
          */
         limitBytes: z.coerce.number().int().min(65_536).optional()
       })
     )
     .output(eventIterator(LogChunk)),
   /**
-   * Finds a line by its number, by a byte in it, or by time: the first record at or after `time` (`14:05`, `14:05:10`,
-   * `2026-11-02 14:05`), as the log itself writes times. Past the end: the last line.
+   * Finds a line by its number, by a byte in it, or by time: the first record at or after `time` (`14:05`,
+   * `14:05:10`, `2026-11-02 14:05`), in the log's own zone. Past the end, returns the last line.
    */
   locate: read('read', 'GET /jobs/{jobId}/log/place', { jobId: 'job' })
     .input(
@@ -207,7 +191,7 @@ export const logsContract = {
       })
     )
     .output(LogPlace),
-  /** Searches the whole log, line by line; lines arrive as they are found. Ends after `complete`. */
+  /** Searches the whole log and sends lines as they are found. Ends after `complete`. */
   search: read('read', 'GET /jobs/{jobId}/log/search', { jobId: 'job' })
     .input(
       OfJob.extend({
@@ -220,9 +204,9 @@ export const logsContract = {
     )
     .output(eventIterator(LogSearchProgress)),
   /**
-   * Searches the logs of all jobs; lines arrive as they are found. Live and not yet archived runs come first (from
-   * other machines, the part copied so far), then the archive; each by job, newest first. The last message says what
-   * ended the search, and where to continue.
+   * Searches the logs of all jobs and sends lines as they are found: first runs that are live or not archived yet
+   * (from other machines, the part copied so far), then the archive; both by job, newest first. The last message
+   * says what ended the search, and where to continue.
    */
   searchAll: read('read', 'GET /logs/search', 'seen')
     .input(FleetLogSearchInput)

@@ -10,23 +10,21 @@ export const SourceState = SourceSettings.extend({
   /** Sources from the configuration file can be changed only there. */
   isFromConfiguration: z.boolean(),
   refreshedAtMs: z.number().nullable(),
-  /** What went wrong in the last refresh, and what to do; earlier nodes stay. */
+  /** What went wrong in the last refresh, and what to do. Earlier nodes stay. */
   problem: z.string().nullable(),
-  /** The number of nodes that the source lists now, and of former ones that it no longer lists. */
   found: z.number().int(),
   vanished: z.number().int(),
-  /** The nodes that the source no longer lists, since when, and whether Scrapdeck cordoned them for that reason. */
+  /** `isCordonedForIt`: Scrapdeck cordoned the node because the source no longer lists it. */
   vanishedNodes: z.array(z.object({ nodeId: NodeId, sinceMs: z.number(), isCordonedForIt: z.boolean() }))
 })
 export type SourceState = z.infer<typeof SourceState>
 
 export const discoveryContract = {
   list: read('read', 'GET /discovery', 'seen').output(z.object({ sources: z.array(SourceState) })),
-  /** Creates or replaces a source and refreshes it. `password` absent: unchanged. */
+  /** Creates or replaces a source and refreshes it. If `password` is absent, it stays unchanged. */
   put: write('nodes.change', 'PUT /discovery/{id}', 'service')
     .input(NewSource.extend({ password: NodeAddress.shape.password }))
     .output(SourceState),
-  /** Its nodes stay and count as added by hand. */
   remove: write('nodes.change', 'DELETE /discovery/{id}', 'service')
     .input(z.object({ id: SourceId }))
     .output(z.object({ removed: SourceId })),
@@ -35,20 +33,17 @@ export const discoveryContract = {
     .output(SourceState)
 }
 
-/**
- * How the local node starts spiders, and why: forked from a Python that has already imported Scrapy, or in a new one.
- */
+/** How the local node starts spiders: forked from a Python that has already imported Scrapy, or in a new one. */
 export const StartMode = z.object({ mode: z.enum(['warm', 'warming', 'cold']), text: z.string() })
 export type StartMode = z.infer<typeof StartMode>
 
 export const NodeHealth = z.enum(['unknown', 'up', 'down', 'unauthorized', 'invalid'])
 export type NodeHealth = z.infer<typeof NodeHealth>
 
-/** active; cordoned: no new jobs; draining: no new jobs, and cordoned once the last has ended. */
+/** `cordoned`: no new jobs. `draining`: no new jobs, and cordoned when the last one has ended. */
 export const NodeMode = z.enum(['active', 'cordoned', 'draining'])
 export type NodeMode = z.infer<typeof NodeMode>
 
-/** A slot in use, by a job of ours (`jobId` set) or an external one. */
 export const NodeRun = z.object({
   jobId: JobId.nullable(),
   jobid: z.string(),
@@ -58,24 +53,19 @@ export const NodeRun = z.object({
   /** The spider of `jobId` has ended, but something that it started keeps the node's process open. */
   isHeldOpen: z.boolean().optional(),
   sinceMs: z.number().nullable(),
-  /** As the node lists it; for our own jobs, see `jobs.running`. */
+  /** As the node lists it. For our own jobs, see `jobs.running`. */
   pid: z.number().int().nullable(),
-  /** The newest sample; local node only. */
   usage: UsageSample.nullable()
 })
 export type NodeRun = z.infer<typeof NodeRun>
 
-/** The connection to the SSH host in a node's address, shared by all nodes behind that host. */
+/** The connection to the SSH host in a node's address. All nodes behind that host share it. */
 export const NodeTunnel = z.object({
-  /** `ops@bastion:2222` */
   host: z.string(),
   state: z.enum(['connecting', 'up', 'down']),
   sinceMs: z.number(),
-  /**
-   * Why the tunnel is not connected, or was not before this attempt; null while connected and during the first attempt.
-   */
+  /** Why the tunnel is not connected, or was not before this attempt; null during the first attempt. */
   problem: z.string().nullable(),
-  /** When it reconnects; null: it is not waiting. */
   retryAtMs: z.number().nullable()
 })
 export type NodeTunnel = z.infer<typeof NodeTunnel>
@@ -83,24 +73,20 @@ export type NodeTunnel = z.infer<typeof NodeTunnel>
 export const Node = z.object({
   id: NodeId,
   name: z.string(),
-  /** pulling: a Scrapyd that cannot be reached, so it fetches its jobs from here. */
+  /** `pulling`: a Scrapyd that cannot be reached, so it fetches its jobs from here. */
   kind: z.enum(['local', 'engine', 'scrapyd', 'pulling', 'kubernetes']),
-  /** Empty for the local node, `pull:ID` for one that pulls, `ssh://HOST/http://…` for one behind an SSH host. */
+  /** Empty for the local node, `pull:ID` for a pulling one, `ssh://HOST/http://…` for one behind an SSH host. */
   url: z.string(),
   username: z.string().nullable(),
   hasPassword: z.boolean(),
   hasCaCertificate: z.boolean(),
-  /**
-   * How many jobs it can run at once, as far as known, and the source: set by the operator, the default (1), or
-   * learned.
-   */
+  /** `slotsSource`: an operator set them, they are the default (1), or Scrapdeck learned them. */
   slots: z.number().int(),
   slotsSource: z.enum(['set', 'default', 'learned']),
-  /** The source as text: `set by you`, `learned: 4 ran while 2 waited, for 12 s`. */
   slotsText: z.string(),
   /** How many jobs can wait in the node's own queue beyond its slots. */
   queueAhead: z.number().int(),
-  /** After this time without a response the node is given up and its jobs run elsewhere. null: never automatically. */
+  /** After this time without a response, the node is given up and its jobs run elsewhere; null: never automatically. */
   giveUpAfterSeconds: z.number().int().nullable(),
   logsKept: z.number().int().nullable(),
   group: z.string().nullable(),
@@ -108,7 +94,7 @@ export const Node = z.object({
   mode: NodeMode,
   health: NodeHealth,
   problem: z.string().nullable(),
-  /** `1.6`, `1.5+`, `1.3`…; null until probed. */
+  /** `1.6`, `1.5+`, `1.3`; null until probed. */
   scrapydVersion: z.string().nullable(),
   nodeName: z.string().nullable(),
   runs: z.array(NodeRun),
@@ -119,33 +105,25 @@ export const Node = z.object({
   lastSeenAtMs: z.number().nullable(),
   /** Since when the node has not responded; null: it responds, or was not polled yet. */
   unreachableSinceMs: z.number().nullable(),
-  /** Since when the node has accepted jobs but started none, so that it gets no new ones. */
+  /** Since when the node has accepted jobs but started none. It gets no new jobs. */
   stuckSinceMs: z.number().nullable(),
-  /** The node's clock minus ours. */
   clockOffsetMs: z.number().nullable(),
   addedAtMs: z.number(),
   hasClientCertificate: z.boolean(),
-  /** Without credentials. */
   proxyUrl: z.string().nullable(),
-  /** The discovery source that found it; null: added by hand. */
   sourceId: z.string().nullable(),
-  /** Kubernetes nodes only. */
   kubernetes: KubernetesSettings.nullable(),
-  /** Local node only: the Python that runs spiders. */
   python: z.object({ path: z.string(), version: z.string(), scrapyVersion: z.string(), start: StartMode }).nullable(),
-  /** Pulling nodes only: whether a token is valid. */
   hasToken: z.boolean().default(false),
-  /** Nodes behind an SSH host only. */
   tunnel: NodeTunnel.nullable().default(null)
 })
 export type Node = z.infer<typeof Node>
 
-/** With `nodeId`: probed with that node's connection settings, but without its password. */
+/** With `nodeId`, probed with that node's connection settings, but without its password. */
 const ProbedAddress = NodeAddress.extend({ nodeId: NodeId.optional() })
 
-/** What a probe of an address found; nothing is saved. */
 export const ProbeResult = z.object({
-  /** Normalised: scheme and trailing slash added, credentials removed. */
+  /** Normalized: scheme and trailing slash added, credentials removed. */
   url: z.string(),
   reachable: z.boolean(),
   health: NodeHealth,
@@ -157,7 +135,6 @@ export const ProbeResult = z.object({
   projects: z.array(z.string()),
   latencyMs: z.number().nullable(),
   clockOffsetMs: z.number().nullable(),
-  /** Such as plain HTTP to another machine, or no password. */
   warnings: z.array(z.string()),
   duplicateOf: NodeId.nullable(),
   /** Whether an update of `nodeId` to this address keeps its password and client key; null: no `nodeId`. */
@@ -170,10 +147,10 @@ const ById = z.object({ id: NodeId })
 /** `logsKept` has no effect here, because the package never deletes logs that have not been sent. */
 const PullingNodeSettings = NodeSettings.omit({ logsKept: true }).required({ name: true })
 
-/** Only this response has the token: the store has its hash. */
+/** Only this response has the token, because the store has only its hash. */
 export const NewToken = z.object({ node: Node, token: z.string() })
 export type NewToken = z.infer<typeof NewToken>
-/** As the node lists it: the job can be cancelled whatever its name is. */
+/** As the node lists it, so that the job can be cancelled whatever its name is. */
 const ExternalJob = ById.extend({
   project: z.string().min(1).max(1_000).brand<'ProjectName'>(),
   jobid: z.string().min(1).max(1_000)
@@ -190,11 +167,11 @@ export const nodesContract = {
   addPulling: write('nodes.change', 'POST /nodes/pulling', { tags: 'newNode' }, { tellsSecret: 'once' })
     .input(PullingNodeSettings)
     .output(NewToken),
-  /** The former token is refused from then on. */
+  /** Invalidates the former token. */
   renewToken: write('nodes.change', 'POST /nodes/{id}/token', { id: 'node' }, { tellsSecret: 'once' })
     .input(ById)
     .output(NewToken),
-  /** The token is refused from then on, until there is a new one. */
+  /** The node cannot connect until it has a new token. */
   revokeToken: write('nodes.change', 'DELETE /nodes/{id}/token', { id: 'node' }).input(ById).output(Node),
   update: write('nodes.change', 'PATCH /nodes/{id}', { id: 'node' })
     .input(ById.extend(NodeSettings.shape).extend(NodeAddress.partial().shape))
@@ -202,7 +179,7 @@ export const nodesContract = {
   setMode: write('nodes.operate', 'POST /nodes/{id}/mode', { id: 'node' })
     .input(ById.extend({ mode: NodeMode }))
     .output(Node),
-  /** Rejected with NODE_BUSY while our jobs are live there, unless `force`: they are then marked lost. */
+  /** Rejects with NODE_BUSY while our jobs are live there, unless `force` is set: the jobs are then marked lost. */
   remove: write('nodes.change', 'DELETE /nodes/{id}', { id: 'node' })
     .input(ById.extend({ force: z.boolean().default(false) }))
     .output(z.object({ removed: NodeId })),
@@ -210,7 +187,7 @@ export const nodesContract = {
   cancelExternal: write('jobs.cancel', 'POST /nodes/{id}/external/cancel', { project: 'project' })
     .input(ExternalJob)
     .output(z.object({ wasState: z.enum(['pending', 'running']).nullable() })),
-  /** Takes an external job into our history: followed, judged and archived like our own. */
+  /** Adds an external job to our history. It is followed, judged and archived like our own. */
   adoptExternal: write('jobs.run', 'POST /nodes/{id}/external/adopt', { project: 'project' })
     .input(ExternalJob)
     .output(Job)

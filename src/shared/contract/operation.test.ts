@@ -11,7 +11,8 @@ describe('every operation of the contract', () => {
   it.each([...OPERATIONS])('%s has the metadata that a server needs', (_name, operation) => {
     const { meta, route } = operation['~orpc']
     expect(meta.needs).not.toBe(NONE)
-    // A permission that is needed in the projects or node groups of a named thing must be one that can be given there.
+    // A permission that is needed in the projects or node groups of a named thing must be one that can be given
+    // there.
     if (typeof meta.about === 'object') {
       const isOfNodes = Object.values(meta.about).some((thing) => thing === 'node' || thing === 'newNode')
       const given = isOfNodes ? nodePermissionsIn(ALL_PERMISSIONS) : PROJECT_PERMISSIONS
@@ -59,7 +60,7 @@ describe('every operation of the contract', () => {
     expect(telling.filter(([, { '~orpc': of }]) => of.meta.tellsSecret === undefined).map(([name]) => name)).toEqual([])
   })
 
-  // A write declared with `ask` would be open to viewers: add one here only after checking that it only reads.
+  // A write declared with `ask` would be open to viewers. Add one here only after checking that it only reads.
   it('changes something, unless it is a GET or one of the few queries that are too long for one', () => {
     const asks = [...OPERATIONS].filter(([, { '~orpc': of }]) => !of.meta.writes && of.route.method !== 'GET')
     expect(asks.map(([name]) => name)).toEqual([
@@ -82,7 +83,6 @@ describe('a request that was cut off by a crash', () => {
     ['crawl', { spider: 'a', cache_seconds: 30 }, 20_000],
     ['crawl', { spider: 'a', interval: '5m', cache_seconds: 1 }, Number.POSITIVE_INFINITY],
     ['crawl', { spider: 'a', ignore_cache: true }, 0],
-    // The APIs parse it as true.
     ['crawl', { spider: 'a', interval: 300, ignore_cache: 'true' }, 0],
     ['webhooks.create', { name: 'a' }, undefined],
     ['jobs.run', null, Number.POSITIVE_INFINITY]
@@ -95,14 +95,13 @@ describe('a request that was cut off by a crash', () => {
     const forMs = (body: object, crawlCacheSeconds: number) => repeatableForMs?.(body, { crawlCacheSeconds })
     expect(forMs({ spider: 'a' }, 60)).toBe(50_000)
     expect(forMs({ spider: 'a', cache_seconds: 30 }, 60)).toBe(20_000)
-    // Not cached by its content; the request's key finds it.
+    // The response is not cached. The request's key finds the job.
     expect(forMs({ spider: 'a' }, 0)).toBe(Number.POSITIVE_INFINITY)
   })
 })
 
 type JsonSchema = { type?: unknown; anyOf?: JsonSchema[]; properties?: Record<string, JsonSchema> }
 
-/** Whether it has a text field called secret or token, at any depth. */
 function hasSecret(output: unknown): boolean {
   return output instanceof z.ZodType && tells(z.toJSONSchema(output, { unrepresentable: 'any' }))
 }

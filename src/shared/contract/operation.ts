@@ -2,22 +2,21 @@ import { type AnyContractProcedure, type HTTPMethod, type HTTPPath, isContractPr
 import { type Permission, type Permissions, permissionsOf } from '../permissions.ts'
 
 /**
- * A field of an operation's input that names things of projects. A plural may name missing things, which are skipped.
- * `run` has a project and dependencies; `place` is a position in the queue, before a job.
+ * A field of an operation's input that names things of projects. A plural can name missing things, which are
+ * skipped. `run` has a project and dependencies. `place` is a position in the queue, before a job.
  */
 export type NamedThing =
   | ('project' | 'job' | 'jobs' | 'place' | 'dependencies' | 'run' | 'runs' | 'schedule' | 'schedules')
   | ('crawlOrder' | 'chain' | 'errorGroup' | 'errorGroups' | 'environment')
   /** `maybeProject`: null is the whole service. */
   | ('maybeProject' | 'alertRule' | 'alertRules' | 'alert' | 'alerts' | 'alertSilence' | 'alertSilences')
-  /** `newNode`: the tags of a node to add. */
   | ('node' | 'newNode')
 
 /**
- * What an operation concerns. `caller`: only the caller, or public facts. `service`: the whole service, so the caller
- * needs the permissions for all projects. `seen`: everything that the caller may see; the handler selects it.
- * Otherwise: the things that these fields name (engine/api/router/subjects.ts); the caller needs the permissions in all
- * of their projects, or for the node.
+ * What an operation concerns. `caller`: only the caller, or public facts. `service`: the whole service, so the
+ * caller needs the permissions for all projects. `seen`: everything that the caller can see; the handler selects
+ * it. Otherwise, the things that these fields name (engine/api/router/subjects.ts): the caller needs the
+ * permissions in all of their projects, or for the node.
  */
 export type Subject = 'caller' | 'seen' | 'service' | { readonly [field: string]: NamedThing }
 
@@ -31,32 +30,30 @@ export interface OperationMeta {
   /** The permissions that a caller needs, checked before the input (engine/api/router/required-rights.ts). */
   needs: Permissions
   /**
-   * How long a request with this body can be repeated if its outcome is unknown: as long as its key still finds the
+   * How long a request with this body can be repeated if its outcome is unknown: as long as its key finds the
    * created jobs. The body is as received, not validated. Absent: never.
    */
   repeatableForMs?: (body: unknown, defaults?: { crawlCacheSeconds: number }) => number
   /**
    * The response has a secret that must not be stored. A repeated request with the same key is either performed
-   * `again`, which replaces the first result; or the operation is performed `once` only, and the repeated request
-   * rejects with IDEMPOTENCY_SECRET_NOT_KEPT.
+   * `again`, which replaces the first result, or, with `once`, rejects with IDEMPOTENCY_SECRET_NOT_KEPT.
    */
   tellsSecret?: 'again' | 'once'
-  /** Flags of its body that REST clients may also send in the query, as `1`, `true`, `yes` or `on`. */
+  /** Flags of its body that REST clients can also send in the query, as `1`, `true`, `yes` or `on`. */
   alsoInQuery?: readonly string[]
 }
 
-/** `answerBytes` of a list whose pages end after 4 MB of large rows; other rows have less than 12 kB. */
+/** `answerBytes` of a list with pages that end after 4 MB of large rows. Other rows have less than 12 kB. */
 export const pageBytes = ({ limit = 100 }: Record<string, unknown>): number =>
   4_000_000 + 12_000 * Math.min(Number(limit), 500)
 
 type Address = `${HTTPMethod} ${HTTPPath}`
-/** A list means that all of them are needed. */
 type Needed = Permission | readonly [Permission, ...Permission[]]
 
 export const read = (needed: Needed, address: Address, about: Subject, meta: Pick<OperationMeta, 'answerBytes'> = {}) =>
   begin(needed, address, about, { writes: false, takesKey: false, ...meta })
 
-/** Like `read`, with an input too large for a query: sent with POST, which accepts a key like every POST. */
+/** Like `read`, with an input too large for a query. Sent with POST, which accepts a key like every POST. */
 export const ask = (needed: Needed, address: Address, about: Subject, meta: Pick<OperationMeta, 'answerBytes'> = {}) =>
   begin(needed, address, about, { writes: false, takesKey: true, ...meta })
 
@@ -78,7 +75,7 @@ const MARGIN_MS = 10_000
 
 /** For `repeatableForMs` of requests whose jobs have their own key with this lifetime. */
 export const knownForMs = (seconds: unknown): number => Number(seconds) * 1_000 - MARGIN_MS
-/** For `repeatableForMs`: in a body that is not yet validated, any value except false may become true. */
+/** In a body that is not validated yet, any value except false may become true. */
 export const isSet = (flag: unknown): boolean => flag != null && flag !== false
 
 export type Operation = AnyContractProcedure & { '~orpc': { meta: OperationMeta } }

@@ -5,14 +5,12 @@ import { read, write } from './operation.ts'
 import { JobDefaults, OutcomeRules, ProjectSettings } from './settings.ts'
 
 /**
- * The state of a version on one node. `present`: the egg that Scrapdeck sent. `missing`: Scrapdeck sent it, but the
- * node no longer has it. `foreign`: the node lists a version with this name from another source, so its code may
- * differ.
+ * The state of a version on one node. `present`: the node has the egg that Scrapdeck sent. `missing`: the node lost
+ * it. `foreign`: the node lists a version with this name from another source, so its code can differ.
  */
 export const Deployment = z.object({
   nodeId: NodeId,
   state: z.enum(['sending', 'present', 'failed', 'missing', 'foreign']),
-  /** Hash of the egg that we sent there; null: we sent none. */
   sha256: z.string().nullable(),
   error: z.string().nullable(),
   changedAtMs: z.number()
@@ -35,7 +33,7 @@ export const Version = z.object({
 export type Version = z.infer<typeof Version>
 
 const { shape: each } = ProjectSettings
-/** Absent settings stay unchanged. The defaults and the outcome rules of a spider are replaced; null: removed. */
+/** Absent settings stay unchanged. The defaults and the outcome rules of a spider are replaced, or removed if null. */
 export const ProjectSettingsChange = z.object({
   python: each.python.optional(),
   limits: each.limits.optional(),
@@ -57,16 +55,10 @@ export type ProjectSettingsChange = z.infer<typeof ProjectSettingsChange>
 
 export const Project = z.object({
   name: AnyProjectName,
-  /** The highest by version order. */
   latestVersion: AnyVersionName.nullable(),
-  /** The version for jobs without one: the pinned one, else the latest. null: there is none, so they wait. */
+  /** The version for jobs without one: the pinned one, otherwise the latest. null: there is none, so they wait. */
   activeVersion: AnyVersionName.nullable(),
   settings: ProjectSettings,
-  /**
-   * Uploads an egg, a wheel, or a zip of a folder with scrapy.cfg, from which an egg is built. `project` and `version`
-   * default to the archive's own metadata and to the current time (`20261119T181000`). `pinnedVersion`: the project's
-   * pin, which an upload does not change; if it is another version, jobs without a version run that one.
-   */
   versions: z.array(Version)
 })
 export type Project = z.infer<typeof Project>
@@ -79,9 +71,9 @@ export const projectsContract = {
     .input(z.object({ project: ProjectName }))
     .output(Project),
   /**
-   * Uploads an egg, a wheel, or a zip of a folder with scrapy.cfg, from which an egg is built. `project` and `version`
-   * default to the archive's own metadata and to the current time (`20261119T181000`). `pinnedVersion`: the project's
-   * pin, which an upload does not change; if it is another version, jobs without a version run that one.
+   * Uploads an egg, a wheel, or a zip of a folder with scrapy.cfg, from which an egg is built. `project` and
+   * `version` default to the archive's metadata and to the current time (`20261119T181000`). An upload does not
+   * change `pinnedVersion`: if it is set to another version, jobs without a version run that one.
    */
   upload: write('eggs.deploy', 'POST /projects', { project: 'project' })
     .input(z.object({ file: z.file(), project: ProjectName.optional(), version: VersionName.optional() }))
@@ -105,7 +97,6 @@ export const projectsContract = {
   pinVersion: write('eggs.deploy', 'POST /projects/{project}/pinned-version', { project: 'project' })
     .input(z.object({ project: ProjectName, version: VersionName.nullable() }))
     .output(Project),
-  /** Refused for the pinned version. */
   deleteVersion: write('projects.delete', 'DELETE /projects/{project}/versions/{version}', { project: 'project' })
     .input(ByVersion)
     .output(z.object({ failedNodes: z.array(Deployment) })),

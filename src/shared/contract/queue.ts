@@ -5,9 +5,9 @@ import { Waiting } from './jobs.ts'
 import { NodeTag } from './settings.ts'
 
 /**
- * At most `max` live runs of the matching spiders, counted over the whole fleet, over the nodes with a tag, or on each
- * node separately. All criteria must match: `{ project: 'shop' }` limits a project, `{ spider: 'price*', perNode: true,
- * max: 1 }` keeps spiders of one site on separate nodes. `*` matches anything; null matches all.
+ * At most `max` live runs of the matching spiders: in the whole fleet, on the nodes with a tag, or on each node.
+ * All criteria must match: `{ project: 'shop' }` limits a project, `{ spider: 'price*', perNode: true, max: 1 }`
+ * keeps spiders of one site on separate nodes. `*` matches anything; null matches all.
  */
 export const LimitRule = z.object({
   id: z.string().regex(/^[0-9a-f]{1,32}$/),
@@ -20,7 +20,6 @@ export const LimitRule = z.object({
 })
 export type LimitRule = z.infer<typeof LimitRule>
 
-/** A rule as entered. */
 export const NewLimitRule = LimitRule.extend({ tag: NodeTag.nullable() })
 
 export const LaneSummary = z.object({
@@ -35,13 +34,12 @@ export type LaneSummary = z.infer<typeof LaneSummary>
 const CountedLimit = LimitRule.extend({ live: z.number().int() })
 
 export const queueContract = {
-  /** `live`: how many runs count against the limit now; with `perNode`, those on the node with the most. */
+  /** `live`: how many runs count against the limit now. With `perNode`, those on the node with the most. */
   limits: read('read', 'GET /queue/limits', 'seen').output(z.object({ limits: z.array(CountedLimit) })),
-  /** Replaces all limits. Runs above a new limit continue; new ones wait until there is room. */
+  /** Replaces all limits. Runs above a new limit continue, and new ones wait until there is room. */
   setLimits: write('limits.change', 'PUT /queue/limits', 'service')
     .input(z.object({ limits: z.array(NewLimitRule).max(1_000) }))
     .output(z.object({ limits: z.array(CountedLimit) })),
-  /** The longest lanes first. Held jobs are in no lane. */
   lanes: read('read', 'GET /queue/lanes', 'seen')
     .input(z.object({ limit: z.coerce.number().int().min(1).max(1_000).default(100) }))
     .output(z.object({ lanes: z.array(LaneSummary), total: z.number().int() }))

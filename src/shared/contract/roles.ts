@@ -22,7 +22,7 @@ export const RoleName = ShownName.max(64)
     error: 'A built-in role has this name, or it would be mistaken for one'
   })
 
-/** Reading is always included. */
+/** Every role includes `read`, even if the request does not name it. */
 const GivenPermissions = z
   .array(KNOWN)
   .max(PERMISSIONS.length)
@@ -36,9 +36,7 @@ export const AccessRole = z.object({
   name: z.string(),
   description: z.string(),
   permissions: z.array(KNOWN),
-  /** The role cannot be changed or removed. */
   isBuiltIn: z.boolean(),
-  /** The role can be given in single projects, because it has no permission for the whole service. */
   isForProjects: z.boolean()
 })
 export type AccessRole = z.infer<typeof AccessRole>
@@ -47,7 +45,6 @@ export const NewRole = z.object({ name: RoleName, description: Description, perm
 export type NewRole = z.infer<typeof NewRole>
 
 export const rolesContract = {
-  /** The built-in roles first. */
   list: read('read', 'GET /roles', 'caller').output(z.object({ roles: z.array(AccessRole) })),
 
   create: write('users.change', 'POST /roles', 'service')

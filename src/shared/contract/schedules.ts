@@ -13,20 +13,19 @@ export const RunTemplate = z.object({
   spiders: z.array(z.string().min(1).max(200)).min(1).max(100),
   settings: z.record(z.string(), z.string()).default({}),
   /**
-   * For all jobs. Values can use `{nominal}`, `{previous}`, `{now}` and `{schedule}`, with a date format after a colon
-   * (`{nominal:yyyy-MM-dd}`); in chains also `{stats.NAME}`, `{job}`, `{outcome}` of the previous job. `{{`: a brace.
+   * For all jobs. Values can use `{nominal}`, `{previous}`, `{now}` and `{schedule}`, with a date format after a
+   * colon (`{nominal:yyyy-MM-dd}`). In chains also `{stats.NAME}`, `{job}`, `{outcome}` of the previous job. `{{`
+   * is a brace.
    */
   args: z.record(z.string(), z.string()).default({}),
   /** Added to `args`, one job per set. Empty: one job. */
   argSets: z.array(z.record(z.string(), z.string())).max(1_000).default([]),
-  /** All combinations of these values, for each set. */
   matrix: z.record(z.string(), z.array(z.string()).min(1).max(100)).default({}),
   secretNames: z.array(z.string().max(200)).max(100).default([]),
   limits: RunLimits.nullable().default(null),
   priority: z.number().finite().default(0),
   nodeId: NodeId.nullable().default(null),
   tags: z.array(TagTerm).max(20).default([]),
-  /** null: the project's policy. */
   retry: RetryPolicy.nullable().default(null),
   userId: z.string().min(1).max(200).nullable().default(null)
 })
@@ -34,10 +33,9 @@ export type RunTemplate = z.infer<typeof RunTemplate>
 
 /** A zone of the IANA database that `Intl` knows. */
 export const TimeZone = z.string().min(1).max(60)
-/** A calendar day in the schedule's zone. */
 export const CalendarDate = z.string().regex(/^\d{4}-\d\d-\d\d$/, 'Write a day as 2026-12-24')
 
-/** When a schedule fires. Rules of one schedule that coincide fire once. */
+/** Rules of one schedule that coincide fire once. */
 export const ScheduleRule = z.discriminatedUnion('kind', [
   /** 5 or 6 fields (seconds first), names, ranges, steps, lists, L, W, #, `@daily`… */
   z.object({ kind: z.literal('cron'), expression: z.string().min(1).max(200) }),
@@ -54,16 +52,16 @@ export type ScheduleRule = z.infer<typeof ScheduleRule>
 export const OverlapPolicy = z.enum(OVERLAP_POLICIES)
 export type OverlapPolicy = z.infer<typeof OverlapPolicy>
 
-/** Everything that decides when a schedule fires: the input of the calendar (shared/calendar). */
 export const ScheduleTiming = z.object({
   zone: TimeZone,
   rules: z.array(ScheduleRule).min(1).max(20),
-  /** Leaves out occurrences on these days, and those that one of these expressions also matches. */
+  /** Excludes occurrences on these days, and those that one of these expressions also matches. */
   excludedDates: z.array(CalendarDate).max(1_000).default([]),
   excludedCrons: z.array(z.string().min(1).max(200)).max(20).default([]),
   /**
-   * A time of day that a clock change skips: run at the change, or not at all. Only for rules that name times of day;
-   * those that recur within the hour (minutes or hours are open: `*`, a step) follow elapsed time, as in vixie-cron.
+   * A time of day that a clock change skips: run at the change, or not at all. Only for rules that name times of
+   * day. Rules that recur within the hour (minutes or hours are `*` or a step) follow elapsed time, as in
+   * vixie-cron.
    */
   gap: z.enum(['run_at_shift', 'skip']).default('run_at_shift'),
   /** A time of day that clocks show twice: run at the first, or at both. */
@@ -90,7 +88,6 @@ export const ScheduleSettings = ScheduleTiming.extend({
 export type ScheduleSettings = z.infer<typeof ScheduleSettings>
 
 export const FiringState = z.enum(['fired', 'skipped', 'missed', 'failed'])
-/** Why no job was created, or why late: a code for programs, with `text` for users. */
 export const FiringReason = z.enum([
   'on_time',
   'caught_up',
@@ -110,7 +107,6 @@ export const FiringReason = z.enum([
 export const Firing = z.object({
   id: z.number().int(),
   scheduleId: ScheduleId,
-  /** The scheduled time, without jitter or delay. */
   nominalMs: z.number(),
   /** `tick`: by the clock; `manual`: run now; `backfill`. */
   origin: z.enum(['tick', 'manual', 'backfill']),
@@ -118,13 +114,11 @@ export const Firing = z.object({
   state: FiringState,
   reason: FiringReason,
   text: z.string(),
-  /** The code of `text`, such as `firing.superseded` (shared/texts); absent: an older server. */
   code: z.string().optional(),
   params: z.record(z.string(), z.unknown()).optional(),
   /** The number of consecutive missed times that share this row. */
   count: z.number().int(),
   jobIds: z.array(JobId),
-  /** Combined outcome of its jobs so far, for the run bars. */
   outcome: z.enum(['live', ...OUTCOMES]).nullable(),
   durationMs: z.number().nullable()
 })
@@ -151,32 +145,30 @@ export const Schedule = ScheduleSettings.extend({
   revision: z.number().int(),
   paused: z.boolean(),
   pauseNote: z.string().nullable(),
-  /** The code of `pauseNote` if the scheduler wrote it (shared/texts). */
   pauseNoteCode: z.string().optional(),
   pauseNoteParams: z.record(z.string(), z.unknown()).optional(),
   pausedBy: z.enum(['operator', 'failures', 'max_runs', 'end', 'invalid']).nullable(),
   createdAtMs: z.number(),
   changedAtMs: z.number(),
-  /** null: it never fires again. Includes jitter; `nextNominalMs` does not. */
+  /** Includes jitter, unlike `nextNominalMs`; null: the schedule never fires again. */
   nextAtMs: z.number().nullable(),
   nextNominalMs: z.number().nullable(),
   runCount: z.number().int(),
   failuresInARow: z.number().int(),
-  /** The last 30, newest first; in lists, as many as requested. */
+  /** The last 30, newest first. In lists, as many as requested. */
   recent: z.array(Firing),
   backfill: Backfill.nullable()
 })
 export type Schedule = z.infer<typeof Schedule>
 
 /**
- * Creates jobs when a job of another spider ends: run B after A. Fires once for each job that ends after the chain was
- * created, except for jobs that it caused itself, so that a cycle of chains ends after one round.
+ * Creates jobs when a job of another spider ends. Fires once for each job that ends after the chain was created,
+ * except for jobs that it caused itself, so that a cycle of chains ends after one round.
  */
 export const ChainSettings = z.object({
   name: ShownName.max(200),
   enabled: z.boolean().default(true),
   project: ProjectName,
-  /** `*` matches anything. */
   spider: z.string().min(1).max(200),
   /** `failed` includes lost; `ended` is any end, including cancelled. */
   on: Dependency.shape.on,
@@ -191,7 +183,6 @@ export const Chain = ChainSettings.extend({
   lastFiredAtMs: z.number().nullable(),
   /** Why the chain created no job when it last should have; null: it did, or was not due yet. */
   problem: z.string().nullable(),
-  /** The code of `problem` (shared/texts/en.ts). */
   problemCode: z.string().optional(),
   problemParams: z.record(z.string(), z.unknown()).optional()
 })
@@ -212,20 +203,15 @@ const Changed = z.object({ schedule: Schedule })
 const Ids = z.object({ ids: z.array(ScheduleId).min(1).max(10_000) })
 
 export const schedulesContract = {
-  /**
-   * Sorted by name, by keyset: `after` is the `nextAfter` of the previous page, and stays valid when schedules change.
-   * A page is shorter than `limit` if it would otherwise carry more than 3,000 firings.
-   */
+  /** Sorted by name. `after`: `nextAfter` of the previous page. A page ends early after 3,000 firings. */
   list: read('read', 'GET /schedules', 'seen', { answerBytes: pageBytes })
     .input(
       z.object({
         text: z.string().max(200).optional(),
         project: AnyProjectName.max(200).optional(),
-        /** Those with jobs for exactly this user. */
         userId: z.string().max(200).optional(),
         after: z.string().max(2_000).optional(),
         limit: z.coerce.number().int().min(1).max(500).default(100),
-        /** Number of newest firings to include for each. */
         recent: z.coerce.number().int().min(0).max(30).default(30)
       })
     )
@@ -234,20 +220,16 @@ export const schedulesContract = {
     .input(z.object({ id: ScheduleId }))
     .output(Schedule),
   /**
-   * Rejects with SCHEDULE_NAME_TAKEN if a schedule has exactly this name; with `replace`, that schedule gets these
-   * settings and keeps its history.
+   * Rejects with SCHEDULE_NAME_TAKEN. With `replace`, the schedule of that name gets these settings and keeps its
+   * history.
    */
   create: write('schedules.change', 'POST /schedules', { jobs: 'runs' })
     .input(ScheduleSettings.extend({ replace: z.boolean().default(false) }))
     .output(Changed),
-  /**
-   * `revision`: the one that the client edited; rejects with CHANGED_MEANWHILE if there is a newer one. Absent: no
-   * check.
-   */
+  /** Rejects with CHANGED_MEANWHILE if there is a newer revision than the client edited. Absent: no check. */
   update: write('schedules.change', 'PUT /schedules/{id}', { id: 'schedule', jobs: 'runs' })
     .input(ScheduleSettings.extend({ id: ScheduleId, revision: z.number().int().optional() }))
     .output(Changed),
-  /** Also deletes its history; its jobs stay. */
   remove: write('schedules.change', 'POST /schedules/remove', { ids: 'schedules' })
     .input(Ids)
     .output(z.object({ removed: z.array(ScheduleId) })),
@@ -257,10 +239,7 @@ export const schedulesContract = {
   runNow: write('jobs.run', 'POST /schedules/{id}/run', { id: 'schedule' })
     .input(z.object({ id: ScheduleId }))
     .output(z.object({ firing: Firing })),
-  /**
-   * The next run times and description of a timing, saved or not: fewer than `count` if they are spread over decades,
-   * or are hard to find. BAD_INPUT says what is wrong with it.
-   */
+  /** Returns fewer than `count` if run times are spread over decades, or are hard to find. Rejects with BAD_INPUT. */
   preview: ask('read', 'POST /schedules/preview', 'caller')
     .input(
       z.object({
@@ -270,11 +249,11 @@ export const schedulesContract = {
       })
     )
     .output(z.object({ words: z.string(), occurrences: z.array(Occurrence) })),
-  /** Run times of all schedules in a range, without jitter; at most `limit`. `more`: there are others. */
+  /** Run times of all schedules in a range, without jitter. `more`: there are more than `limit`. */
   calendar: read('read', 'GET /schedules/calendar', 'seen')
     .input(Span.extend({ limit: z.coerce.number().int().min(1).max(20_000).default(5_000) }))
     .output(z.object({ moments: z.array(z.object({ scheduleId: ScheduleId, atMs: z.number() })), more: z.boolean() })),
-  /** Firings per minute, with jitter, and the fleet's slots: shows where to spread schedules out. */
+  /** Firings per minute, with jitter, and the fleet's slots. Shows where to spread schedules out. */
   load: read('read', 'GET /schedules/load', 'seen')
     .input(Span)
     .output(
@@ -283,10 +262,7 @@ export const schedulesContract = {
         minutes: z.array(z.object({ atMs: z.number(), firings: z.number().int(), jobs: z.number().int() }))
       })
     ),
-  /**
-   * Newest first. Without `scheduleId`: of all schedules, for the list of missed runs. A page is shorter than `limit`
-   * if it would otherwise have more than 4 MB of job ids.
-   */
+  /** Newest first, of all schedules if `scheduleId` is absent. A page ends early after 4 MB of job ids. */
   firings: read('read', 'GET /schedules/firings', 'seen', { answerBytes: pageBytes })
     .input(
       z.object({
@@ -297,10 +273,7 @@ export const schedulesContract = {
       })
     )
     .output(z.object({ firings: z.array(Firing), nextBefore: z.number().int().nullable() })),
-  /**
-   * What a backfill would do; creates nothing. Omits times that already have a job, and times for which that is unknown
-   * (`forgotten`) because the history was pruned.
-   */
+  /** Omits times that already have a job, and times for which that is unknown (`forgotten`) in a pruned history. */
   planBackfill: ask('read', 'POST /schedules/{id}/backfill/plan', { id: 'schedule' })
     .input(z.object({ id: ScheduleId, fromMs: MomentMs, untilMs: MomentMs }))
     .output(
@@ -320,7 +293,6 @@ export const schedulesContract = {
         fromMs: MomentMs,
         untilMs: MomentMs,
         order: z.enum(['oldest_first', 'newest_first']).default('oldest_first'),
-        /** Maximum number of live firings. */
         concurrency: z.number().int().min(1).max(1_000).default(1)
       })
     )

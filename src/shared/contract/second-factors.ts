@@ -6,16 +6,14 @@ import { read, write } from './operation.ts'
 /** The caller's own password, required again because a browser may have been left unattended. */
 const Current = z.object({ current: z.string().max(200) })
 
-/** Shown once; afterwards only their hashes exist. */
+/** Shown once. Only their hashes are stored. */
 const RecoveryCodes = z.object({ recoveryCodes: z.array(z.string()) })
 
 export const Passkey = z.object({
   id: PasskeyId,
   name: z.string(),
-  /** The only host at which the passkey works. */
   host: z.string(),
   createdAtMs: z.number(),
-  /** Last login with it; null: never. */
   lastUsedAtMs: z.number().nullable()
 })
 export type Passkey = z.infer<typeof Passkey>
@@ -23,17 +21,17 @@ export type Passkey = z.infer<typeof Passkey>
 export const LoginMethods = z.object({
   /** False: only a user with a password of this Scrapdeck can have a second factor here. */
   hasPassword: z.boolean(),
-  /** An authenticator app: the password alone is no longer enough. null: there is none. */
+  /** With an authenticator app, the password alone is no longer enough. null: there is none. */
   authenticator: z.object({ createdAtMs: z.number(), recoveryCodesLeft: z.number().int() }).nullable(),
   passkeys: z.array(Passkey),
-  /** Why no passkey can be added from the address of this request; null: one can. */
+  /** Why no passkey can be added from the address of this request, or null. */
   passkeyProblem: z.string().nullable()
 })
 export type LoginMethods = z.infer<typeof LoginMethods>
 
 const Bytes = z.string().max(20_000)
 
-/** The browser's response when a passkey was created: `PublicKeyCredential.toJSON()`. */
+/** The browser's response when it created a passkey: `PublicKeyCredential.toJSON()`. */
 const NewCredential = z.object({
   id: z.string().max(2_000),
   rawId: z.string().max(2_000),
@@ -49,34 +47,31 @@ export type NewCredential = z.infer<typeof NewCredential>
 
 const AGAIN = { tellsSecret: 'again' } as const
 
-/** How the caller logs in. Requires a user with a password of this Scrapdeck, and is refused to tokens. */
+/** How the caller logs in. Requires a user with a password of this Scrapdeck. Tokens are refused. */
 export const secondFactorsContract = {
   get: read('read', 'GET /users/me/second-factors', 'caller').output(LoginMethods),
 
-  /** The secret for an authenticator app (RFC 6238). A first code confirms it, within ten minutes. */
+  /** The secret for an authenticator app (RFC 6238). The first code must confirm it within ten minutes. */
   beginAuthenticator: write('read', 'POST /users/me/authenticator', 'caller', AGAIN)
     .input(Current)
     .output(
       z.object({
-        /** Base32, to be typed. */
         secret: z.string(),
         uri: z.string(),
-        /** The same as an SVG image. */
         qrCode: z.string()
       })
     ),
 
-  /** Enables it, ends the caller's other sessions, and returns recovery codes. */
+  /** Enables the app, ends the caller's other sessions, and returns recovery codes. */
   confirmAuthenticator: write('read', 'POST /users/me/authenticator/confirm', 'caller', AGAIN)
     .input(z.object({ code: z.string().max(20) }))
     .output(RecoveryCodes),
 
-  /** Disables it, deletes its recovery codes, and ends the caller's other sessions. */
+  /** Disables the app, deletes its recovery codes, and ends the caller's other sessions. */
   removeAuthenticator: write('read', 'POST /users/me/authenticator/remove', 'caller')
     .input(Current)
     .output(z.object({ removed: z.boolean() })),
 
-  /** Ten new recovery codes replace the former ones. */
   renewRecoveryCodes: write('read', 'POST /users/me/recovery-codes', 'caller', AGAIN)
     .input(Current)
     .output(RecoveryCodes),
@@ -86,17 +81,15 @@ export const secondFactorsContract = {
     .input(Current)
     .output(z.object({ options: z.record(z.string(), z.unknown()) })),
 
-  /** A passkey logs in without password and code. */
   addPasskey: write('read', 'POST /users/me/passkeys', 'caller')
     .input(z.object({ name: ShownName.max(100), credential: NewCredential }))
     .output(z.object({ passkey: Passkey })),
 
-  /** The passkey is refused immediately from then on; the caller's other sessions end. */
   removePasskey: write('read', 'POST /users/me/passkeys/{id}/remove', 'caller')
     .input(Current.extend({ id: PasskeyId }))
     .output(z.object({ removed: z.boolean() })),
 
-  /** Removes authenticator app, recovery codes and passkeys of a user, whose sessions end. */
+  /** Removes authenticator app, recovery codes and passkeys of a user, and ends the user's sessions. */
   reset: write('users.change', 'POST /users/{id}/reset-sign-in', 'service')
     .input(z.object({ id: UserId }))
     .output(z.object({ user: User }))

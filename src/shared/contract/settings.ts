@@ -3,9 +3,9 @@ import { NodeId, ShownName, SourceId, VersionName } from './ids.ts'
 import { KubernetesSettings } from './kubernetes.ts'
 import { problemOfShownName } from '../unseen.ts'
 
-// What the engine needs to read its store and its options, without operations, so that a start does not load those.
+// What the engine needs to read its store and its options. Kept apart from the operations for a faster start.
 
-/** A tag of a node. No spaces, `|` or `!`, which are the syntax of tag terms. */
+/** A tag of a node. Spaces, `|` and `!` are the syntax of tag terms. */
 export const NodeTag = z
   .string()
   .max(60)
@@ -16,7 +16,6 @@ export const TagTerm = z
   .string()
   .max(200)
   .regex(/^!?[^\s|!]+(\|!?[^\s|!]+)*$/, 'Write a tag, !tag, or several separated by |')
-/** Names and values of environment variables. Only the local node can set them. */
 export const RunEnvironment = z.record(
   z
     .string()
@@ -28,9 +27,9 @@ export const RunEnvironment = z.record(
 const Limit = z.number().int().min(1).max(1_000_000_000).nullable().optional()
 
 /**
- * Limits that end a run early: `wallSeconds` and those that the log shows (`noProgressSeconds`, `maxErrors`,
- * `maxBanPercent`) on every node, the others on the local node. Absent or null: no limit; a job's unset field is the
- * project's. Memory is the resident memory of all its processes, sampled; `addressSpaceMegabytes`, `cpuSeconds` and
+ * Limits that end a run early. Every node enforces `wallSeconds` and those that the log shows (`noProgressSeconds`,
+ * `maxErrors`, `maxBanPercent`); only the local node enforces the others. Absent or null: no limit, or for a job
+ * the project's. Memory is the resident memory of all processes, sampled. `addressSpaceMegabytes`, `cpuSeconds` and
  * `openFiles` are also set in the kernel for each process.
  */
 export const RunLimits = z.object({
@@ -39,24 +38,22 @@ export const RunLimits = z.object({
   addressSpaceMegabytes: Limit,
   cpuSeconds: Limit,
   openFiles: Limit,
-  /** Time without a new line in the log. */
   silentSeconds: Limit,
   logMegabytes: Limit,
-  /** Time without a new page or item, as far as the log counts them. */
+  /** Time without a new page or item that the log shows. */
   noProgressSeconds: Limit,
-  /** The limit of logged errors; one more ends the run. */
+  /** The maximum number of logged errors. One more ends the run. */
   maxErrors: Limit,
-  /** Share of 403, 429 and 503 among the responses, once there are enough of them (BAN_RESPONSES_MIN). */
+  /** Share of 403, 429 and 503 among the responses, if there are enough of them (BAN_RESPONSES_MIN). */
   maxBanPercent: z.number().int().min(1).max(99).nullable().optional()
 })
 export type RunLimits = z.infer<typeof RunLimits>
 
-/** How long a cancelled run may take to finish after the first INT. */
 export const CancelWaitSeconds = z.number().int().min(0).max(86_400)
 
 /**
- * When to retry a job that failed or was lost: at most `attempts` runs that reached a node. The wait before run n+1 is
- * `backoffSeconds * backoffFactor^(n-1)`, at most `backoffMaxSeconds`. A cancelled job is never retried.
+ * When to retry a job that failed or was lost: at most `attempts` runs that reached a node. The wait before run n+1
+ * is `backoffSeconds * backoffFactor^(n-1)`, at most `backoffMaxSeconds`. A cancelled job is never retried.
  */
 export const RetryPolicy = z.object({
   attempts: z.number().int().min(1).max(100),
@@ -80,16 +77,16 @@ export const NodeAddress = z.object({
   /** PEM, both or neither: for nodes that require a client certificate (mutual TLS). */
   clientCertificate: z.string().max(100_000).nullable().optional(),
   clientKey: z.string().max(100_000).nullable().optional(),
-  /** `http://user:password@proxy:3128`; `direct`: none; null: from HTTP_PROXY, HTTPS_PROXY and NO_PROXY. */
+  /** `http://user:password@proxy:3128`; `direct`: no proxy; null: from HTTP_PROXY, HTTPS_PROXY and NO_PROXY. */
   proxyUrl: z.string().max(2000).nullable().optional(),
   /**
    * The node is a namespace of a Kubernetes cluster. The address is `https://HOST:6443/api/v1/namespaces/NAME`,
-   * `in-cluster` or `in-cluster/NAME` (with the service account of this pod), or `kubeconfig`; the password is a token.
+   * `in-cluster` or `in-cluster/NAME` (with the service account of this pod), or `kubeconfig`. The password is a
+   * token.
    */
   kubernetes: KubernetesSettings.nullable().optional(),
-  /** With the address `kubeconfig`, or `kubeconfig/NAME`: the file's text, which has address and credentials. */
+  /** With the address `kubeconfig` or `kubeconfig/NAME`: the file's text, which has address and credentials. */
   kubeconfig: z.string().max(200_000).nullable().optional(),
-  /** Default: the file's current context. */
   kubeconfigContext: z.string().max(300).nullable().optional()
 })
 export type NodeAddress = z.infer<typeof NodeAddress>
@@ -101,15 +98,15 @@ export const NodeSettings = z.object({
   queueAhead: z.number().int().min(0).max(1_000).optional(),
   giveUpAfterSeconds: z.number().int().min(10).max(31_536_000).nullable().optional(),
   /**
-   * The node's `jobs_to_keep`. When Scrapyd starts a run, it deletes all older logs of its spider, including those of
-   * running jobs. If set, a run that would delete the log of another one waits. null: unknown, no run waits.
+   * The node's `jobs_to_keep`. When Scrapyd starts a run, it deletes all older logs of its spider, including those
+   * of running jobs. A run that would delete the log of another running job waits. null: unknown, no run waits.
    */
   logsKept: z.number().int().min(1).max(100_000).nullable().optional(),
   group: ShownName.max(100).nullable().optional()
 })
 export type NodeSettings = z.infer<typeof NodeSettings>
 
-/** The Python that runs a project on the local node. `requirements`: a separate environment, built once per content. */
+/** `requirements`: a separate environment, built once per content. */
 export const ProjectPython = z.discriminatedUnion('kind', [
   z.object({ kind: z.literal('default') }),
   z.object({ kind: z.literal('interpreter'), path: z.string().min(1).max(4000) }),
@@ -119,16 +116,14 @@ export type ProjectPython = z.infer<typeof ProjectPython>
 
 const StringMap = z.record(z.string(), z.string())
 
-/** Defaults of every order, unless the order sets a value itself. */
+/** Values of every order that does not set them itself. */
 export const JobDefaults = z.object({
   args: StringMap.default({}),
   settings: StringMap.default({}),
   env: RunEnvironment.default({}),
   /** Names with secret values, which responses replace with SECRET_MASK. Sent back masked, they stay unchanged. */
   secretNames: z.array(z.string().max(200)).max(100).default([]),
-  /** null: unset. */
   priority: z.number().finite().nullable().default(null),
-  /** A node, or tags; neither: unset. */
   nodeId: NodeId.nullable().default(null),
   tags: z.array(TagTerm).max(20).default([])
 })
@@ -138,18 +133,16 @@ export const NO_DEFAULTS: JobDefaults = JobDefaults.parse({})
 const Count = z.number().int().min(0).max(1_000_000_000).nullable().optional()
 
 /**
- * When a run counts as failed although its spider closed normally. null: no rule; absent for a spider: its project's
- * rule. Values that the log does not show are not judged.
+ * When a run counts as failed although its spider closed normally. null: no rule. Absent for a spider: its
+ * project's rule. Values that the log does not show are not checked.
  */
 export const OutcomeRules = z.object({
-  /**
-   * The run fails if every request failed before any response (DNS, connection refused, TLS) and nothing was scraped.
-   */
+  /** The run fails if every request failed before any response (DNS, connection, TLS) and no item was scraped. */
   requireResponse: z.boolean().nullable().optional(),
   maxErrors: Count,
   minItems: Count,
   minPages: Count,
-  /** The finish_reasons of Scrapy that count as success; others are failures. null: as usual (docs/outcomes.md). */
+  /** The finish_reasons of Scrapy that count as success. Others are failures. null: as usual (docs/outcomes.md). */
   finishReasons: z
     .array(z.string().trim().min(1).max(100))
     .min(1, 'Name at least one finish_reason, or leave out the rule')
@@ -166,40 +159,34 @@ export const ProjectSettings = z.object({
   /** Share of slots at equal priority: a project of weight 2 gets twice as many as one of weight 1. */
   weight: z.number().min(0.01).max(100).default(1),
   paused: z.boolean().default(false),
-  /** For jobs without their own policy. */
   retry: RetryPolicy.nullable().default(null),
   noOverlap: z.boolean().default(false),
-  /** How long a cancelled run may take to finish after the first INT; null: as configured (10 minutes). */
+  /** How long a cancelled run can take to finish after the first INT; null: as configured (10 minutes). */
   cancelWaitSeconds: CancelWaitSeconds.nullable().default(null),
-  /**
-   * `on_demand`: a node gets an egg before its first job; `at_once`: all nodes that can run it get the active version.
-   */
+  /** `on_demand`: a node gets an egg before its first job. `at_once`: all possible nodes get the active version. */
   distribution: z.enum(['on_demand', 'at_once']).default('on_demand'),
   /**
-   * The version for jobs without one; null: the latest. If the project lacks it, they wait. Always present in
-   * responses; absent in a request, the pin stays unchanged.
+   * The version for jobs without one; null: the latest. If the project does not have it, they wait. Always present
+   * in responses. If absent in a request, the pin stays unchanged.
    */
   pinnedVersion: VersionName.nullable().optional(),
-  /** Defaults of every order of the project (shared/job-defaults.ts). */
   defaults: JobDefaults.default(NO_DEFAULTS),
-  /** By spider; they take precedence over the project's. */
   spiderDefaults: z
     .record(z.string().min(1).max(200), JobDefaults)
     .refine((all) => Object.keys(all).length <= 2_000, 'At most 2,000 spiders can have defaults')
     .default({}),
   outcome: OutcomeRules.nullable().default(null),
-  /** By spider; field by field, they take precedence over the project's. */
   spiderOutcomes: z
     .record(z.string().min(1).max(200), OutcomeRules)
     .refine((all) => Object.keys(all).length <= 2_000, 'At most 2,000 spiders can have outcome rules')
     .default({}),
   /** Compares runs with earlier runs of their spider, and reports unusual ones as a problem. */
   expectations: z.boolean().default(true),
-  /** Archives the items file of each run once the run has ended, wherever it ran. */
+  /** Archives the items file of each run when the run has ended, on every node. */
   keepItems: z.boolean().default(false)
 })
 export type ProjectSettings = z.infer<typeof ProjectSettings>
-/** For projects without settings of their own. Settings from before `requireResponse` lack that field. */
+/** For projects without settings of their own. Settings from before `requireResponse` do not have that field. */
 export const DEFAULT_PROJECT_SETTINGS: ProjectSettings = ProjectSettings.parse({
   python: { kind: 'default' },
   limits: null,
@@ -208,9 +195,9 @@ export const DEFAULT_PROJECT_SETTINGS: ProjectSettings = ProjectSettings.parse({
 })
 
 /**
- * Where nodes come from if not added by hand. `file`: one address per line (`URL [name=…] [slots=…] [tags=a,b]`, `#`
- * comments), read again when it changes. `list`: the same lines stored here, without passwords. `dns`: every address of
- * a name, as in Kubernetes' headless services. Nodes that are no longer listed are cordoned, never deleted.
+ * Where nodes are found. `file`: one address per line (`URL [name=…] [slots=…] [tags=a,b]`, `#` comments), read
+ * again when it changes. `list`: the same lines stored here, without passwords. `dns`: every address of a name, as
+ * in Kubernetes's headless services. Nodes that are no longer listed are cordoned, never deleted.
  */
 export const DiscoverySource = z.discriminatedUnion('kind', [
   z.object({ kind: z.literal('file'), path: z.string().min(1).max(4000) }),
@@ -220,7 +207,6 @@ export const DiscoverySource = z.discriminatedUnion('kind', [
     hostname: z.string().min(1).max(255),
     record: z.enum(['A', 'AAAA', 'SRV']),
     scheme: z.enum(['http', 'https']).default('http'),
-    /** SRV records have their own ports. */
     port: z.number().int().min(1).max(65_535).default(6800),
     basePath: z.string().max(500).default('/')
   })
@@ -229,7 +215,6 @@ export type DiscoverySource = z.infer<typeof DiscoverySource>
 
 const NodeDefaults = NodeSettings.pick({ slots: true, tags: true, group: true, queueAhead: true })
 
-/** As stored: its names may be any text. */
 export const SourceSettings = z.object({
   id: SourceId,
   source: DiscoverySource,
@@ -243,5 +228,4 @@ export const SourceSettings = z.object({
 })
 export type SourceSettings = z.infer<typeof SourceSettings>
 
-/** As entered. */
 export const NewSource = SourceSettings.extend({ node: NodeDefaults.default({}) })

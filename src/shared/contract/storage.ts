@@ -3,8 +3,8 @@ import { AnyProjectName, ProjectName } from './ids.ts'
 import { ask, read, write } from './operation.ts'
 
 /**
- * Proposed until a policy is set: logs older than a quarter of a year are rarely read, but jobs of whole years can be
- * compared. Separate from the schemas and not parsed by them, because every start of the engine needs it.
+ * Proposed until a policy is set: logs older than a quarter of a year are rarely read, but jobs of whole years can
+ * be compared. Kept apart from the schemas, because every start of the engine needs it.
  */
 export const RECOMMENDED_POLICY: StoragePolicy = {
   paused: false,
@@ -20,13 +20,10 @@ export const RECOMMENDED_POLICY: StoragePolicy = {
 
 const Bound = (max: number) => z.number().int().min(1).max(max).nullable()
 
-/** Everything beyond any of the bounds is deleted. null: no bound. */
+/** What exceeds any of the bounds is deleted; null: no bound. */
 export const KeepPolicy = z.object({
-  /** Days since the job ended. */
   days: Bound(36_500).default(null),
-  /** How many of the newest to keep per spider. */
   perSpider: Bound(10_000_000).default(null),
-  /** Limit for each project as a whole. */
   bytes: z.number().int().min(1_000_000).max(1e15).nullable().default(null)
 })
 export type KeepPolicy = z.infer<typeof KeepPolicy>
@@ -47,7 +44,6 @@ export const RetentionPolicy = z.object({
 })
 export type RetentionPolicy = z.infer<typeof RetentionPolicy>
 
-/** The defaults apply to the kinds that a project omits. */
 export const ProjectRetentionPolicy = RetentionPolicy.partial()
 export type ProjectRetentionPolicy = z.infer<typeof ProjectRetentionPolicy>
 
@@ -58,12 +54,11 @@ export const StoragePolicy = z.object({
     .record(ProjectName, ProjectRetentionPolicy)
     .refine((all) => Object.keys(all).length <= 2_000, 'At most 2,000 projects can have a policy')
     .default({}),
-  /** A target for the data directory's size, only reported, never enforced; null: the whole disk. */
+  /** A target for the data directory's size, which is reported but not enforced; null: the whole disk. */
   budgetBytes: z.number().int().min(1_000_000).max(1e15).nullable().default(null)
 })
 export type StoragePolicy = z.infer<typeof StoragePolicy>
 
-/** Why something is kept although it is beyond a bound. */
 export const ProtectionReason = z.enum([
   'kept',
   'newest',
@@ -86,30 +81,26 @@ export const ProjectUsage = z.object({
 })
 export type ProjectUsage = z.infer<typeof ProjectUsage>
 
-/** Whether stored files are encrypted with the newest key. Counts: eggs, archived logs and kept items. */
+/** Whether stored files are encrypted with the newest key. Counts eggs, archived logs and kept items. */
 export const EncryptionState = z.object({
   keyId: z.string(),
-  /** `waiting`: some files could not be encrypted yet; they are retried within the hour. */
+  /** `waiting`: some files could not be encrypted. They are retried within the hour. */
   state: z.enum(['sealing', 'waiting', 'sealed']),
-  /** Checked and encrypted in this pass, of `total`. */
   sealed: z.number().int(),
   total: z.number().int(),
-  /** Files encrypted with a lost key: they can be neither read nor encrypted again. */
+  /** Files encrypted with a lost key. They can be neither read nor encrypted again. */
   lost: z.number().int(),
   /** When all were encrypted; null: not yet, or before that was recorded. */
   sealedAtMs: z.number().nullable(),
-  /** Why a file could not be encrypted, and how many; null: none failed. */
   problem: z.object({ text: z.string(), files: z.number().int(), sinceMs: z.number() }).nullable()
 })
 export type EncryptionState = z.infer<typeof EncryptionState>
 
 export const StorageUsage = z.object({
-  /** Largest first. */
   projects: z.array(ProjectUsage),
   /** `canShrink` false: free pages are reused, but the file keeps its size until it is compacted. */
   database: z.object({ bytes: z.number(), freeBytes: z.number(), canShrink: z.boolean() }),
   cacheBytes: z.number(),
-  /** The index of the search over all archived logs. */
   searchIndexBytes: z.number(),
   /** All known contents of the data directory. `measuredAtMs`: files are measured at intervals. */
   totalBytes: z.number(),
@@ -118,13 +109,12 @@ export const StorageUsage = z.object({
     .object({
       totalBytes: z.number(),
       freeBytes: z.number(),
-      /** When it is full at the current rate; null: not within a month, or not known yet. */
+      /** When the disk is full at the current rate; null: not within a month, or not known yet. */
       fullAtMs: z.number().nullable()
     })
     .nullable(),
-  /** null: there is no key, so nothing is encrypted. */
+  /** null: there is no key, so files are not encrypted. */
   encryption: EncryptionState.nullable(),
-  /** Retention: its current activity, and what the last run deleted. */
   retention: z.object({
     state: z.enum(['not_set', 'paused', 'idle', 'running']),
     startedAtMs: z.number().nullable(),
@@ -149,7 +139,7 @@ export const PreviewRow = z.object({
 })
 export type PreviewRow = z.infer<typeof PreviewRow>
 
-/** What retention would do. `isCut`: there was too much to count; the figures are lower bounds. */
+/** What retention would do. `isCut`: there was too much to count, and the figures are lower bounds. */
 export const StoragePreview = z.object({
   goes: z.array(PreviewRow),
   protected: z.array(PreviewRow.extend({ reason: ProtectionReason })),
@@ -159,7 +149,7 @@ export const StoragePreview = z.object({
 export type StoragePreview = z.infer<typeof StoragePreview>
 
 const StoredPolicy = z.object({
-  /** 0: none was ever set; `policy` is the recommended one, and nothing is deleted. */
+  /** 0: none was ever set. `policy` is then the recommended one, and nothing is deleted. */
   revision: z.number().int(),
   policy: StoragePolicy
 })
@@ -167,13 +157,12 @@ const StoredPolicy = z.object({
 export const storageContract = {
   usage: read('read', 'GET /storage', 'seen').output(StorageUsage),
   policy: read('read', 'GET /storage/policy', 'seen').output(StoredPolicy),
-  /** `revision`: of the policy that the client edited; rejects with CHANGED_MEANWHILE if it is not current. */
+  /** Rejects with CHANGED_MEANWHILE if `revision`, which the client edited, is not the current one. */
   setPolicy: write('storage.change', 'PUT /storage/policy', 'service').input(StoredPolicy).output(StoredPolicy),
-  /** Deletes nothing. Without a policy: the stored one. */
   preview: ask('read', 'POST /storage/preview', 'seen')
     .input(z.object({ policy: StoragePolicy.optional() }))
     .output(StoragePreview),
   run: write('storage.change', 'POST /storage/run', 'service').output(z.object({ started: z.boolean() })),
-  /** Rewrites the database without free pages; all other requests wait meanwhile. */
+  /** Rewrites the database without free pages. All other requests wait. */
   compact: write('storage.change', 'POST /storage/compact', 'service').output(z.object({ freedBytes: z.number() }))
 }

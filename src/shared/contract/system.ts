@@ -10,15 +10,12 @@ export const Environment = z.object({
   id: z.string().regex(/^[a-z0-9-]{1,64}$/),
   kind: z.enum(['main', 'interpreter', 'requirements']),
   state: z.enum(['building', 'ready', 'failed']),
-  /** The interpreter; null until it exists. */
   path: z.string().nullable(),
   version: z.string().nullable(),
   scrapyVersion: z.string().nullable(),
   projects: z.array(AnyProjectName),
   start: StartMode,
-  /** What is wrong and what to do; null when ready. */
   problem: z.string().nullable(),
-  /** The current step and its progress; null unless building. */
   progress: z.object({ text: z.string(), share: z.number().min(0).max(1).nullable() }).nullable(),
   hasLog: z.boolean(),
   madeAtMs: z.number().nullable()
@@ -29,11 +26,9 @@ const ById = z.object({ id: Environment.shape.id })
 
 export const environmentsContract = {
   list: read('read', 'GET /environments', 'seen').output(z.object({ environments: z.array(Environment) })),
-  /** The build log as it grows, in pieces from the start; ends with the build. */
   log: read('read', 'GET /environments/{id}/log', { id: 'environment' })
     .input(ById)
     .output(eventIterator(z.object({ text: z.string() }))),
-  /** Rebuilds it from the same requirements. Runs that use it continue. */
   rebuild: write('environments.change', 'POST /environments/{id}/rebuild', { id: 'environment' })
     .input(ById)
     .output(Environment),
@@ -46,16 +41,13 @@ export const environmentsContract = {
 export const EngineInfo = z.object({
   id: z.string(),
   name: z.string(),
-  /** Where the other engines reach it. */
   address: z.string(),
   version: z.string(),
   startedAtMs: z.number(),
   /** `silent`: it has sent no heartbeat for some seconds. */
   state: z.enum(['leading', 'following', 'silent']),
   silentMs: z.number(),
-  /** Whether the engine is kept from leading. */
   drained: z.boolean(),
-  /** Whether it runs spiders itself, as a node of the fleet under its name. */
   hasLocalNode: z.boolean()
 })
 export type EngineInfo = z.infer<typeof EngineInfo>
@@ -64,7 +56,7 @@ export const EngineList = z.object({
   /** True on PostgreSQL. Otherwise there is only this engine. */
   shared: z.boolean(),
   engines: z.array(EngineInfo),
-  /** Which engines led since when, and why; newest first. */
+  /** Which engines led since when, and why. Newest first. */
   terms: z.array(z.object({ epoch: z.number().int(), engine: z.string(), sinceMs: z.number(), reason: z.string() }))
 })
 export type EngineList = z.infer<typeof EngineList>
@@ -73,13 +65,11 @@ const EngineId = z.string().min(1).max(100)
 
 export const enginesContract = {
   list: read('read', 'GET /engines', 'seen').output(EngineList),
-  /**
-   * Returns before the handover is complete; requests may fail with NO_LEADER for a moment. Without `to`: any engine.
-   */
+  /** Returns before the handover is complete: requests can fail with NO_LEADER for a moment. Default: any engine. */
   handOver: write('engines.operate', 'POST /engines/handover', 'service')
     .input(z.object({ to: EngineId.optional() }))
     .output(z.object({ handedOver: z.literal(true) })),
-  /** For maintenance: a drained engine still responds, but never leads; if it leads now, it hands over. */
+  /** For maintenance. A drained engine responds but never leads. A leader hands over. */
   drain: write('engines.operate', 'POST /engines/{id}/drain', 'service')
     .input(z.object({ id: EngineId, drained: z.boolean() }))
     .output(z.object({ drained: z.boolean() }))
@@ -88,18 +78,14 @@ export const enginesContract = {
 /** The figures of the status bar and the overview, as of `sampledAtMs`. */
 export const Figures = z.object({
   sampledAtMs: z.number(),
-  /**
-   * Slots of responding nodes. Nodes that accept no jobs now (cordoned, draining, stuck) count only their used slots.
-   */
+  /** Slots of responding nodes. Those that accept no jobs (cordoned, draining, stuck) count only their used slots. */
   slotsTotal: z.number().int(),
   slotsUsed: z.number().int(),
   queued: z.number().int(),
   starting: z.number().int(),
   running: z.number().int(),
-  /** Ended in the last 60 minutes. */
   finishedLastHour: z.number().int(),
   failedLastHour: z.number().int(),
-  /** Jobs ended in the last 60 seconds. */
   jobsPerMinute: z.number(),
   loopP99Ms: z.number(),
   paused: z.boolean()
@@ -107,8 +93,8 @@ export const Figures = z.object({
 export type Figures = z.infer<typeof Figures>
 
 /**
- * Something that an operator should fix, worst first. `titleCode` and `code`: the codes of `title` and `text`, with
- * parameters (shared/texts); absent: an older server. `mend`: the action that the UI offers.
+ * Something that an operator should fix, worst first. `titleCode` and `code`: the codes of `title` and `text`
+ * (shared/texts). Older servers do not send them. `mend`: the action that the UI offers.
  */
 export const Problem = z.object({
   id: z.string(),
@@ -135,12 +121,11 @@ export const Problem = z.object({
       'create_environment',
       'open_nodes',
       'resume',
-      /** Give up the jobs of `nodeId` and run them on other nodes. */
+      /** Gives up the jobs of `nodeId` and runs them on other nodes. */
       'run_elsewhere',
       'open_discovery',
       'open_project',
       'open_storage',
-      /** Opens `scheduleId`; if absent, all schedules. */
       'open_schedules',
       /** Opens `jobId`, or dismisses what is unusual about it (findings.dismiss). */
       'open_findings'
@@ -162,12 +147,11 @@ export type PythonState = z.infer<typeof PythonState>
 export const SystemStatus = z.object({
   scrapdeckVersion: z.string(),
   startedAtMs: z.number(),
-  /** `http://127.0.0.1:6800`; null without an HTTP server. */
   address: z.string().nullable(),
   host: z.enum(['desktop', 'service']),
   /** Where node passwords are stored, for Settings: `keychain`, or `file` with a description of its protection. */
   secrets: z.object({ store: z.enum(['keychain', 'file']), text: z.string() }),
-  /** Other engines that the UI links to; each has its own login. Absent: none, or an older engine. */
+  /** Other engines that the UI links to. Each has its own login. Older engines do not send this. */
   trustedEngines: z.array(z.object({ name: z.string(), url: z.string() })).optional(),
   figures: Figures,
   problems: z.array(Problem),
@@ -180,7 +164,7 @@ export type Progress = z.infer<typeof Progress>
 
 export const systemContract = {
   status: read('read', 'GET /system', 'seen').output(SystemStatus),
-  /** Samples of the figures, oldest first, one every 10 s for the last hour: the sparklines. */
+  /** Samples of the figures for the sparklines, oldest first, one every 10 s for the last hour. */
   history: read('read', 'GET /system/history', 'seen').output(z.object({ samples: z.array(Figures) })),
   logOutEverywhere: write('users.change', 'POST /system/logout', 'service').output(
     z.object({ ended: z.number().int() })

@@ -19,7 +19,6 @@ export const WebhookSettings = z.object({
   name: ShownName.max(200),
   url: z.string().min(1).max(2_000),
   events: z.array(WebhookEvent).min(1).max(20),
-  /** Only events of this project; null: of all. */
   project: ProjectName.nullable().default(null),
   enabled: z.boolean().default(true)
 })
@@ -30,7 +29,7 @@ export const Webhook = WebhookSettings.extend({
   id: WebhookId,
   createdAtMs: z.number(),
   lastDeliveredAtMs: z.number().nullable(),
-  /** Deliveries waiting for an attempt, and those that were given up. */
+  /** `waiting`: deliveries that wait for an attempt. `dead`: deliveries that were given up. */
   waiting: z.number().int(),
   dead: z.number().int(),
   problem: z.string().nullable()
@@ -47,7 +46,6 @@ export const Delivery = z.object({
   madeAtMs: z.number(),
   nextTryAtMs: z.number().nullable(),
   endedAtMs: z.number().nullable(),
-  /** Result of the last attempt: the status, or what went wrong. */
   answer: z.string().nullable()
 })
 export type Delivery = z.infer<typeof Delivery>
@@ -67,15 +65,14 @@ export const webhooksContract = {
   remove: write('webhooks.change', 'DELETE /webhooks/{id}', 'service')
     .input(z.object({ id: WebhookId }))
     .output(z.object({ removed: z.boolean() })),
-  /** Creates a new secret; the old one stays valid for a day. */
+  /** Creates a new secret. The old one stays valid for a day. */
   rotate: write('webhooks.change', 'POST /webhooks/{id}/rotate', 'service', { tellsSecret: 'once' })
     .input(z.object({ id: WebhookId }))
     .output(Secret.extend({ webhook: Webhook })),
-  /** Sends a test event now and returns the response. It is not retried. */
+  /** Sends a test event now and returns the response. Not retried. */
   test: write('webhooks.change', 'POST /webhooks/{id}/test', 'service')
     .input(z.object({ id: WebhookId }))
     .output(z.object({ ok: z.boolean(), answer: z.string() })),
-  /** Newest first. */
   deliveries: read('webhooks.change', 'GET /webhooks/{id}/deliveries', 'service')
     .input(
       z.object({
