@@ -13,7 +13,7 @@ export interface SlotsBelief {
   mostRan: number
   /** How many jobs were running while others waited and nothing changed. null: the node was never seen full. */
   limit: number | null
-  /** The newest proof of the limit; `times` counts proofs of the same limit in a row. */
+  /** The newest proof of the limit. `times` counts consecutive proofs of the same limit. */
   proof: { atMs: number; waited: number; forMs: number; times: number } | null
   /** Since when nothing has changed while jobs waited or the node was at its limit. */
   still: { sinceMs: number; looks: number; running: number; finished: number; isWaiting: boolean } | null

@@ -23,7 +23,7 @@ const polls = fc.array(
   { minLength: 1, maxLength: 60 }
 )
 
-/** Feeds in the responses of a node whose clock is `offset` ahead of ours and drifts by `drift`. */
+/** Applies polls of a node. Its clock is `offset` ahead of ours and drifts by `drift`. */
 function watch(from: ClockEstimate, startMs: number, offset: number, seen: Poll[], drift = 0) {
   let estimate = from
   let nowMs = startMs

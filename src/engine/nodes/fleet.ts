@@ -284,7 +284,7 @@ export class Fleet {
     node.snapshotAtMs = clock.nowMs()
   }
 
-  /** Runs that are new in the lists started after the previous poll, so their start times reveal the time zone. */
+  /** Runs that were not in the previous lists have started since, so their start times reveal the time zone. */
   #learnClock(node: FleetNode, snapshot: Snapshot): void {
     const { status, snapshotAtMs, runsSeen } = node
     node.runsSeen = new Set(snapshot.running.map(({ jobid }) => jobid))

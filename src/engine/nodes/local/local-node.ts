@@ -82,7 +82,7 @@ interface LocalNodeParts extends Pick<LocalNodeOptions, 'resourcesDirectory' | '
 }
 
 /**
- * The node inside the engine. Its spiders are child processes that survive the engine. After a restart, even after
+ * The node inside the engine. Its spiders are child processes that outlive the engine. After a restart, even after
  * kill -9, `open` finds them by their run directories and starts accepted runs that have not started. A jobid is
  * accepted once while its run is remembered (the latest 1,000 ended runs). An `exit` without code and signal means
  * that we did not observe the end of the run: the machine crashed, or the supervisor was killed.

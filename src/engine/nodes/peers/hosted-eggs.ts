@@ -37,7 +37,7 @@ export class HostedEggs {
     return [...new Set(this.#eggs.map(({ project }) => project))]
   }
 
-  /** In the order in which they were stored. */
+  /** Oldest first. */
   versions(project: ProjectName): VersionName[] {
     return this.#eggs.filter((egg) => egg.project === project).map(({ version }) => version)
   }

@@ -4,7 +4,7 @@ import { sentence } from '../../../shared/texts/errors/nodes.ts'
 import { nameOfSshHost, readSshAddress, splitAddress } from '../../../shared/ssh-address.ts'
 import { isMetadataAddress } from '../../runtime/metadata-addresses.ts'
 
-/** Host names of cloud metadata services. Checked for nodes behind an SSH host, because only it resolves names. */
+/** Host names of cloud metadata services. Checked behind an SSH host, because that host resolves the names. */
 const METADATA_NAMES: ReadonlySet<string> = new Set([
   ...['metadata', 'metadata.google.internal', 'metadata.goog', 'instance-data', 'instance-data.ec2.internal']
 ])

@@ -5,8 +5,8 @@ const ALIVE_INTERVAL_SECONDS = 5
 const CONNECT_TIMEOUT_SECONDS = 15
 
 /**
- * Override ~/.ssh/config: ssh never prompts, checks host keys, forwards and runs nothing else, and reports errors.
- * The user's configuration supplies everything else: keys, agents, jump hosts, known_hosts.
+ * These options override ~/.ssh/config: ssh never prompts, checks host keys, forwards and runs nothing else, and
+ * reports errors. The user's configuration supplies everything else: keys, agents, jump hosts, known_hosts.
  */
 const OPTIONS = [
   'BatchMode=yes',

@@ -71,7 +71,7 @@ const POLL_MS = 250
 const UNSEEN_POLL_MS = 25
 /** For runs with a supervisor that reports to us. It can die, or an event can be lost. */
 const SUPERVISED_POLL_MS = 2_000
-/** How long a cancellation waits for a run's process, or for the end of a run with a prevented spider. */
+/** How long a cancellation waits for a run's process, or for a run to end before its spider starts. */
 const CHILD_WAIT_MS = 10_000
 
 /**
@@ -327,7 +327,7 @@ export class RunList {
     await this.#endWith(run, { code: null, signal: null, atMs: this.#clock.nowMs() })
   }
 
-  /** A spider can remove the directory and thus prevent recording the exit. The slot must still become free. */
+  /** A spider can remove the directory, which prevents recording the exit. The slot must still become free. */
   async #endWith(run: Run, exit: RunExit): Promise<void> {
     await writeExit(run.directory, exit).catch((error: unknown) => {
       this.#logger.error({ jobid: run.spec.jobid, error: String(error) }, 'the end of a run could not be recorded')

@@ -9,8 +9,8 @@ import type { WarmPool } from '../warm/warm-pool.ts'
 
 /**
  * Starts a run: warm as a fork if a parent is ready, otherwise cold in a new Python process. A supervisor
- * (resources/python/supervisor.py) claims and watches the run and survives us. The claim makes a second start
- * harmless.
+ * (resources/python/supervisor.py) claims and watches the run and outlives the engine. The claim makes a second
+ * start harmless.
  */
 export async function startRun(options: {
   runDirectory: string

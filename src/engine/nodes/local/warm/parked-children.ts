@@ -21,7 +21,7 @@ export const PARKED_FOR_MS = 10 * 60_000
 const SETTLE_MS = 150
 const REVIEW_MS = 10_000
 
-/** The wanted number of children per parent. Recently used parents come first. Unused ones get none. */
+/** How many children each parent should keep. Recently used parents come first. Unused parents keep none. */
 export function parkedWanted(
   parents: readonly Pick<ParkingParent, 'lastStartMs' | 'parked'>[],
   now: { monotonicMs: number; mostParked: number; freeSlots: number; memory: FreeMemory }

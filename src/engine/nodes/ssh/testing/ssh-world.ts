@@ -185,7 +185,7 @@ function environment(): NodeJS.ProcessEnv {
   return libraries === null ? process.env : { ...process.env, LD_LIBRARY_PATH: libraries }
 }
 
-/** Starts with the process itself. */
+/** Includes the process itself. */
 function descendants(pid: number): number[] {
   const text = (() => {
     try {

@@ -101,8 +101,8 @@ async function send(parts: MailParts, message: Message<'email'>, signal: AbortSi
 }
 
 /**
- * The same ids for each attempt, so that mail systems that compare ids show a repeated message once. `thread`: the
- * id of a message that does not exist. Mail programs use it to group messages (RFC 5256, REFERENCES).
+ * The ids are the same for each attempt, so that mail systems show a repeated message once. `thread`: the id of a
+ * message that does not exist. Mail programs use it to group messages (RFC 5256, REFERENCES).
  */
 function idsOf({ id, channel, news, target }: Message<'email'>): { own: string; thread: string } {
   const domain = /@([^\s@>]+)>?\s*$/.exec(target.from)?.[1] ?? 'scrapdeck.invalid'
