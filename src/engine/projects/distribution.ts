@@ -9,7 +9,7 @@ import { WITHOUT_EGG } from './catalog.ts'
 import type { EggToSend, Projects } from './projects.ts'
 
 export interface EggReceiver {
-  /** Called once after an egg arrived whose spiders are unknown. */
+  /** Called once for an egg that arrived and whose spiders are unknown. */
   listSpiders(project: ProjectName, version: VersionName): Promise<string[]>
   addVersion(project: ProjectName, version: VersionName, egg: EggToSend): Promise<unknown>
 }

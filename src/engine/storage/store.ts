@@ -164,9 +164,7 @@ export interface LaneReader {
   listLanes(): Promise<LaneDepth[]>
   /** The first jobs of each lane in queue order, without held ones. The lists are in the order of `wanted`. */
   readHeads(wanted: { lane: string; limit: number }[]): Promise<QueueHead[][]>
-  /**
-   * Announces added, removed and reordered jobs after each commit, but no claims. Returns a function that unsubscribes.
-   */
+  /** Announces jobs that a commit added, removed or reordered, but no claims. Returns a function that unsubscribes. */
   onQueueChange(listener: (lanes: string[]) => void): () => void
 }
 
@@ -236,9 +234,10 @@ export interface AttemptWriter {
    * its id. If a job to be requeued has a cancel request, it ends as cancelled, with a separate `ended` entry. A job
    * that ends or is requeued frees its overlap key. A job that ends releases its dependents or ends them as cancelled.
    *
-   * An ended attempt accepts details, counts and a killing line, but no new state except by `found_again`, which takes
-   * the job out of the queue. That requires that the job is queued, has no newer attempt and no cancel request, and
-   * that no other job with its overlap key is live. If it is the only attempt, it clears `mayHaveRunTwice`.
+   * An ended attempt accepts details, counts and a killing line. Only `found_again` gives it a new state, and only
+   * while its job is queued, has no newer attempt and no cancel request, and no other job with its overlap key is live.
+   * `found_again` takes the job out of the queue, lifts its hold and, if this is its only attempt, clears
+   * `mayHaveRunTwice`.
    */
   applyChanges(changes: AttemptChange[]): Promise<boolean[]>
 }
@@ -653,8 +652,8 @@ export interface AuditStore {
 export interface RetentionStore {
   /**
    * Deletes the oldest data beyond its retention, at most `limit` rows, so that other calls are not delayed. Returns
-   * their number. A job whose chain records are deleted can no longer be restored, because chains would process its
-   * end twice. Never deletes firings of future moments.
+   * their number; fewer than `limit` means that none are left. A job whose chain records are deleted can no longer
+   * be restored, because chains would process its end twice. Never deletes firings of future moments.
    */
   prune(retention: Retention, limit: number): Promise<number>
 }

@@ -10,9 +10,7 @@ export interface AuditTicket {
   add(facts: Readonly<Record<string, unknown>>): void
 }
 
-/**
- * The calls that carry out a user's request. Others, such as dispatching, can run meanwhile and must not get the entry.
- */
+/** The calls that carry out a user's request. Others, such as dispatching, must not get its entry. */
 export const AUDITED_VERBS = [
   ...(['enqueueJobs', 'recordRuns', 'setPriority', 'reorder', 'placeQueued', 'cancelQueued'] as const),
   ...(['changeQueued', 'restoreCancelled', 'askCancel', 'keepJobs', 'setErrorState', 'dismissFindings'] as const),

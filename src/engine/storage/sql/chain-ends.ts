@@ -114,7 +114,7 @@ export function createChainEnds(database: Database) {
 
     forgetUnneeded,
 
-    /** Jobs cancelled before this time can no longer be restored. Returns the number pruned. */
+    /** Jobs cancelled before this time can no longer be restored. Returns the number pruned, at most `limit`. */
     prune({ cancelledSinceMs: sinceMs }: Retention['chains'], limit: number): number {
       const beforeId = Math.max(0, sinceMs).toString(16).padStart(TIME_DIGITS, '0')
       let left = limit

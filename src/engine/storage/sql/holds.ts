@@ -61,7 +61,7 @@ interface Dependencies extends JobWriting {
 /**
  * Finds the queued jobs whose hold changes; model/holds.ts decides which hold a job has. `dependency` ends when the
  * dependency does, which can also end the job. `releaseDue` ends `not_before` and `retry`. `overlap` ends when the
- * live job with the same key ends or is requeued, and returns if another job is claimed first.
+ * live job with the same key ends or is requeued; a job returns to `overlap` if another one is claimed first.
  */
 export function createHolds({ database, changes, timeline, counters, chainEnds, outbox }: Dependencies) {
   const statements = holdsSql(database.fragments)

@@ -209,9 +209,7 @@ export function createJobList(database: Database) {
     ).all(...values)
   }
 
-  /**
-   * Jobs whose id or client jobid starts with the text or whose id ends with it, and that match the rest of the filter.
-   */
+  /** Jobs whose id or client jobid starts with the text or whose id ends with it. `filter`: the other conditions. */
   function namedBy(text: string, filter: JobFilter): NamedRow[] {
     const rows = byJobidPrefix.all(text, endOfPrefix(text))
     const digits = idPrefixOf(text)

@@ -50,7 +50,7 @@ export function createPruning({
     statements.recordPruned
   )
 
-  /** Deletes firings and records the range of their moments, for which it is then unknown whether they fired. */
+  /** Deletes firings and records the range of their moments. Whether a moment in the range fired is then unknown. */
   function forget(rows: OldFiring[]): number {
     for (const [id, those] of Map.groupBy(rows, (row) => row.schedule_id)) {
       for (const row of those) remove.run(row.id)

@@ -147,9 +147,7 @@ export function createSchedules({ database, changes, enqueue, outbox }: Dependen
     return (nominalMs) => fromMs !== null && untilMs !== null && nominalMs >= fromMs && nominalMs <= untilMs
   }
 
-  /**
-   * For a backfill, also true if the moment may have fired; moments fired by the clock are newer than any pruned row.
-   */
+  /** For a backfill, also true if the moment may have fired. Clock firings are newer than any pruned row. */
   function hasBeenDone({ scheduleId, nominalMs, origin, state }: NewFiring, taken: Set<string>): boolean {
     if (origin === 'manual' || state !== 'fired') return false
     const key = `${scheduleId} ${nominalMs}`

@@ -15,10 +15,7 @@ const OF_DATA_DIRECTORY = ['scrapdeck.sqlite', 'engine.lock', 'secret.key']
 const PROBE_BYTES = 16_384
 const NO_LINKS = ['EPERM', 'ENOTSUP', 'EOPNOTSUPP', 'ENOSYS', 'EMLINK']
 
-/**
- * Marks a directory for blobs. Creates it, but not its parents. `knownMark`: its earlier mark. Rejects with
- * BLOBS_UNUSABLE.
- */
+/** Returns the directory's mark. Creates no parents. `knownMark`: its earlier mark. Rejects with BLOBS_UNUSABLE. */
 export async function takeDirectory(
   path: string,
   { knownMark, random, logger }: { knownMark: string | null; random: Pick<Random, 'hex'>; logger: Logger }

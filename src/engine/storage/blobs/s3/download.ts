@@ -16,9 +16,7 @@ export interface S3Object {
 
 const RESUMES = 4
 
-/**
- * Continues interrupted transfers and verifies the checksum. Rejects with S3Error, the disk's error, or BLOB_DAMAGED.
- */
+/** Continues interrupted transfers, checks the hash. Rejects with S3Error, the disk's error, or BLOB_DAMAGED. */
 export async function download(
   client: S3Client,
   { key, name, path, object }: { key: string; name: string; path: string; object: S3Object }

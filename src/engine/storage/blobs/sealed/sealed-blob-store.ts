@@ -45,9 +45,7 @@ export class SealedBlobStore implements BlobStore {
     return { sizeBytes }
   }
 
-  /**
-   * Encrypts with the newest key. Returns false if the blob is being written, replaced or deleted. Rejects like `read`.
-   */
+  /** Encrypts with the newest key. Returns false if the blob is being written or has changed. Rejects like `read`. */
   async reseal(name: string): Promise<boolean> {
     if ((await this.keyIdOf(name)) === this.#keys.newest?.id) return true
     if (this.#changing.has(name) || this.#resealing.has(name)) return false
