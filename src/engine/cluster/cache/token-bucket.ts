@@ -7,7 +7,6 @@ export interface BucketRule {
 }
 
 export interface Bucket {
-  /** Negative after a request that cost more than the burst: a debt. */
   left: number
   atMs: number
 }

@@ -25,9 +25,7 @@ export interface Leadership {
   listApart(): Promise<{ engine: string; place: string }[]>
   /** Hands the lease to `to` or, if null, to the first engine that takes it. Rejects with BAD_INPUT or NOT_FOUND. */
   handOver(to: string | null): Promise<void>
-  /**
-   * Used when this engine's memory may differ from the database. The next leader reads everything from the database.
-   */
+  /** Called when this engine's memory may differ from the database, which the next leader reads completely. */
   stepDown(): void
   /** A drained engine never leads, and a drained leader hands over. Rejects with NOT_FOUND. */
   setDrained(id: string, isDrained: boolean): Promise<void>

@@ -88,7 +88,6 @@ export class Dispatch implements FleetFollower {
     return this.#dispatcher.events
   }
 
-  /** Takes over attempts from an earlier engine. Sends no jobs before the first `wake`. */
   async start({ paused }: { paused: boolean }): Promise<void> {
     this.#dispatcher.paused = paused
     for (const one of await this.#context.live.takeOver()) this.#resume(one)

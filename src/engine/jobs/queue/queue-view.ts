@@ -77,7 +77,6 @@ export class QueueView {
     }
     if (this.#stale.size === 0) return
     const stale = [...this.#stale]
-    // Lanes that change during the read become stale again.
     this.#stale = new Set()
     this.#keptMax = Math.max(1, Math.min(HEADS_MAX, Math.floor(HEADS_KEPT / (this.#lanes.size + stale.length))))
     const wanted = this.#wanted(stale)
@@ -113,12 +112,10 @@ export class QueueView {
         if (known === undefined || known.reading > reading || this.#stale.has(lane)) continue
         this.#put(lane, heads[index]!, limit, reading)
         if (known.jobs.length > 0 || !known.hasMore) continue
-        // All heads that were read were taken meanwhile, so read again.
         this.#stale.add(lane)
         this.#onChange()
       }
     } catch {
-      // The next refresh reads them and reports the error.
       for (const lane of lanes) this.#stale.add(lane)
     } finally {
       for (const lane of lanes) this.#thin.delete(lane)

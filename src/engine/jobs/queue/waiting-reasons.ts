@@ -42,7 +42,6 @@ export class WaitingReasons {
     this.#progressOf = progressOf
   }
 
-  /** Replaces all reasons. Returns the lanes whose reason changed or that no longer wait. */
   replace(plan: WaitingPlan, lanesOfLine: (key: string) => Iterable<string>): string[] {
     const before = this.#plan
     this.#plan = plan

@@ -135,7 +135,6 @@ export class ItemsProcess {
     })
     child.unref()
     const reader: Reader = {
-      // Sending to a child that just died fails. Its exit event reports that.
       send: (message) => void child.send(message, () => {}),
       hold: (isHeld) => (isHeld ? child.channel?.ref() : child.channel?.unref()),
       kill: () => void child.kill('SIGKILL')

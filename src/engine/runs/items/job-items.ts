@@ -117,7 +117,6 @@ export class JobItems {
       const { source, sizeBytes } = await this.#find(wanted, wantedBytes, signal)
       const options = { timeoutMs: TIME_LIMITS_MS.query, isHeavy, signal }
       const page = await this.#using([source], () => this.#process.call('page', { source, ...input }, options))
-      // An incomplete copy can end with half an item.
       if (source.sizeBytes >= sizeBytes || page.nextOffset !== null) return page
     }
   }

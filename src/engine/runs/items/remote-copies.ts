@@ -115,7 +115,6 @@ export class RemoteCopies {
     const mayHaveGrown = attempt.endedAtMs === null || state.checkedAtMs <= attempt.endedAtMs
     const isDue = mayHaveGrown && this.#clock.nowMs() - state.checkedAtMs >= CHECK_EVERY_MS
     if (!isDue || state.loading !== null) return state
-    // A file that became shorter is a new file.
     if (!(await this.#append(attempt, state)) || state.sizeBytes < state.copiedBytes)
       return this.#openOnce(key, attempt)
     return state

@@ -110,9 +110,7 @@ const FIELDS_COUNTED = 5_000
 const FIELDS_KEPT = 100
 const NAME_MAX_CHARACTERS = 200
 
-/**
- * Does not use DuckDB, because parsing each item once costs no more CPU time than a query, and most files are small.
- */
+/** Without DuckDB, because parsing each item once costs no more CPU time than a query, and most files are small. */
 export async function countFilled(source: ItemsSource, signal: AbortSignal): Promise<FilledFields> {
   const counts = new Map<string, number>()
   let items = 0

@@ -94,7 +94,6 @@ export class ItemsArchive {
     return new ScrapdeckError('ITEMS_NOT_FOUND', sentence('runs.items_not_kept', { jobId, why }), { data })
   }
 
-  /** The node has no items file. If an earlier try copied a part, the node deleted the file since then. */
   async #endWithoutFile(run: Run): Promise<void> {
     const { store, archive } = this.#parts
     const copied = await archive.copies.readIfAny(run.jobId, run.number, { offset: 0, limitBytes: 0 })

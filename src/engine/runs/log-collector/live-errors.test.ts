@@ -34,7 +34,6 @@ function collect() {
     store,
     clock,
     logger: silentLogger,
-    // Only a node that keeps no logs needs copies.
     archive: { copies: null as never },
     fleet: fleet as unknown as Fleet,
     limitsOf: () => null

@@ -74,11 +74,10 @@ interface CollectorEvents {
 }
 
 const TICK_MS = 250
-/** Enough to read a thousand logs every ten seconds from nodes with a latency of 300 ms. */
 const READS_AT_ONCE = 32
 const READS_AT_ONCE_PER_NODE = 2
 const MOST_BYTES_AT_ONCE = 1_048_576
-/** Errors of running jobs are recorded in one write per interval. At the end of a run, they are counted once more. */
+/** Errors of running jobs are recorded in one write per interval, and again when the run ends. */
 const RECORD_EVERY_MS = 30_000
 /** The limit for all logs together. What exceeds it is read later. */
 const BYTES_PER_SECOND = 20_000_000
@@ -137,7 +136,6 @@ export class LogCollector {
       siblings: this.#siblings.get(spiderKey(run)) ?? new Set(),
       reading: new LogReading(run, archive.copies)
     }
-    // The start of this run may make the node delete another run's log, so read those logs now.
     if (!isLocal) for (const other of followed.siblings) other.dueAtMs = Math.min(other.dueAtMs, nowMs)
     this.#followed.set(run.jobId, followed)
     this.#siblings.set(spiderKey(run), followed.siblings.add(followed))
@@ -238,7 +236,6 @@ export class LogCollector {
     this.#readsLeft = Math.min(perSecond / 2, this.#readsLeft + seconds * perSecond)
     this.#bytesLeft = Math.min(BYTES_PER_SECOND, this.#bytesLeft + seconds * BYTES_PER_SECOND)
     this.#refilledAtMs = nowMs
-    // While more is due than can be read, scanning all logs again would take longer than reading.
     if (this.#due.length - this.#dueAt < perSecond) {
       this.#due = [...this.#followed.values()].filter(({ isReading, dueAtMs }) => !isReading && dueAtMs <= nowMs)
       this.#due.sort((one, other) => one.dueAtMs - other.dueAtMs)

@@ -78,7 +78,6 @@ export class LogReading {
     this.#isCopied = true
     let parsed = 0
     const onProgress = (_progress: unknown, { offset, bytes }: LogBytes) => {
-      // Usually, new bytes are parsed immediately instead of being read back from disk.
       if (offset !== this.#parsedBytes || bytes.length > PIECE_BYTES) return
       this.#push(bytes)
       parsed += bytes.length
@@ -113,7 +112,6 @@ export class LogReading {
 
   async #skipTo(sizeBytes: number, read: (offset: number) => Promise<LogBytes | null>): Promise<void> {
     if (sizeBytes - this.#parsedBytes <= MOST_AT_END_BYTES) return
-    // The head shows whether the log will contain how the run ends.
     if (this.#parsedBytes === 0) await this.#parse(read, PIECE_BYTES)
     const skipped = sizeBytes - KEPT_AT_END_BYTES - this.#parsedBytes
     this.#parser.skip(skipped)

@@ -44,7 +44,6 @@ export function parseClosingStats(tailText: string): ClosingStats {
     finishReason: textOf(stats?.finish_reason) ?? readReason(text),
     stats,
     ...countsOf(stats),
-    // Lazy, because it reads line by line and most runs do not need it.
     get killingLine() {
       return killingLineOf(text, { isStopped: false })
     }
@@ -135,7 +134,6 @@ function readDict(text: string, start: number): ScrapyStats | null {
   return Object.fromEntries(entries)
 }
 
-/** The brace could also belong to a value that is not Python syntax. */
 function isEndOfDict(text: string, at: number): boolean {
   return text[at] === '}' && '\r\n'.includes(text[at + 1] ?? '\n')
 }
@@ -281,7 +279,6 @@ export function killingLineOf(log: string, { isStopped }: { isStopped: boolean }
   const text = log.slice(-MAX_TEXT)
   const format = formatOf(text)
   if (format.kind === 'json') return readJsonKillingLine(text, isStopped)
-  // Searches backwards line by line: the first match is the result, and a huge line costs little.
   let exception: string | null = null
   let tracebacksToRead = 20
   let blockEnd = text.length
@@ -298,7 +295,6 @@ export function killingLineOf(log: string, { isStopped }: { isStopped: boolean }
     if (head !== null) {
       const isError = head.level === 'ERROR' || head.level === 'CRITICAL'
       if (isError && !isOurs) return joined(line.slice(head.messageAt), exception)
-      // A traceback above this belongs to an earlier record.
       blockEnd = start
       if (exception !== null && !isOurs) return exception
       exception = null

@@ -83,7 +83,6 @@ const CAUSES: [type: string, text: RegExp][] = [
   ['twisted.internet.error.TimeoutError', /^User timeout caused connection failure|^Getting \S+ took longer than/]
 ]
 
-/** What an errback logs for the same failure. */
 const OF_NETWORK = /^twisted\.(?:internet\.error\.|web\._newclient\.ResponseFailed)/
 
 function failedDownload({ message }: Pick<LoggedError, 'message'>, exception: LoggedException | null) {
@@ -111,7 +110,6 @@ function grouped(
   counted: string[],
   { title, culprit, type }: { title: string; culprit: string; type: string | null }
 ): ErrorFingerprint {
-  // JSON separates the parts, whatever they contain.
   const id = createHash('sha256')
     .update(JSON.stringify([because, ...counted]))
     .digest('hex')

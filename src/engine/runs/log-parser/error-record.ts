@@ -152,7 +152,7 @@ const FAILURE =
   /(?:\bTraceback[^:\n]{0,40}: <class '|<twisted\.python\.failure\.Failure )([\w.]{1,200})(?:'>)?(?:: (.{0,1000}?))?(?:>\]?|\]|$)/
 const BRIEF_FRAME = /^([^\s:][^:\n]{0,300}\.py):\d{1,9}:([\w<>]{1,100})$/
 
-/** Call this when a second record of the same error follows, without a message of its own. */
+/** Call this when a second record of the same error follows, which has no message. */
 export function continueError(draft: ErrorDraft): void {
   draft.isContinued = true
   draft.reading = draft.error.exceptions.length > 0 ? 'nothing' : 'frames'
@@ -186,7 +186,6 @@ function pushException(error: LoggedError, exception: LoggedException): void {
 
 /** Drops frames of the project last, because they distinguish errors. */
 function addFrame({ frames }: LoggedException, file: string, name: string): void {
-  // The end of a path is more specific than its start.
   frames.push({ file: file.length > MAX_FILE ? `…${file.slice(1 - MAX_FILE)}` : file, name: cutText(name, MAX_NAME) })
   if (frames.length <= MAX_FRAMES) return
   const other = frames.findIndex((frame) => !isProjectFile(frame.file))

@@ -29,9 +29,7 @@ export type FoundHead =
 const NONE: FoundHead = { kind: 'none' }
 
 export interface HeadLearner {
-  /**
-   * For a line that is not in Scrapy's default format. `mayHaveColours`: the text around it has an escape character.
-   */
+  /** Only for lines not in Scrapy's default format. `mayHaveColours`: the text has an escape character. */
   find(text: string, from: number, to: number, mayHaveColours: boolean, spans: HeadSpans): FoundHead
   /** Call this when a line is in the default format. */
   sawScrapyFormat(): void

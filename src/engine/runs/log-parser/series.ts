@@ -27,7 +27,6 @@ export function endOfPointMs(series: LogSeries): number {
 }
 
 export function advanceSeries(series: LogSeries, atMs: number, values: SeriesValues): void {
-  // Widens before filling, because a log can jump by years.
   while (Math.floor((atMs - series.startMs) / series.widthMs) >= MAX_POINTS) widen(series)
   while (endOfPointMs(series) <= atMs) {
     series.pages.push(values.pages)

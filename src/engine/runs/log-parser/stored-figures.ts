@@ -15,7 +15,6 @@ export function toStoredFigures(figures: LogFigures): StoredFigures {
   return {
     ...Object.fromEntries(kept),
     ...(isOwnFormat && { format }),
-    // A series of one point adds nothing to the figures.
     ...(series !== null && series.pages.length > 1 && { series })
   }
 }
@@ -34,8 +33,8 @@ function isNothing(value: unknown): boolean {
 const QUARTER_MS = 900_000
 
 /**
- * How far the log's times (read as if they were UTC) are ahead of ours: the zone that the log names or else the
- * difference between its first record and the start of the run, in quarters of an hour as in all zones.
+ * How far the log's times (read as if they were UTC) are ahead of ours: the zone in the log or, without one, the
+ * difference between its first record and the start of the run, in quarters of an hour (the step of all zones).
  */
 export function timesAheadMs(
   { firstAtMs, zoneMinutes }: Pick<LogFigures, 'firstAtMs' | 'zoneMinutes'>,

@@ -90,7 +90,6 @@ export class GrowingLog {
   #fromWindow({ offset, limitBytes }: WantedBytes): LogBytes | null {
     const window = this.#window
     if (window === null || offset < window.offset || offset > this.#endBytes) return null
-    // A waiter that such a read just woke need not read again.
     if (offset === this.#endBytes && this.#clock.monotonicMs() - this.#lookedAtMs > FRESH_MS) return null
     const bytes = window.bytes.subarray(offset - window.offset, offset - window.offset + limitBytes)
     return { offset, sizeBytes: this.#sizeBytes, bytes, fileId: window.fileId }

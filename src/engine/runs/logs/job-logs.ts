@@ -145,7 +145,6 @@ export class JobLogs {
       let format: Pick<LogChunk, 'format'> = {}
       let askedAtMs = Number.NEGATIVE_INFINITY
       for await (const chunk of chunks) {
-        // The log reveals its format as it grows. Checks no more often than useful.
         if (format.format === undefined && clock.monotonicMs() - askedAtMs >= FORMAT_EVERY_MS) {
           askedAtMs = clock.monotonicMs()
           format = await this.#formatOf(await this.#attemptOf(jobId, number))
@@ -157,10 +156,7 @@ export class JobLogs {
     }
   }
 
-  /**
-   * Implements logs.locate. Rejects with LOG_NOT_FOUND, or with BAD_INPUT for an invalid time or a log without
-   * times.
-   */
+  /** Rejects with LOG_NOT_FOUND, or with BAD_INPUT for an invalid time or a log without times. */
   async locate(
     jobId: JobId,
     number: AttemptNumber | undefined,

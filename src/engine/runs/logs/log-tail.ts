@@ -14,10 +14,7 @@ export interface TailOptions {
   mayGrow: () => boolean | Promise<boolean>
   /** `offset`: where to start. Default: `tailBytes` before the end. */
   from: { offset?: number | undefined; tailBytes?: number }
-  /**
-   * A reader that falls further behind than this skips to the last `tailBytes`, which leaves a gap. Absent: no
-   * limit.
-   */
+  /** A reader that is further behind skips to the last `tailBytes`, which leaves a gap. Absent: no limit. */
   maxLagBytes?: number | undefined
   /** Ends after the chunk that reaches this total. Absent: no limit. */
   limitBytes?: number | undefined
@@ -95,7 +92,6 @@ export async function* tailLog(options: TailOptions): AsyncGenerator<LogChunk, v
 
   async function readNext(): Promise<LogBytes | null> {
     if (offset !== null) return log.read({ offset, limitBytes: MAX_CHUNK_BYTES }, signal)
-    // The extra byte shows whether the tail starts at the start of a line.
     const limitBytes = Math.min(tailBytes, MAX_CHUNK_BYTES) + 1
     const range = await log.read({ offset: -tailBytes - 1, limitBytes }, signal)
     return range === null ? null : skipPartialLine(range, tailBytes)

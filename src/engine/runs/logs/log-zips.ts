@@ -58,7 +58,6 @@ export class LogZips {
     const progress = { logs: 0 }
     const stop = signal === undefined ? ended.signal : AbortSignal.any([ended.signal, signal])
     const work = this.#fill(zip, jobIds, progress, stop)
-    // Otherwise, the reader would wait forever.
     work.catch((error: Error) => output.destroy(error))
     const end = (error: Error) => {
       output.destroy(error)

@@ -138,7 +138,6 @@ class OneSearch {
           reportedAtMs = clock.monotonicMs()
           yield this.#report(found, null)
           found = []
-          // More results may have arrived meanwhile.
           continue
         }
         await changed
@@ -340,7 +339,6 @@ class OneSearch {
     }
   }
 
-  /** Resolves when the first task is done and its lines are taken, or when the search ended. */
   #slot(): Promise<void> {
     const { promise, resolve } = Promise.withResolvers<void>()
     this.#onSlot.push(resolve)

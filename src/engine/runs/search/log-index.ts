@@ -73,7 +73,6 @@ export class LogIndex {
   constructor(parts: LogIndexParts) {
     this.#parts = parts
     this.#alarm = new Alarm(parts.clock, () => {
-      // A run in progress checks once more before it ends.
       if (this.#running === null) this.#startRun()
       else this.#alarm.set(WAIT_MS)
     })

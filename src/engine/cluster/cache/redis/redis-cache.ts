@@ -136,7 +136,7 @@ export class RedisCache implements SharedCache {
   async readAnswer(key: string): Promise<CachedAnswer | undefined | null> {
     const { answers } = this.#options
     const most = longestEntry(answers)
-    // Reads one byte more than allowed: we never store an entry of that length.
+    // Reads one byte more than allowed, because an entry of that length is not ours.
     const entry = await this.#link.ask((client) => client.getrangeBuffer(this.#answer(key), 0, most))
     if (entry === null) return null
     if (entry.length === 0 || entry.length > most) return undefined
@@ -217,8 +217,8 @@ function scriptOf(client: Redis, name: ScriptName): Script {
 }
 
 /**
- * Returns the fingerprint, which the cache stores, followed by a key, which it does not. Scrypt is slow on purpose:
- * the fingerprint must not help to guess the password. All engines use the same salt.
+ * Returns the fingerprint, which the cache stores, and a key, which it does not. Scrypt is slow on purpose: the
+ * fingerprint must not help to guess the password. All engines use the same salt.
  */
 function derivedFrom({ username, password }: RedisCacheOptions['credentials'], namespace: string): Promise<Buffer> {
   return new Promise((resolve, reject) => {

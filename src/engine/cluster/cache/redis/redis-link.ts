@@ -27,10 +27,7 @@ export interface RedisLinkOptions {
   limits?: Partial<LinkLimits>
 }
 
-/**
- * The connection to the cache. Every wait is bounded. No call is repeated, because a failed one may have had its
- * effect.
- */
+/** Every wait is bounded. No call is repeated, because a failed one may have had its effect. */
 export class RedisLink {
   /** `changed`: the cache became available or unavailable. */
   readonly events = new EventEmitter<{ changed: [] }>()
@@ -298,7 +295,7 @@ interface ServerCheck {
   warnings: string[]
 }
 
-/** The first version that has ZMSCORE and lets scripts write after they read the time. */
+/** The first version with ZMSCORE and with scripts that can write after they read the time. */
 const OLDEST_VERSION = [6, 2]
 
 export function checkServer(info: string): ServerCheck {

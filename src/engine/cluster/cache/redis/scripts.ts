@@ -1,8 +1,8 @@
 import { MAX_DEBT_SECONDS } from '../token-bucket.ts'
 
 /**
- * Scripts that run atomically in the cache. They use the cache's clock, so the engines' clocks do not matter. Only
- * tests pass a time. Numbers are passed as text because Redis cuts off their fractions.
+ * Scripts use the cache's clock, so the engines' clocks do not matter. Only tests pass a time. Numbers are passed as
+ * text, because Redis cuts off their fractions.
  */
 
 const NOW = `
@@ -41,7 +41,6 @@ if count == 1 then redis.call('PEXPIRE', KEYS[1], ARGV[1]) end
 return { count, redis.call('PTTL', KEYS[1]) }
 `
 
-/** Adds to a set of hashes that expire. KEYS: set. ARGV: hash, valid for ms, most members, now. */
 const ADD = `
 local at = now(ARGV[4])
 redis.call('ZREMRANGEBYSCORE', KEYS[1], '-inf', at)
@@ -58,7 +57,7 @@ if expiry and tonumber(expiry) > now(ARGV[2]) then return 1 end
 return 0
 `
 
-/** Like HAS_LINK, but removes the hash: a link works once. */
+/** Like HAS_LINK, but removes the hash, because a link works once. */
 const TAKE_LINK = `${NOW}
 local expiry = redis.call('ZSCORE', KEYS[1], ARGV[1])
 redis.call('ZREM', KEYS[1], ARGV[1])

@@ -23,7 +23,7 @@ export interface RedisServer {
   stop(): Promise<void>
 }
 
-/** Starts a server that keeps its data in memory. `settings` are from its command line, such as `--requirepass`. */
+/** Starts a server without persistence. `settings` are command-line options, such as `--requirepass`. */
 export async function startRedis(settings: readonly string[] = []): Promise<RedisServer> {
   const { program, libraries } = readTestEnvironment().redis!
   const directory = mkdtempSync(join(tmpdir(), 'scrapdeck-redis-'))

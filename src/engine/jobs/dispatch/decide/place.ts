@@ -25,10 +25,7 @@ export interface PlaceInput {
   hasLimits: boolean
   /** The limits that apply to a spider, with their current live counts. `place` does not change them. */
   rulesFor: (project: ProjectName, spider: string) => readonly CountedRule[]
-  /**
-   * How many of the spider's logs there may be newer than the log of its quietest live run (logs-at-risk.ts). Null:
-   * none is live.
-   */
+  /** How many of the spider's logs may be newer than that of its quietest live run. Null: none is live. */
   newerLogs: (nodeId: NodeId, project: ProjectName, spider: string) => number | null
   assignmentsMax: number
   /** A plugin's choices, checked like any node. An empty map requests candidates. Absent: no plugin chooses. */
@@ -81,11 +78,9 @@ interface Choice {
   ready: Heap<RankedNode>
   /** Nodes that are receiving the egg. Each will take one of the waiting jobs. */
   sending: PlaceableNode[]
-  /** Nodes that have room and can be sent the egg. The best is last. */
   absent: PlaceableNode[]
 }
 
-/** What kept a job from nodes with room: the first node that refused it, and the first limit reached. */
 interface Kept {
   refusedBy: PlaceableNode | null
   limitedBy: CountedRule | null

@@ -89,7 +89,6 @@ export class CancelLadder {
     }
   }
 
-  /** Resumes a cancel from an earlier engine. The timeline shows the steps that it took. */
   resume(one: LiveAttempt): void {
     const { store, logger } = this.#context
     store.listTimeline(one.jobId).then(
@@ -175,7 +174,6 @@ export class CancelLadder {
     })
   }
 
-  /** Also undefined if the attempt ended and needs no signal. */
   #climbingOf(one: LiveAttempt): Climb | undefined {
     // If the attempt was found again, a new object with its own climb replaced this one.
     if (this.#context.live.get(one.key) !== one) return undefined

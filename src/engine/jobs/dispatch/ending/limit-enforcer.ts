@@ -8,13 +8,11 @@ import type { DispatchContext } from '../context.ts'
 import { findHeldLimitHit } from '../decide/limit-hits.ts'
 import type { LiveAttempt } from '../live-attempts.ts'
 
-/** The delay after a failed write (a full disk), so that the engine does not retry in a tight loop. */
 const RETRY_MS = 1_000
 const NODE_MISSING_MS = 200
 
 interface Watched {
   one: LiveAttempt
-  /** The limits when the run started. Later changes to the project do not apply. */
   limits: RunLimits
   ranBeforeMs: number
   /** Monotonic. From then on, only the monotonic clock counts, so that setting the wall clock cannot end a run. */
@@ -45,7 +43,6 @@ export class LimitEnforcer {
 
   watch(one: LiveAttempt): void {
     const { projects, clock } = this.#context
-    // A last snapshot can still arrive after everything else stopped.
     if (this.#stopped || one.startedAtMs === null || this.#watched.has(one.key)) return
     // A run that its node forgot returns to `running`. If it hit its limit before, the ladder is already climbing.
     if (one.limitHit !== null) return

@@ -111,7 +111,6 @@ export class ReturnedRuns {
     const listed = snapshot.pending.length + snapshot.running.length + snapshot.finished.length
     if (known === undefined || known.size > 2 * listed + ASKED_AT_ONCE) this.#known.set(node, (known = new Map()))
     const unknown = new Map<string, Listed>()
-    // Attempts that we believe to be live there need no lookup.
     for (const one of this.#context.live.ofNode(node.stored.id)) known.set(one.jobid, one.project)
     for (const list of ['running', 'pending', 'finished'] as const) {
       for (const job of snapshot[list]) {

@@ -19,7 +19,6 @@ describe('a node that accepts jobs but starts none', () => {
     await clock.advanceBy(10_000)
     expect(engine.dispatch.stuckSinceMs(N1)).toBeNull()
     await clock.advanceBy(12_000)
-    // Counted from when it could have started a job, not from when the engine noticed.
     expect(engine.dispatch.stuckSinceMs(N1)).toBeLessThan(beganMs + 5_000)
     expect(node.pending).toEqual([])
     for (const id of ids) {

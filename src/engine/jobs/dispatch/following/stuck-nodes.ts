@@ -31,7 +31,7 @@ export class StuckNodes {
   readonly #tries = new WeakMap<LiveAttempt, { count: number; againAtMs: number }>()
   /** Monotonic. Lists that started earlier still show the withdrawn job. */
   readonly #takenBackAtMs = new WeakMap<LiveAttempt, number>()
-  /** Nodes whose probation the dispatcher knows about. */
+  /** Nodes whose probation was announced. */
   readonly #onProbation = new Set<string>()
   readonly #wasDown = new Set<string>()
 
@@ -66,7 +66,6 @@ export class StuckNodes {
   judge(node: FleetNode, snapshot: Snapshot): void {
     const { live, clock, logger, fleet } = this.#context
     const { id, name } = node.stored
-    // The last lists of a node can arrive after its removal.
     if (node.client.traits.isNeverAway || fleet.get(id) === undefined) return
     const before = this.#watches.get(id) ?? null
     const unstarted = live.ofNode(id).filter(({ state }) => state === 'accepted')

@@ -34,10 +34,7 @@ export class BrokenEggJobs {
     this.#sendEgg = sendEgg
   }
 
-  /**
-   * Jobs behind the heads that were read end in later runs. Returns whether any line waits for an egg that a node
-   * refused.
-   */
+  /** Returns whether any line waits for an egg that a node refused. */
   async failThose({ everything, lines, lanes }: WaitingPlan, queue: ReadonlyMap<string, QueueLine>): Promise<boolean> {
     const { catalog, distribution, clock } = this.#context
     const projects = distribution.projectsWithImportErrors()

@@ -192,10 +192,7 @@ export class Dispatcher {
     if (hasMoreHeads || (plan.isPartial && begun > 0 && requests < REQUESTS_OUT_MAX / 2)) this.#again = true
   }
 
-  /**
-   * While leadership is uncertain, the sender would send nothing: each claimed job would immediately return to the
-   * queue and be claimed again.
-   */
+  /** While leadership is uncertain, the sender sends nothing, so claimed jobs would only return to the queue. */
   #isUncertain(): boolean {
     if (this.#context.mayAct?.() !== false) return false
     this.#lookAgain(UNCERTAIN_AGAIN_MS)
@@ -259,7 +256,6 @@ export class Dispatcher {
     const isWaiting =
       lines.size > 0 || lanes.size > 0 || plan.isPartial || (everything !== null && this.#queue.lines().size > 0)
     this.#watchCloselyFrom(isWaiting)
-    // Lanes that are gone need no event, because their jobs' events cover them.
     const there = changed.filter((lane) => this.#queue.has(lane))
     if (there.length > 0) this.events.emit('waiting', there)
   }
@@ -329,7 +325,6 @@ export class Dispatcher {
     return namesakes.at(-1)?.id === job.id ? wanted : own
   }
 
-  /** Some eggs may already be in transit, to nodes that try them again. */
   #sendEggs(uploads: EggUpload[]): void {
     const { distribution } = this.#context
     for (const upload of uploads) {

@@ -343,7 +343,6 @@ const HIDDEN_LENGTH_MIN = 4
 function scrubbed(error: NodeError, secrets: string[]): NodeError {
   if (secrets.length === 0) return error
   const values = secrets.filter((value) => value.length >= HIDDEN_LENGTH_MIN)
-  // Longest first, because one value can be part of another.
   values.sort((one, other) => other.length - one.length)
   const hide = (text: string) => values.reduce((hidden, value) => hidden.replaceAll(value, SECRET_MASK), text)
   const { kind, delivered, nodeMessage, refusal } = error

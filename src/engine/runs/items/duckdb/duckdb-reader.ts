@@ -13,7 +13,6 @@ const COUNTED_VALUES = 200_000
 /** Longer items are fetched separately, several at a time. */
 const LONG_ITEM_CHARACTERS = 100_000
 const LONG_ITEMS_AT_ONCE = 10
-/** Small enough for several copies within the disk space that DuckDB may use (locked-duckdb.ts). */
 const SET_ASIDE_MAX_BYTES = 1_000_000_000
 
 export type LinesFile = Pick<ItemsSource, 'path' | 'spillDirectory'> & { endsInside: boolean }

@@ -8,7 +8,6 @@ import { matches } from './filter.ts'
 import { parseItem, type RawItem } from './raw-item.ts'
 import { type Head, type Place, readHead, readItems, readRange } from './read-items.ts'
 
-/** Number of items between two remembered offsets. */
 const STEP = 1_000
 const FILES_REMEMBERED = 8
 /** Larger files are counted only on request. */

@@ -18,7 +18,6 @@ const CSV_RECORDS_AT_ONCE = 500
 
 export interface Head {
   format: Format
-  /** Where the first item or header starts, after any byte order mark. */
   startOffset: number
 }
 
@@ -205,7 +204,7 @@ function splitArray(): Splitter {
   }
 }
 
-/** In JSON, line breaks occur only between tokens. Replacing them by spaces makes an element one JSON line. */
+/** In JSON, line breaks occur only between tokens, so replacing them by spaces makes an element one JSON line. */
 function onOneLine(bytes: Buffer): Buffer {
   for (let at = 0; at < bytes.length; at += 1) if (bytes[at] === 0x0a || bytes[at] === 0x0d) bytes[at] = 0x20
   let start = 0

@@ -126,7 +126,6 @@ export async function readEnd(
   readAt: (offset: number, length: number) => Promise<Uint8Array>
 ): Promise<ArchiveTable> {
   if (sizeBytes < FOOTER_BYTES + 8) throw damaged('it is too short')
-  // One read usually contains the whole table and the newlines.
   const lastAt = Math.max(0, sizeBytes - END_READ_BYTES)
   const last = await read(lastAt, sizeBytes - lastAt)
   const readFrom = async (at: number, length: number) =>
@@ -179,7 +178,6 @@ export function damaged(what: string, cause?: unknown): ScrapdeckError {
   return new ScrapdeckError('LOG_DAMAGED', sentence('runs.archived_log_damaged', { what }), { cause })
 }
 
-/** Reads `length` bytes, fewer only at the end of the file. */
 export type ReadAt = (offset: number, length: number) => Promise<Uint8Array>
 
 /** Where each frame starts, packed and unpacked, with one extra element for the end. */

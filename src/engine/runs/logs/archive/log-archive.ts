@@ -75,7 +75,6 @@ export class LogArchive {
       await blobs.adopt(this.#nameOf(jobId, number), target)
       return sealed
     } catch (error) {
-      // The next call creates the directory again, or reports why it cannot.
       this.#drafts = null
       await rm(target, { force: true }).catch(() => {})
       throw error

@@ -62,7 +62,6 @@ export class LogCopies {
     try {
       return await copy.mutex.run(() => advance(copy.spool, jobId, read, { ...options, mostBytes: this.#mostBytes }))
     } finally {
-      // A log that never appeared leaves nothing behind.
       if (copy.spool.sizeBytes === 0 && copy.mutex.isIdle) this.#drop(jobId, number, copy)
     }
   }
@@ -102,7 +101,6 @@ export class LogCopies {
   async remove(jobId: JobId, number: AttemptNumber): Promise<void> {
     let copy = await this.#open(jobId, number)
     while (copy.isGone) copy = await this.#open(jobId, number)
-    // Waits for the copy in progress. Later copies start from zero.
     await copy.mutex.run(() => copy.spool.clear())
     if (copy.mutex.isIdle) this.#drop(jobId, number, copy)
   }

@@ -224,7 +224,6 @@ async function recoverRest(path: string, restAt: number): Promise<number> {
     const header = await readFully(file, 0, REST_HEADER_BYTES)
     const { size } = await file.stat()
     const fits = header.length === REST_HEADER_BYTES && Number(header.readBigUInt64LE(0)) === restAt
-    // The rest belongs to a frame that is now complete, or to one that was truncated.
     if (!fits || size - REST_HEADER_BYTES >= FRAME_RAW_BYTES) await removeFile(path)
     else return size - REST_HEADER_BYTES
   } catch (error) {

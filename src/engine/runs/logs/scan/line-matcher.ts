@@ -17,9 +17,7 @@ export interface LineMatch {
 }
 
 export interface LineMatcher {
-  /**
-   * Reports each matching line once, at its first match. If `onMatch` returns false, `find` stops and returns false.
-   */
+  /** Reports each matching line once, at its first match, until `onMatch` returns false. Returns false then. */
   find(bytes: Buffer, onMatch: (match: LineMatch) => boolean): boolean
 }
 

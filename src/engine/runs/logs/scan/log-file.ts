@@ -110,7 +110,6 @@ function* plainBlocks(bytes: FileBytes, from: number, to: number): Generator<Log
   const buffer = Buffer.allocUnsafe(Math.min(FRAME_RAW_BYTES, Math.max(1, to - from)))
   for (let offset = from; offset < to; ) {
     const length = bytes.read(buffer, offset, Math.min(buffer.length, to - offset))
-    // The file was truncated after its size was read.
     if (length === 0) return
     yield { offset, bytes: buffer.subarray(0, length) }
     offset += length
@@ -159,10 +158,7 @@ const NEWLINE = 0x0a
 /** How much to read at a time beyond `to`, to reach the end of its line. */
 const STEP_BYTES = 65_536
 
-/**
- * The lines that start at or after `from` and before `to`. Consecutive ranges of a log together contain each line
- * once.
- */
+/** Lines that start at or after `from` and before `to`, so consecutive ranges contain each line once. */
 export function* wholeLines(log: OpenLog, from: number, to: number): Generator<LogBlock> {
   let isInside = from === 0
   let endsAtNewline = true

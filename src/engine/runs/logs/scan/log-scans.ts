@@ -34,10 +34,7 @@ export class LogScans {
     this.#threads = threads
   }
 
-  /**
-   * Yields the first `mostLines` matching lines and counts all. Rejects with BAD_INPUT for an invalid or slow
-   * expression.
-   */
+  /** Yields the first `mostLines` matches. Rejects with BAD_INPUT for an invalid or slow expression. */
   async *search(
     file: LogFile,
     sizeBytes: number,

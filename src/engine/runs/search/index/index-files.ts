@@ -164,7 +164,6 @@ export function transposeSegment(directory: string, segment: number): void {
 function transposeEight(rows: Buffer, slices: Buffer, group: number): void {
   const at = group * 8 * ROW_BYTES
   if (at >= rows.length) return
-  // Filled with zeros, because the last rows may be missing.
   const eight = Buffer.alloc(8 * ROW_BYTES)
   rows.copy(eight, 0, at, at + 8 * ROW_BYTES)
   for (let byte = 0; byte < FILTER_BYTES; byte += 1) {

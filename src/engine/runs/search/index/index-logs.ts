@@ -34,15 +34,11 @@ const MAX_OPEN_BYTES = 1.5 * FRAME_RAW_BYTES
 /** One pair per thread. Each builder has its own memory, whose allocation costs more than indexing a small log. */
 let builders: { whole: FilterBuilder; open: FilterBuilder } | null = null
 
-/**
- * A block covers the lines that start in its frame, with their ends in the next one, so that it contains whole
- * matches.
- */
+/** A block has the lines that start in its frame, up to their ends in the next one. So it contains whole matches. */
 export async function indexLogs(order: IndexOrder, isStopped: () => boolean): Promise<IndexResult> {
   const writer = new BlockWriter(order.directory)
   builders ??= { whole: new FilterBuilder(), open: new FilterBuilder() }
   const { whole, open } = builders
-  // A failed order may have left content.
   for (const each of [whole, open]) each.clear()
   let openBytes = order.openBlock?.bytes ?? 0
   if (order.openBlock !== null) open.load(order.openBlock.filter)

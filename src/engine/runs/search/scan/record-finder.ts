@@ -101,10 +101,7 @@ export class RecordFinder {
     return readBytes(this.#log, 0, length)
   }
 
-  /**
-   * How far the log's clock is ahead of UTC, from its first record and the start of the run. Zones are quarter
-   * hours.
-   */
+  /** How far the log's clock is ahead of UTC, in quarters of an hour: its first record minus the run's start. */
   #zoneOf(startedAtMs: number | null): number {
     if (startedAtMs === null) return 0
     const lines = this.#start(LEARNED_BYTES).toString('utf8').split('\n', 50)

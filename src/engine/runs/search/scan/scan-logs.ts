@@ -120,7 +120,6 @@ function scanLog(log: OpenLog, { pieces, matcher, finder, left, isStopped, resul
       if (bodyEnd > bodyAt && !search(offset + bodyAt, bytes.subarray(bodyAt, bodyEnd))) return
       if (bodyEnd < bytes.length) carry(offset + bodyEnd, bytes.subarray(bodyEnd))
     }
-    // The last line may end in the next frame.
     while (carriedBytes > 0 && carriedBytes < MAX_LINE_BYTES && at < log.sizeBytes) {
       for (const { offset, bytes } of log.blocks(at, Math.min(at + STEP_BYTES, log.sizeBytes))) {
         const newlineAt = bytes.indexOf(NEWLINE)
