@@ -76,7 +76,7 @@ export function trueTime(nodeText: string | null, estimate: ClockEstimate): numb
   return Math.round(localMs - estimate.zoneMinutes * 60_000 - middle(estimate.offset))
 }
 
-/** Returns the node's own time if it lies between two moments of our clock, otherwise the later moment. */
+/** The node's own time of an event if plausible, otherwise the later of two moments of our clock around it. */
 export function trueTimeBetween(
   nodeText: string | null,
   estimate: ClockEstimate,

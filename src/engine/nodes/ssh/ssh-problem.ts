@@ -140,7 +140,7 @@ const RULES: readonly Rule[] = [
   }
 ]
 
-/** Explains how an ssh ended. The server can control its output, so we quote only single words and one line. */
+/** Explains how an ssh ended. The server can influence its output, so we quote only single words and one line. */
 export function problemOf(host: SshHost, end: SshEnd): SshProblem {
   if (end.exitCode === EXIT_NOT_FOUND || end.exitCode === EXIT_NOT_EXECUTABLE) return cannotStart(end.program)
   const stderr = end.stderr.replaceAll('\r', '')

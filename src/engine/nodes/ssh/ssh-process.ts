@@ -51,7 +51,7 @@ export function startAlone(program: string, args: string[], clock: Clock, stdin:
 }
 
 function start(program: string, args: string[], options: SpawnOptions): ChildProcess {
-  // We parse its messages, and the C library supplies the names of errors.
+  // We parse its messages, and the C library would translate the names of errors.
   return spawn(program, args, { ...options, env: { ...childEnvironment(process.env), LC_ALL: 'C' } })
 }
 

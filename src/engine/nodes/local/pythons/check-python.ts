@@ -84,7 +84,7 @@ print('{"version": "%d.%d.%d", "hasScrapy": %s}' % (*sys.version_info[:3], "true
 `
 const Look = z.object({ version: z.string(), hasScrapy: z.boolean() })
 
-/** Rejects with PYTHON_MISSING. Faster than `checkPython`, because startup waits for it: it does not import Scrapy. */
+/** Rejects with PYTHON_MISSING. Unlike `checkPython`, it does not import Scrapy, because startup waits for it. */
 export async function requirePython(command: string, options: { directory: string; clock: Clock }): Promise<void> {
   const refuse = (why: string) =>
     new ScrapdeckError('PYTHON_MISSING', sentence('nodes.python_unusable', { command, why }))

@@ -40,7 +40,7 @@ export class PythonEnvironment {
   readonly #isAwaited = new AbortController()
   #isClosed = false
 
-  /** The search starts after a short delay, or when a caller waits for it, because startup needs the CPU first. */
+  /** The search starts after a delay or when a caller waits for it, because startup needs the CPU first. */
   constructor(options: PythonEnvironmentOptions) {
     this.#options = options
     this.#pythonPath = options.pythonPath && absoluteUnlessBare(options.pythonPath)
