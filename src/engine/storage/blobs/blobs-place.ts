@@ -26,7 +26,7 @@ export async function placeOfBlobs(
     const { bucket, prefix, endpoint } = s3.address
     return `s3:${endpoint ?? ''}/${bucket}/${prefix}${keys} ${s3.address.name}`
   }
-  // The data directory is private and stays unmarked, unless it links to blobs of other engines.
+  // Mark the data directory's `blobs` as well, because it can be a link to blobs of other engines.
   const path = directory ?? join(dataDirectory, 'blobs')
   return `directory:${await takeDirectory(path, { ...parts, knownMark: null })}${keys} ${directory ?? OWN}`
 }
