@@ -58,10 +58,7 @@ function openSession(flags: ConnectionFlags, terminal: Terminal): Session {
   }
 }
 
-/**
- * Adds the commands that talk to an engine over /api/v1 (docs/cli.md). Loads only the file that contains `name`.
- * Loads all files for the help, the completion and an unknown name.
- */
+/** Adds the API commands in the file of `name`. Adds all for the help, the completion and an unknown name. */
 export async function addClientCommands(program: Command, terminal: Terminal, name: string | undefined): Promise<void> {
   const addTo =
     (parent: Command): ClientCommands['add'] =>

@@ -36,20 +36,14 @@ export async function runCopyBlobs(
   return counts
 }
 
-/**
- * Treats a plain path as a data directory, unless it is this service's blob directory, whose option accepts paths
- * too.
- */
+/** A plain path means a data directory, unless it is this service's blob directory. */
 function placeOf(text: string, blobsDirectory: string | null): string {
   if (isS3Address(text) || isFileUrl(text)) return text
   const path = resolve(text)
   return path === blobsDirectory ? pathToFileURL(path).href : path
 }
 
-/**
- * Refuses places in use. An engine locks its data directory, but other places are known only for this machine's
- * service.
- */
+/** An engine locks its data directory. Use of other places is known only for this machine's service. */
 async function refuseRunning(
   places: string[],
   { dataDirectory, s3, blobsDirectory }: Pick<ServeOptions, 'dataDirectory' | 's3' | 'blobsDirectory'>

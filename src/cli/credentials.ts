@@ -21,9 +21,8 @@ password = ${escapeConfig(password)}
 }
 
 /**
- * Throws UNAUTHORIZED if the credentials belong to another user, NOT_FOUND if there are none,
- * DATA_DIRECTORY_UNUSABLE if they are damaged. `look` returns the owner of the file, or undefined if the file does
- * not exist.
+ * Throws UNAUTHORIZED if another user owns the file, NOT_FOUND if it is missing, DATA_DIRECTORY_UNUSABLE if it is
+ * damaged. `look` returns the file's owner, or undefined if there is no file.
  */
 export function requireCredentials(
   dataDirectory: string,

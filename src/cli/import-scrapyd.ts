@@ -36,10 +36,7 @@ interface StoppedScrapyd {
   address: string | null
 }
 
-/**
- * `scrapdeck import-scrapyd`. `print` receives lines for people. Throws BAD_INPUT if nothing is found or Scrapyd is
- * running.
- */
+/** `scrapdeck import-scrapyd`. Throws BAD_INPUT if nothing is found or Scrapyd is running. */
 export async function runImport(
   directory: string,
   flags: ImportFlags,

@@ -4,15 +4,12 @@ import { dirname } from 'node:path'
 import { idOfKey, KEY_BYTES, parseEncryptionKeys } from '../engine/runtime/encryption-keys.ts'
 import { ScrapdeckError } from '../shared/errors.ts'
 
-/**
- * The place of the new key. The `first` key encrypts from now on. The `last` key only decrypts until all engines
- * have it.
- */
+/** The `first` key encrypts from now on. The `last` key only decrypts until all engines have it. */
 export type KeyPlace = 'first' | 'last'
 
 /**
- * Adds a key to a key file. If `place` is null, creates the file, which must not exist yet. Returns the id of the
- * key, never the key. Rejects with BAD_INPUT or ENCRYPTION_KEYS_UNUSABLE.
+ * Adds a key to a file. If `place` is null, creates the file, which must not exist yet. Returns the id of the key,
+ * never the key. Rejects with BAD_INPUT or ENCRYPTION_KEYS_UNUSABLE.
  */
 export async function makeKey(path: string, place: KeyPlace | null, nowMs: number): Promise<string> {
   const key = randomBytes(KEY_BYTES)

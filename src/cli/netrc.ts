@@ -16,9 +16,8 @@ export interface NetrcPlace {
 }
 
 /**
- * The entry of `~/.netrc` for a host, as scrapyd-deploy finds it: ignores the port and uses `default` for other
- * hosts. Returns null if there is none. Throws, instead of ignoring the file, if others can read it or it cannot be
- * parsed.
+ * Finds a host in `~/.netrc` like scrapyd-deploy: ignores the port and uses `default` for other hosts. Returns null if
+ * there is none. Throws if others can read the file or it cannot be parsed.
  */
 export function findInNetrc(hostname: string, { homeDirectory, environment }: NetrcPlace): NetrcEntry | null {
   const path = environment['NETRC'] || join(homeDirectory, '.netrc')
@@ -51,10 +50,7 @@ function refuseIfShared(path: string): void {
   }
 }
 
-/**
- * Maps hosts to entries, with the `default` entry under ''. Follows Python's rules: handles quotes, `\` and
- * comments, skips macros.
- */
+/** Maps hosts to entries, with the `default` entry under ''. Follows Python's rules for quotes and macros. */
 export function parseNetrc(text: string, path = '.netrc'): Map<string, NetrcEntry> {
   const withoutMacros = `${text}\n\n`.replaceAll(/(^|\s)macdef[ \t]+\S+[^\n]*\n(?:[^\n]+\n)*\n/g, '$1')
   const withoutComments = withoutMacros.replaceAll(/^[ \t]*#.*$/gm, '')

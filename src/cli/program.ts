@@ -102,8 +102,7 @@ serviceCommand('serve', 'Run the headless service: the queue, the API, the Scrap
   .option('--readable-log', 'log lines for people, also where standard error is no terminal')
   .action(async (flags: Flags & { readableLog?: boolean }) => {
     const { startStoreThread } = await import('../engine/index.ts')
-    // Loading the store takes as long as everything before its first use, so start now. Invalid options still end
-    // the process.
+    // The store loads slowly, so start now. Invalid options still end the process.
     const storeThread = startStoreThread()
     storeThread.unref()
     const { serve } = await import('./serve.ts')

@@ -4,9 +4,8 @@ import pretty from 'pino-pretty'
 import { withoutSteering } from './client/terminal.ts'
 
 /**
- * Formats each entry as one line: time, level, message, fields. Writes in this thread, because pino starts a
- * transport thread by file name and the built service has no such file. Removes control characters, because errors
- * can quote a node, a spider or a client.
+ * One line per entry: time, level, message, fields. Writes in this thread, because pino starts transports by file name
+ * and the build has no such file. Removes control characters, because errors can quote untrusted text.
  */
 export function openReadableLog(sink: { write(text: string): unknown } = pino.destination(2)) {
   const destination = new Writable({

@@ -34,8 +34,8 @@ interface Place {
 }
 
 /**
- * Reads the files that Scrapy reads, in its order. Later ones take precedence (scrapy.utils.conf). Throws BAD_INPUT
- * for a file that others could have changed, because its address would receive the credentials.
+ * Reads the same files as Scrapy, where later ones take precedence (scrapy.utils.conf). Throws BAD_INPUT for a file
+ * that others could have changed, because its address would receive the credentials.
  */
 export function readScrapyConfiguration(place: Place): ScrapyConfiguration {
   const projectDirectory = closestProject(place.directory)
@@ -86,10 +86,7 @@ function isSameAddress(one: string, other: string): boolean {
   return origin !== undefined && origin === URL.parse(other)?.origin
 }
 
-/**
- * Like scrapyd-deploy, uses [deploy] as the defaults of all targets. An empty user name overrides the default, so
- * that ~/.netrc applies.
- */
+/** [deploy] has the defaults of all targets. An empty user name overrides the default, so ~/.netrc applies. */
 function textOf(sections: IniSections, section: string, key: string): string | null {
   const value = valueOf(sections, section, key) ?? valueOf(sections, 'deploy', key)
   return value === '' ? null : value

@@ -26,10 +26,7 @@ import type { RunningService, ServiceParts } from './running-service.ts'
 /** If an engine cannot be closed within this time, its process must end to free its resources. */
 const CLOSE_LIMIT_MS = 15_000
 
-/**
- * Serves on PostgreSQL, possibly with other engines. Leads or forwards requests to the leader. Resolves after one
- * of the engines leads.
- */
+/** Serves on PostgreSQL: leads, or forwards requests to the leader. Resolves after an engine leads. */
 export async function serveTogether(
   options: ServeOptions & { postgres: NonNullable<ServeOptions['postgres']> },
   { logger, storeThread, certificate }: ServiceParts
@@ -161,8 +158,8 @@ export async function serveTogether(
 }
 
 /**
- * When this engine loses its lease, work in progress fails as intended. An unhandled failure must not end the
- * process, which continues as a follower. Every other uncaught error still ends it.
+ * Work in progress fails when this engine loses its lease. The process must then continue as a follower. Every other
+ * uncaught error still ends it.
  */
 function surviveTheEndOfLeading(error: unknown, logger: Logger): void {
   const { code } = error as { code?: unknown }

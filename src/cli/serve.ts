@@ -20,10 +20,9 @@ interface ServeOutput {
 }
 
 /**
- * Runs until a signal. Prints on standard output, for people and start scripts, that the service is ready and the
- * login link; for people, also prints where the data is. Logs to standard error: as lines for people if that is a
- * terminal or `forPeople` is true, otherwise as JSON lines. With `asJson`, prints one object instead and logs as
- * JSON lines. `storeThread` is already loading (see startStoreThread).
+ * Runs until a signal. Prints on standard output that the service is ready, the login link and, for people, the data
+ * directory. Logs to standard error, as lines if that is a terminal or `forPeople` is true, otherwise as JSON. With
+ * `asJson`, prints one object instead and logs as JSON. `storeThread` is already loading (see startStoreThread).
  */
 export async function serve(
   options: ServeOptions,

@@ -6,8 +6,7 @@ import { parseIni } from '../shared/ini.ts'
 
 const root = fileURLToPath(new URL('../../', import.meta.url))
 
-// systemd repeats keys to build lists. Our unit does not, so the INI parser can read it and reports duplicate
-// lines.
+// systemd repeats keys to build lists. Our unit does not, so the INI parser can read it and reports duplicate lines.
 const { sections, problems } = parseIni(readFileSync(join(root, 'resources/systemd/scrapdeck.service'), 'utf8'))
 const service = Object.fromEntries([...(sections.get('Service') ?? [])].map(([key, { text }]) => [key, text]))
 

@@ -3,8 +3,8 @@ import { sentence } from '../shared/texts/errors/cli.ts'
 import { maskCredentials } from '../shared/secret-values.ts'
 
 /**
- * Environment variables in the values of a scrapy.cfg. scrapyd-client replaces all of them, so a project from
- * others can send any secret to its own address. Here, a value is sent only to an address that belongs to the user.
+ * scrapyd-client replaces all environment variables in a scrapy.cfg, so a foreign project can send any secret to its
+ * own address. Here, a value is sent only to an address that belongs to the user.
  */
 type Environment = Record<string, string | undefined>
 
@@ -22,9 +22,8 @@ const VARIABLE = /\$(?:(\w+)|\{([^}]*)\})/g
 const WHOLE_ADDRESS = /^\$(?:(\w+)|\{([^}]*)\})((?:\/[^$]*)?)$/
 
 /**
- * Replaces the variable in a target's address. In a project's file, an address must be a single variable
- * (optionally with a path) or contain no variable, because a host or path built from a value would reveal that
- * value. Throws BAD_INPUT without quoting values.
+ * Replaces the variable in an address. In a project's file, an address must be a whole variable (optionally with a
+ * path) or contain none, because a host or path built from a value would reveal it. Throws BAD_INPUT without values.
  */
 export function expandAddress({ text, isOwn }: WrittenValue, environment: Environment): string {
   const known = namesIn(text, environment)
@@ -41,10 +40,9 @@ export function expandAddress({ text, isOwn }: WrittenValue, environment: Enviro
 }
 
 /**
- * Returns the value with its variables replaced, and their names. Unset variables stay unchanged, as in
- * scrapyd-client. `NAME_PASSWORD` belongs to the address in `NAME_URL`. A variable without such an address is used
- * only if the user wrote it beside this address or agreed to it. Scrapdeck's own variables are never used. Throws
- * UNAUTHORIZED otherwise.
+ * Replaces variables. Returns the value and the variables' names. Unset variables stay unchanged, as in scrapyd-client.
+ * `NAME_PASSWORD` belongs to the address in `NAME_URL`. Without such an address, a variable is used only if the user
+ * agreed to it, and Scrapdeck's own are never used. Throws UNAUTHORIZED otherwise.
  */
 export function expandValue(
   { key, text }: WrittenValue,

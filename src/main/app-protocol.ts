@@ -3,8 +3,7 @@ import { extname } from 'node:path'
 import { protocol } from 'electron'
 import { APP_SCHEME, findAppFile } from './app-url.ts'
 
-// Allows inline styles because Mantine and xterm insert styles at run time, and blob workers because they zip large
-// files. The page can reach only the wire, not the network, so an injected script could send nothing.
+// Mantine and xterm insert inline styles, and blob workers zip large files. The page has no network access.
 const CONTENT_SECURITY_POLICY = [
   "default-src 'none'",
   "script-src 'self'",
@@ -30,9 +29,7 @@ const CONTENT_TYPES: Record<string, string> = {
   '.wasm': 'application/wasm'
 }
 
-/**
- * Call this once, before `ready`. Makes the scheme a secure standard origin and lets V8 cache its scripts compiled.
- */
+/** Call this once, before `ready`. Makes the scheme a secure standard origin and lets V8 cache its scripts compiled. */
 export function registerAppScheme(): void {
   protocol.registerSchemesAsPrivileged([
     { scheme: APP_SCHEME, privileges: { standard: true, secure: true, supportFetchAPI: true, codeCache: true } }

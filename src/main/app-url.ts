@@ -11,10 +11,7 @@ export function isAppUrl(url: string): boolean {
   return url.startsWith(APP_URL)
 }
 
-/**
- * The file for one of our URLs, or null if it would be outside the directory. A path without an extension is a
- * view.
- */
+/** The file for one of our URLs, or null if it is outside the directory. A path without an extension is a view. */
 export function findAppFile(rendererDirectory: string, url: string): string | null {
   if (!isAppUrl(url)) return null
   const path = decodePath(new URL(url).pathname)
@@ -40,10 +37,7 @@ export const viewOfAlerts = (engineId: string | null, alertId?: string): string 
 
 export const DEEP_LINK_SCHEME = 'scrapdeck'
 
-/**
- * The job id in a `scrapdeck://job/ID` link, or null for anything else. Links only show things and never change
- * them.
- */
+/** The job id in a `scrapdeck://job/ID` link, or null for anything else. Links never change anything. */
 export function jobIdOfDeepLink(link: string): JobId | null {
   const match = /^scrapdeck:\/\/job\/([^/?#]+)\/?$/.exec(link)
   return JobId.safeParse(match?.[1]).data ?? null

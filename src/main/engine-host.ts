@@ -23,9 +23,7 @@ interface EngineHostOptions {
   secretBox: SecretBox
 }
 
-/**
- * The engine as seen by the shell. Only this file knows that it runs in the main process, not in a utilityProcess.
- */
+/** The engine as seen by the shell. Only this file knows that it runs in the main process, not in a utilityProcess. */
 export interface EngineHost {
   /** Calls the contract in this process, for the tray. */
   client: RouterClient<EngineRouter>
@@ -40,9 +38,7 @@ export interface EngineHost {
 // Leaves 6801 to 6809 to Scrapyds on this machine, such as the demo's.
 const OTHER_PORTS = Array.from({ length: 90 }, (_, index) => 6810 + index)
 
-/**
- * Starts the engine and its HTTP server, so that scrapyd-deploy, curl and browsers also work with the desktop app.
- */
+/** Starts the engine and its HTTP server, so that scrapyd-deploy, curl and browsers also work with the desktop app. */
 export async function startEngineHost(options: EngineHostOptions): Promise<EngineHost> {
   const { uiDirectory, docsDirectory, userData, settings, ...engineOptions } = options
   const logger = pino(
@@ -92,10 +88,7 @@ export async function startEngineHost(options: EngineHostOptions): Promise<Engin
   }
 }
 
-/**
- * If the port is in use, for example by a Scrapyd, uses one of the next ports, so that the address is easy to
- * guess.
- */
+/** If the port is in use, for example by a Scrapyd, uses one of the next ports, which are easy to guess. */
 async function listenOnFreePort(options: ListenOptions & { port: number }): Promise<Service> {
   for (const port of [options.port, ...OTHER_PORTS]) {
     try {

@@ -22,8 +22,8 @@ const AGAIN_MS = 5_000
 const PAGES_AT_ONCE = 20
 
 /**
- * Calls `shown` with the current state and after each change, until the signal aborts. Shows each new notice to a
- * desktop channel once, even if the connection breaks meanwhile. Does not show earlier notices.
+ * Calls `shown` with the current state and each change until the signal aborts. Shows each new notice of a desktop
+ * channel once, even if the connection breaks meanwhile. Does not show earlier notices.
  */
 export async function followEngine(
   client: EngineReads,

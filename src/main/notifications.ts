@@ -18,16 +18,10 @@ export interface Notifications {
   close(): void
 }
 
-/**
- * Clicks work only while something references the notification, and the system can keep notifications for a long
- * time.
- */
+/** Clicks work only while the notification is referenced, and the system keeps notifications for a long time. */
 const KEPT_MAX = 100
 
-/**
- * Shows alerts as notifications of the operating system. A click opens the alert. Buttons, on systems that have
- * them, acknowledge the alert and retry its runs.
- */
+/** Shows alerts as system notifications. A click opens the alert. Buttons acknowledge it or retry its runs. */
 export function createNotifications(open: (view: string) => void): Notifications {
   const kept = new Map<string, Notification>()
 

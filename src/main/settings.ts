@@ -6,10 +6,8 @@ import { resolveServeOptions } from '../config/resolve.ts'
 import type { ResolvedOptions } from '../config/serve-options.ts'
 
 /**
- * Reads the same sources as the service: the installed configuration files and all variables. `scrapdeck.conf` in
- * the app's own directory overrides those files. (An app has no working directory to search.) Files that the user
- * cannot read, and the service's certificate, are for the service alone. Throws BAD_INPUT and PLAIN_HTTP_REFUSED,
- * like the service.
+ * Reads the same files and variables as the service, except for files that this user cannot read. `scrapdeck.conf` in
+ * the app's own directory overrides the other files. Throws BAD_INPUT and PLAIN_HTTP_REFUSED, like the service.
  */
 export function readDesktopSettings(
   userData: string,

@@ -9,9 +9,8 @@ import { openTestApp } from './testing/test-app.ts'
 import { fillTwoProjects, type Ids, OTHER, SECRET, type TwoProjects } from './testing/two-projects.ts'
 
 /**
- * A principal gets the same response for a hidden project as for one that does not exist, at every endpoint. The
- * responses are equal byte for byte except the names. The tests send each request twice: once with existing names
- * and ids, once with others.
+ * A hidden project gets the same response as a missing one, byte for byte except the names, at every endpoint. The
+ * tests send each request twice: once with existing names and ids, once with others.
  */
 interface Things {
   project: string
@@ -232,10 +231,7 @@ async function openDoors(roles: { role: 'owner' } | { projects: Record<string, s
   return { ask }
 }
 
-/**
- * Sends the two requests of a pair one after the other, so that the second request finds what the first one
- * created.
- */
+/** Sends both requests of a pair in order, so that the second one finds what the first one created. */
 async function* pairs(ask: (request: InjectOptions) => Promise<LightMyRequestResponse>) {
   const others = requestsFor(absent)
   for (const [index, [name, request]] of requestsFor(hidden).entries()) {

@@ -100,9 +100,7 @@ declare module 'fastify' {
 const noSchema = () => {
   throw new Error('Our routes have no schemas of Fastify.')
 }
-/**
- * Without this, Fastify loads two schema compilers, which no route uses and which take a tenth of the startup time.
- */
+/** Without this, Fastify loads two schema compilers, which no route uses and which take a tenth of the startup time. */
 const NO_SCHEMAS = { compilersFactory: { buildValidator: noSchema, buildSerializer: noSchema } }
 
 const DEFAULT_METRICS = { isServed: true, prefix: 'scrapdeck', openTo: [] }
@@ -123,10 +121,7 @@ export const SAFE_HEADERS = {
 
 const ENDED = { data: { credentials: 'wrong' } }
 
-/**
- * Browsers use only TLS for a year after receiving this. They ignore the header while they do not trust the
- * certificate.
- */
+/** Browsers then use only TLS for a year. They ignore this while they do not trust the certificate. */
 const ONLY_ENCRYPTED = 'max-age=31536000'
 /** The header is not sent on localhost, because it would also apply to servers on all other ports. */
 const isOnThisMachine = ({ headers: { host = '' } }: FastifyRequest) => isLoopback(host.replace(/:\d+$/, ''))
@@ -179,8 +174,7 @@ export function createApp(options: AppOptions): App {
     nodeOfToken: (token) => engine.pulling.authenticate(token)
   })
   closeInOrder(fastify)
-  // Fastify does not allow a shared object as a default. The hook below sets the caller before any other code reads
-  // it.
+  // Fastify does not allow a shared object as a default. The hook below sets the caller before any other code reads it.
   fastify.decorateRequest('caller')
   const requests = new PipelinedRequests((request, response) => {
     if (peerSecret !== undefined) recognizePeer(request, peerSecret)
@@ -281,9 +275,7 @@ function createContractHandlers(options: HandlersOptions & { engine: Pick<Engine
   }
 }
 
-/**
- * Paths that the router cannot parse skip the hooks, including authentication, so the response must reveal nothing.
- */
+/** Paths that the router cannot parse skip the hooks, including authentication, so the response must reveal nothing. */
 function answerUnreadable(request: FastifyRequest, reply: FastifyReply): void {
   const path = request.raw.url ?? ''
   stayEncrypted(request, reply)
@@ -292,9 +284,8 @@ function answerUnreadable(request: FastifyRequest, reply: FastifyReply): void {
 }
 
 /**
- * Closes quickly without cutting off other responses. Cuts off event streams, which never end on their own. Their
- * clients resume at a cursor. Closes each other connection when its request is complete, because keep-alive would
- * delay the end.
+ * Cuts off event streams, which never end on their own. Their clients resume at a cursor. Closes each other connection
+ * after its response, because keep-alive would delay the end.
  */
 function closeInOrder(fastify: FastifyInstance): void {
   const streams = new Set<ServerResponse>()
@@ -315,8 +306,8 @@ function closeInOrder(fastify: FastifyInstance): void {
 }
 
 /**
- * Health checks for load balancers, containers and start scripts, without credentials. Restart the service if it is
- * not live. Send it no requests while it is live but not ready: it is stopping or cannot write to its disk.
+ * Health checks without credentials. If the service is not live, restart it. If it is live but not ready, send it no
+ * requests for now, because it is stopping or cannot write to its disk.
  */
 async function healthEndpoints(
   app: FastifyInstance,

@@ -53,10 +53,7 @@ const claimedNames = new WeakMap<IncomingMessage, string>()
 /** Remembers the user name that a proxy stated, so that the audit log contains it if the request is rejected. */
 export const claimName = ({ raw }: FastifyRequest, name: string): void => void claimedNames.set(raw, name)
 
-/**
- * Changes users on behalf of an identity provider or a proxy. Adds an audit entry only if something changes. The
- * request's handler records failures.
- */
+/** Changes users for an identity provider or a proxy. Adds an audit entry only if something changes. */
 export const recordVouching = <T>(
   audit: Pick<Audit, 'perform'>,
   request: FastifyRequest,
@@ -82,10 +79,7 @@ function doorOf(request: FastifyRequest): AuditDoor {
 /** Records these rejections, because the credentials of the caller do not allow what it tried. */
 const RECORDED: ReadonlySet<string> = new Set(['ROLE_REQUIRED', 'PASSWORD_REQUIRED', 'SECOND_FACTOR_REQUIRED'])
 
-/**
- * Records rejections before or outside an operation, such as for a wrong password or token, or a missing
- * permission. Ignores requests without credentials, because they tried nothing.
- */
+/** Records rejections outside an operation, such as a wrong password. Ignores requests without credentials. */
 export async function recordRefusal(
   audit: Pick<Audit, 'refuse'>,
   error: FastifyError | Error,

@@ -9,10 +9,7 @@ import { builtInRights } from '../engine/testing/built-in-rights.ts'
 import { type EngineWithFakeNode, openEngineWithFakeNode } from '../engine/testing/engine-with-fake-node.ts'
 
 const SHOP = { project: 'shop', spiders: ['prices'] }
-/**
- * These operations write a record, or upload the demo, before they find that there is no other engine, or no
- * Python.
- */
+/** These write a record or upload the demo before they find that there is no other engine or no Python. */
 const IN_TWO = new Set(['engines.handOver', 'engines.drain', 'system.runDemo'])
 const SECRET = 'hunter2-planted-secret'
 

@@ -43,8 +43,8 @@ interface Pair {
 }
 
 /**
- * The service's certificate and key, reloaded when the files change. An unusable new pair is logged and the old
- * pair stays in use, because a failed renewal must not stop a running service.
+ * The service's certificate and key, reloaded when the files change. If the new pair is unusable, the old pair stays in
+ * use, because a failed renewal must not stop a running service.
  */
 export class CertificateFiles {
   readonly #paths: CertificatePaths

@@ -25,8 +25,8 @@ export const TIME_LIMITS = {
 } satisfies ServerOptions
 
 /**
- * Limits connections in total and per address. Beyond a limit, closes the oldest connection without valid
- * credentials, so a client that opens thousands closes only its own.
+ * Limits connections in total and per address. Closes the oldest connection without valid credentials first, so a
+ * client that opens thousands closes only its own.
  */
 export class Connections {
   readonly #limits: ConnectionLimits

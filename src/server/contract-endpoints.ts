@@ -34,10 +34,8 @@ const JSON_RPC = '/api/v1/jsonrpc'
 const isJsonRpc = ({ routeOptions }: FastifyRequest): boolean => routeOptions.url === JSON_RPC
 
 /**
- * Serves the contract over HTTP. Our own clients use `/api/rpc`. All others use REST at `/api/v1` with additional
- * features (fields, idempotency keys, logs as lines), or the same operations as JSON-RPC, and their documentation.
- * This file has the routes and parses request bodies. It later loads contract-handlers.ts, which has the
- * operations.
+ * Serves the contract over HTTP: `/api/rpc` for our own clients, REST at `/api/v1` with additional features (fields,
+ * idempotency keys, logs as lines), and JSON-RPC. Parses request bodies. Loads contract-handlers.ts later.
  */
 export async function contractEndpoints(app: FastifyInstance, options: ContractEndpointsOptions): Promise<void> {
   const { incoming, limits, handlers } = options
@@ -91,10 +89,7 @@ async function describe(): Promise<OpenAPI.Document> {
   return describeApi()
 }
 
-/**
- * Rejects body types that a form on any web page can send without a preflight (`text/plain`, urlencoded). Fastify
- * parses bodies here, within its limits, and oRPC uses the result in `request.body`.
- */
+/** Rejects body types that any web page can send without a preflight (`text/plain`, urlencoded). */
 function parseOnlyJsonAndForms(app: FastifyInstance, incoming: ContractEndpointsOptions['incoming']): void {
   acceptOnlyJson(app, MAX_TEXT_BYTES)
   parseContractForms(app, incoming)

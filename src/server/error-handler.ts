@@ -9,9 +9,7 @@ import { isNodeRoute } from './nodes/node-endpoints.ts'
 import { sendNotice } from './small-page.ts'
 import { toPythonJson } from './scrapyd/python-text.ts'
 
-/**
- * Formats errors outside a route's own code (authentication, body too large, bugs) as clients of that route expect.
- */
+/** Formats errors outside a route's own code (authentication, body too large, bugs) as clients of that route expect. */
 export function createErrorHandler(options: { logger: Logger }) {
   return function handleError(error: FastifyError | Error, request: FastifyRequest, reply: FastifyReply): FastifyReply {
     // Do not log the query, because it can contain a login token or spider arguments.

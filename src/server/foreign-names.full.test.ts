@@ -19,10 +19,9 @@ import { type Answer, type Ask, askInProcess, askOverSocket, readAnswer } from '
 import { fillTwoProjects, OTHER, SEALED, SECRET, stateOfOther } from './testing/two-projects.ts'
 
 /**
- * Sends requests generated from our own OpenAPI document over every transport and as every kind of caller. One of
- * two projects is hidden from the caller, and everything in it has a recognizable name. `SCRAPDECK_WALK_RUNS=50
+ * Sends requests generated from our OpenAPI document over every transport and as every kind of caller. One of two
+ * projects is hidden from the caller, and everything in it has a recognizable name. `SCRAPDECK_WALK_RUNS=50
  * SCRAPDECK_WALK_SEED=7 npx vitest run src/server/foreign-names.full.test.ts` sends more or other requests.
- * Failures name the seed.
  */
 const RUNS = Number(process.env['SCRAPDECK_WALK_RUNS'] || pickLength(2, 25))
 const SEED = Number(process.env['SCRAPDECK_WALK_SEED'] || 1)
@@ -35,9 +34,7 @@ type World = Awaited<ReturnType<typeof openWorld>>
 
 interface Caller {
   name: string
-  /**
-   * The projects whose content is not secret for this caller. `nothing` means that even its own content is secret.
-   */
+  /** The projects whose content is not secret for this caller. `nothing` means that even its own content is secret. */
   sees: 'shop' | 'everything' | 'nothing'
   /** Returns the headers of the caller's requests. */
   signIn(world: World): Promise<Record<string, string>>

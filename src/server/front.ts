@@ -16,10 +16,7 @@ export interface RequestHandler {
 export interface Front {
   /** 0 if the service does not listen on TCP. */
   port: number
-  /**
-   * For programs and browsers on this machine: `http://127.0.0.1:6800`, the same with `https:`, or `unix:PATH` if
-   * there is no TCP.
-   */
+  /** For programs on this machine: `http://127.0.0.1:6800`, the same with `https:`, or `unix:PATH` without TCP. */
   address: string
   /** The port that redirects plain HTTP to HTTPS, or null if there is none. */
   redirectPort: number | null
@@ -134,10 +131,7 @@ async function listenOnOtherAddresses(
   await Promise.all(others.map((host) => listenOn(openServer(), { host, port }).catch(() => {})))
 }
 
-/**
- * The socket's user and group can open it (660), as in Scrapyd. Replaces a socket without a listener, which a
- * killed server left. Does not remove anything else at this path.
- */
+/** The socket's user and group can open it (660), as in Scrapyd. Replaces only a socket that a killed server left. */
 async function listenOnSocket(path: string, handle: RequestListener): Promise<ClosableServer> {
   if ((await isSocket(path)) && !(await isAnswered(path))) await unlink(path)
   const server = createServer(TIME_LIMITS, handle)

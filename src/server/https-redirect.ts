@@ -18,9 +18,8 @@ interface Answer {
 }
 
 /**
- * Redirects plain HTTP to the same resource over HTTPS. The target is always a name of this service, so this is not
- * an open redirect. Redirects only GET and HEAD, because a client would otherwise not notice that it sent its
- * password unencrypted. Pure.
+ * Redirects only to names of this service, so this is not an open redirect. Redirects only GET and HEAD, because a
+ * client would otherwise not notice that it sent its password unencrypted.
  */
 export function createRedirect(
   options: RedirectOptions

@@ -40,8 +40,8 @@ export interface LeaderProxyOptions {
 }
 
 /**
- * Handles requests while another engine leads. Forwards everything except checks of this engine's own health. The
- * leader authenticates the client and charges its limits as if the request had arrived directly.
+ * Forwards requests while another engine leads, except checks of this engine's own health. The leader authenticates the
+ * client and charges its limits as if the request had arrived directly.
  */
 export function createLeaderProxy(options: LeaderProxyOptions): RequestHandler & { stop(): Promise<void> } {
   const { membership, logger, trustedProxies } = options
@@ -167,9 +167,7 @@ async function forward(
   })
 }
 
-/**
- * A request line can contain another host (`//other/`, `http://other/`), which must not get the secret and cookies.
- */
+/** A request line can contain another host (`//other/`, `http://other/`), which must not get the secret and cookies. */
 function addressAt(leader: string, asked: string): string {
   const path = asked.replace(/^[a-z][a-z0-9+.-]*:\/\/[^/?#]*/i, '')
   return `${new URL(leader).origin}${path.startsWith('/') ? '' : '/'}${path}`

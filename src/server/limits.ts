@@ -31,10 +31,7 @@ export interface RateLimit {
 export interface RateLimits {
   /** For REST, JSON-RPC and the UI's API, per credential and address. */
   api: RateLimit | null
-  /**
-   * For all other endpoints that require credentials (Scrapyd's endpoints, logs, items, metrics, pages), per
-   * credential and address.
-   */
+  /** For all other endpoints that require credentials (Scrapyd's, logs, items, metrics, pages), in the same way. */
   endpoints: RateLimit | null
   /** For public endpoints (health, login) and requests with rejected credentials, per address. */
   open: RateLimit | null
@@ -47,8 +44,8 @@ export const perSecond = (requests: number): RateLimit | null =>
   requests === 0 ? null : { requests, windowSeconds: 1, burst: requests * BURST_SECONDS }
 
 /**
- * The API's limit is far above what people and programs need, and far below what a loop without pauses sends. The
- * Scrapyd endpoints have no limit, because clients of Scrapyd can poll as fast as they like.
+ * Far above what people and programs need, and far below what a loop without pauses sends. Clients of Scrapyd can poll
+ * as fast as they like.
  */
 export const DEFAULT_RATE_LIMITS: RateLimits = { api: perSecond(500), endpoints: null, open: perSecond(100) }
 

@@ -2,10 +2,7 @@ import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http
 import type { Socket } from 'node:net'
 import { overHttp2 } from './http2-requests.ts'
 
-/**
- * Maximum number of requests that wait on a connection for an earlier response. Clients that pipeline rarely exceed
- * 16.
- */
+/** Maximum number of requests that wait on a connection. Clients that pipeline rarely exceed 16. */
 const WAITING_MAX = 64
 
 interface Connection {
@@ -16,9 +13,8 @@ interface Connection {
 }
 
 /**
- * Handles the requests of each connection one after the other, at most one per turn of the event loop. Node emits
- * all requests in a packet together. There can be a thousand, which would block all other clients if handled in one
- * turn.
+ * Handles the requests of a connection one after the other, one per turn of the event loop. Node emits all requests in
+ * a packet together, and a thousand in one turn would block all other clients.
  */
 export class PipelinedRequests {
   readonly #handle: RequestListener
@@ -93,7 +89,6 @@ function refuseMore(connection: Connection, socket: Socket, response: ServerResp
   connection.isClosing = true
   response.writeHead(429, { 'content-type': 'text/plain; charset=utf-8', 'retry-after': '1', connection: 'close' })
   response.end(`Too many requests wait for an answer on this connection: send at most ${WAITING_MAX} ahead.\n`)
-  // The parser resumes the connection in a tick, so pause after that. Do it before the next packet, because Node
-  // reads many packets in one turn.
+  // The parser resumes the connection in a tick, so pause after that, but before Node reads the next packet.
   queueMicrotask(() => socket.pause())
 }

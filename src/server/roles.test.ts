@@ -17,10 +17,7 @@ import { CertificateFiles } from './certificate-files.ts'
 import { makeCertificate } from '../engine/testing/make-certificate.ts'
 import { openTestApp, openTestService, RIGHT } from './testing/test-app.ts'
 
-/**
- * The only table of which role can call which operation. The first test fails for a missing operation or another
- * role.
- */
+/** The least role for each operation. The first test fails if an operation is missing or has another role. */
 const OPERATIONS: Record<Role, string> = {
   viewer: `
     crawlOrders.list crawlOrders.get jobs.list jobs.facets jobs.get jobs.status jobs.running jobs.usage jobs.figures
@@ -92,10 +89,7 @@ const PERMISSION_OF: Record<Exclude<Permission, 'read' | 'code.choose'>, string>
   'users.change': OPERATIONS.owner
 }
 
-/**
- * What each operation is about (OperationMeta), which limits its callers among those with the role. All others name
- * something.
- */
+/** What each operation is about (OperationMeta), which limits who can call it. All others name something. */
 const ABOUT = {
   caller: `users.me users.changePassword roles.list tokens.list tokens.create tokens.revoke sessions.list sessions.revoke
     schedules.preview items.readExport secondFactors.get secondFactors.beginAuthenticator secondFactors.confirmAuthenticator

@@ -49,9 +49,9 @@ export const authorityFile = (dataDirectory: string): string => join(selfMadeDir
 export const selfMadeDirectory = (dataDirectory: string): string => join(dataDirectory, 'tls')
 
 /**
- * Creates what is missing: an authority, and a certificate for these names that it signs. Renews the certificate
- * before it expires, but not the authority, because clients trust it. Returns one file with the certificate and its
- * key, so that both change together. Rejects with CERTIFICATE_UNUSABLE.
+ * Creates a missing authority, and a missing certificate for these names. Renews the certificate before it expires, but
+ * not the authority, because clients trust it. Returns one file with the certificate and its key, so that both change
+ * together. Rejects with CERTIFICATE_UNUSABLE.
  */
 export async function ensureSelfMade({ directory, names, machine, clock, logger }: SelfMadeOptions): Promise<string> {
   const path = join(directory, 'server.pem')

@@ -16,8 +16,8 @@ interface ServiceFile {
 const pathIn = (dataDirectory: string) => join(dataDirectory, 'service.json')
 
 /**
- * Records in the data directory where its service listens. Programs on this machine send the password, which is
- * stored beside it, only to this address. Returns a function that removes the record.
+ * Records where the service listens. Programs on this machine send the password only to this address. Returns a
+ * function that removes the record.
  */
 export async function recordService(
   dataDirectory: string,
@@ -41,9 +41,8 @@ export async function recordService(
 }
 
 /**
- * Returns the address of the service that is running with this data directory, or null if there is none. After a
- * kill, the record remains and another program can listen there, so it counts only while the process that wrote it
- * is alive.
+ * Returns the address of the running service with this data directory, or null. After a kill, another program can
+ * listen there, so the record counts only while the process that wrote it is alive.
  */
 export async function findRunningService(dataDirectory: string): Promise<string | null> {
   return (await findRunning(dataDirectory))?.address ?? null

@@ -8,10 +8,7 @@ import { cookieOf, openTestApp, RIGHT } from './testing/test-app.ts'
 const PASSWORD = 'kestrel amber drawbridge'
 const FORM = { 'content-type': 'application/x-www-form-urlencoded' }
 
-/**
- * Simulates two engines on one database: two servers, each with its own session file. With `shares`, they also
- * share a cache.
- */
+/** Two engines on one database, each with its own session file. With `shares`, they also share a cache. */
 async function openTwo({ shares = false } = {}) {
   const engine = createFakeEngine()
   if (shares) Object.assign(engine, { cache: new MemoryCache(createFakeClock()) })

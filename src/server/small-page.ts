@@ -57,9 +57,7 @@ ${body}
 `
 }
 
-/**
- * A page that says what happened and what to do. `link` is a path on this server for the button. Escapes all texts.
- */
+/** A page that says what happened and what to do. `link` is a path on this server for the button. Escapes all texts. */
 export function sendNotice(
   reply: FastifyReply,
   notice: { title: string; text: string; link?: { href: string; label: string } | undefined }

@@ -14,10 +14,7 @@ import { outcome } from './testing/outcome.ts'
 import { plantTraces, ruleOf } from './testing/traces-of-others.ts'
 import { fillTwoProjects, OTHER, SECRET, type TwoProjects } from './testing/two-projects.ts'
 
-/**
- * All texts of a hidden project contain marker words, and so do the things that both projects share. No response
- * may contain these words.
- */
+/** The texts of a hidden project, and of things that two projects share, have markers. No response may contain them. */
 let t: TwoProjects
 let mail: Receiver
 let planted: Awaited<ReturnType<typeof plantTraces>>

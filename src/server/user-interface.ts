@@ -17,10 +17,7 @@ import { signInEndpoints, type SignInEndpointsOptions } from './auth/sign-in-end
 import { fieldsOf } from './forms/receive-form.ts'
 import type { LoginEndpoints } from './login-endpoints.ts'
 
-/**
- * Allows inline styles, because the component library inserts style elements. Allows scripts only from our own
- * files.
- */
+/** The component library inserts inline styles. Scripts are allowed only from our own files. */
 const UI_POLICY =
   "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data: blob:; font-src 'self' data:; connect-src 'self'; worker-src 'self' blob:; manifest-src 'self'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'"
 
@@ -69,8 +66,7 @@ export async function userInterfaceEndpoints(app: FastifyInstance, options: User
     const returnTo = `${publicAddressOf(options, request)}/ui/login`
     const elsewhere = fromProvider === null ? null : await authenticator.oidc?.endUrl(fromProvider, returnTo)
     if (elsewhere == null) return reply.redirect('/ui/login', 303)
-    // Do not redirect, because the page might not be allowed to follow to another host. It opens this address
-    // itself.
+    // Do not redirect, because the page might not be allowed to follow to another host. It opens this address itself.
     return reply.send({ continueAt: elsewhere })
   })
   signInEndpoints(app, options)
@@ -89,8 +85,7 @@ export async function userInterfaceEndpoints(app: FastifyInstance, options: User
     reply.header('content-security-policy', UI_POLICY)
   })
   app.get('/*', FOR_READERS, (request, reply) => sendFile(uiDirectory, request, reply))
-  // The UI's routes are fragments, so a path without a file is a typo. Missing assets remain a 404, because a page
-  // would hide the bug.
+  // The UI's routes are fragments, so a path without a file is a typo. Missing assets remain a 404 to reveal the bug.
   app.setNotFoundHandler((request, reply) => {
     const isPage = request.method === 'GET' && !/\.[a-z0-9]+$/i.test(request.url.split('?', 1)[0] ?? '')
     if (isPage) return reply.redirect('/ui/')

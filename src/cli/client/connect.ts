@@ -35,10 +35,7 @@ export interface Address {
   username: string
   password: string
   passwordFrom: string
-  /**
-   * The certificate of a service on this machine, valid for any host name. If absent, the system's authorities
-   * apply.
-   */
+  /** Certificate of a service on this machine, valid for any host name. If absent, the system's authorities apply. */
   certificate?: string | null
   /** The password is the service's own, read from its data directory. */
   isOfService?: true
@@ -62,9 +59,8 @@ export function addConnectionOptions(command: Command): Command {
 }
 
 /**
- * Tries the flags, then the variables, then the service on this machine. Sends credentials only to the address they
- * were made for: those of variables to SCRAPDECK_URL, those of a data directory to its running service. Rejects
- * with an explanation if something is missing.
+ * Tries the flags, then the variables, then the service on this machine. Sends the credentials of variables only to
+ * SCRAPDECK_URL, and those of a data directory only to its running service. Rejects with an explanation.
  */
 export function findAddress(
   flags: ConnectionFlags,
@@ -218,10 +214,7 @@ export function readUrl(text: string): URL {
 const REDOES = 2
 const REDO_AFTER_MS = 1_000
 
-/**
- * A typed client of the REST API that calls `find` on the first request. Every write has its own idempotency key,
- * so the client can repeat it after a dropped connection.
- */
+/** A typed API client that calls `find` on the first request. It repeats calls safely, with an idempotency key. */
 export function connect(find: () => Promise<Address>, terminal: Terminal): Client {
   let found: Promise<Address> | null = null
   const address = () => (found ??= find())
@@ -238,9 +231,7 @@ async function withKey(call: RestCall): Promise<RestCall> {
   return { ...call, headers: { ...call.headers, 'idempotency-key': crypto.randomUUID() } }
 }
 
-/**
- * Sends the request with the address's credentials and repeats it after a dropped connection. Rejects with advice.
- */
+/** Sends the request with the address's credentials and repeats it after a dropped connection. Rejects with advice. */
 export async function sendTo(there: Address, call: RestCall, terminal: Terminal): Promise<Answer> {
   const credentials = Buffer.from(`${there.username}:${there.password}`).toString('base64')
   const headers = { ...call.headers, authorization: `Basic ${credentials}` }

@@ -2,10 +2,7 @@ import { isScrapdeckError } from '../../shared/errors.ts'
 import { safeJson, withoutControls } from './terminal.ts'
 import type { Command } from 'commander'
 
-/**
- * The line on standard error for a failed command, or an empty string if there is nothing to print. Removes control
- * characters, because the text can come from the engine, a node or a file.
- */
+/** The line on standard error, or empty. Removes control characters, because parts of the text are untrusted. */
 export function textOfError(error: unknown, asJson: boolean): string {
   const message = error instanceof Error ? error.message : String(error)
   if (message === '') return ''
@@ -19,9 +16,7 @@ export function textOfError(error: unknown, asJson: boolean): string {
   return `scrapdeck:${withoutControls(text)}\n`
 }
 
-/**
- * Prints commander's usage errors like all others: as an object for programs, as a sentence with a hint for people.
- */
+/** Prints commander's usage errors like all others: as an object for programs, as a sentence with a hint for people. */
 export function sayUsageErrors(program: Command, isJson: boolean): Command {
   return program.configureOutput({
     outputError(text, write) {

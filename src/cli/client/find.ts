@@ -10,10 +10,9 @@ import { CommandEnd, EXIT_CODES } from './exit-codes.ts'
 import type { Session } from './session.ts'
 
 /**
- * Acts on jobs that the user names by id, by the last 8 or more digits of the id (the short form), by its first 10
- * or more digits, or by the jobid that a client chose. Treats 32 digits as an id first, then as a jobid, because
- * some clients choose such jobids. Calls `act` again after JOB_NOT_FOUND, so `act` must not have changed anything
- * when it throws that.
+ * Acts on jobs named by id, by the last 8 or more digits of it, by its first 10 or more, or by a client's jobid. Treats
+ * 32 digits as an id first, then as a jobid, because some clients choose such jobids. Calls `act` again after
+ * JOB_NOT_FOUND, so `act` must change nothing when it throws that.
  */
 export async function withJobs<Result>(
   client: Client,
@@ -48,10 +47,7 @@ async function findJobId(client: Client, text: string): Promise<JobId> {
   )
 }
 
-/**
- * Finds a thing by its id or a short form of it. Returns null if none matches. If several match, lists them and
- * ends the command.
- */
+/** Finds a thing by its id or a short form, or returns null. If several match, lists them and ends the command. */
 export function pickById<Thing extends { id: string }>(
   things: readonly Thing[],
   text: string,
@@ -141,10 +137,7 @@ export async function listSchedules(
   return all
 }
 
-/**
- * Ends with `notFound` if no project has this name or matches its `*`, because an empty list can mean a mistyped
- * name.
- */
+/** Ends with `notFound` if no project matches, because an empty list can also mean a mistyped name. */
 export async function requireProject(client: Client, name: string | undefined): Promise<void> {
   if (name === undefined) return
   const names = (await client.projects.list()).projects.map((project) => project.name)

@@ -41,8 +41,8 @@ const SILENT_MS = 300_000
 export const httpUrlOf = (address: string): string => (address.startsWith(SOCKET) ? 'http://localhost' : address)
 
 /**
- * The REST API over Node's own HTTP client. `fetch` would take longer to load than everything else that a command
- * needs. So would the globals FormData, Request and Response, so only uploads use them.
+ * The REST API over Node's HTTP client, because `fetch` takes longer to load than everything else in a command. The
+ * globals FormData, Request and Response also load slowly, so only uploads use them.
  */
 export function createRestLink(options: {
   baseUrl: () => Promise<string>

@@ -29,10 +29,7 @@ export interface LocalFlags {
   config?: string | undefined
 }
 
-/**
- * Control characters in untrusted text, except line ends and tabs. The first group matches colours, which can be
- * kept.
- */
+/** Control characters in untrusted text, except line ends and tabs. The first group matches colours. */
 const STEERING = /(\x1b\[[0-9;]*m)|[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/g
 
 /** For logs, which can contain colours. Resets the colours at the end of each line and removes hidden text. */

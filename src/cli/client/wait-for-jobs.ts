@@ -13,8 +13,8 @@ const MOST_MISSED = 120
 const REPEAT_MS = 60_000
 
 /**
- * Waits until the jobs have ended and prints each one. Prints on standard error why the others wait. Ends with
- * badOutcome unless all jobs succeeded, or with timedOut if some have not ended after `timeoutMs`.
+ * Waits until the jobs have ended and prints each one, and on standard error why the others wait. Ends with badOutcome
+ * unless all succeeded, or with timedOut.
  */
 export async function waitForJobs(
   session: Session,

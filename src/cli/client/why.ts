@@ -5,10 +5,7 @@ import { localTime } from './output.ts'
 type Explained = Pick<Job, 'state' | 'waiting' | 'reason' | 'killingLine' | 'cancelAskedAtMs' | 'unknownSinceMs'> &
   Partial<Pick<Job, 'mayHaveRunTwice' | 'expiresAtMs' | 'attemptCount' | 'retry'>>
 
-/**
- * Says why a job waits, may not be running, or ended as it did, in the words of its page in the UI. Returns null if
- * there is nothing to say.
- */
+/** Why a job waits, may not be running, or ended as it did, in the UI's words. null if there is nothing to say. */
 export function whyOf(job: Explained | JobProgress, nowMs: number): string | null {
   const { expiresAtMs = null, mayHaveRunTwice = false } = job as Explained
   const ended = [job.reason, job.killingLine].filter((text) => text !== null).join(': ')

@@ -214,10 +214,7 @@ function listedSessions(sessions: Session[], nowMs: number): string {
 const tokensOf = async (client: Client, id: User['id']): Promise<AccessToken[]> =>
   (await client.tokens.list()).tokens.filter(({ userId }) => userId === id)
 
-/**
- * Mentions the tokens and passkeys that remain valid after a password change, because someone who knew the old
- * password may have created them.
- */
+/** Someone who knew the old password may have created these tokens and passkeys, which remain valid. */
 function whatStillWorks(tokens: number, passkeys: number): string {
   const line = (count: number, noun: string, act: string) =>
     count === 0

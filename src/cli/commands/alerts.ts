@@ -344,10 +344,7 @@ const REOPENS_MAX = 120
 /** The command forgets the oldest ended alerts beyond this number. */
 const REMEMBERED_MAX = 5_000
 
-/**
- * Prints the firing alerts, then each alert that fires or ends. After a lost connection, prints what it missed.
- * Ends only when interrupted.
- */
+/** Prints firing alerts and each later change. Prints missed changes after reconnecting. Ends when interrupted. */
 async function followAlerts(session: Session, filter: { ruleId: AlertRuleId | undefined }): Promise<void> {
   const { client, terminal } = session
   const printed = new Map<AlertId, Alert['state']>()

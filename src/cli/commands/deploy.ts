@@ -155,8 +155,8 @@ function addressOf({ url }: DeployTarget, { environment }: Terminal, flags: Depl
 }
 
 /**
- * Takes credentials from the flags, then scrapy.cfg, then ~/.netrc, like scrapyd-deploy. Sends the credentials of a
- * target only to that target, and those of variables only to the address they belong to.
+ * Takes credentials from the flags, then scrapy.cfg, then ~/.netrc, like scrapyd-deploy. Sends those of a target only
+ * to that target, and those of variables only to their own address.
  */
 function connectToTarget(target: DeployTarget, flags: DeployFlags, terminal: Terminal): Client {
   const { username, password, isOwnAddress } = target

@@ -65,10 +65,7 @@ function describe({ shared, engines, terms }: EngineList, nowMs: number): string
   ].join('\n')
 }
 
-/**
- * Finds an engine by its id or name. After a restart, an engine has a new id and its killed process remains listed
- * for a while, so a name means the running one. Throws if no engine or several match.
- */
+/** A name means the running engine, because a killed one stays listed. Throws if none or several match. */
 export function pickEngine({ engines }: Pick<EngineList, 'engines'>, text: string): EngineInfo {
   const named = engines.filter(({ name }) => name === text)
   const living = named.filter(({ state }) => state !== 'silent')

@@ -168,9 +168,8 @@ function describeField(name: string, from: string | null, to: string | null): st
 }
 
 /**
- * Replaces `password: ${NODE_PASSWORD}` with an environment variable, so that users can keep the file in a
- * repository without its secrets. Replaces only whole values and moves no lines, because messages contain line
- * numbers.
+ * Replaces `password: ${NODE_PASSWORD}` with the environment variable, so that a repository contains no secrets.
+ * Replaces only whole values and moves no lines, because messages contain line numbers.
  */
 async function withVariables(yaml: string, environment: Record<string, string | undefined>): Promise<string> {
   const { isScalar, parseDocument, visit } = await import('yaml')

@@ -64,10 +64,7 @@ const STOPS_READ_MAX = 20
 const STOP_READS_MAX = 5
 const STOP_READ_EVERY_MS = 200
 
-/**
- * Describes the result of a cancel, with one line for all jobs with the same result: `2 jobs asked to stop (INT);
- * next INT in 10 min.`
- */
+/** Prints one line per result of a cancel: `2 jobs asked to stop (INT); next INT in 10 min.` */
 async function readStops({ client, terminal }: Session, ids: JobId[]): Promise<string[]> {
   if (ids.length > STOPS_READ_MAX) return [`${plural(ids.length, 'job')} cancelled or asked to stop.`]
   const words = new Map<JobId, string | null>(ids.map((id) => [id, null]))
@@ -127,9 +124,7 @@ async function listJobs(session: Session, options: ListFlags): Promise<void> {
   print({ jobs: list.jobs, nextBefore: list.nextBefore }, () => describeList(list, terminal.nowMs()))
 }
 
-/**
- * Redraws the list in place on a terminal. Elsewhere, prints it again when something other than an age has changed.
- */
+/** Redraws the list in place on a terminal. Elsewhere, prints it again when something other than an age has changed. */
 async function watchJobs(session: Session, filter: JobFilter, most: number): Promise<void> {
   const { terminal, flags } = session
   const printed = new Map<JobId, string>()
@@ -168,10 +163,7 @@ interface JobList {
   schedules: Map<string, string>
 }
 
-/**
- * Reads the names in parallel, and skips them for --json, because one request takes as long as the rest of the
- * command.
- */
+/** Reads names in parallel, or not at all for --json, because a request takes as long as the rest of the command. */
 async function readList({ client, flags }: Session, filter: JobFilter, most: number): Promise<JobList> {
   const nameless = new Map<string, string>()
   if (flags.json === true) return { ...(await readNewest(client, filter, most)), nodes: nameless, schedules: nameless }

@@ -141,10 +141,7 @@ async function printLogThatIs(session: Session, jobId: JobId, { attempt, lines }
   }
 }
 
-/**
- * Prints the log until the run has ended. After a dropped connection or an engine restart, resumes at the same
- * position.
- */
+/** Prints the log until the run ends. Resumes at the same position after a dropped connection. */
 export async function followLog(session: Session, jobId: JobId, { attempt, lines }: LogFlags): Promise<void> {
   const { client, terminal } = session
   const of = { jobId, attemptNumber: attempt }

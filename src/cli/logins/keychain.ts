@@ -1,10 +1,7 @@
 import { ScrapdeckError } from '../../shared/errors.ts'
 import { sentence } from '../../shared/texts/errors/cli.ts'
 
-/**
- * The system's store for a user's secrets: Keychain on macOS, Credential Manager on Windows, a Secret Service on
- * Linux.
- */
+/** The system's store for secrets: macOS Keychain, Windows Credential Manager, or a Secret Service on Linux. */
 export interface Keychain {
   /** Returns the token for this address, or null if there is none. */
   read(address: string): Promise<string | null>

@@ -60,10 +60,7 @@ export async function startServer(answer: RequestListener): Promise<string> {
   return `http://127.0.0.1:${(server.address() as AddressInfo).port}`
 }
 
-/**
- * Starts the HTTP server over a whole engine with a fake node. `run` runs a command in a directory with these
- * files.
- */
+/** Starts the HTTP server over an engine with a fake node. `run` runs a command in a directory with these files. */
 export async function openEngine(files: Record<string, string> = {}) {
   const engine = await openEngineWithFakeNode()
   onTestFinished(() => engine.remove())

@@ -43,10 +43,7 @@ export interface RemoteConnection {
   readOperations(): Promise<Set<string>>
   /** Posts a form to a path outside the API. Rejects like a call. */
   post(path: string, form: Record<string, string>, signal: AbortSignal): Promise<{ status: number; text: string }>
-  /**
-   * Sends any request to the engine's server without our credentials. Returns the raw response. Rejects like a
-   * call.
-   */
+  /** Sends any request to the engine's server without our credentials, and returns the raw response. */
   request(
     to: Pick<Dispatcher.RequestOptions, 'method' | 'path'> & {
       headers: Record<string, string | string[]>
@@ -298,10 +295,7 @@ interface PeerCertificate extends SeenCertificate {
 
 const PEM_COLUMNS = /.{1,64}/g
 
-/**
- * Reads the certificate that a server presents. Sends nothing over this connection, because trust is decided later.
- * `through` is a connection to a server that cannot be reached directly.
- */
+/** Reads a server's certificate. Sends nothing, because trust is decided later. `through` replaces the connection. */
 function readPeerCertificate(url: URL, timeoutMs: number, through?: Socket): Promise<PeerCertificate> {
   const host = url.hostname.replace(/^\[|\]$/g, '')
   const servername = /^[\d.]+$|:/.test(host) ? '' : host

@@ -7,10 +7,7 @@ import { z } from 'zod'
 import { type Clock, type Timer } from '../../engine/runtime/clock.ts'
 import type { Logger } from '../../engine/runtime/logger.ts'
 
-/**
- * Limits the number of requests and the total size of their responses. One response can use up to a quarter of that
- * size.
- */
+/** Limits the number of requests and the total size of their responses. One response can use a quarter of it. */
 const MOST = 200
 const MOST_BYTES = 4_000_000
 const MOST_OF_ONE = MOST_BYTES / 4
@@ -35,10 +32,9 @@ interface Kept {
 const serializer = new StandardRPCSerializer(new StandardRPCJsonSerializer())
 
 /**
- * The last responses of an engine, and when all of them were last current. The UI shows them while the engine does
- * not respond, also after a restart of the app. Each response is a file with the bytes that the engine sent, in a
- * directory that only this user can read. Files are written after changes and decoded on request, so nothing blocks
- * the app's event loop.
+ * The last responses of an engine, which the UI shows while the engine does not respond, also after a restart. Each is
+ * a file with the bytes that the engine sent, in a directory that only this user can read. Files are written after
+ * changes and decoded on request, so nothing blocks the event loop.
  */
 export class LastAnswers {
   readonly #directory: string

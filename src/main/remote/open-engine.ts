@@ -127,9 +127,7 @@ export class OpenEngine {
     this.checkNow()
   }
 
-  /**
-   * The address with a token, if a user has signed in for this computer. null if the engine has other credentials.
-   */
+  /** The address with a token, if a user has signed in for this computer. null if the engine has other credentials. */
   ownToken(): Promise<RemoteAddress> | null {
     if (this.stored.signsInWith !== 'browser') return null
     const { name, url, certificate } = this.stored

@@ -47,10 +47,7 @@ export interface RemoteEngines {
 const REVOKE_MAX_MS = 5_000
 const NEVER = new AbortController().signal
 
-/**
- * Opens the engines that this desktop shows in addition to its own: their list, and a connection and the state of
- * each.
- */
+/** Opens the engines that this desktop shows in addition to its own: their list, connections and states. */
 export function openRemoteEngines(options: RemoteEnginesOptions): RemoteEngines {
   const { path, secretBox, appVersion, logger } = options
   const engines = new Map<string, OpenEngine>()
@@ -179,8 +176,7 @@ export function openRemoteEngines(options: RemoteEnginesOptions): RemoteEngines 
             sentence('desktop.credentials_for_another_address', { url: stored.url, newUrl: url })
           )
         }
-        // A new name or colour needs no connection. A rejected certificate is shown again, so that the user can
-        // trust it.
+        // A new name or colour needs no connection. A rejected certificate is shown again, so the user can trust it.
         const mustConnect =
           trusted !== null || engine.describe().problem?.code.startsWith('ENGINE_CERTIFICATE') === true
         const credentials = entered ?? (mustConnect ? await engine.openCredentials() : null)

@@ -40,9 +40,7 @@ export class CookieJar {
 
 /** A port of this computer through which one browser reaches an engine that it cannot reach directly. */
 export interface SignInRelay extends AsyncDisposable {
-  /**
-   * Returns a URL that the browser can open once. It leads to this page of the engine, whatever the page's origin.
-   */
+  /** Returns a URL that the browser can open once. It leads to this page of the engine, whatever the page's origin. */
   entranceTo(page: string): string
   /** Aborts with SIGN_IN_FAILED when the address was opened twice. The relay then rejects every request. */
   signal: AbortSignal
@@ -66,23 +64,17 @@ const PASS_SECONDS = 600
 /** Headers about this connection and address, cookies, and credentials. */
 const NOT_FOR_ENGINE =
   /^(connection|keep-alive|te|trailer|transfer-encoding|upgrade|expect|content-length|host|cookie|origin|referer|authorization|forwarded|x-forwarded-.*|x-real-ip|proxy-.*)$/
-/**
- * Headers that pages need. Other headers concern a whole site or make the browser store something, but the engine
- * does not own this site.
- */
+/** Headers that pages need. Others concern a whole site or make the browser store something. */
 const FOR_BROWSER =
   /^(content-(type|length|encoding|language|disposition|range|security-policy)|retry-after|referrer-policy|permissions-policy|x-content-type-options|x-frame-options|cross-origin-(opener|embedder|resource)-policy)$/
-/**
- * Applies in addition to the engine's own policy, because its pages must not reach other programs on this computer.
- */
+/** Applies in addition to the engine's own policy, because its pages must not reach other programs on this computer. */
 const POLICY =
   "default-src 'self' 'unsafe-inline' data: blob:; connect-src 'self'; img-src 'self' data: blob:; frame-src 'none'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
 
 /**
- * Listens on loopback and sends each request of the browser over `connection`, which checks the SSH host and a
- * pinned certificate. Requests have the engine's own address as host, because its check against DNS rebinding
- * requires that. Only the browser that opened the entrance gets through. Its session stays in the relay and ends
- * with it.
+ * Listens on loopback and sends the browser's requests over `connection`, which checks the SSH host and a pinned
+ * certificate. Requests have the engine's own host, because its check against DNS rebinding requires that. Only the
+ * browser that opened the entrance gets through. The relay keeps its session and ends it.
  */
 export async function openSignInRelay({ name, inner, connection }: RelayOptions): Promise<SignInRelay> {
   const secret = randomBytes(32).toString('base64url')
@@ -130,8 +122,7 @@ export async function openSignInRelay({ name, inner, connection }: RelayOptions)
       const entered = { location: start!, 'set-cookie': pass, 'cache-control': 'no-store' }
       return void response.writeHead(303, { ...entered, 'referrer-policy': 'no-referrer' }).end()
     }
-    // A page on another port of this computer can have the same origin as the engine behind the SSH host, or send
-    // no origin. A service worker would stay in the browser.
+    // A page on another port can have the engine's origin, or send none. A service worker would stay in the browser.
     const isForeign =
       (headers.origin ?? origin) !== origin || /^(same|cross)-site$/.test(String(headers['sec-fetch-site']))
     if (isForeign || headers['service-worker'] !== undefined) return refuse(response, 403)
@@ -187,10 +178,7 @@ export async function openSignInRelay({ name, inner, connection }: RelayOptions)
     return sent
   }
 
-  /**
-   * For a link to an identity provider, which would send the browser back to the engine's own address, not to the
-   * relay.
-   */
+  /** For a link to an identity provider, which would return the browser to the engine's own address. */
   function leadsElsewhere(response: ServerResponse, to: URL | null): Promise<void> {
     const text = texts.leadsElsewhere(name, to?.host ?? texts.anotherAddress)
     const link = { href: start!, label: texts.backToLogin }
@@ -282,9 +270,8 @@ async function readBody(request: IncomingMessage): Promise<Buffer | null> {
 }
 
 /**
- * Browsers send the cookies of an address to each of its ports, even to a port of another user. On Linux and
- * Windows, all of 127.0.0.0/8 is loopback, so a random address in it has no other ports in use. macOS has only one
- * address.
+ * Browsers send the cookies of an address to each of its ports, even to a port of another user. On Linux and Windows, a
+ * random address in 127.0.0.0/8 has no other ports in use. macOS has only one address.
  */
 export function pickLoopbackAddress(platform: NodeJS.Platform = process.platform): string {
   if (platform !== 'linux' && platform !== 'win32') return '127.0.0.1'

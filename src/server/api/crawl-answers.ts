@@ -12,10 +12,7 @@ interface OrderFields {
   status?: string
 }
 
-/**
- * Converts a response to the scheduler's format. The `job_id` of a repeated order is the id of its schedule, and
- * the status `paused` becomes `pending`.
- */
+/** Converts a response to the scheduler's format. The `job_id` of a repeated order is its schedule's id. */
 export function inSchedulerFormat(body: unknown): unknown {
   if (typeof body !== 'object' || body === null) return body
   if ('orders' in body) return { ...body, orders: (body.orders as unknown[]).map(inSchedulerFormat) }
@@ -62,20 +59,14 @@ export const SCHEDULER_EVENTS: LogEvents = {
   }
 }
 
-/**
- * Finds a job by its id or by the id of a repeated order. For an order, finds its newest job or waits for its
- * first.
- */
+/** Finds a job by its id, or by the id of a repeated order: its newest job, or its first when there is one. */
 export const findEither: FindJob = async (client, id, clock) => {
   if ((await jobOf(client, id)) !== null) return findJob(client, id, clock)
   await requireSchedule(client, id)
   return findJobOfSchedule(client, id, clock)
 }
 
-/**
- * Rejects with JOB_NOT_FOUND for other formats, because clients can have ids from the scheduler that Scrapdeck
- * replaced.
- */
+/** Rejects with JOB_NOT_FOUND for other formats, such as the ids of the scheduler that Scrapdeck replaced. */
 async function jobOf(client: ApiClient, id: string): Promise<JobDetail | null> {
   if (!JOB_ID_PATTERN.test(id)) throw noJob(id)
   try {

@@ -10,10 +10,7 @@ export type Wanted = Map<string, Wanted | null>
 const MAX_TEXT = 2_000
 const PATH = /^[A-Za-z0-9_]{1,100}(\.[A-Za-z0-9_]{1,100}){0,9}$/
 
-/**
- * Parses `fields=jobs.id,nextBefore`. Names apply to the items of lists too. Does not check whether they exist.
- * Throws BAD_INPUT.
- */
+/** Parses `fields=jobs.id,nextBefore`. Names apply to the items of lists and may not exist. Throws BAD_INPUT. */
 export function parseFields(text: string): Wanted {
   const wanted: Wanted = new Map()
   const paths = text.split(',').map((path) => path.trim())
@@ -65,10 +62,7 @@ function check(wanted: Wanted, schemas: Shape[], path: string[], root: Shape): v
   }
 }
 
-/**
- * Finds the property names in any of these schemas, also inside lists. `others` has the schemas for any other name,
- * or is null if no other name is allowed.
- */
+/** The property names in these schemas, also inside lists. `others` has the schemas for all other names, or null. */
 function partsOf(schemas: Shape[], root: Shape): { names: Map<string, Shape[]>; others: Shape[] | null } {
   const names = new Map<string, Shape[]>()
   let others: Shape[] | null = null

@@ -106,9 +106,8 @@ export interface LogOptions {
 }
 
 /**
- * The log of a job as server-sent events: `log` for each line, with the position after it as id; `attempt` when the
- * job runs again; `problem` when its node stops responding (clients reconnect with the last id); `end` with the
- * outcome. The stream ends when the client disconnects.
+ * The log of a job as server-sent events: `log` for each line, with the position after it as id; `attempt` when the job
+ * runs again; `problem` when its node stops responding (clients reconnect with the last id); `end` with the outcome.
  */
 export function openJobLog(options: LogOptions): Readable {
   const stream = new PassThrough()

@@ -25,8 +25,8 @@ const BATCH_ANSWER_BYTES = 12 * 1024 * 1024
 const CALLS_AT_ONCE = 8
 
 /**
- * Performs the calls of a batch, several at a time, while there is room for their responses. Each call first
- * reserves room for its largest possible response, so that no work is done for a response that cannot be sent.
+ * Performs the calls of a batch while there is room for their responses. Each call first reserves room for its largest
+ * possible response, so that no work is done for a response that cannot be sent.
  */
 export class AnswerBudget {
   readonly #limitBytes: number
@@ -37,10 +37,7 @@ export class AnswerBudget {
     this.#limitBytes = limitBytes
   }
 
-  /**
-   * Starts the call or rejects it. `perform` resolves to the size of the response. Resolves when the next call can
-   * start. Rejects if an earlier call failed.
-   */
+  /** Starts or rejects the call. Resolves when the next call can start. Rejects if an earlier call failed. */
   async spend(mostBytes: number, call: { perform: () => Promise<number>; refuse: () => void }): Promise<void> {
     const fits = () => this.#takenBytes + mostBytes <= this.#limitBytes
     // Wait for running calls, because their responses may be smaller than the room they reserved.
@@ -76,8 +73,7 @@ const OPERATIONS = listOperations(contract)
 
 /**
  * Serves the contract as JSON-RPC 2.0: `{"method": "jobs.list", "params": {"limit": 5}}`. Parameters are named. The
- * calls of a batch start in order, run several at a time, and share one response. A call is not performed if there
- * is no room left for its response. Returns null if the body contains only notifications.
+ * calls of a batch start in order and share one response. Returns null if the body contains only notifications.
  */
 export async function answerJsonRpc(
   body: unknown,

@@ -20,18 +20,12 @@ interface LongList {
   schema: z.ZodArray<z.ZodType>
 }
 
-/**
- * Converts texts to the types that the operation expects: in its whole input or, with `list`, in an item of that
- * list.
- */
+/** Converts texts to the expected types, in the whole input or, with `list`, in an item of that list. */
 export type Coerce = (value: unknown, list?: string) => unknown
 
 let lastTurn: Promise<void> = Promise.resolve()
 
-/**
- * Resolves in a later turn of the event loop that is reserved for this caller. Short requests can run in between,
- * even if many long ones wait.
- */
+/** Resolves in a later turn of the event loop, reserved for this caller. Short requests can run in between. */
 export const giveWay = (): Promise<void> => (lastTurn = lastTurn.then(nextTurn))
 
 export function longListsOf({ procedure, input }: Call): LongList[] {
@@ -46,9 +40,7 @@ export function longListsOf({ procedure, input }: Call): LongList[] {
   })
 }
 
-/**
- * Calls `visit` for the items until it returns true. Works in slices of several milliseconds, each in its own turn.
- */
+/** Calls `visit` for the items until it returns true. Works in slices of several milliseconds, each in its own turn. */
 export async function visitInSlices(
   items: readonly unknown[],
   visit: (item: unknown, index: number) => boolean,
@@ -63,8 +55,8 @@ export async function visitInSlices(
 }
 
 /**
- * Validates long lists in the input in slices. Returns the result with a procedure that does not validate it again.
- * Returns other calls unchanged. Coerces an item only if it is not valid as sent. Rejects with the errors of oRPC.
+ * Validates long lists in slices. Returns the call with a procedure that does not validate them again. Coerces an item
+ * only if it is not valid as sent. Rejects with the errors of oRPC.
  */
 export async function readLongLists(call: Call, coerce: Coerce = (value) => value): Promise<Call> {
   const lists = longListsOf(call)

@@ -22,9 +22,8 @@ import type { Known } from '../testing/arbitrary-of-schema.ts'
 import { createRequestGenerator, type Operation, type Request } from '../testing/generated-requests.ts'
 
 /**
- * Sends requests generated from our own OpenAPI document, valid and invalid, to a whole engine. No response may be
- * a 500 or differ from the document. `SCRAPDECK_PROPERTY_RUNS=500 npx vitest run …` generates more requests.
- * SCRAPDECK_PROPERTY_SEED repeats a run.
+ * Sends generated requests, valid and invalid, to a whole engine. No response may be a 500 or differ from our OpenAPI
+ * document. `SCRAPDECK_PROPERTY_RUNS=500 npx vitest run …` sends more. SCRAPDECK_PROPERTY_SEED repeats a run.
  */
 const RUNS = Number(process.env['SCRAPDECK_PROPERTY_RUNS'] || pickLength(4, 40))
 const LIMIT_MS = 30_000 + RUNS * 2_000
@@ -267,10 +266,7 @@ const HOSTILE_SEGMENTS = [
   ]
 ]
 
-/**
- * Returns the parsed response if it is a success. Returns null if it is a documented failure, not JSON, or reduced
- * by `fields`.
- */
+/** Returns the parsed response, or null for a documented failure, no JSON, or a response reduced by `fields`. */
 function checkAnswer(operation: Operation, request: Request, { status, type, body }: Answer): unknown {
   const told = `${request.options.method} ${String(request.options.url)}: ${status} ${body.slice(0, 2_000)}\n${logged.join('\n')}`
   if (status >= 400) {

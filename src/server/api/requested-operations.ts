@@ -22,10 +22,7 @@ export class RequestedOperations {
     for (const { matcher } of this.mounts.slice(0, 2)) matcher.init(router)
   }
 
-  /**
-   * Returns undefined if the contract has no such operation. `path` is the received path, with or without the
-   * query.
-   */
+  /** Returns undefined if the contract has no such operation. `path` may include the query. */
   async find(method: string, path: string): Promise<RequestedOperation | undefined> {
     const { pathname } = new URL(`http://x${path}`)
     const mount = this.mounts.find(({ prefix }) => pathname.startsWith(prefix))

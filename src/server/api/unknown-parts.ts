@@ -51,10 +51,9 @@ const FIELDS = 'fields'
 const LONGEST_NAME = 100
 
 /**
- * Rejects with BAD_INPUT if the input has an unknown property at any depth. Call this before the operation runs,
- * because a typo would otherwise be silently ignored. The schemas themselves allow unknown properties, because they
- * also parse data that other versions stored and requests from a UI page that was loaded before an update. Maps
- * with free names, such as arguments, accept any name.
+ * Rejects with BAD_INPUT if the input has an unknown property, so that a typo is not silently ignored. Call this before
+ * the operation runs. The schemas themselves allow unknown properties, because they also parse stored data of other
+ * versions and requests from older UI pages. Maps with free names, such as arguments, accept any name.
  */
 export async function checkParts({ procedure, operation, input }: Asked): Promise<void> {
   const root = shapeOf(procedure)
@@ -111,8 +110,7 @@ export function checkQuery(
   next: (name: string) => string = () => takes('The query', known)
 ): void {
   for (const key of query.keys()) {
-    // Brackets mark lists and objects, as in `status[]`. The API itself reads `fields`, which must not have
-    // brackets.
+    // Brackets mark lists and objects, as in `status[]`. The API itself reads `fields`, which must not have brackets.
     const bare = key.split('[', 1)[0]!
     const name = bare === FIELDS ? key : bare
     if (!known.includes(name)) throw refuse(operation, [name], known, next(name), ' in its query')
@@ -160,10 +158,7 @@ async function findUnknownInLists(lists: ReturnType<typeof longListsOf>, root: S
   return null
 }
 
-/**
- * Finds a property that the shape does not have. Allocates nothing if there is none, because bulks have ten
- * thousand items.
- */
+/** Allocates nothing if there is no unknown property, because bulks have ten thousand items. */
 function findUnknown(value: unknown, shape: Shape, root: Shape): Unknown | null {
   // The schema checks the types of values.
   if (typeof value !== 'object' || value === null) return null
@@ -197,9 +192,7 @@ function findUnknown(value: unknown, shape: Shape, root: Shape): Unknown | null 
   return null
 }
 
-/**
- * Whether a value can match this member of a union: the types are equal, and no constant (such as `kind`) differs.
- */
+/** Whether a value can match this member of a union: the types are equal, and no constant (such as `kind`) differs. */
 function mayBe(value: object, choice: Shape): boolean {
   if (choice.type !== undefined && choice.type !== (Array.isArray(value) ? 'array' : 'object')) return false
   return Object.entries(choice.properties ?? {}).every(

@@ -2,10 +2,7 @@ import { createHmac, randomBytes } from 'node:crypto'
 import type { Clock } from '../../engine/runtime/clock.ts'
 import { BoundedMap, BoundedSet } from '../../engine/runtime/bounded.ts'
 
-/**
- * Number of clients that can send a wrong password for an account before it is slowed down. Each client also has
- * its own limit.
- */
+/** Number of clients that can send wrong passwords for an account before it is slowed down. */
 const FREE_CLIENTS = 5
 const FIRST_WAIT_MS = 1_000
 const MAX_WAIT_MS = 30_000
@@ -24,9 +21,8 @@ interface Account {
 }
 
 /**
- * Slows down guesses at one account from many addresses. Each wrong password doubles the wait, up to half a minute.
- * The caller exempts clients that must never wait (password-check.ts), so an attacker can slow down an account only
- * for unknown clients.
+ * Slows down guesses at one account from many addresses. Each wrong password doubles the wait, up to half a minute. The
+ * caller exempts known clients (password-check.ts), so an attacker cannot slow those down.
  */
 export class AccountBackoff {
   readonly #clock: Clock

@@ -7,8 +7,8 @@ const WINDOW_MS = 60_000
 const MAX_CLIENTS = 10_000
 
 /**
- * Counts failed logins per client, in windows of one minute. With a shared cache, each failure also fetches the
- * count of all engines without waiting for it, so several engines together allow slightly more attempts than one.
+ * Counts failed logins per client and minute. A shared cache returns the count of all engines only after a delay, so
+ * several engines together allow slightly more attempts than one.
  */
 export class AttemptLimiter {
   readonly #name: string

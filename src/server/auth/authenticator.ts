@@ -32,8 +32,8 @@ import { SharedSessions } from './shared-sessions.ts'
 import { PluginUsers } from './vouched-users.ts'
 
 /**
- * Whether the sender of this request knows the password. After the user enters the password once, a browser repeats
- * it with every request, so a password from a browser proves no more than a session.
+ * Whether the sender knows the password. A browser repeats an entered password with every request, so a password from a
+ * browser proves no more than a session.
  */
 export function knowsPassword({ caller, headers }: FastifyRequest): boolean {
   return caller.kind === 'password' && isOwnerItself(caller) && headers['sec-fetch-site'] === undefined
@@ -68,10 +68,7 @@ export interface AuthenticatorOptions {
   logger: Logger
 }
 
-/**
- * How long a connection can repeat verified credentials. Shorter than the day during which a client counts as
- * known.
- */
+/** How long a connection can repeat verified credentials. Shorter than a client counts as known. */
 const VERIFIED_ON_SOCKET_MS = 60_000
 /** Limits the sessions of plugin users, because their groups are only read at login. */
 const PLUGIN_SESSION_MS = 12 * 3_600_000
@@ -104,8 +101,8 @@ export class Authenticator {
   /** Hashes of Basic credentials that were sent along with a session and match no user here. */
   readonly #proxyCredentials = new Map<string, number>()
   /**
-   * The credentials with which each connection last authenticated. A sender who repeats them on that connection
-   * knows them, so a plain comparison is safe. A full check took a tenth of the time of a short request.
+   * The last verified credentials per connection. Their sender knows them, so a plain comparison is safe. A full check
+   * took a tenth of the time of a short request.
    */
   readonly #verifiedOnSocket = new WeakMap<
     Socket,
@@ -149,8 +146,7 @@ export class Authenticator {
       backoff: new AccountBackoff(clock)
     }
     this.#formCheck = new PasswordCheck({ ...common, name: 'form', maxFailuresPerMinute: 10, takesTokens: false })
-    // Higher than for the form, because a program that polls with an outdated password must not lock out others at
-    // the same address.
+    // A program that polls with an outdated password must not lock out others at the same address.
     this.#basicCheck = new PasswordCheck({ ...common, name: 'basic', maxFailuresPerMinute: 300, takesTokens: true })
     access.events.on('changed', () => this.#cutRevoked())
     this.#secondFactors.events.on('changed', () => this.#cutRevoked())
@@ -178,10 +174,9 @@ export class Authenticator {
   }
 
   /**
-   * Throws or rejects with UNAUTHORIZED unless the request has a session or valid credentials, and with
-   * TOO_MANY_REQUESTS after too many wrong ones. A bearer token takes precedence over a proxy's user. Both take
-   * precedence over a cookie, because a page on another port may have set it. Returns a promise only if the check
-   * must wait.
+   * Throws or rejects with UNAUTHORIZED or, after too many wrong credentials, TOO_MANY_REQUESTS. A bearer token takes
+   * precedence over a proxy's user. Both take precedence over a cookie, because a page on another port may have set it.
+   * Returns a promise only if it must wait.
    */
   check(request: FastifyRequest): Caller | Promise<Caller> {
     if (bearerToken(request.headers.authorization) !== null) return this.#checkCredentials(request)
@@ -202,9 +197,8 @@ export class Authenticator {
   }
 
   /**
-   * The request has a session and Basic credentials of another user. Valid credentials take precedence, because a
-   * page on another port may have set the cookie. Other credentials are meant for a proxy in front of Scrapdeck.
-   * That result is cached.
+   * The request has a session and Basic credentials of another user. Valid credentials take precedence, because a page
+   * on another port may have set the cookie. Others are meant for a proxy in front of Scrapdeck (cached).
    */
   async #checkOther(caller: Caller, request: FastifyRequest): Promise<Caller> {
     const key = hashToken(`${caller.id} ${request.headers.authorization}`)
@@ -303,9 +297,7 @@ export class Authenticator {
     return { token, id: read.id, maxAgeSeconds: Math.ceil((ends.endsAtMs - nowMs) / 1_000) }
   }
 
-  /**
-   * Records a use of the session. Returns the new cookie for its browser, or null if the browser keeps its cookie.
-   */
+  /** Records a use of the session. Returns the new cookie for its browser, or null if the browser keeps its cookie. */
   renew({ cookie }: Caller, request: FastifyRequest): { token: string; maxAgeSeconds: number } | null {
     if (cookie === undefined) return null
     const token = this.#own.use(cookie, browserOf(request))
@@ -314,10 +306,7 @@ export class Authenticator {
     return { token, maxAgeSeconds: Math.max(1, Math.ceil((endsAtMs - this.#clock.nowMs()) / 1_000)) }
   }
 
-  /**
-   * Ends the request's sessions and cuts off the responses that they are receiving. If one of them started at an
-   * identity provider, returns its id.
-   */
+  /** Ends the request's sessions and their responses. Returns the id of a session from an identity provider. */
   async logOut(request: FastifyRequest): Promise<string | null> {
     let fromProvider: string | null = null
     for (const cookie of cookiesOf('session', request).slice(0, SHARED_COOKIES_MAX)) {
@@ -334,10 +323,7 @@ export class Authenticator {
     await this.#sessions.end(id)
   }
 
-  /**
-   * The sessions that the caller can see: its own sessions or all sessions. With several engines, includes only
-   * sessions that this engine has seen.
-   */
+  /** The sessions that the caller can see. With several engines, only those that this engine has seen. */
   sessionsOf(request: FastifyRequest): SessionsOfCaller {
     const { caller } = request
     const list = () =>
@@ -349,8 +335,7 @@ export class Authenticator {
         const { userId, sinceMs } = principalOf(request)
         const others = list().filter((one) => one.userId === userId && !one.isCurrent)
         if (userId !== null) {
-          // Other engines can have sessions that are not listed here. The time stored in the database ends those,
-          // too.
+          // Other engines can have sessions that are not listed here. The time stored in the database ends those, too.
           const countsFromMs = () => (caller.kind === 'session' ? this.#countedFrom(caller.id) : sinceMs)
           await this.#access.endOtherSessions(userId, countsFromMs, (fromMs) => this.#own.keepFrom(caller.id, fromMs))
         }
@@ -392,10 +377,7 @@ export class Authenticator {
     })
   }
 
-  /**
-   * Ends all sessions, cuts off the responses that they are receiving, and revokes unused links. Returns the number
-   * of sessions that this engine knew.
-   */
+  /** Ends all sessions and their responses, and revokes unused links. Returns the number of sessions known here. */
   async logOutEverywhere(): Promise<number> {
     await this.links.revokeAll()
     const ended = await this.#sessions.endAll()
@@ -451,8 +433,8 @@ export class Authenticator {
   }
 
   /**
-   * A page on another port can add cookies to ours. Ignores invalid ones. Rejects the request if two cookies belong
-   * to different users, because the page may have added one to make its user act as another.
+   * A page on another port can add cookies to ours. Ignores invalid ones. Rejects cookies of different users, because
+   * the page may have added one to make its user act as another.
    */
   async #findAmong(cookies: readonly string[], request: FastifyRequest): Promise<FoundSession | null> {
     const sessions: FoundSession[] = []

@@ -2,10 +2,7 @@ import { request } from 'undici'
 import type { Clock } from '../../engine/runtime/clock.ts'
 import { PLAIN_BODIES, requirePlainBody } from '../../engine/runtime/plain-bodies.ts'
 
-/**
- * Discovery documents, keys and token responses have several kilobytes, or a hundred if a token contains many
- * groups.
- */
+/** Discovery documents, keys and tokens have several kilobytes, or a hundred with many groups. */
 const MAX_BYTES = 1024 * 1024
 const MAX_WAIT_MS = 10_000
 /** The pause after a failure, so that a flood of requests here does not become a flood at the provider. */
@@ -19,8 +16,8 @@ interface FetchOptions {
 type Fetch = (url: string, options: FetchOptions) => Promise<Response>
 
 /**
- * Like `fetch`, but for an identity provider. Limits size and time, rejects encoded bodies and redirects, and
- * pauses requests to an address after a failure. Rejects with a readable reason.
+ * A `fetch` for an identity provider. Limits size and time, rejects encoded bodies and redirects, and pauses after a
+ * failure. Rejects with a readable reason.
  */
 export function createBoundedFetch(clock: Clock): Fetch {
   const pausedUntilMs = new Map<string, number>()

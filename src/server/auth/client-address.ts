@@ -23,10 +23,7 @@ export class AddressList {
   }
 }
 
-/**
- * The client's address for logs and limits. Behind a trusted proxy (`trusted_proxies`), this is the address that
- * the proxy reports. On the Unix socket, it is `socket`.
- */
+/** The client's address for logs and limits, as reported by a trusted proxy. `socket` for the Unix socket. */
 export function addressOf(request: FastifyRequest): string {
   const ofPeer = clientAddressOfPeer(request.raw)
   if (ofPeer !== null) return read(ofPeer) ?? 'peer'
@@ -40,10 +37,7 @@ const read = remember((text) => {
   return isIP(reported) === 0 ? null : plainAddress(reported)
 })
 
-/**
- * What limits treat as one client: an IPv4 address, or an IPv6 /64 network, because one customer gets such a
- * network with 2^64 addresses.
- */
+/** What limits treat as one client: an IPv4 address or an IPv6 /64 network, because one customer has all of that. */
 export const clientOf = remember((address: string): string => {
   if (!isIPv6(address)) return address
   const groups = groupsOf(address).slice(0, 4)

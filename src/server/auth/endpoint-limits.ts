@@ -10,10 +10,7 @@ import { sentence } from '../../shared/texts/errors/server.ts'
 
 type Charging = void | Promise<void>
 
-/**
- * Applies the rate limits of all endpoints. Each method throws or rejects with TOO_MANY_REQUESTS, and sets headers
- * with the remaining allowance.
- */
+/** Each method throws or rejects with TOO_MANY_REQUESTS, and sets headers with the remaining allowance. */
 export class EndpointLimits {
   readonly #api: RequestLimiter | null
   readonly #endpoints: RequestLimiter | null
@@ -54,9 +51,8 @@ export class EndpointLimits {
 }
 
 /**
- * Each limit applies to all tokens of a user at one address, or to each of the service's own credentials, so that
- * one runaway program cannot stop other programs or browsers. All sessions at one address share a limit, because a
- * client with the password could open a new session for each request.
+ * A limit applies to all tokens of a user at one address, or to each of the service's own credentials, so that one
+ * program cannot stop others. All sessions at one address share a limit, because a client can open many.
  */
 const bucketOf = (caller: Pick<Caller, 'kind' | 'id' | 'principal'>, request: FastifyRequest): string =>
   `${caller.kind === 'session' ? 'sessions' : (caller.principal?.userId ?? caller.id)} ${clientOf(addressOf(request))}`
@@ -112,10 +108,7 @@ class RequestLimiter {
     this.#text = `${requests} requests per ${windowSeconds === 1 ? 'second' : `${windowSeconds} s`}`
   }
 
-  /**
-   * Charges `cost` to the client. An ordinary request costs 1. Without a shared cache, or while it does not
-   * respond, this engine counts alone and returns without waiting.
-   */
+  /** An ordinary request costs 1. While the shared cache does not respond, this engine counts alone. */
   charge(client: string, cost = 1): Charged | Promise<Charged> {
     if (this.#cache === null || this.#cache.isAway) return this.#judge(this.#takeHere(client, cost), cost)
     return this.#cache

@@ -3,8 +3,8 @@ import { hostname } from 'node:os'
 import type { NoPasskeySite, PasskeySite } from '../../engine/index.ts'
 
 /**
- * Checks `Host` headers. If a web page points its own name at this machine (DNS rebinding), its requests have that
- * name and are rejected. `allowedHosts` are the operator's names. A name without a port matches any port.
+ * Rejects foreign `Host` headers, which requests have after DNS rebinding. `allowedHosts` are the operator's names. A
+ * name without a port matches any port.
  */
 export function createHostRule(options: {
   bindAddress: string
@@ -51,9 +51,9 @@ function splitHost(host: string | undefined, usualPort: number): { name: string;
 }
 
 /**
- * Returns the passkey site for a browser that has opened `address` (such as `https://deck.example.org:6800`), or
- * why there is none. Passkeys belong to a host name, and browsers support them only over HTTPS and on localhost. If
- * `publicUrl` is configured, passkeys work only at that address.
+ * Returns the passkey site for a browser at `address` (`https://deck.example.org:6800`), or why there is none. Passkeys
+ * belong to a host name, and browsers support them only over HTTPS and on localhost. If `publicUrl` is configured,
+ * passkeys work only there.
  */
 export function passkeySiteOf(address: string, publicUrl: string | null): PasskeySite | NoPasskeySite {
   if (!URL.canParse(address)) return { problem: 'Passkeys need a host name: open Scrapdeck by its name.' }

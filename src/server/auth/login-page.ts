@@ -53,10 +53,7 @@ export function loginPagePolicy({ signInWith, passkeys }: LoginPage): string {
   return passkeys === 'yes' ? `${policy}; connect-src 'self'` : policy
 }
 
-/**
- * The page for browsers without a session. At its own address, its forms have no action, so that the browser keeps
- * the fragment, which names the requested page of the UI.
- */
+/** At its own address, the forms have no action, so that the browser keeps the fragment, which names the UI's page. */
 export function loginPage({ problem, signInWith, passkeys, isElsewhere = false }: LoginPage): string {
   const action = isElsewhere ? ' action="/ui/login"' : ''
   const elsewhere =
@@ -99,9 +96,7 @@ ${problemText(problem)}${codeForm(step, 'Log in')}
   return smallPage({ title: 'Log in to Scrapdeck', body })
 }
 
-/**
- * Sets up the authenticator app. Shown after the password if all users need a second factor and this one has none.
- */
+/** Sets up the authenticator app. Shown after the password if all users need a second factor and this one has none. */
 export function setUpPage({
   problem,
   step,
@@ -120,9 +115,7 @@ ${problemText(problem)}${codeForm(step, 'Turn on and log in')}
   return smallPage({ title: 'Set up an authenticator app', body })
 }
 
-/**
- * Shown once, after the app is set up and the user is logged in. As on the login page, the form keeps the fragment.
- */
+/** Shown once, after the app is set up and the user is logged in. As on the login page, the form keeps the fragment. */
 export function recoveryCodesPage(codes: readonly string[]): string {
   const body = `<h1>Save your recovery codes</h1>
 <p>If you lose the phone, each of them replaces a code of the app, once. They are not shown again.</p>

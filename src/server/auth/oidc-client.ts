@@ -88,9 +88,7 @@ export class OidcClient {
     return { subject: sub, claims: { ...more, ...claims, sub }, idToken: tokens.id_token! }
   }
 
-  /**
-   * Returns the address where the browser also ends its session at the provider, or null if the provider has none.
-   */
+  /** Returns the address where the browser also ends its session at the provider, or null if the provider has none. */
   async endUrl(idToken: string | null, returnTo: string): Promise<URL | null> {
     const configuration = await this.#discover()
     if (configuration.serverMetadata().end_session_endpoint === undefined) return null

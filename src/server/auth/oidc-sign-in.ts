@@ -46,9 +46,8 @@ export interface SignedInUser {
 }
 
 /**
- * Signs users in with an OpenID Connect provider. Keeps the values that its response must match for ten minutes and
- * uses them once. A cookie identifies the browser that started the login, so a response sent to another browser
- * does not log it in.
+ * Sign-in with an OpenID Connect provider. The expected values are kept for ten minutes and used once. A cookie
+ * identifies the browser that started the login, so a response sent to another browser does not log it in.
  */
 export class OidcSignIn {
   readonly #options: OidcOptions
@@ -56,10 +55,7 @@ export class OidcSignIn {
   readonly #clock: Clock
   readonly #logger: Logger
   readonly #pending: PendingLogins<Begun>
-  /**
-   * Keyed by session id. After a restart, the provider asks users to confirm a logout, and a logout at the provider
-   * ends all of the user's sessions.
-   */
+  /** Keyed by session id. After a restart, a logout at the provider ends all of the user's sessions. */
   readonly #providerSessions = new BoundedMap<string, ProviderSession>(PROVIDER_SESSIONS_MAX)
   #client: Promise<OidcClient> | null = null
   #logoutTokens: Promise<JwtVerifier> | null = null
@@ -81,9 +77,7 @@ export class OidcSignIn {
     return this.#clock.nowMs() + this.#options.sessionMs
   }
 
-  /**
-   * Returns where the browser signs in, and the cookie that it must return with. Rejects with SIGN_IN_UNAVAILABLE.
-   */
+  /** Returns where the browser signs in, and the cookie that it must return with. Rejects with SIGN_IN_UNAVAILABLE. */
   async begin(at: { address: string; client: string; page: string }): Promise<{ url: string; cookie: string }> {
     const { url, expected } = await this.#ask((client) => client.begin(`${at.address}${CALLBACK_PATH}`))
     const page = PAGE.test(at.page) ? at.page : ''
@@ -91,8 +85,8 @@ export class OidcSignIn {
   }
 
   /**
-   * `query` is what the browser brings back from the provider, without `?`. Rejects with SIGN_IN_FAILED,
-   * ROLE_REQUIRED, SIGN_IN_UNAVAILABLE or UNAUTHORIZED, each with a message for the login page.
+   * `query` is what the browser brings back, without `?`. Rejects with SIGN_IN_FAILED, ROLE_REQUIRED,
+   * SIGN_IN_UNAVAILABLE or UNAUTHORIZED, each with a message for the login page.
    */
   async finish(cookies: readonly string[], query: string): Promise<SignedInUser> {
     const begun = this.#pending.take(cookies)
@@ -123,8 +117,8 @@ export class OidcSignIn {
   }
 
   /**
-   * Handles a logout that the provider reports. Returns the sessions in the report, or ends all sessions of the
-   * user. Rejects with BAD_INPUT unless the provider signed the report for us, and with SIGN_IN_UNAVAILABLE.
+   * Handles a logout that the provider reports. Returns the sessions in the report, or ends all sessions of the user.
+   * Rejects with SIGN_IN_UNAVAILABLE, or BAD_INPUT unless the provider signed the report for us.
    */
   async endByProvider(logoutToken: string): Promise<string[]> {
     this.#logoutTokens ??= this.#loadVerifier()

@@ -67,8 +67,8 @@ const CHECKED_AT_ONCE_MAX = 4
 const BUSY_MS = 1_000
 
 /**
- * Checks passwords and limits wrong ones per minute and client. Checks a client that is known for this user even
- * over the limit, because otherwise anyone at the same address could lock that user out.
+ * Limits wrong passwords per minute and client. Checks a known client of the user even over the limit, because
+ * otherwise anyone at the same address could lock that user out.
  */
 export class PasswordCheck {
   readonly #isOwner: (given: BasicCredentials) => boolean
@@ -96,9 +96,7 @@ export class PasswordCheck {
     pluginUsers: PluginUsers | null
     clock: Clock
     maxFailuresPerMinute: number
-    /**
-     * Accepts a token instead of a password. Never set for sessions, which would then have all rights of the user.
-     */
+    /** Accepts a token instead of a password. Never set for sessions, which would then have all rights of the user. */
     takesTokens: boolean
     nextStepOf: (principal: Principal) => NextStep | null
     known: KnownClients
@@ -117,17 +115,13 @@ export class PasswordCheck {
     this.#failures = options.failures
   }
 
-  /**
-   * Returns a promise only for the slow check of a user's password. Rejects like PluginUsers, or with
-   * TOO_MANY_REQUESTS.
-   */
+  /** Waits only for the slow check of a user's password. Rejects like PluginUsers, or with TOO_MANY_REQUESTS. */
   check(request: FastifyRequest, given: BasicCredentials): Verdict | Promise<Verdict> {
     const client = clientOf(addressOf(request))
     const isKnown = this.#known.has(client, given.username)
     const blockedForMs = this.#limiter.blockedForMs(client)
     if (blockedForMs > 0 && !isKnown) return blocked(blockedForMs)
-    // Guesses from elsewhere must not slow down this machine, or clients from which the account's owner logged in
-    // before.
+    // Guesses from elsewhere must not slow down this machine or clients from which this user logged in before.
     const waitMs = isKnown || isHere(client) || this.#isToken(given) ? 0 : this.#backoff.waitMs(given.username)
     if (waitMs > 0) return blocked(waitMs)
     if (this.#isOwner(given)) {
@@ -136,8 +130,7 @@ export class PasswordCheck {
     const byToken = this.#isToken(given) ? this.#access.findByToken(given.password) : null
     if (byToken !== null) return { is: 'right', principal: byToken }
     if ((this.#access.isEmpty && this.#pluginUsers === null) || this.#access.looksLikeToken(given.password)) {
-      // For a known client over the limit, a wrong password is neither counted nor logged, like unchecked
-      // passwords.
+      // For a known client over the limit, a wrong password is neither counted nor logged, like unchecked passwords.
       if (blockedForMs > 0) return blocked(blockedForMs)
       return this.#wrong(request, given, this.#limiter.addFailure(client))
     }
@@ -170,8 +163,7 @@ export class PasswordCheck {
       if (blockedForMs === 0) this.#limiter.takeBack(client)
       return this.#right(principal, client, given)
     } catch (error) {
-      // A plugin that does not respond counts as a failure, because an outage would otherwise allow unlimited
-      // attempts.
+      // A plugin that does not respond counts as a failure, because an outage would otherwise allow unlimited attempts.
       const isCounted = error instanceof ScrapdeckError && error.code === 'SIGN_IN_UNAVAILABLE'
       if (blockedForMs === 0 && !isCounted) this.#limiter.takeBack(client)
       throw error

@@ -4,10 +4,7 @@ import { PEER_HEADER } from '../../engine/runtime/peer-header.ts'
 
 const fromPeers = new WeakMap<IncomingMessage, { address: string; isVouchedFor: boolean }>()
 
-/**
- * Detects a request that another engine forwarded. Call this before the headers are read, because it removes the
- * secret. A sender without the secret is an ordinary client.
- */
+/** Detects a request that another engine forwarded. Call this before reading headers, because it removes the secret. */
 export function recognizePeer(request: IncomingMessage, secret: string): void {
   const header = request.headers[PEER_HEADER]
   if (header === undefined) return
@@ -25,10 +22,7 @@ export const isFromPeer = (request: IncomingMessage): boolean => fromPeers.has(r
 /** Returns null if no engine forwarded the request. */
 export const clientAddressOfPeer = (request: IncomingMessage): string | null => fromPeers.get(request)?.address ?? null
 
-/**
- * Whether the forwarding engine received the request from a proxy that may state the user. null if no engine
- * forwarded it.
- */
+/** Whether the forwarding engine received the request from a proxy that may state the user. null if not forwarded. */
 export const wasVouchedFor = (request: IncomingMessage): boolean | null => fromPeers.get(request)?.isVouchedFor ?? null
 
 export const peerHeaderOf = (secret: string, client: { address: string; isVouchedFor: boolean }): string =>

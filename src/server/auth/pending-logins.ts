@@ -29,8 +29,7 @@ export class OneTimeLinks {
   async create(): Promise<string> {
     const token = createToken()
     const isShared = (await this.#cache?.addLink(hashToken(token), VALID_MS)) === true
-    // Use a new token, because the first may have reached the cache despite the error, and the link would then work
-    // twice.
+    // The first token may have reached the cache despite the error, and the link would then work twice.
     return isShared ? token : this.createHere()
   }
 
@@ -66,10 +65,7 @@ interface Kept<T> {
   untilMs: number
 }
 
-/**
- * Logins that a later request from the same browser completes. A cookie with a random token identifies the browser.
- * Only its hash is kept here. After a restart, users start again.
- */
+/** Logins that a later request from the same browser completes. A random cookie identifies the browser. */
 export class PendingLogins<T> {
   readonly #clock: Clock
   readonly #validMs: number

@@ -13,8 +13,8 @@ import { admitVouched } from './vouched-users.ts'
 const NAME_MAX = 200
 
 /**
- * Users that a proxy has authenticated and states in a header. The header only counts on connections from the proxy
- * itself, whatever X-Forwarded-For says. It is ignored from other senders.
+ * Users that a proxy has authenticated and states in a header. Ignores the header unless the proxy itself is connected,
+ * whatever X-Forwarded-For says.
  */
 export class ProxyUsers {
   readonly #options: ProxyOptions

@@ -22,8 +22,8 @@ import { changesNothing, checkRequestOrigin, ANONYMOUS, type Caller } from './re
 type Raw = FastifyRequest['raw']
 
 /**
- * Memory for incomplete bodies. Clients with credentials can take minutes to send a body, which stays in memory
- * until it is complete. When the memory is full, the connection with the oldest incomplete body is closed.
+ * Memory for incomplete bodies. Clients with credentials can take minutes to send one. When the memory is full, the
+ * connection with the oldest body is closed.
  */
 const ROOM_BYTES = 256 * 1024 * 1024
 
@@ -31,10 +31,7 @@ class BodyRoom {
   readonly #held = new Map<Raw, number>()
   #bytes = 0
 
-  /**
-   * Reserves the length of the body, up to the maximum that the route keeps in memory. Reserves that maximum if the
-   * length is unknown.
-   */
+  /** Reserves the length of the body, or the route's maximum if that is less or the length is unknown. */
   hold(request: FastifyRequest): void {
     const { raw, headers } = request
     const most = isNodeRoute(request) ? NODE_MESSAGE_BYTES : MAX_TEXT_BYTES
@@ -67,10 +64,7 @@ export interface RequestGateOptions {
   clock: Clock
 }
 
-/**
- * The checks that every request passes before its route: the origin, authentication, the permissions that the route
- * needs, and the rate limits.
- */
+/** The checks before each route: origin, authentication, permissions and rate limits. */
 export class RequestGate {
   readonly #options: RequestGateOptions
   readonly #bodies = new BodyRoom()
@@ -79,10 +73,7 @@ export class RequestGate {
     this.#options = options
   }
 
-  /**
-   * Sets `request.caller`, or throws or rejects. Usually returns no promise. Await it if there is one. If
-   * `isFromSocket` is true, no web page can have sent the request.
-   */
+  /** Sets `request.caller`, or throws or rejects. Usually returns no promise. No web page can use the Unix socket. */
   admit(
     request: FastifyRequest,
     reply: FastifyReply,
@@ -113,8 +104,7 @@ export class RequestGate {
     request.caller = caller
     if (caller.kind === 'anonymous') {
       this.limitBody(request)
-      // A flood of logins must not lock out users who logged in from the same address before. They are charged only
-      // for failures and new sessions.
+      // A flood of logins must not lock out known users. They are charged only for failures and new sessions.
       if (!isLogin(request) || !authenticator.knows(request)) return this.#chargeStranger(request, reply)
       return
     }
@@ -147,9 +137,7 @@ export class RequestGate {
     })
   }
 
-  /**
-   * Closes the connection of a client over the limit, because a new connection costs it more than another request.
-   */
+  /** Closes the connection of a client over the limit, because a new connection costs it more than another request. */
   #chargeStranger(request: FastifyRequest, reply: FastifyReply): void | Promise<void> {
     const close = (error: unknown) => {
       closeAfter(request, reply)
@@ -167,10 +155,7 @@ export class RequestGate {
     return request.routeOptions.url === '/metrics' && this.#options.readsMetrics.has(addressOf(request))
   }
 
-  /**
-   * Limits the time for the rest of the body. Used for anonymous clients. Also used after a response, when the body
-   * is only read so that the client sees the response.
-   */
+  /** Limits the time for a body of an anonymous client, or for the rest of a body after the response. */
   limitBody(request: FastifyRequest): void {
     if (!hasUnreadBody(request)) return
     const { raw } = request
@@ -208,9 +193,7 @@ function isLogin({ routeOptions: { url } }: FastifyRequest): boolean {
   return url === '/ui/login' || url === PASSKEY_OPTIONS_PATH
 }
 
-/**
- * Throws ROLE_REQUIRED. Without a matching route there is nothing to protect, so all callers get the same response.
- */
+/** Throws ROLE_REQUIRED. Without a matching route there is nothing to protect, so all callers get the same response. */
 function requireWhatRouteNeeds({ routeOptions, method }: FastifyRequest, { principal }: Caller): void {
   const { url, config } = routeOptions
   const { needs = OWNER_PERMISSIONS, isOfAll = needs === OWNER_PERMISSIONS } = config

@@ -5,10 +5,7 @@ import { sentence } from '../../shared/texts/errors/server.ts'
 import type { Principal } from '../../engine/access/principal.ts'
 
 export interface Caller {
-  /**
-   * `password` is sent with each request, as programs do. `node` is a pulling node, which can only use its own
-   * endpoints. `anonymous` is for public routes.
-   */
+  /** `password` is sent with each request. `node` is a pulling node. `anonymous` is for public routes. */
   kind: 'session' | 'password' | 'node' | 'anonymous'
   /** Identifies the session, token, user or node. Cannot be used to log in. Empty for anonymous callers. */
   id: string
@@ -21,9 +18,9 @@ export interface Caller {
 export const ANONYMOUS: Caller = { kind: 'anonymous', id: '', principal: null }
 
 /**
- * Rejects requests that a browser sent for a web page of another origin, whatever cookie or password they carry.
- * They have a foreign Host (rebinding), a foreign Origin, or the browser marks them as cross-site. A followed link
- * passes if `changesNothing` is true, because the other page cannot see what it opens. Throws FORBIDDEN_ORIGIN.
+ * Rejects requests that a browser sent for a page of another origin, whatever credentials they carry: a foreign Host
+ * (rebinding), a foreign Origin, or a fetch marked as cross-site. A followed link passes if `changesNothing` is true,
+ * because the other page cannot see what it opens. Throws FORBIDDEN_ORIGIN.
  */
 export function checkRequestOrigin(
   { method, headers, raw }: { method: string; headers: IncomingHttpHeaders; raw: { rawHeaders?: readonly string[] } },
@@ -42,8 +39,8 @@ export function checkRequestOrigin(
 }
 
 /**
- * Rejects DNS rebinding, where a foreign host name resolves to this service. Throws FORBIDDEN_ORIGIN. Throws
- * BAD_INPUT if there is a second host, because a proxy may have checked that one.
+ * Throws FORBIDDEN_ORIGIN for a foreign host name that resolves to this service (DNS rebinding). Throws BAD_INPUT if
+ * there is a second host, because a proxy may have checked that one.
  */
 export function requireOurHost(
   host: string | undefined,

@@ -3,9 +3,8 @@ import { type Permission, type Permissions, permissionsOf } from '../../shared/p
 declare module 'fastify' {
   interface FastifyContextConfig {
     /**
-     * The permissions that this route needs. `operation` means those of the requested operation
-     * (engine/api/router/required-rights.ts). If absent, only owners can use the route, so forgetting this setting
-     * is safe. Not used for public routes and the endpoints of nodes (request-gate.ts).
+     * `operation` means the permissions of the requested operation (engine/api/router/required-rights.ts). If absent,
+     * only owners can use the route, so forgetting this is safe. Public routes and endpoints of nodes do not use it.
      */
     needs?: Permissions | 'operation'
     /** The response contains data of all projects, so the permission must apply to all of them. */

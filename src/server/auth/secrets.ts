@@ -36,8 +36,8 @@ export function hashToken(token: string): string {
 const PADDED_BYTES = 512
 
 /**
- * Returns a function that checks a secret. It compares texts padded to the same length, so timing reveals neither
- * the length nor the first difference. Hashing both would take a twentieth of the time of a short request.
+ * Checks a secret by comparing texts padded to the same length, so timing reveals neither the length nor the first
+ * difference. Hashing both would take a twentieth of the time of a short request.
  */
 export function createSecretCheck(secret: string): (given: string) => boolean {
   const expected = padded(secret)
@@ -51,10 +51,7 @@ export function createSecretCheck(secret: string): (given: string) => boolean {
   }
 }
 
-/**
- * The length in bytes, then the text. Without the length, a text that ends with zeros would be ambiguous. Returns
- * null if the text is too long.
- */
+/** Starts with the length, because a text that ends with zeros would be ambiguous. Returns null if it is too long. */
 function padded(text: string): Buffer | null {
   const bytes = Buffer.alloc(PADDED_BYTES)
   const length = Buffer.byteLength(text)

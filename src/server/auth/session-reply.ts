@@ -31,19 +31,13 @@ export function cookiesOf(use: CookieUse, request: FastifyRequest): string[] {
   return readCookies(cookieName(use, host, usesSecureCookie(use, request)), cookie)
 }
 
-/**
- * A proxy may not announce TLS in every request. In that case, the cookie that the browser got behind TLS is the
- * proof.
- */
+/** A proxy may not announce TLS in every request, but the browser got this cookie behind TLS. */
 function usesSecureCookie(use: CookieUse, request: FastifyRequest): boolean {
   const { host = '', cookie } = request.headers
   return isBehindTls(request) || readCookies(cookieName(use, host, true), cookie).length > 0
 }
 
-/**
- * `Secure` is set only behind TLS, because the default is plain HTTP on the loopback interface. A client that
- * forges these headers only loses its own cookie.
- */
+/** `Secure` is set only behind TLS, because the default is plain HTTP. A forger only loses its own cookie. */
 export function isBehindTls({ raw, headers }: FastifyRequest): boolean {
   const { origin = '' } = headers
   return isEncrypted(raw) || origin.startsWith('https:') || headers['x-forwarded-proto'] === 'https'
@@ -59,9 +53,7 @@ interface Receiving extends Omit<Receiver, 'id'> {
   responses: Set<ServerResponse>
 }
 
-/**
- * Responses that sessions, users and tokens are receiving. Ending one of these cuts off its streams and downloads.
- */
+/** Responses that sessions, users and tokens are receiving. Ending one of these cuts off its streams and downloads. */
 export class SessionResponses {
   readonly #byReceiver = new Map<string, Receiving>()
 

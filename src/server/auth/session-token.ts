@@ -21,10 +21,7 @@ export interface SessionToken {
   renewal: string
 }
 
-/**
- * Creates a token with the user, the kind of login and the end of the session. These cannot be forged, because a
- * session is found by the hash of all parts except the last.
- */
+/** All parts except the last cannot be forged, because a session is found by their hash. */
 export function createSessionToken({
   userId,
   beganAtMs,

@@ -33,10 +33,7 @@ const Session = z.strictObject({
   lastSeenAtMs: z.number(),
   address: z.string(),
   userAgent: z.string(),
-  /**
-   * `renewal` and `renewedAtMs` are the current cookie and its creation time. `next` is a newer cookie that was
-   * sent.
-   */
+  /** `renewal` is the current cookie. `next` is a newer cookie that was sent. */
   renewal: Hash,
   renewedAtMs: z.number(),
   next: Hash.nullable(),
@@ -67,10 +64,7 @@ export interface SessionsOptions {
   onEnd: (id: string) => void
 }
 
-/**
- * Sessions of browsers, kept in a file across restarts. The file contains only hashes of tokens, which cannot be
- * used to log in.
- */
+/** Sessions of browsers, kept in a file across restarts. The file has only hashes of tokens, useless for logging in. */
 export class Sessions {
   readonly #options: SessionsOptions
   /** Oldest first. */

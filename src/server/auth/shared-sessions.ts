@@ -6,14 +6,10 @@ import { type Browser, IDLE_MS, type Sessions } from './sessions.ts'
 import { BoundedSet } from '../../engine/runtime/bounded.ts'
 import { KeyedSingleFlight } from '../../engine/runtime/single-flight.ts'
 
-/**
- * How long to trust a response of the cache. A session that ends on another engine stays valid here for that time.
- */
+/** How long to trust a response of the cache. A session that ends on another engine stays valid here for that time. */
 const TRUSTED_MS = 1_000
 const REMEMBERED_MAX = 2_000
-/**
- * How often to extend a session in the cache while it is in use. The cache forgets sessions that are not extended.
- */
+/** How often to extend a session in the cache while it is in use. The cache forgets sessions that are not extended. */
 const EXTENDED_EVERY_MS = 3_600_000
 
 export interface SharedSessionsOptions {
@@ -27,9 +23,8 @@ export interface SharedSessionsOptions {
 }
 
 /**
- * The sessions of all engines, in a cache that is authoritative while it responds. Otherwise, this engine uses its
- * own record, which contains the sessions created or used here. When the cache responds again, it receives the
- * changes it missed.
+ * The sessions of all engines, in a cache that is authoritative while it responds. Otherwise, this engine uses its own
+ * record of sessions created or used here. When the cache responds again, it receives the changes it missed.
  */
 export class SharedSessions {
   readonly #options: SharedSessionsOptions
@@ -148,9 +143,7 @@ export class SharedSessions {
     return isValid
   }
 
-  /**
-   * Not awaited. If it fails, a later request repeats it in time, because the cache keeps sessions for seven days.
-   */
+  /** Not awaited. If it fails, a later request repeats it in time, because the cache keeps sessions for seven days. */
   #extend({ id, endsAtMs }: SessionToken): void {
     const nowMs = this.#options.clock.nowMs()
     if (nowMs - (this.#extendedAtMs.get(id) ?? 0) < EXTENDED_EVERY_MS || this.#ended.has(id)) return

@@ -19,10 +19,7 @@ export interface SignInEndpointsOptions {
 
 const FIELD_MAX = 200
 
-/**
- * A program starts its sign-in and gets its token here (docs/http.md). Public, because the program has no
- * credentials yet. Below `/ui`, so that it can use the same form parser.
- */
+/** Programs sign in here (docs/http.md), before they have credentials. Below `/ui`, to use the same form parser. */
 export function signInEndpoints(app: FastifyInstance, options: SignInEndpointsOptions): void {
   const { signIns, audit } = options
 

@@ -9,8 +9,8 @@ import { noRoleText, rightsIn } from './group-roles.ts'
 import type { GroupRoles } from './sign-in-options.ts'
 
 /**
- * Returns the user with this subject and the roles of these groups. Throws or rejects with UNAUTHORIZED if an owner
- * disabled the user, and with ROLE_REQUIRED.
+ * Returns the user with this subject and these groups' roles. Throws or rejects with ROLE_REQUIRED, or with
+ * UNAUTHORIZED if an owner disabled the user.
  */
 export function admitVouched(
   request: FastifyRequest,
@@ -35,17 +35,11 @@ const WRONG_MAX = 1_000
 
 type PluginUsersParts = Pick<Engine, 'access' | 'audit'> & { roles: GroupRoles; clock: Clock }
 
-/**
- * Users whose passwords a plugin checks. Excludes the names of local users, because the plugin must not impersonate
- * them.
- */
+/** Users whose passwords a plugin checks. The plugin must not impersonate local users. */
 export class PluginUsers {
   readonly #ask: NonNullable<Engine['authenticate']>
   readonly #parts: PluginUsersParts
-  /**
-   * Keyed by a keyed hash of the password. These are not sent to the plugin again, because a program with an old
-   * password must not lock an account elsewhere.
-   */
+  /** Not sent to the plugin again, because a program with an old password must not lock an account elsewhere. */
   readonly #wrong = new Map<string, number>()
 
   constructor(ask: NonNullable<Engine['authenticate']>, parts: PluginUsersParts) {
@@ -53,10 +47,7 @@ export class PluginUsers {
     this.#parts = parts
   }
 
-  /**
-   * Returns null for a wrong password. `key` is the keyed hash of the password. Rejects like admitVouched or with
-   * SIGN_IN_UNAVAILABLE.
-   */
+  /** Returns null for a wrong password. `key` is its keyed hash. Rejects like admitVouched, or SIGN_IN_UNAVAILABLE. */
   async find(request: FastifyRequest, given: BasicCredentials, key: string): Promise<Principal | null> {
     const { access, clock } = this.#parts
     if (given.username === '' || access.isLocalName(given.username)) return null

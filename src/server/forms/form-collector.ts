@@ -18,8 +18,8 @@ export interface FormPart extends PartHead {
 const MAX_PARTS = 10_000
 
 /**
- * Collects the parts of a form as they arrive: files (`isFile`) on disk, all others in memory, up to
- * MAX_TEXT_BYTES. Rejects with REQUEST_TOO_LARGE and with the errors of IncomingFiles.
+ * Collects parts as they arrive: files (`isFile`) on disk, others in memory, up to MAX_TEXT_BYTES. Rejects with
+ * REQUEST_TOO_LARGE and with the errors of IncomingFiles.
  */
 export class FormCollector {
   readonly #incoming: Pick<IncomingFiles, 'begin'>

@@ -12,8 +12,8 @@ export class MalformedMultipartError extends Error {
 }
 
 /**
- * Parses multipart/form-data (RFC 7578) as it arrives, so that only a piece of it is in memory. Skips parts without
- * a name. Rejects with MalformedMultipartError and with the errors of `body` and `collector`.
+ * Parses multipart/form-data (RFC 7578) as it arrives, to save memory. Skips parts without a name. Rejects with
+ * MalformedMultipartError and with the errors of `body` and `collector`.
  */
 export async function readMultipart(
   body: AsyncIterable<Buffer> | Iterable<Buffer>,
@@ -94,10 +94,7 @@ function sizeOf(headers: Headers): number {
   return Object.entries(headers).reduce((sum, [name, values]) => sum + name.length + values!.join().length, 0)
 }
 
-/**
- * The parameters of a header value. Quoted values are read as a whole, because a `;` in a file name is not a
- * separator.
- */
+/** Reads quoted values as a whole, because a `;` in a file name is not a separator. */
 function readParameters(header: string): Map<string, string> {
   const parameters = new Map<string, string>()
   for (const [, name = '', quoted, plain = ''] of header.matchAll(/;\s*([^=;\s"]+)=(?:"((?:[^"\\]|\\.)*)"|([^;]*))/g)) {

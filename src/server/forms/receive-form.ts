@@ -35,8 +35,8 @@ export function addForms(app: FastifyInstance): void {
 }
 
 /**
- * Reads the form in a request's body as it arrives. Rejects with REQUEST_TOO_LARGE, MalformedMultipartError,
- * Fastify's error for a body over the limit, and with BAD_INPUT if the client disconnects.
+ * Reads a form as it arrives. Rejects with REQUEST_TOO_LARGE, MalformedMultipartError, Fastify's error for a body over
+ * the limit, and with BAD_INPUT if the client disconnects.
  */
 export async function receiveForm(request: FastifyRequest, body: Readable, options: Options): Promise<void> {
   const { incoming, isWanted, isFile, limitBytes } = options
@@ -59,9 +59,7 @@ export async function receiveForm(request: FastifyRequest, body: Readable, optio
 /** null if the body is empty, which is valid for every content type. */
 type Pieces = AsyncIterable<Buffer> | Iterable<Buffer> | null
 
-/**
- * Most forms have only several names and values. Reading them as a stream took longer than the rest of the request.
- */
+/** Most forms have only several names and values. Reading them as a stream took longer than the rest of the request. */
 const SMALL_BYTES = 65_536
 
 function atOnce(body: Readable): Promise<Pieces> {
@@ -126,10 +124,7 @@ const endedEarly = (cause: unknown) => new ScrapdeckError('BAD_INPUT', sentence(
 
 const tooLarge = () => new errorCodes.FST_ERR_CTP_BODY_TOO_LARGE()
 
-/**
- * Reads a urlencoded form that was received as bytes. The returned function returns the value of a name, or an
- * empty string if there is none.
- */
+/** Reads a urlencoded form that was received as bytes. Returns empty strings for missing names. */
 export function fieldsOf(request: FastifyRequest): (name: string) => string {
   const fields = parseUrlEncoded((request.body as Buffer | undefined) ?? Buffer.alloc(0))
   return (name) => fields.get(name)?.[0]?.toString('utf8') ?? ''

@@ -11,8 +11,8 @@ const PERCENT = 0x25
 const MAX_NAME_BYTES = 65_536
 
 /**
- * Parses urlencoded text piece by piece. Pairs end at `&` and `;`. Pairs without `=` are dropped. Works on bytes,
- * because clients can send an egg this way (ScrapydWeb does). Throws REQUEST_TOO_LARGE if a name is too long.
+ * Parses urlencoded text piece by piece. Pairs end at `&` and `;`. Drops pairs without `=`. Works on bytes, because
+ * ScrapydWeb sends eggs this way. Throws REQUEST_TOO_LARGE if a name is too long.
  */
 export class UrlEncodedParser {
   #isInValue = false
@@ -67,10 +67,7 @@ export function parseUrlEncoded(text: Buffer): FormValues {
   return found
 }
 
-/**
- * Returns where the value or name ends: at the end of its pair or, for a name, at `=`. Returns null if the end is
- * not in this text.
- */
+/** The end of a pair or, for a name, the position of `=`. null if it is not in this text. */
 function findEnd(text: Buffer, start: number, isInValue: boolean): number | null {
   for (let index = start; index < text.length; index++) {
     const byte = text[index]

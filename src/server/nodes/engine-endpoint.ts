@@ -12,10 +12,7 @@ import { createErrorHandler } from '../error-handler.ts'
 import { parseMessage } from './node-endpoints.ts'
 import { MAX_TEXT_BYTES, MAX_UPLOAD_BYTES } from '../limits.ts'
 
-/**
- * Serves this engine's local node to the leading engine (nodes/engines/engine-node.ts), which authenticates with
- * the engines' shared secret.
- */
+/** Serves this engine's local node to the leader (nodes/engines/engine-node.ts), which sends a shared secret. */
 export interface EngineEndpoint {
   /** Whether another engine sent this request to the local node. */
   isFor(request: IncomingMessage): boolean
@@ -42,8 +39,7 @@ export async function openEngineEndpoint(options: {
   })
   const handleError = createErrorHandler({ logger })
 
-  // Another engine may have taken over this address. If it responded, this node would seem to have lost all its
-  // runs.
+  // Another engine may have taken over this address. If it responded, this node would seem to have lost all its runs.
   fastify.addHook('onRequest', async (request, reply) => {
     if (request.headers[NODE_HEADER] !== encodeURIComponent(engine)) await reply.code(421).send({ engine })
   })

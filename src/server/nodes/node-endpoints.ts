@@ -14,10 +14,7 @@ export function isNodeRoute({ routeOptions: { url } }: FastifyRequest): boolean 
   return url?.startsWith(`${BASE}/`) === true
 }
 
-/**
- * Parses `Authorization: Bearer …`. Tokens can be as long as signed tokens of other issuers. Returns null if there
- * is none.
- */
+/** Parses `Authorization: Bearer …`. Tokens can be as long as signed tokens of other issuers. null if missing. */
 export function bearerToken(header: string | undefined): string | null {
   return /^bearer ([\x21-\x7e]{1,16384})$/i.exec(header ?? '')?.[1] ?? null
 }
@@ -25,8 +22,8 @@ export function bearerToken(header: string | undefined): string | null {
 type PullingNode = NonNullable<ReturnType<Engine['pulling']['get']>>
 
 /**
- * The endpoints for pulling nodes (docs/pulling-nodes.md). Their code is loaded when the first such node connects.
- * The request gate has checked the token, so `caller.id` is the id of the node.
+ * The endpoints for pulling nodes (docs/pulling-nodes.md), whose code is loaded when the first such node connects. The
+ * request gate has checked the token, so `caller.id` is the id of the node.
  */
 export async function nodeEndpoints(app: FastifyInstance, { pulling }: { pulling: Engine['pulling'] }): Promise<void> {
   const { messages } = pulling

@@ -39,10 +39,7 @@ Use Basic authentication (\`npm run scrapdeck -- credentials\`), or be logged in
 explained. Lists go by keyset: give back what \`nextBefore\` or \`nextAfter\` said. \`fields\` takes parts of an answer. An \`Idempotency-Key\` makes
 a write safe to repeat. Names that an operation does not know, in its query or its body, are refused. The same operations are [JSON-RPC 2.0](/docs/api#json-rpc) at \`/api/v1/jsonrpc\`. More: [the guide](/docs/api).`
 
-/**
- * Describes the contract as an OpenAPI 3.1 document with an example per operation, plus the API's paths outside the
- * contract.
- */
+/** The contract and the API's other paths as an OpenAPI 3.1 document with an example per operation. */
 export async function describeApi(): Promise<OpenAPI.Document> {
   const generator = new OpenAPIGenerator({ schemaConverters: [new ZodToJsonSchemaConverter()] })
   const document = await generator.generate(contract, {
@@ -89,9 +86,7 @@ interface Closable {
   additionalProperties?: Closable | boolean
 }
 
-/**
- * Forbids unknown properties, as the API does (api/unknown-parts.ts). Its schemas allow them to parse stored data.
- */
+/** Forbids unknown properties, as the API does (api/unknown-parts.ts). Its schemas allow them to parse stored data. */
 function close(schema: Closable, named: Record<string, Closable>): void {
   const { $ref, anyOf = [], oneOf = [], items, properties, additionalProperties: more } = schema
   if (properties !== undefined && more === undefined) schema.additionalProperties = false

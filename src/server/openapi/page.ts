@@ -46,10 +46,7 @@ nav a { color: #4656e0 }
 noscript { display: block; padding: 20px }
 `
 
-/**
- * Serves `/api`, where people can read the document and try operations. Loads nothing from other hosts, so that it
- * works offline.
- */
+/** Serves `/api`. Loads nothing from other hosts, so that the page works offline. */
 export async function apiPageEndpoint(
   app: FastifyInstance,
   options: { describe: () => Promise<OpenAPI.Document> }

@@ -8,9 +8,7 @@ type Fields = Record<string, PythonJsonValue>
 const ofStore = new WeakSet<Fields>()
 const described = new WeakMap<ScrapydJobs, { options: Options; fields: Fields }>()
 
-/**
- * The fields of listjobs.json in Scrapyd's order (scrapyd-protocol.md, 3.8). The same jobs return the same object.
- */
+/** The fields of listjobs.json in Scrapyd's order (scrapyd-protocol.md, 3.8). The same jobs return the same object. */
 export function describeJobs(jobs: ScrapydJobs, options: Options): Fields {
   const kept = described.get(jobs)
   if (kept?.options === options) return kept.fields
@@ -70,8 +68,8 @@ export function fileUrl(
 }
 
 /**
- * Local time without a zone: `2026-11-19 18:10:00.123000`. Scrapyd omits a fraction of zero, which is one time in a
- * million (2.2). With our milliseconds it would be one in a thousand, and clients that expect a fraction fail.
+ * Local time without a zone: `2026-11-19 18:10:00.123000`. Scrapyd omits a zero fraction (2.2), which is rare with its
+ * microseconds. With our milliseconds it would be one in a thousand, and some clients fail without a fraction.
  */
 export function formatLocalTime(atMs: number | null): string | null {
   if (atMs === null) return null

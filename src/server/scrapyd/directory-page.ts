@@ -39,10 +39,7 @@ function extensionOf(name: string): string {
   return /[^.](\.[^.]*)$/.exec(name)?.[1]?.toLowerCase() ?? ''
 }
 
-/**
- * Scrapyd's directory listing, byte for byte, because ScrapydWeb parses its rows (scrapyd-protocol.md, 7.1 and
- * 7.4).
- */
+/** Equals Scrapyd's listing byte for byte, because ScrapydWeb parses its rows (scrapyd-protocol.md, 7.1 and 7.4). */
 export function directoryPage(path: string, entries: ScrapydDirectory['entries']): string {
   const title = escapeHtml(`Directory listing for ${path}`)
   const sorted = [...entries.filter((entry) => entry.isDirectory), ...entries.filter((entry) => !entry.isDirectory)]

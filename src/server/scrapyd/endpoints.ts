@@ -53,10 +53,7 @@ function fieldOf(name: string): (list: readonly string[]) => Record<string, read
   }
 }
 
-/**
- * The endpoints of Scrapyd 1.6 for the whole fleet (scrapyd-protocol.md, 3). They read parameters in Scrapyd's
- * order, because errors name the first bad one.
- */
+/** The endpoints of Scrapyd 1.6 (scrapyd-protocol.md, 3). The order of parameters decides which error is returned. */
 export const ENDPOINTS: Readonly<Record<string, Endpoint>> = {
   'daemonstatus.json': {
     method: 'GET',
@@ -205,10 +202,7 @@ function popProject(args: FormValues): ProjectName {
   return popRequired(args, 'project') as ProjectName
 }
 
-/**
- * The name of a project's directory in Scrapyd 1.6, or empty for the eggs directory itself. Rejects directories
- * outside it.
- */
+/** The name of a project's directory in Scrapyd 1.6. Empty for the eggs directory itself. */
 function directoryOf(project: ProjectName): ProjectName {
   if (project.includes('\0')) throw new ScrapydAnswerError('ValueError: embedded null byte')
   const name = posix.normalize(project).replace(/(?<=.)\/$/, '')
@@ -284,8 +278,8 @@ const NAMES = ['HUP', 'INT', 'KILL', 'STOP', 'TERM'] as const
 const HIGHEST = 64
 
 /**
- * Parses the `signal` of cancel.json like Scrapyd 1.6: one of five names, or digits. For anything else, `refuse`
- * has Python's error, which Scrapyd raises only if there is a process to signal.
+ * Parses `signal` like Scrapyd 1.6: one of five names, or digits. For others, `refuse` has Python's error, which
+ * Scrapyd raises only if there is a process to signal.
  */
 function readSignal(text: string | null): ScrapydSignal | null {
   if (text === null) return null

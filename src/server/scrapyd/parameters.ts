@@ -7,9 +7,8 @@ import { remember } from '../remember.ts'
 const parseQuery = remember((query): FormValues => parseUrlEncoded(Buffer.from(query, 'latin1')))
 
 /**
- * Reads a request's arguments like Scrapyd (scrapyd-protocol.md, 1). Always reads those of the query. On POST, also
- * reads those of a form, which replace the query's arguments of the same name. If several files have one name, the
- * first counts.
+ * Reads a request's arguments like Scrapyd (scrapyd-protocol.md, 1). On POST, a form's arguments replace the query's
+ * arguments of the same name. If several files have one name, the first counts.
  */
 export function readArguments(
   query: string,
@@ -31,15 +30,12 @@ export class ScrapydAnswerError extends Error {
   override readonly name = 'ScrapydAnswerError'
 }
 
-/**
- * For names of projects, versions and spiders, and for jobids. With `.log`, such a name fits a file name on any
- * system.
- */
+/** For names of projects, versions and spiders, and for jobids. Fits a file name on any system, even with `.log`. */
 export const LONGEST_NAME_BYTES = 200
 
 /**
- * Removes the parameter from the arguments, so that only spider arguments remain. The first value wins. Rejects
- * values that are too long for a name, because errors repeat names.
+ * Removes the parameter, so that only spider arguments remain. The first value wins. Rejects values that are too long
+ * for a name, because errors repeat names.
  */
 export function popRequired(args: FormValues, name: string): string {
   const value = popOptional(args, name)

@@ -26,8 +26,8 @@ export function encodeOnce(source: object, describe: () => PythonJsonValue): Pyt
 }
 
 /**
- * Encodes JSON exactly like Python's `json.dumps` with its defaults, which Scrapyd uses: separators `, ` and `: `,
- * non-ASCII as `\uXXXX` (scrapyd-protocol.md, 2.1). Numbers must be finite.
+ * Encodes JSON exactly like Python's `json.dumps`, which Scrapyd uses: separators `, ` and `: `, non-ASCII as `\uXXXX`
+ * (scrapyd-protocol.md, 2.1). Numbers must be finite.
  */
 export function toPythonJson(value: PythonJsonValue): string {
   if (typeof value === 'string') return escapeNonAscii(JSON.stringify(value))
@@ -64,9 +64,7 @@ export function decodeUtf8(bytes: Uint8Array): string {
 // The patterns below take quadratic time for text that is almost a number, and a request can have 200 MB of it.
 const LONGEST_FLOAT_BYTES = 1000
 
-/**
- * `float(b'…')`: allows surrounding spaces, `_` between digits, inf and nan. Throws with Python's ValueError text.
- */
+/** `float(b'…')`: allows surrounding spaces, `_` between digits, inf, nan. Throws with Python's ValueError text. */
 export function parsePythonFloat(bytes: Uint8Array): number {
   if (bytes.length > LONGEST_FLOAT_BYTES) {
     throw new PythonValueError(`could not convert string to float: ${toBytesRepr(bytes.subarray(0, 100))}...`)

@@ -37,17 +37,13 @@ export interface ScrapydEndpointsOptions {
   nowMs(): number
 }
 
-/**
- * Pages have inline styles, and the Cancel buttons of /jobs ask for confirmation. No other script can run in them.
- */
+/** Pages have inline styles, and the Cancel buttons of /jobs ask for confirmation. No other script can run in them. */
 const CONFIRM_SHA256 = createHash('sha256').update("return confirm('Are you sure?');").digest('base64')
 const PAGE_POLICY = `default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-hashes' 'sha256-${CONFIRM_SHA256}'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'`
 
 const USUAL_METHODS = ['GET', 'HEAD', 'POST', 'OPTIONS']
 
-/**
- * Serves the fleet as one Scrapyd 1.6 (scrapyd-protocol.md, 1 to 3, 7). Differences: docs/scrapyd-compatibility.md.
- */
+/** Serves the fleet as one Scrapyd 1.6 (scrapyd-protocol.md, 1 to 3, 7). Differences: docs/scrapyd-compatibility.md. */
 export async function scrapydEndpoints(app: FastifyInstance, options: ScrapydEndpointsOptions): Promise<void> {
   const fleetOf = (request: FastifyRequest) => scrapydFor(options.fleet, principalOf(request))
   const settings = { ...DEFAULT_ENDPOINT_SETTINGS, ...options.settings }
@@ -116,8 +112,7 @@ export async function scrapydEndpoints(app: FastifyInstance, options: ScrapydEnd
       serve(url, (request, reply) => answerFile(fleetOf(request), tree, request, reply))
     }
   }
-  // One route handles all unusual methods, because a route per method and path took a twentieth of the startup
-  // time. It sets no permission, so only owners get Scrapyd's response.
+  // A route per method and path took a twentieth of the startup time. Without a permission, only owners can use this.
   app.route({
     method: unusual,
     url: '/*',
@@ -309,8 +304,8 @@ function readRequestedNames(args: FormValues): RequestedNames {
 }
 
 /**
- * Words the message of a failure as Scrapyd does (scrapyd-protocol.md, 3.2 and 3.3), because clients look for its
- * words. Returns null for unexpected errors, whose details clients must not see.
+ * Words a failure like Scrapyd (scrapyd-protocol.md, 3.2 and 3.3), because clients look for its words. Returns null for
+ * unexpected errors, whose details clients must not see.
  */
 function wordFailure(error: unknown, asked: RequestedNames): string | null {
   if (error instanceof ScrapydAnswerError) return error.message

@@ -12,10 +12,7 @@ export interface ScrapydEndpointSettings {
   hasLogs: boolean
   /** `items_dir` is a local directory: `/items/` exists, and jobs have an `items_url`. */
   hasItems: boolean
-  /**
-   * `finished_to_keep`: how many finished jobs `listjobs.json`, `daemonstatus.json` and `/jobs` have. Infinity for
-   * all.
-   */
+  /** `finished_to_keep`: finished jobs in `listjobs.json`, `daemonstatus.json` and `/jobs`. Infinity for all. */
   finishedToKeep: number
 }
 

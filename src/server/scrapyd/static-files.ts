@@ -6,10 +6,7 @@ import type { FileTree, ScrapydFile } from '../../engine/api/scrapyd-commands/sc
 import { directoryPage, contentTypeOf } from './directory-page.ts'
 import { NO_SUCH_FILE, redirectTo, refuseMethod, sendPage } from './twisted-pages.ts'
 
-/**
- * Serves `/logs/…` and `/items/…` like Scrapyd: listings, and files with ranges and dates (scrapyd-protocol.md,
- * 7.1).
- */
+/** Serves `/logs/…` and `/items/…` like Scrapyd, with listings, ranges and dates (scrapyd-protocol.md, 7.1). */
 export async function answerFile(
   fleet: FleetAsScrapyd,
   tree: FileTree,
@@ -35,18 +32,15 @@ export async function answerFile(
   return sendFile(found, segments?.at(-1) ?? '', request, reply)
 }
 
-/**
- * Spiders write these files, which share our UI's origin. The policy gives them a sandboxed origin without scripts
- * or forms.
- */
+/** Spiders write these files, which share our UI's origin. The policy gives them an origin without scripts or forms. */
 const FILE_POLICY = "default-src 'none'; sandbox; form-action 'none'; base-uri 'none'; frame-ancestors 'none'"
 
 /** Browsers can show or save these files, but not run them in one of our pages. */
 const DESTINATIONS = new Set(['document', 'empty', 'image', 'audio', 'video'])
 
 /**
- * These files share the UI's origin, and the UI's policy allows scripts from there. Throws FORBIDDEN_ORIGIN if a
- * page requests one as its script, style, worker or frame.
+ * These files share the UI's origin, whose policy allows scripts from there. Throws FORBIDDEN_ORIGIN if a page requests
+ * one as its script, style, worker or frame.
  */
 function refuseAsPart({ headers }: FastifyRequest): void {
   const destination = headers['sec-fetch-dest']
@@ -83,9 +77,7 @@ function sendFile(file: ScrapydFile, name: string, request: FastifyRequest, repl
   return start === stop ? reply.send() : reply.send(file.read(start, stop))
 }
 
-/**
- * Returns decoded segments without `.`, or null if they cannot name a file: `..`, encoded slash, NUL, bad encoding.
- */
+/** Returns decoded segments without `.`, or null if they cannot name a file: `..`, encoded slash, NUL, bad encoding. */
 function decodeSegments(path: string): string[] | null {
   try {
     const segments = path.split('/').map((segment) => decodeURIComponent(segment))
@@ -102,8 +94,8 @@ function decodeLeniently(text: string): string {
 }
 
 /**
- * Parses a single byte range (RFC 9110, section 14), from `start` up to but not including `stop`. Returns null to
- * send the whole file, also for several ranges or other units, as the RFC allows.
+ * Parses a single byte range (RFC 9110, section 14), where `stop` is exclusive. Returns null to send the whole file,
+ * also for several ranges or other units, as the RFC allows.
  */
 export function parseRange(
   header: string | undefined,

@@ -1,10 +1,7 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { escapeHtml } from '../html.ts'
 
-/**
- * Pages of Twisted, Scrapyd's web server, byte for byte, because tools look for their words (scrapyd-protocol.md,
- * 7).
- */
+/** Equals pages of Twisted, Scrapyd's web server, because tools look for their words (scrapyd-protocol.md, 7). */
 function page(title: string, heading: string, text: string): string {
   return `
 <html>

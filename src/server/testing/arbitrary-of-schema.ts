@@ -34,10 +34,7 @@ export interface Known {
 
 const MANY = 4
 
-/**
- * Generates values that a schema accepts. Strings include control characters, lone surrogates and characters that
- * break paths and queries.
- */
+/** Strings include control characters, lone surrogates and characters that break paths and queries. */
 export function arbitraryOf(
   schema: JsonSchema,
   known: Known,

@@ -13,10 +13,7 @@ export interface Operation {
   /** Names of parts of the operation's responses, for `fields`. */
   fields: string[]
   isForm: boolean
-  /**
-   * Responses by status. `schema` is its place in the document, which has the id `api`, or null if there is no
-   * body.
-   */
+  /** Responses by status. `schema` is its place in the document, which has the id `api`, or null without a body. */
   answers: Map<string, { type: string; schema: string | null }>
 }
 

@@ -29,10 +29,7 @@ export interface ScrapydNames {
   jobs: string[]
 }
 
-/**
- * The required and optional fields of each endpoint. Excludes jobids that a client chooses, because they have no
- * project.
- */
+/** The fields of each endpoint. Excludes jobids that a client chooses, because they have no project. */
 const FIELDS: Readonly<Record<string, [required: string[], optional: string[]]>> = {
   daemonstatus: [[], []],
   listprojects: [[], []],

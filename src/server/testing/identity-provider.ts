@@ -20,10 +20,7 @@ async function makeKey(kid: string): Promise<Key> {
   return { ...(await exportJWK(privateKey)), kid, alg: 'RS256', use: 'sig' }
 }
 
-/**
- * Runs a real OpenID provider (oidc-provider) on a free port of this machine. Users sign in by entering their id.
- * The caller must stop it.
- */
+/** Runs a real OpenID provider. Users sign in by entering their id. The caller must stop it. */
 export async function openIdentityProvider({
   people,
   redirectUris,
@@ -130,10 +127,7 @@ export class Browser {
     return this.#cookies.get(new URL(url).origin) ?? new Map()
   }
 
-  /**
-   * Signs in on the provider's own pages, starting at our redirect to it. Returns where the provider redirects the
-   * browser.
-   */
+  /** Signs in on the provider's pages. Returns where the provider redirects the browser. */
   async signInAt(url: string, person: string, issuer: string): Promise<string> {
     let page = await this.go(url)
     for (let step = 0; step < 10; step++) {

@@ -25,9 +25,9 @@ const ENGINES = ['one', 'two'] as const
 const READS = new Set(['listJobs', 'listLiveAttempts', 'listFinishedRuns', 'countByState', 'changeCursor'])
 
 /**
- * Compares two engines that share a cache on one store with a third that caches nothing. Changes happen at random
- * while responses are being made, and cache entries arrive late, out of order or never. Returns the first
- * difference between the responses while no change is in progress, or null if there is none.
+ * Compares two engines that share a cache on one store with a third that caches nothing. Makes random changes, and
+ * writes cache entries late, out of order or never. Returns the first difference while no change is in progress, or
+ * null.
  */
 export async function findWrongAnswer(
   seed: number,
