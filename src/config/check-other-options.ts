@@ -6,10 +6,7 @@ import type { ConfiguredValue } from './read-files.ts'
 const SECTIONS_OF_SCRAPYD = ['scrapyd', 'cache', 'metrics']
 const KNOWN_SECTIONS = [...SECTIONS_OF_SCRAPYD, 'services', 'settings', 'scrapdeck', 'DEFAULT']
 
-/**
- * Checks the options without a reader: explained options, Python classes that Scrapdeck replaces, and unknown
- * names.
- */
+/** Checks options without a reader: explained ones, Python classes that Scrapdeck replaces, and unknown names. */
 export function checkOtherOptions(options: OptionReader): void {
   const byReason = new Map<string, Parameters<OptionReader['warnUseless']>[0]>()
   for (const row of OPTIONS) {

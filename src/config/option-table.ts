@@ -12,8 +12,8 @@ export interface OptionRow {
   /** Environment variables, in order of precedence. */
   variables: readonly string[]
   /**
-   * Whether a file that Scrapdeck found by itself can set the option. Must be false for code, paths, nodes and
-   * access rights, because the directory may be a copy of a foreign project.
+   * Whether a discovered file can set the option. Must be false for code, paths, nodes and access rights, because
+   * the directory may be a copy of a foreign project.
    */
   mayBeDiscovered: boolean
   /** The option names a file with a secret of this service. That secret must never be sent anywhere. */

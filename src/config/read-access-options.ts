@@ -135,7 +135,7 @@ function readTrustedProxies(options: OptionReader, behindProxy: boolean): string
 
 const TRUSTED_ENGINES_MAX = 100
 
-/** Parses `NAME=URL` entries, one per line or separated by commas. The UI links to the URLs: no credentials allowed. */
+/** Parses `NAME=URL` entries, one per line or separated by commas. The URLs must not contain credentials. */
 function readTrustedEngines(options: OptionReader): ServeOptions['trustedEngines'] {
   const picked = options.text('trusted_engines')
   const lines = (picked?.text ?? '').split(/[\n,]/).map((line) => line.trim())

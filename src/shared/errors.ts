@@ -121,10 +121,7 @@ export const ERROR_CODES = {
 
 export type ErrorCode = keyof typeof ERROR_CODES
 
-/**
- * The only error class that clients receive. `message` says what happened and what to do. `data` is
- * structured-clonable.
- */
+/** The only error class that clients receive. `message` says what happened and what to do. `data` must be clonable. */
 export class ScrapdeckError extends Error {
   override readonly name = 'ScrapdeckError'
   readonly code: ErrorCode

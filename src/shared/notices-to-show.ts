@@ -2,10 +2,7 @@ import type { AlertNotice } from './contract/index.ts'
 
 const AT_ONCE_MAX = 4
 
-/**
- * Several can be due after a laptop sleeps: shows the newest of each group, or the last ones and the number of
- * others.
- */
+/** Several can be due after a laptop sleeps. Shows the newest of each group, or the last ones and how many others. */
 export function noticesToShow(notices: readonly AlertNotice[]): Omit<AlertNotice, 'id' | 'atMs'>[] {
   const newest = [...new Map(notices.toSorted(byTime).map((notice) => [notice.groupId, notice])).values()]
   if (newest.length <= AT_ONCE_MAX) return newest

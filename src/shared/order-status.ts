@@ -2,10 +2,7 @@ import type { Job } from './contract/index.ts'
 
 export const ORDER_STATUSES = ['pending', 'running', 'finished', 'error'] as const
 
-/**
- * The progress of a job in the words of a crawl scheduler. An unclear outcome is `finished` with the reason
- * `unclear`.
- */
+/** In the words of a crawl scheduler. A job with an unclear outcome is `finished`, with the reason `unclear`. */
 export function statusOfJob({ status, reason }: Pick<Job, 'status' | 'reason'>): {
   status: (typeof ORDER_STATUSES)[number]
   reason: string | null

@@ -1,11 +1,11 @@
 import type { OutcomeRules, ProjectSettings } from './contract/index.ts'
 
-/** The rules for a spider: its own over those of its project, rule by rule. null: there are none. */
+/** The rules of the spider merged over those of its project, rule by rule, or null. */
 export function outcomeRulesOf(
   { outcome, spiderOutcomes }: Partial<Pick<ProjectSettings, 'outcome' | 'spiderOutcomes'>>,
   spider: string
 ): OutcomeRules | null {
-  // Names of Object properties are not spiders.
+  // Checks own properties only, so that `constructor` is not a spider.
   const ofSpider = spiderOutcomes !== undefined && Object.hasOwn(spiderOutcomes, spider) ? spiderOutcomes[spider] : null
   const given = Object.entries(ofSpider ?? {}).filter(([, value]) => value !== undefined)
   const rules: OutcomeRules = { ...outcome, ...Object.fromEntries(given) }

@@ -77,10 +77,7 @@ export const mostRoleIn = <One extends Role>(set: Permissions, roles: readonly O
 export const leastRoleWith = (needed: Permissions): Role =>
   ROLES.find((role) => includes(ROLE_PERMISSIONS[role], needed)) ?? 'owner'
 
-/**
- * In a node group (all nodes with one tag), an operator can cordon and drain. In the whole fleet, only an admin
- * can.
- */
+/** An operator of a node group (nodes with one tag) can cordon and drain there. Elsewhere, only an admin can. */
 export const NODE_GROUP_ROLES = ['viewer', 'operator', 'admin'] as const
 export type NodeGroupRole = (typeof NODE_GROUP_ROLES)[number]
 

@@ -4,10 +4,7 @@ const LENGTH_MAX = 64
 /** A token is masked whole before the name is cut, so only this part is processed. */
 const LOOKED_AT_MAX = 1_000
 
-/**
- * Makes a user name from an unknown client safe for logs: no line breaks, control sequences, direction marks or
- * tokens.
- */
+/** Makes a user name from an unknown client safe for logs: replaces control characters, direction marks and tokens. */
 export function readableName(name: string): string {
   const masked = maskTokens(name.slice(0, LOOKED_AT_MAX))
   const shown = masked.slice(0, LENGTH_MAX).toWellFormed()

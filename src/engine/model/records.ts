@@ -209,10 +209,7 @@ export interface Retention {
   changes: number
   /** Keeps deliveries that ended since then, and the newest of each webhook. */
   deliveries: { deliveredSinceMs: number; deadSinceMs: number; newest: number }
-  /**
-   * Keeps the newest rows per schedule if they were written since then, and all rows of `except` (running
-   * backfills).
-   */
+  /** Keeps the newest rows of each schedule if they were written since then, and all rows of `except`. */
   firings: { newest: number; sinceMs: number; except: string[] }
   chains: { cancelledSinceMs: number }
 }
@@ -588,7 +585,7 @@ export function reasonOf({
   return reason === null ? null : plain(reason)
 }
 
-/** The log line that ended the run, or else the reason for its end. */
+/** The log line that ended the run, or otherwise the reason for its end. */
 export const whyFailed = (job: Pick<StoredJob, 'killingLine' | 'reason' | 'reasonCode' | 'reasonParams'>): Message =>
   job.killingLine === null ? (reasonOf(job) ?? say('reason.unknown')) : plain(job.killingLine)
 

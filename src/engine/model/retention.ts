@@ -18,7 +18,7 @@ export interface ProjectBounds {
 /** Why a job over a bound is kept. The first three reasons protect its log too. */
 export type Protection = 'kept' | 'newest' | 'may_have_run_twice' | 'schedule' | 'dependency' | 'dedupe' | 'chain'
 
-/** Nothing newer is deleted: users need the failures of the last day, and lost runs can reappear. */
+/** Nothing newer is deleted, because users need the failures of the last day, and lost runs can reappear. */
 export const NEVER_BEFORE_MS = 86_400_000
 
 export interface Standing {

@@ -8,10 +8,7 @@ interface AttemptRule {
   from: readonly (AttemptState | null)[]
   /** Empty: the state is unchanged, and only the entry and its details are written. */
   to: readonly AttemptState[]
-  /**
-   * The effect on the job if this is its newest attempt. An older one can only flag that the job may have run
-   * twice.
-   */
+  /** The effect on the job if this is its newest attempt. Older ones can only flag that the job may have run twice. */
   job: JobRule
   results?: readonly AttemptResult[]
 }

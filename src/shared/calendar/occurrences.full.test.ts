@@ -34,10 +34,7 @@ const RULES: TestRule[] = [
   { expression: '*/30 2 * * *', minutes: [0, 30], hours: [2], isOpen: true, meansDay: anyDay }
 ]
 
-/**
- * From these years: clock changes of one hour, half an hour and two hours, at midnight, at a quarter to; a skipped
- * day.
- */
+/** From these years: clock changes by one hour, half an hour and two hours, at several times; a skipped day. */
 const ZONES: [string, number][] = [
   ['Europe/Berlin', 2026],
   ['America/New_York', 2026],

@@ -11,10 +11,7 @@ export interface Windows {
 const DAY_MS = 86_400_000
 const PERIOD_MS = { day: DAY_MS, week: 7 * DAY_MS }
 
-/**
- * The current window, otherwise the next one, otherwise null. Excludes times that clocks skip, and includes
- * repeated times both times.
- */
+/** The current window, otherwise the next one, otherwise null. Skipped times are excluded, repeated ones included. */
 export function windowFrom(
   { fromMs, untilMs, repeats }: Windows,
   nowMs: number

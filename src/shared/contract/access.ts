@@ -301,10 +301,7 @@ export const signInsContract = {
     .input(z.object({ userCode: UserCode }))
     .output(WaitingSignIn),
 
-  /**
-   * Gives the program a token of the caller. The returned `code` is for the redirect address, valid once, one
-   * minute.
-   */
+  /** Gives the program a token of the caller. `code` is for the redirect address: valid once, for a minute. */
   approve: write('read', 'POST /sign-ins', 'caller', { tellsSecret: 'again' })
     .input(SignInApproval)
     .output(z.object({ code: z.string().nullable() })),

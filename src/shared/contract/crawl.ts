@@ -182,10 +182,7 @@ export const CrawlChange = OrderId.extend({
 export type CrawlChange = z.infer<typeof CrawlChange>
 
 export const crawlOrdersContract = {
-  /**
-   * Repeated crawls by name, then single ones that wait for their start. `after`: `next_after` of the previous
-   * page.
-   */
+  /** Repeated crawls by name, then single ones that are waiting. `after`: `next_after` of the previous page. */
   list: read('read', 'GET /crawl', 'seen', { answerBytes: (input) => 4_000_000 + pageBytes(input) })
     .input(
       z.object({

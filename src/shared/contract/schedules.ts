@@ -220,7 +220,7 @@ export const schedulesContract = {
     .input(z.object({ id: ScheduleId }))
     .output(Schedule),
   /**
-   * Rejects with SCHEDULE_NAME_TAKEN. With `replace`, the schedule of that name gets these settings and keeps its
+   * Rejects with SCHEDULE_NAME_TAKEN. `replace` gives the schedule of that name these settings and keeps its
    * history.
    */
   create: write('schedules.change', 'POST /schedules', { jobs: 'runs' })

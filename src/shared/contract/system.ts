@@ -65,7 +65,7 @@ const EngineId = z.string().min(1).max(100)
 
 export const enginesContract = {
   list: read('read', 'GET /engines', 'seen').output(EngineList),
-  /** Returns before the handover is complete: requests can fail with NO_LEADER for a moment. Default: any engine. */
+  /** Returns before the handover is complete. Requests can fail with NO_LEADER for a moment. Default: any engine. */
   handOver: write('engines.operate', 'POST /engines/handover', 'service')
     .input(z.object({ to: EngineId.optional() }))
     .output(z.object({ handedOver: z.literal(true) })),

@@ -1,6 +1,5 @@
 import { area } from './area.ts'
 
-/** Why runs end, in one or two words and in a sentence. */
 export const texts = area('outcomes', {
   finished: 'Finished',
   finishedHint: 'The spider did all its work and closed. It may have logged errors.',
