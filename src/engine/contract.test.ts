@@ -3,7 +3,6 @@ import { openEngineWithFakeNode } from './testing/engine-with-fake-node.ts'
 
 describeContract('the engine', async () => {
   const house = await openEngineWithFakeNode()
-  // The node accepts any spider.
   house.node.spiders = null
   await house.prepare('berlin')
   return { client: house.client, stop: () => house.remove() }

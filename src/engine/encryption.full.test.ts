@@ -17,7 +17,6 @@ const NEEDLES = {
 /** As documented in docs/at-rest.md: Python imports eggs from files, and a Scrapyd's eggs are in this tree. */
 const DOCUMENTED = /^local\/(egg-files|eggs)\//
 
-/** Finds files with an unencrypted log, items or egg, packed or not. */
 async function filesWithPlainContent(directory: string): Promise<string[]> {
   const found: string[] = []
   for (const name of await readdir(directory, { recursive: true })) {
@@ -53,7 +52,6 @@ async function run({ client, node, until }: EngineWithFakeNode, log: string): Pr
   node.end(jobid)
   node.logs.set(jobid, log + node.logs.get(jobid)!)
   await until(async () => (await client.jobs.get({ id })).attempts[0]?.logArchived === true)
-  // Only the archive has the files from here on.
   node.logs.delete(jobid)
   node.items.delete(jobid)
   return id
@@ -107,7 +105,6 @@ test('plain data, and data encrypted with an earlier key, is encrypted with the 
   const keysOfFiles = async () => {
     const names = await readdir(join(engine.directory, 'blobs'), { recursive: true })
     const files = names.filter((name) => /[.]zst|[0-9a-f]{64}/.test(name))
-    // A re-encrypted file can disappear between the two reads.
     const headers = files.map((name) => readFile(join(engine.directory, 'blobs', name)).catch(() => null))
     const read = (await Promise.all(headers)).filter((bytes) => bytes !== null)
     return [...new Set(read.map((bytes) => bytes.subarray(8, 16).toString('hex')))]

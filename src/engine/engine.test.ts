@@ -51,7 +51,6 @@ async function start(): Promise<void> {
 
 const until = (isTrue: () => Promise<boolean> | boolean) => advanceUntil(clock, isTrue)
 
-/** Adds the fake node (watched although the probe of its address fails) and a project with one spider. */
 async function prepare(): Promise<string> {
   const { id } = await client.nodes.add({
     url: 'http://127.0.0.1:9/',

@@ -12,7 +12,6 @@ import { makeTemporaryDirectory, type TemporaryDirectory } from './testing/tempo
 import { findTestPython } from './testing/test-python.ts'
 
 const WAIT = { timeout: 200_000, interval: 50 }
-/** A small package that the Python of the tests does not have. */
 const PACKAGE = 'tabulate==0.9.0'
 const PINNED = readFileSync(resolve('resources/python/requirements.in'), 'utf8')
 const SPIDERS = `
@@ -143,7 +142,6 @@ test('a project runs with the packages in its requirements; another one without 
     expect(start.mode).toBe(CAN_FORK ? 'warm' : 'cold')
   }, WAIT)
 
-  // The next engine finds the environment.
   watching.abort()
   await watched.catch(() => {})
   expect([...kinds]).toEqual(expect.arrayContaining(['environments', 'project', 'python', 'waiting']))

@@ -16,7 +16,6 @@ afterEach(async () => {
   await other.remove()
 })
 
-/** Creates one of everything that a file can contain. */
 async function fill(): Promise<void> {
   const { client } = engine
   const nodeId = await engine.prepare('berlin')
@@ -221,7 +220,6 @@ describe('the fleet file of an engine', () => {
       yaml: 'version: 1\nnodes: []\nprojects: []\nwebhooks: []\nlimits: []',
       prune: true
     })
-    // The file does not manage the node of the discovery source.
     expect((await engine.client.nodes.list()).nodes.map(({ name }) => name)).toEqual(['10.0.0.8:6800'])
     expect((await engine.client.projects.get({ project: 'shop' })).settings.weight).toBe(1)
     expect((await engine.client.queue.limits()).limits).toEqual([])

@@ -25,7 +25,6 @@ export async function createEngine(options: EngineOptions): Promise<Engine> {
   return openEngine(options, storeThread)
 }
 
-/** For hosts that may need an engine quickly. */
 export async function preloadEngine(): Promise<void> {
   await import('./assembly/open-engine.ts')
 }

@@ -8,7 +8,6 @@ const SHOP = aProjectName('shop')
 const V1 = aVersionName('1')
 const TRACEBACK = "Traceback (most recent call last):\n  File ...\nModuleNotFoundError: No module named 'x'\n"
 
-/** A service without local slots. `addNode` waits until the node has responded. */
 async function openService() {
   const service = await openEngineWithFakeNode()
   onTestFinished(() => service.remove())

@@ -28,7 +28,6 @@ async function addVersion(version: string) {
 const pin = (version: string | null) => house.client.projects.pinVersion({ project: 'shop', version })
 const shop = () => house.client.projects.get({ project: 'shop' })
 
-/** Waits until every job has ended. Returns their sources and the versions that ran. */
 async function versionsSent(): Promise<[source: string, version: string | undefined][]> {
   await house.until(async () => {
     house.node.endAll()

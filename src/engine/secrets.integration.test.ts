@@ -14,7 +14,6 @@ const ARGUMENT = 'an argument, näher betrachtet'
 /** Quoting does not change these parts. */
 const TRACES = ['the setting nobody sees', 'näher betrachtet']
 
-/** Writes a digest of its input for the test, and tries to reveal its secrets in its log. */
 const SPIDER = `
 import asyncio, hashlib, os
 import scrapy
@@ -104,7 +103,6 @@ test.runIf(process.platform === 'linux')(
     await vi.waitFor(async () => expect(await log()).toContain('given away'), WAIT)
 
     expect(await log()).toContain(createHash('sha256').update(`${SETTING}/${ARGUMENT}`).digest('hex'))
-    // Scrapy itself logs overridden settings.
     expect(await log()).toMatch(/Overridden settings/)
     const pids = (await readdir('/proc')).filter((name) => /^\d+$/.test(name))
     const knowing = (await whoKnows(pids)).filter((path) => !/\/runs\/[^/]+\/(spec|launch)\.json$/.test(path))
@@ -112,7 +110,6 @@ test.runIf(process.platform === 'linux')(
 
     await writeFile(STOP_FILE, '')
     await vi.waitFor(async () => expect((await client.jobs.get({ id })).job.state).toBe('ended'), WAIT)
-    // The files from which the run was started are deleted as well.
     await vi.waitFor(async () => expect(await whoKnows([])).toEqual([]), WAIT)
     const answers = [
       jobs,

@@ -31,7 +31,6 @@ const said = async () => (await readFile(saidFile(), 'utf8').catch(() => '')).sp
 const clientOf = async (one: Engine) =>
   createRouterClient(await one.router(), { context: { principal: OWNER, source: 'api' } })
 
-/** `plugin` is the export of its module. Its output is in a file. */
 async function start(plugin?: string): Promise<void> {
   const module = join(directory.path, 'plugin.mjs')
   if (plugin !== undefined) {
@@ -239,7 +238,6 @@ describe('a plugin of the engine', () => {
     // The hook failed the first time and was called again.
     await until(async () => (await said()).length === 3)
     expect(await said()).toEqual(['shop@1', `succeeded ${SECRET_MASK}`, `succeeded ${SECRET_MASK}`])
-    // Plugins are not webhooks, so they are not listed.
     expect((await client.webhooks.list()).webhooks).toEqual([])
   })
 

@@ -50,20 +50,16 @@ export interface EngineOptions
     ApiOptions {
   /** This engine leads the engines on its database (`postgres.lease`). Absent if it is the only engine. */
   leadership?: Leadership
-  /** Started before the options were known (startStoreThread). */
   storeThread?: Worker
-  /** Projects that run on the local node without an egg, by name. */
   settingsProjects?: Record<string, SettingsSource>
   /** Modules that run with the engine, each in its own thread (docs/plugins.md). */
   plugins?: readonly PluginSettings[]
-  /** Private networks that webhooks may be sent to: `10.1.0.0/16 127.0.0.1`. */
   webhookNetworks?: string
   /** Secret files of the host application, which addresses of clusters must not name. */
   secretFiles?: readonly string[]
   /** Waits between the steps of a cancel: after INT, after the second INT, after KILL. Default: 30, 15 and 15. */
   cancelWaitsSeconds?: readonly [number, number, number]
   logger?: Logger
-  /** For tests only: replacements for everything outside the engine. */
   seams?: {
     clock?: Clock
     random?: Random
@@ -89,11 +85,9 @@ export interface Engine {
   /** The implemented contract (oRPC router), which every transport serves. Loaded on first use. */
   router(): Promise<EngineRouter>
   scrapyd: FleetAsScrapyd
-  /** Shared by several engines. null: this is the only engine. */
   cache: SharedCache | null
   /** Responses of the Scrapyd API that the engines share. */
   sharedAnswers: SharedAnswers | null
-  /** For requests with an idempotency key (Idempotency-Key). */
   answers: Pick<RememberedAnswers, 'once'>
   incoming: Pick<IncomingFiles, 'begin' | 'toFile' | 'fromFile'>
   credentials: { username: string; password: string }
@@ -101,9 +95,7 @@ export interface Engine {
   authenticate: Plugins['authenticate']
   access: Access
   secondFactors: SecondFactors
-  /** For the endpoints that programs call to sign in. */
   signIns: Pick<SignIns, 'redeem' | 'begin' | 'poll' | 'requireAllowed'>
-  /** For operations and refusals outside the contract. */
   audit: Pick<Audit, 'perform' | 'refuse' | 'record' | 'newRequestId'>
   pulling: Pick<PullingNodes, 'authenticate' | 'get' | 'messages'>
   crawlCacheSeconds: number
@@ -116,7 +108,6 @@ export interface Engine {
   health: Pick<HealthWatch, 'now' | 'check'>
   /** Returns the egg that a pod can fetch with this token. Rejects with EGG_LINK_INVALID. */
   openEgg(token: string): Promise<EggToSend>
-  /** In Prometheus' text format. */
   metrics(): Promise<string>
   /**
    * The number of our spiders that run on this machine. The desktop asks the user before quitting if there are any.

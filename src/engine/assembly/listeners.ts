@@ -3,10 +3,7 @@ import type { TouchedThing } from '../api/change-feed/change-feed.ts'
 import type { FleetNode } from '../nodes/fleet.ts'
 import type { Wings } from './open-wings.ts'
 
-/**
- * Connects the events of each wing to the wings above or beside it. open-wings.ts connects the calls down. No event is
- * emitted before the engine starts.
- */
+/** Connects the events of each wing to the wings above or beside it. No event is emitted before the engine starts. */
 export function connectListeners(wings: Wings): void {
   const { logger, stopping, live, projects } = wings
   const { audit, auditStream } = wings.access
@@ -34,7 +31,6 @@ export function connectListeners(wings: Wings): void {
       if (!stopping.signal.aborted) logger.error({ error, node: name }, 'cordoning a drained node failed')
     })
   }
-  /** For eggs that were uploaded before there was a Python. */
   const listMissingSpiders = () => {
     projects.listMissingSpiders().catch((error: unknown) => logger.error({ error }, 'listing spiders failed'))
   }
@@ -55,7 +51,6 @@ export function connectListeners(wings: Wings): void {
     .on('changed', cordonDrained)
     .on('changed', (node, healthWas) => inventories.followNode(node, healthWas))
     .on('changed', (node, healthWas) => void (healthWas !== undefined && eventRecorder.recordHealth(node, healthWas)))
-    // If a node becomes available or unavailable, the waiting reasons of jobs change.
     .on('changed', (_node, healthWas) => void (healthWas !== undefined && wake()))
   inventories.events.on('recorded', wake).on('recorded', spread).on('available', spread)
   distribution.events.on('changed', wake).on('changed', spread)

@@ -83,7 +83,6 @@ async function stopAll(opened: AsyncDisposableStack): Promise<void> {
   if (errors.length > 0) throw joinErrors(errors, 'Scrapdeck could not stop in order')
 }
 
-/** Closes everything on the stack even if parts fail. Returns the errors in the order in which they happened. */
 async function closeAll(opened: AsyncDisposableStack): Promise<unknown[]> {
   try {
     await opened.disposeAsync()

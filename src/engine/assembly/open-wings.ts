@@ -35,9 +35,9 @@ import type { EngineOptions } from './engine-options.ts'
 export type Wings = Awaited<ReturnType<typeof openWings>>
 
 /**
- * Opens the wings from the bottom up. Each gets the parts that it uses of those below. It reaches those above only
- * through events (listeners.ts) and functions that it receives. `opened` adopts each part where it is created, and
- * closes them in reverse order, even those that were never started.
+ * Opens the wings from the bottom up. Each gets the parts that it uses of those below, and reaches those above only
+ * through events (listeners.ts) and functions. `opened` closes all parts in reverse order, even those that were never
+ * started.
  */
 export async function openWings(opened: AsyncDisposableStack, given: EngineOptions, storeThread: Worker | null) {
   const { seams = {}, logger = silentLogger, leadership = null } = given
@@ -51,7 +51,6 @@ export async function openWings(opened: AsyncDisposableStack, given: EngineOptio
   const cancelWaitsMs = cancelWaitsOf(options)
   checkConfiguredSources(options.discovery ?? [])
   const networks = parseNetworks(options.webhookNetworks ?? '')
-  // Runs while the wings open. An earlier failure takes precedence.
   const python = localNode === undefined ? checkNamedPython(options, clock) : Promise.resolve()
   python.catch(() => {})
 
@@ -208,7 +207,6 @@ export async function openWings(opened: AsyncDisposableStack, given: EngineOptio
     sharedBlobs,
     fleet,
     logIndex: indexesLogs ? logIndex : null,
-    // In a cluster, each engine prunes the files of its own local node.
     layout: leadership === null ? layout : null,
     isNeeded: isLive,
     inventories: discovery.inventories,

@@ -31,7 +31,6 @@ afterEach(async () => {
   await directory.remove()
 })
 
-/** The store runs in this thread, and the clock lists all remaining timers. */
 function start(): Promise<Engine> {
   return createEngine({
     ...optionsOf(directory),
@@ -39,7 +38,6 @@ function start(): Promise<Engine> {
   })
 }
 
-/** As in a service, the store and a plugin each have a thread. */
 async function startWithThreads(): Promise<Engine> {
   const module = join(directory.path, 'plugin.mjs')
   await writeFile(module, 'export default () => ({ nodeDown() {} })')
@@ -54,7 +52,6 @@ const optionsOf = ({ path }: TemporaryDirectory): EngineOptions => ({
   scrapdeckVersion: 'test'
 })
 
-/** Adds a step for each opened part. `close` closes it. Returns how many were opened. */
 function onEachPart(act: (index: number, close: () => unknown) => (() => unknown) | undefined): () => number {
   let count = 0
   const adopt = AsyncDisposableStack.prototype.adopt
@@ -82,7 +79,6 @@ function onEachPart(act: (index: number, close: () => unknown) => (() => unknown
   return () => count
 }
 
-/** The data directory is free, no timer is left, and each thread has ended. */
 function expectNothingLeft(): void {
   lockDirectory(directory.path).release()
   expect(clock.timerCount()).toBe(0)

@@ -5,10 +5,7 @@ interface Start {
   start: (wings: Wings) => void | Promise<void>
 }
 
-/**
- * The start sequence: leftovers of an earlier engine, the nodes, the queue, then the parts that issue commands
- * themselves. Nothing is undone here, because the stack closes all parts, started or not.
- */
+/** The start sequence. Nothing is undone here, because the stack closes all parts, started or not. */
 export const STARTS: readonly Start[] = [
   // Must precede any event that plugins must receive.
   { part: 'plugins', start: ({ plugins, storage }) => plugins.subscribe(storage.store) },
@@ -54,16 +51,12 @@ async function addNodes({ storage, nodes }: Wings): Promise<void> {
   await engineNodes?.look()
   for (const stored of await storage.store.listNodes()) {
     if (stored.kind === 'local' && local.node === null && formerLocalEngine === null) continue
-    // Without other engines, these nodes have no host.
     if (stored.kind !== 'engine' || engineNodes !== null) await fleet.add(stored)
   }
   engineNodes?.start()
 }
 
-/**
- * Follows runs that an earlier engine saw start, because no event reports them again. Must come after the nodes, which
- * know whether a log is on this machine.
- */
+/** No event reports these runs again. Must come after the nodes, which know whether a log is on this machine. */
 function followTakenOver({ live, runs }: Wings): void {
   for (const one of live.all()) if (one.state === 'running') runs.collector.follow(one)
 }

@@ -13,7 +13,6 @@ export interface HousekeepingParts extends ForgettingParts {
 
 const EVERY_MS = 600_000
 
-/** Periodic work that no event triggers: deletes old data and refreshes what nodes have. */
 export class Housekeeping {
   readonly #parts: HousekeepingParts
   readonly #forgetting: Forgetting

@@ -25,10 +25,8 @@ interface MaintenanceParts
     Pick<RetentionParts, 'deleteEgg'> {
   store: Store
   sweeps: readonly Pick<Sweep<never>, 'run' | 'stop'>[]
-  /** null: archived logs are not indexed. */
   logIndex: RetentionParts['searchIndex'] | null
   projects: Projects
-  /** null: no local node has files here. */
   layout: LocalLayout | null
   isNeeded: (jobid: string) => boolean
   sharedBlobs: SharedBlobs | null

@@ -35,7 +35,6 @@ export interface MonitoringOptions {
   dataDirectory: string
   host: 'desktop' | 'service'
   scrapdeckVersion: string
-  /** Prefix of the metric names, followed by `_`. Default: scrapdeck. */
   metricsPrefix?: string
   heartbeat?: { url: string; everySeconds: number } | null
 }
@@ -49,7 +48,6 @@ interface MonitoringParts
     Pick<Runs, 'jobLogs' | 'collector'>,
     Pick<Jobs, 'dispatch' | 'waiting'>,
     Pick<Schedules, 'watchdog'> {
-  /** null: this is the only engine. */
   leadership: Leadership | null
   plugins: Pick<Plugins, 'alertNames'>
   post: Post
@@ -58,7 +56,6 @@ interface MonitoringParts
   live: LiveAttempts
   retention: Pick<Retention, 'state'>
   loopDelay: LoopDelay
-  /** null: the fields of items are not counted after a run. */
   countFilled: Runs['countFilled'] | null
   system: {
     readonly isPaused: boolean

@@ -1,3 +1,2 @@
-/** The wait after this many consecutive failures. It doubles with each, from `firstMs` to `maxMs`. */
 export const backoffMs = (failures: number, firstMs: number, maxMs: number): number =>
   Math.min(maxMs, firstMs * 2 ** Math.max(failures - 1, 0))

@@ -1,7 +1,4 @@
-/**
- * A map that keeps the `max` entries that were set last. Setting a key again makes it the newest, so a loop over the
- * map that sets keys never ends.
- */
+/** Keeps the `max` entries that were set last. A loop over the map that sets keys never ends. */
 export class BoundedMap<K, V> extends Map<K, V> {
   readonly max: number
 
@@ -18,7 +15,7 @@ export class BoundedMap<K, V> extends Map<K, V> {
   }
 }
 
-/** A set that keeps the `max` values that were added last. Adding a value again makes it the newest. */
+/** Keeps the `max` values that were added last. */
 export class BoundedSet<T> extends Set<T> {
   readonly max: number
 

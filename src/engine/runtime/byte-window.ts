@@ -22,7 +22,6 @@ export interface LogBytes {
 
 export interface ByteWindow {
   append(piece: Uint8Array): void
-  /** The part of the range that has been received. */
   result(): LogBytes
   /** Further pieces cannot change the bytes of the range, only the size. */
   isFull(): boolean
@@ -101,9 +100,8 @@ export const fromTail =
   }
 
 /**
- * Frees the memory of an unused buffer immediately. Otherwise, buffers of a megabyte make the garbage collector run so
- * often that threads that read whole logs spend a third of their time in it. Does nothing for small buffers, which may
- * share their memory.
+ * Otherwise, buffers of a megabyte make the garbage collector run so often that threads that read whole logs spend a
+ * third of their time in it. Does nothing for small buffers, which may share their memory.
  */
 export function freeBuffer({ buffer }: Buffer): void {
   if (buffer instanceof ArrayBuffer && buffer.byteLength > Buffer.poolSize) buffer.transfer(0)

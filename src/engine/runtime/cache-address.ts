@@ -10,7 +10,6 @@ export interface CacheAddress {
   isTls: boolean
   /** Prefix of all keys: one per Scrapdeck, or per group of engines on one database. */
   namespace: string
-  /** For messages: without user name and password. */
   name: string
 }
 
@@ -26,10 +25,7 @@ export const DEFAULT_ANSWER_LIMITS: AnswerLimits = { ttlMs: 60_000, maxBytes: 4_
 const NAMESPACE = /^[a-z][a-z0-9_]{0,39}$/
 const DATABASE = /^\/?(\d{0,5})$/
 
-/**
- * Parses `redis://[user[:password]@]host[:port][/database][?namespace=…]`. `rediss:` uses TLS. `password` replaces the
- * one in the address. Throws BAD_INPUT.
- */
+/** Parses `redis://[user[:password]@]host[:port][/database][?namespace=…]`, or `rediss:` for TLS. Throws BAD_INPUT. */
 export function parseCacheAddress(text: string, password: string | null = null): CacheAddress {
   const refuse = (what: string) => new ScrapdeckError('BAD_INPUT', sentence('storage.redis_address_invalid', { what }))
   if (!URL.canParse(text)) throw refuse('The address of the cache is not a URL')

@@ -1,4 +1,3 @@
-/** `cancel` can be called twice. */
 export interface Timer {
   cancel(): void
 }
@@ -110,7 +109,6 @@ export async function within<T, Late = never>(
   }
 }
 
-/** Settles as `promise` does, or rejects with the reason of `signal`. */
 export async function unlessAborted<T>(signal: AbortSignal, promise: Promise<T>): Promise<T> {
   const aborted = Promise.withResolvers<never>()
   const onAbort = () => aborted.reject(signal.reason)

@@ -11,9 +11,9 @@ export interface StoredCredentials {
 }
 
 /**
- * The user name and password for clients: the `given` ones, otherwise those in `<directory>/credentials.json`,
- * otherwise new ones. Updates the file, which only its user can read. Throws BAD_INPUT for credentials that Basic
- * authentication cannot carry, and DATA_DIRECTORY_UNUSABLE for a damaged file.
+ * Returns the `given` credentials for clients, otherwise those in `<directory>/credentials.json`, otherwise new ones.
+ * Updates the file. Throws BAD_INPUT for credentials that Basic authentication cannot carry, and
+ * DATA_DIRECTORY_UNUSABLE for a damaged file.
  */
 export function readOrCreateCredentials(
   directory: string,

@@ -30,7 +30,6 @@ export interface EncryptionKey {
 export interface EncryptionKeys {
   /** Encrypts new files. null: nothing is encrypted. */
   newest: EncryptionKey | null
-  /** Ids of all available keys, newest first. */
   ids: readonly string[]
   /** Keys that the operator declares lost. Files encrypted with them cannot be read, and nothing waits for them. */
   lostIds: readonly string[]

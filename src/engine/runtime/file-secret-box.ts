@@ -18,17 +18,17 @@ export interface FileSecretBox extends SecretBox {
 }
 
 /**
- * A SecretBox for hosts without a keychain: AES-256-GCM with a key file that only its owner can read. It protects
- * passwords in copies of the database, but not from someone who can read the whole directory. Creates a missing key
- * file. Rejects with DATA_DIRECTORY_UNUSABLE if it cannot be created or used.
+ * For hosts without a keychain: AES-256-GCM with a key file that only its owner can read. It protects passwords in
+ * copies of the database, but not from someone who can read the whole directory. Creates a missing key file. Rejects
+ * with DATA_DIRECTORY_UNUSABLE.
  */
 export async function openFileSecretBox(keyPath: string): Promise<FileSecretBox> {
   return boxOf(await readOrMakeKey(keyPath), keyPath, 'which only its owner can read')
 }
 
 /**
- * Like openFileSecretBox, with a key file that the operator configured, such as a container's secret. Neither creates
- * the file nor checks its access rights. Rejects with DATA_DIRECTORY_UNUSABLE.
+ * Uses a key file of the operator, such as a container's secret. Neither creates the file nor checks its access
+ * rights. Rejects with DATA_DIRECTORY_UNUSABLE.
  */
 export async function openNamedSecretBox(keyPath: string): Promise<FileSecretBox> {
   const text = await readFile(keyPath, 'utf8').catch((error: NodeJS.ErrnoException) => {

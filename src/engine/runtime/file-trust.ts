@@ -20,7 +20,6 @@ export interface Distrust {
   remedy: string
 }
 
-/** null: this system has no user ids. */
 const ownUserId = (): number | null => (HAS_OWNERS ? process.geteuid!() : null)
 
 export function isForeign({ uid }: Pick<Stats, 'uid'>): boolean {
@@ -33,7 +32,6 @@ export const mayBePlanted = (info: Pick<Stats, 'uid'>): boolean => isForeign(inf
 /** Belongs to this user, who can therefore change its mode. */
 export const isOwn = ({ uid }: Pick<Stats, 'uid'>): boolean => HAS_OWNERS && uid === ownUserId()
 
-/** Belongs to another user, or to root if this process is not root. */
 export const isOthers = (info: Pick<Stats, 'uid'>): boolean => HAS_OWNERS && !isOwn(info)
 
 /** The owner's name, or number if the system does not list it. */
@@ -101,9 +99,8 @@ export function findWriters({ mode, gid }: Pick<Stats, 'mode' | 'gid'>): string 
 }
 
 /**
- * Many systems give each user a private group and make new files writable by it: the primary group of this user or of
- * root, without other members in the system's files. Any other group counts as shared, even without members, because
- * services and setgid programs can run with it.
+ * Many systems give each user a private group and make new files writable by it. Any other group counts as shared,
+ * even without members, because services and setgid programs can run with it.
  */
 function isPrivateGroup(gid: number): boolean {
   const group = linesOf('/etc/group').find(([, , id]) => id === String(gid))

@@ -10,8 +10,7 @@ export interface FreeMemory {
 
 /**
  * Free memory of the machine, or of the control group that limits this process (a container, a systemd slice), if that
- * is less. Files that the kernel can drop from its cache count as free in both. `root`: the root of the file system,
- * for tests.
+ * is less. Files that the kernel can drop from its cache count as free.
  */
 export async function readFreeMemory(root = '/'): Promise<FreeMemory> {
   const machine = { freeBytes: freemem(), totalBytes: totalmem() }

@@ -7,9 +7,8 @@ export interface UserRange {
 export const ISOLATION_WAYS = ['off', 'auto', 'sandbox', 'users', 'if-possible'] as const
 
 /**
- * How spiders are isolated (`keep_spiders_apart`). `auto`: separate users if Scrapdeck runs as root, otherwise a
- * sandbox. `if-possible`: like `auto`, but spiders run without isolation if it is not possible, which the overview
- * reports. In all other modes, no spider runs if the isolation is not possible.
+ * `auto`: separate users if Scrapdeck runs as root, otherwise a sandbox. `if-possible`: like `auto`, but spiders run
+ * even if isolation is not possible, which the overview reports. In all other modes, they do not.
  */
 export interface IsolationSettings {
   way: (typeof ISOLATION_WAYS)[number]

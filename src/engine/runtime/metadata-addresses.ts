@@ -64,7 +64,6 @@ export function isMetadataAddress(address: string): boolean {
   return places.some((place) => forbidden.check(place.map((index) => all[index]).join('.'), 'ipv4'))
 }
 
-/** Returns the 16 bytes of a valid IPv6 address. */
 function bytesOf(address: string): number[] {
   // As in URLs: no zone, no dotted part, lower case.
   const written = new URL(`http://[${address.split('%', 1)[0]}]`).hostname.slice(1, -1)

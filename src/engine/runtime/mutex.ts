@@ -1,4 +1,3 @@
-/** Runs work one after the other, in the order of the calls. Failed work does not block the rest. */
 export class Mutex {
   #last: Promise<unknown> = Promise.resolve()
   #count = 0

@@ -8,10 +8,7 @@ import type { Readable } from 'node:stream'
  */
 export const PLAIN_BODIES = { 'accept-encoding': 'identity' }
 
-/**
- * What is wrong with a response of this `content-encoding`, to follow the name of its server. null: its body is
- * unencoded.
- */
+/** Describes the problem, to follow the name of the server. null: the body is unencoded. */
 export function encodingProblem(encoding: string | string[] | undefined): string | null {
   if (encoding === undefined) return null
   const codings = String(encoding).trim().toLowerCase()

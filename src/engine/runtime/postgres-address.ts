@@ -2,9 +2,7 @@ import { ScrapdeckError } from '../../shared/errors.ts'
 import { sentence } from '../../shared/texts/errors/storage.ts'
 
 export interface PostgresAddress {
-  /** For the client library, with the password. */
   url: string
-  /** For messages: without user name and password. */
   name: string
   /** The schema of the tables: one for each namespace. */
   schema: string
@@ -14,10 +12,7 @@ export interface PostgresAddress {
 
 const NAMESPACE = /^[a-z][a-z0-9_]{0,39}$/
 
-/**
- * Parses `postgres://[user[:password]@]host[:port]/database[?sslmode=…&namespace=…]`. `password` replaces the one in
- * the address. Throws BAD_INPUT.
- */
+/** Parses `postgres://[user[:password]@]host[:port]/database[?sslmode=…&namespace=…]`. Throws BAD_INPUT. */
 export function parsePostgresAddress(text: string, password: string | null = null): PostgresAddress {
   const refuse = (what: string) =>
     new ScrapdeckError('BAD_INPUT', sentence('storage.postgres_address_invalid', { what }))

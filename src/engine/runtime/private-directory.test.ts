@@ -126,7 +126,6 @@ describe.skipIf(process.platform === 'win32')('a data directory', () => {
     }
   )
 
-  // Only root can give files away.
   it.runIf(process.getuid?.() === 0)('of another user is refused with the reason, and left unchanged', async () => {
     await using place = await makeTemporaryDirectory()
     chmodSync(place.path, 0o755)

@@ -10,10 +10,7 @@ const OURS =
   /^(scrapdeck\.sqlite(\.copying)?(-wal|-shm)?|engine\.lock(-journal)?|(credentials|sessions|service)\.json(\.new)?|secret\.key|blobs|blob-cache|incoming|log-cache|log-copies|log-index|items-cache|local|health-probe|tls|items-copies|backup-[A-Za-z0-9_-]+)$/
 const OF_LOCAL_NODE = /^(runs|work|eggs|egg-files|logs|items|environments|warm)$/
 
-/**
- * Creates a directory and its missing parents, private to this user. Unlike mkdir's own `recursive`, it stops if a
- * file system refuses new entries (/proc), where Node retries forever. Throws like mkdir.
- */
+/** Unlike mkdir's own `recursive`, stops if a file system refuses new entries (/proc), where Node retries forever. */
 export function makePrivateDirectory(path: string): void {
   makeDirectory(path, () => FOR_OWNER_ONLY)
 }
@@ -38,7 +35,6 @@ function makeDirectory(path: string, modeIn: (above: Stats) => number): void {
     } catch (error) {
       const { code } = error as NodeJS.ErrnoException
       if (code === 'ENOENT') throw new Error(`${dirname(place)} takes no new directories`, { cause: error })
-      // Another process was first.
       if (code !== 'EEXIST') throw error
     }
   }
@@ -46,10 +42,9 @@ function makeDirectory(path: string, modeIn: (above: Stats) => number): void {
 }
 
 /**
- * Creates the data directory, or opens one that belongs to this user (or root, such as a mounted volume). Makes
- * Scrapdeck's files in it private, and the directory itself unless it has other files. Refuses files that others own
- * or could have changed, because they could choose the password, or the code that runs. Throws
- * DATA_DIRECTORY_UNUSABLE.
+ * Creates the data directory, or opens one of this user (or root, such as a mounted volume). Makes Scrapdeck's files
+ * in it private, and the directory itself unless it has other files. Refuses files that others own or could have
+ * changed, because they could choose the password, or the code that runs. Throws DATA_DIRECTORY_UNUSABLE.
  */
 export function openDataDirectory(path: string): void {
   try {
@@ -99,7 +94,6 @@ function takeOver(directory: string, names: RegExp, isReachable: boolean): void 
   }
 }
 
-/** Throws if another user created the link or can change its target. */
 function isTrustedLink(path: string): boolean {
   const info = lstatSync(path, { throwIfNoEntry: false })
   if (info === undefined) return false

@@ -2,9 +2,7 @@ import { randomBytes } from 'node:crypto'
 
 /** The engine's only source of randomness. Tests use a seeded one. */
 export interface Random {
-  /** Uniform in [0, 1). */
   next(): number
-  /** `count` random bytes as lower-case hex. */
   hex(count: number): string
 }
 

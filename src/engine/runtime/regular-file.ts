@@ -3,8 +3,8 @@ import { type FileHandle, open, realpath, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 
 /**
- * Opens a file for reading that a spider may have created. null: not a regular file. Rejects like `open`. Never blocks
- * on a pipe (each would occupy one of the process's few threads forever), and never reads a device.
+ * Opens a file that a spider may have created. null: not a regular file. Never blocks on a pipe (each would occupy one
+ * of the process's few threads forever), and never reads a device.
  */
 export async function openRegularFile(path: string): Promise<FileHandle | null> {
   const file = await open(path, constants.O_RDONLY | (constants.O_NONBLOCK ?? 0))
@@ -50,8 +50,8 @@ function nullIfNotThere(error: NodeJS.ErrnoException): null {
 }
 
 /**
- * Opens the regular file of this name below `root`. null: there is none. Does not follow links, because a spider can
- * create links in its folder, even in place of a parent folder during this call.
+ * null: there is no such regular file. Does not follow links, because a spider can create links in its folder, even in
+ * place of a parent folder during this call.
  */
 export async function openOwnFile(root: string, name: string): Promise<FileHandle | null> {
   const file = await open(join(root, name), O_RDONLY | O_NOFOLLOW | O_NONBLOCK).catch(nullIfNotThere)

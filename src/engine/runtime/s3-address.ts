@@ -10,7 +10,6 @@ export interface S3Address {
   /** null: from the environment or the shared configuration. */
   region: string | null
   isPathStyle: boolean
-  /** A profile of the shared credentials file. */
   profile: string | null
   /** Server-side encryption, requested with each object. null: the default of the bucket. */
   encryption: S3Encryption | null
@@ -19,7 +18,6 @@ export interface S3Address {
 
 export interface S3Encryption {
   method: 'AES256' | 'aws:kms' | 'aws:kms:dsse'
-  /** A key of the key service. null: the default of the bucket. */
   keyId: string | null
 }
 
@@ -30,7 +28,6 @@ const PREFIX_MAX = 400
 const REGION = /^[a-z0-9-]{1,40}$/
 const PARAMETERS = ['endpoint', 'region', 'style', 'profile', 'sse', 'sse_key']
 const METHODS: readonly string[] = ['AES256', 'aws:kms', 'aws:kms:dsse']
-/** Ids, aliases and ARNs. */
 const KEY_ID = /^[A-Za-z0-9:/_-]{1,300}$/
 
 export const isS3Address = (text: string): boolean => /^s3:/i.test(text)

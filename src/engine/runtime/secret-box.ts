@@ -2,7 +2,7 @@ import type { SealedText } from '../../shared/contract/index.ts'
 
 /**
  * Encrypts node passwords at rest. The desktop uses the system's keychain (safeStorage), the headless service a key
- * file that only its user can read. `description` is displayed to the operator.
+ * file.
  */
 export interface SecretBox {
   readonly store: 'keychain' | 'file'

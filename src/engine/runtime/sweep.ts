@@ -14,10 +14,8 @@ interface SweepParts<Item> {
 
 /** After each item, so that others can use the disk and the store. */
 const PAUSE_MS = 20
-/** The next sweep continues. */
 const MOST_AT_ONCE = 2_000
 
-/** Scans a list at intervals and processes its items one after another. */
 export class Sweep<Item> {
   readonly #parts: SweepParts<Item>
   readonly #stopping = new AbortController()

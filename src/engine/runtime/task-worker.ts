@@ -3,7 +3,6 @@ import { isScrapdeckError } from '../../shared/errors.ts'
 import type { TaskAnswer } from './thread-task.ts'
 import type { PoolOrder, PoolReply, PoolStart } from './thread-pool.ts'
 
-/** The other end of runInThread. */
 export async function serveTask<Input>(perform: (input: Input) => unknown): Promise<void> {
   if (parentPort === null) throw new Error('This module is started as a thread only (thread-task.ts)')
   parentPort.postMessage(await answerOf(() => perform(workerData as Input)))

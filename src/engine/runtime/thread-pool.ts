@@ -5,7 +5,6 @@ import { sentence } from '../../shared/texts/errors/storage.ts'
 import type { Clock, Timer } from './clock.ts'
 import type { TaskAnswer } from './thread-task.ts'
 
-/** Sent to a thread of the pool (task-worker.ts): a task, or the order to end. */
 export type PoolOrder = { task: string; input: unknown } | { task: null }
 
 /** The start data of a thread. The first element of `stop` is 1 when its task must stop. */
@@ -21,7 +20,6 @@ export interface PoolTask<Part> {
   input: unknown
   onPart?: (part: Part) => void
   signal?: AbortSignal | undefined
-  /** Absent: no limit. */
   timeoutMs?: number
   tooSlow?: () => ScrapdeckError
 }
@@ -48,15 +46,11 @@ interface Thread {
   timers: Timer[]
 }
 
-/** An idle thread that has not ended by then is not responding. */
 const END_WITHIN_MS = 2_000
 /** A task that has not stopped by then is busy with something long, such as a user's regular expression. */
 const STOP_WITHIN_MS = 150
 
-/**
- * Several threads that serve one module. They are started on demand and ended when idle. If a task ignores a request
- * to stop, its thread is ended.
- */
+/** Threads are started on demand and ended when idle. If a task ignores a request to stop, its thread is ended. */
 export class ThreadPool {
   readonly #options: PoolOptions
   readonly #waiting: Job[] = []
@@ -68,7 +62,6 @@ export class ThreadPool {
     this.#options = options
   }
 
-  /** Rejects with the error of the task, the signal's reason, or `tooSlow`. */
   run<Result, Part = never>(task: PoolTask<Part>): Promise<Result> {
     task.signal?.throwIfAborted()
     if (this.#isClosed) return Promise.reject(new ScrapdeckError('STOPPING', sentence('storage.scrapdeck_stopping')))

@@ -5,20 +5,15 @@ import type { Clock } from './clock.ts'
 export type TaskAnswer = { value: unknown } | { error: { code: ErrorCode; message: string } } | { failure: string }
 
 export interface ThreadTask {
-  /** The module of the thread, which calls serveTask. */
   file: URL
   input: unknown
   timeoutMs: number
   memoryMb: number
   clock: Clock
-  /** The error if the thread takes longer or needs more memory. */
   tooLarge: (what: string) => ScrapdeckError
 }
 
-/**
- * Runs one task in its own thread: for work of unknown duration on untrusted text, so that it blocks neither the event
- * loop nor the process. Rejects with the ScrapdeckError that the task threw.
- */
+/** For work of unknown duration on untrusted text. Rejects with the ScrapdeckError that the task threw. */
 export async function runInThread<Result>(task: ThreadTask): Promise<Result> {
   const { file, input, timeoutMs, memoryMb, clock, tooLarge } = task
   const worker = new Worker(file, {
@@ -48,8 +43,8 @@ export async function runInThread<Result>(task: ThreadTask): Promise<Result> {
 }
 
 /**
- * In source, the file of a thread is next to the module that starts it (`import.meta.url`). In a bundle, it is a
- * separate entry (electron.vite.config.ts, service.vite.config.ts), next to the chunk with that module.
+ * In source, the file of a thread is next to the module that starts it (`import.meta.url`). In a bundle, it is next to
+ * the chunk with that module (electron.vite.config.ts, service.vite.config.ts).
  */
 export function threadFile(startedBy: string, name: string): URL {
   return new URL(`./${name}${startedBy.endsWith('.ts') ? '.ts' : '.js'}`, startedBy)

@@ -9,9 +9,9 @@ export interface WasmMemory {
 }
 
 /**
- * Compiles a base64 module. Each call of the returned function creates an instance with its own memory. Only for loops
- * over every byte of a log, which take several times as long in JavaScript. The source is a `.wat` file next to the
- * module, and a test compares the two (testing/assemble.ts).
+ * Each call of the returned function creates an instance with its own memory. Only for loops over every byte of a log,
+ * which take several times as long in JavaScript. A test compares the base64 with its `.wat` file
+ * (testing/assemble.ts).
  */
 export function compileWasm<Exports>(base64: string): () => Exports {
   let module: object | null = null

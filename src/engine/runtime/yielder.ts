@@ -1,6 +1,5 @@
 import type { Clock } from './clock.ts'
 
-/** A single step is not interrupted. */
 const LONGEST_TURN_MS = 4
 
 export const nextTurn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve))

@@ -20,7 +20,6 @@ export interface BackfillsParts extends JobMaker {
   clock: Clock
   random: Random
   live: Pick<LiveJobs, 'firingsOf'>
-  /** Like Store.fire, including all follow-up work. */
   write(firings: NewFiring[]): Promise<(StoredFiring | null)[]>
 }
 
@@ -29,7 +28,6 @@ interface Held {
   /** Remaining times in reverse order, so that the next one is at the end. */
   left: number[]
   countedAtMs: number
-  /** Nothing is live or left, so its rows no longer change. */
   isOver: boolean
 }
 
@@ -50,8 +48,8 @@ const FIRINGS_A_PAGE = 1_000
  *                │  └──▶ done                              a job ended (step) ◀───────────┘
  *                └── cancel ──▶ cancelled: running jobs continue unless they are cancelled too
  *
- * Only the order is stored; its firing rows say which moments are done. A backfill therefore continues after a crash,
- * and the store's unique index prevents it from repeating moments fired by the clock or an earlier backfill.
+ * Only the order is stored. Its firing rows say which moments are done, so a backfill continues after a crash. The
+ * store's unique index prevents it from repeating moments fired by the clock or an earlier backfill.
  */
 export class Backfills {
   readonly #parts: BackfillsParts
@@ -134,10 +132,7 @@ export class Backfills {
     this.#held.set(scheduleId, held)
   }
 
-  /**
-   * Fires up to the concurrency. A time that cannot create a job gets a row with the reason. Returns true to be called
-   * again.
-   */
+  /** A time that cannot create a job gets a row with the reason. Returns true to be called again. */
   async step(state: ScheduleState): Promise<boolean> {
     const held = this.#held.get(state.stored.id)
     if (held === undefined || held.isOver) return false
@@ -186,7 +181,6 @@ export class Backfills {
     await this.#parts.store.setFailuresInARow(stored.id, stored.failuresInARow)
   }
 
-  /** Returns its live jobs. Rejects with BAD_INPUT if no backfill is running. */
   async cancel(scheduleId: ScheduleId): Promise<JobId[]> {
     const held = this.#held.get(scheduleId)
     if (held?.kept.state !== 'running') {
@@ -264,7 +258,6 @@ export class Backfills {
     }
   }
 
-  /** Updates memory only after the write. */
   async #write(held: Held, kept: StoredBackfill): Promise<void> {
     const next = { ...kept, revision: kept.revision + 1 }
     await this.#parts.store.putBackfill(next)

@@ -21,7 +21,6 @@ export interface ChainFacts {
   job: StoredJob
   stats: NonNullable<Attempt['stats']>
   nowMs: number
-  /** Zone of the schedule that created the job. null: no schedule did. */
   zone: string | null
 }
 
@@ -32,12 +31,9 @@ export interface ChainRunnerParts {
   openTemplate: (template: RunTemplate) => Promise<RunTemplate>
   /** Throws PROJECT_, VERSION_ or SPIDER_NOT_FOUND, before anything is computed. */
   requireSpiders: (template: RunTemplate) => void
-  /** Returns one item per job of the template, and the bytes of their texts. */
   expand: (template: RunTemplate, facts: ChainFacts) => Promise<{ items: RunItem[]; bytes: number }>
-  /** Validates the items and builds the jobs. Writes nothing. */
   prepare: (items: RunItem[]) => Promise<NewJob[]>
   onJobs: () => void
-  /** Called when counts or problems of chains changed. */
   onAnswered: () => void
 }
 
@@ -45,8 +41,8 @@ const ANSWERED_AT_ONCE = 100
 const AGAIN_AFTER_MS = 10_000
 
 /**
- * Whether the new jobs must be kept from reading the node's files, like the job that ended. Orders and the code of
- * another project can determine the statistics that the template passes on.
+ * Whether the new jobs must be kept from reading the node's files, because orders or the code of another project can
+ * determine the statistics that the template passes on.
  */
 function mustBeWithoutFiles(template: RunTemplate, { project, settings }: StoredJob): boolean {
   const { args, argSets, matrix, settings: ours } = template
@@ -55,9 +51,8 @@ function mustBeWithoutFiles(template: RunTemplate, { project, settings }: Stored
 }
 
 /**
- * Handles the ends of jobs that chains wait for. The store records each (chain, job) in the transaction that ends the
- * job, and accepts each result once, together with its jobs. Every end therefore creates its jobs exactly once,
- * despite any crash. If jobs cannot be created, the chain shows why.
+ * Creates jobs when a watched job ends. The store records each (chain, job) in the transaction that ends the job, and
+ * accepts each result once, together with its jobs, so every end creates its jobs exactly once, despite crashes.
  */
 export class ChainRunner {
   readonly #parts: ChainRunnerParts
@@ -71,7 +66,6 @@ export class ChainRunner {
     this.#parts = parts
   }
 
-  /** Handles ends left by an earlier engine, then new ones as they occur. */
   async start(): Promise<void> {
     this.#stopListening = this.#parts.store.onChange(() => {
       if (this.#hasChains) this.#answerDue()

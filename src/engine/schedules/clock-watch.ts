@@ -6,7 +6,8 @@ import type { LateCause } from '../../shared/texts/en-schedules.ts'
 /** The longest delay until a machine sleep or a clock change is detected. */
 export const SLEEP_MAX_MS = 30_000
 /**
- * After a smaller setback, schedules wait for the clock to catch up. A larger one means the earlier time was wrong.
+ * After a smaller setback, schedules wait for the clock to catch up. A larger one means that the earlier time was
+ * wrong.
  */
 export const CLOCK_SET_BACK_MAX_MS = 25 * 3_600_000
 const CLOCK_JUMP_MIN_MS = 5_000
@@ -16,7 +17,6 @@ export class ClockWatch {
   readonly #clock: Clock
   readonly #logger: Logger
   readonly #startedAtMs: number
-  /** When the clock last jumped ahead, and both times at the last check. */
   #jumpedAtMs = Number.NEGATIVE_INFINITY
   #checked: { wallMs: number; monotonicMs: number } | null = null
 

@@ -8,7 +8,6 @@ import { asSealedText } from '../runtime/secret-box.ts'
 
 const MINUTE_MS = 60_000
 
-/** Commands of an operator to the current ticker. The engine can die at `refresh`. */
 function commandsOf(world: ScheduleWorld, over: Partial<SchedulerControl> = {}): ScheduleCommands {
   const door: SchedulerControl = {
     refresh: (id) => world.scheduler.refresh(id),

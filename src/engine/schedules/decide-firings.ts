@@ -17,10 +17,7 @@ interface Surroundings {
   maker: JobMaker
 }
 
-/**
- * Decides the due times of a schedule in order. Each decision sees the jobs of earlier ones. Writes nothing. Rejects
- * if the decision must be retried.
- */
+/** Decides the due times of a schedule in order. Writes nothing. Rejects if the decision must be retried. */
 export async function decideFirings(
   state: ScheduleState,
   { nowMs, cause, isSettling, live, maker }: Surroundings
@@ -40,7 +37,6 @@ export async function decideFirings(
       running ??= overlap === 'allow' ? [] : await live.readFirings(stored.id)
       await fire(fate, running)
       if (decided.weight > WEIGHT_AT_ONCE && fate !== fates.at(-1)) {
-        // The others are decided after these were written.
         decided.doneUntilMs = fate.nominalMs.at(-1)!
         break
       }
@@ -87,7 +83,6 @@ export async function decideFirings(
     }
   }
 
-  /** Merges consecutive rows that are alike, under the newest time. */
   function add(row: NewFiring): void {
     const before = decided.firings.at(-1)
     const isAlike =

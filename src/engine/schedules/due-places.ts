@@ -1,7 +1,6 @@
 import { Heap } from '../runtime/heap.ts'
 import { dueAt, type ScheduleState } from './schedule-state.ts'
 
-/** Delay before retrying a schedule that could not be judged or whose rows could not be written. */
 export const AGAIN_AFTER_FAILURE_MS = 1_000
 
 interface Place {

@@ -1,7 +1,6 @@
 import type { StoredFiring, StoredSchedule } from '../model/records.ts'
 import type { FiringReader } from '../storage/store.ts'
 
-/** How many failures are counted for a schedule that never pauses itself. */
 const FAILURES_SHOWN = 20
 const FIRINGS_READ_FIRST = 2
 /** Firings that are still running prove nothing. At most this many extra firings are read. */
@@ -23,10 +22,6 @@ export async function readFailures(store: FiringReader, stored: StoredSchedule):
   }
 }
 
-/**
- * Counts failed firings, newest first, until one that succeeded. Ignores running and cancelled ones. `hasFoundEnd`:
- * older firings cannot change the count.
- */
 function countFailures(firings: readonly StoredFiring[]): { count: number; hasFoundEnd: boolean } {
   let count = 0
   for (const { state, statuses } of firings) {

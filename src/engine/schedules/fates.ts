@@ -36,8 +36,7 @@ export interface Fate extends Pick<NewFiring, 'reason' | 'message'> {
 type LateSettings = Pick<ScheduleSettings, 'catchUp' | 'catchUpWindowSeconds'>
 
 /**
- * Judges due times (ascending), before the overlap policy and the template are applied. `hasMore`: newer times follow
- * in the next call. Merges consecutive fates that are alike and create no jobs.
+ * Judges due times (ascending), before the overlap policy and the template are applied. `hasMore`: newer times follow.
  */
 export function judgeMoments(
   moments: readonly Moment[],
@@ -117,8 +116,7 @@ export type OverlapDecision =
 
 /**
  * Decides whether a time fires although runs of earlier times are live (oldest first). Jobs that must wait are created
- * immediately, held by the jobs they wait for. The store releases them in the transaction that ends those, so no crash
- * can lose this. Two live times therefore mean that one of them waits.
+ * immediately. The store releases them in the transaction that ends the jobs they wait for, so no crash can lose this.
  */
 export function decideOverlap(policy: OverlapPolicy, live: readonly LiveFiring[]): OverlapDecision {
   const all = live.flatMap(({ jobIds }) => jobIds)

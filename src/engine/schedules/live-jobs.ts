@@ -84,7 +84,6 @@ export class LiveJobs {
       .map(({ nominalMs, jobIds }) => ({ nominalMs, jobIds: [...jobIds] }))
   }
 
-  /** Like firingsOf, but read from the store. */
   async readFirings(scheduleId: ScheduleId): Promise<LiveFiring[]> {
     if (this.firingsOf(scheduleId).length === 0) return []
     await this.#read(scheduleId, new Map())

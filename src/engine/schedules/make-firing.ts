@@ -4,7 +4,6 @@ import type { Clock } from '../runtime/clock.ts'
 import type { FireTimes } from './moments.ts'
 import { expandTemplates, needsPrevious, weightOf } from './template.ts'
 
-/** Creates jobs for a schedule. Injected from commands/prepare-jobs.ts. */
 export interface JobMaker {
   clock: Clock
   /** Throws PROJECT_, VERSION_ or SPIDER_NOT_FOUND, before anything is computed. */
@@ -13,7 +12,6 @@ export interface JobMaker {
     items: RunItem[],
     origin: { source: 'schedule'; scheduled: { scheduleId: ScheduleId; nominalMs: number } }
   ): Promise<NewJob[]>
-  /** Returns a copy with plain secret values. */
   openTemplate(template: RunTemplate): Promise<RunTemplate>
 }
 

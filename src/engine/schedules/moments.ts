@@ -10,7 +10,6 @@ export interface Moment {
   isLeftOut: boolean
 }
 
-/** Initial span when searching for the previous time, and the factor by which an empty search widens it. */
 const SEARCH_BACK_MS = 60_000
 const SEARCH_WIDENS_BY = 8
 const SEARCH_BACK_MAX_MS = 10 * 366 * 86_400_000
@@ -19,7 +18,6 @@ const LISTED_AT_ONCE = 50
 const LISTED_WORK_MAX = 5_000_000
 /** The budget for lists that are only displayed, to any user: about 30 ms, enough for a list that spans 50 years. */
 const SHOWN_WORK_MAX = 300_000
-/** A small number, so that each piece of a displayed list takes little time. */
 const SHOWN_AT_ONCE = 10
 
 /** The fire times of one schedule, including those skipped by a clock change, which have a row like all others. */

@@ -23,7 +23,6 @@ export function openSchedules(
   opened: AsyncDisposableStack,
   { store, jobs, onJobs, clock, random, logger }: SchedulesParts
 ) {
-  /** `changed`: a chain was changed, or it reacted to the end of a job. */
   const chainEvents = new EventEmitter<{ changed: [] }>()
   const chains = new ChainRunner({
     store,
@@ -37,7 +36,6 @@ export function openSchedules(
     onAnswered: () => chainEvents.emit('changed')
   })
   opened.adopt(chains, stop)
-  /** `fired`: firings were recorded. `changed`: a schedule was changed, or it paused itself. */
   const scheduleEvents = new EventEmitter<{ fired: [firings: StoredFiring[]]; changed: [] }>()
   const scheduler = new Scheduler({
     store,

@@ -37,7 +37,6 @@ export async function pauseItself(
       onPaused(paused)
       return paused
     } catch (error) {
-      // A concurrent change came first, so retry with the changed schedule.
       if (!isScrapdeckError(error, 'CHANGED_MEANWHILE')) throw error
     }
   }

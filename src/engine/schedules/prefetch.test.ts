@@ -12,7 +12,6 @@ describe('a firing that is prepared ahead of its time', () => {
     const id = await world.add({ rules: every(3_600) })
     await world.clock.advanceBy(HOUR_MS - SHORTLY_MS)
     expect(await world.rows(id)).toEqual([])
-    // No job can be created any more, but the firings were prepared before.
     world.refusal = refusal()
     await world.clock.advanceBy(SHORTLY_MS)
     const [row] = await world.rows(id)

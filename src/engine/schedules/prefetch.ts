@@ -9,9 +9,8 @@ const TAKEN_LATE_MAX_MS = 1_000
 type Live = Pick<LiveJobs, 'hasAny'>
 
 /**
- * Prepares the next firing of a schedule. `make` decides as of its due time. Whatever depends on earlier runs, counts
- * or several times is decided when it is due. Project data can be PREFETCH_MS older than the firing. Changing the
- * schedule replaces its state and so drops the prepared firing.
+ * Prepares the next firing of a schedule. Whatever depends on earlier runs, counts or several times is decided when it
+ * is due. Changing the schedule replaces its state and so drops the prepared firing.
  */
 export async function prefetch(
   { state, dueMs }: { state: ScheduleState; dueMs: number },

@@ -10,14 +10,12 @@ import { jitterOf, FireTimes, type Moment } from './moments.ts'
 export interface ScheduleState {
   stored: StoredSchedule
   moments: FireTimes
-  /** The jitter, which delays every firing. */
   offsetMs: number
   /** Every nominal time up to this one has its row. */
   doneUntilMs: number
   /** The next two times after `doneUntilMs`, so that firing one needs no calendar search. */
   next: Moment | null
   following: Moment | null
-  /** The next time that is not skipped. */
   nextRunMs: number | null
   /** Why the next time cannot be found. The schedule must then be paused. */
   problem: string | null
@@ -29,7 +27,6 @@ export interface ScheduleState {
 export interface DecidedFirings {
   state: ScheduleState
   firings: NewFiring[]
-  /** Runs to cancel after the firing at this index is written. */
   cancels: { index: number; jobIds: JobId[] }[]
   doneUntilMs: number
   weight: number
@@ -41,7 +38,6 @@ export interface Prefetched {
   decided: DecidedFirings | null
 }
 
-/** How often the skipped times of a paused schedule are written. */
 const PAUSED_ROWS_EVERY_MS = 3_600_000
 const MOMENTS_AT_ONCE = 500
 
@@ -75,7 +71,6 @@ export function isOver({ stored }: ScheduleState): boolean {
   return stored.paused && stored.pausedBy !== 'operator' && stored.pausedBy !== 'failures'
 }
 
-/** Sets `next`, `following` and `nextRunMs`, or `problem`. */
 export function findNext(state: ScheduleState): void {
   const { moments, doneUntilMs, following } = state
   const isKnown = following !== null && state.next !== null && state.next.nominalMs === doneUntilMs
@@ -101,7 +96,6 @@ function problemIn(error: unknown): string {
   throw error
 }
 
-/** When the schedule must be judged next. null: never. */
 export function dueAt(state: ScheduleState): number | null {
   if (state.next === null || isOver(state)) return null
   return state.next.nominalMs + state.offsetMs + (state.stored.paused ? PAUSED_ROWS_EVERY_MS : 0)

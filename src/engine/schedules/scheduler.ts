@@ -35,12 +35,9 @@ export interface SchedulerParts extends JobMaker {
   random: Random
   logger: Logger
   onJobs(): void
-  /** Called with all written rows, regardless of their state. */
   onFired(firings: StoredFiring[]): void
-  /** Called when the scheduler itself paused a schedule: it is over, or failed too often. */
   onPaused(schedule: StoredSchedule): void
   cancel(jobIds: JobId[]): Promise<unknown>
-  /** Yields to the event loop between calendar searches. */
   giveWay?: () => Promise<void>
 }
 
@@ -133,8 +130,7 @@ export class Scheduler {
 
   /**
    * Call this after a schedule was added, changed, paused, resumed or removed. Earlier due times fire with the old
-   * settings or, if the schedule is paused now, are recorded as paused. A resumed schedule counts from the resumption.
-   * For a new timing, the change has already set `doneUntilMs`.
+   * settings or, if the schedule is paused now, are recorded as paused.
    */
   refresh(scheduleId: ScheduleId): Promise<void> {
     return this.#inLine(async () => {
@@ -158,7 +154,6 @@ export class Scheduler {
     })
   }
 
-  /** Writes the rows of times that passed during a pause, so that the pause can end. Rejects if that fails. */
   writePaused(scheduleId: ScheduleId): Promise<void> {
     return this.#inLine(async () => {
       const state = this.#states.get(scheduleId)
@@ -176,8 +171,8 @@ export class Scheduler {
   }
 
   /**
-   * Fires now, even while the schedule is paused. `mayGoFirst`: the caller may put jobs before those of all projects.
-   * Rejects like prepareJobs.
+   * Fires even while the schedule is paused. `mayGoFirst`: the caller may set priorities above 0. Rejects like
+   * prepareJobs.
    */
   runNow(scheduleId: ScheduleId, { mayGoFirst = false } = {}): Promise<StoredFiring> {
     return this.#inLine(async () => {
@@ -205,7 +200,6 @@ export class Scheduler {
     return this.#inLine(() => this.#backfills.plan(this.#stateOf(scheduleId), span))
   }
 
-  /** `mayGoFirst`: as in runNow. */
   backfill(scheduleId: ScheduleId, order: BackfillOrder, { mayGoFirst = false } = {}) {
     return this.#inLine(async () => {
       const state = this.#stateOf(scheduleId)
@@ -224,7 +218,6 @@ export class Scheduler {
     })
   }
 
-  /** The newest backfill of a schedule. null: it never had one. */
   backfillOf(scheduleId: ScheduleId) {
     return this.#backfills.of(scheduleId)
   }
@@ -236,7 +229,6 @@ export class Scheduler {
     return { nextAtMs: state.nextRunMs + state.offsetMs, nextNominalMs: state.nextRunMs }
   }
 
-  /** The due time of the most overdue schedule. null: none is due. */
   dueSinceMs(): number | null {
     const nowMs = this.#parts.clock.nowMs()
     let first: number | null = null
@@ -275,7 +267,6 @@ export class Scheduler {
     await this.#placeOrEnd(state)
   }
 
-  /** Completes work that a crash interrupted. */
   async #recover(stored: StoredSchedule): Promise<void> {
     if (stored.settings.overlap === 'cancel_running') {
       const live = this.#live.firingsOf(stored.id)
@@ -342,8 +333,7 @@ export class Scheduler {
           weight = 0
         }
         writes.push(this.#write(decided))
-        // Requests to the store are sent at the end of this turn. Yield, so that it writes while the next schedules
-        // are decided.
+        // Requests to the store are sent at the end of this turn, so yield before deciding the next schedules.
         await this.#giveWay()
       }
       await Promise.all(writes)
@@ -396,7 +386,6 @@ export class Scheduler {
     }
   }
 
-  /** Fires one schedule outside of a pass. Returns whether more may be due. */
   async #fireOne(state: ScheduleState): Promise<boolean> {
     const { doneUntilMs } = state
     const decided = await this.#decide(state)
@@ -406,10 +395,7 @@ export class Scheduler {
     return state.doneUntilMs !== doneUntilMs
   }
 
-  /**
-   * Writes everything in one commit. If that fails, writes each schedule separately, so that one cannot block the
-   * others.
-   */
+  /** If the single commit fails, writes each schedule separately, so that one cannot block the others. */
   async #write(decided: DecidedFirings[]): Promise<void> {
     try {
       const written = await this.#writeRows(decided.flatMap(({ firings }) => firings))
@@ -509,7 +495,6 @@ export class Scheduler {
     if (!this.#isStopped) this.#parts.logger.error(facts, text)
   }
 
-  /** Resets schedules whose progress a clock far ahead had moved into the future. */
   #healAll(): void {
     for (const state of this.#states.values()) {
       if (!healAfterClock(state, this.#parts.clock.nowMs())) continue

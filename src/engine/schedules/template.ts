@@ -8,7 +8,6 @@ import type { Clock } from '../runtime/clock.ts'
 
 /** Most jobs of one firing, all written in one transaction. More is a mistake. */
 export const JOBS_A_FIRING_MAX = 10_000
-/** Twenty settings and arguments for each of them. */
 const VALUES_A_FIRING_MAX = 200_000
 /** Settings and arguments of one template: room for a long list of addresses. */
 const TEMPLATE_TEXT_MAX = 3_000_000
@@ -28,7 +27,6 @@ export function countJobs(templates: readonly RunTemplate[]): number {
   return templates.reduce((sum, template) => sum + countOf(template), 0)
 }
 
-/** Computing `{previous}` takes a calendar search. */
 export function needsPrevious(templates: readonly RunTemplate[]): boolean {
   return templates.some((template) => JSON.stringify(template).includes('{previous'))
 }
@@ -42,9 +40,8 @@ export function weightOf({ jobs, bytes }: { jobs: number; bytes: number }): numb
 export const WEIGHT_AT_ONCE = MAX_ORDER_BYTES
 
 /**
- * Returns the jobs that a schedule's templates define for one time, and the bytes of their texts, which are computed
- * before any job is created. Secret values are not expanded. Rejects with BAD_INPUT (too many jobs or placeholders) or
- * REQUEST_TOO_LARGE.
+ * Secret values are not expanded. Rejects with BAD_INPUT (too many jobs or placeholders) or REQUEST_TOO_LARGE, before
+ * any job is created.
  */
 export async function expandTemplates(
   named: Named,
@@ -96,7 +93,6 @@ class Texts {
     return this.#of(text).text
   }
 
-  /** The size of the text as JSON. */
   bytesOf(text: string): number {
     return this.#of(text).bytes
   }
@@ -114,7 +110,6 @@ class Texts {
   }
 }
 
-/** Bytes of the settings and arguments of all jobs together, from the shape of the templates. */
 async function measure({ name, jobs }: Named, texts: Texts, yieldTurn: () => Promise<void>): Promise<number> {
   const count = countJobs(jobs)
   if (count > JOBS_A_FIRING_MAX) {
@@ -198,7 +193,6 @@ function* itemsOf(template: RunTemplate, texts: Texts): Generator<RunItem> {
   }
 }
 
-/** The last field changes fastest. */
 function combinationAt(matrix: readonly (readonly [string, string[]])[], index: number): Record<string, string> {
   let rest = index
   const picked = matrix.toReversed().map(([field, choices]) => {

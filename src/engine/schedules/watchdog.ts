@@ -3,17 +3,13 @@ import type { Clock, Timer } from '../runtime/clock.ts'
 
 export interface WatchdogParts {
   clock: Clock
-  /** The due time of the most overdue schedule. null: none is due. */
   dueSinceMs: () => number | null
 }
 
 const LOOK_EVERY_MS = 60_000
 const LATE_AFTER_MS = 300_000
 
-/**
- * Detects schedules that are due but do not fire. Times that came due while the machine slept or the engine was off
- * count as late only after several minutes.
- */
+/** Times that came due while the machine slept or the engine was off count as late only after several minutes. */
 export class ScheduleWatchdog {
   readonly events = new EventEmitter<{ changed: [] }>()
   readonly #parts: WatchdogParts
@@ -36,7 +32,6 @@ export class ScheduleWatchdog {
     this.#timer?.cancel()
   }
 
-  /** null: all fire on time. */
   lateSinceMs(): number | null {
     return this.#lateSinceMs
   }
@@ -45,7 +40,6 @@ export class ScheduleWatchdog {
     const { clock, dueSinceMs } = this.#parts
     const dueMs = dueSinceMs()
     const nowMonotonicMs = clock.monotonicMs()
-    // The next one is due, so the previous one has fired.
     if (dueMs === null || this.#first === null || dueMs > this.#first.dueMs)
       this.#first = dueMs === null ? null : { dueMs, seenMonotonicMs: nowMonotonicMs }
     const isLate = this.#first !== null && nowMonotonicMs - this.#first.seenMonotonicMs >= LATE_AFTER_MS

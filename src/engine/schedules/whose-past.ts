@@ -5,7 +5,6 @@ import type { StoredSchedule } from '../model/records.ts'
 
 type Projects = ProjectName[]
 
-/** The projects of the runs that a chain watches, and of those that it starts. */
 export const projectsOfChain = ({ project, run }: { project: ProjectName; run: Pick<RunTemplate, 'project'> }) => [
   ...new Set([project, run.project])
 ]
@@ -15,8 +14,7 @@ export const projectsOfTemplates = (jobs: readonly Pick<RunTemplate, 'project'>[
 ]
 
 /**
- * The projects of what a schedule did then. null: from before its jobs moved here, so only for users who see all
- * projects.
+ * The projects of what a schedule did then. null: from before its jobs moved here, so for users who see all projects.
  */
 export const projectsAt = (
   { settings, movedAtMs }: Pick<StoredSchedule, 'movedAtMs'> & { settings: Pick<StoredSchedule['settings'], 'jobs'> },
@@ -27,10 +25,7 @@ export const projectsAt = (
 export const oneProject = (projects: Projects | null): ProjectName | null =>
   projects?.length === 1 ? projects[0]! : null
 
-/**
- * A schedule whose jobs move to other projects loses its note, because it was written for users of the former
- * projects.
- */
+/** A schedule whose jobs move to other projects loses its note, which was written for users of the former projects. */
 export function afterMove(
   before: StoredSchedule,
   jobs: readonly Pick<RunTemplate, 'project'>[],

@@ -105,7 +105,6 @@ const HOSTILE = [
   ...['\ud800', '🕷️', 'Жук', '\u2028', "'"]
 ]
 
-/** Text that log lines and responses of nodes can contain. */
 export const hostileText = (most: number) =>
   fc
     .array(
@@ -121,7 +120,6 @@ const hostileAlert = (isFiring: boolean) =>
       return hasJob ? aRunAlert({ ...texts, resolvedAtMs }) : anAlert({ ...texts, resolvedAtMs })
     })
 
-/** Any news with up to `most` alerts of each kind. */
 export const hostileNews = (most: number): fc.Arbitrary<AlertNews> =>
   fc
     .record({

@@ -46,7 +46,6 @@ export async function asWheel(egg: Uint8Array, over: { entryPoints?: string } = 
   ])
 }
 
-/** An egg that passes inspection, plus these entries. */
 export function anEgg(
   entries: ArchiveEntry[] = [],
   over: { name?: string; settings?: string } = {}

@@ -1,7 +1,6 @@
 import { readFileSync } from 'node:fs'
 import wabt from 'wabt'
 
-/** Compiles a WebAssembly text file to base64. */
 export async function assemble(source: URL): Promise<string> {
   const { parseWat } = await wabt()
   const { buffer } = parseWat(source.pathname, readFileSync(source, 'utf8'), { simd: true }).toBinary({})

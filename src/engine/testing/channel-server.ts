@@ -22,7 +22,6 @@ export interface ScriptedAnswer {
   body?: string
 }
 
-/** A service that sends scripted responses and records its requests. */
 export async function openChannelServer(answers: ScriptedAnswer[] | ((request: SeenRequest) => ScriptedAnswer)) {
   const seen: SeenRequest[] = []
   const server = createServer((request, response) => {

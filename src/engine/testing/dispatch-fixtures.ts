@@ -19,8 +19,8 @@ export const onlyOn = (nodeId: string): Pick<NewJob, 'placement'> => ({
 const NODE = { slots: 2, eggs: ['shop@1'] }
 
 /**
- * `it` for dispatch tests, which request fixtures: `async ({ clock, store, node, other, engine }) => …`. Fixtures
- * belong to one test and are removed with it. An engine must leave no timer behind.
+ * Fixtures belong to one test: `async ({ clock, store, node, other, engine }) => …`. An engine must leave no timer
+ * behind.
  */
 export const it = test
   .extend('clock', () => createFakeClock())
@@ -68,7 +68,6 @@ export class TestedEngine {
     this.#harness = await startDispatch({ ...parts, nodes, ...over })
   }
 
-  /** The engine dies, and a new one takes over. */
   async restart(
     nodes: Record<string, FakeNode>,
     over: Partial<Parameters<typeof startDispatch>[0]> = {}
@@ -103,7 +102,6 @@ export class TestedEngine {
     return this.#alive.waiting
   }
 
-  /** Queues one job of `shop` version 1 and wakes the dispatcher. */
   async enqueue(over: Partial<NewJob> = {}): Promise<string> {
     const entry = { atMs: this.#clock.nowMs(), message: plain('asked'), evidence: {} }
     const job = aNewJob({ version: '1', entry, ...over })
@@ -113,7 +111,6 @@ export class TestedEngine {
     return job.id
   }
 
-  /** Starts an engine over these nodes, with one running job. */
   async startRunning(
     nodes: Record<string, FakeNode>,
     over: Partial<NewJob> = {},

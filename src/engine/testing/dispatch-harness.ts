@@ -25,7 +25,6 @@ export interface DispatchHarness {
   fleet: Fleet
   live: LiveAttempts
   waiting: WaitingReasons
-  /** Queues jobs of `shop` version 1 and wakes the dispatcher. */
   enqueue(count: number): Promise<string[]>
   job(id: string): Promise<StoredJob>
   kinds(id: string): Promise<string[]>
@@ -40,18 +39,14 @@ export async function startDispatch(parts: {
   projectLimits?: RunLimits
   cancelWaitsMs?: CancelWaitsMs
   projectOutcome?: OutcomeRules
-  /** Default: false. */
   readsLogs?: boolean
   projectCancelWaitSeconds?: number
-  /** Default: false. */
   keepsItems?: boolean
   isProjectPaused?: () => boolean
   /** Default: every node can import every egg. */
   distribution?: DispatchContext['distribution']
-  /** The operator has not set slots, so they are learned. */
   learnsSlots?: boolean
   openSecret?: (sealed: string) => Promise<string>
-  /** Default: this is the only engine. */
   mayAct?: DispatchContext['mayAct']
   chooseNodes?: DispatchContext['chooseNodes']
 }): Promise<DispatchHarness> {

@@ -14,7 +14,6 @@ const clientOf = async (engine: Engine) =>
   createRouterClient(await engine.router(), { context: { principal: OWNER, source: 'api' } })
 
 export interface EngineWithFakeNode {
-  /** For tests of the HTTP server and other transports. */
   readonly engine: Engine
   readonly client: Awaited<ReturnType<typeof clientOf>>
   readonly node: FakeNode
@@ -22,9 +21,7 @@ export interface EngineWithFakeNode {
   readonly directory: string
   /** Adds a node with this name, and the project `shop` with the spider `prices`. */
   prepare(name?: string): Promise<string>
-  /** Waits for a condition that depends on the disk or a thread as well as on the fake clock. */
   until(isTrue: () => Promise<boolean>): Promise<void>
-  /** Restarts the engine after this downtime, with these options from then on. */
   restart(offForMs?: number, options?: Pick<EngineOptions, 'encryption' | 'heartbeat'>): Promise<void>
   metrics(): Promise<string>
   remove(): Promise<void>

@@ -10,7 +10,6 @@ import { findTestPython } from './test-python.ts'
 
 export type EngineWithPython = Awaited<ReturnType<typeof startEngineWithPython>>
 
-/** A whole engine with a local node that runs real spiders, and a client of its router. */
 export async function startEngineWithPython(dataDirectory: string, options: Partial<EngineOptions> = {}) {
   lendLearnedModules(join(dataDirectory, 'local'))
   const engine = await createEngine({
@@ -31,10 +30,7 @@ export async function startEngineWithPython(dataDirectory: string, options: Part
   return { engine, client, stop }
 }
 
-/**
- * Like startEngineWithPython, but in a temporary directory, with Python ready and these spiders as version 1 of
- * `shop`.
- */
+/** Uses a temporary directory, with Python ready and these spiders as version 1 of `shop`. */
 export async function startEngineWithSpiders(spiders: string, options: Partial<EngineOptions> = {}) {
   const directory = await makeTemporaryDirectory()
   const own = await startEngineWithPython(join(directory.path, 'data'), options)

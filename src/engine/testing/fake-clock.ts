@@ -1,6 +1,5 @@
 import type { Clock, Timer } from '../runtime/clock.ts'
 
-/** Event loop turns that promise chains and grouped commits need to settle. */
 const SETTLE_TURNS = 12
 
 export interface FakeClock extends Clock {
@@ -56,7 +55,6 @@ export function createFakeClock(startMs = 1_800_000_000_000): FakeClock {
   }
 }
 
-/** Waits until promises settle, including the store commits that they wait for. */
 export async function settle(): Promise<void> {
   for (let turn = 0; turn < SETTLE_TURNS; turn += 1) await new Promise((resolve) => setImmediate(resolve))
 }

@@ -12,7 +12,6 @@ import { type NodeTraits, SCRAPYD_TRAITS } from '../nodes/node-traits.ts'
 import { classifyRefusal } from '../nodes/scrapyd/refusals.ts'
 import type { Clock } from '../runtime/clock.ts'
 
-/** Fields that only the local node uses are optional. */
 type FakeRequest = Omit<ScheduleRequest, 'isVersionAsked' | 'secretNames' | 'limits'> & Partial<ScheduleRequest>
 
 /** How the fake handles the next `schedule`. `drop_reply` runs it without a response. The last three do not run it. */
@@ -24,10 +23,7 @@ interface FakeRun extends FakeRequest {
   signals: string[]
 }
 
-/**
- * An in-memory Scrapyd for tests of the dispatcher. It has slots and a queue, records everything that it executed, and
- * misbehaves on request. Jobs run until the test ends them.
- */
+/** An in-memory Scrapyd for tests of the dispatcher. It misbehaves on request. Jobs run until the test ends them. */
 export class FakeNode implements NodeClient, EggTarget {
   readonly traits: NodeTraits
   readonly #clock: Clock
@@ -36,7 +32,6 @@ export class FakeNode implements NodeClient, EggTarget {
   pending: FakeRun[] = []
   running: FakeRun[] = []
   finished: FakeRun[] = []
-  /** Every run that was ever accepted, in order. */
   readonly executed: string[] = []
   readonly eggs = new Set<string>()
   readonly logs = new Map<string, string>()
@@ -47,7 +42,6 @@ export class FakeNode implements NodeClient, EggTarget {
   isWedged = false
   refusal = 'something is wrong with this node'
   mostRunningAtOnce = 0
-  /** null: it cannot list them. */
   spiders: string[] | null = ['prices']
 
   constructor(clock: Clock, options: { slots: number; eggs?: string[]; traits?: NodeTraits }) {

@@ -2,9 +2,8 @@ import { copyFileSync, mkdirSync, readdirSync, renameSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 
 /**
- * The parent of warm spiders learns modules by a dry crawl when it first uses a Python (warm.py), which takes nearly a
- * second of CPU per new data directory. Tests copy the result to later tests. warm.py checks whether it is still
- * valid.
+ * The dry crawl of the parent of warm spiders (warm.py) takes nearly a second of CPU per new data directory, so tests
+ * copy its result to later tests.
  */
 const KEPT = resolve(import.meta.dirname, '../../../.cache/learned')
 
@@ -23,7 +22,6 @@ function copyAll(from: string, to: string): void {
   if (names.length === 0) return
   mkdirSync(to, { recursive: true, mode: 0o700 })
   for (const name of names) {
-    // Atomic, because other tests copy at the same time.
     const copy = join(to, `${name}.${process.pid}`)
     copyFileSync(join(from, name), copy)
     renameSync(copy, join(to, name))
@@ -34,7 +32,6 @@ function listed(directory: string): string[] {
   try {
     return readdirSync(directory)
   } catch {
-    // Nothing was learned there.
     return []
   }
 }

@@ -3,7 +3,6 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { makeTestDirectory } from './test-directory.ts'
 
-/** Creates a real certificate with the system's OpenSSL. */
 export function makeCertificate(name: string, days = 2) {
   const directory = makeTestDirectory()
   const paths = { certificate: join(directory, 'cert.pem'), key: join(directory, 'key.pem') }

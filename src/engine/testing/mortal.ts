@@ -15,7 +15,6 @@ export interface Death {
   when: 'before' | 'after'
 }
 
-/** Without `death`, only records the calls. */
 export function beginLife(death: Death | null): Life {
   const calls: string[] = []
   const died = Promise.withResolvers<void>()

@@ -3,7 +3,6 @@ import { aJobId, aProjectName, branded } from '../../shared/testing/ids.ts'
 import type { QueueLine } from '../jobs/queue/fair-order.ts'
 import { lineKey } from '../jobs/queue/queue-view.ts'
 
-/** A line of the queue: its lanes by spider, each with its job ids in order. */
 export function aQueueLine(values: {
   lanes: Record<string, string[]>
   project?: string

@@ -17,7 +17,6 @@ export async function startScriptedHttpNode(script: Script) {
   const requests: ScriptedRequest[] = []
   const sockets = new Set<Socket>()
   const server = createServer((incoming, response) => {
-    // If a client aborts its request, only its own connection ends.
     serve(incoming, response).catch((error: Error) => incoming.destroy(error))
   })
   server.on('connection', (socket) => {

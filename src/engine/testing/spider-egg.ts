@@ -1,6 +1,5 @@
 import { buildEgg } from '../projects/egg-builder.ts'
 
-/** An egg of a project whose spiders are all in this Python source. */
 export async function aSpiderEgg(spiders: string): Promise<File> {
   const files = {
     'scrapy.cfg': '[settings]\ndefault = shop.settings\n',

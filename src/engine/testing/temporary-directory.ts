@@ -12,10 +12,7 @@ export interface TemporaryDirectory {
 /** A run of all tests sets its own (scripts/no-leftovers.mjs). */
 const MEMORY = process.env['TEST_MEMORY'] ?? '/dev/shm'
 
-/**
- * A directory for one test: `await using directory = await makeTemporaryDirectory()`, or `remove()` it. `inMemory` is
- * for tests that write a lot and do not depend on the disk.
- */
+/** Use it as `await using directory = await makeTemporaryDirectory()`. `inMemory` is for tests that write a lot. */
 export async function makeTemporaryDirectory(options: { inMemory?: boolean } = {}): Promise<TemporaryDirectory> {
   const parent = options.inMemory === true && existsSync(MEMORY) ? MEMORY : tmpdir()
   const path = await mkdtemp(join(parent, 'scrapdeck-test-'))

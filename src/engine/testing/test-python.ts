@@ -10,10 +10,7 @@ export function findTestBubblewrap(): string | null {
   return found.bubblewrap?.program ?? null
 }
 
-/**
- * The Python with Scrapy and Scrapyd that setup installs for tests. If there is none, throws an error with the next
- * step.
- */
+/** The Python with Scrapy and Scrapyd that setup installs for tests. Throws if there is none. */
 export function findTestPython(): string {
   try {
     return (JSON.parse(readFileSync(FILE, 'utf8')) as { python: string }).python

@@ -5,8 +5,7 @@ const LIMIT_MS = 30_000
 const PAUSE_MS = 20
 
 /**
- * Polls until the value is right (truthy by default) and returns it. After the time limit, fails with `what` and the
- * last value. An error from `ask` ends the wait immediately.
+ * Polls until the value is right (truthy by default) and returns it. An error from `ask` ends the wait immediately.
  */
 export async function until<Value>(
   what: string,

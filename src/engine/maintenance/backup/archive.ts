@@ -13,7 +13,6 @@ import { openSealedStream, sealing } from '../../storage/blobs/sealed/sealed-str
 import type { EncryptionKeys } from '../../runtime/encryption-keys.ts'
 import { isKeptName } from './what-is-kept.ts'
 
-/** The first entry describes the backup. It is readable for people. */
 const HEAD = 'backup.json'
 /** The last entry covers all others, so that nothing can be left out or added. */
 const CONTENTS = 'contents.json'
@@ -34,7 +33,6 @@ export const BackupHead = z.object({
   madeAtMs: z.number().int(),
   hostname: shown(300),
   database: z.enum(['sqlite', 'postgres']),
-  /** The place of the blobs. null: in the archive. */
   blobsAt: shown(2_000).nullable(),
   hasSecrets: z.boolean()
 })
@@ -50,14 +48,12 @@ const Contents = z.object({
 })
 export type Contents = z.infer<typeof Contents>
 
-/** A file of exactly `sizeBytes`. */
 export interface BackupFile {
   name: string
   sizeBytes: number
   content: () => AsyncIterable<Uint8Array>
 }
 
-/** null: no encryption. */
 export type SealWith = EncryptionKeys | null
 
 /** `missing` is called at the end, `onFile` after each file. */
@@ -142,14 +138,13 @@ class Digest {
 
 export interface ReadingBackup {
   onHead(head: BackupHead): Promise<void> | void
-  /** Must read the content to its end. */
   onFile(name: string, content: AsyncIterable<Uint8Array>): Promise<void>
 }
 
 /**
- * Reads a backup to its end and returns its description. Only then can the files that `onFile` received be trusted.
- * Rejects with BACKUP_DAMAGED if anything was changed, cut off, left out or added, with ENCRYPTION_KEY_MISSING, or
- * with BAD_INPUT if it is not a backup.
+ * Returns the description of the backup. Only then can the files that `onFile` received be trusted. Rejects with
+ * BACKUP_DAMAGED if anything was changed, cut off, left out or added, with ENCRYPTION_KEY_MISSING, or with BAD_INPUT
+ * if it is not a backup.
  */
 export async function readArchive(
   source: Readable,
@@ -189,7 +184,6 @@ async function feed(tar: ReturnType<typeof extract>, bytes: AsyncIterable<Uint8A
   tar.end(undefined)
 }
 
-/** Applies a transformation to a stream, and always closes both. */
 async function* through(source: Readable, transformation: Transform): AsyncGenerator<Uint8Array> {
   const fed = pipeline(source, transformation)
   // If this fails, the reader gets the error from the transformation.

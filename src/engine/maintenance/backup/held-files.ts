@@ -25,9 +25,7 @@ export interface HeldFile {
 export class HeldFiles {
   readonly directory: string
   readonly #trees: readonly HeldTree[]
-  /** Files of spiders that no backup can contain. */
   readonly leftOut = new Set<string>()
-  /** By name, newest last. */
   readonly #held = new Map<string, (HeldFile & { inode: bigint })[]>()
   #turn = 0
 
@@ -44,7 +42,6 @@ export class HeldFiles {
     return new HeldFiles(directory, trees)
   }
 
-  /** Holds files that are new or have replaced others. */
   async take(signal: AbortSignal): Promise<void> {
     this.#turn += 1
     for (const { folder, directory } of this.#trees) {
@@ -84,7 +81,6 @@ export class HeldFiles {
     this.#held.set(name, versions)
   }
 
-  /** Returns the newest held file with this name that `fits`. */
   find(name: string, fits: (file: HeldFile) => boolean = () => true): HeldFile | null {
     return this.#held.get(name)?.findLast(fits) ?? null
   }

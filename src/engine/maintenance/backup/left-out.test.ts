@@ -11,7 +11,6 @@ import { makeTemporaryDirectory } from '../../testing/temporary-directory.ts'
 import { makeBackup } from './make-backup.ts'
 import { restoreBackup } from './read-backup.ts'
 
-/** Creates a folder deeper than any path can be, in short steps. */
 async function digIn(folder: string): Promise<void> {
   const before = process.cwd()
   try {

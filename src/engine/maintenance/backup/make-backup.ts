@@ -20,7 +20,6 @@ import { BLOB_FOLDERS, DATABASE, HELD_FOLDERS, OTHER_FILES, OTHER_FOLDERS, SECRE
 
 export interface BackupSource {
   dataDirectory: string
-  /** null: SQLite, in the data directory. */
   postgres: PostgresAddress | null
   blobs:
     | { kind: 'files'; directory: string }
@@ -42,7 +41,6 @@ export interface MadeBackup {
   bytes: number
   /** Files that rows name, but that are missing. */
   missing: string[]
-  /** Files of spiders that cannot be read, or whose names a backup cannot contain. */
   leftOut: string[]
 }
 
@@ -58,7 +56,6 @@ interface Making extends BackupSource {
 
 /** A row can name a file that was deleted between two scans. Each new snapshot has fewer of these rows. */
 const SNAPSHOTS_MAX = 5
-/** Space for what is written during the backup: held files, and the engine's own work. */
 const SPARE_BYTES = 64_000_000
 
 /**
@@ -200,7 +197,6 @@ async function* filesOf(all: {
       if (file !== null) yield fileAt(file.name, file.path, file.sizeBytes)
     }
   } else if (blobs.kind === 'store') yield* filesOfStore(blobs.store, rows, missing)
-  // Growing files are included with their current content.
   for (const folder of HELD_FOLDERS) for (const { name, path } of holds.ofData.in(folder)) yield* fileNow(name, path)
   for (const folder of OTHER_FOLDERS)
     for await (const name of filesBelow(join(dataDirectory, folder), (one) => leftOut.add(`${folder}/${one}`)))
@@ -271,10 +267,7 @@ function nullIfDeleted(error: NodeJS.ErrnoException): null {
   throw error
 }
 
-/**
- * Yields exactly `sizeBytes`, which the archive has already recorded. Cuts off a file that has grown, and pads one
- * that has shrunk with zeros.
- */
+/** Yields exactly `sizeBytes`, which the archive has already recorded: cuts off or pads a file that has changed. */
 async function* exactly(file: FileHandle | null, sizeBytes: number): AsyncGenerator<Uint8Array> {
   let left = sizeBytes
   if (file !== null && sizeBytes > 0)

@@ -19,7 +19,6 @@ interface SourceOptions {
   environment: Readonly<Record<string, string | undefined>>
 }
 
-/** Opens what a service with these options uses. Rejects with BLOBS_UNUSABLE. */
 export async function openBackupSource(options: SourceOptions, opened: AsyncDisposableStack): Promise<BackupSource> {
   const { dataDirectory, postgres } = options
   return { dataDirectory, postgres, blobs: await openBlobs(options, opened) }

@@ -4,7 +4,6 @@ export const HELD_FOLDERS = ['local/logs', 'local/items', 'log-copies/spools', '
 /** Files that spiders keep from run to run. No row of the database names them. */
 export const OTHER_FOLDERS = ['local/work'] as const
 
-/** The Unix user of each project, if users isolate spiders. */
 export const OTHER_FILES = ['local/users.json'] as const
 
 /** With these files, anyone can decrypt secrets in the database, or impersonate Scrapdeck or its users. */
@@ -19,10 +18,7 @@ export const DATABASE = 'scrapdeck.sqlite'
 
 const PATH_MAX_BYTES = 4_096
 
-/**
- * Whether a backup can contain a file with this name. The name must be relative, below a folder that backups contain,
- * and must not lead elsewhere on any system.
- */
+/** The name must be relative, below a folder that backups contain, and must not lead elsewhere on any system. */
 export function isKeptName(name: string): boolean {
   if ([DATABASE, ...OTHER_FILES, ...SECRET_FILES].includes(name)) return true
   if (Buffer.byteLength(name) > PATH_MAX_BYTES || /[\0\\]/.test(name)) return false

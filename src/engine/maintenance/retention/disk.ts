@@ -24,7 +24,6 @@ const FORECAST_MAX_MS = 30 * 86_400_000
 const TREND_SPANS = 4
 const TREND_SHARE = 0.25
 
-/** `samples` are in ascending order. */
 export function forecastDisk(samples: readonly DiskSample[]): DiskState | null {
   const [first, last] = [samples[0], samples.at(-1)]
   if (first === undefined || last === undefined) return null

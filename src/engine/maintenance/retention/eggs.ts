@@ -12,7 +12,6 @@ export interface KeptEgg {
   /** The version that jobs use by default: the pinned one, otherwise the latest. */
   isActive: boolean
   isPinned: boolean
-  /** A schedule or a chain names it. */
   isNamed: boolean
 }
 
@@ -29,7 +28,7 @@ export function oldEggs(eggs: readonly KeptEgg[], { days, newest }: EggPolicy, n
 
 /**
  * Deletes eggs in shared storage that no version has named for longer than any upload takes, and ends abandoned
- * uploads. Logs and items need no search, because the store remembers their blobs until they are deleted.
+ * uploads. The store remembers the blobs of logs and items.
  */
 export function sweepUnusedBlobs(parts: {
   projects: Pick<Projects, 'listUnusedEggs' | 'deleteUnusedEgg'>

@@ -22,7 +22,6 @@ const ALERT_FACTS_KEPT = 200_000
 
 /** Rows per step, which take about 6 ms of the store's time. */
 const ROWS_AT_ONCE = 250
-/** Between steps, so that others can use the store. */
 const PAUSE_MS = 50
 
 export interface ForgettingParts {
@@ -31,16 +30,12 @@ export interface ForgettingParts {
     Pick<AuditStore, 'forgetAudit'> &
     Pick<AlertStore, 'pruneAlerts'> &
     Pick<AlertFactStore, 'pruneAlertFacts'>
-  /** How long audit entries are kept. 0: forever. */
   auditDays: number
   clock: Clock
   logger: Logger
 }
 
-/**
- * Deletes expired data in small steps: the change log, ended deliveries, remembered responses, chain records, firings,
- * alerts and their history, and the oldest audit entries. Failed steps are retried on the next run.
- */
+/** Deletes expired data in small steps. Failed steps are retried on the next run. */
 export class Forgetting {
   readonly #parts: ForgettingParts
   readonly #stopping = new AbortController()
@@ -50,7 +45,6 @@ export class Forgetting {
     this.#parts = parts
   }
 
-  /** Starts a run, or returns the one in progress. */
   run(): Promise<void> {
     return this.#flight.run(() => this.#work())
   }

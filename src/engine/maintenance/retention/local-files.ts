@@ -12,7 +12,6 @@ const CHECKED_AT_ONCE = 100
 
 export interface LocalFilesParts {
   store: Pick<AttemptReader & JobReader, 'findAttemptsOnNode' | 'getJobs'>
-  /** Files are in PROJECT/SPIDER/ below it. null: not written. */
   directory: string | null
   isNeeded: (jobid: string) => boolean
   recordDeletion?: (attempt: Attempt) => Promise<void>
@@ -41,10 +40,7 @@ export class LocalFiles implements RunFiles {
     return files
   }
 
-  /**
-   * Files of one project that exceed the policy, except those of live runs, kept jobs, and flagged jobs before their
-   * term.
-   */
+  /** Excludes the files of live runs, kept jobs, and flagged jobs before their term. */
   async listOld(files: readonly RunFile[], policy: KeepPolicy, nowMs: number): Promise<RunFile[]> {
     const { store, isNeeded } = this.#parts
     const old = oldFiles(files, policy, nowMs).filter(({ name }) => !jobidsOf(name).some(isNeeded))
@@ -82,10 +78,7 @@ export class LocalFiles implements RunFiles {
   }
 }
 
-/**
- * The jobids that this file name can start with. Names are JOBID.log, JOBID.jl or longer, and a jobid can contain
- * dots.
- */
+/** File names are JOBID.log, JOBID.jl or longer, and a jobid can contain dots. */
 function jobidsOf(name: string): string[] {
   const jobids = [name]
   for (let at = name.lastIndexOf('.'); at > 0; at = name.lastIndexOf('.', at - 1)) jobids.push(name.slice(0, at))
@@ -103,7 +96,6 @@ async function namesIn(directory: string, wanted: 'folders' | 'files'): Promise<
 
 const LISTED_AT_ONCE = 1_000
 
-/** The items files in the archive. They are deleted with their jobs at the latest. */
 export class ArchivedItems implements RunFiles {
   readonly #parts: { store: ItemsStore; archive: Pick<LogArchivePort, 'delete'>; clock: Pick<Clock, 'nowMs'> }
 

@@ -8,15 +8,14 @@ export interface RunFile {
   name: string
   sizeBytes: number
   changedAtMs: number
-  /** Absent for a file that a run on the local node wrote. */
   blobOf?: KeptItemsFile
 }
 
 const DAY_MS = 86_400_000
 
 /**
- * Files of one project that exceed its policy, oldest first. The newest file of each spider always stays.
- * `isOverTerm`: the file is old enough to be deleted even for flagged runs.
+ * Oldest first. The newest file of each spider always stays. `isOverTerm`: old enough to be deleted even for flagged
+ * runs.
  */
 export function oldFiles(
   files: readonly RunFile[],
@@ -44,7 +43,6 @@ export interface RunFiles<File extends RunFile = RunFile> {
   delete(file: File): Promise<void>
 }
 
-/** Combines local and archived files. The policy applies to each separately. */
 export function bothOf(local: RunFiles, archived: RunFiles): RunFiles {
   const isArchived = ({ blobOf }: RunFile) => blobOf !== undefined
   return {

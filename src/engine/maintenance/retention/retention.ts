@@ -22,7 +22,6 @@ import { boundsOf, policyOf, type RunFile, type RunFiles } from './old-files.ts'
 import type { DiskState } from './disk.ts'
 import { type KeptEgg, oldEggs } from './eggs.ts'
 
-/** The number of jobs that a step examines in an index. */
 const ROWS_AT_ONCE = 400
 const PREVIEW_ROWS = 2_000
 /** A step deletes as many jobs as fit into about this time, because a claim may have to wait for it. */
@@ -36,10 +35,8 @@ const PAUSE_FOR_OTHERS_MAX_MS = 100
 const PUBLISH_EVERY_MS = 5_000
 const BLOBS_AT_ONCE = 50
 const PAGES_AT_ONCE = 200
-/** Free space that stays in the database for the next jobs. */
 const FREE_BYTES_KEPT = 16_000_000
 const EVERY_MS = 3_600_000
-/** More urgent work of the startup comes first. */
 const FIRST_AFTER_MS = 120_000
 const PREVIEW_LIMIT_MS = 8_000
 const FILES_MEASURED_EVERY_MS = 600_000
@@ -50,9 +47,7 @@ export interface RetentionParts {
   store: JobRetentionStore
   archive: Pick<LogArchivePort, 'delete' | 'cacheFigures'>
   searchIndex: Pick<LogIndex, 'sizeBytes' | 'reclaim'>
-  /** On the local node. */
   logs: RunFiles
-  /** On the local node, and in the archive. */
   items: RunFiles
   listEggs: () => Promise<KeptEgg[]>
   /** Rejects if a job needs it, or a node cannot delete it. */
@@ -92,13 +87,13 @@ interface Files {
 }
 
 /**
- * Deletes what the policy allows, in small steps between the work of others:
+ * Deletes what the policy allows, in small steps:
  *
  *   jobs with their attempts, timelines and small logs → blobs of deleted logs → their part of the search index
  *   → files of the local node and archived items → eggs → free pages at the end of the database
  *
- * Rows go before blobs: after a crash, the store remembers the remaining blob. Nothing else is kept between runs, so an
- * interrupted run starts again.
+ * Rows are deleted before blobs, so after a crash, the store remembers the remaining blob. Nothing else is kept between
+ * runs, so an interrupted run starts again.
  */
 export class Retention {
   readonly events = new EventEmitter<{ changed: [] }>()
@@ -139,7 +134,6 @@ export class Retention {
     const stored = { revision: edited.revision + 1, policy: edited.policy }
     await this.#parts.store.putStoragePolicy(stored)
     this.#policy = stored
-    // A run in progress follows the old policy.
     this.#pausing.abort()
     await this.#running
     this.run()
@@ -276,7 +270,6 @@ export class Retention {
   #schedule(afterMs: number): void {
     this.#timer = this.#parts.clock.setTimer(afterMs, () => {
       this.run()
-      // Measures the sizes that problems are based on.
       this.usage().catch((error: unknown) => this.#complain(error))
       this.#schedule(EVERY_MS)
     })
@@ -337,7 +330,6 @@ export class Retention {
     }
   }
 
-  /** Includes blobs that an interrupted run left. */
   async #deleteBlobs(): Promise<void> {
     const { store, archive, clock } = this.#parts
     while (!this.#isInterrupted()) {
@@ -391,7 +383,6 @@ export class Retention {
     }
   }
 
-  /** `gone`: jobs to treat as already deleted. */
   async #listOldFiles(kind: 'logs' | 'items', policy: StoragePolicy, gone = new Set<JobId>()): Promise<RunFile[]> {
     const files = (await this.#measureFiles())[kind].map((file) => {
       const { blobOf } = file
@@ -445,7 +436,6 @@ export class Retention {
 
 const totalOf = ({ jobs, logs, items, eggs }: ProjectUsage) => jobs.bytes + logs.bytes + items.bytes + eggs.bytes
 
-/** The average size of a job with its attempts and timeline, without logs. */
 function jobBytesOf({ jobs, logs, database }: StorageSums): number {
   const count = jobs.reduce((sum, one) => sum + one.jobs, 0)
   const packed = logs.reduce((sum, one) => sum + one.packed, 0)

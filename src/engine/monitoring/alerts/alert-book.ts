@@ -33,9 +33,8 @@ interface Due {
 }
 
 /**
- * The life cycle of alerts, without clock, store or network. README.md has the rules, and testing/plain-model.ts
- * implements them without any index. Due work is done in chronological order, as of its due time, so the frequency of
- * calls does not matter.
+ * The life cycle of alerts, without clock, store or network (see README.md). Due work is done in chronological order,
+ * as of its due time, so the frequency of calls does not matter.
  */
 export class AlertBook {
   readonly #newId: () => AlertId
@@ -53,7 +52,6 @@ export class AlertBook {
   readonly #due = new Heap<Due>([], (one, other) =>
     one.atMs === other.atMs ? one.rank < other.rank : one.atMs < other.atMs
   )
-  /** The entries that are already in the heap, so that a repeated signal adds none. */
   readonly #firesAt = new WeakMap<Episode, number>()
   readonly #escalatesAt = new WeakMap<Episode, number>()
   #silenceAtMs: number | null = null
@@ -71,8 +69,8 @@ export class AlertBook {
   }
 
   /**
-   * Continues where another book stopped, with the ends and messages of the last hour. Does the work that became due
-   * meanwhile. No alert ends before its signals arrive.
+   * Continues where another book stopped, and does the work that became due meanwhile. No alert ends before its
+   * signals arrive.
    */
   restore({ episodes, groups, sent }: AlertMemory, setup: AlertSetup, nowMs: number): void {
     this.#setUp(setup, nowMs)
@@ -135,10 +133,7 @@ export class AlertBook {
     return count
   }
 
-  /**
-   * Returns how many of these alerts were firing and acknowledged. Sends messages that are due without
-   * acknowledgements.
-   */
+  /** Returns how many of these alerts were firing and acknowledged. Sends the messages that are then due. */
   unacknowledge(ids: readonly AlertId[], nowMs: number): number {
     let count = 0
     this.#step(nowMs, () => {
@@ -155,10 +150,7 @@ export class AlertBook {
     return count
   }
 
-  /**
-   * Does the work and sends the messages that are due. Only this method sends, so that one message contains everything
-   * known at that time.
-   */
+  /** Only this method sends messages, so that one message contains everything known at that time. */
   advance(nowMs: number): void {
     this.#step(nowMs, () => undefined)
     this.#notifier.lookAt(nowMs)
@@ -195,7 +187,6 @@ export class AlertBook {
     return mutedBecause(one, { ...this.#setup.muting, downNodes: this.#downNodes }, nowMs)
   }
 
-  /** Messages with news that are due but that the limits of their channels hold back. */
   held(nowMs: number): Map<AlertChannelId, HeldMessages> {
     return this.#notifier.held(nowMs)
   }

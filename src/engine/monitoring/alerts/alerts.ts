@@ -33,7 +33,6 @@ export interface AlertsParts {
   clock: Clock
   random: Random
   logger: Logger
-  /** Alerts of cordoned nodes are muted, because an operator is working on them. */
   cordonedNodes: () => ReadonlySet<NodeId>
 }
 
@@ -47,8 +46,7 @@ const RETRY_AFTER_MS = 5_000
 const LOOK_EVERY_MS = 60_000
 
 /**
- * Passes signals and settings to the alert book, and stores its changes (store.writeAlerts) before anything is sent.
- * Only the leading engine has one, so no alert is sent twice.
+ * Stores the changes of the alert book (store.writeAlerts) before anything is sent. Only the leading engine has one.
  */
 export class Alerts {
   /** `changed`: alerts, rules or silences. `configured`: rules or muting. `recorded`: the outbox has new messages. */
@@ -139,8 +137,8 @@ export class Alerts {
   }
 
   /**
-   * Resolves, after the write, to the number of firing alerts that were not yet acknowledged. If the write fails,
-   * rejects, but the acknowledgement still applies and is written later.
+   * Resolves to the number of firing alerts that were not yet acknowledged. If the write fails, rejects, but the
+   * acknowledgement still applies and is written later.
    */
   acknowledge(ids: readonly AlertId[], by: string): Promise<number> {
     return this.#answered(this.#book.acknowledge(ids, by, this.#parts.clock.nowMs()))
@@ -151,7 +149,6 @@ export class Alerts {
     return this.#answered(this.#book.unacknowledge(ids, this.#parts.clock.nowMs()))
   }
 
-  /** Sends a message that no alert causes, such as a test. Disabled channels receive nothing. */
   async tell(message: AlertWrite['messages'][number]): Promise<void> {
     await this.#parts.store.writeAlerts({ ...nothing(), messages: [message] })
     this.events.emit('changed')
@@ -268,7 +265,6 @@ export class Alerts {
   }
 }
 
-/** Ignores the node, because it is not known yet. */
 const couldFit = (rule: AlertRule, { project, spider }: AlertLabels): boolean =>
   (rule.project === null || rule.project === project) && (rule.spider === null || rule.spider === spider)
 
@@ -277,7 +273,6 @@ const nothing = (): AlertWrite => ({ episodes: [], forgotten: [], groups: [], en
 const isEmpty = (write: AlertWrite): boolean =>
   Object.values(write).every((list: readonly unknown[]) => list.length === 0)
 
-/** Later changes replace earlier ones. */
 function joined(before: AlertWrite, after: AlertWrite | AlertChanges): AlertWrite {
   const ended = new Set(after.endedGroups)
   const begunAgain = new Set(after.groups.map(({ id }) => id))

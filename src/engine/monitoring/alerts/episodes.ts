@@ -23,7 +23,6 @@ export interface AlertMessage {
   /** `repeat`: a reminder of alerts that are not acknowledged, without news. */
   kind: 'news' | 'repeat'
   firing: Episode[]
-  /** Includes alerts that started and ended before any message. */
   resolved: Episode[]
   stillFiring: number
   limit: { heldUntilMs: number; all: boolean } | null
@@ -45,5 +44,4 @@ function partOf(groupBy: AlertGrouping, { key, labels }: Episode): string {
   }
 }
 
-/** How long a flapping alert must be quiet before it is resolved. */
 export const CALM_MS = 600_000

@@ -13,14 +13,12 @@ export function mostBefore(perHour: number | null, isCritical: boolean, kind: 'n
   return kind === 'news' ? most : Math.ceil(most / 2)
 }
 
-/** The latest message times per channel, as many as any limit needs. */
 export class RecentMessages {
   readonly #sent = new Map<AlertChannelId, number[]>()
 
   add(channelId: AlertChannelId, atMs: number): void {
     let times = this.#sent.get(channelId)
     if (times === undefined) this.#sent.set(channelId, (times = []))
-    // After a restart, the clock can be behind.
     const index = times.findLastIndex((sentMs) => sentMs <= atMs) + 1
     times.splice(index, 0, atMs)
     if (times.length > 2 * MAX_MESSAGES_PER_HOUR) times.shift()
@@ -82,7 +80,6 @@ export class Held<Item extends { channelId: AlertChannelId }> {
     return Number.POSITIVE_INFINITY
   }
 
-  /** Passes items to `send`, one after another, while there is room. */
   release(atMs: number, send: (item: Item) => void): void {
     while (this.nextMs() <= atMs) {
       const { queue } = this.#moments.removeFirst()!

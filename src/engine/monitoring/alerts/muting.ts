@@ -39,7 +39,6 @@ export function mutedBecause(
   return isSilenced ? 'silenced' : null
 }
 
-/** When the next silence starts or ends. null: never. */
 export function nextSilenceMs(silences: readonly AlertSilence[], nowMs: number): number | null {
   const moments = silences.flatMap((silence) => {
     const window = windowFrom(silence, nowMs)
@@ -64,7 +63,6 @@ export function quietUntilMs(quiet: QuietHours | null, nowMs: number): number | 
   const wallMs = nowMs + stretchAt(quiet.zone, nowMs).offsetMs
   const today = Math.floor(wallMs / DAY_MS)
   const [from, until] = [minutesOf(quiet.from), minutesOf(quiet.until)]
-  // Quiet hours that started yesterday can still be in effect.
   for (const day of [today - 1, today]) {
     // 1970-01-01 was a Thursday.
     if (!quiet.days.includes((day + 4) % 7)) continue

@@ -19,7 +19,6 @@ export interface HeldMessages {
 
 interface NotifierParts {
   ruleOf: (id: AlertRuleId) => AlertRule | undefined
-  /** undefined: the channel is disabled. */
   channelOf: (id: AlertChannelId) => AlertChannelSetup | undefined
   isMuted: (one: Episode, atMs: number) => boolean
   onChange: (one: Episode) => void
@@ -27,7 +26,6 @@ interface NotifierParts {
 
 interface LiveGroup extends Group {
   members: Set<Episode>
-  /** When to evaluate the group at `flushAtMs`. null: not planned, or held back. */
   lookAtMs: number | null
   isLimited: boolean
   /** The news to send, unless quiet hours hold it back. null: none. */
@@ -120,7 +118,6 @@ export class Notifier {
     while (this.nextLookMs() === atMs) this.#look(this.#looks.removeFirst()!.group, atMs, 'news')
   }
 
-  /** Evaluates due groups of channels with a limit, as of now, while there is room. */
   lookAtLimited(nowMs: number): void {
     while (this.#firstLimitedMs() <= nowMs) {
       const { group } = this.#limitedLooks.removeFirst()!
@@ -194,7 +191,6 @@ export class Notifier {
     this.#planRepeat(group, rule, known, atMs, (one) => (isHeld(one) ? quietMs! : atMs))
   }
 
-  /** `dueMs` can be in the past if the message was held back or no engine was running. */
   #planLook(group: LiveGroup, dueMs: number | null, nowMs: number): void {
     if (group.flushAtMs !== dueMs) {
       group.flushAtMs = dueMs
@@ -256,10 +252,7 @@ export class Notifier {
     return firstOf(this.#repeats, (group) => (this.#isCurrent(group) ? group.repeatAtMs : null))
   }
 
-  /**
-   * `news`: alerts that the channel does not know yet and that can be sent. `known`: alerts that it knows as firing
-   * and that are still firing. Alerts that will not be sent leave the group.
-   */
+  /** `news`: alerts that the channel does not know yet and that can be sent. `known`: firing alerts that it knows. */
   #sort(group: LiveGroup, channel: AlertChannelSetup | undefined, atMs: number) {
     const news: Episode[] = []
     const known: Episode[] = []
@@ -379,7 +372,6 @@ function summaryOf(news: readonly Episode[]): LiveGroup['news'] {
   }
 }
 
-/** When the next reminder is due. Infinity: never. */
 const dueOf = ({ lastToldAtMs }: Group, rule: AlertRule | undefined): number =>
   rule?.repeatSeconds == null || lastToldAtMs === null
     ? Number.POSITIVE_INFINITY

@@ -3,7 +3,6 @@ import type { AlertWatch } from '../../../shared/alert-watches.ts'
 import type { Episode } from './episodes.ts'
 import type { Signal } from './signal.ts'
 
-/** The last signal of one watched thing, and its pending and firing alerts by rule. */
 interface Place {
   /** null: it disappeared, or has not arrived since a restart. */
   signal: Signal | null

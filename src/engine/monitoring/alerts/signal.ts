@@ -50,8 +50,8 @@ export function isInScope(scope: AlertScope, labels: AlertLabels): boolean {
 }
 
 /**
- * Finds the rules that may apply to a signal without checking all of them. With thousands of rules, most name one
- * spider or node. A rule is indexed by the narrowest thing that it names.
+ * Finds the rules that may apply to a signal without checking thousands of them. A rule is indexed by the narrowest
+ * thing that it names.
  */
 export class RuleIndex {
   readonly #places = new Map<string, AlertRule[]>()

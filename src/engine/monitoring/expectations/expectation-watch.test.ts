@@ -21,7 +21,6 @@ const it = test
     return store
   })
 
-/** One successful run a day with these numbers of items, newest last. */
 async function ranWith(store: Store, clock: FakeClock, ...items: number[]): Promise<string> {
   let id = ''
   for (const count of items) {

@@ -39,13 +39,11 @@ const COUNT_TRIES = 5
 /** On startup, judges one run per spider that the last engine did not judge. */
 const CATCH_UP_MS = 86_400_000
 const CATCH_UP_JOBS = 500
-/** Users do not read more than this. Older findings return when newer ones are gone. */
 const SHOWN_MAX = 1_000
 const FIELDS_SHOWN = 200
 
 /**
- * Compares the newest successful run of each spider with its earlier ones. Findings last until the next run is as
- * expected or a user dismisses them.
+ * Compares the newest successful run of each spider with its earlier ones. Findings last until a run is as expected.
  */
 export class ExpectationWatch {
   readonly events = new EventEmitter<{ changed: [] }>()
@@ -121,7 +119,6 @@ export class ExpectationWatch {
     }
   }
 
-  /** Returns whether the findings were still those of this job. */
   async dismiss({ project, spider, jobId }: Spider & { jobId: JobId }): Promise<boolean> {
     const isDismissed = await this.#parts.store.dismissFindings(project, spider, jobId)
     const known = this.#current.get(keyOf({ project, spider }))
@@ -147,7 +144,6 @@ export class ExpectationWatch {
         isChanged = (await this.#judge(spider)) || isChanged
         await sleep(clock, PAUSE_MS, signal)
       } catch (error) {
-        // The next run of this spider is judged again, and this run after a restart.
         if (!signal.aborted) logger.error({ error, ...spider }, 'a run could not be compared with earlier ones')
       }
     }
@@ -156,7 +152,6 @@ export class ExpectationWatch {
     if (this.#due.size > 0) this.#schedule()
   }
 
-  /** Returns whether the findings of the spider have changed. */
   async #judge({ project, spider }: Spider): Promise<boolean> {
     const { store } = this.#parts
     const runs = await store.listSuccessfulRuns(project, spider, { upTo: null, limit: HISTORY_RUNS + 1 })
@@ -175,7 +170,6 @@ export class ExpectationWatch {
     return true
   }
 
-  /** Counts the items of the run if possible. For a frequent spider, not every run is counted. */
   async #count(run: PastRun): Promise<PastRun> {
     const { store, clock, logger, countFilled } = this.#parts
     if (run.items === 0 || countFilled === null) return run

@@ -79,7 +79,6 @@ describe('a run compared with the earlier ones of its spider', () => {
   })
 })
 
-/** The number of `items` that have each field. */
 const filledIn = (fields: Record<string, number>, items = 100, hasMoreFields = false) => ({
   filledFields: { items, fields: Object.entries(fields), hasMoreFields }
 })

@@ -5,7 +5,6 @@ import type { PastRun } from '../../model/records.ts'
 
 export type JudgedRun = Omit<PastRun, 'jobId'>
 
-/** The range of earlier runs. `values` ascend. */
 interface Expected {
   values: readonly number[]
   median: number
@@ -35,7 +34,6 @@ export const HISTORY_RUNS = 30
 const RUNS_MIN = 5
 /** Per weekday. 30 daily runs have at least four of each. */
 const WEEKDAY_RUNS_MIN = 4
-/** Scales the deviation to the standard deviation of a normal distribution. */
 const DEVIATION_SCALE = 1.4826
 const Z_MIN = 3.5
 /** The smallest spread as a share of the median, because identical runs have no deviation. */
@@ -117,10 +115,7 @@ function expectedFieldsOf(history: readonly JudgedRun[], weekday: number | null)
 
 const isCounted = ({ filledFields }: JudgedRun): boolean => (filledFields?.items ?? 0) >= FIELD_ITEMS_MIN
 
-/**
- * The percentage of items that have each field. null: too few items were counted. `others`: the percentage for all
- * other fields. null: unknown.
- */
+/** The percentage of items that have each field. null: too few items. `others`: of all other fields. null: unknown. */
 export function sharesOf(run: JudgedRun): { of: ReadonlyMap<string, number>; others: 0 | null } | null {
   if (run.filledFields === null || !isCounted(run)) return null
   const { items, fields, hasMoreFields } = run.filledFields
@@ -162,13 +157,11 @@ function said(message: Message): Pick<Finding, 'words' | 'code' | 'params'> {
   return { words, code, params }
 }
 
-/** Describes what is unusual about a run, in one sentence. `findings` is not empty. */
 export const wordsOf = (findings: readonly Finding[]): Message =>
   findings
     .map(({ words, code, params }) => messageOf({ text: words, code, params }))
     .reduce((one, other) => say('finding.and', { one, other }))
 
-/** The name comes from the spider and can contain anything. */
 function shownName(name: string): string {
   const isCut = name.length > FIELD_NAME_CHARACTERS
   return showUnseen(isCut ? `${name.slice(0, FIELD_NAME_CHARACTERS)}…` : name) || '""'

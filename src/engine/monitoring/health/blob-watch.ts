@@ -9,7 +9,6 @@ import { SingleFlight } from '../../runtime/single-flight.ts'
 export interface BlobsState {
   /** For display: an address or a path, without secrets. */
   name: string
-  /** Why the storage cannot be used. null: it can. */
   problem: string | null
   sinceMs: number | null
   disk: { totalBytes: number; freeBytes: number } | null
@@ -20,7 +19,6 @@ export interface BlobsState {
 
 export interface BlobWatchParts {
   blobs: Pick<SharedBlobs, 'name' | 'check' | 'state'> | null
-  /** The engines on the same database. null: this is the only engine. */
   engines: Pick<Leadership, 'name' | 'listApart'> | null
   clock: Clock
   logger: Logger

@@ -16,7 +16,6 @@ export interface ChannelTrouble {
 
 /** A receiver that restarts is not yet a problem. */
 const FAILING_AFTER_MS = 600_000
-/** The number of waiting messages to read to find the oldest. */
 const WAITING_READ = 100
 
 /**
@@ -50,7 +49,6 @@ export async function readChannelTroubles(
   }
 }
 
-/** Plugins with the hook `alert` that no channel names. They get no alerts. */
 export const pluginsWithoutChannel = (
   plugins: readonly string[],
   channels: readonly Pick<StoredWebhook, 'enabled' | 'channel'>[]

@@ -7,7 +7,6 @@ import type { BlobsState } from './blob-watch.ts'
 import { problem } from './problem.ts'
 import { howLow } from './storage-problems.ts'
 
-/** Engines that have shared a name for too long to be leftovers from before a restart. */
 export interface NamesakeEngines {
   name: string
   addresses: readonly string[]
@@ -60,7 +59,6 @@ export function isolationProblems(why: string | null): Problem[] {
 /** An unknown project has no Python of its own, so it uses the main one. */
 const ANY_PROJECT = '' as ProjectName
 
-/** Local nodes that cannot start runs, because their machines have no Python with Scrapy. */
 export function unreadyEngineProblems(nodes: readonly FleetNode[]): Problem[] {
   return nodes.flatMap(({ stored: { id, name, kind, mode }, status, client }): Problem[] => {
     const takesJobs = kind === 'engine' && mode === 'active' && status.health === 'up'
@@ -135,7 +133,6 @@ export function versionOrderProblems(warnings: readonly OrderWarning[]): Problem
   )
 }
 
-/** Failing node sources, and nodes that are no longer listed, which Scrapdeck has cordoned. */
 export function discoveryProblems(sources: readonly SourceState[]): Problem[] {
   return sources.flatMap(({ id: source, problem: why, vanishedNodes }) => {
     const cordoned = vanishedNodes.filter(({ isCordonedForIt }) => isCordonedForIt)

@@ -31,7 +31,6 @@ it('nodes that take no more jobs count only the slots in use, so that no slot lo
     slotsUsed: 6
   })
   expect(slotsOf([{ used: 1 }, { isStuck: true }])).toEqual({ slotsTotal: 4, slotsUsed: 1 })
-  // External jobs can exceed the slots.
   expect(slotsOf([{ mode: 'cordoned', used: 6 }])).toEqual({ slotsTotal: 4, slotsUsed: 6 })
 })
 

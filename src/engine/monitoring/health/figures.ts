@@ -25,7 +25,6 @@ const HISTORY_EVERY_MS = 10_000
 const HISTORY_LENGTH = 360
 const MANY_ENDS = 10_000
 const MANY_ENDS_EVERY_MS = 15_000
-/** The number of latest sets of projects whose counts are cached. */
 const COUNTED_SETS_MAX = 200
 
 interface EndsOfHour {
@@ -38,7 +37,6 @@ interface JobCounts {
   lastHour: EndsOfHour
 }
 
-/** The figures of the status bar and the overview, sampled every second and kept for an hour. */
 export class FiguresSampler {
   /** `changed` is emitted when a sample differs from the previous one in more than its time. */
   readonly events = new EventEmitter<{ changed: [] }>()
@@ -145,7 +143,6 @@ export class FiguresSampler {
     })
   }
 
-  /** Takes a sample now, so that a requested change is visible immediately. */
   async refresh(): Promise<void> {
     const { clock, isPaused } = this.#parts
     const nowMs = clock.nowMs()
@@ -169,8 +166,8 @@ export class FiguresSampler {
 }
 
 /**
- * Counts the slots of nodes that respond. A node that is cordoned, drained or stuck gets no jobs, so only its used
- * slots count: `used` equals `total` when all slots are busy.
+ * A node that is cordoned, drained or stuck gets no jobs, so only its used slots count: `used` equals `total` when all
+ * slots are busy.
  */
 export function countSlots<Node extends Pick<FleetNode, 'status' | 'stored'>>(
   nodes: readonly Node[],

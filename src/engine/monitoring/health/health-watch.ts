@@ -26,11 +26,9 @@ export interface HealthWatchParts {
   isStoreDead: () => boolean
   isStopping: () => boolean
   store: Pick<ChangeLog, 'changeCursor'>
-  /** Why the blobs cannot be used. null: they can. */
   checkBlobs?: () => Promise<string | null>
   clock: Clock
   logger: Logger
-  /** Writes to the disk as a test. */
   write?: (path: string) => Promise<void>
 }
 
@@ -48,7 +46,6 @@ export class HealthWatch {
     this.#parts = parts
   }
 
-  /** The last known health. Never waits for the disk. */
   now(): Health {
     const { isStoreDead, isStopping } = this.#parts
     if (isStoreDead()) {
@@ -91,7 +88,6 @@ export class HealthWatch {
       Promise.race([blobs, isLate.then(() => BLOBS_LATE)])
     ])
     timer.cancel()
-    // blob-watch.ts logs the problem.
     this.#blobProblem = blobProblem
     if (found !== this.#problem)
       logger.warn(

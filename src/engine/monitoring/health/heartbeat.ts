@@ -24,10 +24,7 @@ export interface HeartbeatFailure {
 
 const REPORTED_AFTER_MS = 300_000
 
-/**
- * Sends heartbeats to an external service, which raises an alarm when they stop. Only the leading engine sends them,
- * and only after the store has responded.
- */
+/** Sends heartbeats to an external service, which raises an alarm when they stop. Only the leader sends them. */
 export class Heartbeat {
   readonly events = new EventEmitter<{ changed: [] }>()
   readonly #parts: HeartbeatParts
@@ -48,7 +45,6 @@ export class Heartbeat {
     this.#timer?.cancel()
   }
 
-  /** null: it arrives, or has failed only briefly. */
   failure(): HeartbeatFailure | null {
     const failure = this.#failure
     return failure !== null && this.#parts.clock.nowMs() - failure.sinceMs >= REPORTED_AFTER_MS ? failure : null
@@ -76,7 +72,6 @@ export class Heartbeat {
     if (before !== null || this.#failure !== null) this.events.emit('changed')
   }
 
-  /** Returns why the heartbeat did not arrive, or null if it did. */
   async #trySend(): Promise<string | null> {
     const { url, store, post } = this.#parts
     try {

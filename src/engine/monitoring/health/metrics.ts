@@ -52,7 +52,6 @@ export interface MetricsParts {
 
 export interface BlobFigures {
   isUsable: boolean
-  /** null: it is a directory. */
   requests: RequestFigures | null
 }
 
@@ -198,11 +197,8 @@ export class Metrics extends NamedMetrics {
     nodes: readonly Node[]
     figures: Figures
     caches: Record<string, CacheFigures>
-    /** Absent: blobs are files in the data directory. */
     blobs?: BlobFigures | undefined
-    /** null: there is no key. */
     encryption: EncryptionState | null
-    /** null: there is no shared cache. */
     shared: { state(): CacheState; calls(): CacheCalls & { refused: number } } | null
     alerts: AlertCounts
   }): Promise<string> {
@@ -284,7 +280,6 @@ export class Metrics extends NamedMetrics {
     this.#memorySize.set(totalmem())
     this.#memoryFree.set(freemem())
     this.#load.set(loadavg()[0]!)
-    // If the disk cannot be read, the other metrics are still useful.
     const disk = await statfs(this.#parts.dataDirectory).catch(() => null)
     if (disk === null) return
     this.#diskSize.set(disk.blocks * disk.bsize)

@@ -38,7 +38,6 @@ export interface ProblemWatchParts {
   logger: Logger
   waitingOf: (lane: string) => Waiting
   alertRules: () => readonly AlertRule[]
-  /** Names of plugins with the hook `alert`. */
   alertPlugins: () => readonly string[]
   gather: () => Omit<ProblemsInput, 'nowMs' | ReadHere>
 }
@@ -51,7 +50,6 @@ const NAMESAKES_READ = 100
 const LONG_WAITS_EVERY_MS = 60_000
 const CHANNELS_EVERY_MS = 60_000
 
-/** Watches the list of problems and reports changes, no more often than people can read them. */
 export class ProblemWatch {
   readonly events = new EventEmitter<{ changed: [] }>()
   readonly #parts: ProblemWatchParts
@@ -101,13 +99,11 @@ export class ProblemWatch {
     this.#alarm.set(CHECK_AFTER_MS)
   }
 
-  /** Call this when a job ended. The next check reads failures again. */
   refreshFailures(): void {
     this.#failuresAreOld = true
     this.scheduleCheck()
   }
 
-  /** Call this when a message was attempted, or a channel or an alert rule changed. */
   refreshChannels(): void {
     this.#channelsAreOld = true
     this.scheduleCheck()
@@ -170,7 +166,6 @@ export class ProblemWatch {
     this.#announced = now
   }
 
-  /** Returns whether `read` succeeded. Otherwise the next check retries it. */
   async #tryTo(words: string, read: () => Promise<void>): Promise<boolean> {
     try {
       await read()

@@ -5,7 +5,6 @@ type Given = Pick<Problem, 'id' | 'severity'> & { title: Message; text: Message 
     Omit<Problem, 'title' | 'text'>
   >
 
-/** By default, the problem relates to nothing and needs no action. */
 export function problem({ title, text, ...given }: Given): Problem {
   const said = { ...writtenAs('title', title), ...written(text) }
   return { sinceMs: null, nodeId: null, project: null, spider: null, mend: null, ...said, ...given }

@@ -53,11 +53,9 @@ export interface ProblemsInput {
   queued: number
   sources: readonly SourceState[]
   orderWarnings: readonly OrderWarning[]
-  /** Newest first. */
   findings: readonly SpiderFindings[]
   storage: StorageState
   blobs: BlobsState
-  /** null: this engine shares none. */
   cache: CacheState | null
   namesakeEngines: readonly NamesakeEngines[]
   /** Why runs on the local node are not isolated. null: no problem. */
@@ -82,7 +80,6 @@ export interface ProblemsInput {
 const FAILING_SPIDERS_SHOWN = 20
 const UNUSUAL_RUNS_SHOWN = 20
 
-/** Problems that need an operator, worst first. */
 export function listProblems(input: ProblemsInput): Problem[] {
   return [
     ...nodeProblems(input),
@@ -156,7 +153,6 @@ function stuckNodes({ nodes, stuckSinceMs, nowMs }: ProblemsInput): Problem[] {
   })
 }
 
-/** Every omission of runs from a node's list is reported. */
 function excessiveNodes({ nodes }: ProblemsInput): Problem[] {
   const shown = LISTED_MAX.externalShown
   return nodes.flatMap(({ stored, status: { excess, external } }): Problem[] => {
@@ -189,7 +185,6 @@ function pythonProblem({ python, nodes }: ProblemsInput): Problem[] {
   ]
 }
 
-/** A problem of the main Python has its own kind. */
 function environmentProblems({ environments }: ProblemsInput): Problem[] {
   return environments
     .filter(({ kind, state }) => kind !== 'main' && state === 'failed')

@@ -27,7 +27,6 @@ const FIRINGS_READ = 10_000
 const STOPPED_READ = 500
 const SHOWN_MAX = 20
 
-/** Uses indexes, so the number of schedules and firings does not matter. */
 export async function readScheduleTroubles(
   store: FiringReader & ScheduleReader & ChainStore,
   nowMs: number
@@ -54,7 +53,6 @@ export async function readScheduleTroubles(
   return { stopped: stopped.schedules, missed: missed.filter(({ firings }) => firings.length > 0), refused, chains }
 }
 
-/** Newest first. */
 async function readFirings(store: FiringReader, state: 'missed' | 'failed', afterMs: number): Promise<StoredFiring[]> {
   const firings: StoredFiring[] = []
   let before: number | null = null

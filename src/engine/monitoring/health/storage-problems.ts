@@ -5,7 +5,6 @@ import { problem } from './problem.ts'
 
 const GB = 1_000_000_000
 const DAY_MS = 86_400_000
-/** From this size on, a missing retention policy is reported. */
 const UNMANAGED_BYTES = 5 * GB
 
 /** Warns before the disk is full or the budget is used up, while there is time to choose what to delete. */
@@ -43,7 +42,6 @@ export function storageProblems(
   return found
 }
 
-/** null: there is enough space. */
 export function howLow({
   totalBytes,
   freeBytes

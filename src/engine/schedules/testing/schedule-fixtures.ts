@@ -18,10 +18,8 @@ export interface ScheduleWorld {
   clock: FakeClock
   store: Store
   scheduler: Scheduler
-  /** Schedules that the scheduler paused, and jobs that it cancelled. */
   paused: StoredSchedule[]
   cancelled: string[]
-  /** While set, creating jobs fails with this error. */
   refusal: Error | null
   /** Another scheduler on the same store, as in another engine. `over` replaces its parts. */
   another(over?: Partial<SchedulerParts>): Scheduler

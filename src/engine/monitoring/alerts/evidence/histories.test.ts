@@ -9,7 +9,6 @@ const MINUTE_MS = 60_000
 const subject = 'shop/prices'
 const idOf = (at: number) => String(at).padStart(32, '0') as JobId
 
-/** Newest first, a minute apart. */
 const runsOf = (...items: (number | null)[]) =>
   items.toReversed().map((count, at) => ({
     id: idOf(items.length - at),

@@ -39,7 +39,6 @@ function historyOfPoints(points: readonly Point[], unit: Unit, title: Message): 
   }
 }
 
-/** `jobId`: the job of the alert. null: the alert is over. */
 interface Of {
   subject: string
   jobId: JobId | null
@@ -90,7 +89,6 @@ export function historyOfRunTime(
   return historyOfPoints([...others, own], 'seconds', title)
 }
 
-/** Failed runs are tall bars, the others a line. */
 export function historyOfOutcomes(runs: readonly Run[], subject: string): AlertFigureHistory | null {
   const shown = runs.slice(0, RUNS_SHOWN).toReversed()
   if (shown.length < 2) return null
@@ -114,10 +112,7 @@ const FIGURES: Record<RecordedFigure, { unit: Unit; worst: typeof Math.max }> = 
   disk_free: { unit: 'percent', worst: Math.min }
 }
 
-/**
- * The worst value of each half hour of the last day. `recorded` is in ascending order. Each value applies until the
- * next.
- */
+/** The worst value of each half hour of the last day. `recorded` is ascending. Each value applies until the next. */
 export function historyOfDay(
   watch: RecordedFigure,
   recorded: readonly Pick<StoredAlertFact, 'atMs' | 'value'>[],

@@ -20,7 +20,6 @@ import { DAY_MS, type RecordedFigure, type Wanted, type WantedHistory, type Want
 export interface EvidenceParts {
   store: JobReader & FindingStore & AlertFactStore
   clock: Clock
-  /** Returns the log as users see it. Rejects if there is none. */
   readLog: (jobId: JobId, wanted: { offset: number; limitBytes: number }, signal: AbortSignal) => Promise<LogText>
   figureOf: (watch: RecordedFigure) => number | null
 }

@@ -37,7 +37,6 @@ const RUNS: Partial<Record<AlertWatch, Exclude<WantedHistory['kind'], 'day'>>> =
 
 type Watched = Pick<AlertView, 'watch' | 'subject' | 'labels'>
 
-/** Returns what to read for a message: the log of the first firing run, and one chart. */
 export function wantedForNews({ firing, resolved }: Pick<AlertNews, 'firing' | 'resolved'>): Wanted {
   const run = firing.find((alert) => logOf(alert) !== null)
   const first = firing[0] ?? resolved[0]
@@ -47,10 +46,7 @@ export function wantedForNews({ firing, resolved }: Pick<AlertNews, 'firing' | '
   }
 }
 
-/**
- * Returns what to read when a user opens an alert: its run, even if the alert is over, and the chart of the last day
- * only if it is recent.
- */
+/** Omits the chart of the last day if the alert ended earlier. */
 export function wantedForAlert(alert: Watched & Pick<Alert, 'resolvedAtMs'>, nowMs: number): Wanted {
   const history = historyOf(alert, true)
   const isOfToday = alert.resolvedAtMs === null || alert.resolvedAtMs > nowMs - DAY_MS

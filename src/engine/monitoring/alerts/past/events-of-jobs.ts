@@ -9,8 +9,6 @@ import { type Signal, NO_LABELS, spiderSubject } from '../signal.ts'
 import { signalsOfRuns, RUNS_READ, type RunRow } from '../signals/stored-signals.ts'
 import type { PastEvent } from './replay.ts'
 
-// Past events from jobs, as the engine would have seen them at the time.
-
 /** Only the fields that a preview needs, because up to 50,000 jobs are in memory. */
 export type PastJob = RunRow &
   Pick<StoredJob, 'lane' | 'priority' | 'startedAtMs' | 'notBeforeMs' | 'attemptCount'> & { isAfterOthers: boolean }
@@ -118,7 +116,6 @@ export function* eventsOfRunning(jobs: readonly PastJob[], { nodeOf }: Nodes): G
   }
 }
 
-/** Whether the start and the end of the wait are known. */
 const isWaitKnown = ({ isAfterOthers, attemptCount }: PastJob): boolean => !isAfterOthers && attemptCount <= 1
 
 /** Waiting jobs: the first of each lane, as for live signals. */

@@ -57,8 +57,7 @@ export function* eventsOfSuccesses(
 }
 
 /**
- * Missed firings and those that created no jobs. As in the list of problems, they last a day. Those without jobs end
- * earlier if the schedule fires again.
+ * As in the list of problems, these firings last a day. Those without jobs end earlier if the schedule fires again.
  */
 export function eventsOfFirings(
   firings: readonly StoredFiring[],

@@ -47,7 +47,6 @@ export async function readJobs(
   }
 }
 
-/** Reads slices until one is short or its last row is too old. */
 async function readSlices<Row, Place>(
   atOnce: number,
   read: (after: Place | null) => Promise<Row[]>,
@@ -104,7 +103,6 @@ export async function readSuccesses(
   let upTo: JobId | null = null
   for (;;) {
     const slice: PastRun[] = await store.listSuccessfulRuns(project!, spider!, { upTo, limit: ROWS_AT_ONCE })
-    // A slice starts with the last row of the previous one.
     const fresh: PastRun[] = upTo === null ? slice : slice.slice(1)
     for (const { endedAtMs } of fresh) if (endedAtMs !== null) rows.push(endedAtMs)
     const last: PastRun | undefined = fresh.at(-1)
@@ -119,10 +117,7 @@ export async function readSuccesses(
   }
 }
 
-/**
- * Firings since then that created no job, the times at which schedules fired again after a failed firing, and the
- * schedules.
- */
+/** Firings since then that created no job, and the times at which their schedules fired again. */
 export async function readFirings(
   store: FiringReader & ScheduleReader,
   scheduleId: ScheduleId | null,

@@ -35,7 +35,6 @@ const settingsOf = (watch: 'node_down' | 'queue_length', forSeconds: number): Al
   ...(watch === 'queue_length' && { threshold: 50 })
 })
 
-/** The state of all nodes: missing, unknown, up, or how long they have been down. */
 const aLook = fc.record({
   afterMs: fc.integer({ min: 1, max: 40 }).map((minutes) => minutes * MINUTE_MS),
   nodes: fc.array(

@@ -14,7 +14,6 @@ const FIGURE_EVERY_MS = 300_000
 const AGAIN_AFTER_MS = 86_400_000
 export const SIGNALS_READ_BEFORE_MS = 90_000_000
 
-/** Decides which signals are worth recording. */
 export class SignalHistory {
   readonly #newest = new Map<string, StoredAlertFact>()
 

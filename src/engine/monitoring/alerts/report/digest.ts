@@ -94,7 +94,6 @@ function failingOf(spiders: PastJob[][]): AlertReport['failing'] {
     })
 }
 
-/** Compares their typical runs, because a single slow run may have waited for a site. */
 function slowestOf(spiders: PastJob[][]): AlertReport['slowest'] {
   return spiders
     .flatMap((jobs) => {

@@ -21,12 +21,10 @@ interface Due {
   projects: readonly ProjectName[]
 }
 
-/** How often to check the wall clock, because it can be set. */
 const LOOK_EVERY_MS = 60_000
 
 /**
- * Puts reports into the outbox once per due time, which is stored in the same transaction. After a pause of the
- * service, one report covers the last day or week.
+ * Creates one report per due time, which is stored in the same transaction. After a pause, one report covers the rest.
  */
 export class Digests {
   readonly events = new EventEmitter<{ recorded: [] }>()
@@ -85,7 +83,6 @@ export class Digests {
       enabled && channel?.digest ? [{ id, name, digest: channel.digest, projects: channel.projects ?? [] }] : []
     )
     this.#sent = new Map(sent.map((one) => [one.channelId, one]))
-    // A channel that is disabled and enabled again starts from scratch.
     const wanted = new Set(this.#channels.map(({ id }) => id))
     const left = sent.map(({ channelId }) => channelId).filter((id) => !wanted.has(id))
     if (left.length > 0) await store.deleteDigests(left)

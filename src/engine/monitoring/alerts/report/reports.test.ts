@@ -51,7 +51,6 @@ it('a report lists the runs, and a channel gets it once per due time, even over 
   await t.restart()
   await t.clock.advanceBy(180_000)
   expect(told).toHaveLength(1)
-  // Three due times pass while no engine runs. One report covers the last day.
   await t.restart(3 * DAY_MS)
   await t.until(async () => told.length === 2)
   await t.clock.advanceBy(180_000)

@@ -21,7 +21,6 @@ export interface ReportsParts {
 
 const WAITING_AT_MOST = 10
 
-/** Reads the data of reports, one at a time, because each reads a lot. */
 export class Reports {
   readonly #parts: ReportsParts
   readonly #oneAtATime = pLimit(1)

@@ -13,7 +13,6 @@ import { SignalWatch, type SignalWatchParts } from './signal-watch.ts'
 
 const SYSLOG_AWAY = problem({ id: 'syslog', severity: 'warning', title: plain('Away'), text: plain('Gone') })
 
-/** `all` lists the existing signals, and all others have ended. */
 function openWatch(watched: AlertWatch[]) {
   const clock = createFakeClock()
   const known = {

@@ -44,7 +44,6 @@ export interface SignalWatchParts {
   findings: () => readonly SpiderFindings[]
   figures: () => Figures
   disk: () => DiskState | null
-  /** null: the service has none. */
   certificateEndsMs: () => number | null
   otherCertificates: () => Promise<{ engine: string; endsAtMs: number }[]>
   /** If two problems have the same id, the later one counts. */
@@ -57,9 +56,7 @@ interface Spider {
   spider: string
 }
 
-/** Changes come in bursts. */
 const LOOK_AFTER_MS = 500
-/** How often to check values that change with time alone. */
 const LOOK_EVERY_MS = 15_000
 const READ_EVERY_MS = 60_000
 /** Until then, the engine's state is incomplete, so a missing signal ends no alert. */
@@ -70,8 +67,8 @@ const CATCH_UP_JOBS = 1_000
 const OF_RUNS: readonly AlertWatch[] = ['spider_fails', 'spider_items', 'spider_errors']
 
 /**
- * Sends signals to alerts: changes soon after they happen, the rest at intervals, and only those that a rule watches.
- * Records signals that no other table keeps, so that later rules can be tested against them.
+ * Sends signals that a rule watches to alerts. Records signals that no other table keeps, so that later rules can be
+ * tested against them.
  */
 export class SignalWatch {
   readonly #parts: SignalWatchParts
@@ -97,7 +94,6 @@ export class SignalWatch {
     })
   }
 
-  /** Reads in the background, so that startup is not delayed. */
   start(): void {
     this.#completeAtMs = this.#parts.clock.monotonicMs() + COMPLETE_AFTER_MS
     this.#judgedAtMs = this.#parts.clock.monotonicMs() + PATIENCE_MAX_MS
@@ -243,7 +239,6 @@ export class SignalWatch {
     if (isRecorded) this.#unwritten.push(...this.#history.changesOf(watch, signals, unknown, clock.nowMs()))
   }
 
-  /** After a failure, the next check decides again what to record. */
   async #record(): Promise<void> {
     const { store } = this.#parts
     const signals = this.#unwritten
@@ -261,7 +256,6 @@ export class SignalWatch {
     if (alerts.isWatched(watch)) for (const signal of signals()) alerts.receive(signal)
   }
 
-  /** null: it failed, and the failure was logged. */
   async #tryTo<Result>(words: string, read: () => Promise<Result>): Promise<Result | null> {
     try {
       return await read()

@@ -103,7 +103,6 @@ export const diskSignal = ({ totalBytes, freeBytes, atMs }: DiskState): Signal =
   }
 }
 
-/** `engine`: null for this engine. */
 export const certificateSignal = (endsMs: number, nowMs: number, engine: string | null = null): Signal => ({
   watch: 'certificate_days',
   key: engine === null ? SERVICE : `engine ${engine}`,

@@ -10,11 +10,9 @@ import type { ErrorGroupPage, ErrorStore, FindingStore, JobReader, LaneReader } 
 import { type Signal, NO_LABELS, spiderSubject } from '../signal.ts'
 
 export const RUNS_READ = 20
-/** Lanes beyond this number are not read, so their jobs do not count as waiting. */
 const LANES_READ = 20_000
 const LANES_AT_ONCE = 1_000
 const ERRORS_AT_ONCE = 500
-/** Limits the errors logged within the last day, new or not. */
 const ERRORS_READ = 20_000
 const HOUR_MS = 3_600_000
 const DAY_MS = 24 * HOUR_MS
@@ -143,10 +141,7 @@ export function errorSignalOf(group: StoredErrorGroup): Signal {
 export const bornMs = ({ firstSeenMs, reopenedAtMs }: Pick<StoredErrorGroup, 'firstSeenMs' | 'reopenedAtMs'>): number =>
   Math.max(firstSeenMs, reopenedAtMs ?? 0)
 
-/**
- * For spiders that rules expect to succeed. If a spider has never succeeded, the wait counts from the creation of the
- * first rule that expects it.
- */
+/** If a spider has never succeeded, the wait counts from the creation of the first rule that expects it. */
 export async function overdueSignals(
   store: FindingStore,
   rules: readonly AlertRule[],

@@ -14,7 +14,6 @@ import { type Signal, NO_LABELS } from '../signal.ts'
 /** Shortly before the clocks of Berlin go back, and before the quiet hours of two channels. */
 export const STORY_BEGINS_MS = Date.UTC(2026, 9, 24, 19, 50)
 
-/** What can happen to a book. Times are relative to the time of the step. */
 export type Step =
   | { do: 'receive'; signal: StorySignal }
   | { do: 'flap'; of: number; times: number; everyMs: number }
@@ -56,7 +55,6 @@ const THINGS = [
 ]
 const WATCHES = [...new Set(THINGS.map(({ watch }) => watch))]
 
-/** Jobs move to another node, and nodes get other tags. */
 const elsewhere = ({ spider }: { spider?: string }) => (spider === undefined ? {} : { nodeId: 'south' })
 
 export function signalOf({ of: index, value, sinceAgoMs, isMoved }: StorySignal, nowMs: number): Signal {

@@ -2,7 +2,6 @@ import type { AlertSetup } from '../alert-book.ts'
 import { type AlertMessage, isFiring } from '../episodes.ts'
 import { mutedBecause } from '../muting.ts'
 
-/** Alerts sent to a channel as firing after their end, and ends sent to it twice. */
 export function sentTooOften(sent: readonly AlertMessage[]): string[] {
   const ended = new Set<string>()
   const problems: string[] = []
@@ -16,7 +15,6 @@ export function sentTooOften(sent: readonly AlertMessage[]): string[] {
   return problems
 }
 
-/** Alerts that a channel that was always enabled received as firing but never as resolved. */
 export function neverSentResolved(sent: readonly AlertMessage[], alwaysOn: ReadonlySet<string>): string[] {
   const open = new Set<string>()
   for (const { channelId, firing, resolved } of sent.filter((one) => alwaysOn.has(one.channelId))) {
@@ -56,7 +54,6 @@ export function sentBeyondLimit(sent: readonly AlertMessage[], { channels }: Ale
   })
 }
 
-/** Messages that misreport an alert or are empty. */
 export function falseMessages(sent: readonly AlertMessage[]): string[] {
   return sent
     .filter(

@@ -34,7 +34,6 @@ class KeptRows {
 
 export interface Lived {
   sent: (AlertMessage & { setup: AlertSetup })[]
-  /** The first difference. null: none. */
   problem: string | null
 }
 
@@ -53,7 +52,6 @@ export function liveThrough(story: { setup: AlertSetup; steps: readonly Step[] }
   const end: Step[] = [
     { do: 'wait', ms: 0, isCalled: true },
     { do: 'wait', ms: 200_000_000, isCalled: true },
-    // Longer than any quiet hours, and often enough for the lowest limit.
     ...Array.from({ length: 40 }, (): Step => ({ do: 'wait', ms: 18_000_000, isCalled: true })),
     { do: 'write' }
   ]
@@ -105,7 +103,6 @@ export function liveThrough(story: { setup: AlertSetup; steps: readonly Step[] }
         return write()
       case 'restart': {
         const problem = step.isWritten ? write() : null
-        // The clock of another machine can be behind.
         nowMs -= step.behindMs
         if (step.change !== null) setup = changed(setup, step.change, nowMs)
         // The old book still exists. It must not share any object with the new one.
@@ -163,7 +160,6 @@ export function liveThrough(story: { setup: AlertSetup; steps: readonly Step[] }
   }
 }
 
-/** Time has passed without a call to the book. */
 const isPassive = (step: Step): boolean =>
   step.do === 'write' || step.do === 'flap' || (step.do === 'wait' && !step.isCalled)
 

@@ -5,7 +5,6 @@ import type { AlertSetup } from '../alert-book.ts'
 import type { Signal } from '../signal.ts'
 import { quietUntilMs } from '../muting.ts'
 
-/** An alert as in rule 2 of README.md. */
 export interface PlainEpisode {
   serial: number
   rule: Pick<AlertRule, 'id' | 'severity'>
@@ -51,7 +50,6 @@ export class PlainModel {
   #setup: AlertSetup
   /** Boundaries of silences up to this time have been handled. */
   #silencesUntilMs: number
-  /** Nothing happens before this time. */
   #startedMs: number
   /** No message has an earlier time than this, even after a limit is removed. */
   #setUpMs: number
@@ -161,10 +159,7 @@ export class PlainModel {
     return silences.some((silence) => this.#isSilencedBy(silence, one, nowMs)) ? 'silenced' : null
   }
 
-  /**
-   * Rule 10: does all work that was due before now, as of its due time. Of the work due now, does only changes to
-   * episodes.
-   */
+  /** Rule 10: does all work that was due before now. Of the work due now, does only changes to episodes. */
   #passUntil(nowMs: number): void {
     for (;;) {
       const stepMs = Math.min(...this.#stepMoments())
@@ -208,7 +203,6 @@ export class PlainModel {
     return this.#roomBelow(group.channel, kind === 'news' ? most : Math.ceil(most / 2))
   }
 
-  /** When the last hour has fewer than `most` messages. */
   #roomBelow(channel: string, most: number): number {
     const times = this.#sent.filter((one) => one.channel === channel).map(({ atMs }) => atMs)
     const nth = times.sort((one, other) => other - one)[most - 1]
