@@ -69,9 +69,9 @@ export type LoggedSoFar = Pick<
  * - "exit code N" and "ended without closing stats" become "out of memory (MemoryError)" if the log ends with that.
  * - Limits reached are CLOSESPIDER_ITEMCOUNT, _PAGECOUNT and _TIMEOUT.
  * - An unrequested `shutdown` is a failure: the machine or another user stopped the spider.
- * - A log hides its end if Scrapy itself logs nothing at level INFO after it applied the spider's settings, and the crawl
- *   did not fail with an exception. Exit code 0 alone proves nothing, because Scrapy also returns it after a forced
- *   shutdown.
+ * - A log hides its end if Scrapy itself logs nothing at level INFO after it applied the spider's settings, and the
+ *   crawl did not fail with an exception. Exit code 0 alone proves nothing, because Scrapy also returns it after a
+ *   forced shutdown.
  * - Logged errors are counted and shown but fail a run only if a project's rules say so (outcome-rules.ts).
  */
 export function judgeOutcome(evidence: {
@@ -153,7 +153,7 @@ export function judgeOutcome(evidence: {
   }
 }
 
-/** The crawl itself ended with an exception, whose traceback contains Scrapy's own function (in JSON, escaped). */
+/** The crawl itself ended with an exception: the traceback contains Scrapy's own function (in JSON, escaped). */
 const CRAWL_RAISED = /scrapy[\\/]{1,4}crawler\.py\\?", line \d+, in (?:crawl|_crawl|crawl_async|_crawl_and_track)\b/
 
 /** If the format has no recognizable heads, looks for the text of Scrapy's messages. */

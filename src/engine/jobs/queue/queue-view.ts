@@ -36,7 +36,7 @@ export class QueueView {
   #toReadAhead: string[] = []
   #readings = 0
   #readingsAhead = 0
-  /** Jobs taken during a read-ahead, whose result may still contain them. */
+  /** Jobs taken during a read-ahead. Its result may still contain them. */
   readonly #takenMeanwhile = new Set<string>()
   #isStopped = false
   #isComplete = false

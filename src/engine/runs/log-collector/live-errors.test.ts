@@ -10,7 +10,7 @@ import { type GrowingRun, LogCollector } from './log-collector.ts'
 const START_MS = Date.UTC(2026, 10, 2, 12)
 const SECOND_MS = 1_000
 
-/** A collector whose runs are on one node that keeps its logs. `say` adds a line to the log of a run. */
+/** The runs are on one node that keeps its logs. `say` adds a line to the log of a run. */
 function collect() {
   const clock = createFakeClock(START_MS)
   const logs = new Map<string, string>()

@@ -19,17 +19,17 @@ const MAX_CULPRIT = 200
 const FRAMES_THAT_COUNT = 3
 
 /**
- * As in Sentry, the innermost frames of the project decide; without them, the exception with its masked text; without an
- * exception, the masked message. The id alone identifies a group. If a changed rule results in another id, a new group
- * starts, and the old one stays unchanged. Differences from Sentry:
+ * As in Sentry, the innermost frames of the project decide. If there are none, the exception with its masked text
+ * decides. If there is no exception, the masked message decides. The id alone identifies a group. If a changed rule
+ * results in another id, a new group starts, and the old one stays unchanged. Differences from Sentry:
  *
  * - A failed download is identified only by its cause, because Scrapy logs one failure as up to four records.
  * - Only three frames of the project count, and a recursion counts once. So a bug that is reached in several ways stays
  *   one group, while two callers of one helper remain distinct.
  * - Source lines do not count. Scrapyd runs eggs, whose source Python often cannot find, so logs contain the same
  *   error with and without them.
- * - The type of the exception always counts, so errors of different types never merge (getsentry/sentry#42006). Only the
- *   last three parts of a path count, because each node deploys a project somewhere else.
+ * - The type of the exception always counts, so errors of different types never merge (getsentry/sentry#42006).
+ * - Only the last three parts of a path count, because each node deploys a project somewhere else.
  * - Every word with a digit is masked, not only known kinds of ids (getsentry/sentry#49681: ids split groups).
  * - In a chain, only the exception raised last counts. Sentry counts all of them.
  * - Without a frame of the project, Sentry uses all frames. These depend on the versions of Scrapy and Twisted, which

@@ -24,7 +24,7 @@ export interface BrokenEgg {
   askAgain: NodeId[]
 }
 
-/** When a node has been down for this long, it no longer holds up jobs whose egg all others refuse. */
+/** A node that has been down for longer than this no longer holds up jobs. */
 const AWAITED_MS = 10 * 60_000
 /** These uploads share one uplink. */
 const ASKED_AT_ONCE = 8

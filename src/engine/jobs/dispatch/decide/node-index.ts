@@ -18,7 +18,7 @@ export interface PlaceableNode {
   isTrying: boolean
   /** Slots in use or promised: our live attempts (uncertain ones too) and external jobs. */
   used: number
-  /** Slots of runs whose spider ended, but whose process is kept open by something that the spider started. */
+  /** Slots of runs that ended, but left something running that keeps the process open. */
   held: number
   /** A temporary upper bound on the node's room (requests in flight, a node on probation). */
   roomMax: number

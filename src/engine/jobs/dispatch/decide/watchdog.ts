@@ -41,8 +41,8 @@ export interface Stuck {
  *   stuck --after a delay that grows each time--> on probation: one job
  *   on probation --it starts--> healthy;  --it does not--> stuck
  *
- * A slot counts as free only if the node was seen running more jobs together, because the configured number of slots can
- * be too high. A node that polls rarely looks stuck at first. Each strike gives it more time, and it keeps that time.
+ * A slot counts as free only if the node was seen running more jobs together, because the configured number of slots
+ * can be too high. A node that polls rarely looks stuck at first. Each strike gives it more time, which it keeps.
  */
 export function judgeLists(before: StartWatch | null, seen: Lists): StartWatch {
   const running = new Set(seen.running)

@@ -22,13 +22,13 @@ interface Watched {
 }
 
 /**
- * Enforces the limits that a node does not enforce itself. On all nodes, these are the limits that need the log, checked
- * after each read of the log. On remote nodes, the wall time is one of them; its timer starts when any of our engines
- * first saw the run. A run over a limit is recorded, then climbs the cancel ladder:
+ * Enforces the limits that a node does not enforce itself. On all nodes, these are the limits that need the log. They
+ * are checked after each read of the log. On remote nodes, the wall time is enforced too. Its timer starts when one of
+ * our engines first saw the run. A run over a limit is recorded, then climbs the cancel ladder:
  *
  *   running --limit--> running, limit_hit recorded --INT, INT, KILL--> finishing -> ended: failed, the limit its reason
  *
- * A run whose cancel was requested before its limit was hit ends as cancelled.
+ * If a cancel was requested before the limit was hit, the run ends as cancelled.
  */
 export class LimitEnforcer {
   readonly #context: DispatchContext

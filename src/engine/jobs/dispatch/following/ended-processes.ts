@@ -66,7 +66,7 @@ export class EndedProcesses {
     this.#saidAtMs.set(one, this.#saidAtMs.get(one) ?? this.#context.clock.monotonicMs())
   }
 
-  /** Call this for a run whose process an earlier engine saw end. */
+  /** Call this for a run if an earlier engine saw its process end. */
   hold(nodeId: NodeId, run: Pick<SeenJob, 'project' | 'jobid'>, jobId: JobId): void {
     this.#held.set(nodeId, new Map([...(this.#held.get(nodeId) ?? []), [runKey(run), jobId]]))
   }

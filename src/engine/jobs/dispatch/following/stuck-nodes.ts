@@ -31,7 +31,7 @@ export class StuckNodes {
   readonly #tries = new WeakMap<LiveAttempt, { count: number; againAtMs: number }>()
   /** Monotonic. Lists that started earlier still show the withdrawn job. */
   readonly #takenBackAtMs = new WeakMap<LiveAttempt, number>()
-  /** Nodes whose probation was announced. */
+  /** Nodes for which the start of probation was announced (`changed`). */
   readonly #onProbation = new Set<string>()
   readonly #wasDown = new Set<string>()
 

@@ -43,8 +43,8 @@ interface DispatcherParts {
 
 /**
  * Carries out placement: refreshes what changed in the queue and on the nodes, lets `place` decide what goes where,
- * writes the attempts as `sending` (one transaction), and sends them (see sender.ts). `wake` is called whenever there may
- * be new room or work. Runs never overlap; calls during a run cause one more run.
+ * writes the attempts as `sending` (one transaction), and sends them (see sender.ts). `wake` is called whenever there
+ * may be new room or work. Runs never overlap. Calls during a run cause another run.
  *
  *   queued --begin (tx)--> sending --> (sender.ts)
  *      ^--- refused, absent, given up, taken back, retried

@@ -31,7 +31,7 @@ const NEWLINE = 0x0a
 
 const MAX_OPEN_BYTES = 1.5 * FRAME_RAW_BYTES
 
-/** One pair per thread. Each builder has its own memory, whose allocation costs more than indexing a small log. */
+/** One pair per thread. Allocating the memory of a builder costs more than indexing a small log. */
 let builders: { whole: FilterBuilder; open: FilterBuilder } | null = null
 
 /** A block has the lines that start in its frame, up to their ends in the next one. So it contains whole matches. */
