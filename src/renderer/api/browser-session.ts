@@ -14,5 +14,4 @@ export function openLogin(): void {
   window.location.assign(urlOf('login'))
 }
 
-/** Relative to `/ui/`. */
 const urlOf = (path: string): string => new URL(path, document.baseURI).href

@@ -13,7 +13,6 @@ export function desktopApp(): DesktopClient {
 
 const AGAIN_MS = 1_000
 
-/** Keeps the list of engines up to date until the page closes. */
 export async function followEngines(client: DesktopClient): Promise<never> {
   desktop = client
   for (;;) {

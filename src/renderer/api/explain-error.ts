@@ -8,7 +8,6 @@ export interface Explanation {
   text: string
 }
 
-/** Describes any failed call: an error of Scrapdeck (by code), a lost connection, or a bug. */
 export function explainError(error: unknown): Explanation {
   const code = codeOf(error)
   const message = error instanceof Error ? error.message : String(error)

@@ -2,7 +2,6 @@ import type { Job, JobFilter } from '../../shared/contract/index.ts'
 import type { Client } from './wire.ts'
 
 const PAGE_ROWS = 500
-/** The engine's limit for one bulk call. */
 export const BULK_MAX = 10_000
 
 /** Reads the matching jobs, newest first, at most `BULK_MAX`. `onPage` receives the count so far and can stop it. */

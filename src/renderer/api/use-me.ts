@@ -50,13 +50,12 @@ function withPermissions(me: Me): Me {
 
 export interface May {
   may: boolean
-  /** Why the user lacks the permission, as a sentence for a tooltip. */
   why: string | null
 }
 
 /**
- * Whether the user has this permission. Returns true until the user is loaded, so an owner's buttons do not appear
- * late. The engine checks every call anyway.
+ * Whether the user has this permission; the engine checks every call anyway. Until the user is loaded, this is true:
+ * otherwise an owner's buttons would appear late.
  */
 export function useMay(needed: Permission, where: Where = 'somewhere'): May {
   const { data: me } = useMe()
@@ -75,7 +74,6 @@ export function useMay(needed: Permission, where: Where = 'somewhere'): May {
   return { may: false, why }
 }
 
-/** In any project or node group, in all projects, in this project, or for a node with these tags. */
 export type Where = 'somewhere' | 'everywhere' | { project: string } | { tags: readonly string[] }
 
 /** The node groups where the user may change nodes. null: all nodes. */

@@ -7,11 +7,10 @@ import type { desktopContract } from '../../shared/desktop/contract.ts'
 import { DESKTOP_APP, LOCAL_ENGINE, wireMessage } from '../../shared/wire.ts'
 import { openLogin } from './browser-session.ts'
 
-/** The contract's typed client. It is the same over both transports. */
 export type Client = ContractRouterClient<Contract>
 export type DesktopClient = ContractRouterClient<typeof desktopContract>
 
-/** The API that the desktop's preload script exposes: it can only request a port to an engine. */
+/** What the desktop's preload script exposes: only a way to request a port to an engine. */
 export interface DesktopBridge {
   requestWire(to: string): void
   platform: string
@@ -24,8 +23,8 @@ declare global {
 }
 
 /**
- * The engine that this page shows in the desktop. A page never switches engines, which keeps one engine's data out of
- * another engine's view.
+ * The engine that this page shows in the desktop. A page never switches engines, because it could then show data of
+ * one engine in the view of another.
  */
 export const engineOfPage = (): string => new URLSearchParams(window.location.search).get('engine') ?? LOCAL_ENGINE
 
@@ -50,7 +49,6 @@ export async function connectWire(): Promise<Client> {
   )
 }
 
-/** null in a browser. */
 export async function connectDesktop(): Promise<DesktopClient | null> {
   if (!window.scrapdeck) return null
   return createORPCClient(new PortLink({ port: await receivePort(window.scrapdeck, DESKTOP_APP) }))

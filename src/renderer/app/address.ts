@@ -1,4 +1,4 @@
-/** Writes lists as repeated names (`?status=failed&status=lost`), which people can read and type. */
+/** Lists are repeated names (`?status=failed&status=lost`), which people can read and type. */
 export function parseAddress(search: string): Record<string, unknown> {
   const result: Record<string, unknown> = {}
   for (const [name, value] of new URLSearchParams(search)) {

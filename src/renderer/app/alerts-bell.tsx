@@ -16,7 +16,6 @@ import { texts } from '../../shared/texts/ui/app.ts'
 const ASKED_MAX = 100
 const LISTED_MAX = 8
 
-/** The number of unacknowledged alerts in the color of the most severe one, with a list of them. */
 export function AlertsBell() {
   const has = useHasOperation()
   const seesNodesOnly = useSeesNodesOnly()

@@ -54,7 +54,6 @@ export function Frame() {
     { key: 'mod+k', label: texts.paletteLabel, run: () => spotlight.toggle() },
     ...(mayRun ? [{ key: 'r', label: texts.runSpiders, run: () => openRunDialog() }] : []),
     ...SCREENS.map(({ to, word }, index) => ({
-      // As on a keyboard, the tenth screen has the key 0.
       key: String((index + 1) % 10),
       label: word,
       run: () => void navigate({ to })
@@ -99,7 +98,6 @@ export function Frame() {
   )
 }
 
-/** Shown above every screen while an owner previews another role. */
 function SeenAsBar() {
   const role = useSeenAs((state) => state.role)
   if (role === null) return null

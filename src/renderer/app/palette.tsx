@@ -47,7 +47,6 @@ interface Entry {
   label: string
   note?: ReactNode
   icon: ReactNode
-  /** Additional search terms. */
   words?: string
   run: () => void
 }
@@ -78,7 +77,7 @@ export function Palette({ onShowKeys }: { onShowKeys: () => void }) {
   )
 }
 
-// A child of the list, so it fetches and computes only while the palette is open.
+// A child of the list: it fetches and computes only while the palette is open.
 function Entries({ text, onShowKeys }: { text: string; onShowKeys: () => void }) {
   const entries = [
     ...useScreens(onShowKeys),
@@ -93,7 +92,6 @@ function Entries({ text, onShowKeys }: { text: string; onShowKeys: () => void })
   for (const entry of entries) {
     const haystack = `${entry.label} ${entry.words ?? ''} ${entry.group}`.toLowerCase()
     if (!words.every((word) => haystack.includes(word))) continue
-    // Without a search text, only places and actions are listed.
     if (words.length === 0 && ![texts.goTo, texts.actions].includes(entry.group)) continue
     const group = shown.get(entry.group) ?? []
     if (group.length < SHOWN_PER_GROUP) shown.set(entry.group, [...group, entry])
@@ -259,7 +257,6 @@ function useSpiders(): Entry[] {
   )
 }
 
-/** The search text, or null if it is too short to search for. */
 function useSearchText(text: string): string | null {
   const [typed] = useDebouncedValue(text.trim(), 150)
   return typed.length < 2 ? null : typed.slice(0, 200)

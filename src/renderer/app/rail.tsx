@@ -36,7 +36,6 @@ export const SCREENS = [
   { to: '/alerts', word: texts.alerts, Icon: IconBell, needs: 'alerts.list' }
 ] as const satisfies { to: string; word: string; Icon: typeof IconBox; needs?: string }[]
 
-/** The screens that the page's engine supports and the user may see. Older engines lack some. */
 export function useScreens() {
   const has = useHasOperation()
   const seesNodesOnly = useSeesNodesOnly()

@@ -17,7 +17,6 @@ afterEach(() => {
 })
 
 const button = (name: string | RegExp) => screen.queryByRole('button', { name })
-/** Waits until the role is known. */
 const account = (role: Role) => screen.findByRole('button', { name: `Account of anna, ${role}` })
 
 it('a viewer sees no Run and no Add nodes, and a paused queue says which role can resume it', async () => {

@@ -36,7 +36,6 @@ import { texts } from '../../shared/texts/ui/app.ts'
 
 const root = createRootRoute({ component: Frame, notFoundComponent: () => <NotFound /> })
 
-/** Each screen has its own file, which is loaded when the screen is first shown. */
 const screenAt = <Path extends string, Module extends Record<string, unknown>, Search = object>(
   path: Path,
   load: () => Promise<Module>,
@@ -145,7 +144,6 @@ export function createAppRouter(history: RouterHistory) {
     history,
     parseSearch: parseAddress,
     stringifySearch: formatAddress,
-    // Hovering over a link preloads its screen's code.
     defaultPreload: 'intent',
     defaultPendingMs: 150,
     defaultPendingComponent: () => <RowsSkeleton />,

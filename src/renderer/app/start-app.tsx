@@ -20,7 +20,6 @@ import { loadAhead } from './load-patiently.ts'
 import { createQueryClient } from './query-client.ts'
 import { createAppRouter } from './router.tsx'
 
-/** Follows the engine's changes, listens for keys and renders the app. Call once, when the page starts. */
 export function startApp(client: Client, desktop: DesktopClient | null = null): void {
   if (desktop !== null) void followEngines(desktop)
   const queryClient = createQueryClient()

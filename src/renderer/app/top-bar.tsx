@@ -96,7 +96,6 @@ function RunButton() {
   )
 }
 
-/** Shown if several engines share one database: which one serves this page, and which one leads. */
 function EngineLink({ engines: { own, isOwnLeading, leader }, host }: { engines: EnginesInUse; host: string }) {
   const leads = isOwnLeading ? texts.thisLeads : leader === null ? texts.noLeader : texts.leads(leader)
   const engine = own ?? texts.someEngine
@@ -108,7 +107,6 @@ function EngineLink({ engines: { own, isOwnLeading, leader }, host }: { engines:
   )
 }
 
-// Amber while paused, so users do not forget about it.
 const PAUSED_LOOK = {
   '--button-bg': 'var(--wait-soft)',
   '--button-hover': 'var(--wait-soft)',

@@ -1,6 +1,5 @@
 import { create } from 'zustand'
 
-/** Whether changes arrive; shown in the status bar. */
 export interface Connection {
   state: 'connecting' | 'live' | 'reconnecting'
   sinceMs: number

@@ -20,7 +20,6 @@ export const useDroppedFiles = create<DroppedFiles>(() => ({ files: [], target: 
 
 export const offerFiles = (files: readonly File[]) => useDroppedFiles.setState({ files })
 
-/** Returns the waiting files and removes them. */
 export function claimFiles(): readonly File[] {
   const { files } = useDroppedFiles.getState()
   if (files.length > 0) useDroppedFiles.setState({ files: [] })

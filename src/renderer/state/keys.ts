@@ -2,11 +2,9 @@ import { useEffect, useRef } from 'react'
 import { create } from 'zustand'
 import { texts } from '../../shared/texts/ui/shared.ts'
 
-/** A key and a label for its action. The `?` overlay lists all active ones. */
 export interface KeyBinding {
   /** As in `KeyboardEvent.key`: `j`, `X` (with Shift), `Escape`. Prefixes: `mod+` for Ctrl or Cmd, `Alt+` for Alt. */
   key: string
-  /** Shown in the overlay: `Open the job`. */
   label: string
   run: (event: KeyboardEvent) => void
 }

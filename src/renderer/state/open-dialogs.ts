@@ -1,7 +1,6 @@
 import { create } from 'zustand'
 import type { RunInput, AlertRule, AlertRuleSettings } from '../../shared/contract/index.ts'
 
-/** The initial values of the Run dialog, all of which the user can edit. */
 export type RunPrefill = Partial<RunInput>
 
 interface RunDialogState {
@@ -13,10 +12,8 @@ export const useRunDialog = create<RunDialogState>(() => ({ prefill: null }))
 export const openRunDialog = (prefill: RunPrefill = {}) => useRunDialog.setState({ prefill })
 export const closeRunDialog = () => useRunDialog.setState({ prefill: null })
 
-/** An existing rule to edit, or the initial values of a new one. */
 export type AskedRule = { rule: AlertRule } | { prefill: Partial<AlertRuleSettings> }
 
-/** null: the editor is closed. */
 export const useAlertRuleEditor = create<{ asked: AskedRule | null }>(() => ({ asked: null }))
 
 export const newAlertRule = (prefill: Partial<AlertRuleSettings> = {}) =>

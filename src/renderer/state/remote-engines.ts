@@ -8,7 +8,6 @@ interface RemoteEngines {
   appVersion: string | null
   /** The remote engine that this page shows. null: the page's own engine. */
   current: RemoteEngine | null
-  /** The open dialog: add an engine, or edit this one. */
   dialog: 'add' | RemoteEngine | null
 }
 

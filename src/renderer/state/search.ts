@@ -37,18 +37,14 @@ export const parseJobsSearch = (raw: Raw) => ({
   text: textOf(raw['text']),
   /** Only jobs from this many past hours. */
   sinceHours: Number(raw['sinceHours']) > 0 ? Number(raw['sinceHours']) : undefined,
-  /** The job shown in the detail pane. */
   job: textOf<JobId>(raw['job'], JOB_ID_PATTERN),
   tab: textOf(raw['tab']),
-  /** Only jobs from this schedule. */
   schedule: textOf<ScheduleId>(raw['schedule'], RANDOM_ID_PATTERN),
-  /** Only jobs queued for this user. */
   user: textOf(raw['user'])
 })
 
 export type SchedulesSearch = Partial<ReturnType<typeof parseSchedulesSearch>>
 export const parseSchedulesSearch = (raw: Raw) => ({
-  /** The schedule shown in the detail pane. */
   schedule: textOf<ScheduleId>(raw['schedule'], RANDOM_ID_PATTERN),
   /** Set while the editor is open: the schedule's id, or `new`. */
   edit: textOf(raw['edit'], /^([0-9a-f]{32}|new)$/),
@@ -59,17 +55,14 @@ export const parseSchedulesSearch = (raw: Raw) => ({
 export const parseProjectsSearch = (raw: Raw) => ({
   project: textOf<ProjectName>(raw['project']),
   version: textOf<VersionName>(raw['version']),
-  /** Whether the environment's log is open. */
   log: flagOf(raw['log'])
 })
 
 export const parseNodesSearch = (raw: Raw) => ({
   node: textOf<NodeId>(raw['node'], NODE_ID_PATTERN),
-  /** Whether the Add dialog is open. */
   add: flagOf(raw['add']),
   /** The environment with the open log. */
   log: textOf(raw['log'], ENVIRONMENT_ID_PATTERN),
-  /** Only nodes in this group. */
   group: textOf(raw['group'])
 })
 
@@ -77,9 +70,7 @@ export type LogsSearch = Partial<ReturnType<typeof parseLogsSearch>>
 export const parseLogsSearch = (raw: Raw) => ({
   /** The job ids of the open tabs. */
   jobs: listOf(raw['jobs'], (value): value is JobId => textOf(value, JOB_ID_PATTERN) !== undefined),
-  /** The active tab. */
   job: textOf<JobId>(raw['job'], JOB_ID_PATTERN),
-  /** Jobs shown beside the active tab. */
   beside: listOf(raw['beside'], (value): value is JobId => textOf(value, JOB_ID_PATTERN) !== undefined),
   /** Whether the visible logs are merged into one. */
   merged: flagOf(raw['merged']),
@@ -92,7 +83,6 @@ export const ERROR_STATES = ['open', 'resolved', 'ignored'] as const
 export type ErrorsSearch = Partial<ReturnType<typeof parseErrorsSearch>>
 export const parseErrorsSearch = (raw: Raw) => ({
   group: countOf<ErrorGroupId>(raw['group']),
-  /** Default: open errors. */
   state: [...ERROR_STATES, 'all' as const].find((state) => state === raw['state']),
   project: textOf<ProjectName>(raw['project']),
   spider: textOf(raw['spider']),
@@ -106,7 +96,6 @@ export const parseErrorsSearch = (raw: Raw) => ({
 export type AlertsSearch = Partial<ReturnType<typeof parseAlertsSearch>>
 export const parseAlertsSearch = (raw: Raw) => ({
   alert: textOf<AlertId>(raw['alert'], RANDOM_ID_PATTERN),
-  /** Default: both. */
   state: (['firing', 'resolved'] as const).find((state) => state === raw['state']),
   rule: textOf<AlertRuleId>(raw['rule'], RANDOM_ID_PATTERN)
 })
@@ -124,9 +113,7 @@ export const parseAlertSilencesSearch = (raw: Raw) => ({
 
 export type AlertChannelsSearch = Partial<ReturnType<typeof parseAlertChannelsSearch>>
 export const parseAlertChannelsSearch = (raw: Raw) => ({
-  /** The channel being edited. */
   channel: textOf<WebhookId>(raw['channel'], RANDOM_ID_PATTERN),
-  /** Whether a new channel is being added. */
   add: flagOf(raw['add'])
 })
 
@@ -166,7 +153,6 @@ export const parseItemsSearch = (raw: Raw) => ({
   job: textOf<JobId>(raw['job'], JOB_ID_PATTERN),
   /** Default: the last attempt. */
   attempt: countOf<AttemptNumber>(raw['attempt']),
-  /** The filter conditions, as JSON. */
   where: longTextOf(raw['where']),
   /** The field to sort by; a leading `-` means descending order. */
   sort: textOf(raw['sort']),
@@ -180,14 +166,12 @@ export const LOG_SEARCH_HOURS = [1, 24, 168, 720] as const
 
 export type LogSearchSearch = Partial<ReturnType<typeof parseLogSearchSearch>>
 export const parseLogSearchSearch = (raw: Raw) => ({
-  /** The text to search for. */
   q: textOf(raw['q']),
   regex: flagOf(raw['regex']),
   case: flagOf(raw['case']),
   project: textOf(raw['project']),
   spider: textOf(raw['spider']),
   node: textOf<NodeId>(raw['node'], NODE_ID_PATTERN),
-  /** This level and more severe ones. */
   level: RECORD_LEVELS.find((level) => level === raw['level']),
   hours: LOG_SEARCH_HOURS.find((hours) => hours === Number(raw['hours']))
 })
@@ -212,7 +196,6 @@ export const parseLoadSearch = (raw: Raw) => ({
 export type ChainsSearch = Partial<ReturnType<typeof parseChainsSearch>>
 export const parseChainsSearch = (raw: Raw) => ({
   chain: textOf<ChainId>(raw['chain'], RANDOM_ID_PATTERN),
-  /** Whether a new chain is being created. */
   add: flagOf(raw['add'])
 })
 

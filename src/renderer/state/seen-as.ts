@@ -1,7 +1,6 @@
 import { create } from 'zustand'
 import type { Permission } from '../../shared/permissions.ts'
 
-/** The parts of a role that determine what a page shows. */
 export interface SeenRole {
   name: string
   permissions: readonly Permission[]

@@ -7,11 +7,9 @@ export interface DownloadLogOptions {
   readonly jobId: JobId
   readonly attemptNumber?: AttemptNumber | undefined
   readonly fileName: string
-  /** `share`: 0 to 1. */
   readonly onProgress: (share: number) => void
 }
 
-/** Reads a log from its start to its current end and saves it as a file through the browser. */
 export async function downloadLog(options: DownloadLogOptions): Promise<void> {
   const parts = await readWholeLog(options)
   saveFile(options.fileName, parts, 'text/plain;charset=utf-8')

@@ -13,11 +13,10 @@ export interface FollowLogOptions {
   readonly logs: Pick<LogsClient, 'tail'>
   readonly jobId: JobId
   readonly attemptNumber?: AttemptNumber | undefined
-  /** How many bytes from the end to start with. */
+  /** How many bytes to start with, from the end. */
   readonly tailBytes: number
   /** Start offset, in place of `tailBytes`. */
   readonly fromOffset?: number | undefined
-  /** See logs.tail. */
   readonly maxLagBytes?: number
   /** Consumes a chunk. The engine sends at most LIMIT_BYTES that these promises have not consumed yet. */
   readonly onChunk: (chunk: LogChunk) => void | Promise<void>
@@ -75,7 +74,6 @@ export async function followLog(options: FollowLogOptions): Promise<void> {
   }
 }
 
-/** Whether a retry would get the same response. */
 function isFinal(error: unknown): boolean {
   const code = typeof error === 'object' && error !== null && 'code' in error ? error.code : null
   return code === 'LOG_NOT_FOUND' || code === 'JOB_NOT_FOUND' || code === 'BAD_INPUT'

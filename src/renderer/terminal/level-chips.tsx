@@ -25,7 +25,6 @@ function textOfCount(level: LogLevel, { snapshot: { counts, holdsAll = true }, r
   return formatCount(Math.max(known, counts[level]))
 }
 
-/** A click hides or shows a level. A Shift-click or double click shows only that level. */
 export function LevelChips(props: LevelChipsProps) {
   const { snapshot, onShow } = props
   const { shownLevels } = snapshot

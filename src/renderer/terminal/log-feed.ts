@@ -23,7 +23,6 @@ export interface FeedOptions {
 
 /** How many bytes from the end of the log a view starts with. */
 const FIRST_BYTES = 262_144
-/** The amount to load on each side of a jump target. */
 const AROUND_BYTES = 131_072
 const MORE_BYTES = 524_288
 /** A view that is further behind skips to near the end and shows how much it skipped. */
@@ -148,7 +147,6 @@ export class LogFeed {
     })
   }
 
-  /** Attaches to the growing log if the loaded lines reach its end. */
   #continueAtEnd(): void {
     if (this.window.nextOffset >= this.#sizeBytes) this.attach()
   }
@@ -220,7 +218,6 @@ interface LogRange {
   readonly end: number
 }
 
-/** The text and the size of the whole log when it was read. */
 type ReadPiece = LogPiece & { readonly sizeBytes: number }
 
 /**

@@ -81,7 +81,6 @@ interface LogFrameProps {
   status: ReactNode
 }
 
-/** The frame of every log: levels, search, buttons, Follow, and the status line. */
 export function LogFrame(props: LogFrameProps) {
   const { view, snapshot } = props
   const { isFollowing, isWrapping, newLineCount, lineCount } = snapshot

@@ -13,7 +13,6 @@ interface LogGoToProps {
   hasKeys: boolean
 }
 
-/** Shows the number of the top line. When opened, goes to a line number or to a time as written in the log. */
 export function LogGoTo({ view, snapshot, hasKeys }: LogGoToProps) {
   const [isOpen, { open, close, toggle }] = useDisclosure()
   const [wanted, setWanted] = useState('')

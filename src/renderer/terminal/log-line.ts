@@ -12,7 +12,6 @@ export interface LogLine {
   readonly raw: string
   readonly level: LogLevel
   readonly continues: boolean
-  /** Byte offset of its start. */
   readonly offset: number
 }
 
@@ -28,7 +27,6 @@ export function readLine(raw: string, offset: number, above: LogLevel, format?: 
 
 /** null: the line belongs to the record above. */
 export function readHead(raw: string, format?: HeadFormat): RecordHead | null {
-  // A JSON record must be parsed as a whole.
   if (format?.kind === 'json' && raw.startsWith('{')) return parseRecordHead(raw.slice(0, MAX_JSON_CHARS), format)
   const isPattern = format?.kind === 'pattern'
   return isPattern || mayBeHead(raw) ? parseRecordHead(plainText(raw.slice(0, MAX_HEAD_CHARS)), format) : null
@@ -71,7 +69,6 @@ export function styleLine({ raw, level, continues }: LogLine, { isNarrow, showsT
   ])
 }
 
-/** The line as plain text, as in the file, without control sequences. */
 export const plainLine = ({ raw }: LogLine): string => plainText(cut(raw))
 
 function cut(raw: string): string {
@@ -79,7 +76,6 @@ function cut(raw: string): string {
   return `${raw.slice(0, MAX_LINE_CHARS)} … ${texts.moreCharacters(raw.length - MAX_LINE_CHARS)}`
 }
 
-// Colors of the terminal's theme.
 const FAINT = '90'
 const BRIGHT = '97'
 const RED = '31'

@@ -105,7 +105,6 @@ export class LogScreen {
     this.#terminal.clearSelection()
   }
 
-  /** The selected characters, with newlines only where the log has them. Empty: nothing is selected. */
   selectedText(): string {
     const range = this.#terminal.getSelectionPosition()
     if (range === undefined) return ''
@@ -125,7 +124,7 @@ export class LogScreen {
     return text
   }
 
-  /** The row under the pointer, and whether the pointer is over the gutter. */
+  /** `isGutter`: whether the pointer is over the gutter. */
   rowAt(event: MouseEvent): { row: ScreenRow; isGutter: boolean } | null {
     const screen = this.#element?.querySelector('.xterm-screen')?.getBoundingClientRect()
     if (screen === undefined || screen.height === 0) return null

@@ -22,7 +22,6 @@ interface SearchBoxProps {
 
 const TYPING_MS = 150
 
-/** Searches the whole log for a text or a regular expression. Enter and n go to the next match. */
 export function LogSearchBox({ box, view, snapshot, isListing, onListing }: SearchBoxProps) {
   const [text, setText] = useState('')
   const [isRegex, setRegex] = useState(false)

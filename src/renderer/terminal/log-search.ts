@@ -11,7 +11,6 @@ export interface SearchState {
   readonly query: SearchQuery
   /** The first MOST_LINES matching lines, in order. */
   readonly found: readonly FoundLogLine[]
-  /** The number of matching lines in the searched part. */
   readonly matches: number
   readonly state: 'copying' | 'searching' | 'complete' | 'failed'
   /** From 0 to 1. */

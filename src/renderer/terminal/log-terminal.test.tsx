@@ -5,7 +5,6 @@ import { renderBare } from '../testing/render-app.tsx'
 import { LogTerminal } from './log-terminal.tsx'
 import { outliveTerminals, stubCanvas } from '../testing/stub-canvas.ts'
 
-// Each test file loads its first screen here, which can take several seconds on a busy machine.
 configure({ asyncUtilTimeout: 8000 })
 
 beforeEach(stubCanvas)

@@ -21,7 +21,6 @@ export interface LogTerminalProps {
   /** The whole client, because its parts are proxies that are created on each access. */
   client: { readonly logs: LogsClient }
   jobId: JobId
-  /** Default: the newest attempt. */
   attemptNumber?: AttemptNumber
   /** The run, for the accessible name: `shop/prices on eu-1`. */
   title: string
@@ -29,7 +28,6 @@ export interface LogTerminalProps {
   waitingText: string
   /** Whether the log's keys (f, n, N, e, w, t, l) are active: only for a single visible log. */
   hasKeys: boolean
-  /** Additional buttons from the screen, smallest first. */
   extraActions?: ReactNode
   /** `/` focuses the search of this log, not another search box of the screen. */
   hasSearchKey?: boolean
@@ -39,12 +37,11 @@ export interface LogTerminalProps {
   isCut?: boolean
   /** The first lines to show. Default: the end of the log. */
   line?: LineRange | undefined
-  /** Called when the user marks lines, to update the address. */
   onMark?: (lines: LineRange | null) => void
   addressOf?: (lines: LineRange) => string
 }
 
-/** A live log with following, level filters, search and copy. Mount it with a `key` of job and attempt. */
+/** A live log. Mount it with a `key` of job and attempt. */
 export function LogTerminal(props: LogTerminalProps) {
   const { title, fileName, waitingText, hasKeys, hasSearchKey = false, extraActions, addressOf } = props
   const { client, jobId, attemptNumber } = props
@@ -67,7 +64,6 @@ export function LogTerminal(props: LogTerminalProps) {
   )
   const latestOnMark = useRef(props.onMark)
   latestOnMark.current = props.onMark
-  // A link can lead to other lines of the open log.
   const { from, to } = props.line ?? {}
   useEffect(() => {
     if (from !== undefined && to !== undefined) view?.showAddress({ from, to })

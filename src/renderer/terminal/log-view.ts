@@ -18,14 +18,12 @@ export interface LineRange {
 
 export interface LogSnapshot extends ViewSnapshot {
   readonly counts: Readonly<Record<LogLevel, number>>
-  /** Whether the whole log is loaded. */
   readonly holdsAll: boolean
   readonly sizeBytes: number
   readonly state: FollowState | { readonly kind: 'opening' }
   readonly isLoading: boolean
   readonly skippedBytes: number
   readonly search: SearchState | null
-  /** The index of the current match among those found. */
   readonly matchIndex: number
   /** The number of the top line. null: unknown. */
   readonly topNumber: number | null
@@ -64,7 +62,6 @@ export interface LogViewOptions {
   readonly onChange: () => void
   /** Called when reading a part of the log fails. The view does not change. */
   readonly onError: (title: string, error: unknown) => void
-  /** Called when the user marks lines, or with null when they unmark them. */
   readonly onMark: (lines: LineRange | null) => void
 }
 
@@ -172,7 +169,6 @@ export class LogView extends TerminalView<LogSnapshot> {
     void this.#goTo(0)
   }
 
-  /** Goes to a position in the whole log, from 0 to 1. */
   goToShare(share: number): void {
     if (share >= 0.999) this.follow(true)
     else void this.#goTo(Math.floor(share * this.#feed.sizeBytes))
@@ -200,7 +196,7 @@ export class LogView extends TerminalView<LogSnapshot> {
     this.showMatch(this.#search.next(this.#match?.offset ?? this.#endOfScreen(), direction))
   }
 
-  /** Goes to the next ERROR below the marked line or the top, anywhere in the log. Wraps around at the end. */
+  /** Searches below the marked line or the top, anywhere in the log. Wraps around at the end. */
   async showNextError(): Promise<void> {
     const { lines } = this.#feed.window
     const markedIndex = this.#marked === null ? -1 : this.#marked.from - (this.#feed.window.firstNumber ?? 1)
@@ -213,7 +209,7 @@ export class LogView extends TerminalView<LogSnapshot> {
     if (found !== null) await this.#showAt(found)
   }
 
-  /** Goes to lines by number and marks them. Resolves when they are shown. */
+  /** Resolves when the lines are shown and marked. */
   async showLine(lines: LineRange): Promise<void> {
     this.isFollowing = false
     this.#setMark(lines)
@@ -327,7 +323,6 @@ export class LogView extends TerminalView<LogSnapshot> {
     this.#fillScreen()
   }
 
-  /** Loads more lines before the user reaches an end of the loaded ones. */
   #fillScreen(): void {
     const top = this.viewport.topIndex ?? 0
     const isFew = this.viewport.shownCount < FEW_LINES
@@ -368,7 +363,6 @@ export class LogView extends TerminalView<LogSnapshot> {
     return (this.viewport.rows().at(-1)?.line.offset ?? this.#feed.window.nextOffset) + 1
   }
 
-  /** Resolves when enough has been painted to accept more. */
   #whenShown(bytes: number): void | Promise<void> {
     this.#unpaintedBytes += bytes
     if (!this.isVisible || this.isClosed || this.#unpaintedBytes < UNPAINTED_BYTES) return

@@ -54,7 +54,6 @@ describe('a view of a log', () => {
     older.viewport.scrollToLine(20)
     const seen = older.shown()
     const { window: newer } = older
-    // As if the loaded part started earlier.
     const { added } = newer.prepend({
       offset: 0,
       nextOffset: 0,

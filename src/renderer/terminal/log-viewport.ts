@@ -21,7 +21,6 @@ export interface ViewSize {
 
 interface Layout {
   styled: StyledText
-  /** The start of each row, in characters. */
   starts: number[]
 }
 
@@ -66,7 +65,6 @@ export class LogViewport {
     return this.#top > end.top || (this.#top === end.top && this.#topRow >= end.row)
   }
 
-  /** The index of the top line in the window. null: nothing is shown. */
   get topIndex(): number | null {
     return this.shownCount === 0 ? null : this.#indexAt(this.#top)
   }

@@ -21,7 +21,6 @@ export class LogWindow {
   #lines: LogLine[] = []
   #start: number | null = null
   #next = 0
-  /** The incomplete line at the end of the window. */
   #unfinished: { text: string; offset: number } | null = null
   #counts = noCounts()
   #firstNumber: number | null = null
@@ -32,7 +31,6 @@ export class LogWindow {
     this.#format = format
   }
 
-  /** The format of the record heads. undefined: not known yet. */
   get format(): HeadFormat | undefined {
     return this.#format.current
   }
@@ -61,7 +59,6 @@ export class LogWindow {
     return this.#firstNumber
   }
 
-  /** Sets the number of the line at this offset. */
   setNumber(offset: number, number: number): void {
     const index = this.indexOf(offset)
     if (index >= 0 && this.#lines[index]!.offset === offset) this.#firstNumber = number - index
@@ -158,7 +155,6 @@ export class LogWindow {
     this.#lines.push(line)
   }
 
-  /** Parses lines again that were parsed before their format was known. */
   #readAgain(): void {
     const lines = this.#lines
     this.#lines = []

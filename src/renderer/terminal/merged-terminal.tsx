@@ -19,7 +19,6 @@ interface MergedTerminalProps {
   hasKeys: boolean
 }
 
-/** Merges the logs of several jobs. Each line has the name and the color of its log. */
 export function MergedTerminal({ client, sources, hasKeys }: MergedTerminalProps) {
   const box = useRef<HTMLInputElement>(null)
   const [text, setText] = useState('')

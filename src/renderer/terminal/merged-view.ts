@@ -11,7 +11,6 @@ import type { HeadFormat } from '../../shared/log-record.ts'
 
 export interface MergedSource {
   readonly jobId: JobId
-  /** Shown before each of its lines. */
   readonly name: string
 }
 
@@ -19,7 +18,6 @@ export interface MergedSnapshot extends ViewSnapshot {
   readonly counts: Readonly<Record<LogLevel, number>>
   readonly liveCount: number
   readonly newLineCount: number
-  /** Matching lines among the loaded ones. */
   readonly matches: number
 }
 

@@ -22,7 +22,6 @@ export function sanitiseLine(text: string): string {
   return coloured ? `${clean}\u001b[0m` : clean
 }
 
-/** Text without colors, for copying, searching and screen readers. */
 export function withoutColours(sanitised: string): string {
   return sanitised.includes('\u001b') ? sanitised.replace(SGR, '') : sanitised
 }

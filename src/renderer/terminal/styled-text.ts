@@ -12,7 +12,6 @@ export interface Run {
 
 const SGR = /\u001b\[([0-9;]*)m/g
 
-/** Splits text that has only color sequences (sanitise.ts) into characters and colors. */
 export function parseColours(sanitised: string): StyledText {
   if (!sanitised.includes('\u001b')) return { text: sanitised, runs: [] }
   const runs: Run[] = []
@@ -53,7 +52,7 @@ export function joinStyled(parts: readonly (StyledText | { text: string; codes: 
   return { text, runs }
 }
 
-/** Renders the characters from `from` to `to` for the terminal. Later layers override earlier ones. */
+/** Later layers override earlier ones. */
 export function paint(text: string, from: number, to: number, layers: readonly (readonly Run[])[]): string {
   const edges = new Set([from, to])
   for (const layer of layers) {

@@ -65,10 +65,8 @@ const TERMINAL_THEME = {
   scrollbarSliderActiveBackground: '#ffffff55'
 }
 
-/** SGR codes of line numbers, marked lines, matches, and the current match. */
 export const GUTTER = '38;2;84;98;117'
 export const MARKED = '48;2;40;52;84'
 export const MATCH = '48;2;92;74;28'
 export const ACTIVE_MATCH = '48;2;200;146;26;30'
-/** SGR codes for the logs in a merged view. */
 export const SOURCE_COLOURS = ['34', '35', '36', '33', '32', '94', '95', '96']

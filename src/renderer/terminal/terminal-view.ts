@@ -123,7 +123,6 @@ export abstract class TerminalView<Snapshot extends ViewSnapshot> {
     this.invalidate()
   }
 
-  /** Scrolls by a key. Returns false if the key does not scroll. */
   scrollBy(key: string): boolean {
     const page = Math.max(1, this.screen.size.rows - 2)
     if (key === 'PageUp' || key === 'PageDown') this.#scroll(key === 'PageUp' ? -page : page)

@@ -5,7 +5,6 @@ import type { FakeWorld } from './fake-world.ts'
 const MINUTE_MS = 60_000
 const hashOf = (seq: number) => seq.toString(16).padStart(64, '0')
 
-/** An audit log in memory, with numbers in place of hashes. */
 export function createFakeAudit({ firstRun }: FakeWorld) {
   const os = implement(contract)
   const nowMs = Date.now()

@@ -45,7 +45,6 @@ import { createFakeWebhooks } from './fake-webhooks.ts'
 import { createFakeWorld, type FakeWorldOptions } from './fake-world.ts'
 
 interface FakeEngineOptions extends FakeWorldOptions {
-  /** Default: owner. */
   role?: Role
   /** Roles in single projects, in place of one in all projects. */
   projectRoles?: Record<string, Role>

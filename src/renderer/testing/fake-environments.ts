@@ -15,7 +15,6 @@ export function createFakeEnvironments({ environments, emit, stepMs }: FakeWorld
     environments.get(id) ??
     fail(new ScrapdeckError('NOT_FOUND', `There is no environment ${id}. It may have been removed.`))
 
-  /** Builds in four steps, each of which adds to the log. */
   async function build(id: string): Promise<void> {
     const steps = ['Making a virtual environment', 'Reading the requirements', 'Installing 34 packages', 'Trying it']
     for (const [index, text] of steps.entries()) {

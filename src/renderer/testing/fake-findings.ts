@@ -2,7 +2,6 @@ import { implement } from '@orpc/server'
 import { contract, type Finding, type SpiderFindings } from '../../shared/contract/index.ts'
 import type { FakeWorld } from './fake-world.ts'
 
-/** A finding with a fifth of the usual items. */
 function fewItems(value: number): Finding {
   const usual = { low: Math.round(value * 4.9), high: Math.round(value * 5.1) }
   const [few, low, high] = [value, usual.low, usual.high].map((count) => count.toLocaleString('en-US'))

@@ -53,7 +53,6 @@ function meets(item: FakeItem, { field, operator, value }: ItemCondition): boole
   return text !== '' && (operator === 'greater' ? Number(text) > Number(value) : Number(text) < Number(value))
 }
 
-/** Items of the fake jobs: products of a shop, as many as the job counts. */
 export function createFakeItems({ jobOf, itemsEngine }: FakeWorld) {
   const os = implement(contract)
   const exported = new Map<string, string>()

@@ -7,7 +7,6 @@ export const COLD: StartMode = { mode: 'cold', text: 'There is no Python with Sc
 const SAMPLE_EVERY_MS = 2000
 const SAMPLES_MAX = 900
 
-/** A run's usage over a period: memory that grows and is released, CPU in bursts. */
 export function fakeUsage(jobId: string, startedAtMs: number, untilMs: number): UsageSample[] {
   const phase = Number.parseInt(jobId.slice(-6), 16) % 97
   const count = Math.min(SAMPLES_MAX, Math.max(1, Math.floor((untilMs - startedAtMs) / SAMPLE_EVERY_MS)))

@@ -117,7 +117,6 @@ function findIn(job: Job, { text, isRegex, matchesCase }: { text: string; isRege
   })
 }
 
-/** Throws LOG_NOT_FOUND. */
 function linesOf(job: Job): FakeLine[] {
   if (job.startedAtMs === null) throw new ScrapdeckError('LOG_NOT_FOUND', `Job ${job.id} has no readable log yet`)
   let offset = 0

@@ -95,7 +95,6 @@ export function createFakeSchedules(world: FakeWorld) {
 
   return {
     schedules,
-    /** Adds one run of a backfill in progress. */
     step() {
       for (const schedule of schedules.values()) {
         const { backfill } = schedule

@@ -60,7 +60,6 @@ export function letTimePass({ jobs, nodes, random, emit, figures, save, saveNode
   emit({ kind: 'figures', figures: figures() })
 }
 
-/** Only the local node reports the usage of its runs. */
 function withUsage({ kind, runs }: Node): Node['runs'] {
   if (kind !== 'local') return runs
   return runs.map((run) => ({

@@ -20,7 +20,6 @@ export interface FakeWorldOptions {
   jobCount?: number
   seed?: number
   python?: PythonState['state']
-  /** Only the local node; no projects or jobs. */
   firstRun?: boolean
   itemsEngine?: 'duckdb' | 'plain'
   /** How long each step of an upload, a deployment or an environment build takes. */
@@ -32,7 +31,6 @@ const EMITTED_ONE_BY_ONE_MAX = 200
 
 export type FakeWorld = ReturnType<typeof createFakeWorld>
 
-/** The fake engine's data, with functions that change it and announce the changes. */
 export function createFakeWorld(options: FakeWorldOptions, emit: (...changes: Change[]) => void) {
   const { firstRun = false, seed = 7, python: pythonState = 'ready', stepMs = 700 } = options
   const random = seededRandom(seed)

@@ -16,7 +16,7 @@ import { theme } from '../ui/theme.ts'
 import { stubBrowser } from './browser-stubs.ts'
 import type { FakeEngine } from './fake-engine.ts'
 
-// Screens load when first shown. On a busy machine, that alone can exceed the library's default of one second.
+// A screen loads when first shown, which can take several seconds on a busy machine. Some tests allow even more.
 configure({ asyncUtilTimeout: 5000 })
 
 /** Renders the whole app at an address with a fake engine. `stop()` unmounts it. */
@@ -60,7 +60,6 @@ export function renderApp(engine: FakeEngine, address = '/') {
   }
 }
 
-/** Renders one component with the app's providers, without a router. */
 export function renderBare(children: ReactNode) {
   stubBrowser()
   return render(

@@ -1,8 +1,6 @@
 import { configure, getConfig } from '@testing-library/react'
 import * as React from 'react'
 
-// Makes the tests of screens faster without changing their results.
-
 const LABELLABLE = 'button, input:not([type="hidden"]), meter, output, progress, select, textarea'
 
 /** Replaces jsdom's lookup, which for each element searches the whole page once per label. */

@@ -1,8 +1,5 @@
 import { fireEvent, screen, within } from '@testing-library/react'
 
-/** User actions on a page that tests repeat often. */
-
-/** The row with this name in a table. */
 export async function rowOf(table: string, name: string | RegExp) {
   const cell = await within(await screen.findByRole('table', { name: table })).findByRole('rowheader', { name })
   return within(cell.closest('tr')!)

@@ -83,7 +83,7 @@ function BuildLog({ environment }: { environment: Environment }) {
 
 const TEXT_MAX = 2_000_000
 
-/** The growing log, at most its last 2,000,000 characters. Restarts when the environment is built again. */
+/** At most the last 2,000,000 characters. Restarts when the environment is built again. */
 function useBuildLog({ id, state }: Environment) {
   const { client } = useApi()
   const [round, setRound] = useState(0)

@@ -27,10 +27,7 @@ interface Pending extends Omit<Grace, 'ids'> {
 
 /**
  * Cancels that can still be undone, from all screens. A stop signal cannot be taken back, so it is sent only when the
- * grace period is over, or when this page closes; until then the engine does not know about it.
- *
- *   requested ──5 s, or the page closes──▶ sent
- *       └──Undo──▶ dropped
+ * grace period is over or this page closes. Until then, the engine does not know about it.
  */
 export const usePendingCancels = create<{ byId: ReadonlyMap<string, Pending> }>(() => ({ byId: new Map() }))
 
@@ -102,7 +99,7 @@ export function useCancelCountdown(id: string): string | null {
   return atMs === undefined ? null : texts.cancelsIn(secondsLeft(atMs, nowMs))
 }
 
-/** The shared clock can be a second behind. */
+/** Limited to the grace period, because the shared clock can be a second behind. */
 const secondsLeft = (atMs: number, nowMs: number) =>
   Math.min(GRACE_MS / 1000, Math.max(0, Math.ceil((atMs - nowMs) / 1000)))
 

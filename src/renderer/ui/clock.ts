@@ -5,7 +5,6 @@ const listeners = new Set<() => void>()
 let nowMs = Date.now()
 let timer: ReturnType<typeof setInterval> | null = null
 
-/** The current time, updated every second. */
 export function useNow(): number {
   return useSyncExternalStore(subscribe, () => nowMs)
 }

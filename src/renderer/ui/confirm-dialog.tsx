@@ -17,7 +17,6 @@ interface ConfirmDialogProps {
   /** Focuses the action's button, so Enter triggers it. */
   focusesAct?: boolean
   keep?: string
-  /** Another choice, shown between the two buttons. */
   instead?: ReactNode
   onClose: () => void
 }

@@ -1,7 +1,7 @@
 import { formatCount } from './numbers.ts'
 import { texts } from '../../shared/texts/ui/shared.ts'
 
-/** The pages, items or errors of a run. null: shows a dash with an explanation, not 0. */
+/** null: shows a dash with an explanation, not 0. */
 export function Count({ value, tone }: { value: number | null; tone?: string | undefined }) {
   if (value !== null) return <span className={tone}>{formatCount(value)}</span>
   return (

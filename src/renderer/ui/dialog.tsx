@@ -72,7 +72,6 @@ export const SubmitKey = () => (
 )
 
 interface DialogFootProps {
-  /** Shown before the buttons: what is missing or what will happen. */
   says?: string
   children: ReactNode
 }

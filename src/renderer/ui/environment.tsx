@@ -16,7 +16,6 @@ export function environmentName({ id, kind }: Pick<Environment, 'id' | 'kind'>):
   return kind === 'requirements' ? `${KIND_WORDS[kind]} ${id.slice(0, 8)}` : KIND_WORDS[kind]
 }
 
-/** `Python 3.13.2, Scrapy 2.13.3`, without unknown parts. */
 export function pythonWords({ version, scrapyVersion }: Pick<Environment, 'version' | 'scrapyVersion'>): string {
   return [version && texts.pythonVersion(version), scrapyVersion && texts.scrapyVersion(scrapyVersion)]
     .filter(Boolean)
@@ -42,7 +41,7 @@ export function EnvironmentStateText({ environment: { state } }: { environment: 
   )
 }
 
-/** The current step and its bar. A step of unknown length is animated, without a percentage. */
+/** A step of unknown length is animated, without a percentage. */
 export function StepProgress({ progress }: { progress: Environment['progress'] }) {
   if (progress === null) return null
   const percent = progress.share === null ? null : Math.round(progress.share * 100)
@@ -65,7 +64,7 @@ const START_WORDS: Record<StartMode['mode'], string> = {
   cold: texts.startCold
 }
 
-/** Warm is the normal state, so it is inconspicuous and has no text in lists. Cold is explained. */
+/** Warm is the normal state, so lists show no text for it. Cold is explained. */
 export function StartModeText({ start, isBrief = false }: { start: StartMode; isBrief?: boolean }) {
   return (
     <Flex component="span" align="baseline" gap={6} className={classes.start}>

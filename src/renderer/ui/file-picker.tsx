@@ -9,7 +9,7 @@ interface FilePickerProps {
   inputRef: RefObject<HTMLInputElement | null>
 }
 
-/** The hidden input behind a button that picks files. The same files can be picked again. */
+/** Allows picking the same files again. */
 export function FilePicker({ label, accept, multiple = false, onFiles, inputRef }: FilePickerProps) {
   return (
     <input

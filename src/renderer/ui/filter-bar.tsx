@@ -8,7 +8,6 @@ import { texts } from '../../shared/texts/ui/shared.ts'
 interface FilterBarProps {
   /** Filters without their own field, each with a button that removes it. */
   chips?: readonly { label: string; onRemove: () => void }[]
-  /** null: nothing is filtered. */
   onClear: (() => void) | null
   children: ReactNode
 }
@@ -39,12 +38,11 @@ export interface FilterBoxProps {
   placeholder: string
   value: string
   onChange: (value: string) => void
-  /** Default: empties the box. */
   onClear?: () => void
   inputRef?: RefObject<HTMLInputElement | null>
 }
 
-/** Filters a screen's table as the user types. Esc clears and leaves the box. */
+/** Esc clears and leaves the box. */
 export function FilterBox({ label, placeholder, value, onChange, onClear, inputRef }: FilterBoxProps) {
   return (
     <TextInput

@@ -5,5 +5,5 @@ import type { AnchorHTMLAttributes, Ref } from 'react'
 type AnchorButtonProps = ButtonProps &
   Omit<AnchorHTMLAttributes<HTMLAnchorElement>, keyof ButtonProps> & { ref?: Ref<HTMLAnchorElement> }
 
-/** A link to a screen that looks like a button: `<LinkButton to="/jobs" search={{ project }}>`. */
+/** Usage: `<LinkButton to="/jobs" search={{ project }}>`. */
 export const LinkButton = createLink((props: AnchorButtonProps) => <Button component="a" {...props} />)

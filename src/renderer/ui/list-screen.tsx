@@ -21,7 +21,6 @@ interface ListScreenProps<Row> {
   /** The screen's keys and their title in the `?` overlay. Default: the screen's title. */
   keys?: readonly KeyBinding[]
   keysTitle?: string
-  /** Replaces everything below the head. */
   instead?: ReactNode
   bar?: ReactNode
   query: QueryStateProps<unknown>['query']
@@ -30,7 +29,6 @@ interface ListScreenProps<Row> {
   /** Shows the skeleton even if the query has data. */
   isLoading?: boolean
   table: Omit<VirtualTableProps<Row>, 'label' | 'primary'> & { label?: string }
-  /** The open row, shown beside the list. */
   pane?: ReactNode
 }
 
@@ -88,7 +86,6 @@ export const PAGED = {
 
 type RowOf<List> = List extends readonly (infer Row)[] ? Row : never
 
-/** The rows of all loaded pages, and the function that loads the next page when the end of the list is near. */
 export function usePages<Page, Key extends keyof Page>(
   list: UseInfiniteQueryResult<InfiniteData<Page, unknown>>,
   key: Key

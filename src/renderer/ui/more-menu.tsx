@@ -4,7 +4,7 @@ import type { ReactNode } from 'react'
 
 interface MoreMenuProps {
   label: string
-  /** Size of the button, in pixels. */
+  /** In pixels. */
   size?: number
   isVertical?: boolean
   children: ReactNode

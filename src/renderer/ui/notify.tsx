@@ -52,7 +52,7 @@ export function notifyUndo(text: string, undo: () => void | Promise<unknown>, ab
   })
 }
 
-/** Confirms an action, with a link. `act`: the button's label. */
+/** `act`: the button's label. */
 export function notifyLink(text: string, act: string, open: () => void): void {
   showNotice({ autoClose: 8000, message: <TextWithButton text={text} act={act} onAct={open} /> })
 }

@@ -3,8 +3,8 @@ import type { Code } from '../../shared/texts/message.ts'
 import { texts } from '../../shared/texts/ui/outcomes.ts'
 
 /**
- * What a reason means. `zyte`: the outcome that Scrapy Cloud shows in the same case (Zyte's help, "Understanding job
- * outcomes"); null: none.
+ * `zyte`: the outcome that Scrapy Cloud shows in the same case (Zyte's help, "Understanding job outcomes"). null:
+ * none.
  */
 export interface OutcomeReason {
   label: string
@@ -61,7 +61,7 @@ const OF_CODE: { [C in Code]?: Entry } = {
   'reason.expired': [texts.expired, texts.expiredHint, null]
 }
 
-/** null: a reason of the spider's own, or one that needs no explanation. An empty label adds nothing to the reason. */
+/** null: the spider's own reason, or one that needs no explanation. An empty label adds nothing to the reason. */
 export function explainReason({
   reason,
   reasonCode: code,

@@ -8,9 +8,7 @@ import { texts as words } from '../../shared/texts/ui/shared.ts'
 
 interface PanelProps {
   title?: ReactNode
-  /** After the title, less prominent. */
   note?: ReactNode
-  /** On the right of the head: a legend, a button. */
   aside?: ReactNode
   /** No padding: for tables and lists with their own. */
   flush?: boolean
@@ -47,7 +45,6 @@ export function FieldRow({ label, children }: { label: ReactNode; children: Reac
 
 interface ScreenHeadProps {
   title: ReactNode
-  /** Links to the screen's views. */
   views?: ReactNode
   note?: ReactNode
   children?: ReactNode
@@ -76,7 +73,7 @@ interface DetailPaneProps {
   children: ReactNode
 }
 
-/** The detail pane of a list's row: beside the list, or over it on narrow screens. The list handles Esc. */
+/** Beside the list, or over it on narrow screens. The list handles Esc. */
 export function DetailPane({ label, isWide = false, children }: DetailPaneProps) {
   return (
     <aside className={`${classes.detail} column fixed`} data-wide={isWide || undefined} aria-label={label}>
@@ -94,7 +91,6 @@ export function PaneTitle({ title, children }: { title: ReactNode; children?: Re
   )
 }
 
-/** Preformatted text, such as JSON or a traceback. */
 export function CodeBlock({ label, children }: { label: string; children: string }) {
   return (
     <pre className={`${classes.code} box break`} aria-label={label}>

@@ -7,7 +7,7 @@ import { ReasonText } from './reason-text.tsx'
 
 afterEach(cleanup)
 
-/** The fields of a job that ended for a reason of ours, or of Scrapy or the spider. */
+/** The fields of a job with a reason from Scrapdeck (a message), or from Scrapy or the spider (a string). */
 const ended = (why: Message | string) =>
   typeof why === 'string' ? { reason: why } : { reason: render(why), reasonCode: why.code, reasonParams: why.params }
 

@@ -3,7 +3,6 @@ import type { Job } from '../../shared/contract/index.ts'
 import { texts } from '../../shared/texts/ui/shared.ts'
 import { explainReason } from './outcome-reasons.ts'
 
-/** Why a job ended. A known reason gets a short name and an explanation. */
 export function ReasonText({ job }: { job: Pick<Job, 'reason' | 'reasonCode' | 'reasonParams'> }) {
   const reason = job.reason ?? ''
   const known = explainReason(job)

@@ -28,6 +28,5 @@ export function SeverityText({ severity }: { severity: AlertSeverity }) {
   )
 }
 
-/** null: there are no alerts. */
 export const worstOf = (alerts: readonly Pick<Alert, 'severity'>[]): AlertSeverity | null =>
   SEVERITIES.find((severity) => alerts.some((alert) => alert.severity === severity)) ?? null

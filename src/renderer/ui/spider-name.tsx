@@ -4,7 +4,6 @@ import classes from './spider-name.module.css'
 interface SpiderNameProps {
   project: string
   spider: string
-  /** After the name, never cut off. */
   children?: ReactNode
 }
 

@@ -32,7 +32,7 @@ export function NoMatch({ onClear, ...props }: NoMatchProps) {
   return <EmptyState {...props} action={<Button onClick={onClear}>{texts.clearFilter}</Button>} />
 }
 
-/** What failed, why, and what to do, with a Retry button. `what` completes "Could not load …". */
+/** `what` completes "Could not load …". */
 export function ErrorState({ what, error, onRetry }: { what: string; error: unknown; onRetry?: () => void }) {
   const { title, text, code } = explainError(error)
   return (
@@ -49,7 +49,7 @@ export function ErrorState({ what, error, onRetry }: { what: string; error: unkn
   )
 }
 
-/** Gray rows in place of loading content. Shown only after 150 ms, to avoid flashes. */
+/** Shown only after 150 ms, to avoid flashes. */
 export function RowsSkeleton({ rows = 8 }: { rows?: number }) {
   return (
     <Stack gap={16} className={classes.skeleton} role="status" aria-label={texts.loading}>
@@ -67,7 +67,7 @@ export interface QueryStateProps<T> {
   children: (data: T) => ReactNode
 }
 
-/** Skeleton, error or content of one query. Loaded data stays visible during a refetch. */
+/** Loaded data stays visible during a refetch. */
 export function QueryState<T>({ query, what, rows, children }: QueryStateProps<T>) {
   if (query.data !== undefined) return children(query.data)
   if (query.isError) return <ErrorState what={what} error={query.error} onRetry={() => void query.refetch()} />

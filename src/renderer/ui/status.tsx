@@ -50,7 +50,7 @@ export function StatusText({ status, word, title }: { status: ShownStatus; word?
   )
 }
 
-/** For a live job on an unreachable node: its state is unknown. */
+/** For a live job on an unreachable node. */
 export function UnknownText({ sinceMs }: { sinceMs: number }) {
   const title = texts.stateUnknownSince(formatInstant(sinceMs))
   return <StatusText status="unknown" title={title} />

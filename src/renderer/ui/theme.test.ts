@@ -30,7 +30,7 @@ for (const scheme of ['light', 'dark']) {
   })
 }
 
-/** The contrast ratio of two colors, by WCAG 2.2. */
+/** As defined by WCAG 2.2. */
 function contrast(one: string, other: string): number {
   const [light, dark] = [luminance(one), luminance(other)].sort((left, right) => right - left) as [number, number]
   return (light + 0.05) / (dark + 0.05)

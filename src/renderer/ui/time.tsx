@@ -14,7 +14,6 @@ export function RelativeTime(props: { atMs: number | null; ago?: boolean; absent
   )
 }
 
-/** How long something ran, or has run so far while `endedAtMs` is null. */
 export function Runtime({ startedAtMs, endedAtMs }: { startedAtMs: number | null; endedAtMs: number | null }) {
   if (startedAtMs === null) return null
   if (endedAtMs !== null)

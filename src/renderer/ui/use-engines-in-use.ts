@@ -4,10 +4,8 @@ import { useConnection } from '../state/connection.ts'
 import { hasBrowserSession } from '../api/browser-session.ts'
 
 export interface EnginesInUse {
-  /** The name of the engine that serves this page. null: unknown. */
   own: string | null
   isOwnLeading: boolean
-  /** null: no engine leads. */
   leader: string | null
 }
 
@@ -32,15 +30,12 @@ export function useEnginesInUse(): EnginesInUse | null {
   return { own: own?.engine ?? null, isOwnLeading: own?.leads === true, leader }
 }
 
-/** The engine that serves this page, if several share one database. */
 interface EngineInUse {
   engine: string
   leads: boolean
 }
 
-/**
- * Every engine handles this call itself, even if it forwards others. null: there is only one, or its name is unknown.
- */
+/** Every engine handles this call itself, even if it forwards others. null: only one, or its name is unknown. */
 async function askEngineInUse(): Promise<EngineInUse | null> {
   if (!hasBrowserSession()) return null
   const response = await fetch(new URL('../health/live', document.baseURI).href)

@@ -5,7 +5,7 @@ import { useMay } from '../api/use-me.ts'
 import { notifyError } from './notify.tsx'
 import { texts } from '../../shared/texts/ui/shared.ts'
 
-/** The pause of the whole queue. The switch changes when the engine has confirmed it. */
+/** The switch changes when the engine has confirmed it. */
 export function usePauseSwitch() {
   const { query } = useApi()
   const queryClient = useQueryClient()

@@ -6,7 +6,6 @@ import { formatMoment } from './moment.ts'
 import { formatInstant } from './time.tsx'
 import { texts } from '../../shared/texts/ui/shared.ts'
 
-/** Why a queued job waits, with a countdown if the wait ends at a known time. */
 export function WaitingText({ waiting }: { waiting: Waiting | null }) {
   if (waiting === null) return texts.nextInQueue
   if (waiting.untilMs === undefined) return <span title={waiting.text}>{withShortIds(waiting.text)}</span>

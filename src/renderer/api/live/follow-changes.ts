@@ -1,11 +1,10 @@
 /**
- * Keeps the query cache up to date: one stream of changes from the engine, applied to all cached results.
+ * Keeps the query cache up to date: applies one stream of changes from the engine to all cached results.
  *
  *   connecting ──first batch──▶ live ──stream ends or breaks──▶ reconnecting ──first batch──▶ live
  *
- * What must stay true: after a drop the stream resumes at the cursor of the last batch received, so nothing is lost or
- * sent again as a whole; a fresh or expired cursor causes a refetch of the whole cache; a fetch that was in flight
- * while changes arrived does not undo them.
+ * After a drop, the stream resumes at the cursor of the last batch. If the cursor is new or has expired, the whole cache
+ * is refetched. Changes that arrive during a fetch are applied again to its result.
  */
 import { matchQuery, type Query, type QueryClient } from '@tanstack/react-query'
 import type { Change, ChangeBatch } from '../../../shared/contract/index.ts'
@@ -18,7 +17,6 @@ interface FollowChangesOptions {
   api: Api
   queryClient: QueryClient
   onConnection: (state: Connection['state']) => void
-  /** Schedules one flush per frame. */
   onNextFrame?: (flush: () => void) => void
   /** Delay between a job's change and the refetch of its details. Further changes do not extend it. */
   refetchAfterMs?: number

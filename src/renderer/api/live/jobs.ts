@@ -72,7 +72,6 @@ export const jobs: NounUpdates<'jobs'> = {
       ),
       patch(get, (data) => ({ ...data, job: withProgress(data.job, progress) })),
       patch(running, (data) => ({ ...data, jobs: data.jobs.map((job) => withProgress(job, progress)) })),
-      // Also refetches results that were errors.
       refetchIf(figures, ({ id }) => progress.has(id))
     ]
     return [
@@ -97,7 +96,6 @@ function withProgress<One extends Job | RunningJob>(job: One, progress: Readonly
 
 const isOnNode = ({ state }: Job) => state === 'starting' || state === 'running'
 
-/** Updates the row of a changed job and keeps its last known process. Returns no row if the job has left its node. */
 function stillRunning(row: RunningJob, job: Job | null | undefined): RunningJob[] {
   if (job === undefined) return [row]
   if (job === null || !isOnNode(job)) return []

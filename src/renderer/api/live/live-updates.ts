@@ -37,7 +37,6 @@ const nodes: NounUpdates<'nodes'> = {
     return [
       patch(query.nodes.list, (data) => ({ ...data, nodes: mergeList(data.nodes, byId, ({ id }) => id) })),
       patch(query.nodes.get, (data, { id }) => byId.get(id as NodeId) ?? data),
-      // The local node changes with every usage sample of its runs.
       ...(byId.has(LOCAL_NODE_ID) ? refetch(query.jobs.running) : [])
     ]
   }
@@ -103,7 +102,7 @@ export function queryUpdates(changes: readonly Change[], query: Api['query']): Q
 
 const updatesOf = (noun: Noun) => LIVE_UPDATES[noun] as NounUpdates<Noun>
 
-/** For nouns with changes that carry no data. */
+/** For changes that carry no data. */
 function outdates(updates: (query: Api['query']) => QueryUpdate[]) {
   return { thingOf: () => 'all', updates: (_changes: readonly unknown[], query: Api['query']) => updates(query) }
 }

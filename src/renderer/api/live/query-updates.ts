@@ -12,7 +12,7 @@ export type ChangeOf<N extends Noun> = Extract<
 >
 
 export interface NounUpdates<N extends Noun> {
-  /** The key of the changed thing. If a frame has several changes with the same key, only the newest is applied. */
+  /** If a frame has several changes with the same key, only the newest is applied. */
   thingOf(change: ChangeOf<N>): string
   updates(changes: readonly ChangeOf<N>[], query: Api['query']): readonly QueryUpdate[]
 }
@@ -50,7 +50,6 @@ export function patchPages<Op extends Operation>(
   return { queryKey: operation.key(), write: write as never, isOutdated: isOutdated as never }
 }
 
-/** For changes that outdate all results of these operations. */
 export function refetch(...operations: readonly Operation[]): QueryUpdate[] {
   return operations.map((operation) => ({ queryKey: operation.key(), write: null, isOutdated: () => true }))
 }

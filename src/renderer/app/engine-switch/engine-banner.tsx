@@ -11,9 +11,6 @@ import { notifyError } from '../../ui/notify.tsx'
 import { formatMoment } from '../../ui/moment.ts'
 import { texts } from '../../../shared/texts/ui/app.ts'
 
-/**
- * Shown above every screen if the remote engine does not respond, refuses the connection or has a different version.
- */
 export function EngineBanner() {
   const engine = useRemoteEngines(({ current }) => current)
   const appVersion = useRemoteEngines((state) => state.appVersion)

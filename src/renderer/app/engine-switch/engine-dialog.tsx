@@ -81,7 +81,6 @@ function EngineDialog({ engine }: { engine: RemoteEngine | null }) {
   const switchTo = useSwitchEngine()
   const [schema] = useState(() => formSchema(engine !== null))
   const [removes, setRemoves] = useState(false)
-  /** The server's certificate, which is not trusted yet. */
   const [seen, setSeen] = useState<SeenCertificate | null>(null)
   const [trusted, setTrusted] = useState<string | null>(null)
   const [waitsFor, setWaitsFor] = useState<Waiting | null>(null)

@@ -60,7 +60,6 @@ it('an engine that does not respond shows its last state in grey, with the time 
   await screen.findByRole('grid', { name: 'Jobs' })
   expect(document.querySelector('[data-outdated]')).not.toBeNull()
   expect(screen.getByText(/last known state, as of 2 Nov, 14:02\./)).toBeTruthy()
-  // Run stays in place and explains why it is unavailable.
   const run = await screen.findByRole('button', { name: /^Run/ })
   expect(run.getAttribute('aria-disabled')).toBe('true')
   fireEvent.click(run)

@@ -22,7 +22,6 @@ export const STATE_WORDS: Record<RemoteEngine['state'], string> = {
   refused: texts.refused
 }
 
-/** For the desktop: the window's engine and a list of the others. */
 export function EngineSwitch() {
   const engines = useRemoteEngines((state) => state.engines) ?? []
   const current = useRemoteEngines((state) => state.current)

@@ -174,7 +174,6 @@ export const TokenForm = z
 
 export type TokenTexts = z.input<typeof TokenForm>
 
-/** A new token has the fewest permissions until the user chooses more. */
 export const startToken = (): TokenTexts => ({
   name: '',
   userId: '',

@@ -100,7 +100,6 @@ it('shows a new token once, with its user and how a program sends it', async () 
   const form = await dialog('Create token')
   enter(form.getByLabelText('Name'), 'nightly deploys')
   await choose(form.getByRole('combobox', { name: 'User' }), /^ci$/)
-  // The role of the service account.
   expect(form.getByRole<HTMLInputElement>('combobox', { name: 'Role' }).value).toBe('deployer')
   await choose(form.getByRole('combobox', { name: 'Expires after' }), /^30 days/)
   fireEvent.click(form.getByRole('button', { name: 'Create token' }))

@@ -17,7 +17,6 @@ import { useApi } from '../../api/api.tsx'
 import { describePermissions } from './role-words.ts'
 import { texts } from '../../../shared/texts/ui/access.ts'
 
-/** Lets owners preview the screens of another role. */
 function SeeAs() {
   const others = useRoles().filter(({ name }) => name !== 'owner')
   return (
@@ -38,7 +37,6 @@ function SeeAs() {
   )
 }
 
-/** The user's account, tokens and sessions. Owners see those of all users. */
 export function AccessScreen() {
   const me = useMe()
   const isOwner = useMay('users.change', 'everywhere').may

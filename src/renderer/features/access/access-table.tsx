@@ -4,12 +4,11 @@ import { texts } from '../../../shared/texts/ui/access.ts'
 
 interface AccessTableProps {
   label: string
-  /** All columns except the actions. `isNumber`: right-aligned. */
   columns: readonly (string | { title: string; isNumber: true } | false)[]
   children: ReactNode
 }
 
-/** A short table of users, tokens and the like. On a narrow screen, each row becomes a block. */
+/** On a narrow screen, each row becomes a block. */
 export function AccessTable({ label, columns, children }: AccessTableProps) {
   const shown = columns.filter((column) => column !== false)
   return (

@@ -124,7 +124,6 @@ interface ConsentProps {
   me: Me
   requester: SignInRequester
   to: SignInApproval['to']
-  /** For a typed code: where and when the program showed it. */
   began?: Pick<WaitingSignIn, 'address' | 'beganAtMs'>
   /** Sends the browser back to the program. Absent: the program polls. */
   leave?: (answer: Record<string, string>) => void

@@ -23,7 +23,6 @@ const WAYS: Record<Session['signedInWith'], string> = {
   passkey: texts.withPasskey
 }
 
-/** The user's browser sessions. Owners see those of all users. */
 export function BrowsersPanel() {
   const { query } = useApi()
   const isOwner = useMay('users.change', 'everywhere').may

@@ -12,7 +12,6 @@ interface ConfirmAccessChangeProps {
   children: ReactNode
 }
 
-/** Confirms a change that cannot be undone, then refetches the tables of this screen. */
 export function ConfirmAccessChange({ change, onDone, onClose, ...dialog }: ConfirmAccessChangeProps) {
   const readAgain = useReadAccess()
   const { mutate, isPending, error } = useMutation({

@@ -25,7 +25,6 @@ export interface Loss {
   losing: User[]
 }
 
-/** Which members lose roles if the group is removed. */
 export function lossOf(group: Group, users: readonly User[], groups: readonly Group[]): Loss {
   const members = users.filter(({ id }) => group.members.includes(id))
   if (givenWords(group).length === 0) return { lockedOut: [], losing: [] }

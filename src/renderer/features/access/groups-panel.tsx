@@ -114,7 +114,6 @@ function RemoveDialog({ group, groups, users, onClose }: GroupRowProps & { onClo
 }
 
 interface GroupDialogProps {
-  /** null: a new group. */
   group: Group | null
   users: readonly User[]
   onClose: () => void

@@ -5,10 +5,7 @@ import { texts } from '../../../shared/texts/ui/access.ts'
 export const browserProblem = (): string | null =>
   typeof globalThis.PublicKeyCredential?.parseCreationOptionsFromJSON === 'function' ? null : texts.noPasskeySupport
 
-/**
- * Creates a passkey, for which the browser requests a finger, a face or a PIN. `options` come from the engine.
- * Rejects with our own text, because the browser's does not say what to do.
- */
+/** `options` come from the engine. Rejects with our own text, because the browser's does not say what to do. */
 export async function makePasskey(options: Record<string, unknown>): Promise<NewCredential> {
   const publicKey = PublicKeyCredential.parseCreationOptionsFromJSON(options as never)
   let made: Credential | null

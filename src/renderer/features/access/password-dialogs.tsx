@@ -10,7 +10,7 @@ import { ChangePasswordForm, PASSWORD_HELP, SetPasswordForm } from './access-for
 import { useReadAccess } from './use-access.ts'
 import { texts } from '../../../shared/texts/ui/access.ts'
 
-/** Changes the user's own password. This ends all their sessions, so a browser goes to the login page. */
+/** Changing the own password ends all sessions of the user, so a browser goes to the login page. */
 export function ChangePasswordDialog({ onClose }: { onClose: () => void }) {
   const { client } = useApi()
   const form = useFormOf({

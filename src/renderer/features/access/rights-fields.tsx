@@ -15,7 +15,6 @@ const NODE_ROLES = BUILT_IN_ROLES.filter(({ name }) => NODE_GROUP_ROLES.some((on
   description: NODE_ROLE_WORDS[role.name as NodeGroupRole]
 }))
 
-/** The roles of a user or group: in all projects, in single ones, and in node groups. */
 export function RightsFields({ form, label }: { form: Fields<RightsTexts>; label: string }) {
   const { query } = useApi()
   const projects = useQuery(query.projects.list.queryOptions()).data?.projects ?? []

@@ -24,14 +24,12 @@ import { z } from 'zod'
 import { texts } from '../../../shared/texts/ui/access.ts'
 
 interface RoleDialogProps {
-  /** null: a new role. */
   role: AccessRole | null
   /** Starts a new role as a copy of `role`. */
   isCopy?: boolean
   onClose: () => void
 }
 
-/** Edits a role's permissions. A built-in role is read-only. */
 export function RoleDialog({ role, isCopy = false, onClose }: RoleDialogProps) {
   const { client } = useApi()
   const readAgain = useReadAccess()
@@ -152,6 +150,5 @@ const GROUPS: Record<PermissionGroup, string> = {
   service: texts.serviceGroup
 }
 
-/** Permissions that a role for single projects cannot have. */
 const ofWholeService = (permissions: readonly Permission[]): Permission[] =>
   namesOf(subtract(permissionsOf(permissions), PROJECT_PERMISSIONS))

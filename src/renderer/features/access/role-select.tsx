@@ -13,7 +13,7 @@ interface RoleSelectProps extends SelectProps {
   hasNone?: boolean
 }
 
-/** Each option says what the role allows. `hasNone`: also offers no role. */
+/** `hasNone`: also offers no role. */
 export function RoleSelect({ roles, hasNone = false, ...props }: RoleSelectProps) {
   const names = [...(hasNone ? ['none'] : []), ...roles.map(({ name }) => name)]
   // The value is not an option: the user has several roles from groups, or the role was removed.

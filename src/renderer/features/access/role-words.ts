@@ -48,7 +48,6 @@ export function describePermissions(names: readonly Permission[]): string {
   return same === null ? texts.mayDo(listPermissions(names)) : BUILT_IN[same].toLowerCase()
 }
 
-/** What a role is for, without a full stop. */
 export function describeRole(roles: readonly AccessRole[], name: string): string {
   if (name === 'none') return texts.onlyNamedBelow
   const role = roles.find((one) => one.name === name)

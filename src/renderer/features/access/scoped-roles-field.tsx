@@ -24,7 +24,7 @@ interface ScopedRolesFieldProps<Role extends string> {
   onChange: (rows: ScopedRole<Role>[]) => void
 }
 
-/** Roles in single projects or node groups, one per row. The names need not exist yet. */
+/** One role per row. The projects or node groups need not exist yet. */
 export function ScopedRolesField<Role extends string>(props: ScopedRolesFieldProps<Role>) {
   const { label, description, words, roles, known, lengthMax, value, error, onChange } = props
   const free = known.filter((one) => !value.some(({ name }) => name === one))

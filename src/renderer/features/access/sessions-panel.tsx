@@ -9,7 +9,6 @@ import { notifyError, showNotice } from '../../ui/notify.tsx'
 import { Panel } from '../../ui/panel.tsx'
 import { texts } from '../../../shared/texts/ui/access.ts'
 
-/** Ends this browser session or all of them. The desktop's window has no session. */
 export function SessionsPanel() {
   const { query } = useApi()
   const [isAsking, setAsking] = useState(false)

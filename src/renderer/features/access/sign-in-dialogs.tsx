@@ -19,7 +19,6 @@ interface SetUp {
   qrCode: string
 }
 
-/** Asks for the password, then shows the QR code and checks a first code, then shows the recovery codes. */
 export function SetUpAuthenticatorDialog({ onClose }: { onClose: () => void }) {
   const { client } = useApi()
   const [setUp, setSetUp] = useState<SetUp | null>(null)

@@ -20,7 +20,6 @@ import { CopyButton, CopyText } from '../../ui/copy-button.tsx'
 import { Dialog, DialogFoot, DialogText } from '../../ui/dialog.tsx'
 import { texts } from '../../../shared/texts/ui/access.ts'
 
-/** The user's tokens, which programs log in with. Owners see those of all users. */
 export function TokensPanel({ me }: { me: Me }) {
   const { query } = useApi()
   const isOwner = useMay('users.change', 'everywhere').may

@@ -94,7 +94,6 @@ export function UsersPanel() {
 interface UserRowProps {
   user: User
   groups: readonly Group[]
-  /** null: not known yet. */
   tokenCount: number | null
 }
 
@@ -308,7 +307,7 @@ function RemoveDialog({ user, groups, tokenCount, onClose }: UserRowProps & { on
 
 interface RightsDialogProps {
   user: User
-  /** The user is in a group and therefore needs no role of their own. */
+  /** A member of a group needs no role of their own. */
   isInGroup: boolean
   onClose: () => void
 }

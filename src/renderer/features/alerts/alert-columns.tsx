@@ -24,7 +24,6 @@ export function AlertState({ alert }: { alert: Alert }) {
 export const lastedMs = ({ sinceMs, firedAtMs, resolvedAtMs }: Alert): number | null =>
   resolvedAtMs === null ? null : resolvedAtMs - Math.min(sinceMs, firedAtMs ?? sinceMs)
 
-/** `onAcknowledge`: null if the user may not. */
 export const alertColumns = (onAcknowledge: ((alert: Alert) => void) | null): readonly Column<Alert>[] => [
   {
     id: 'state',

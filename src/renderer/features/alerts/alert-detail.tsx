@@ -123,7 +123,6 @@ export function AlertDetail({ alert, onAcknowledge, onTakeBack, onSilence, onClo
   )
 }
 
-/** Links to what an alert is about, the most specific first. */
 function AboutLinks({ alert: { labels, watch } }: { alert: Alert }) {
   const { project, spider, jobId, scheduleId, errorGroupId, nodeId } = labels
   return (
@@ -167,7 +166,6 @@ function AboutLinks({ alert: { labels, watch } }: { alert: Alert }) {
   )
 }
 
-/** The history of the alert's figure, and the end of its run's log. */
 function AlertEvidence({ alert }: { alert: Alert }) {
   const has = useHasOperation()
   // If an alert continues with another run, its evidence is new, so mount the component again.

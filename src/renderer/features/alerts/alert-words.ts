@@ -32,7 +32,6 @@ export const UNIT_WORDS: Record<Exclude<AlertUnit, 'yes_no'>, string> = {
 
 export const COMPARISONS = { at_least: texts.atLeast, at_most: texts.atMost } as const
 
-/** Maps the ids in a scope to names. */
 export interface Names {
   node: (id: string) => string
   schedule: (id: string) => string
@@ -110,7 +109,6 @@ export function valueWords({ watch, value }: Pick<Alert, 'watch' | 'value'>): st
   return unit === 'yes_no' ? null : texts.figureOf(value, unit)
 }
 
-/** Why no messages are sent about an alert. */
 export const MUTED: Record<NonNullable<Alert['muted']>, { word: string; text: string }> = {
   silenced: { word: texts.silencedWord, text: texts.silencedHint },
   node_down: {

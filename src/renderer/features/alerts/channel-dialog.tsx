@@ -26,7 +26,6 @@ import {
 import { texts } from '../../../shared/texts/ui/alerts.ts'
 
 interface ChannelDialogProps {
-  /** null: a new channel. */
   channel: AlertChannel | null
   onClose: () => void
   onCreated: (created: { channel: AlertChannel; secret?: string | undefined }) => void

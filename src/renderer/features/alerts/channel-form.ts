@@ -34,7 +34,6 @@ export interface ChannelTexts {
   quietDays: number[]
   /** Empty: no limit. */
   messagesPerHour: string | number
-  /** Empty: all projects. */
   projects: string[]
   digestEvery: AlertDigest['every'] | 'off'
   digestAt: string
@@ -102,7 +101,6 @@ export function startChannel(channel: AlertChannel | null, zone: string): Channe
   }
 }
 
-/** Maps a path in the contract to the form's field. */
 function fieldOf([first, second, ...rest]: readonly PropertyKey[]): PropertyKey[] {
   if (first === 'target' && second !== undefined) return [second, ...rest]
   if ((first === 'quiet' || first === 'digest') && typeof second === 'string')

@@ -133,7 +133,6 @@ export function ChannelRow({ channel, onEdit }: { channel: AlertChannel; onEdit:
   )
 }
 
-/** Where a channel sends messages, without secrets. */
 function placeWords({ target }: AlertChannel): string | null {
   if (target.kind === 'email') return texts.mailPlace(target.to.join(', '), target.host)
   if (target.kind === 'telegram') return texts.chatPlace(target.chatId)

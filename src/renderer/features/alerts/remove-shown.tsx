@@ -11,7 +11,6 @@ interface RemoveShownProps {
   remove: () => Promise<unknown>
 }
 
-/** Removes everything that matches the current filter. */
 export function RemoveShown({ act, label, effect, remove }: RemoveShownProps) {
   const [isAsking, setAsking] = useState(false)
   const { mutate, isPending, error } = useMutation({ mutationFn: remove, onSuccess: () => setAsking(false) })
@@ -34,5 +33,4 @@ export function RemoveShown({ act, label, effect, remove }: RemoveShownProps) {
   )
 }
 
-/** The limit of one request. */
 export const REMOVED_AT_ONCE = 1_000

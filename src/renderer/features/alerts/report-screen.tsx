@@ -27,7 +27,6 @@ const PERIODS = [
   { value: '7', label: texts.last7Days }
 ]
 
-/** The report that channels get each day or week, as a printable page. */
 export function ReportScreen() {
   const { query } = useApi()
   const { days }: AlertReportSearch = route.useSearch()
@@ -199,7 +198,7 @@ function List({ title, note, none, rows }: ListProps) {
   )
 }
 
-/** The current state, except for the alerts. Only for users who see all projects. */
+/** Only for users who see all projects. */
 function Service({ service }: { service: NonNullable<AlertReport['service']> }) {
   const { alertsFired, nodes, nodesDown, queued, databaseBytes, logBytes, diskFreePercent } = service
   return (

@@ -221,7 +221,6 @@ function Editor({ asked }: { asked: AskedRule }) {
 
 const capital = (text: string) => text.charAt(0).toUpperCase() + text.slice(1)
 
-/** The condition as typed so far, for the suggested name. */
 function conditionOf(texts: RuleTexts): Parameters<typeof conditionWords>[0] {
   const fits = SCOPE_OF[texts.watch]
   const named = (field: keyof typeof texts & (typeof fits)[number]) =>

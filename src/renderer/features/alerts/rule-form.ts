@@ -37,7 +37,6 @@ const ANYTHING: ScopeTexts = { project: null, spider: null, scheduleId: null, no
 
 const durationOf = (seconds: number | null | undefined): string => (seconds ? formatDuration(seconds) : '')
 
-/** The default values for a watch. */
 export function usualOf(watch: AlertWatch) {
   const { compares, usual } = ALERT_WATCHES[watch]
   return {

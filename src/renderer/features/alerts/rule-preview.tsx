@@ -17,13 +17,11 @@ const DAYS = 14
 const SETTLED_AFTER_MS = 400
 
 interface RulePreviewProps {
-  /** null: the form has errors. */
   rule: Omit<AlertRuleSettings, 'enabled'> | null
-  /** Why the user may not preview the rule. null: they may. */
   why: string | null
 }
 
-/** Shows when the rule would have fired. After the first request, it follows changes in the form. */
+/** After the first request, the preview follows changes in the form. */
 export function RulePreview({ rule, why }: RulePreviewProps) {
   const { query } = useApi()
   const [isAsked, setAsked] = useState(false)
@@ -74,7 +72,7 @@ export function RulePreview({ rule, why }: RulePreviewProps) {
   )
 }
 
-/** Only the fields that decide whether the rule fires, so changes to others send no request. */
+/** Only the fields that decide whether the rule fires: changes to other fields need no request. */
 const conditionOf = (rule: Omit<AlertRuleSettings, 'enabled'>) => ({
   name: 'preview',
   channels: [],

@@ -13,11 +13,10 @@ import { texts } from '../../../shared/texts/ui/alerts.ts'
 interface ScopeFieldsProps {
   fields: Fields<ScopeTexts>
   fits: readonly ScopeField[]
-  /** Whether the dialog opens with the focus here. */
   isFocused?: boolean
 }
 
-/** What a rule or a silence is about. An empty field means any. */
+/** An empty field means any. */
 export function ScopeFields({ fields, fits, isFocused = false }: ScopeFieldsProps) {
   const { query } = useApi()
   const projects = useQuery(query.projects.list.queryOptions()).data?.projects ?? []

@@ -58,7 +58,6 @@ export function SilenceDialog({ alerts, isMaintenance = false, onClose }: Silenc
     }),
     save: async (silence) => {
       const times = timesOf(silence, Date.now())
-      // The end has passed since the form was validated.
       if ('field' in times) throw new Error(times.message)
       const made: AlertSilence[] = []
       for (const scope of isOfMany ? scopes : [silence]) {

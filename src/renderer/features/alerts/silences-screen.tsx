@@ -107,7 +107,6 @@ export function SilencesScreen() {
   )
 }
 
-/** A silence with its current or next window. */
 interface Windowed {
   silence: AlertSilence
   fromMs: number
@@ -119,7 +118,6 @@ const windowedAt = (silence: AlertSilence, nowMs: number): Windowed[] => {
   return window === null ? [] : [{ silence, ...window }]
 }
 
-/** Current ones first. */
 const bySoonest =
   (nowMs: number) =>
   (one: Windowed, other: Windowed): number =>

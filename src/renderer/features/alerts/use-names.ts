@@ -28,7 +28,7 @@ export function useNames(): Names {
   )
 }
 
-/** For users who may choose channels in rules. undefined: unknown. */
+/** Only for users who may choose channels in rules. */
 export function useChannelNames() {
   const { query } = useApi()
   const { may } = useMay('alerts.change')

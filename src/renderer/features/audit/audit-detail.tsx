@@ -11,7 +11,6 @@ import classes from './audit.module.css'
 import { originWords, prettyJson, targetWords } from './audit-words.ts'
 import { texts } from '../../../shared/texts/ui/audit.ts'
 
-/** `known`: the entry, if the table has loaded it. */
 export function AuditDetail(props: { seq: number; known: AuditEntry | undefined; onClose: () => void }) {
   const { seq, known, onClose } = props
   const { query } = useApi()

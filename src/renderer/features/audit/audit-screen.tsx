@@ -206,7 +206,6 @@ function NoEntries({ isFiltering, onClear }: { isFiltering: boolean; onClear: ()
   )
 }
 
-/** Shows the result beside the button. */
 function VerifyButton() {
   const { client, query } = useApi()
   const verify = useMutation({

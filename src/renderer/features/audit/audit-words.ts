@@ -26,7 +26,6 @@ export function targetWords({ changes, targets, moreTargets, project }: AuditEnt
   return [...shown, ...(more > 0 ? [texts.more(more)] : [])].join(', ')
 }
 
-/** Indents JSON. A truncated text stays as it is. */
 export function prettyJson(text: string): string {
   try {
     return JSON.stringify(JSON.parse(text), null, 2)

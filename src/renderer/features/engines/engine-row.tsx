@@ -104,7 +104,6 @@ export function EngineRow({ engine, all, readAtMs, isOwn, isTakingOver, onHandOv
 
 interface ActProps {
   label: string
-  /** Why the action is not possible now. */
   why: string | null
   about: string
   isActing?: boolean
@@ -129,7 +128,6 @@ function Act({ label, why, about, isActing = false, onAct }: ActProps) {
   )
 }
 
-/** `isErrorShown`: a dialog already shows the error. */
 function useDrain({ id, name }: EngineInfo, { isErrorShown }: { isErrorShown: boolean }) {
   const { client, query } = useApi()
   const queries = useQueryClient()

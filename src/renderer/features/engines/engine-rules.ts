@@ -7,7 +7,6 @@ export function inOrder(engines: readonly EngineInfo[]): EngineInfo[] {
   return engines.toSorted((one, other) => ORDER.indexOf(one.state) - ORDER.indexOf(other.state))
 }
 
-/** The versions of all live engines, without duplicates. */
 export function livingVersions(engines: readonly EngineInfo[]): string[] {
   const living = engines.filter(({ state }) => state !== 'silent')
   return [...new Set(living.map(({ version }) => version))].sort()

@@ -19,7 +19,6 @@ import { texts } from '../../../shared/texts/ui/engines.ts'
 /** The screen polls: the change feed has no engines, because each sends a heartbeat every second. */
 const EVERY_MS = 2_000
 
-/** The engines on one database: which are alive, and which one leads and why. Offers handover and drain. */
 export function EnginesScreen() {
   const { query } = useApi()
   const engines = useQuery(query.engines.list.queryOptions({ refetchInterval: EVERY_MS, staleTime: 0 }))

@@ -146,7 +146,6 @@ interface SpreadProps {
   onPick: (value: string) => void
 }
 
-/** How often each spider, version or node logged the error, highest count first. */
 function Spread({ title, rows, total, name = (value) => value, onPick }: SpreadProps) {
   const most = rows[0]?.count ?? 1
   return (
@@ -265,7 +264,6 @@ function ErrorExample({ occurrence }: { occurrence: ErrorOccurrence }) {
   )
 }
 
-/** The lines of the first record in the text. */
 export function recordAt(text: string): string[] {
   const lines = text.split('\n')
   const format = formatOf(text)

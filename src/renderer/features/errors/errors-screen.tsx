@@ -207,7 +207,6 @@ function NoErrors({ state, isFiltering, onClear }: NoErrorsProps) {
   )
 }
 
-/** `showsState`: the list has errors in several states. */
 const errorColumns = (showsState: boolean): Column<ErrorGroup>[] => [
   {
     id: 'error',

@@ -8,7 +8,7 @@ const DONE: Record<ErrorState, string> = { open: texts.reopened, resolved: texts
 
 export type SetErrorState = (group: ErrorGroup, state: ErrorState) => Promise<void>
 
-/** Sets the state of an error and offers Undo. The screen changes when the engine's event arrives. */
+/** The screen changes when the engine's event arrives. */
 export function useSetErrorState(): SetErrorState {
   const { client } = useApi()
   return useMemo(

@@ -24,7 +24,6 @@ interface ComparePaneProps {
   onClose: () => void
 }
 
-/** What changed since another run of the spider, by default the previous one. */
 export function ComparePane({ job, of, columns, onClose }: ComparePaneProps) {
   const { query } = useApi()
   const runs = useQuery(

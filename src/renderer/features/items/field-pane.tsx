@@ -99,7 +99,6 @@ function Figures({ data, onValue }: { data: FieldStatistics; onValue: (value: st
 interface FieldHeaderProps {
   name: string
   sort: ItemsSort | undefined
-  /** Why sorting and statistics are unavailable. null: they are available. */
   engineProblem: string | null
   onSort: (sort: ItemsSort | undefined) => void
   onStatistics: () => void

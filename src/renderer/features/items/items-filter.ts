@@ -21,7 +21,6 @@ export function parseWhere(where: string | undefined): ItemCondition[] {
     const parsed = ItemCondition.array().max(MOST_CONDITIONS).safeParse(JSON.parse(where))
     return parsed.success ? parsed.data : []
   } catch {
-    // Not JSON, so this app did not write it.
     return []
   }
 }

@@ -293,7 +293,6 @@ interface ColumnsMenuProps {
   onChange: (shown: string[]) => void
 }
 
-/** Chooses the columns of the table. They keep the order of the items' fields. */
 function ColumnsMenu({ columns, hasMoreFields, shown, onChange }: ColumnsMenuProps) {
   const [search, setSearch] = useState('')
   const isShown = new Set(shown)

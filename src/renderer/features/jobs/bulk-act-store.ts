@@ -2,10 +2,8 @@ import { create } from 'zustand'
 
 /**
  * Bulk actions on marked jobs that are in progress. An action is *asked* when the user clicks, *confirmed* when the
- * engine has responded, and *over* when all its jobs have reached the intended state (a running spider takes time to
- * stop). If the engine refuses, the action is dropped and an error is shown.
- *
- *   asked ──response──▶ confirmed ──all there──▶ over
+ * engine has responded, and *over* when all its jobs have reached the intended state. If the engine refuses, the
+ * action is dropped and an error is shown.
  */
 export interface BulkAct {
   id: string
@@ -26,7 +24,6 @@ export interface BulkAct {
 
 interface BulkActs {
   acts: ReadonlyMap<string, BulkAct>
-  /** The word in the row of each job, until the engine has responded. */
   asked: ReadonlyMap<string, string>
 }
 
@@ -51,7 +48,7 @@ export function dropBulkAct(id: string): void {
 
 let last: { key: string; asked: ReadonlyMap<string, string> } = { key: '', asked: new Map() }
 
-/** Renders the rows only when an action starts or the engine responds, not whenever a count changes. */
+/** Creates a new object only when an action starts or the engine responds, because each one renders the rows again. */
 function withAsked(acts: ReadonlyMap<string, BulkAct>): BulkActs {
   const unanswered = [...acts.values()].filter(({ state }) => state === 'asked')
   const key = unanswered.map(({ id }) => id).join()

@@ -167,7 +167,6 @@ it('shows unknown for a run whose node does not respond, and requeues it after w
   const pane = within(await screen.findByRole('complementary', { name: 'Job' }))
   expect(await pane.findByText(/state of this run is unknown/)).toBeTruthy()
   expect(pane.getByText('It may then run twice.')).toBeTruthy()
-  // The last entry of the timeline is not “running”.
   expect(pane.getAllByRole('listitem').at(-1)?.textContent).toMatch(/^eu-4 is unreachable: state unknown since then/)
   fireEvent.click(pane.getByRole('button', { name: 'Run elsewhere' }))
   await waitFor(() =>

@@ -8,11 +8,9 @@ import { texts } from '../../../shared/texts/ui/jobs.ts'
 
 /** The fields that a cancel needs. The rows of the running screen have no more. */
 export interface CancelTarget extends Pick<Job, 'project' | 'spider' | 'state' | 'status' | 'cancelAskedAtMs'> {
-  /** The id of our job, or of an external one's row. */
   id: string
 }
 
-/** Whether a cancel was requested but the job has not ended. */
 export function isCancelling(job: CancelTarget): boolean {
   return job.cancelAskedAtMs !== null && job.state !== 'ended'
 }

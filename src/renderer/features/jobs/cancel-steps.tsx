@@ -15,7 +15,7 @@ export interface CancelStep {
   atMs: number | null
 }
 
-/** The steps of a stop, from the job's timeline: the signals sent, the next one, and KILL as the last. */
+/** The signals sent, the next one, and KILL as the last. */
 export function listCancelSteps(timeline: readonly Transition[]): CancelStep[] {
   const { sent, next, kill } = stopsOf(timeline)
   const steps = sent.map(({ text, atMs }): CancelStep => ({ text, state: 'sent', atMs }))
@@ -29,7 +29,6 @@ export function listCancelSteps(timeline: readonly Transition[]): CancelStep[] {
 const STEP_TITLES = { stop_now: texts.stopNowTitle, kill: texts.killTitle, kill_again: texts.killAgainTitle }
 const MARKS = { sent: IconCheck, next: IconClock, later: IconCircle }
 
-/** How the run is being stopped: each step with its time, and a countdown to the next one. */
 export function CancelSteps({ timeline }: { timeline: readonly Transition[] }) {
   const steps = listCancelSteps(timeline)
   if (steps.length === 0) {
@@ -44,7 +43,6 @@ export function CancelSteps({ timeline }: { timeline: readonly Transition[] }) {
       {steps.map(({ text, state, atMs }, index) => {
         const Mark = MARKS[state]
         return (
-          // Steps are only added at the end, so the index identifies one.
           <li key={index} data-state={state}>
             <Mark size={14} aria-label={state === 'sent' ? texts.done : state === 'next' ? texts.next : texts.later} />
             <span className="grow">{text}</span>
@@ -63,7 +61,6 @@ export function CancelSteps({ timeline }: { timeline: readonly Transition[] }) {
   )
 }
 
-/** `in 1:47`, updated every second. */
 function Countdown({ atMs }: { atMs: number }) {
   const leftMs = atMs - useNow()
   return (

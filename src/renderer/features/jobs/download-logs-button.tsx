@@ -51,7 +51,6 @@ interface DownloadLogsOptions {
   readonly logs: Pick<Client['logs'], 'zip'>
   readonly jobIds: JobId[]
   readonly signal: AbortSignal
-  /** How many logs the archive has so far. */
   readonly onProgress: (logs: number) => void
 }
 

@@ -55,7 +55,6 @@ function stopSentences(entry: Transition): string[] {
   ].filter((sentence): sentence is string => typeof sentence === 'string')
 }
 
-/** The remaining steps of a stop, worded for use within a sentence. */
 const STOP_WORDS = { stop_now: texts.stepStopNow, kill: texts.stepKill, kill_again: texts.stepKillAgain }
 
 /** `19:41:43`, in the local time zone. */

@@ -104,7 +104,6 @@ const ON_WORDS: Record<Dependency['on'], (job: ReactNode) => ReactNode> = {
   ended: texts.dependencyEnds
 }
 
-/** The jobs that must end first, with their required outcomes and current states. */
 export function Dependencies({ after, onOpen }: { after: readonly Dependency[]; onOpen: (id: JobId) => void }) {
   return after.map((dependency) => <DependencyLink key={dependency.jobId} dependency={dependency} onOpen={onOpen} />)
 }

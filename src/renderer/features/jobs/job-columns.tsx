@@ -13,7 +13,6 @@ import classes from './jobs-screen.module.css'
 import type { JobActions } from './use-job-actions.ts'
 import { texts } from '../../../shared/texts/ui/jobs.ts'
 
-/** What is wrong with a live job's node. null: nothing. */
 export type AwayOf = (job: Pick<Job, 'nodeId' | 'state' | 'unknownSinceMs'>) => Away | null
 export interface Away {
   word: string
@@ -22,12 +21,11 @@ export interface Away {
   unknownSinceMs: number | null
 }
 
-/** The columns of the jobs table. A narrow table hides the less important ones first. */
+/** A narrow table hides the less important columns first. */
 export function jobColumns(
   nodeName: (id: string) => string,
   awayOf: AwayOf,
   isQueue: boolean,
-  /** null: not allowed. */
   actions: JobActions | null
 ): Column<Job>[] {
   const columns: Column<Job>[] = [
@@ -128,7 +126,6 @@ export function jobColumns(
 const RUN_COLUMNS: ReadonlySet<string> = new Set(['runtime', 'items', 'errors'])
 
 export function JobStatusCell({ job, away }: { job: CancelTarget; away: Away | null }) {
-  // Each visible row subscribes to its own job.
   const asked = useBulkActs((state) => state.asked.get(job.id))
   const isPending = usePendingCancels(({ byId }) => byId.has(job.id))
   return (

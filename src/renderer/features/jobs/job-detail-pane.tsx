@@ -167,7 +167,6 @@ interface JobHeadProps {
   attempt: Attempt | undefined
   nodeName: (id: string) => string
   away: Away | null
-  /** null: not allowed. */
   onElsewhere: (() => void) | null
   onOpen: (id: JobId) => void
 }
@@ -275,7 +274,6 @@ const WAITING_LINKS: Partial<Record<WaitingCode, { to: '/queue' | '/projects' | 
   nodes_cordoned: { to: '/nodes', word: texts.showNodes }
 }
 
-/** Links to the screen where the user can end the wait. */
 function WaitingLink({ job, code }: { job: Job; code: WaitingCode }) {
   const link = WAITING_LINKS[code]
   if (link === undefined) return null
@@ -299,7 +297,6 @@ interface JobButtonsProps {
   onOpen: (id: JobId) => void
 }
 
-/** The actions that are possible now. A requested cancel looks different from a confirmed one. */
 function JobButtons({ detail, actions, onOpen }: JobButtonsProps) {
   const { job } = detail
   const { next } = stopsOf(detail.timeline)
@@ -398,7 +395,7 @@ function JobButtons({ detail, actions, onOpen }: JobButtonsProps) {
 
 const WIDE_KEY = 'scrapdeck.job-detail.wide'
 
-/** Stored on this machine, because a preferred width does not belong in the URL. */
+/** Stored locally: a preferred width does not belong in the URL. */
 function useWide(): [boolean, (isWide: boolean) => void] {
   const [isWide, setWide] = useState(() => localStorage.getItem(WIDE_KEY) === 'yes')
   return [

@@ -18,7 +18,6 @@ export type FilterSearch = Pick<
 export const FILTER_KEYS = ['status', 'project', 'spider', 'node', 'schedule', 'user', 'since'] as const
 export type FilterKey = (typeof FILTER_KEYS)[number]
 
-/** One chip of the filter box: `status:failed,running`. */
 export interface FilterTerm {
   readonly key: FilterKey
   readonly value: string
@@ -38,11 +37,10 @@ export interface ParsedFilter {
 }
 
 /**
- * The filter box's grammar: terms separated by spaces; a term is `key:value` or a word; a value with spaces is in
- * double quotes. `status` takes several values separated by commas; every other key takes one, and the last one given
- * counts. Words form one text, which is searched in project, spider and job id.
- *
- *   status:failed,running project:shop spider:price* node:eu-1 since:2d amazon
+ * Parses the text of the filter box, such as `status:failed,running project:shop since:2d amazon`. Spaces separate the
+ * terms. A term is `key:value` or a word, and a value with spaces needs double quotes. `status` takes several values,
+ * separated by commas. If any other key occurs twice, the last value counts. The words form one text to search for in
+ * project, spider and job id.
  */
 export function parseFilterText(text: string, context: FilterContext): ParsedFilter {
   const search: FilterSearch = {}
@@ -62,9 +60,7 @@ export function parseFilterText(text: string, context: FilterContext): ParsedFil
   return { search, problems }
 }
 
-/**
- * Splits off the complete terms (followed by a space) while the user types. The rest stays in the box as search text.
- */
+/** Splits off the terms that are complete (followed by a space). The rest stays in the box as search text. */
 export function splitTyped(text: string): { whole: string; rest: string } {
   const whole: string[] = []
   const rest = text.replace(/(^|\s)([A-Za-z]+:(?:"[^"]+"|[^\s"]+))\s/g, (_match, before: string, term: string) => {
@@ -74,7 +70,6 @@ export function splitTyped(text: string): { whole: string; rest: string } {
   return { whole: whole.join(' '), rest }
 }
 
-/** The chips of a filter. Its words stay in the box. */
 export function termsOfSearch(
   search: FilterSearch,
   nodes: FilterContext['nodes'],
@@ -97,7 +92,6 @@ export function termsOfSearch(
   })
 }
 
-/** A chip as the user would type it. */
 export function formatTerm({ key, value }: FilterTerm): string {
   return `${key}:${/[\s"]/.test(value) ? `"${value.replaceAll('"', '')}"` : value}`
 }

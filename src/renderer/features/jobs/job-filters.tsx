@@ -159,7 +159,6 @@ export function JobFacets({ facets, search, nodeName, onChange }: JobFacetsProps
   )
 }
 
-/** Further values must be typed. */
 const MOST = 20
 
 interface FacetOption {

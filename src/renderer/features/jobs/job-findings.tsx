@@ -12,7 +12,6 @@ const useExpectations = (jobId: JobId) => {
   return useQuery(api.query.findings.ofJob.queryOptions({ input: { id: jobId } })).data
 }
 
-/** What is unusual about a run that succeeded. Renders nothing if there is nothing. */
 export function JobFindings({ jobId }: { jobId: JobId }) {
   const findings = useExpectations(jobId)?.findings ?? []
   if (findings.length === 0) return null

@@ -27,7 +27,6 @@ const OVER_NOTICES = 500
 
 interface JobMarksBarProps {
   marked: readonly Job[]
-  /** Whether the job's node does not respond. */
   isUnknown: (job: Job) => boolean
   nodes: ReadonlyArray<{ id: NodeId; name: string; tags: readonly string[] }>
   actions: JobActions
@@ -38,7 +37,6 @@ interface JobMarksBarProps {
 
 type Asking = 'cancel' | 'force' | 'elsewhere'
 
-/** The actions on the marked jobs. A disabled button explains why. */
 export const JobMarksBar = memo(function JobMarksBar(props: JobMarksBarProps) {
   const { marked, isUnknown, nodes, actions, onClear, everything } = props
   const toCancel = useMay('jobs.cancel')
@@ -154,7 +152,6 @@ export const JobMarksBar = memo(function JobMarksBar(props: JobMarksBarProps) {
 
 type Groups = Record<'live' | 'queued' | 'running' | 'unknown' | 'beingCancelled' | 'ended', Job[]>
 
-/** Groups up to ten thousand jobs in a single pass. */
 function groupsOf(marked: readonly Job[], isUnknown: (job: Job) => boolean): Groups {
   const groups: Groups = { live: [], queued: [], running: [], unknown: [], beingCancelled: [], ended: [] }
   for (const job of marked) {

@@ -24,7 +24,6 @@ const NOTES: Record<string, string> = {
   otherWarnings: texts.otherWarnings
 }
 
-/** Pages and items over time, and other facts from the log. */
 export function JobProgress({ job, figures }: { job: Job; figures: RunFigures }) {
   const { responses, notes, latest, series, isPartial, isLive } = figures
   const statuses = Object.entries(responses).toSorted(([, one], [, other]) => other - one)

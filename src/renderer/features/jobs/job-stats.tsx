@@ -18,7 +18,6 @@ import { RelativeTime } from '../../ui/time.tsx'
 import jobErrorsClasses from './job-errors.module.css'
 import { texts } from '../../../shared/texts/ui/jobs.ts'
 
-/** Live figures from the run's log, its errors and resource usage, and Scrapy's closing stats. */
 export function JobStats({ detail }: { detail: JobDetail }) {
   const { job, attempts } = detail
   const nowMs = useNow()
@@ -95,7 +94,7 @@ function formatStat(key: string, value: string | number | boolean | null): strin
   return Number.isInteger(value) ? formatCount(value) : String(Math.round(value * 1000) / 1000)
 }
 
-/** The errors that a job logged, by group, newest first. Those of a running job appear within half a minute. */
+/** The errors of a running job appear within half a minute. */
 function JobErrors({ job }: { job: Job }) {
   const { query } = useApi()
   const errors = useQuery(query.errors.ofJob.queryOptions({ input: { jobId: job.id } }))

@@ -17,7 +17,6 @@ interface JobTimelineProps {
   unknown: { sinceMs: number; lastSeenAtMs: number | null } | null
 }
 
-/** All transitions with time and evidence, then the waiting reason, or a note that the state is unknown. */
 export function JobTimeline({ detail: { job, timeline }, nodeName, unknown }: JobTimelineProps) {
   const steps = timeline.filter((step, index) => !isRepeated(step, timeline[index + 1]))
   return (
@@ -110,7 +109,6 @@ function Step({ step, before, nodeName }: StepProps) {
   )
 }
 
-/** How long the job was queued before it was sent, if that is noticeable. */
 function Waited({ before, step }: { before: Transition | undefined; step: Transition }) {
   if (step.kind !== 'sending' || before === undefined || step.atMs - before.atMs < 1000) return null
   return <p className={`${classes.waited} small`}>{texts.waited(formatAge(step.atMs - before.atMs))}</p>
@@ -131,7 +129,6 @@ const KIND_TONE: Partial<Record<TransitionKind, Tone>> = {
   taken_back: 'wait'
 }
 
-/** Explanations of steps, in addition to the engine's text. */
 const KIND_WORDS: Partial<Record<TransitionKind, string>> = {
   limit_hit: texts.stepLimitHit,
   released: texts.stepReleased,

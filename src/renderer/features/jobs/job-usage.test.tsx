@@ -6,7 +6,6 @@ import { aJob, jobIdAt } from '../../../shared/testing/builders.ts'
 import { aNodeId } from '../../../shared/testing/ids.ts'
 import { renderApp } from '../../testing/render-app.tsx'
 
-// Each test file loads its first screen here, which can take several seconds on a busy machine.
 configure({ asyncUtilTimeout: 8000 })
 
 let engine: FakeEngine

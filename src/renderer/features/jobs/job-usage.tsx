@@ -15,7 +15,6 @@ import { texts } from '../../../shared/texts/ui/jobs.ts'
 const POLL_MS = 2000
 const MEGABYTE = 1_048_576
 
-/** The memory and CPU of a run on the local node, its totals and its limits. */
 export function JobUsage({ detail: { job, attempts } }: { detail: JobDetail }) {
   const api = useApi()
   const isLive = job.state === 'running' || job.state === 'starting'
@@ -114,7 +113,6 @@ function cpuSecondsOf(samples: readonly UsageSample[]): number | null {
   }, 0)
 }
 
-/** The limits that apply to the job. Each names its origin: the job or its project. */
 function Limits({ job, ofProject }: { job: Job; ofProject: RunLimits | null }) {
   const limits = limitsInForce(effectiveLimits(ofProject, job.limits))
   return (
@@ -143,7 +141,6 @@ function Limits({ job, ofProject }: { job: Job; ofProject: RunLimits | null }) {
   )
 }
 
-/** undefined: not known yet. */
 function useProjectLimits({ project }: Job): RunLimits | null | undefined {
   const api = useApi()
   const { data } = useQuery(api.query.projects.list.queryOptions())

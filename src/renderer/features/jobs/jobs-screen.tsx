@@ -46,7 +46,7 @@ export function JobsScreen() {
   }
   const clearFilter = () => setFilter({})
 
-  // Stable, which keeps the start of the time range until the filter changes.
+  // Stable: the start of the time range stays the same until the filter changes.
   const filterSearch = useStable<FilterSearch>({ ...search, job: undefined, tab: undefined } as FilterSearch)
   const filter = useMemo(() => filterOfSearch(filterSearch, Math.floor(Date.now() / 60_000) * 60_000), [filterSearch])
   const list = useInfiniteQuery(
@@ -234,7 +234,6 @@ function NoJobs({ search, nodes, onClear }: NoJobsProps) {
 
 const NO_MARKS: ReadonlySet<string> = new Set()
 
-/** The marked jobs: rows of the list and, after they were read, all other matches of the filter. */
 function useMarks(rows: readonly Job[], filter: JobFilter) {
   const { client } = useApi()
   const [marks, setMarks] = useState(NO_MARKS)
@@ -258,7 +257,6 @@ function useMarks(rows: readonly Job[], filter: JobFilter) {
     return [...here, ...[...beyond.values()].filter(({ id }) => marks.has(id) && !shown.has(id))]
   }, [marks, rows, beyond])
 
-  /** Reads all matching jobs, page by page, and marks them. Clearing the marks stops this. */
   const markAll = useCallback(async () => {
     const mine = ++reading.current
     setRead(0)

@@ -6,7 +6,6 @@ import { logSearchOf } from '../../ui/errors/error-group.tsx'
 import classes from './job-detail-pane.module.css'
 import { texts } from '../../../shared/texts/ui/jobs.ts'
 
-/** The log line that says why a job failed. Links to it if its line number is known. */
 export function LastError({ job: { id: jobId }, line }: { job: Pick<Job, 'id'>; line: string }) {
   const { query } = useApi()
   const { data } = useQuery(query.errors.ofJob.queryOptions({ input: { jobId } }))
@@ -48,5 +47,4 @@ export function occurrenceOf(killingLine: string, errors: readonly LoggedError[]
   return (newestFirst.find(hasText) ?? newestFirst.find(hasType))?.occurrence ?? null
 }
 
-/** `builtins.KeyError` and `KeyError` are the same. */
 const nameOf = (type: string): string => type.trim().split('.').at(-1)!

@@ -35,7 +35,7 @@ export interface BulkActPlan {
 
 const newestOfSeries = new Map<string, string>()
 
-/** Shows and requests the action, and follows it until all jobs have reached the intended state. Never throws. */
+/** Never throws. */
 export async function runBulkAct(client: Client, plan: BulkActPlan): Promise<void> {
   const id = `bulk-${nextNumber++}`
   if (plan.series !== undefined) {
@@ -77,7 +77,6 @@ async function follow(client: Client, id: string, ids: readonly JobId[], plan: B
     if (left === 0) return
     withoutNews = count === before ? withoutNews + 1 : 0
     before = count
-    // Without progress, poll ten thousand ids less often.
     await new Promise((resolve) => setTimeout(resolve, POLL_MS * Math.min(5, 1 + withoutNews)))
   }
 }

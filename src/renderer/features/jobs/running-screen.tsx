@@ -122,7 +122,6 @@ function totalsOf(jobs: readonly RunningJob[], total: number, external: number):
 function runningColumns(
   nodeName: (id: string | null) => string,
   awayOf: AwayOf,
-  /** null: not allowed. */
   cancel: ((row: RunningRow) => unknown) | null
 ): Column<RunningRow>[] {
   return [
@@ -285,7 +284,6 @@ const UNKNOWN = {
   itemsPerMinute: null
 } as const
 
-/** The external jobs in the nodes' latest responses. */
 function externalRows(nodes: readonly Pick<Node, 'id' | 'runs'>[]): ExternalRow[] {
   return nodes.flatMap(({ id: nodeId, runs }) =>
     runs.flatMap(({ jobId, jobid, project, spider, state, sinceMs, pid }) => {

@@ -9,7 +9,7 @@ import { texts } from '../../../shared/texts/ui/jobs.ts'
  * changes before its jobs do. Until then, uses the job.
  */
 export function useAway(nodes: readonly Node[] | undefined): AwayOf {
-  // Nodes change every second, but only some changes matter here. Only those render the rows again.
+  // Nodes change every second. Only changes that matter here render the rows again.
   const awayText = JSON.stringify(nodes?.filter(isAway).map(awayEntry) ?? [])
   const hasNodes = nodes !== undefined
   return useMemo(() => {

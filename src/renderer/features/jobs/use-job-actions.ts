@@ -66,7 +66,6 @@ function jobActions(client: Client, mayGoFirst: boolean) {
         return null
       }
     },
-    /** Queued jobs leave the queue immediately. Running ones are stopped after the grace period. */
     cancel(jobs: readonly Job[], force = false): void {
       const live = jobs.filter(({ state }) => state !== 'ended')
       const queued = idsOf(queuedOf(live))

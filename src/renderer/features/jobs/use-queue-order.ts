@@ -13,10 +13,7 @@ interface Place {
   rank: number
 }
 
-/**
- * The queued jobs in queue order, if the list has no others. The order needs all of them, so this also loads the
- * other pages up to a limit.
- */
+/** The queued jobs in queue order, if the list has no others. Loads all pages, up to a limit, to know the order. */
 export function useQueueOrder({
   isQueue,
   rows,

@@ -16,7 +16,6 @@ interface JobPickerProps {
   isOpen: boolean
   onOpenChange: (isOpen: boolean) => void
   onPick: (id: JobId) => void
-  /** Logs that are already open. */
   open: readonly JobId[]
 }
 

@@ -7,9 +7,7 @@ export interface LogTabs {
   readonly open: JobId[]
   /** Always one of the open logs. null: none is open. */
   readonly front: JobId | null
-  /** Open logs shown beside the front one. */
   readonly beside: JobId[]
-  /** Whether the visible logs are merged into one. */
   readonly isMerged: boolean
 }
 
@@ -49,7 +47,6 @@ export function openTab(tabs: LogTabs, id: JobId): LogTabs {
   return { ...tabs, open: withOne(tabs.open, id), front: id, beside: tabs.beside.filter((each) => each !== id) }
 }
 
-/** Shows a log beside the front one. */
 export function split(tabs: LogTabs, id: JobId): LogTabs {
   if (tabs.front === null || tabs.front === id) return openTab(tabs, id)
   return { ...tabs, open: withOne(tabs.open, id), beside: withOne(tabs.beside, id).slice(-MOST_BESIDE) }

@@ -4,7 +4,6 @@ import { afterEach, expect, it, vi } from 'vitest'
 import { createFakeEngine, type FakeEngine } from '../../testing/fake-engine.ts'
 import { renderApp } from '../../testing/render-app.tsx'
 
-// Each test file loads its first screen here, which can take several seconds on a busy machine.
 configure({ asyncUtilTimeout: 8000 })
 
 // jsdom cannot draw the terminal. It has its own tests, and the end-to-end tests use the real one.

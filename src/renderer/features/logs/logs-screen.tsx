@@ -176,7 +176,6 @@ export function LogsScreen() {
   )
 }
 
-/** The sources of the merged view: spiders, with distinct names if one has several logs. */
 function mergedSources(logs: readonly { id: JobId; job: Job | undefined }[], nodeName: (id: NodeId) => string) {
   const names = distinctNames(
     logs.map(({ id, job }) => ({
@@ -268,7 +267,6 @@ function LogOfJob({ id, detail, name, isFront, line, onMark }: LogOfJobProps) {
   )
 }
 
-/** Opens only this log, at these lines. */
 function linkToLines(id: JobId, lines: LineRange): string {
   const search = new URLSearchParams({ jobs: id, job: id, line: formatLines(lines) })
   return `${window.location.href.split('#')[0]}#/logs?${search}`

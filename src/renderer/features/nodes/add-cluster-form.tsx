@@ -14,7 +14,6 @@ import { texts } from '../../../shared/texts/ui/nodes.ts'
 
 type NewCluster = NodeAddress & NodeSettings & { kubernetes: KubernetesSettings }
 
-/** Adds a namespace of a Kubernetes cluster if its check succeeds. The fleet file can have settings per project. */
 export function AddClusterForm({ onClose }: { onClose: () => void }) {
   const { client } = useApi()
   const [problem, setProblem] = useState<string | null>(null)

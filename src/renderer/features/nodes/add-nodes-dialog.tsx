@@ -68,7 +68,6 @@ export function AddNodesDialog({ onClose }: { onClose: () => void }) {
   )
 }
 
-/** Checks pasted addresses and adds those without problems. Closes if none is left to correct. */
 function AddByAddress({ onClose }: { onClose: () => void }) {
   const { client } = useApi()
   const [text, setText] = useState('')

@@ -8,7 +8,6 @@ import { PullingSetup } from './pulling-setup.tsx'
 import classes from './pulling-setup.module.css'
 import { texts } from '../../../shared/texts/ui/nodes.ts'
 
-/** Adds a node for a server that Scrapdeck cannot reach, and creates its token. */
 export function AddPullingNode({ onDone }: { onDone: () => void }) {
   const { query } = useApi()
   const [name, setName] = useState('')

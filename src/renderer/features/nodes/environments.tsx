@@ -23,12 +23,10 @@ import classes from './environments.module.css'
 import { texts } from '../../../shared/texts/ui/nodes.ts'
 
 interface EnvironmentsProps {
-  /** The environment with the open log; part of the URL. */
   openLog: string | undefined
   onLog: (id: string | undefined) => void
 }
 
-/** The Python environments of the local node: their state, the projects that use them, their build logs. */
 export function Environments({ openLog, onLog }: EnvironmentsProps) {
   const { query } = useApi()
   const environments = useQuery(query.environments.list.queryOptions())
@@ -51,7 +49,6 @@ export function Environments({ openLog, onLog }: EnvironmentsProps) {
   )
 }
 
-/** Failures first, unused environments last. */
 function byUrgency(left: Environment, right: Environment): number {
   return rankOf(left) - rankOf(right)
 }

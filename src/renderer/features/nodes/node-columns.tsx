@@ -119,7 +119,6 @@ export const nodeColumns: readonly Column<Node>[] = [
   }
 ]
 
-/** Shown in place of a Scrapyd version. */
 const KIND_WORDS: Partial<Record<Node['kind'], string>> = { local: texts.builtIn, kubernetes: texts.cluster }
 
 const troubleSinceMs = ({ health, unreachableSinceMs, stuckSinceMs }: Node) =>

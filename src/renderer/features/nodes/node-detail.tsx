@@ -31,7 +31,6 @@ import { texts } from '../../../shared/texts/ui/nodes.ts'
 
 interface NodeDetailProps {
   node: Node
-  /** The environment with the open log. */
   openLog: string | undefined
   onLog: (environmentId: string | undefined) => void
   onClose: () => void

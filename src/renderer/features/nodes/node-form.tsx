@@ -16,7 +16,7 @@ import { texts } from '../../../shared/texts/ui/nodes.ts'
 
 type NodeChange = NodeSettings & Partial<NodeAddress>
 
-/** Edits a node and sends only the changes. An empty password field keeps the saved one. */
+/** Sends only the changes. An empty password field keeps the saved one. */
 export function NodeForm({ node, onDone }: { node: Node; onDone: () => void }) {
   const { client, query } = useApi()
   const { data: fleet } = useQuery(query.nodes.list.queryOptions())
@@ -169,7 +169,7 @@ const startNode = (node: Node) => ({
 type NodeTexts = ReturnType<typeof startNode>
 
 const { shape } = NodeSettings
-/** undefined: nothing was entered, which keeps the saved value. */
+/** undefined keeps the saved value. */
 const unlessEmpty = z.string().transform((text) => text || undefined)
 
 function nodeForm(node: Node): z.ZodType<NodeChange, NodeTexts> {

@@ -1,7 +1,6 @@
 import { nameOfSshHost, readSshAddress } from '../../../shared/ssh-address.ts'
 import { texts } from '../../../shared/texts/ui/nodes.ts'
 
-/** One pasted line: an address and its credentials. */
 export interface PastedAddress {
   /** The same for all spellings of one address. */
   key: string
@@ -9,7 +8,6 @@ export interface PastedAddress {
   url: string
   username: string | null
   password: string | null
-  /** Why this line cannot be an address. null: it can. */
   problem: string | null
 }
 

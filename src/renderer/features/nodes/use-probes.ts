@@ -16,7 +16,7 @@ export type Credentials = Record<'username' | 'password' | 'caCertificate', stri
 
 const AT_ONCE = 12
 
-/** Probes every address, several at a time. Probes an address again when its credentials change. */
+/** Probes an address again when its credentials change. */
 export function useProbes(
   addresses: readonly PastedAddress[],
   credentialsOf: (address: PastedAddress) => Credentials

@@ -15,7 +15,6 @@ interface Picture {
 
 type Paint = Record<'run' | 'bad' | 'ok' | 'off' | 'line' | 'dim' | 'faint' | 'font', string>
 
-/** What each canvas shows, to draw only the changes. */
 const drawn = new WeakMap<HTMLCanvasElement, Picture & { ratio: number; paint: Paint }>()
 
 /** Draws all visible rows after scrolling or resizing, otherwise only those with changed nodes. */
@@ -60,7 +59,6 @@ export function drawFleet(canvas: HTMLCanvasElement, picture: Picture): void {
   drawn.set(canvas, { ...picture, ratio, paint })
 }
 
-/** Colors and the font come from the page. */
 function readPaint(canvas: HTMLCanvasElement): Paint {
   const style = getComputedStyle(canvas)
   const colour = (name: string) => style.getPropertyValue(`--${name}`).trim()

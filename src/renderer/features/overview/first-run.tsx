@@ -12,7 +12,6 @@ import { CreateEnvironment } from '../../ui/python-environment.tsx'
 import classes from './first-run.module.css'
 import { texts } from '../../../shared/texts/ui/overview.ts'
 
-/** Whether this Scrapdeck is unused: no project, no remote node, no job. */
 export function useIsFirstRun(): boolean {
   const { query } = useApi()
   const { data: fleet } = useQuery(query.nodes.list.queryOptions())
@@ -22,7 +21,6 @@ export function useIsFirstRun(): boolean {
   return fleet.nodes.every(({ kind }) => kind === 'local') && eggs.projects.length === 0 && newest.jobs.length === 0
 }
 
-/** A welcome for the first two minutes: what this is, and three ways to start. */
 export function FirstRun({ python }: { python: PythonState }) {
   const { may } = useMay('nodes.change')
   return (

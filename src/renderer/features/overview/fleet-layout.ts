@@ -29,7 +29,6 @@ export function layoutFleet(nodeCount: number, widthPx: number) {
   }
 }
 
-/** Left edge of the node's column and top of its row. */
 export function cornerOf(layout: FleetLayout, index: number): { x: number; y: number } {
   return {
     x: (index % layout.columns) * (layout.columnPx + COLUMN_GAP_PX),
@@ -40,7 +39,6 @@ export function cornerOf(layout: FleetLayout, index: number): { x: number; y: nu
 /** A node shows at least its slots, and more cells if more jobs run there (external jobs). */
 export const cellCount = (node: Node): number => Math.max(node.slots, node.runs.length)
 
-/** Width of one cell with its gap. Narrower if the node has many slots. */
 export const cellPitch = (layout: FleetLayout, node: Node): number =>
   Math.min(CELL_MAX_PX, layout.cellsPx / Math.max(1, cellCount(node)))
 

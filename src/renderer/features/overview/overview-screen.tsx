@@ -63,7 +63,7 @@ const SHOWN = 4
 /** Errors are sorted by when they were last seen, so new ones are usually among these. */
 const LOOKED_AT = 100
 
-/** Open errors that are new or were reopened within a day: each points to a recent change. */
+/** Errors that are new or were reopened within a day: each points to a recent change. */
 function NewErrors() {
   const { query } = useApi()
   const { data } = useQuery(query.errors.list.queryOptions({ input: { state: 'open', limit: LOOKED_AT } }))
@@ -107,7 +107,6 @@ function NewErrors() {
   )
 }
 
-/** Each figure with its last hour and a link to its jobs. */
 function FigureCards({ figures }: { figures: Figures }) {
   const { query } = useApi()
   const { data } = useQuery(query.system.history.queryOptions())

@@ -15,7 +15,6 @@ import { useNodeName } from '../../ui/use-node-name.ts'
 import classes from './problems.module.css'
 import { texts } from '../../../shared/texts/ui/overview.ts'
 
-/** What needs action, worst first, each with the action that fixes it. */
 export function Problems({ problems }: { problems: readonly Problem[] }) {
   if (problems.length === 0) {
     return (

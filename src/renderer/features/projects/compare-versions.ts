@@ -20,7 +20,6 @@ export function placeOf(version: Version, { state, sha256 }: Deployment): Place 
   return state === 'present' && version.sha256 !== null && sha256 !== version.sha256 ? 'replaced' : state
 }
 
-/** Whether sending the version again fixes it. */
 export const isDrift = (place: Place): boolean => place === 'missing' || place === 'foreign' || place === 'replaced'
 
 export interface Spread {

@@ -10,7 +10,6 @@ import classes from './projects.module.css'
 import { useDeploy } from './use-deploy.ts'
 import { texts } from '../../../shared/texts/ui/projects.ts'
 
-/** Chooses nodes for a version. Those without it come first. */
 export function DeployDialog({ version, onClose }: { version: Version; onClose: () => void }) {
   const api = useApi()
   const nodes = useQuery(api.query.nodes.list.queryOptions()).data?.nodes ?? []

@@ -7,7 +7,6 @@ import classes from './projects.module.css'
 import type { Deploy } from './use-deploy.ts'
 import { texts } from '../../../shared/texts/ui/projects.ts'
 
-/** The progress of a deployment on each node. Failed nodes can be retried. */
 export function DeployProgress({ deploy, expected }: { deploy: Deploy; expected: number }) {
   const nameOf = useNodeName()
   const rows = [...deploy.deployments.values()]

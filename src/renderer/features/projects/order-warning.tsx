@@ -2,7 +2,6 @@ import { Flex } from '@mantine/core'
 import { IconAlertTriangle } from '@tabler/icons-react'
 import classes from './projects.module.css'
 
-/** Shown if nodes disagree about which version is the latest. */
 export function OrderWarning({ text }: { text: string }) {
   return (
     <Flex component="p" align="flex-start" gap={8} className={classes.warning} role="note">

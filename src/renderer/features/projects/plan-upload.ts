@@ -15,7 +15,6 @@ export interface UploadPlan {
   readonly fileCount: number | null
   /** A guess from the file's name or its scrapy.cfg. The engine reads the archive. */
   readonly guess: { readonly project: string | null; readonly version: string | null }
-  /** Returns the file to send. Zips a folder. */
   readonly open: () => Promise<File>
 }
 
@@ -24,7 +23,6 @@ export interface UploadPlans {
   readonly problems: readonly string[]
 }
 
-/** Finds eggs, zips and folders with a scrapy.cfg. */
 export async function planUploads(files: readonly File[]): Promise<UploadPlans> {
   const dropped = files.map((file) => ({ file, path: pathOf(file) }))
   const projectRoots = rootsOf(dropped)

@@ -192,14 +192,13 @@ const formatKnown = (count: number | undefined) =>
     formatCount(count)
   )
 
-/** Finds them among the newest jobs of all projects, with one request. */
+/** One request: searches the newest jobs of all projects. */
 function useLastJobs(): ReadonlyMap<string, Job> {
   const api = useApi()
   const jobs = useQuery(api.query.jobs.list.queryOptions({ input: { limit: 300 } })).data?.jobs
   return useMemo(() => newestBy(jobs, ({ project }) => project), [jobs])
 }
 
-/** Prepares files for the upload dialog, whether dropped in the window or chosen here. */
 function useUploads(): [UploadPlans | null, (files: readonly File[] | null) => void] {
   const [uploads, setUploads] = useState<UploadPlans | null>(null)
   const offer = (files: readonly File[] | null) => {

@@ -243,7 +243,6 @@ function QueueSettings({ fields }: { fields: Fields<SettingsTexts> }) {
   )
 }
 
-/** Requirements can be typed, chosen as a file, or dropped anywhere in the window. */
 function Requirements({ fields, refusal }: { fields: Fields<SettingsTexts['python']>; refusal: string | undefined }) {
   const { text } = fields.values
   const picker = useRef<HTMLInputElement>(null)

@@ -10,7 +10,6 @@ const { shape } = ProjectSettings
 
 const rules = OutcomeRules.shape
 
-/** null: no rule. */
 const OutcomeForm = z
   .object({
     requireResponse: z.boolean(),
@@ -63,7 +62,6 @@ export interface SettingsTexts
   /** `10 min`. Empty: as configured. */
   cancelWaitSeconds: string
   retry: ReturnType<typeof retryTexts>
-  /** Empty: no rule. */
   outcome: { requireResponse: boolean; maxErrors: string; minItems: string; minPages: string; finishReasons: string }
 }
 
@@ -93,7 +91,6 @@ export const startSettings = ({
   }
 })
 
-/** null: none. */
 export function namesOf(text: string): string[] | null {
   const names = text
     .split(',')
@@ -102,7 +99,7 @@ export function namesOf(text: string): string[] | null {
   return names.length === 0 ? null : names
 }
 
-/** Only the changed settings, which preserves other users' changes to the rest. */
+/** Only the changed settings: this preserves other users' changes to the rest. */
 export function changedSettings(opened: SettingsTexts, settings: SettingsOfDialog): Partial<SettingsOfDialog> {
   const before: Partial<SettingsOfDialog> = SettingsForm.safeParse(opened).data ?? {}
   const isChanged = (name: string, value: unknown) =>

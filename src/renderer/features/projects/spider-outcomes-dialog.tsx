@@ -18,7 +18,6 @@ const COUNTS = {
   minPages: texts.fewerPagesThan
 } as const
 
-/** Edits the outcome rules of one spider. The project's settings have the rules for all spiders. */
 export function SpiderOutcomesDialog({ project, onClose }: { project: Project; onClose: () => void }) {
   const { client } = useApi()
   const { outcome, spiderOutcomes } = project.settings

@@ -27,7 +27,6 @@ function ownRule<Value>(of: z.ZodType<Value, never>) {
   })
 }
 
-/** null: the spider has no rules of its own. */
 export const SpiderOutcomeForm = z
   .object({
     requireResponse: ownRule(z.literal(ON).transform(() => true) as never),

@@ -20,7 +20,6 @@ interface SpiderRowProps {
   spider: string
   /** The spider's newest job, if it is recent. */
   last: Job | undefined
-  /** What is unusual about its newest successful run. */
   unusual: SpiderFindings | undefined
 }
 

@@ -4,13 +4,11 @@ import { useApi } from '../../api/api.tsx'
 
 export type Deploy = ReturnType<typeof useDeploy>
 
-/** Deploys a version and keeps each node's result. The engine continues if the user leaves the screen. */
+/** The engine continues if the user leaves the screen. */
 export function useDeploy(project: ProjectName, version: VersionName) {
   const { client } = useApi()
   const [isRunning, setRunning] = useState(false)
-  /** The newest state of each node. */
   const [deployments, setDeployments] = useState<ReadonlyMap<string, Deployment>>(new Map())
-  /** Why the whole deployment stopped. */
   const [error, setError] = useState<unknown>(null)
   const isGone = useRef(false)
   useEffect(() => {

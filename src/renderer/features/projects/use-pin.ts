@@ -4,7 +4,7 @@ import { useApi } from '../../api/api.tsx'
 import { notifyError, notifyUndo } from '../../ui/notify.tsx'
 import { texts } from '../../../shared/texts/ui/projects.ts'
 
-/** Pins a version (null: unpins) and offers Undo. The screen changes when the engine has confirmed it. */
+/** null unpins. The screen changes when the engine has confirmed it. */
 export function usePin({ name, settings: { pinnedVersion = null } }: Project) {
   const { client, query } = useApi()
   const { mutate, isPending } = useMutation(

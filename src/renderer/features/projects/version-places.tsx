@@ -25,7 +25,6 @@ const WORDS: Record<Exclude<Place, 'present'>, string> = {
   replaced: texts.placeReplaced
 }
 
-/** Lists nodes with the version on one line, and each of the others with the reason and a fix. */
 export function VersionPlaces({ version, nodes }: { version: Version; nodes: readonly Node[] }) {
   const deploy = useDeploy(version.project, version.version)
   const known = new Map(nodes.map((node) => [node.id, node]))

@@ -21,7 +21,6 @@ import { texts } from '../../../shared/texts/ui/queue.ts'
 
 type LiveRule = LimitRule & { live: number }
 
-/** The limits as an editable table, each with its current number of live runs. Edits apply when they are saved. */
 export function LimitsPanel() {
   const { query } = useApi()
   // The change feed has the rules but not the numbers of live runs, so this polls while it is open.

@@ -93,13 +93,11 @@ function ShareRow({ project, waiting, live, share }: ShareRowProps) {
   const [weight, setWeight] = useState<number | ''>(settings.weight)
   const [shown, setShown] = useState(settings.weight)
   if (shown !== settings.weight) {
-    // The weight was saved here or changed elsewhere, so show it.
     setShown(settings.weight)
     setWeight(settings.weight)
   }
   const change = useMutation({
     mutationFn: (next: number) => client.projects.changeSettings({ project: name, settings: { weight: next } }),
-    // Shows the new weight before the engine responds.
     onMutate: () => ({ before: settings.weight }),
     onSuccess: (_project, next, { before }) =>
       notifyUndo(

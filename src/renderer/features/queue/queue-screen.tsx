@@ -16,7 +16,6 @@ import { VirtualTable } from '../../ui/table/virtual-table.tsx'
 import { WaitingText } from '../../ui/waiting.tsx'
 import { texts } from '../../../shared/texts/ui/queue.ts'
 
-/** What decides which job is next (limits, project shares, pauses), and why jobs wait. */
 export function QueueScreen() {
   const { query } = useApi()
   const figures = useQuery(query.system.status.queryOptions()).data?.figures

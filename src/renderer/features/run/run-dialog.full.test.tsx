@@ -11,7 +11,6 @@ import { renderApp } from '../../testing/render-app.tsx'
 const NEWS = aProjectName('news')
 const PRICES = aProjectName('prices')
 
-// Each test file loads its first screen here, which can take several seconds on a busy machine.
 configure({ asyncUtilTimeout: 8000 })
 
 let engine: FakeEngine

@@ -185,7 +185,6 @@ function RunEnvironment({ form, inherited }: Omit<InheritedProps, 'kind'>) {
   )
 }
 
-/** The equivalent command for scripts and crontabs. */
 function Command({ run, schedule }: Asked) {
   const api = useApi()
   const status = useQuery(api.query.system.status.queryOptions()).data
@@ -241,7 +240,6 @@ function withKnownProject(form: RunTexts, projects: readonly Project[]): RunText
   return { ...form, project: projects.length === 1 ? projects[0]!.name : null, spiders: [], version: null }
 }
 
-/** Keeps only excluded defaults that still exist for the chosen project and spider. */
 function withKnownLeft({ withoutDefaults = [], ...run }: RunInput, inherited: Inherited): RunInput {
   const left = stillInherited(withoutDefaults, inherited)
   return left.length === 0 ? run : { ...run, withoutDefaults: left }

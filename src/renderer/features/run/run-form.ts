@@ -20,11 +20,9 @@ export interface RunTexts extends JobTexts {
   after: Dependency[]
   dedupe: { key: string; ttlSeconds: string }
   env: FormRow[]
-  /** Names of defaults that this run omits. */
   withoutDefaults: string[]
 }
 
-/** The request to the engine: jobs, or a schedule that creates them. */
 export interface Asked {
   run: RunInput
   schedule: ScheduleSettings | null

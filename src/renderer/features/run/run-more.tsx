@@ -20,16 +20,13 @@ import { texts } from '../../../shared/texts/ui/run.ts'
 
 interface RunMoreProps {
   fields: Fields<RunTexts>
-  /** The request. null: something is invalid. */
   run: RunInput | null
-  /** The values that apply to fields left empty here. */
   ofProject: ProjectSettings | null
 }
 
-/** Retries, deadlines and dependencies. Collapsed, this summarizes what was set, because most users never open it. */
+/** Collapsed, this summarizes what was set, because most users never open it. */
 export function RunMore({ fields, run, ofProject }: RunMoreProps) {
   const { values } = fields
-  // A schedule has no fields of a single run.
   const isRepeated = values.when.kind === 'cron'
   const usual = isRepeated ? texts.moreSummaryOfSchedule : texts.moreSummary
   return (
@@ -98,7 +95,7 @@ const ENDINGS: { value: Dependency['on']; label: string }[] = [
   { value: 'ended', label: texts.endedAnyOutcome }
 ]
 
-/** Picks the jobs to wait for, newest first, by spider, project or id. Each has its own required outcome. */
+/** Each job to wait for has its own required outcome. */
 function AfterField({ after, onChange }: { after: readonly Dependency[]; onChange: (after: Dependency[]) => void }) {
   const { query } = useApi()
   const [text, setText] = useState('')

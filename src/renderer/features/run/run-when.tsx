@@ -11,7 +11,6 @@ import { texts } from '../../../shared/texts/ui/run.ts'
 
 interface RunWhenProps {
   fields: Fields<RunTexts>
-  /** The default name of the schedule. */
   usualName: string | undefined
 }
 

@@ -5,14 +5,12 @@ import type { ScheduleTiming } from '../../../shared/contract/index.ts'
 import { formatDuration } from '../../../shared/time.ts'
 import { texts } from '../../../shared/texts/ui/schedules.ts'
 
-/** A clock change in a zone, and its effect on a timing, in words. */
 export interface ClockChange {
   atMs: number
   /** `Sun 28 Mar: clocks go forward` */
   title: string
   /** `02:30 does not exist on that day: it runs at 03:00.` */
   effect: string
-  /** Whether it moves, skips or doubles any run. */
   isTouched: boolean
 }
 

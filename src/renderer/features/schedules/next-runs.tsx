@@ -19,7 +19,6 @@ interface NextRunsProps {
   changes: readonly ClockChange[]
 }
 
-/** Run times in the schedule's zone and in the local zone, with the time until then and notes about clock changes. */
 export function NextRuns({ occurrences, zone, changes }: NextRunsProps) {
   const nowMs = useNow()
   const here = localZone()

@@ -61,7 +61,6 @@ export function ZoneText({ zone }: { zone: string }) {
   )
 }
 
-/** `onPause`: null if the user may not. */
 export function scheduleColumns(
   onPause: ((schedule: Schedule, paused: boolean) => void) | null
 ): readonly Column<Schedule>[] {

@@ -79,7 +79,6 @@ export function whatWords(jobs: readonly RunTemplate[]): string {
     : texts.spidersOfProjects(spiders.size, projects.length)
 }
 
-/** Runs missed since the last run. */
 export function missedLately({ recent }: { recent: readonly Firing[] }): number {
   const lastRun = recent.findIndex(({ state }) => state === 'fired')
   const since = lastRun < 0 ? recent : recent.slice(0, lastRun)

@@ -30,7 +30,6 @@ it('shows each schedule in words with its next run, its last runs, and what was 
   expect(grid.getByText('3 spiders of prices')).toBeTruthy()
   expect(grid.getAllByRole('img', { name: /^Last \d+ runs: .*succeeded/ }).length).toBeGreaterThan(5)
   expect(screen.getByText(/8 on · 2 paused · 1 with missed runs/)).toBeTruthy()
-  // The next run: relative to now, and in its own zone.
   const nightly = within(grid.getByText('nightly prices').closest<HTMLElement>('[role=row]')!)
   expect(nightly.getByText(/^in \d/)).toBeTruthy()
   expect(nightly.getByText(/ 03:\d\d/)).toBeTruthy()
@@ -103,7 +102,6 @@ it('saves changes based on the revision that was read; after a concurrent change
   const words = await screen.findByLabelText('In words')
   fireEvent.change(words, { target: { value: 'every weekday at 4:30' } })
   expect((screen.getByLabelText('Cron expression') as HTMLInputElement).value).toBe('30 4 * * 1-5')
-  // Another user saves first.
   const before = named('nightly prices')
   await engine.client.schedules.update({ ...before, overlap: 'allow' })
   fireEvent.click(screen.getByRole('button', { name: /^Save/ }))

@@ -3,7 +3,6 @@ import { texts } from '../../../shared/texts/ui/storage.ts'
 
 export const KIND_WORDS = { jobs: texts.jobs, logs: texts.logs, items: texts.items, eggs: texts.eggs } as const
 export type Kind = keyof typeof KIND_WORDS
-/** `12 logs`. */
 export const COUNT_WORDS: Record<Kind, (count: number) => string> = {
   jobs: texts.jobCount,
   logs: texts.logCount,

@@ -24,12 +24,10 @@ const REASON_WORDS: Record<StoragePreview['protected'][number]['reason'], string
 interface PreviewDialogProps {
   policy: StoragePolicy
   revision: number
-  /** Whether confirming the preview saves the policy. */
   saves: boolean
   onClose: () => void
 }
 
-/** Dry run of a policy: what it would delete, and what it would keep and why. */
 export function PreviewDialog({ policy, revision, saves, onClose }: PreviewDialogProps) {
   const { query } = useApi()
   const queryClient = useQueryClient()

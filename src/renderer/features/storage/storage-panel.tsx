@@ -122,7 +122,6 @@ function Usage({ usage }: { usage: StorageUsage }) {
   )
 }
 
-/** How much of the data is encrypted with the newest key. */
 function Encryption({ state }: { state: StorageUsage['encryption'] }) {
   if (state === null) return <span className="dim">{texts.encryptionOff}</span>
   const { keyId, sealed, total, lost, sealedAtMs, problem } = state

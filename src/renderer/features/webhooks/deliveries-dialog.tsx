@@ -23,7 +23,6 @@ const LOOKS = {
   dead: { tone: 'bad', Icon: IconX, word: texts.givenUp, none: texts.noneGivenUp }
 } as const
 
-/** The deliveries of a webhook, newest first. Those that are not waiting can be sent again. */
 export function DeliveriesDialog({ webhook, onClose }: { webhook: Webhook; onClose: () => void }) {
   const { query } = useApi()
   const [shown, setShown] = useState<Shown>(webhook.dead > 0 ? 'dead' : 'all')

@@ -13,7 +13,6 @@ import { CODE_INPUT } from '../../ui/fields/code-input.ts'
 import { texts } from '../../../shared/texts/ui/webhooks.ts'
 
 interface WebhookDialogProps {
-  /** null: a new webhook. */
   webhook: Webhook | null
   onClose: () => void
   onCreated: (created: { webhook: Webhook; secret: string }) => void

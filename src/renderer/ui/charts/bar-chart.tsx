@@ -16,7 +16,6 @@ interface BarChartProps {
 const HEIGHT = 52
 /** The minimum height, which keeps a value of 0 visible. */
 const LEAST = 2
-/** With fewer slots, bars would look like blocks. */
 const SLOTS_MIN = 14
 
 export function BarChart({ title, bars, fromMs, untilMs, caption }: BarChartProps) {

@@ -54,7 +54,6 @@ export function nearestIndex(points: readonly Point[], atMs: number): number {
   return best
 }
 
-/** The index that a key moves to. null: the key does not move. */
 export function stepTo(key: string, from: number, last: number): number | null {
   const to = { ArrowLeft: from - 1, ArrowRight: from + 1, Home: 0, End: last }[key]
   return to === undefined ? null : Math.min(last, Math.max(0, to))

@@ -27,10 +27,9 @@ const HEIGHT = 104
 const TOP = 6
 const BOTTOM = 18
 const RIGHT = 8
-/** Fits `512 MB`, which aligns the time axes of stacked charts. */
+/** Fits `512 MB`. The same for all charts, to align the time axes of stacked ones. */
 const LEFT = 52
 
-/** One value over time, with axes. The pointer or the arrow keys show single values. */
 export function LineChart(props: LineChartProps) {
   const { title, startedAtMs, format, isBinary = false, tone, limit = null, lookAtMs, onLook } = props
   const { ref, width: measured } = useElementSize()

@@ -9,7 +9,7 @@ interface SparklineProps {
   floor?: number
 }
 
-/** A small area chart, gray without data. Hidden from screen readers, because the figures are next to it. */
+/** Gray without data. Hidden from screen readers, because the figures are next to it. */
 export function Sparkline({ values, tone, width = 92, height = 28, floor = 0 }: SparklineProps) {
   const id = useId()
   if (values.length < 2) return <svg width={width} height={height} aria-hidden />

@@ -10,7 +10,7 @@ const STATE_LOOK: Record<ErrorState, { tone: string; Icon: typeof IconCheck; wor
   ignored: { tone: 'off', Icon: IconBellOff, word: texts.errorIgnored }
 }
 
-/** Shows a shape and a word. A resolved error that was logged again is marked as reopened. */
+/** Marks a resolved error that was logged again as reopened. */
 export function ErrorStateText({ group }: { group: Pick<ErrorGroup, 'state' | 'stateAtMs' | 'reopenedAtMs'> }) {
   const { tone, Icon, word } = STATE_LOOK[group.state]
   const title =

@@ -19,6 +19,5 @@ export function ChoiceField<Value extends string>({
   )
 }
 
-/** A select's options with their labels, in Mantine's format. */
 export const optionsOf = <Value extends string>(labels: Readonly<Record<Value, string>>) =>
   Object.entries<string>(labels).map(([value, label]) => ({ value: value as Value, label }))

@@ -9,7 +9,6 @@ import { NOT_AN_OPTION } from './select.tsx'
 /** A form or a part of it. Its paths match the schema's, and the contract's if there is one. */
 export interface Fields<Values> {
   readonly values: Values
-  /** The props of an input: value, change handler, and the error when it should be visible. */
   input(name: keyof Values & string, type?: 'checkbox'): ReturnType<UseFormReturnType<object>['getInputProps']>
   /** A field's problem, after it was changed or a save was tried. */
   error(path: string): string | undefined

@@ -41,7 +41,7 @@ export function problemOfRow(kind: RowKind, row: FormRow, rows: readonly FormRow
   return null
 }
 
-/** Rows as a schema, which reports each problem at the row's name or value. */
+/** Reports each problem at the row's name or value. */
 export const rowsForm = (kind: RowKind, problemOfValue: (value: string) => string | null = () => null) =>
   z.custom<readonly FormRow[]>().check(({ value: rows, issues }) => {
     const add = (path: (string | number)[], message: string | null) =>

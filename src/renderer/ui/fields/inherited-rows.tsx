@@ -15,7 +15,6 @@ interface InheritedRowsProps<Kind extends RowKind> {
   onLeave?: ((left: string[]) => void) | undefined
 }
 
-/** The inherited values in gray, with their origin. Each can be overridden or omitted. */
 export function InheritedRows<Kind extends RowKind>({
   fields,
   kind,

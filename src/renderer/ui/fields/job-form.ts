@@ -15,7 +15,7 @@ const tagTerms = z.string().transform((text, context) => {
   return z.NEVER
 })
 
-/** Where jobs can run: the default nodes, any node, nodes with tags, or one node. Unused fields keep their text. */
+/** The default nodes, any node, nodes with tags, or one node. Unused fields keep their text. */
 export const WhereForm = z.discriminatedUnion('where', [
   z.object({ where: z.literal('default') }).transform(() => ({})),
   z.object({ where: z.literal('any') }).transform(() => ({ nodeId: null, tags: [] as string[] })),
@@ -25,7 +25,6 @@ export const WhereForm = z.discriminatedUnion('where', [
     .transform(({ nodeId }) => ({ nodeId, tags: [] as string[] }))
 ])
 
-/** The fields that a run, a schedule and a chain have in common. */
 export interface JobTexts {
   project: ProjectName | null
   /** null: the version that is active when the job is sent. */

@@ -12,11 +12,10 @@ import { texts } from '../../../shared/texts/ui/shared.ts'
 interface JobTargetProps {
   fields: Fields<Pick<JobTexts, 'project' | 'version' | 'spiders'>>
   projects: readonly Project[]
-  /** Focuses the first empty field. */
   takesFocus?: boolean
 }
 
-/** Puts the error above the input. Below it, the open list would cover the error. */
+/** Above the input, because the open list would cover an error below it. */
 const ERROR_FIRST: InputWrapperProps['inputWrapperOrder'] = ['label', 'error', 'input', 'description']
 
 export function JobTarget({ fields, projects, takesFocus = false }: JobTargetProps) {

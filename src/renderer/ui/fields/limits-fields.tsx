@@ -8,13 +8,12 @@ import { texts } from '../../../shared/texts/ui/shared.ts'
 
 interface LimitsFieldsProps {
   fields: Fields<LimitTexts>
-  /** Applies where a field is empty. */
   inherited?: RunLimits | null
   /** Only limits that every node enforces, or only the others. Default: all. */
   only?: 'everywhere' | 'local'
 }
 
-/** One row per limit, entered with its unit and reformatted on blur. Its meaning or error is beside it. */
+/** Limits are entered with their unit and reformatted on blur. */
 export function LimitsFields({ fields, inherited = null, only }: LimitsFieldsProps) {
   const id = useId()
   const [showsAll, setShowsAll] = useState(false)

@@ -86,7 +86,6 @@ export const LIMITS: readonly LimitField[] = [
 export const LIMITS_EVERYWHERE: ReadonlySet<LimitName> = new Set(['wallSeconds', ...LOG_LIMITS])
 export const ADVANCED_LIMITS: ReadonlySet<LimitName> = new Set(['openFiles', 'addressSpaceMegabytes'])
 
-/** The texts of the fields. Empty: no limit. */
 export type LimitTexts = Record<LimitName, string>
 
 const UNITS: Record<Exclude<LimitUnit, 'count' | 'percent'>, readonly (readonly [size: number, pattern: RegExp])[]> = {
@@ -171,7 +170,6 @@ const limitText = (name: LimitName) =>
     return z.NEVER
   })
 
-/** The values of the fields. null: no limits. */
 export const LimitsForm = z
   .object(
     Object.fromEntries(LIMITS.map(({ name }) => [name, limitText(name)])) as Record<

@@ -5,7 +5,6 @@ import { texts } from '../../../shared/texts/ui/shared.ts'
 export interface PriorityLimit {
   /** The highest priority that the user may give. Absent: any. */
   max?: number
-  /** Why a higher priority is not allowed, as a short sentence. */
   reason?: string
   /** The reason for a tooltip, with the role that has the permission. */
   title?: string

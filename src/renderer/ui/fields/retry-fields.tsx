@@ -16,7 +16,6 @@ const BACKOFF = [
 
 interface RetryFieldsProps {
   fields: Fields<RetryTexts>
-  /** Applies if nothing is entered here. */
   inherited?: RetryPolicy | null
 }
 

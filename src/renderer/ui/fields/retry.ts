@@ -4,7 +4,7 @@ import { formatDuration } from '../../../shared/time.ts'
 import { durationText, numberText } from './texts.ts'
 import { texts } from '../../../shared/texts/ui/shared.ts'
 
-/** The texts of the fields. If `attempts` is empty, there is no own policy. */
+/** If `attempts` is empty, there is no own policy. */
 export interface RetryTexts {
   readonly attempts: string
   readonly backoffSeconds: string
@@ -51,7 +51,6 @@ const Asked = z.object({
     .enum(['both', 'failed', 'lost'])
     .transform((on): RetryPolicy['on'] => (on === 'both' ? ['failed', 'lost'] : [on]))
 })
-/** The values of the fields. null: no own policy. */
 export const RetryForm = z.preprocess(
   (typed: RetryTexts) => (typed.attempts.trim() === '' ? null : typed),
   Asked.nullable()

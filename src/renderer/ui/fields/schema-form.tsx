@@ -39,7 +39,6 @@ export function SchemaForm({ form, className = classes.form, gap, label, onEscap
 interface FormFootProps {
   form: FormState
   submit: string
-  /** What saving will do, shown while all fields are valid. */
   says?: string
   isDisabled?: boolean
   onCancel: () => void

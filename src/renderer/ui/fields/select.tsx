@@ -14,7 +14,7 @@ import { texts } from '../../../shared/texts/ui/shared.ts'
 /** Marks a field whose text is not an option. Its form cannot be saved, because it still has the previous value. */
 export const NOT_AN_OPTION = 'data-not-an-option'
 
-/** The first click selects the whole text, which the user can then replace. A later click places the cursor. */
+/** The first click selects the whole text, ready to be replaced. A later click places the cursor. */
 const selectsOnClick = (input: HTMLInputElement, isFirst: boolean) => {
   if (isFirst) input.dataset['untouched'] = ''
   else if (input.dataset['untouched'] !== undefined) {
@@ -31,7 +31,6 @@ type Typed = Omit<MultiSelectProps, 'value' | 'onChange'>
  */
 function useTyped(props: Typed, isMany: boolean, chosen: string | undefined, choose: (value: string) => void) {
   const [left, setLeft] = useState<string | null>(null)
-  /** Returns false if the field's text is not an option. */
   const settle = (input: HTMLInputElement): boolean => {
     const text = input.value.trim()
     const options = Object.values(getOptionsLockup(getParsedComboboxData(props.data)))
@@ -140,7 +139,7 @@ function chooseTyped(event: KeyboardEvent<HTMLInputElement>): boolean {
   return true
 }
 
-/** The index of the label that equals this text, or of the only one that differs just in case. -1: none. */
+/** The index of the label that equals this text, or of the only one that differs in case alone. -1: none. */
 export function findTyped(labels: readonly string[], text: string): number {
   const exact = labels.indexOf(text)
   if (exact !== -1) return exact

@@ -4,10 +4,7 @@ import { texts } from '../../../shared/texts/ui/shared.ts'
 const TERM = /^!?[^\s|!]+(\|!?[^\s|!]+)*$/
 const TERMS_MAX = 20
 
-/**
- * Parses `eu|us !slow`. All terms must match, each by one of its alternatives. Allows spaces around `|` and after
- * `!`.
- */
+/** All terms of `eu|us !slow` must match, each by one of its alternatives. Allows spaces around `|` and after `!`. */
 export function parseTagExpression(text: string): { terms: string[] } | { problem: string } {
   const tidy = text
     .replace(/[,&]/g, ' ')

@@ -30,7 +30,6 @@ export const durationText = <Value>(of: z.ZodType<Value>, whenEmpty: number | nu
 export const numberText = <Value>(of: z.ZodType<Value>, whenEmpty: number | null | undefined = undefined) =>
   textOf<Value, string | number>(of, whenEmpty, (text) => ({ value: text === '' ? Number.NaN : Number(text) }))
 
-/** A form whose schema depends on choices made in it. */
 export const formBy = <Output, Texts>(choose: (texts: Texts) => z.ZodType<Output>) =>
   z.custom<Texts>().transform((texts, context): Output => {
     const read = choose(texts).safeParse(texts)
@@ -40,7 +39,6 @@ export const formBy = <Output, Texts>(choose: (texts: Texts) => z.ZodType<Output
     return z.NEVER
   })
 
-/** null: nothing was entered. */
 export const textOrNull = z.string().transform((text) => text.trim() || null)
 
 /** A path on the service's machine, which can have another operating system than this page's. */

@@ -17,7 +17,7 @@ interface ValueRowsProps<Name extends string> {
   inherited?: ReactNode
 }
 
-/** Names and values as rows. Enter in the last value adds a row. */
+/** Enter in the last value adds a row. */
 export function ValueRows<Name extends string>({
   fields,
   name: at,
@@ -97,7 +97,6 @@ export function ValueRows<Name extends string>({
 
 const SECRET_TEXT = texts.secretHint
 
-/** A text or password field. A secret is shown as dots until the user reveals it. */
 function ValueInput({ isSecret, ...props }: { isSecret: boolean; error: string | null } & ComponentProps<'input'>) {
   const rest = { ...props, size: undefined, color: undefined, style: undefined, spellCheck: false, autoComplete: 'off' }
   if (!isSecret) return <TextInput {...rest} classNames={{ input: 'mono' }} />

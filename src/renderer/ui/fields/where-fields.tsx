@@ -18,7 +18,6 @@ type WhereTexts = Pick<JobTexts, 'where' | 'nodeId' | 'tags' | 'priority'>
 interface WhereFieldsProps {
   fields: Fields<WhereTexts>
   nodes: readonly Node[]
-  /** What applies if nothing is chosen here. */
   inherited: Pick<Inherited, 'placement' | 'priority'>
   /** Only a run can override inherited nodes with any node, and an inherited priority with 0. */
   of: 'run' | 'defaults' | 'template'
@@ -105,7 +104,6 @@ export function WhereFields({ fields, nodes, inherited, of, keptPriority = 0 }: 
   )
 }
 
-/** `#eu`, or the name of a node. */
 function placementWords({ nodeId, tags }: Placement, nodes: readonly Node[]): string {
   if (nodeId !== null) return nodes.find(({ id }) => id === nodeId)?.name ?? nodeId
   return tags.map((tag) => `#${tag}`).join(' ')
@@ -121,7 +119,6 @@ interface TagCheckProps {
   onChange: (text: string) => void
 }
 
-/** The nodes that match the expression, and the known tags, which a click adds. */
 function TagCheck({ id, text, problem, nodes, onChange }: TagCheckProps) {
   const read = parseTagExpression(text)
   const known = [...new Set(nodes.flatMap(({ tags }) => tags))].sort().slice(0, TAGS_SHOWN)

@@ -13,7 +13,6 @@ import { texts } from '../../../shared/texts/ui/shared.ts'
 interface ExportMenuProps {
   of: ItemsOf
   filter?: ItemCondition[]
-  /** Why Parquet is unavailable. null: it is available. */
   engineProblem: string | null
 }
 
@@ -79,7 +78,7 @@ interface ExportOptions {
   onProgress: (share: number) => void
 }
 
-/** Requests a file with the items and saves it through the browser. Resolves to the number of items. */
+/** Resolves to the number of items. */
 async function exportItems(options: ExportOptions): Promise<number> {
   const { name, items, parts } = await fetchExport(options)
   saveFile(name, parts)

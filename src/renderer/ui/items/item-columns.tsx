@@ -11,11 +11,9 @@ const WIDTH_PX = { least: 84, most: 320, perCharacter: 7.4, around: 26 }
 const MEASURED_ROWS = 50
 
 interface ItemColumnsOptions {
-  /** In the order of the cells. */
   names: readonly string[]
   types: ReadonlyMap<string, ItemColumn['type']>
   rows: readonly ItemRow[]
-  /** Default: the name. */
   header?: (name: string) => ReactNode
   sorted?: (name: string) => 'ascending' | 'descending' | 'none'
 }

@@ -12,11 +12,9 @@ export const ITEMS_AGAIN_MS = 3_000
 
 export const isCopying = (error: unknown): boolean => error !== null && explainError(error).code === 'ITEMS_COPYING'
 
-/** Whether a retry can help. */
 export const mayPass = (failures: number, error: unknown): boolean =>
   failures < 2 && ['NODE_UNREACHABLE', null].includes(explainError(error).code)
 
-/** Why there is no table: nothing scraped, not yet, still being copied, or an error. */
 export function ItemsProblem({ job, error, onRetry }: { job: Job | undefined; error: unknown; onRetry: () => void }) {
   const { code } = explainError(error)
   if (code === 'ITEMS_COPYING') return <Copying error={error} />

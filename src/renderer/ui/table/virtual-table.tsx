@@ -24,12 +24,10 @@ export interface VirtualTableProps<Row> {
   rowId: (row: Row) => string
   columns: readonly Column<Row>[]
   openId?: string | null
-  /** Called on a click, or on Enter on the row under the cursor. */
   onOpen?: (row: Row) => void
   /** Marked rows. Absent: no check boxes and no keys `x` and Shift-`x`. */
   marks?: ReadonlySet<string>
   onMarks?: (marks: ReadonlySet<string>) => void
-  /** Called when the last rows are in view, to load more. */
   onEndReached?: () => void
   /** Whether a row's values are outdated, which grays it out. */
   isStale?: (row: Row) => boolean
@@ -46,7 +44,7 @@ export interface VirtualTableProps<Row> {
 
 const ROW_PX = 32
 
-/** A table for any number of rows that renders only the visible ones. j/k or the arrow keys move the cursor. */
+/** Renders only the visible rows. j/k or the arrow keys move the cursor. */
 export function VirtualTable<Row>(props: VirtualTableProps<Row>) {
   const { label, rowId, openId = null, onOpen, marks, onMarks, onEndReached, primary = false } = props
   const { rowPx = ROW_PX } = props
@@ -332,7 +330,6 @@ interface ReorderOptions {
   /** Index of the row that the keys move. -1: none. */
   cursor: number
   marks: ReadonlySet<string> | undefined
-  /** Moves these rows right before that row, or to the end. Absent: the order cannot be changed. */
   onReorder: ((ids: readonly string[], before: string | null) => void) | undefined
 }
 
@@ -388,7 +385,6 @@ function useReorder({ ids, cursor, marks, onReorder }: ReorderOptions) {
   return { drag: drag ?? null, dropIndex, orderKeys }
 }
 
-/** The index of the row under the pointer. -1: none. */
 function rowIndexOf(event: DragEvent): number {
   const row = (event.target as Element).closest('[role=row]')
   return row === null ? -1 : Number(row.getAttribute('aria-rowindex')) - 2

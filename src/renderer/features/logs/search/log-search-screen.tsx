@@ -193,7 +193,6 @@ function Toggle({ label, isOn, onToggle, children }: ToggleProps) {
   )
 }
 
-/** The progress of the search and what it skipped. */
 function SearchNote({ state: { hits, progress, isSearching } }: { state: FleetSearchState }) {
   if (progress === null) return isSearching ? texts.searching : null
   const { scanned, ruledOut, unreadable, stoppedBy } = progress
@@ -296,7 +295,7 @@ interface HitsOfRun {
   hits: FleetLogHit[]
 }
 
-/** Groups hits by log. The hits of one log arrive in sequence. */
+/** The hits of one log arrive in sequence. */
 function groupHits(hits: readonly FleetLogHit[]): HitsOfRun[] {
   const groups: HitsOfRun[] = []
   for (const hit of hits) {
@@ -364,7 +363,6 @@ function useFleetSearch(query: FleetQuery | null) {
   return {
     ...state,
     stop: () => running.current?.abort(),
-    /** Continues where the last search ended. */
     goOn: () => query !== null && void start(query, state)
   }
 }

@@ -12,7 +12,7 @@ const { node, refreshSeconds } = NewSource.shape
 const ofNode = node.unwrap().shape
 type DnsSource = Extract<DiscoverySource, { kind: 'dns' }>
 
-/** Has the fields of all kinds, which preserves the input when the user switches the kind. */
+/** Has the fields of all kinds: switching the kind keeps the input. */
 export interface SourceTexts {
   id: string
   source: { kind: DiscoverySource['kind']; path: string; nodes: string; port: number | string } & Omit<

@@ -4,7 +4,6 @@ import { ScrapdeckError } from '../../../../shared/errors.ts'
 import { createFakeEngine, type FakeEngine } from '../../../testing/fake-engine.ts'
 import { renderApp } from '../../../testing/render-app.tsx'
 
-// Each test file loads its first screen here, which can take several seconds on a busy machine.
 configure({ asyncUtilTimeout: 8000 })
 
 let engine: FakeEngine

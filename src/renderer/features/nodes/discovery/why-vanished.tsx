@@ -5,7 +5,6 @@ import { useApi } from '../../../api/api.tsx'
 import { RelativeTime } from '../../../ui/time.tsx'
 import { texts } from '../../../../shared/texts/ui/nodes.ts'
 
-/** For a node that its source no longer lists: since when, and whether it was cordoned for this reason. */
 export function WhyVanished({ node }: { node: Node }) {
   const { query } = useApi()
   const sources = useQuery(query.discovery.list.queryOptions()).data?.sources

@@ -3,7 +3,6 @@ import { afterEach, beforeEach, expect, it, vi } from 'vitest'
 import { createFakeEngine, type FakeEngine } from '../../../testing/fake-engine.ts'
 import { renderApp } from '../../../testing/render-app.tsx'
 
-// Each test file loads its first screen here, which can take several seconds on a busy machine.
 configure({ asyncUtilTimeout: 8000 })
 
 let engine: FakeEngine
@@ -43,7 +42,6 @@ it('lists an hour beside the week, with a link to each schedule and its local ti
   expect(pane.getByRole('heading').textContent).toBe('Thu 26 Nov, 02:00 to 03:00')
   expect(pane.getByRole('link', { name: 'nightly prices' }).getAttribute('href')).toMatch(/schedules\?schedule=/)
   expect(pane.getAllByText(/03:00 in Europe\/Berlin/).length).toBeGreaterThan(0)
-  // The run is shown at its scheduled time, with a note that its jobs start later.
   expect(pane.getByText(/starts 48 s later \(jitter\)/)).toBeTruthy()
   // On a busy machine, a pane's keys become active shortly after its text appears.
   await waitFor(() => {

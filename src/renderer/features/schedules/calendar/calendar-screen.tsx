@@ -40,7 +40,6 @@ import { texts } from '../../../../shared/texts/ui/schedules.ts'
 const MINUTE_MS = 60_000
 const IS_UTC_HERE = localZone() === 'UTC'
 
-/** A week of runs: past ones with their outcome, and upcoming ones. */
 export function CalendarScreen() {
   const search = getRouteApi('/schedules/calendar').useSearch()
   const navigate = useNavigate({ from: '/schedules/calendar' })
@@ -140,7 +139,7 @@ function weekWords(days: ReturnType<typeof daysOfWeek>): string {
   return format.formatRange(noon(days[0]?.date), noon(days[6]?.date))
 }
 
-/** Reads the history back to the start of the week, up to this many pages. */
+/** The maximum number of pages to read back to the start of the week. */
 const PAGES_MAX = 10
 const PAGE_ROWS = 500
 /** Because of jitter, a due run can get its row this much later. */
@@ -194,7 +193,7 @@ function useWeekRuns(days: readonly Day[], nowMs: number) {
 
 const SHOWN_PER_HOUR = 6
 
-/** The week on a phone: days as a list, without empty hours. */
+/** For phones: days as a list, without empty hours. */
 function Agenda({ week, utc, nowMs, nameOf, isReading, onHour }: WeekViewProps) {
   const today = dateOf(nowMs, utc)
   const todayBox = useRef<HTMLElement>(null)

@@ -17,7 +17,7 @@ export interface WeekViewProps {
   onHour: (hourMs: number) => void
 }
 
-/** Further runs of an hour are only counted. */
+/** The grid only counts further runs of an hour. */
 const SHOWN_PER_HOUR = 3
 const OFTEN_ROWS = 5
 

@@ -9,7 +9,6 @@ export interface Run {
   readonly look: RunLook
   /** Consecutive missed runs are one row of the history. */
   readonly count: number
-  /** null: upcoming. */
   readonly firing: Firing | null
 }
 /** A calendar day in the displayed zone: 23 or 25 hours long when clocks change. */
@@ -25,7 +24,7 @@ export interface Week {
   readonly days: readonly Day[]
   /** By day, then by hour of the clock. */
   readonly hours: readonly (readonly (readonly Run[])[])[]
-  /** Schedules with so many runs that they would cover all others. Each has its own row. */
+  /** Schedules with so many runs that they would cover all others. */
   readonly often: readonly OftenRow[]
   readonly runCount: number
 }
@@ -36,7 +35,6 @@ export interface OftenRow {
 }
 interface OftenDay {
   readonly count: number
-  /** The number of runs per hour, and the most important look. */
   readonly hours: readonly { readonly count: number; readonly look: RunLook | null }[]
 }
 
@@ -148,7 +146,7 @@ const RANK: Record<RunLook, number> = {
 
 const countOf = (runs: readonly Run[]) => runs.reduce((sum, { count }) => sum + count, 0)
 
-/** The hour on the clock. Both occurrences of a repeated hour share one row. */
+/** Both occurrences of a repeated hour share one row. */
 export const hourOf = (atMs: number, utc: boolean) => (utc ? new Date(atMs).getUTCHours() : new Date(atMs).getHours())
 
 function startOfDay(noonUtcMs: number, utc: boolean): number {

@@ -15,7 +15,6 @@ import { texts } from '../../../../shared/texts/ui/schedules.ts'
 
 const MARGIN = 16
 
-/** Spiders as boxes, chains as buttons on the lines between them. Wide graphs scroll. */
 export function ChainGraph({ graph, onOpen }: { graph: Graph; onOpen: (chainId: ChainId) => void }) {
   const spiders = new Map(graph.spiders.map((each) => [each.key, each]))
   const spiderOf = (key: string) => spiders.get(key) as GraphSpider

@@ -3,7 +3,6 @@ import type { Chain, ProjectName } from '../../../../shared/contract/index.ts'
 import type { Tone } from '../../../ui/status.tsx'
 import { texts } from '../../../../shared/texts/ui/schedules.ts'
 
-/** A word, a color and a shape for each outcome that starts a chain. */
 export const ENDINGS: Record<Chain['on'], { word: string; sentence: string; tone: Tone; Icon: typeof IconCheck }> = {
   succeeded: { word: texts.succeeded, sentence: texts.succeeds, tone: 'ok', Icon: IconCheck },
   failed: { word: texts.failedWord, sentence: texts.fails, tone: 'bad', Icon: IconX },

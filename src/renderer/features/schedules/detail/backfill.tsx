@@ -26,7 +26,7 @@ const CONCURRENCY_MAX = 1_000
 /** Lists this many of the first and last runs and counts those in between. */
 const MOMENTS_SHOWN = 3
 
-/** Creates the runs of a past period as if it were the present. First shows how many runs that would be. */
+/** Creates the runs of a past period as if it were the present. First shows how many. */
 export function BackfillDialog({ schedule, onClose }: { schedule: Schedule; onClose: () => void }) {
   const { client, query } = useApi()
   const [nowMs] = useState(() => Date.now())
@@ -186,7 +186,7 @@ function startForm(schedule: Schedule, nowMs: number): BackfillTexts {
   }
 }
 
-/** The progress of a backfill. Stays visible after its end, until the next one starts. */
+/** Stays visible after the backfill has ended, until the next one starts. */
 export function BackfillProgress({ schedule, backfill }: { schedule: Schedule; backfill: Backfill }) {
   const { query } = useApi()
   const [alsoJobs, setAlsoJobs] = useState(false)

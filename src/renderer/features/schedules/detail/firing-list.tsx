@@ -25,7 +25,6 @@ const REASON_WORDS: Partial<Record<Firing['reason'], string>> = {
   buffered: texts.delayedByOverlap
 }
 
-/** Every firing of a schedule, newest first, with its outcome or why it did not run. */
 export function FiringList({ scheduleId, zone }: { scheduleId: ScheduleId; zone: string }) {
   const { query } = useApi()
   const [shown, setShown] = useState<keyof typeof SHOWN>('all')

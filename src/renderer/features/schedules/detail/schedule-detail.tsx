@@ -183,7 +183,7 @@ function MissedNotice({ schedule, onCatchUp }: { schedule: Schedule; onCatchUp: 
 }
 
 function Upcoming({ schedule }: { schedule: Schedule }) {
-  // Computed here with the engine's own code, so it appears immediately.
+  // Computed with the engine's own code: it appears immediately.
   const { occurrences, changes } = useMemo(() => {
     const nowMs = Date.now()
     try {
@@ -195,7 +195,6 @@ function Upcoming({ schedule }: { schedule: Schedule }) {
       // A newer engine saved this, with zones or fields that this page does not know. Its own description is above.
       return { occurrences: [], changes: [] }
     }
-    // Each firing replaces the schedule object, which recomputes the list.
   }, [schedule])
   if (occurrences.length === 0) return <p className="faint">{texts.noMoreRuns}</p>
   return (

@@ -17,10 +17,9 @@ interface BuilderFieldsProps {
   onChange: (expression: string) => void
 }
 
-/** The expression as choices. Users edit anything that these cannot represent field by field. */
+/** Shows the expression as choices. Users edit other expressions field by field. */
 export function BuilderFields({ expression, of, onChange }: BuilderFieldsProps) {
   const builder = readBuilder(expression)
-  // Users can also edit a simple expression field by field.
   const [isCustom, setCustom] = useState(false)
   const kind: BuilderKind = isCustom || builder === null ? 'custom' : builder.kind
   const write = (next: Builder) => onChange(writeBuilder(next))

@@ -13,7 +13,6 @@ interface PolicyFieldsProps {
   fields: Fields<ScheduleTexts>
 }
 
-/** Overlap, catch-up, and the end of the schedule. */
 export function PolicyFields({ fields }: PolicyFieldsProps) {
   const { values, change } = fields
   return (
@@ -156,7 +155,6 @@ function LimitFields({ fields }: PolicyFieldsProps) {
   )
 }
 
-/** The limits in words, while the fields are collapsed. */
 function limitWords(form: ScheduleTexts): string {
   return joinFacts(
     form.jitterSeconds.trim() !== '' && texts.jitterUpTo(form.jitterSeconds),

@@ -3,7 +3,7 @@ import { texts } from '../../../../shared/texts/ui/schedules.ts'
 
 /**
  * Reads everyday language as a cron expression: `every weekday at 3:00`, `every 15 minutes between 8 and 18`, `first
- * Monday of the month at noon`. Fails unless it understands every word, so it ignores none silently. Pure.
+ * Monday of the month at noon`. Fails unless it understands every word. Pure.
  */
 export function readWords(text: string): { expression: string } | { problem: string } {
   const plain = text.trim()
@@ -39,7 +39,6 @@ class Phrase {
       .replace(/\s+/g, ' ')
       .trim()} `
   }
-  /** Removes the first match and returns it. */
   consume(pattern: RegExp): RegExpMatchArray | null {
     const found = this.rest.match(pattern)
     if (found !== null)

@@ -99,7 +99,7 @@ interface CronEditorProps {
   onChange: (expression: string) => void
 }
 
-/** The expression, its words and the builder. A change of one updates the others immediately. */
+/** A change of the expression, its words or the builder updates the other two immediately. */
 function CronEditor({ expression, zone, of, onChange }: CronEditorProps) {
   const id = useId()
   // Words stay as typed while the field has the focus; then the calendar's description replaces them.

@@ -44,7 +44,6 @@ const route = getRouteApi('/schedules')
 interface ScheduleEditorProps {
   /** null: a new schedule, copied from the open one if there is one. */
   id: string | null
-  /** null: nothing was saved. */
   onDone: (saved: Schedule | null) => void
 }
 
@@ -199,7 +198,6 @@ interface OutcomeProps {
   onSpread: (timing: ScheduleTiming) => void
 }
 
-/** The result: words, the next runs, clock changes, other schedules in the same minute. */
 function Outcome({ form, timing: read, saved, onSpread }: OutcomeProps) {
   const timing = read.success ? read.data : null
   const lists = useMemo(() => {
@@ -237,7 +235,6 @@ function Outcome({ form, timing: read, saved, onSpread }: OutcomeProps) {
   )
 }
 
-/** The first problem, with its rule if there are several. */
 function problemOf({ error }: ReturnType<typeof TimingForm.safeParse>, ruleCount: number): string {
   const [first] = error?.issues ?? []
   const [, index] = first?.path ?? []
@@ -258,7 +255,6 @@ const MANY = 5
 
 interface LoadHintProps {
   timing: ScheduleTiming
-  /** Jobs per firing. */
   jobs: number
   /** The saved version, which must not count as another schedule. null: the schedule is new or paused. */
   saved: ScheduleTiming | null
@@ -341,7 +337,6 @@ function shifted(timing: ScheduleTiming, fromMs: number, minutes: number): Sched
 interface LeaveGuardProps {
   /** What is not saved yet, as a sentence. null: nothing would be lost. */
   unsaved: string | null
-  /** Set before the user leaves the screen on purpose. */
   isLeaving: RefObject<boolean>
 }
 

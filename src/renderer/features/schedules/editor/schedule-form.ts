@@ -91,7 +91,6 @@ export function templateOf(template: RunTemplate): TemplateTexts {
   return { ...texts, args: keep(texts.args), settings: keep(texts.settings) }
 }
 
-/** A new schedule: nightly, in the local time zone. */
 export function emptyForm(nowMs: number, template: Partial<RunTemplate> = {}): ScheduleTexts {
   const zone = localZone()
   return {
@@ -137,7 +136,7 @@ export function formOf(settings: ScheduleSettings, nowMs: number): ScheduleTexts
   }
 }
 
-/** The changed fields of a moved rule. Fields of other kinds keep their text. */
+/** Only the changed fields of a moved rule. Fields of other kinds keep their text. */
 export const rulePatch = (rule: ScheduleRule, zone: string): Partial<RuleTexts> => ({
   kind: rule.kind,
   ...(rule.kind === 'cron' && { expression: rule.expression }),
@@ -148,7 +147,7 @@ export const rulePatch = (rule: ScheduleRule, zone: string): Partial<RuleTexts> 
   ...(rule.kind === 'once' && { atMs: toLocalInput(rule.atMs, zone) })
 })
 
-/** A copy. Its secrets must be entered again, because the engine knows them only for the original. */
+/** Secrets must be entered again, because the engine knows them only for the original. */
 export function copyOf(settings: ScheduleSettings, nowMs: number): ScheduleTexts {
   const form = formOf(settings, nowMs)
   return { ...form, name: words.copy(form.name), jobs: settings.jobs.map(newTemplate) }

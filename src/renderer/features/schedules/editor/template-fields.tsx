@@ -23,7 +23,6 @@ import { texts } from '../../../../shared/texts/ui/schedules.ts'
 
 const TEMPLATES_MAX = 50
 
-/** What each run starts: jobs of one project or several. */
 export function TemplateList({ fields }: { fields: Fields<ScheduleTexts> }) {
   const { jobs } = fields.values
   return (

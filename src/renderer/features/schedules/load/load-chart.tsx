@@ -12,7 +12,6 @@ const TOP = 10
 const BOTTOM = 20
 const LEFT = 34
 const RIGHT = 4
-/** Including the gap. */
 const BAR_PX = 4
 
 interface LoadChartProps {

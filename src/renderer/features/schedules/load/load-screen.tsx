@@ -23,7 +23,6 @@ const HOUR_MS = 3_600_000
 const CROWDED_SHOWN = 8
 const HOURS_WORDS = { 6: texts.sixHours, 24: texts.oneDay, 72: texts.threeDays, 168: texts.sevenDays }
 
-/** The jobs that schedules will start in each minute, compared with the slots. */
 export function LoadScreen() {
   const { query } = useApi()
   const search = getRouteApi('/schedules/load').useSearch()
@@ -121,7 +120,6 @@ interface CrowdedProps {
   onOpen: (atMs: number) => void
 }
 
-/** Minutes when several schedules fire, fullest first. */
 function Crowded({ minutes, slots, atMs, onOpen }: CrowdedProps) {
   const crowded = crowdedMinutes(minutes, CROWDED_SHOWN)
   // A full bar means that every slot is taken.

@@ -26,7 +26,6 @@ interface MinutePaneProps {
   onClose: () => void
 }
 
-/** The schedules that fire in one minute, and actions to spread them. */
 export function MinutePane({ atMs, load, schedules, version, onClose }: MinutePaneProps) {
   const { query } = useApi()
   const [isSpreading, setSpreading] = useState(false)

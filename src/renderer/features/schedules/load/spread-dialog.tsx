@@ -21,7 +21,6 @@ interface SpreadDialogProps {
   onClose: () => void
 }
 
-/** Previews which schedules move to which minute. */
 export function SpreadDialog({ crowd, load, atMs, onClose }: SpreadDialogProps) {
   const { client } = useApi()
   const total = load.minutes.find((minute) => minute.atMs === atMs)?.jobs ?? 0
@@ -101,7 +100,6 @@ export function SpreadDialog({ crowd, load, atMs, onClose }: SpreadDialogProps) 
   )
 }
 
-/** Jobs in each minute, now and after the move. */
 function BeforeAfter({ plan, slots }: { plan: SpreadPlan; slots: number }) {
   const most = Math.max(1, ...plan.before, ...plan.after)
   const rows = [
@@ -160,7 +158,6 @@ function PlanRows({ plan, atMs }: { plan: SpreadPlan; atMs: number }) {
   )
 }
 
-/** The changed expressions, as the editor shows them. */
 function changedRules(schedule: Schedule, settings: ScheduleSettings): string {
   return settings.rules
     .filter((rule, index) => JSON.stringify(rule) !== JSON.stringify(schedule.rules[index]))

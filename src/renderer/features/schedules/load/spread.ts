@@ -17,7 +17,7 @@ export interface LoadMinute {
 export interface SpreadPlan {
   readonly moves: readonly { schedule: Schedule; minutes: number; settings: ScheduleSettings }[]
   readonly stays: readonly { schedule: Schedule; why: string | null }[]
-  /** Jobs in each minute from the crowded one on, up to the longest possible move. */
+  /** Jobs per minute, from the crowded minute to the longest possible move. */
   readonly before: readonly number[]
   readonly after: readonly number[]
 }

@@ -3,11 +3,10 @@ import { useEffect, useEffectEvent, useMemo, useRef } from 'react'
 import type { Schedule } from '../../../../shared/contract/index.ts'
 import { useApi } from '../../../api/api.tsx'
 
-/** A week or a crowded minute only counts schedules beyond these pages. */
+/** Schedules beyond these pages are only counted. */
 const PAGES_MAX = 6
 const PAGE_ROWS = 500
 
-/** Schedules by id, loaded page by page up to a limit. */
 export function useSchedules() {
   const { query } = useApi()
   const list = useInfiniteQuery(

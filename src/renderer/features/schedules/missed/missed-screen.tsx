@@ -31,7 +31,6 @@ type Shown = keyof typeof STATES
 const PAGE_ROWS = 200
 const NARROW_ROW_PX = 66
 
-/** The runs of all schedules that did not happen, newest first, with the reason. */
 export function MissedScreen() {
   const { query } = useApi()
   const navigate = useNavigate()
@@ -98,7 +97,7 @@ const rowId = ({ id }: Firing) => String(id)
 
 const whyWords = ({ text, reason }: Firing) => (text === '' ? reason : text)
 
-/** On a phone: everything in one column, with the reason at the bottom. */
+/** For phones: everything in one column, with the reason at the bottom. */
 function narrowColumns(nameOf: (id: string) => string, zoneOf: (id: string) => string): readonly Column<Firing>[] {
   return [
     {
