@@ -63,7 +63,7 @@ it('a token never allows more than its user or its own scope, in any project, an
       for (const name of NAMES) {
         const both = intersect(heldIn(of, name), permissions)
         if (only === null) expect(heldIn(narrowed, name)).toBe(both)
-        // Rights in some projects include nothing that affects the whole service.
+        // Rights in some projects do not include permissions for the whole service.
         else expect(heldIn(narrowed, name)).toBe(only.includes(name) ? intersect(both, PROJECT_PERMISSIONS) : NONE)
       }
       if (only !== null) expect(narrowed.everywhere).toBeNull()

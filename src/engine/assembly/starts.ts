@@ -5,7 +5,7 @@ interface Start {
   start: (wings: Wings) => void | Promise<void>
 }
 
-/** The start sequence. Nothing is undone here, because the stack closes all parts, started or not. */
+/** The start sequence. A failure undoes no step here, because the stack closes all parts, started or not. */
 export const STARTS: readonly Start[] = [
   // Must precede any event that plugins must receive.
   { part: 'plugins', start: ({ plugins, storage }) => plugins.subscribe(storage.store) },

@@ -31,7 +31,7 @@ export interface EncryptionKeys {
   /** Encrypts new files. null: nothing is encrypted. */
   newest: EncryptionKey | null
   ids: readonly string[]
-  /** Keys that the operator declares lost. Files encrypted with them cannot be read, and nothing waits for them. */
+  /** Keys that the operator declares lost. Files encrypted with them cannot be read. */
   lostIds: readonly string[]
   /** Throws ENCRYPTION_KEY_MISSING. `what` names the data that needs the key. */
   find(id: string, what: string): Buffer

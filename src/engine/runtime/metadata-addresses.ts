@@ -1,8 +1,8 @@
 import { BlockList, isIP } from 'node:net'
 
 /**
- * Addresses that give cloud credentials to any process on this machine. Nothing that an operator enters (a node, a
- * proxy, a webhook) may lead there, neither directly nor after name resolution.
+ * Addresses that give cloud credentials to any process on this machine. No node, proxy or webhook that an operator
+ * enters may lead there, neither directly nor after name resolution.
  */
 const NETWORKS_V4 = [
   ['169.254.0.0', 16],

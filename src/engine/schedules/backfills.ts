@@ -59,7 +59,7 @@ export class Backfills {
     this.#parts = parts
   }
 
-  /** Resumes backfills of an earlier engine. Returns the jobs of backfills that may be live. */
+  /** Resumes backfills of an earlier engine. Returns those of their jobs that may be live. */
   async load(scheduleIds: ReadonlySet<ScheduleId>): Promise<Map<JobId, string>> {
     const backfillOf = new Map<JobId, string>()
     const all = await this.#parts.store.listBackfills()

@@ -27,7 +27,7 @@ async function openUdp({ host, port }: SyslogAddress): Promise<SyslogConnection>
     if (isOpen) socket.close()
     isOpen = false
   }
-  // A datagram's failure can be reported too late for anyone to handle it.
+  // A datagram can fail after the send has finished, when no caller can handle the error.
   socket.on('error', close).unref()
   const sendOne = (message: string) =>
     new Promise<void>((resolve, reject) => {
@@ -57,7 +57,7 @@ async function openStream({ transport, host, port, caFile }: SyslogAddress, cloc
     socket.destroy()
   }
   socket.on('error', fail).on('close', () => fail(new Error('The server closed the connection')))
-  // The server sends nothing, but the socket must be read to detect that the server closed the connection.
+  // The server sends no data, but the socket must be read to detect that the server closed the connection.
   socket.on('end', () => fail(new Error('The server closed the connection'))).resume()
   socket.setKeepAlive(true, KEEP_ALIVE_MS).unref()
   const within = async <T>(what: string, done: Promise<T>): Promise<T> => {

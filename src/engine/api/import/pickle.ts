@@ -5,7 +5,7 @@ const SIZE_MAX = 1_000_000
 const MARK = Symbol('mark')
 
 /**
- * Reads plain data from a pickle of Python 3's protocols 0 to 5. Executes nothing: it refuses unknown opcodes, and
+ * Reads plain data from a pickle of Python 3's protocols 0 to 5. Executes no code: it refuses unknown opcodes, and
  * every opcode that names or calls a class or function. Integers too large for a number become text. Throws an Error.
  */
 export function readPickle(bytes: Buffer): Plain {

@@ -276,7 +276,7 @@ interface ChangeReads {
 
 /**
  * `nodes` contains at least the initially visible nodes. A node that leaves the caller's view is reported as removed.
- * Ids of removed schedules reveal nothing, so they pass.
+ * Ids of removed schedules are passed on, because they reveal no data.
  */
 export function seeChanges(
   view: View,

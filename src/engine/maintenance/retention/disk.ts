@@ -17,7 +17,7 @@ const MEASURE_EVERY_MS = 15_000
 const SAMPLE_EVERY_MS = 300_000
 /** Six hours: shorter than a daily rhythm, longer than one large upload. */
 const SAMPLES_KEPT = 72
-/** A shorter observation says nothing about a rate. */
+/** A shorter observation is too short to estimate a rate. */
 const OBSERVED_MIN_MS = 1_800_000
 const FORECAST_MAX_MS = 30 * 86_400_000
 /** One build or upload is not a trend. Each of these equal spans must use at least this share of the average. */

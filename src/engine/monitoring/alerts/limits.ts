@@ -36,7 +36,7 @@ interface Queue<Item> {
   channelId: AlertChannelId
   critical: Set<Item>
   other: Set<Item>
-  /** When the limit next has room for a waiting item. Infinity: nothing waits. */
+  /** When the limit next has room for a waiting item. Infinity: no item waits. */
   releaseAtMs: number
 }
 

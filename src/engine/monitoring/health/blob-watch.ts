@@ -7,7 +7,7 @@ import { howLow } from './storage-problems.ts'
 import { SingleFlight } from '../../runtime/single-flight.ts'
 
 export interface BlobsState {
-  /** For display: an address or a path, without secrets. */
+  /** An address or a path for display, without secrets. */
   name: string
   problem: string | null
   sinceMs: number | null

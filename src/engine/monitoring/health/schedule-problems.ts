@@ -77,7 +77,7 @@ export function scheduleProblems({ stopped, missed, refused, chains }: ScheduleT
   return allScheduleProblems(shown, nowMs)
 }
 
-/** Without `nowMs`, the texts do not change merely because time passes. */
+/** Without `nowMs`, the texts do not contain ages, so they change only with the problems. */
 export function allScheduleProblems(
   { stopped, missed, refused, chains }: ScheduleTroubles,
   nowMs: number | null = null

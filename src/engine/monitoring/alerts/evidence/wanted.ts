@@ -26,7 +26,7 @@ export type RecordedFigure = 'queue_length' | 'disk_free'
 
 export const DAY_MS = 86_400_000
 
-/** Watches that concern a run. A waiting job has no log, and the last success explains nothing. */
+/** Watches that concern a run. A waiting job has no log, and the log of the last success does not help. */
 const RUNS: Partial<Record<AlertWatch, Exclude<WantedHistory['kind'], 'day'>>> = {
   spider_fails: 'outcomes',
   spider_items: 'items',
