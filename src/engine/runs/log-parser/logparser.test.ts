@@ -21,14 +21,14 @@ import { createLogParser } from './log-parser.ts'
  * | … latest_crawl, latest_scrape (…_timestamp)  | latest.crawl, latest.scrape; lastPageAtMs, lastItemAtMs      |
  * | … latest_stat, latest_item                   | latest.stat, latest.item                                     |
  * | log_categories: critical_logs, error_logs    | records.CRITICAL, records.ERROR; takeErrors()                |
- * | … warning_logs                               | records.WARNING; notes tells the kinds                       |
+ * | … warning_logs                               | records.WARNING; notes has the kinds                         |
  * | … redirect_logs, retry_logs, ignore_logs     | notes.redirects, notes.retries, notes.ignoredResponses       |
  * | … details (the newest ten records of each)   | errors with takeErrors(); others are searched in the log     |
  * | shutdown_reason, finish_reason               | shutdownReason, finishReason                                 |
  * | crawler_stats                                | stats                                                        |
  * | crawler_engine                               | comes from the telnet console, not from the log              |
  * | head, tail                                   | the log itself (output/)                                     |
- * | size, position                               | bytes, save().offset                                         |
+ * | size, position                               | bytes                                                        |
  * | log_path, json_path, json_url, status        | of its files and service                                     |
  * | last_update_…, logparser_version             | of the store                                                 |
  */
