@@ -30,11 +30,10 @@ const WANTED: Record<Endpoint, number> = {
 const READS: Endpoint[] = ['daemonstatus', 'listprojects', 'listspiders', 'listjobs', 'mixed']
 
 /**
- * Both sides receive the same requests from the same generator (in its own process, with keep-alive connections and
- * passwords), in alternating rounds. Each figure is the median of the per-round ratios. The lists hold the 100
- * newest finished jobs, all from real runs. During the schedule rounds, an idle spider occupies the only slot on
- * each side, so the bench measures only how jobs are accepted. Scrapdeck writes each job to disk before it
- * responds.
+ * Both sides receive the same requests from one generator (its own process, keep-alive connections, passwords), in
+ * alternating rounds. Figures are medians of the per-round ratios. The lists hold the 100 newest finished jobs.
+ * During the schedule rounds, an idle spider occupies the only slot of each side, so the bench measures only
+ * accepting jobs.
  */
 export const run = () => measure({ finished: FINISHED, rounds: 7, durationMs: 2_000 })
 

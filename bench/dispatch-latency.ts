@@ -58,8 +58,8 @@ export async function run(words: string[] = []): Promise<Figure[]> {
 
 /**
  * All slots are busy, so each POST uses a slot that has just become free. Measures from the moment the engine
- * detects the end of a run (before it commits this) until it hands the next job's request to the same node's
- * client. This includes the state change, the plan, the claim and their two commits.
+ * detects the end of a run until it hands the next job's request to the node's client, including the state change,
+ * the plan, the claim and two commits.
  */
 export async function measure(size: Size, postgres?: PostgresAddress): Promise<Figure[]> {
   const freed = new Map<string, Freed[]>()

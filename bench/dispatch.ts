@@ -39,8 +39,8 @@ export function run(): AsyncIterable<Figure> {
 }
 
 /**
- * The first size is compared with its bound: the same rows in grouped transactions and the same POSTs, without an
- * engine. Every size yields `cpu_us_per_job`, the CPU time of the engine's process alone.
+ * Compares the first size with its bound: the same rows in grouped transactions and the same POSTs, without an
+ * engine.
  */
 export async function* measure(options: { sizes: Size[]; lives: Lives }): AsyncGenerator<Figure> {
   for (const [index, size] of options.sizes.entries()) {

@@ -55,9 +55,8 @@ export const run = ([rounds = '5']: string[] = []) =>
 
 /**
  * All arrangements are up during the whole run and receive the load in rotation. Each has its own namespace in one
- * PostgreSQL, a node and, if it uses a cache, its own namespace in one Redis. The load is typical of Scrapyd's
- * clients: half daemonstatus, a quarter listjobs and a quarter listprojects. Every hundredth request queues a job,
- * which then runs.
+ * PostgreSQL (and in one Redis if it uses a cache) and a node. The load is typical of Scrapyd's clients; every
+ * hundredth request queues a job, which then runs.
  */
 export async function measure(options: {
   rounds: number

@@ -12,10 +12,7 @@ export type Goal = { atLeast: number } | { atMost: number }
 
 export type Conditions = Record<string, string | number>
 
-/**
- * Our value beside the bound measured in the same run. Absolute values depend on the machine; the ratio hardly
- * does.
- */
+/** Our value beside the bound of the same run. Absolute values depend on the machine; the ratio hardly does. */
 export interface Comparison {
   ours: number
   bound: number

@@ -24,10 +24,7 @@ const SERVICE_FLAGS = ['--max-semi-space-size=16']
 const SLOTS = 4
 const INTERVAL_S = 5
 
-/**
- * An engine in its own process polls each idle node every five seconds. The bound is a bare poller that makes the
- * same requests.
- */
+/** An engine in its own process polls idle nodes every five seconds. The bound is a bare poller. */
 export function run(words: string[]): AsyncGenerator<Figure> {
   const sizes = words.length === 0 ? SIZES : words.map(Number)
   if (!sizes.every((nodes) => Number.isInteger(nodes) && nodes > 0)) {
@@ -59,8 +56,7 @@ async function measureSize(
     return (await once(engine, 'message'))[0] as Watched
   }
   try {
-    // By then the engine has made the requests that it makes only when a node comes up. They are not part of
-    // polling.
+    // By then the engine has made the requests that it makes only when a node comes up.
     const deadline = performance.now() + Math.max(settleMs, 60_000)
     let watched = await ask(settleMs)
     while (watched.slotsTotal < nodes * SLOTS) {

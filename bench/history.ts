@@ -43,10 +43,9 @@ const LARGEST = 1_000_000
 export const run = (): AsyncIterable<Figure> => measure({ sizes: [1_000, 100_000, LARGEST], rounds: 100 })
 
 /**
- * Sends each filter `rounds` times after as many unmeasured warm-up requests, because a service runs for days. The
- * figures cover all filters and name the slowest one. The bound of a page is one bare query that fetches the same
- * rows by their ids. The bound of the facets is one bare indexed count of the jobs in the longer time range. The
- * bound of each filter is measured right after it, under the same load of the machine.
+ * Sends each filter `rounds` times after as many warm-up requests, because a service runs for days. The bound of a
+ * page is one bare query for the same rows by id. The bound of the facets is one bare indexed count of the jobs in
+ * the longer time range. The bound of each filter is measured right after it, under the same load of the machine.
  */
 export async function* measure({ sizes, rounds }: { sizes: number[]; rounds: number }): AsyncGenerator<Figure> {
   for (const finished of sizes) {

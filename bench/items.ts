@@ -21,9 +21,8 @@ const CALL = { timeoutMs: 120_000, isHeavy: false }
 const PAGE: PageInput = { offset: 0, limit: 50, columns: null, sort: null, filter: [] }
 
 /**
- * The file is in the page cache for all measurements. The bound of the first page is a bare `SELECT * … LIMIT 50`
- * of DuckDB in a running process without a sandbox. The bound of the statistics is a query for the same figures in
- * that process, with DuckDB's own type inference.
+ * The file is in the page cache. The bounds are a bare `SELECT * … LIMIT 50` and a query for the same statistics,
+ * by a running DuckDB process without a sandbox, with DuckDB's own type inference.
  */
 export async function* measure({ bytes, rounds }: { bytes: number; rounds: number }): AsyncGenerator<Figure> {
   const directory = mkdtempSync(join(tmpdir(), 'scrapdeck-bench-items-'))

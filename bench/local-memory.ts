@@ -11,10 +11,9 @@ const SPIDERS = 8
 const SETTLE_MS = 1_000
 
 /**
- * Runs the same number of idle spiders on both sides and counts every process started for them, but not the server.
- * On our side these are the spiders, their supervisors and the warm parent that all spiders share; on Scrapyd, only
- * the spiders. Private means Private_Clean + Private_Dirty of smaps_rollup. `proportional_ratio` also includes each
- * process's share of shared memory (Pss).
+ * Counts every process started for idle spiders, but not the server: on our side the spiders, their supervisors and
+ * the shared warm parent; on Scrapyd, only the spiders. Private means Private_Clean + Private_Dirty of
+ * smaps_rollup. `proportional_ratio` uses Pss, which includes shares of shared memory.
  */
 export const run = () => measure({ spiders: SPIDERS, rounds: 3 })
 

@@ -21,11 +21,10 @@ const SLOTS = 4
 const FAST_POLL_SECONDS = 0.1
 
 /**
- * Runs one job at a time on an idle node and measures from before the POST until Scrapy logs "Spider opened"
- * (LOG_FORMAT with `created`, the same on all sides). The sides alternate: ours, Scrapyd with a poll interval of
- * 0.1 s and, less often, Scrapyd with its defaults. Requests are spread evenly over the poll interval, because the
- * median of twelve random waits of 0 to 5 s can be anything from 1.5 to 3.5 s. The bound alternates with ours: a
- * bare Python that has loaded Scrapy forks and logs the same line.
+ * Runs one job at a time on an idle node and measures from before the POST until Scrapy logs "Spider opened". The
+ * sides alternate. Requests are spread evenly over the poll interval, because the median of twelve random waits of
+ * 0 to 5 s can be anything from 1.5 to 3.5 s. The bound is a bare Python that has loaded Scrapy, forks and logs the
+ * same line.
  */
 export const run = () => measure({ ours: 60, fastPoll: 20, byDefault: 12 })
 

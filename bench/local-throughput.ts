@@ -10,10 +10,9 @@ const SLOTS = 4
 const ASKED_AT_ONCE = 8
 
 /**
- * Queues jobs as fast as they are accepted and measures from the first request until every job has ended. The sides
- * alternate. The Scrapyds get fewer jobs, because their rate does not depend on the queue length and more would
- * take many minutes. The bound is a bare Python that has loaded Scrapy and forks the same number of runs, four at a
- * time.
+ * Measures from the first request until every job has ended. The Scrapyds get fewer jobs, because their rate does
+ * not depend on the queue length and more would take many minutes. The bound is a bare Python that has loaded
+ * Scrapy and forks four runs at a time.
  */
 export const run = () => measure({ jobs: 200, fastPollJobs: 24, defaultJobs: 20, rounds: 3 })
 

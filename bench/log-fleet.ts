@@ -21,8 +21,8 @@ const RUN_MS = 86_400_000
 export const run = () => measure({ nodes: 100, slots: 10, settleMs: 30_000, lookMs: 60_000, measureMs: 60_000 })
 
 /**
- * Runs the nodes in one process, over real HTTP, and the engine in another. Measures first without logs, which
- * gives the cost of polling the nodes, then with growing logs. No client is connected.
+ * Runs the nodes in one process, over real HTTP, and the engine in another. Measures first without logs (the cost
+ * of polling), then with growing logs.
  */
 export async function measure(size: {
   nodes: number
@@ -42,7 +42,7 @@ export async function measure(size: {
     logBytesPerSecond: LOG_BYTES_PER_SECOND
   })
   const directory = await mkdtemp(join(tmpdir(), 'scrapdeck-bench-'))
-  // Each spider has two runs. With three runs of a spider on one node, the engine would read their logs more often.
+  // With three runs of a spider on one node, the engine would read their logs more often.
   const lanes = PROJECTS.length * Math.max(1, Math.round(jobs / PROJECTS.length / 2))
   await seedBusyDatabase(directory, { urls: fleet.urls, slots, queued: jobs, lanes })
   const engine = fork(join(import.meta.dirname, 'support', 'collecting-engine.ts'), [directory], {

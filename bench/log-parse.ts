@@ -15,10 +15,7 @@ const CHUNK_BYTES = 1_048_576
 const WANTED_MB_PER_S = 40
 const WANTED_RATIO = 10
 
-/**
- * LogParser reads the log as it does beside a Scrapyd: from the file, in chunks of 10 MB, without the telnet
- * console.
- */
+/** Reads the log as LogParser does beside a Scrapyd: in chunks of 10 MB, without the telnet console. */
 const LOGPARSER = `
 import json, logging, sys, time
 from logparser.logparser import LogParser
@@ -34,10 +31,7 @@ print(json.dumps({'seconds': seconds, 'pages': answer['pages'], 'items': answer[
 
 export const run = () => measure({ bytes: 200_000_000, rounds: 3 })
 
-/**
- * Each parser reads the same file from the page cache in one thread. Ours reads it `rounds` times; the median
- * counts.
- */
+/** Each parser reads the same file from the page cache in one thread. */
 export async function measure({ bytes, rounds }: { bytes: number; rounds: number }): Promise<Figure[]> {
   const python = await ensureLogParser()
   const directory = await mkdtemp(join(tmpdir(), 'scrapdeck-bench-'))

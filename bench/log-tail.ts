@@ -20,8 +20,7 @@ const LINES = 30
 
 /**
  * A separate process writes Scrapy's lines to the log of a run on the local node: first one at a time, to measure
- * how long each takes to reach the screen, then 60 MB per second. Lines that the view skips to keep up do not count
- * as shown.
+ * how long each takes to reach the screen, then 60 MB per second. Lines that the view skips do not count as shown.
  */
 export const run = () => measure({ floodSeconds: FLOOD_SECONDS, lines: LINES })
 

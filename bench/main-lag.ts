@@ -12,9 +12,8 @@ const JOB_MS = 2_000
 const MEASURE_MS = 30_000
 
 /**
- * Hosts the engine in this process, as the desktop does, with 100 nodes whose slots are all busy. Jobs take two
- * seconds, so about a hundred per second start and end, and the engine evaluates and archives their logs. The
- * result shows whether the engine must move out of the main process.
+ * Hosts the engine in this process, as the desktop does, with 100 nodes whose slots are all busy. About a hundred
+ * jobs per second start and end. Shows whether the engine must move out of the main process.
  */
 export async function run(): Promise<Figure[]> {
   const fleet = await startSimulatedFleet({ nodes: NODES, slots: SLOTS, jobMs: JOB_MS })

@@ -18,10 +18,7 @@ interface Load {
 
 const TRUE_POLL_MS = 5_000
 
-/**
- * A fifth of realistic times, so the bench takes only minutes: short runs represent 25 s and long ones 200 s. Our
- * own polling is not sped up.
- */
+/** A fifth of realistic times, so the bench takes only minutes. Our own polling is not sped up. */
 const FULL: Load = {
   slots: [4, 4, 4, 8, 8, 16],
   jobs: 450,

@@ -28,10 +28,7 @@ interface Size {
   live: number
 }
 
-/**
- * The attempts are in the state that a kill leaves: sent, with no record of whether they arrived. Each round has
- * new data.
- */
+/** The attempts are in the state that a kill leaves: sent, with no record of whether they arrived. */
 export async function* measure({ sizes, rounds }: { sizes: Size[]; rounds: number }): AsyncGenerator<Figure> {
   for (const { queued, live } of sizes) {
     const tookS: number[] = []
@@ -53,10 +50,7 @@ export async function* measure({ sizes, rounds }: { sizes: Size[]; rounds: numbe
   }
 }
 
-/**
- * Waits until a queued job's waiting reason says that no node is reachable, which proves that the dispatcher has
- * planned.
- */
+/** A waiting reason that says that no node is reachable proves that the dispatcher has planned. */
 async function recover(dataDirectory: string, queued: number): Promise<number> {
   const startedMs = performance.now()
   const engine = await createEngine({

@@ -1,7 +1,7 @@
 /**
  * `npm run bench -- NAME` runs bench/NAME.ts and prints one line of JSON per figure. Without a name, it lists the
- * benches. `npm run bench -- all` runs every bench that has a bound and prints one table, which `--save` also
- * writes to docs/benchmarks.md. All other output goes to standard error, so the figures can be piped.
+ * benches. `-- all` runs every bench that has a bound and prints one table, which `--save` also writes to
+ * docs/benchmarks.md.
  */
 import { fork } from 'node:child_process'
 import { once } from 'node:events'
@@ -62,10 +62,7 @@ async function runBench(name: string, given: string[]): Promise<void> {
   }
 }
 
-/**
- * Runs a bench in its own process. With the heap and the compiled code of earlier benches, the busy fleet used half
- * as much CPU again.
- */
+/** In one process, with the heap and compiled code of earlier benches, the busy fleet used half as much CPU again. */
 async function runAlone(name: string): Promise<{ figures: Figure[]; isWhole: boolean }> {
   const figures: Figure[] = []
   const bench = fork(import.meta.filename, [name])

@@ -114,10 +114,7 @@ async function idleShare(store: Store, { idleMs }: Load): Promise<number> {
   return Math.round(((user + system) / idleMs) * 1_000) / 1_000_000
 }
 
-/**
- * Measures from the nominal time until the job is on disk. The first round is an unmeasured warm-up: an engine with
- * this many schedules fires all the time, so its code is warm.
- */
+/** Measures from the nominal time until the job is on disk. The first round is an unmeasured warm-up. */
 async function lateness(store: Store, { atOnce, rounds }: Load, settings: ScheduleSettings[]) {
   const warmMs = Math.ceil((Date.now() + WRITING_MS.least + atOnce * WRITING_MS.each) / 1_000) * 1_000
   const firstMs = warmMs + ROUND_MS * WARM_ROUNDS

@@ -2,10 +2,9 @@
  * Adds the optional packages of other platforms that npm left out of package-lock.json.
  *
  * Behind a registry mirror that lacks the binaries of some platforms, `npm install` leaves them out of the lock.
- * `npm ci` then rejects that lock everywhere ("Missing: … from lock file"), and those platforms would get no
- * binary. The added entries have the exact version, platform and integrity from the registry's metadata, so npm
- * compares its downloads with the lock on every platform. Run this (`npm run lock:complete`) after each change of a
- * dependency. A test finds entries without integrity.
+ * `npm ci` then rejects that lock everywhere ("Missing: … from lock file"). The added entries have the version,
+ * platform and integrity from the registry's metadata. Run this (`npm run lock:complete`) after each change of a
+ * dependency.
  */
 import { spawnSync } from 'node:child_process'
 import fs from 'node:fs'

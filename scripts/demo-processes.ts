@@ -69,8 +69,8 @@ function readRecord(file: string): { port: number; demo: ProcessIdentity; server
   try {
     return JSON.parse(fs.readFileSync(file, 'utf8'))
   } catch {
-    // The directory is not a demo's, or the demo was killed while it wrote this file. Then only the ports can show
-    // that it runs.
+    // Not a demo's directory, or the demo was killed while it wrote this file: only the ports can show that it
+    // runs.
     return null
   }
 }

@@ -1,6 +1,6 @@
 /**
- * Demonstrates the product's main task: three real Scrapyd 1.6 servers with two slots each, Scrapdeck with them as
- * nodes, the demo project deployed to all of them, and 60 jobs. For arguments, see setup/demo-arguments.mjs.
+ * Three real Scrapyd 1.6 servers with two slots each, Scrapdeck with them as nodes, and 60 jobs of the demo
+ * project.
  */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
@@ -120,10 +120,7 @@ function forShell(file: string): string {
   return isWindows ? `"${file}"` : `'${file.replaceAll("'", "'\\''")}'`
 }
 
-/**
- * Another demo, or what a killed one left behind, can keep running unless it uses our directory or one of our
- * ports.
- */
+/** Another demo can keep running unless it uses our directory or one of our ports. */
 async function requireNoDemoHere(): Promise<void> {
   for (const demo of await findLivingDemos(demosDirectory)) {
     const text = describeDemo(demo)

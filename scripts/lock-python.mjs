@@ -1,7 +1,7 @@
 /**
- * `npm run lock:python` writes resources/python/requirements*.txt from the files *.in beside them. Each lists every
- * installed package, for all systems and for Python 3.10 and newer, with the hashes of its wheels. pip then
- * installs no other packages and builds none, because a build would fetch tools that no hash covers.
+ * `npm run lock:python` writes resources/python/requirements*.txt from the files *.in beside them: every package,
+ * for all systems and for Python 3.10 and newer, with the hashes of its wheels. pip builds none, because a build
+ * would fetch tools that no hash covers.
  */
 import fs from 'node:fs'
 import path from 'node:path'

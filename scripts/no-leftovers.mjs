@@ -6,9 +6,8 @@ const MEMORY = '/dev/shm'
 const ROOM_BYTES = 2 ** 31
 
 /**
- * For Vitest: puts a run's temporary files into new directories, and fails a run whose tests leave files behind,
- * because they would stay on every machine forever. The directories are in memory if there is room: a new database
- * commits a dozen times before its test starts, and none of these commits must survive.
+ * For Vitest: puts a run's temporary files into new directories, and fails a run whose tests leave files behind.
+ * The directories are in memory if there is room: a new database commits a dozen times before its test starts.
  */
 export default function watchLeftovers() {
   const before = { ...process.env }

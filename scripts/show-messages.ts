@@ -1,7 +1,6 @@
 /**
- * Creates pictures of the messages that alert channels send, for checking them after a change: `node
- * scripts/show-messages.ts DIRECTORY`. Shows e-mails in light and dark clients, wide and narrow, and roughly what
- * Slack makes of its blocks.
+ * `node scripts/show-messages.ts DIRECTORY` creates pictures of the messages that alert channels send: e-mails in
+ * light and dark clients, wide and narrow, and roughly what Slack makes of its blocks.
  */
 import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'

@@ -1,8 +1,7 @@
 /**
  * `npm start` installs what is missing, builds if needed and opens the app. Without Electron or a display, it runs
- * the same engine as a service with the UI in the browser. `npm run serve` passes `--service`, which runs only the
- * service, on exactly the given port. Arguments after `--` go to the app or the service. Runs on Node 20, before
- * anything is installed.
+ * the same engine as a service with the UI in the browser. `npm run serve` passes `--service`: only the service, on
+ * exactly the given port. Runs on Node 20, before anything is installed.
  */
 import net from 'node:net'
 import { ensureBuilt } from './setup/build.mjs'
@@ -16,9 +15,7 @@ import { say, showFailure } from './setup/steps.mjs'
 const USUAL_PORT = 6800
 /** Leaves 6801 to 6809 to other Scrapyds on this machine, including the demo's. */
 const OTHER_PORTS = { from: 6810, to: 6899 }
-/**
- * If the window closes with an error this soon, it never opened: this user has no sandbox, or a library is missing.
- */
+/** If the window closes with an error this soon, it never opened: no sandbox for this user, or a missing library. */
 const FAILED_START_MS = 10_000
 
 const given = process.argv.slice(2)

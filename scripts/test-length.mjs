@@ -1,6 +1,6 @@
 /**
- * Long tests (random stories, many seeds, years of a calendar) have a short form for `npm test` and `npm run
- * test:full`, and a long one for `npm run test:long`. Both are the same tests with different amounts.
+ * Long tests (random stories, many seeds) have a short form for `npm test` and `npm run test:full`, and a long one
+ * for `npm run test:long`.
  */
 export const isLong = process.env.TEST_LENGTH === 'long'
 

@@ -1,6 +1,6 @@
 /**
- * `npm run test:postgres` runs the tests of the store on every PostgreSQL available here, an old major version
- * (Debian's) and a current one (from npm), in their long form. `npm run test:long` includes it.
+ * `npm run test:postgres` runs the long form of the store's tests on an old PostgreSQL (Debian's) and a current one
+ * (npm).
  */
 import { execFileSync } from 'node:child_process'
 import path from 'node:path'

@@ -49,8 +49,7 @@ const vitest = (title, name, projects) => ({
 const BUILT_SERVICE = { SERVICE_ENTRY: 'out/service/scrapdeck.js' }
 
 /**
- * `cores` is the number of cores it gets. `after` names checks that must end before it starts; choosing it runs
- * them too.
+ * `cores` is the number of cores it gets. `after` names checks that must end first; choosing it runs them too.
  * @typedef {{
  *   title: string, cores?: number, after?: string[], args?: string[], env?: Record<string, string>,
  *   work?: () => Promise<unknown>, next?: string
@@ -117,8 +116,7 @@ const CHECKS = {
 
 const commonEnvironment = {
   NO_COLOR: '1',
-  // The tests start services, threads and tools from our sources many hundreds of times. The cache compiles each
-  // file only once.
+  // Compiles each file only once, because the tests start programs from our sources many hundreds of times.
   NODE_COMPILE_CACHE: path.join(cacheDirectory, 'compiled'),
   ...(!isFull && { TEST_SUITE: 'core' }),
   ...(given.includes('--long') && { TEST_LENGTH: 'long' })

@@ -1,7 +1,6 @@
 /**
- * `npm run words` counts the lines of src/ (without tests), docs/ and README.md that have a sign of unclear
- * English, and fails if there are more than allowed. `npm run words -- FOLDER…` prints the lines of these
- * directories.
+ * `npm run words` counts the lines of src/ (without tests), docs/ and README.md with a sign of unclear English, and
+ * fails if there are too many. `npm run words -- FOLDER…` prints these lines.
  */
 import { spawnSync } from 'node:child_process'
 

@@ -350,9 +350,7 @@ async function furnish(machine: World, scenario: Scenario, witness: (...call: [s
   await store.close()
 }
 
-/**
- * Whether nothing can change without a command. Queued jobs can remain; the checker judges whether that is correct.
- */
+/** Whether nothing can change without a command. The checker judges the remaining queued jobs. */
 async function nothingCanRun(store: Store, beliefs: Belief[], nowMs: number): Promise<boolean> {
   const { queued, starting, running } = await store.countByState()
   if (starting + running > 0) return false
@@ -394,10 +392,7 @@ function beliefsIn(method: string, parameters: unknown[], answer: unknown): (Unt
   }
 }
 
-/**
- * The node lists that the engine has received. For a node polled project by project, a list is complete with the
- * last response.
- */
+/** For a node polled project by project, a list is complete with the last response. */
 class ListsSeen {
   readonly #isAskedByProject: (host: string) => boolean
   readonly #begun = new Map<string, { left: number; jobids: string[]; finished: string[] }>()

@@ -9,10 +9,7 @@ import { PROJECTS } from './seed-busy-database.ts'
 const GROUP = 64
 const GROUPS_AT_ONCE = 4
 
-/**
- * Does the least work that sending queued jobs needs: an attempt on disk, a POST, its acceptance on disk. Returns
- * jobs per second.
- */
+/** The least work that sending a job needs: attempt on disk, POST, acceptance on disk. Returns jobs per second. */
 export async function dispatchBare(urls: readonly string[], jobs: number): Promise<number> {
   const directory = await mkdtemp(join(tmpdir(), 'scrapdeck-bench-bare-'))
   const database = await BareDatabase.open(directory)

@@ -1,7 +1,7 @@
 /**
- * The bound for watching a fleet: one process sends the same requests to the same nodes and parses their JSON, but
- * decides nothing. The first message is a PollOrder. Each later message is a measuring time in ms; after it, the
- * process replies with the figures.
+ * The bound for watching a fleet: sends the same requests to the same nodes and parses their JSON, but decides
+ * nothing. The first message is a PollOrder. Each later message is a measuring time in ms, followed by a reply with
+ * the figures.
  */
 import { once } from 'node:events'
 import { mkdir, unlink, writeFile } from 'node:fs/promises'
@@ -13,9 +13,8 @@ export interface PollOrder {
   urls: string[]
   intervalMs: number
   /**
-   * Keeps this many runs on each node, from the queue in this directory's database. Lists jobs when counters have
-   * changed or the last lists are old, copies logs of running jobs, reads the ends of logs, and writes what an
-   * engine writes for each attempt.
+   * Keeps this many runs on each node, from the queue in this directory's database, with the reads and writes of an
+   * engine.
    */
   busy?: { slots: number; directory: string }
 }

@@ -35,10 +35,7 @@ export async function startBenchPostgres() {
   }
 }
 
-/**
- * Opens the store in its own thread, as an engine does. Retries, because the server notices only after a moment
- * that the previous store was closed.
- */
+/** Retries, because the server notices only after a moment that the previous store was closed. */
 export async function openBenchStore(directory: string, postgres: PostgresAddress): Promise<Store> {
   for (;;) {
     try {

@@ -1,6 +1,6 @@
 /**
- * An engine alone in its own process. It starts immediately to send the queue of a database from seedBusyDatabase.
- * It measures what each message requests, then replies.
+ * An engine in its own process that sends the queue of a database from seedBusyDatabase. It measures what each
+ * message requests, then replies.
  *
  * fork('collecting-engine.ts', [dataDirectory])
  */

@@ -10,10 +10,7 @@ interface Process {
   cpuMs: number
 }
 
-/**
- * Returns the CPU time in ms of this process's descendants, summed by the name that `nameOf` gives them. Linux
- * only.
- */
+/** CPU time in ms of this process's descendants, summed by the name that `nameOf` gives them. Linux only. */
 export function readCpu(nameOf: (process: { pid: number; name: string }) => string): Map<string, number> {
   const all = readProcesses()
   const children = Map.groupBy(all, ({ parent }) => parent)
@@ -75,8 +72,8 @@ const IS_FULL = 0.85
 const IS_LOADED = 0.2
 
 /**
- * Describes the load in words. `loops` is the share of a core that each event loop used, `used` the number of cores
- * that these processes used together, `busy` the number of busy cores of the machine. Pure.
+ * `loops`: share of a core per event loop. `used`: cores that these processes used. `busy`: the machine's busy
+ * cores.
  */
 export function whatBounds({
   loops,

@@ -5,8 +5,7 @@ import { join } from 'node:path'
 const root = join(import.meta.dirname, '..', '..')
 
 /**
- * Runs `npm run setup` unless it has run before. Its output goes to standard error, because standard output is for
- * figures.
+ * Runs `npm run setup` unless it has run before. Prints to standard error, because the figures use standard output.
  */
 export function ensureSetUp(): void {
   if (existsSync(join(root, '.cache', 'test-environment.json'))) return

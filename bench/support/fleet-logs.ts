@@ -3,9 +3,8 @@ import { createSeededRandom } from '../../src/engine/testing/seeded-random.ts'
 const SYLLABLES = 'ba ce di fo gu ha ki lo mu na pe ri so tu va we xi yo zu ar el in or un'.split(' ')
 
 /**
- * Generates the logs of a fleet: each spider has its own site, paths, fields and exceptions. Builds them from
- * prepared pieces, because text must be generated faster than it is archived. Ids, counts and times differ in every
- * line.
+ * Each spider has its own site, paths, fields and exceptions. Builds lines from prepared pieces, because text must
+ * be generated faster than it is archived.
  */
 export function createSpider(seed: number): (bytes: number, logSeed: number) => Buffer {
   const random = createSeededRandom(seed)

@@ -2,10 +2,7 @@ import { once } from 'node:events'
 import { createWriteStream, mkdirSync } from 'node:fs'
 import { dirname } from 'node:path'
 
-/**
- * Writes a log of about `bytes` at level DEBUG, as Scrapy does, in the proportions of a shop's crawl: items with a
- * dozen fields, some retries, redirects, drops and errors. The bytes are the same each time.
- */
+/** Writes about `bytes` at level DEBUG in the proportions of a shop's crawl. The bytes are the same each time. */
 export async function writeGeneratedLog(file: string, bytes: number): Promise<{ pages: number; items: number }> {
   mkdirSync(dirname(file), { recursive: true })
   const out = createWriteStream(file)

@@ -1,6 +1,6 @@
 /**
- * Generates load in its own process, so its CPU time does not count as the server's. Its first message is a
- * LoadOrder. It replies with a LoadResult and exits.
+ * A separate process, so its CPU time does not count as the server's. Gets a LoadOrder, sends a LoadResult and
+ * exits.
  */
 import { Client } from 'undici'
 
@@ -106,10 +106,7 @@ async function generate(order: LoadOrder): Promise<LoadResult> {
     return send(client, { path, method: order.method, headers: order.headers, body: order.body })
   }
 
-  /**
-   * Resolves to what is wrong with the response, or null. Creates no object for the body: the server must be the
-   * bottleneck.
-   */
+  /** Resolves to an error or null. Creates no object for the body, because the server must be the bottleneck. */
   function send(client: Client, request: Pick<LoadOrder, 'method' | 'headers' | 'body'> & { path: string }) {
     const { method, path } = request
     return new Promise<string | null>((resolve) => {

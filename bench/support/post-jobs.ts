@@ -1,8 +1,7 @@
 import { Agent, request } from 'node:http'
 
 /**
- * A client in its own process that queues jobs in bulk over HTTP, with several calls in flight, and reports how
- * long all of them took.
+ * Queues jobs in bulk over HTTP, with several calls in flight, and reports how long all of them took.
  *
  * post-jobs.ts ADDRESS AUTHORIZATION CALLS IN_FLIGHT JOBS_PER_CALL
  */

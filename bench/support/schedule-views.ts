@@ -21,9 +21,8 @@ const PAGE = 100
 const FIRINGS_EACH = 30
 
 /**
- * Measures reads that cover all schedules: the week's calendar, a day's load, a page of the list. They call the
- * engine's own functions on a store in its own thread, without the API. The delay of the event loop shows what
- * other work notices.
+ * Measures reads that cover all schedules, by the engine's own functions on a store in its own thread. The delay of
+ * the event loop shows what other work notices.
  */
 export async function* scheduleViews(
   schedules: StoredSchedule[],

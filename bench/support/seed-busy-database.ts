@@ -15,10 +15,7 @@ const OLD_DAYS = 10
 /** All nodes have version 1 of these from the start. */
 export const PROJECTS = ['shop', 'news', 'maps', 'jobs']
 
-/**
- * Creates the data of a paused engine: nodes that have all eggs, and a long queue in many lanes. Writes directly to
- * the store, because queueing a million jobs would take too long.
- */
+/** Writes directly to the store, because queueing a million jobs would take too long. */
 export async function seedBusyDatabase(
   directory: string,
   size: { urls: readonly string[]; slots: number; queued: number; lanes: number; old?: number },

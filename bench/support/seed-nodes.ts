@@ -5,10 +5,7 @@ import { silentLogger } from '../../src/engine/runtime/logger.ts'
 import { openSqliteStore } from '../../src/engine/storage/sqlite/open-sqlite-store.ts'
 import { aStoredNode } from '../../src/engine/testing/builders.ts'
 
-/**
- * Adds nodes to the data of an engine that has not started yet, because adding thousands through it would take too
- * long.
- */
+/** Adds nodes to the data of a stopped engine, because adding thousands through it would take too long. */
 export async function seedNodes(dataDirectory: string, urls: string[], options: { slots: number }): Promise<void> {
   await mkdir(dataDirectory, { recursive: true })
   const store = await openSqliteStore({

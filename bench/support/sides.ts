@@ -10,9 +10,7 @@ import { type Endpoint, generateLoad } from './generate-load.ts'
 import { endMarked, MARK } from './marked-processes.ts'
 import { basicAuthorization } from '../../e2e/support/basic-authorization.ts'
 
-/**
- * One of the two servers that a bench compares. Both speak Scrapyd's API with a password, so both are driven alike.
- */
+/** One of the two servers that a bench compares. Both speak Scrapyd's API with a password. */
 export interface Side {
   name: string
   url: string
@@ -24,10 +22,7 @@ export interface Side {
 const AUTHORIZATION = basicAuthorization(TEST_CREDENTIALS)
 export const PROJECT = 'bench'
 
-/**
- * Neither spider does any work: `noop` ends immediately, `idle` runs until it is stopped. Their logs have
- * microsecond timestamps: `created` is time.time() of the log record, on both sides.
- */
+/** `noop` ends immediately, `idle` runs until it is stopped. `created` gives log lines microsecond timestamps. */
 const PROJECT_FILES = {
   'scrapy.cfg': '[settings]\ndefault = bench.settings\n',
   'bench/__init__.py': '',

@@ -1,16 +1,14 @@
 /**
- * Many Scrapyds (1.6) in one process, over real HTTP on one port: node `n7` is at `/n7/`. The benches run it in its
- * own process, so its CPU time does not count as the engine's. Prints its port, then a line `POST <epoch ms,
- * fractional> <jobid>` for each schedule.json (`--report`), and `ENDED <epoch ms> <jobid>` for each run that ends
- * (`--report-ends`).
+ * Many Scrapyds (1.6) in one process, over real HTTP on one port: node `n7` is at `/n7/`. Prints its port, then a
+ * line `POST <epoch ms, fractional> <jobid>` for each schedule.json (`--report`), and `ENDED <epoch ms> <jobid>`
+ * for each run that ends (`--report-ends`).
  *
  * node simulated-fleet.ts --nodes 100 --slots 4,4,8 --job-ms 1000-5000 --poll-ms 5000 --projects shop,news
  *
- * `--slots` are assigned to the nodes in rotation. A run takes `--job-ms` (uniform between two numbers) unless its
- * argument `ms` says otherwise, and leaves a log with closing stats. With `--poll-ms`, a node fills a free slot at
- * its next poll, as Scrapyd does; by default (0) it does so immediately. Each node has version 1 of `--projects`
- * from the start. With `--log-bytes-per-s`, a running spider logs at this rate at level DEBUG; by default (0) its
- * log is complete immediately.
+ * `--slots` are assigned to the nodes in rotation. A run takes `--job-ms` unless its argument `ms` says otherwise.
+ * With `--poll-ms`, a node fills a free slot at its next poll, as Scrapyd does; by default immediately. Each node
+ * has version 1 of `--projects`. With `--log-bytes-per-s`, a running spider logs at this rate; by default its log
+ * is complete immediately.
  */
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'

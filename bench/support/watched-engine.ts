@@ -1,6 +1,5 @@
 /**
- * An engine alone in its own process, so all measurements of the process are the engine's. Each message is a
- * measuring time in ms; after it, the process replies with the figures.
+ * An engine in its own process. Each message is a measuring time in ms, followed by a reply with the figures.
  *
  * fork('watched-engine.ts', [dataDirectory])
  */

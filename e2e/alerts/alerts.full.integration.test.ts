@@ -30,9 +30,7 @@ class Prices(scrapy.Spider):
 `
 
 const DISK_MEGABYTES = 160
-/**
- * Space left on the disk before the test fills it. The service's database is on the same disk and needs some of it.
- */
+/** Space left on the disk. The service's database is on the same disk and needs some of it. */
 const LEFT_MEGABYTES = 8
 /** An unwanted message would arrive within this time. */
 const QUIET_MS = 4_000
@@ -128,9 +126,7 @@ async function run(args: Record<string, string>) {
   return { id, become }
 }
 
-/**
- * Expects exactly this many messages, the last two about the alert and its end, and no copies of accepted messages.
- */
+/** Expects this many messages, the last two about the alert and its end, without copies of accepted messages. */
 async function expectOnce(count: number, [alert, end]: [RegExp, RegExp], copiesBefore: number[], extraCopies = 0) {
   await delay(QUIET_MS)
   for (const titles of told()) {

@@ -56,9 +56,7 @@ test('the log of a running spider arrives as events: a client that reconnects af
 
   const sent: SentEvent[] = []
   const lastId = () => sent.findLast((event) => event.id !== null)?.id ?? null
-  /**
-   * Reads like an EventSource: resumes after the last event received, until it has enough or the connection breaks.
-   */
+  /** Like an EventSource, resumes after the last event received, until it has enough or the connection breaks. */
   const read = async (isEnough: (event: SentEvent) => boolean, onFirst = () => {}) => {
     for await (const event of readEvents(service.address, `/jobs/${id}/logs`, lastId())) {
       sent.push(event)

@@ -14,9 +14,7 @@ beforeAll(async () => {
 })
 afterAll(() => service?.stop())
 
-/**
- * One write, its key, what it creates under `name`, and whether the service may respond that its result is unknown.
- */
+/** One write, its key, what it creates under `name`, and whether its result can remain unknown. */
 interface Order {
   name: string
   path: string

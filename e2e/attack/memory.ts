@@ -190,10 +190,7 @@ export const MEMORY_CASES: MemoryCase[] = [
 
 const RPC_UPLOAD = JSON.stringify({ json: { file: null, project: 'big', version: '8' }, maps: [['file']], meta: [] })
 
-/**
- * Plays each case against a restarted service and measures how much its memory grows. `settleMs` is the time from a
- * case until the remaining growth is measured.
- */
+/** Measures how much a restarted service's memory grows. `settleMs` later, measures how much growth remains. */
 export async function measureMemory(
   cases: MemoryCase[],
   options: { entry?: string; settleMs?: number; onFigure?: (figure: MemoryFigure) => void } = {}

@@ -1,7 +1,4 @@
-/**
- * Migrates a database with a slow step, or with `endless` one that never ends: `… PATH [endless]`. Prints when it
- * starts.
- */
+/** Migrates a database with a slow or `endless` step: `… PATH [endless]`. Prints when it starts. */
 import DatabaseConstructor from 'better-sqlite3'
 import { MIGRATIONS, migrate } from '../../src/engine/storage/sqlite/migrate.ts'
 

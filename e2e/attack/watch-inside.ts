@@ -1,7 +1,7 @@
 /**
  * Loaded into the service with `node --import`. For every connection to the socket ATTACK_WATCH, writes one line of
- * JSON with the event-loop delay since the last connection and since the start. Measures inside the service,
- * because a probe from outside would also measure the load that the attacker puts on the machine.
+ * JSON with the event-loop delay since the last connection and since the start. A probe from outside would also
+ * measure the load that the attacker puts on the machine.
  */
 import { readFileSync } from 'node:fs'
 import { createServer } from 'node:net'
@@ -46,9 +46,7 @@ if (isMainThread && path !== undefined) {
     .unref()
 }
 
-/**
- * How long the main thread was ready to run while other processes used the cores, in ms: proc(5), schedstat, in ns.
- */
+/** How long the main thread was ready while other processes used the cores, in ms (proc(5), schedstat). */
 function readWaitedMs(): number {
   return Number(readFileSync('/proc/self/schedstat', 'utf8').split(' ')[1]) / 1e6
 }

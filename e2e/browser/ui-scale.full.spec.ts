@@ -51,9 +51,8 @@ const LIMIT_MS = 50
 const REFERENCE_WORK_MS = 10
 
 /**
- * Measures CPU time of the page's thread. A busy machine can only lengthen it (cache contention), so the best of up
- * to three rounds is closest to the cost of the work itself. A slow machine gets a higher limit, in proportion to
- * the time that it takes for fixed work.
+ * Measures CPU time of the page's thread. A busy machine can only lengthen it, so the best of up to three rounds is
+ * closest to the cost of the work. A slow machine gets a higher limit, in proportion to its time for fixed work.
  */
 async function expectShortTasks(page: Page, work: Parameters<typeof recordLongTasks>[1]): Promise<void> {
   const limitMs = LIMIT_MS * Math.max(1, (await page.evaluate(fixedWorkMs)) / REFERENCE_WORK_MS)

@@ -59,10 +59,7 @@ export class Asker {
     for (const [index, { number }] of jobs.entries()) this.asked.push({ number, id: answer?.ids[index] ?? null })
   }
 
-  /**
-   * Scrapyd's API has no idempotency key. A request without a response may or may not have been accepted, so it is
-   * not repeated.
-   */
+  /** Scrapyd's API has no idempotency key, so a request without a response is not repeated. */
   async #askAsScrapyd(job: PlannedJob): Promise<void> {
     const { args } = itemOf(job)
     const body = new URLSearchParams({ project: PROJECT, spider: job.spider, ...args })

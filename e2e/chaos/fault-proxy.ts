@@ -25,10 +25,7 @@ export type Fault =
 export type FaultKind = Fault['kind']
 export const FAULT_KINDS: FaultKind[] = ['latency', 'reset', 'black_hole', 'half_reply', 'slicer', 'late', 'down']
 
-/**
- * A TCP proxy in front of one node whose faults resemble those of toxiproxy. It parses only the start of HTTP
- * requests, to report to `onRequest` what was really sent.
- */
+/** A TCP proxy in front of one node, with faults like toxiproxy's. Reports to `onRequest` what was really sent. */
 export class FaultProxy {
   readonly #targetPort: number
   readonly #random: Random
@@ -67,10 +64,7 @@ export class FaultProxy {
     return this.#fault?.kind === 'late' && this.#hits.size > 0
   }
 
-  /**
-   * The number of connections that the current fault affected. Counts 1 for `down`, because refused connections are
-   * invisible.
-   */
+  /** Connections that the current fault affected. Counts 1 for `down`, because refused connections are invisible. */
   get hits(): number {
     return this.#hits.size + this.#refused
   }
@@ -84,10 +78,7 @@ export class FaultProxy {
     if (!this.#isNodeAway) await this.#listen()
   }
 
-  /**
-   * The machine behind the proxy goes away or returns. While it is away, the proxy refuses connections despite any
-   * fault.
-   */
+  /** While the machine behind the proxy is away, the proxy refuses connections despite any fault. */
   async setNodeAway(isAway: boolean): Promise<void> {
     this.#isNodeAway = isAway
     if (isAway) await this.#shut()

@@ -30,15 +30,10 @@ export interface Verdict {
   forgotten: number[]
   /** Acknowledged but never run, although their nodes did not die. */
   lost: number[]
-  /**
-   * Never run, and reported as lost after their node died: a node forgets jobs that it took from its queue but did
-   * not start.
-   */
+  /** Never run, and reported as lost after their node died. A dead node forgets jobs that it had not started. */
   neverRanButExplained: number[]
   unfinished: number[]
-  /**
-   * Ran more often than Scrapdeck's records of failed runs explain, or again after Scrapdeck considered a run lost.
-   */
+  /** Ran more often than the recorded failures explain, or again after Scrapdeck considered a run lost. */
   duplicated: number[]
   unflagged: number[]
   /** The part of `duplicated` in which the retry policy repeated a run that had started but was considered lost. */

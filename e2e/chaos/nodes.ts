@@ -28,8 +28,7 @@ export async function startNodes(options: ChaosOptions, truthFile: string, rando
   const scrapyds = await startScrapydFleet(
     options.versions.map((version, index) => ({
       version,
-      // More than the slots that Scrapdeck knows. If it sent too many jobs, the node would run them and the runs'
-      // own records would show it.
+      // More than the slots that Scrapdeck knows, so the runs' own records show if it sent too many jobs.
       maxProc: options.slotsPerNode * 2,
       pollIntervalSeconds: options.pollIntervalSeconds,
       // At ten jobs per second, Scrapyd's default of 5 would remove the logs of running jobs.
@@ -92,7 +91,7 @@ export async function makeWeather(
 }
 
 /**
- * Kills the node with SIGKILL, waits, and restarts it in the same folder. Resolves to the time of its return
+ * Kills the node, waits, and restarts it in the same directory. Resolves to the time of its return
  * (performance.now).
  */
 export async function killNode(node: ChaosNode, kill: PlannedNodeKill, deaths: NodeDeath[]): Promise<number> {

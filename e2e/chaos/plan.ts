@@ -16,10 +16,7 @@ export interface ChaosOptions {
   realEvery: number
   /** The maximum number of jobs queued ahead of the runs. */
   backlogMax: number
-  /**
-   * Whether machines die with their spiders, or only Scrapyds. Scrapdeck gives up a silent orphan only after a
-   * minute, too long for a short run.
-   */
+  /** Whether machines die with their spiders. If not, Scrapdeck gives up an orphan only after a minute. */
   machinesDie: boolean
   weatherSeconds: number
   calmSeconds: number

@@ -16,10 +16,7 @@ function row(words: string): string[] {
     .map((cell) => cell.trim())
 }
 
-/**
- * Takes `FILE NAME` and returns the number assigned to NAME in src/engine/FILE. Reads the source text, because most
- * constants are not exported.
- */
+/** Takes `FILE NAME`. Reads the number from the source text, because most constants are not exported. */
 function constantOf(where: string): number {
   const [file, name] = where.split(' ')
   const found = new RegExp(`\\b${name}(?: =|:) ([\\d_ *]+)`).exec(read(`src/engine/${file}`))?.[1]

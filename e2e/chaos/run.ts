@@ -32,8 +32,7 @@ export interface ChaosResult {
   verdict: Verdict
   complaints: string[]
   /**
-   * For each kill of the engine: time until /health is ready and until the first job was sent, or null if the next
-   * kill came first.
+   * After each kill: time until /health is ready and until the first job was sent (null: the next kill came first).
    */
   engineRecoveries: { readyMs: number; firstSentMs: number | null }[]
   /** For each kill of a node: time from its first response until the first job was sent to it. */
@@ -254,8 +253,8 @@ class Chaos {
   }
 
   /**
-   * A short run can end before every kind of fault has affected a connection. Some kinds affect only POSTs of jobs,
-   * so this queues more jobs as long as a kind is missing.
+   * A short run can end before every kind of fault has affected a connection, so this queues more jobs until it
+   * has.
    */
   async #untilEveryKindOfWeather(asker: Asker): Promise<void> {
     const limit = performance.now() + 60_000

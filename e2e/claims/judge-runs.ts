@@ -4,10 +4,7 @@ import type { Run } from '../chaos/truth.ts'
 
 export type ToldJob = { number: number } & Pick<Job, 'id' | 'status' | 'mayHaveRunTwice'>
 
-/**
- * Returns complaints unless each order has one job and each job exactly one completed run. Relies only on what the
- * runs themselves recorded, not on Scrapdeck's reports. Pure.
- */
+/** Each order must have one job, and each job exactly one completed run, according to the runs' own records. Pure. */
 export function judgeRuns(asked: readonly Asked[], told: readonly ToldJob[], runs: readonly Run[]): string[] {
   const complaints: string[] = []
   const runsOf = Map.groupBy(runs, ({ jobid }) => jobIdOf(jobid))

@@ -35,8 +35,8 @@ export const WHOLE: ClaimsOptions = {
 }
 
 /**
- * For the integration tests. All slots are taken when the leader is killed, so it is not sending jobs. A job that a
- * dead engine might have sent would stay in doubt for a minute.
+ * All slots are taken when the leader is killed, so it is not sending jobs: a job that a dead engine might have
+ * sent would stay in doubt for a minute.
  */
 export const SHORT: ClaimsOptions = {
   ...WHOLE,

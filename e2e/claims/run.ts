@@ -341,10 +341,7 @@ class Claims {
     }
   }
 
-  /**
-   * Gives up when no more jobs end. After the last run, the engine can still be reading the logs of thousands of
-   * runs.
-   */
+  /** Gives up when no more jobs end. The engine can still be reading the logs of thousands of runs. */
   async #untilAllEnded(): Promise<void> {
     let [left, changedAt] = [-1, performance.now()]
     while (left !== 0 && performance.now() - changedAt < STANDSTILL_MS) {

@@ -60,8 +60,7 @@ describe('the real clients of Scrapyd, used with the fleet', () => {
   })
 
   it('scrapyd-client lists and schedules; the job runs and leaves its log', async () => {
-    // scrapyd-client inserts a slash between address and endpoint, so here it is doubled, as with its default
-    // configuration.
+    // scrapyd-client inserts a slash between address and endpoint, which doubles it here.
     expect((await run('scrapyd-client', 'projects')).stdout).toBe('demo\n')
     expect((await run('scrapyd-client', 'spiders', '-p', 'demo')).stdout).toContain('quotes')
     const scheduled = await run(

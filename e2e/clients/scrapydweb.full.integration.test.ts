@@ -7,8 +7,7 @@ import { until } from '../../src/engine/testing/until.ts'
 /**
  * Tests what ScrapydWeb and Gerapy rely on (scrapyd-protocol.md, 7.4; my8100/scrapydweb, views/dashboard/jobs.py,
  * views/files/logs.py and log.py; Gerapy/Gerapy, server/core/views.py). Both pin Flask and Django versions of 2021,
- * so this file copies their rules. The samples of their stored schedules are genuine
- * (src/engine/api/import/schedules/testing).
+ * so this file copies their rules.
  */
 
 const authorization = basicAuthorization(TEST_CREDENTIALS)
@@ -46,8 +45,7 @@ interface Row {
 const COLUMNS = ['project', 'spider', 'job', 'pid', 'start', 'runtime', 'finish', 'log', 'items'] as const
 
 /**
- * A table row is a bare <tr> and three to nine bare <td>, each on one line with only white space between them. Text
- * after them, up to the </tr>, is ignored unless it could be one of the nine cells.
+ * ScrapydWeb expects a bare <tr> and three to nine bare <td>, each on one line with only white space between them.
  */
 function rowsOf(page: string): Row[] {
   const cell = String.raw`<td>(.*?)</td>\s*`
@@ -125,8 +123,7 @@ it('ScrapydWeb: finds a log through the directory pages, by the suffixes it trie
     const response = await ask(path)
     const page = await response.text()
     expect([response.status, page]).toEqual([200, expect.stringContaining(`Directory listing for ${path}`)])
-    // A row of class odd or even has five bare cells. The first cell contains a link; its URL and its text are the
-    // file name.
+    // A row of class odd or even has five bare cells. The first contains a link to the file.
     const cell = String.raw`\s*<td>(.*?)</td>`
     const rows = page.matchAll(new RegExp(String.raw`<tr class="(?:odd|even)">${cell.repeat(5)}\s*</tr>`, 'g'))
     return [...rows].map(([, link = '', size = '', modified = '', type = '']) => {

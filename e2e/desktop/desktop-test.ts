@@ -67,9 +67,8 @@ export const test = base.extend<DesktopFixtures, SharedFixtures>({
 })
 
 /**
- * `desktop`, `window` and `userData` of these tests belong to one app that earlier tests can have used. It shows
- * Overview, no job is running and the queue is not paused, but projects and jobs can exist. A failing test ends the
- * app, and the next test starts a new one.
+ * `desktop`, `window` and `userData` belong to one app that earlier tests can have used. It shows Overview, and no
+ * job is running, but projects and jobs can exist. A failing test ends the app, and the next test starts a new one.
  */
 export const sharedTest = test.extend({
   userData: async ({ shared }, use) => use(shared.userData),
@@ -137,10 +136,7 @@ async function attachEvidence(desktop: Desktop, attach: Attach): Promise<void> {
   }
 }
 
-/**
- * Finds the HTTP server of this desktop, or null if it is closed: it listens on port 6800 or one from 6810 on and
- * is the only one that knows its credentials.
- */
+/** Finds this desktop's HTTP server (port 6800 or one from 6810 on) by its credentials. null if it is closed. */
 export async function findDoor(userData: string): Promise<{ address: string; client: Client } | null> {
   const credentials = readCredentials(join(userData, 'data'))
   if (!credentials) return null

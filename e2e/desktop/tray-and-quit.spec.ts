@@ -108,8 +108,7 @@ sharedTest('"Pause queue" in the tray pauses the queue', async ({ desktop, windo
       const menu = (globalThis as unknown as { trayMenu?: Electron.Menu }).trayMenu
       return menu?.items.find(({ label }) => label === 'Pause queue')?.checked
     })
-  // The menu is rebuilt when its text changes. Waits for each change, because two together can cause one rebuild or
-  // none.
+  // Waits for each change, because two changes together can cause one rebuild of the menu or none.
   const door = await findDoor(userData)
   await door?.client.system.setPaused({ paused: true })
   await expect.poll(isPausedInMenu).toBe(true)

@@ -27,8 +27,7 @@ export function see(request: Request, answer: Answer, surroundings: Surroundings
   }
   if (answer.headers['last-modified'] !== undefined) headers['last-modified'] = '<time>'
   const length = answer.headers['content-length']
-  // Lengths of masked text differ, so this compares whether each side's length is correct. HEAD has only the
-  // number.
+  // Masked text has a different length, so this compares whether each side's length is correct.
   if (request.method === 'HEAD') headers['content-length'] = length ?? '<none>'
   else if (length !== undefined) {
     headers['content-length'] =
@@ -63,8 +62,8 @@ export interface Verdict {
 }
 
 /**
- * Each allowed difference turns their response into the one expected from us. Anything that still differs is a
- * finding. So no allowed difference hides another, and one that no longer applies fails.
+ * Turns their response into the one expected from us. Anything that still differs is a finding, so no allowed
+ * difference hides another, and one that no longer applies fails.
  */
 export function judge(exchange: Exchange, allowed: readonly AllowedDifference[]): Verdict {
   const used: string[] = []

@@ -8,10 +8,7 @@ import { buildEgg } from '../../src/engine/projects/egg-builder.ts'
 /** An environment variable of the servers: the directory into which these eggs' spiders write their reports. */
 export const REPORTS_VARIABLE = 'DIFFERENTIAL_REPORTS'
 
-/**
- * `report` reports what it sees of its process. `hold` runs until it is released. `more` spiders differ only in
- * name.
- */
+/** `report` reports what it sees of its process, `hold` runs until it is released, `more` differ only in name. */
 export async function reporterEgg(more: string[] = [], settings = ''): Promise<Buffer> {
   const spiders = await readFile(join(import.meta.dirname, 'reporter.py'), 'utf8')
   const added = more.map((name) => `\n\nclass ${name}_(Report):\n    name = ${JSON.stringify(name)}\n`).join('')

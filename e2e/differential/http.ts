@@ -80,10 +80,7 @@ export function postMultipart(endpoint: string, fields: [string, string | Buffer
   }
 }
 
-/**
- * The command that sends the same request to one server, for the report. Shows bodies that are not text as their
- * size.
- */
+/** The command that sends the same request to one server. Shows bodies that are not text as their size. */
 export function asCurl(request: Request, address: string, credentials: { username: string; password: string }): string {
   const words = ['curl', '-si', '--path-as-is', '-X', request.method]
   if (!request.withoutCredentials) words.push('-u', `${credentials.username}:${credentials.password}`)

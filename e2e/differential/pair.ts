@@ -65,8 +65,7 @@ export class Pair {
   }
 
   /**
-   * With `jobsToKeep` 0, both keep everything. After several jobs with one id, our side has more files than theirs,
-   * so the files that a later job prunes would differ.
+   * With `jobsToKeep` 0, both keep all files. With repeated ids, our side has more files, so pruning would differ.
    */
   static async start(tally: Tally, jobsToKeep = 0): Promise<Pair> {
     const base = mkdtempSync(join(tmpdir(), 'scrapdeck-differential-'))
@@ -114,10 +113,7 @@ export class Pair {
     return [this.theirs, this.ours]
   }
 
-  /**
-   * Sends the request to both, compares the responses and returns both, because later requests need values from
-   * them.
-   */
+  /** Sends the request to both and compares the responses. */
   async ask(request: Request): Promise<Both> {
     return this.askEach(() => request)
   }
@@ -136,10 +132,7 @@ export class Pair {
     )
   }
 
-  /**
-   * Like `ask`, for a request that contains a value of the receiving side. The report shows the request to our
-   * side.
-   */
+  /** Like `ask`, for a request that contains a value of the receiving side. */
   async askEach(requestOf: (side: Side) => Request, adapt: (seen: Seen) => Seen = (seen) => seen): Promise<Both> {
     const request = requestOf(this.ours)
     const [theirs, ours] = await Promise.all(this.sides.map((side) => this.#send(side, requestOf(side))))

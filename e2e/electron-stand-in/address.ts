@@ -1,6 +1,6 @@
 // Chromium allows no additional custom schemes, so scrapdeck-app://app/x is served as
-// https://scrapdeck-app.app.localhost/x. This is a separate secure origin, and its requests get their responses
-// before they reach the network. The app and its handlers see only the first form, the browser only the second.
+// https://scrapdeck-app.app.localhost/x, a secure origin of its own. The app and its handlers see only the first
+// form, the browser only the second.
 const schemes = new Set<string>()
 
 export function addScheme(scheme: string): void {

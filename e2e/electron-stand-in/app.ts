@@ -44,10 +44,7 @@ class App extends EventEmitter {
     return true
   }
 
-  /**
-   * The first process listens on a socket in its user data. A second one sends its arguments there and returns
-   * false.
-   */
+  /** The first process listens on a socket. A second one sends its arguments there and returns false. */
   requestSingleInstanceLock(): boolean {
     if (existsSync(this.#lockPath) && isProcessAlive(Number(readFileSync(`${this.#lockPath}.pid`, 'utf8')))) {
       const socket = createConnection(this.#lockPath)

@@ -9,10 +9,7 @@ let opening: Promise<BrowserContext> | null = null
 /** From now on, a page that fails to open is no error, because it was closed while opening. */
 export let isClosing = false
 
-/**
- * The browser for all windows, started with the first one. The test gets its debugging address over the process
- * channel.
- */
+/** The browser for all windows. The test gets its debugging address over the process channel. */
 export function openChromium(profileDirectory: string): Promise<BrowserContext> {
   opening ??= launch(profileDirectory)
   return opening
@@ -56,10 +53,7 @@ export async function openPage(context: BrowserContext): Promise<Page> {
 
 const PERMISSIONS = ['notifications', 'geolocation', 'midi', 'clipboard-read']
 
-/**
- * Applies the decisions of the app's permission handlers to the browser, so pages really have these permissions.
- * They last as long as the session.
- */
+/** Applies the decisions of the app's permission handlers to the browser for the whole session. */
 export async function applyPermissions(session: CDPSession, browserUrl: string): Promise<void> {
   if (!browserUrl.startsWith('https:')) return
   for (const name of PERMISSIONS) {

@@ -1,6 +1,6 @@
-// Messages between this process and the page travel as text over Chromium's debugging protocol. Both ends first
-// make a structured clone, so they reject functions and other values as Electron does. The text then carries the
-// value types that occur in our messages. Both functions run here and, through their source, in the page.
+// Messages travel as text over Chromium's debugging protocol. Both ends first make a structured clone, so they
+// reject functions and other values as Electron does. Both functions run here and, through their source, in the
+// page.
 
 export function encodeClone(value: unknown): unknown {
   if (value === undefined) return { kind: 'undefined' }

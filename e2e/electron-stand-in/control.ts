@@ -1,7 +1,6 @@
 /**
- * Lets the specs inspect the main process, like Playwright's `electronApp.evaluate` on real Electron: a function's
- * source arrives over the process channel and runs here with the electron module. Only in tests (process.send
- * exists).
+ * Lets the specs inspect the main process, like Playwright's `electronApp.evaluate`: a function's source arrives
+ * over the process channel and runs here with the electron module. Only in tests (process.send exists).
  */
 export function listenForEvaluations(): void {
   if (!process.send) return

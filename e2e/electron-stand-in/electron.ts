@@ -2,17 +2,13 @@
  * A test-only stand-in for the `electron` module, for machines without an Electron binary. The *built* out/main and
  * out/preload bundles run on it unchanged, in a plain Node process.
  *
- * Real parts: the main bundle, its process and its exit; a Chromium page per window; the preload bundle, which runs
- * in an isolated world of that page (as with Electron's contextIsolation) before any script of the page; structured
- * clone of all messages between main, preload and page; the responses of protocol.handle with their headers, so the
- * browser itself enforces the CSP; navigation, window.open and permissions, decided by the app's own handlers.
+ * Real parts: the main bundle, its process and its exit; a Chromium page per window; the preload bundle in an
+ * isolated world of that page, before any script of the page; structured clone of all messages; the responses of
+ * protocol.handle with their headers, so the browser itself enforces the CSP; navigation, window.open and
+ * permissions, decided by the app's handlers. Missing parts: native drawing (tray, menu and dialogs are only
+ * objects), the operating system's sandbox, fuses, and the custom scheme (address.ts).
  *
- * Missing parts: native drawing (tray, menu and dialogs are only objects), the operating system's sandbox, fuses,
- * and the custom scheme. Chromium knows a custom scheme only when compiled in, so pages live at
- * https://SCHEME.HOST.localhost/ and every URL is translated (address.ts).
- *
- * Only what src/main uses exists here, with the behavior that Electron documents. Anything else is a TypeError,
- * which reveals a new use.
+ * Only what src/main uses exists here. Anything else is a TypeError, which reveals a new use.
  */
 export { app } from './app.ts'
 export { BrowserWindow } from './browser-window.ts'

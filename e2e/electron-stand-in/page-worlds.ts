@@ -7,9 +7,7 @@ export const TO_MAIN_BINDING = 'standInToMain'
 // Electron's contextBridge does.
 const BRIDGE = 'stand-in-bridge'
 
-/**
- * Runs in the isolated world before any script of the page. Provides a sandboxed preload's `require` and `process`.
- */
+/** Runs in the isolated world before any script of the page. Provides a sandboxed preload's `require`. */
 export function preloadWorldSource(preloadBundle: string): string {
   return `(() => {
     if (window !== window.top) return

@@ -1,8 +1,7 @@
 import { registerHooks } from 'node:module'
 import { listenForEvaluations } from './control.ts'
 
-// Loaded with `node --import`. From then on, `import … from 'electron'` resolves to the stand-in, for the built
-// bundles and everything they import. All other imports resolve as usual.
+// Loaded with `node --import`. Resolves `import … from 'electron'` to the stand-in from then on.
 const standIn = new URL('./electron.ts', import.meta.url).href
 registerHooks({
   resolve: (specifier, context, next) =>

@@ -8,8 +8,7 @@ import { type Service, startService } from '../support/service.ts'
 import { until } from '../../src/engine/testing/until.ts'
 
 export const SLOTS_PER_NODE = 2
-// More than the slots that Scrapdeck knows. If it sent too many jobs, the node would run them and the test would
-// see it.
+// More than the slots that Scrapdeck knows, so the test sees if Scrapdeck sends too many jobs.
 const MAX_PROC = SLOTS_PER_NODE * 2
 
 const SPIDERS = {

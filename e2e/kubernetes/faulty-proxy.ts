@@ -6,9 +6,8 @@ import { join } from 'node:path'
 import { Agent, request as send } from 'undici'
 
 /**
- * A proxy between Scrapdeck and the API server, with the server's certificate. Forwards most requests, but loses
- * responses to POSTs that arrived, sends a POST twice, answers a continued list with 410, answers 503, and makes
- * watches hang.
+ * A proxy between Scrapdeck and the API server, with the server's certificate. Loses responses to POSTs that
+ * arrived, sends a POST twice, answers a continued list with 410, answers 503, and makes watches hang.
  */
 export async function startFaultyProxy({ target, directory }: { target: string; directory: string }) {
   const file = (name: string) => readFileSync(join(directory, name), 'utf8')

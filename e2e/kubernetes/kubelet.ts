@@ -55,12 +55,10 @@ export const MISSING_IMAGE = 'registry.invalid/missing:1'
 export const SCRAPY_IMAGE = 'scrapy:test'
 
 /**
- * Does what Scrapdeck's Jobs need from a kubelet, with processes instead of containers: registers a node, runs the
- * containers of its pods one after the other, reports their states, ends them with TERM and, after the grace
- * period, KILL, kills those that exceed their memory limit, and serves logs to the API server over TLS.
- *
- * It does not run pods of other images: their init containers count as done, and they are ready until they are
- * deleted. The controllers of deployments, services and budgets need no more.
+ * Does what Scrapdeck's Jobs need from a kubelet, with processes instead of containers. Ends containers with TERM
+ * and, after the grace period, KILL, kills those that exceed their memory limit, and serves logs to the API server
+ * over TLS. Does not run pods of other images: their init containers count as done, and they are ready until they
+ * are deleted.
  */
 export async function startKubelet(options: {
   api: ClusterApi

@@ -1,6 +1,6 @@
 /**
- * Tests jobs on a real Kubernetes API with its own controllers and scheduler and a stand-in kubelet. `npm run
- * test:kubernetes` runs it. With arguments, it runs only the cases whose names contain one of them.
+ * Tests jobs on a real Kubernetes API with a stand-in kubelet. With arguments, `npm run test:kubernetes` runs only
+ * the cases whose names contain one of them.
  */
 import assert from 'node:assert/strict'
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs'

@@ -2,10 +2,7 @@ import { once } from 'node:events'
 import http from 'node:http'
 import net from 'node:net'
 
-/**
- * An HTTP proxy (`GET http://…`, as HTTP_PROXY requires) that loses connections: before a request arrives, or
- * between its execution and the response. The test selects by path what is lost.
- */
+/** An HTTP proxy (`GET http://…`, as HTTP_PROXY requires) that loses requests, or responses after their execution. */
 export interface CuttingProxy {
   url: string
   counts: Map<string, number>

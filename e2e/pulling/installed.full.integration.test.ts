@@ -45,8 +45,8 @@ afterAll(async () => {
 const inEnvironment = (program: string) => join(directory, 'environment', 'bin', program)
 
 /**
- * Runs `pip install ./node` in a fresh environment. In the short form, it uses Scrapyd and pip of the tests'
- * environment and downloads nothing. In the long form, everything comes from the package index.
+ * Runs `pip install ./node` in a fresh environment. The short form uses Scrapyd and pip of the tests' environment
+ * and downloads nothing.
  */
 async function installPackage(): Promise<void> {
   const { python } = readTestEnvironment()

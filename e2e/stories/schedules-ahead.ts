@@ -17,10 +17,7 @@ export async function openView(page: Page, name: 'Missed' | 'Calendar' | 'Load' 
 const dateWords = (atMs: number) =>
   new Date(atMs).toLocaleDateString('en-GB', { day: 'numeric', month: 'short', timeZone: 'UTC' })
 
-/**
- * The next week shows each run at its time in the browser's zone (Kolkata: UTC+5:30) or in UTC. Each run links to
- * its schedule.
- */
+/** The week shows each run in the browser's zone (Kolkata: UTC+5:30) or in UTC. */
 export async function readTheWeek(page: Page, client: Client): Promise<void> {
   const todayMs = Math.floor((Date.now() + AHEAD_MS) / DAY_MS) * DAY_MS
   const wednesdayMs = todayMs + (7 - ((new Date(todayMs).getUTCDay() + 6) % 7) + 2) * DAY_MS
@@ -64,10 +61,7 @@ export async function readTheWeek(page: Page, client: Client): Promise<void> {
   await expect(page.getByRole('complementary', { name: 'Schedule late news' })).toContainText('at 22:00')
 }
 
-/**
- * Eight jobs meet in one minute for two slots. After spreading they do not, in the preview and then in the engine.
- * Then the times are restored.
- */
+/** Eight jobs meet in one minute for two slots. After spreading they do not. Then the times are restored. */
 export async function spreadTheLoad(page: Page, client: Client): Promise<void> {
   const hour = (new Date().getUTCHours() + 2) % 24
   const inKolkata = `${String((hour + 5) % 24).padStart(2, '0')}:37`

@@ -160,10 +160,7 @@ export async function backfillTheWeek(page: Page, client: Client): Promise<void>
   await dialog.getByRole('button', { name: 'Cancel' }).click()
 }
 
-/**
- * Runs that the engine's downtime prevented and that are not caught up appear in the table, the detail pane and the
- * missed list.
- */
+/** Missed runs that are not caught up appear in the table, the detail pane and the missed list. */
 export async function findWhatWasMissed(page: Page, service: Service): Promise<void> {
   const { schedule } = await service.client.schedules.create(
     ScheduleSettings.parse({
@@ -194,10 +191,7 @@ export async function findWhatWasMissed(page: Page, service: Service): Promise<v
   await expect(page.getByRole('status', { name: 'Preview' })).toContainText(/\d runs, \d jobs\./)
 }
 
-/**
- * In the smallest desktop window, the table shows a long expression and a long zone in full: times are never cut
- * off.
- */
+/** Even the smallest desktop window shows long times in full. */
 export async function readLongTimesInTheTable(page: Page, client: Client): Promise<void> {
   await client.schedules.create(
     ScheduleSettings.parse({

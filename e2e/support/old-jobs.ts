@@ -28,7 +28,7 @@ const RUN_MS = 90_000
 
 /**
  * Writes ended jobs and their archived logs into the data directory of a stopped service: retention deletes no job
- * that ended within a day, and no test waits that long. Their node, `eu-9`, no longer responds.
+ * that ended within a day. Their node, `eu-9`, no longer responds.
  */
 export async function fillOldJobs(dataDirectory: string, jobs: readonly OldJob[]): Promise<JobId[]> {
   const path = join(dataDirectory, 'scrapdeck.sqlite')

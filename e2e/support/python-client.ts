@@ -28,8 +28,7 @@ export interface PythonClient {
 }
 
 /**
- * Starts a Python of the test environment that runs `beginning` (with `args` in sys.argv) and then evaluates
- * expressions, so it imports client libraries only once.
+ * Runs `beginning` (with `args` in sys.argv), then evaluates expressions, so it imports client libraries only once.
  */
 export function startPythonClient(cwd: string, beginning: string, ...args: string[]): PythonClient {
   const script = `import json, sys

@@ -10,10 +10,7 @@ export interface RestAnswer {
   body: any
 }
 
-/**
- * Sends one request to `/api/v1` like any HTTP client. Rejects without a complete response, even though the service
- * may have executed the request.
- */
+/** Sends one request to `/api/v1`. Rejects without a complete response, even if the service executed the request. */
 export async function askRest(
   address: string,
   request: { method?: string; path: string; body?: unknown; headers?: Record<string, string> }
@@ -35,10 +32,7 @@ export interface SentEvent {
   data: any
 }
 
-/**
- * Reads server-sent events like a browser's EventSource, but does not reconnect. Ends when the stream ends or
- * breaks. Leaving the loop closes the connection.
- */
+/** Like a browser's EventSource, but does not reconnect. Leaving the loop closes the connection. */
 export async function* readEvents(
   address: string,
   path: string,

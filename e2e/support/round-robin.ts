@@ -14,8 +14,8 @@ export interface RoundRobin {
 const CONNECT_LIMIT_MS = 2_000
 
 /**
- * Works like nginx in docs/scaling.md: it skips an engine that accepts no connection, and never repeats a request
- * that an engine could have started to execute. In that case, the client's connection breaks.
+ * Works like nginx in docs/scaling.md: skips an engine that accepts no connection, but never repeats a request that
+ * an engine could have started to execute.
  */
 export async function startRoundRobin(
   addresses: () => string[],

@@ -29,7 +29,6 @@ export interface ScrapydOptions {
   environment?: Record<string, string>
   /**
    * What is forked, if that is safe, because a new Python needs half a second to import Scrapy (forking_runner.py).
-   * Default: spiders and lists of spiders.
    */
   forks?: 'spiders and lists' | 'lists' | 'nothing'
 }
@@ -53,9 +52,7 @@ export interface Scrapyd {
 const START_LIMIT_MS = 30_000
 const STOP_LIMIT_MS = 5_000
 
-/**
- * Why this version cannot run with the available Python, or null if it can. Tests name it when they skip a version.
- */
+/** Why this version cannot run with the available Python, or null if it can. */
 export function scrapydProblem(version: ScrapydVersion): string | null {
   const installation = readTestEnvironment().scrapyd[version]
   return installation ? installation.problem : 'it is not installed; run `npm run setup`'

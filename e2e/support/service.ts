@@ -41,16 +41,14 @@ export interface Service {
 }
 
 /**
- * The file that Node runs as the command line, relative to the root. `npm test` tests the built service, because it
+ * The file that Node runs as the command line, relative to the root. `npm test` uses the built service, because it
  * starts in a third of the time. A single test file uses the sources and needs no build.
  */
 export const SERVICE_ENTRY = process.env['SERVICE_ENTRY'] ?? 'src/cli/bin.ts'
 
 export const TEST_CREDENTIALS = { username: 'tester', password: 'a password for tests' }
 
-/**
- * As in `npm start`, `npm run serve`, the systemd unit and the image. V8's default depends on the machine's memory.
- */
+/** As in `npm start`, the systemd unit and the image. V8's default depends on the machine's memory. */
 const SERVICE_FLAGS = ['--max-semi-space-size=16']
 
 const projectDirectory = resolve(import.meta.dirname, '../..')

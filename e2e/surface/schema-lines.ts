@@ -17,10 +17,7 @@ export interface Schema {
 
 const LIMITS = ['format', 'pattern', 'minLength', 'maxLength', 'minimum', 'maximum', 'minItems', 'maxItems', 'default']
 
-/**
- * Returns one line for each value that a schema describes: `.jobs[].id: string, maxLength 32`. `?` marks optional
- * ones.
- */
+/** One line per value that a schema describes: `.jobs[].id: string, maxLength 32`. `?` marks optional ones. */
 export function linesOfSchema(schema: Schema, path = ''): string[] {
   if (schema.$ref !== undefined) return [`${path}: ${schema.$ref.split('/').at(-1)}`]
   const choices = schema.anyOf ?? schema.oneOf ?? schema.allOf

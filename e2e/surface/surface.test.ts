@@ -1,6 +1,6 @@
 /**
- * The recorded surface that external programs rely on, so changes to it appear in a commit's diff. Record an
- * intended change with `vitest run --project unit e2e/surface --update`.
+ * The recorded surface that external programs rely on. Record an intended change with `vitest run --project unit
+ * e2e/surface --update`.
  */
 import { execFileSync } from 'node:child_process'
 import { fileURLToPath } from 'node:url'

@@ -1,6 +1,6 @@
 /**
- * `npm run test:tls` runs a scanner (SSLyze) against the service's own TLS, and real proxies with the
- * configurations of docs/security.md in front of a real service. Exits with 1 if a check fails.
+ * `npm run test:tls` runs SSLyze against the service's own TLS, and real proxies with the configurations of
+ * docs/security.md in front of a real service. Exits with 1 if a check fails.
  */
 import { ensureServiceBuilt } from '../../scripts/setup/build.mjs'
 import { ensureDebianPrograms, ensureTlsScanner } from '../../scripts/setup/container-tools.mjs'

@@ -5,10 +5,7 @@ import { startService } from '../support/service.ts'
 
 const ENTRY = 'out/service/scrapdeck.js'
 
-/**
- * Checks the service with its self-made certificate against Mozilla's "intermediate". Rejects with SSLyze's
- * objections.
- */
+/** Checks the self-made certificate against Mozilla's "intermediate". Rejects with SSLyze's objections. */
 export async function scanOwnTls(programs: string): Promise<string[]> {
   const service = await startService({ entry: ENTRY, localSlots: 0, arguments: ['--tls-self-made'] })
   try {

@@ -10,17 +10,9 @@ import { JobDefaults } from '../../src/shared/contract/index.ts'
 const HOUR_MS = 3_600_000
 const RESOURCES = new URL('../../resources', import.meta.url).pathname
 const shop = { project: 'shop', spiders: ['prices'] }
-/**
- * No schedule fires, no job is retried and no event is delivered between two steps, unless a step advances the
- * clock.
- */
+/** No schedule fires, and no job is retried, unless a step advances the clock by this. */
 const LONG_SECONDS = 30 * 86_400
 
-/**
- * What operators and clients set up and run through the contract: nodes (added and discovered), projects with eggs,
- * limits, webhooks with deliveries, chains, schedules with firings in each state, a finished backfill and a running
- * one, secrets, remembered responses. At the end, the engine is paused.
- */
 export async function fillThroughEngine(dataDirectory: string, clock: FakeClock): Promise<void> {
   const nodes = new Map<string, FakeNode>()
   const start = () =>

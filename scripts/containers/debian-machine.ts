@@ -1,6 +1,6 @@
 /**
- * A machine that Debian's systemd boots. It has its own namespaces for processes, mounts, control groups and its
- * name, and its root is an overlay over this machine's. It shares the kernel and the network. Needs root and Linux.
+ * A machine that Debian's systemd boots, with its own namespaces for processes, mounts, control groups and its
+ * name. Its root is an overlay over this machine's. It shares the kernel and the network. Needs root and Linux.
  */
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'

@@ -1,8 +1,8 @@
 /**
  * A client of a Scrapdeck in containers. It is a separate process, because it runs in their network:
  *   SCRAPDECK_PASSWORD=… node drive.ts ADDRESS NODES
- * Waits for the nodes, runs the demo and follows a log as server-sent events, because a proxy that buffers
- * responses would hold them back until the run ends. Exits with 1 if a check fails.
+ * Follows a log as server-sent events, because a proxy that buffers responses would hold them back until the run
+ * ends.
  */
 import { connectClient } from '../../e2e/support/service.ts'
 import { basicAuthorization } from '../../e2e/support/basic-authorization.ts'

@@ -42,9 +42,8 @@ export async function logOf(client: Client, jobId: JobId): Promise<string> {
 }
 
 /**
- * Uploads and runs the hostile egg beside another project that has run a spider. `data` is the data directory,
- * `engine` the service's pid as spiders would see it, `secrets` further files. Returns the number of attempts and
- * those that succeeded.
+ * `data` is the data directory, `engine` the service's pid as spiders would see it, `secrets` further files.
+ * Returns the number of attempts and those that succeeded.
  */
 export async function runHostileEgg(
   client: Client,

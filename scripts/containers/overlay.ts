@@ -1,6 +1,6 @@
 /**
- * Lines of a shell script that runs in its own mount namespace. `$root`, mounted at `place` (quoted), shows the
- * files of this machine. Changes there disappear with the namespace.
+ * Shell lines for a separate mount namespace: `$root`, mounted at `place` (quoted), shows the files of this
+ * machine. Changes there disappear with the namespace.
  */
 export const overlayOfThisMachine = (place: string): string[] => [
   `mkdir -p ${place}`,

@@ -1,8 +1,7 @@
 /**
- * Runs the services of a compose file as plain processes. Each has its own namespaces: a root (an overlay over this
- * machine's, read-only if the file says so), processes, and a network with the addresses and names of the file.
- * Only the images, which a container engine would add, are missing; test-image.ts covers them. Needs root and
- * Linux.
+ * Runs the services of a compose file as plain processes, each with its own root (an overlay over this machine's,
+ * read-only if the file says so), processes and network. Only the images are missing; test-image.ts covers them.
+ * Needs root and Linux.
  */
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'

@@ -1,7 +1,7 @@
 /**
- * `npm run test:compose` checks both compose files against the schema of compose files, then starts their services
- * as plain processes (pods.ts) with real servers and runs the demo, through nginx with TLS or directly. `-- single`
- * or `-- full` runs one of them. Needs root and Debian. Installs missing packages.
+ * `npm run test:compose` checks both compose files against their schema, then starts their services as plain
+ * processes (pods.ts) with real servers and runs the demo. `-- single` or `-- full` runs one of them. Needs root
+ * and Debian.
  */
 import { spawnSync } from 'node:child_process'
 import fs from 'node:fs'

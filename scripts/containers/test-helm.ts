@@ -1,8 +1,7 @@
 /**
- * `npm run test:helm` lints the chart, renders it with several sets of values, validates the result strictly
- * against the schemas of Kubernetes, and checks what each of our pods must have. With KUBECONFIG, it also installs,
- * upgrades and removes the chart on that API server, which need not run pods. HELM_NAMESPACE defaults to
- * scrapdeck-test.
+ * `npm run test:helm` lints the chart, renders it with several sets of values and validates the result against the
+ * schemas of Kubernetes. With KUBECONFIG, it also installs, upgrades and removes the chart on that API server,
+ * which need not run pods, in HELM_NAMESPACE (default: scrapdeck-test).
  */
 import { spawnSync } from 'node:child_process'
 import fs from 'node:fs'
@@ -151,8 +150,7 @@ function install(helm: string): void {
     run(helm, ['upgrade', 'deck', CHART, ...at, '--set', 'scrapyd.replicas=5'])
     if (before === 'no password' || passwordOf() !== before) throw new Error('The upgrade changed the password')
     console.log('✓ Upgraded: the generated password stays')
-    // The other mode uses another kind of workload with the same name, so Helm removes the old one and creates the
-    // new one.
+    // This mode uses another kind of workload with the same name, so Helm replaces it.
     run(helm, ['upgrade', 'deck', CHART, ...at, ...setting(POSTGRES), '--set', 'engine.autoscaling.enabled=true'])
     console.log('✓ Upgraded from SQLite to PostgreSQL')
   } finally {

@@ -1,9 +1,7 @@
 /**
  * `npm run test:image` lints the Containerfile, builds both images with Debian's tools (without a daemon or an
- * image registry: mmdebstrap creates the bases) and runs them read-only, without capabilities, as their own user.
- * It runs the demo on the local node and on a Scrapyd, then a stop that waits for a spider and a start that finds
- * how it ended. Needs root. `-- --twice` builds a second time without caches and compares the images. `-- --built`
- * uses the last build.
+ * image registry) and runs them read-only, without capabilities, as their own user. Needs root. `-- --twice` builds
+ * a second time without caches and compares the images. `-- --built` uses the last build.
  */
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
@@ -31,10 +29,7 @@ const BUILD_LIMIT_MS = 1_800_000
 /** The run must last until the stop is sent, even on a busy machine. */
 const SLOW_RUN = { pages: '12', delay: '1.5' }
 
-/**
- * Options for a container engine in an environment with limited kernel rights. They give no rights to the
- * container.
- */
+/** For a container engine with limited kernel rights. They give no rights to the container. */
 const ENGINE = ['--runtime', 'runc']
 const LIMITS = ['--network=host', '--ulimit=nofile=1024:1024', '--ulimit=nproc=1024:1024']
 const HARDENED = ['--read-only', '--cap-drop=all', '--security-opt=no-new-privileges', '--tmpfs=/tmp:rw,mode=1777']

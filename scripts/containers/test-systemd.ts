@@ -1,7 +1,6 @@
 /**
  * `npm run test:systemd` boots Debian's systemd in namespaces, installs the built service as docs/security.md says,
- * and starts the real unit. It checks readiness, the hostile egg, runs that outlive restarts and kills, the stop, a
- * refused configuration, and what `systemd-analyze security` reports. Needs root.
+ * and starts the real unit. Needs root.
  */
 import { randomBytes } from 'node:crypto'
 import fs from 'node:fs'
@@ -21,10 +20,7 @@ import { logOf, runHostileEgg, startSpider, statusOf, untilStatus } from './host
 
 const DATA = '/var/lib/scrapdeck'
 const UNIT = 'scrapdeck.service'
-/**
- * The highest exposure that systemd 252 may report. It comes from the network and what sandboxes need
- * (docs/security.md).
- */
+/** The highest exposure that systemd 252 may report, for the reasons in docs/security.md. */
 const EXPOSURE_MAX = 3
 const STOP_LIMIT_S = 30
 const RUN_LIMIT_MS = 90_000

@@ -1,6 +1,6 @@
 /**
- * The bubblewrap that tests use to isolate spiders: an installed one, or Debian's package, unpacked under .cache
- * without root. If it cannot create a sandbox, the setup says so, and its tests are skipped.
+ * Tests isolate spiders with an installed bubblewrap or Debian's package, unpacked under .cache without root. If it
+ * cannot create a sandbox, its tests are skipped.
  */
 import { spawnSync } from 'node:child_process'
 import path from 'node:path'

@@ -1,7 +1,6 @@
 /**
- * The Kubernetes control plane that `npm run test:kubernetes` starts: API server, controllers and scheduler of one
- * version, built from their Go module, and Debian's etcd. The setup of `npm test` leaves it out, because the first
- * build takes minutes.
+ * The Kubernetes control plane of `npm run test:kubernetes`: API server, controllers and scheduler, built from
+ * their Go module, and Debian's etcd. The setup of `npm test` leaves it out, because the first build takes minutes.
  */
 import { execFileSync, spawnSync } from 'node:child_process'
 import fs from 'node:fs'

@@ -26,8 +26,7 @@ export async function ensureNodeModules() {
 }
 
 /**
- * Copies the Node whose hash npm compared with the lock to the path from which it runs. An existing file there is
- * unverified.
+ * Copies the Node whose hash npm compared with the lock. An existing file there is unverified.
  * @param {string | undefined} verified
  * @param {string} place
  */
@@ -47,8 +46,7 @@ export function linkNode(verified, place) {
 }
 
 /**
- * npm records what it installed in node_modules/.package-lock.json. Comparing that with the lock also detects an
- * interrupted or manual installation. Our own stamp would not.
+ * Comparing what npm recorded with the lock also detects an interrupted or manual installation. A stamp would not.
  */
 function matchesLock() {
   const installed = readPackages(inRoot('node_modules', '.package-lock.json'))

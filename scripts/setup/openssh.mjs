@@ -1,6 +1,6 @@
 /**
- * The OpenSSH that tests start: the installed one, or Debian's packages, unpacked under .cache without root.
- * Without either, the setup says so, and the tests of nodes over SSH are skipped.
+ * Tests use an installed OpenSSH or Debian's packages, unpacked under .cache without root. Without either, the
+ * tests of nodes over SSH are skipped.
  */
 import { spawnSync } from 'node:child_process'
 import fs from 'node:fs'

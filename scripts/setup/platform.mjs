@@ -32,8 +32,8 @@ const NODE_PACKAGES = {
 export const nodePackage = /** @type {Record<string, string>} */ (NODE_PACKAGES)[`${process.platform} ${process.arch}`]
 
 /**
- * Node 24 runs TypeScript directly, and better-sqlite3 needs it. node-modules.mjs links it here from its package,
- * because the package `node` has an install script that would bypass the lock's hashes.
+ * better-sqlite3 needs Node 24. node-modules.mjs links it here, because the package `node` has an install script
+ * that would bypass the lock's hashes.
  */
 export const nodeBinary = inRoot('node_modules', 'node', 'bin', isWindows ? 'node.exe' : 'node')
 export const npmCommand = isWindows ? 'npm.cmd' : 'npm'

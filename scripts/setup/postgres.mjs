@@ -1,6 +1,6 @@
 /**
- * The PostgreSQL that tests start: the newest one installed from Debian's packages, or one from npm, which needs no
- * root. Without either, the setup says so, and the tests of the store on PostgreSQL are skipped.
+ * Tests use the newest PostgreSQL of Debian's packages or one from npm, which needs no root. Without either, the
+ * tests of the store on PostgreSQL are skipped.
  */
 import fs from 'node:fs'
 import path from 'node:path'

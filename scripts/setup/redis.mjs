@@ -1,6 +1,6 @@
 /**
- * The Redis that tests start: an installed `redis-server` or `valkey-server`, or Debian's packages, unpacked under
- * .cache without root. Without either, the setup says so, and the tests of the shared cache are skipped.
+ * Tests use an installed `redis-server` or `valkey-server`, or Debian's packages, unpacked under .cache without
+ * root. Without either, the tests of the shared cache are skipped.
  */
 import { spawnSync } from 'node:child_process'
 import fs from 'node:fs'

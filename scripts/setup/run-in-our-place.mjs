@@ -7,9 +7,8 @@ const PASSED_ON = ['SIGINT', 'SIGTERM', 'SIGHUP']
 const ORPHANED_CHECK_EVERY_MS = 250
 
 /**
- * Runs a program in place of this one: same terminal, our signals, its exit code. Ctrl-C reaches it from the
- * terminal itself. npm puts a shell between itself and us, which a signal kills and which does not forward it. When
- * that shell is gone, the program gets SIGTERM.
+ * Runs a program in place of this one: same terminal, our signals, its exit code. npm puts a shell between itself
+ * and us. A signal kills that shell, which does not forward it. When the shell is gone, the program gets SIGTERM.
  * @param {string} command
  * @param {string[]} args
  * @returns {Promise<number>} its exit code

@@ -1,6 +1,6 @@
 /**
- * The S3 server that tests start is versitygw: an installed one, or one built from its Go module with an installed
- * Go or one from PyPI. If that fails, the setup says so, and tests of blobs on S3 are skipped.
+ * Tests use versitygw: an installed one, or one built from its Go module with an installed Go or one from PyPI. If
+ * that fails, tests of blobs on S3 are skipped.
  */
 import { spawnSync } from 'node:child_process'
 import fs from 'node:fs'

@@ -1,11 +1,9 @@
 /**
- * The older Scrapyds that tests run against. PYTHONPATH puts the directory of each, under .cache, first, so one
- * Python environment serves all.
+ * The older Scrapyds that tests run against. PYTHONPATH selects one, so one Python environment serves all.
  *
  * Scrapyd up to 1.3 passes the log file to Scrapy in the environment (SCRAPY_LOG_FILE), which Scrapy 2.8 stopped
  * reading, and does not support Scrapy's asyncio reactor. It therefore gets a Scrapy of its time, with matching
- * w3lib, parsel and Twisted. Tested with CPython 3.11. After the installation, the setup checks whether each
- * version starts with this Python.
+ * w3lib, parsel and Twisted. Tested with CPython 3.11.
  */
 import { spawnSync } from 'node:child_process'
 import fs from 'node:fs'

@@ -2,8 +2,8 @@
 const CORES = 2
 
 /**
- * Starts tasks in order, each as soon as there is room and the tasks in its `after` have ended. No task overtakes
- * another. Throws the first failure immediately.
+ * Starts tasks in order, each as soon as there is room and the tasks in its `after` have ended. Throws the first
+ * failure.
  * @template {{ name: string, title: string, cores: number, after: string[] }} Task
  * @param {Task[]} tasks
  * @param {(task: Task) => Promise<unknown>} run

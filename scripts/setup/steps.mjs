@@ -1,7 +1,4 @@
-/**
- * Shows the progress of long steps: one line each, with its time. The full output goes to a file under .cache/logs
- * and appears only if the step fails.
- */
+/** Shows one line per step. The full output goes to a file under .cache/logs and appears only if the step fails. */
 import { spawn } from 'node:child_process'
 import fs from 'node:fs'
 import path from 'node:path'
@@ -125,8 +122,7 @@ export function say(text) {
 }
 
 /**
- * Prints why a script failed, with the last lines of the failing program's output. Call it at the end of the
- * script.
+ * Prints why a script failed, with the last lines of the failing program's output.
  * @param {unknown} error
  */
 export function showFailure(error) {

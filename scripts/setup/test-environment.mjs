@@ -26,8 +26,7 @@ const file = inRoot('.cache', 'test-environment.json')
  */
 
 /**
- * Sets up what only the full suite uses (an S3 server, the Scrapyds between the oldest and the newest) for that
- * suite alone. Other suites keep the results of an earlier setup.
+ * Sets up an S3 server and the Scrapyds between the oldest and the newest only for the full suite.
  * @param {{ isFull: boolean, nodeModules: Promise<void> }} options
  * @returns {Promise<TestEnvironment>}
  */
@@ -46,10 +45,7 @@ export async function ensureTestEnvironment({ isFull, nodeModules }) {
   return write({ python, chromium: await ensureChromium(), scrapyd, ...servers })
 }
 
-/**
- * Sets up only what the demo uses, without a browser and older Scrapyds. Keeps the results of an earlier setup of
- * the tests.
- */
+/** Sets up only what the demo uses. Keeps the results of an earlier setup of the tests. */
 export async function ensureDemoEnvironment() {
   const python = await ensureTestPythonEnvironment()
   const before = fs.existsSync(file) ? readTestEnvironment() : null

@@ -6,8 +6,7 @@ import { rootDirectory } from './platform.mjs'
 const SLOWEST_SHOWN = 5
 
 /**
- * `triedAgain` lists tests that failed and then passed. `skipped` counts the skipped tests of each file that has
- * any.
+ * `triedAgain` lists tests that failed and then passed.
  * @typedef {{
  *   passed: number, failed: number, files: { file: string, tookMs: number }[], triedAgain: string[],
  *   skipped: { file: string, count: number }[]

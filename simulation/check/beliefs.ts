@@ -18,12 +18,11 @@ interface LiveBelief {
 }
 
 /**
- * Replays what the engine recorded and checks each send against what the engine then knew about its nodes (I2, I3,
- * limits, paused nodes, overlap).
+ * Checks each send against what the engine then knew about its nodes (I2, I3, limits, paused nodes, overlap).
  *
- * I3: when an attempt starts on a node, all our live attempts there (including this one, excluding those that the
- * node has finished) plus all other jobs in its newest lists are at most slots + queueAhead. If no operator set its
- * slots, they are its max_proc, and the engine can send one more job to find out.
+ * I3: when an attempt starts on a node, all our live attempts there (excluding those that the node has finished)
+ * plus all other jobs in its newest lists are at most slots + queueAhead. If no operator set its slots, they are
+ * its max_proc, and the engine can send one more job to find out.
  */
 export function checkSends(history: History): Violation[] {
   const violations: Violation[] = []

@@ -6,9 +6,8 @@ export function checkOrders(history: History): Violation[] {
 }
 
 /**
- * If two acknowledged commands have the same key, and the second was sent after the response to the first, they
- * must yield one job within the first one's time to live and two jobs after it. Time is our wall clock, so this
- * skips stories in which it jumped.
+ * If a command with a key is sent after the response to another one, they must yield one job within the first one's
+ * time to live and two jobs after it. Skips stories in which our wall clock jumped.
  */
 function checkDedupe(history: History): Violation[] {
   const violations: Violation[] = []

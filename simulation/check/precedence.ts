@@ -6,10 +6,7 @@ import { orderedJobs } from './orders.ts'
 
 /** Every plan made this long after an acknowledgment includes it. */
 const GRACE_MS = 100
-/**
- * How often another project can go first before this one counts as starved: shares and eggs change while a plan is
- * carried out.
- */
+/** How often another project can go first: shares and eggs change while a plan is carried out. */
 const PASSED_OVER_MAX = 3
 
 /** A job that certainly waits unhindered, until its first attempt or the next command that can affect it. */
@@ -25,23 +22,20 @@ interface Waiting {
 
 /**
  * Checks which job goes first (docs/promises.md, 3), in cases that the checker can decide. `first` certainly waits:
- * its command is acknowledged, no time, dependency, overlap or expiry holds it back, only commands that set its
- * priority or place have affected it, and it has not been sent.
+ * its command is acknowledged, it has not been sent, no time, dependency, overlap or expiry holds it back, and only
+ * commands that set its priority or place have affected it.
  *
- * - No job of its lane (project, version, spider, placement) starts that has a lower priority, or the same priority
- * and a later place in the queue. - If its project has no live job, no other project with a live job starts more
- * than PASSED_OVER_MAX jobs of the same or lower priority on nodes that took its own jobs of the same lane before.
- * The project without slots goes first, whatever the weights. Limits and pauses make this undecidable.
+ * No job of its lane (project, version, spider, placement) starts that has a lower priority, or the same priority
+ * and a later place in the queue. If its project has no live job, no other project with a live job starts more than
+ * PASSED_OVER_MAX jobs of the same or lower priority on nodes that took its own jobs of that lane before, whatever
+ * the weights. Limits and pauses make this undecidable.
  */
 export function checkPrecedence(history: History): Violation[] {
   const violations: Violation[] = []
   const jobs = new Map(history.jobs.map((job) => [job.id, job]))
   const { waitings, known } = whoWaits(history, jobs)
   const live = new Map<string, Attempt>()
-  /**
-   * Lanes that can run on a node: it has accepted their jobs, and their egg has not been deleted since. Key: `node
-   * lane`.
-   */
+  /** Lanes whose jobs the node accepted and whose egg was not deleted since. Key: `node lane`. */
   const usable = new Set<string>()
   const undecided = history.operations.find(({ name }) => /setLimits|setPaused|configure/.test(name))
   const fairUntilMs = undecided?.invokedAtMs ?? Infinity
@@ -96,10 +90,7 @@ export function checkPrecedence(history: History): Violation[] {
   }
 }
 
-/**
- * Returns the periods in which a job's priority and place are certain before its first attempt. For unhindered
- * jobs, also those in which it certainly waits.
- */
+/** The periods before a job's first attempt in which its priority and place are certain. */
 function whoWaits(
   history: History,
   jobs: Map<string, StoredJob>
@@ -134,8 +125,7 @@ function whoWaits(
       const { untilMs } = before
       // Excludes jobs that start in the same millisecond as the command, because the command can have caused that.
       before.untilMs = operation.invokedAtMs - 1
-      // If a command was sent before the response to the previous one about the job, they can be carried out in
-      // either order.
+      // Commands about a job that overlap in time can be carried out in either order.
       if (operation.result !== 'ok' || before.fromMs > operation.invokedAtMs) continue
       const after = { ...before, fromMs: operation.answeredAtMs!, untilMs, passedOver: 0 }
       if (operation.name === 'jobs.setPriority') stretches.push({ ...after, priority: priority! })

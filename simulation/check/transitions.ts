@@ -5,8 +5,8 @@ import { attemptStatesAfter, jobStatesAfter } from '../../src/engine/model/trans
 const ONCE_A_LIFE: TransitionKind[] = ['vanished', 'limit_hit']
 
 /**
- * Describes what in a timeline violates the table of transitions (I4). An entry can lead to several states (an end
- * requeues the job or ends it), so this tracks all possible states. The stored one must be among them at the end.
+ * Describes what in a timeline violates the table of transitions (I4). An entry can lead to several states, so this
+ * tracks all possible ones. The stored state must be among them at the end.
  */
 export function findIllegalTransitions(
   job: Pick<Job, 'state'>,

@@ -1,6 +1,6 @@
 /**
- * Computes when schedules fire, independently of src/shared/calendar: it checks every minute of the story with the
- * offset from Intl. Supports only what the story's schedules use.
+ * Checks every minute of the story with the offset from Intl, independently of src/shared/calendar. Supports only
+ * what the story's schedules use.
  */
 const MINUTE_MS = 60_000
 const QUARTER_MS = 15 * MINUTE_MS

@@ -22,10 +22,7 @@ export interface Told {
 
 const ANSWERED_WITHIN_MS = 1_000
 
-/**
- * Runs one story. Compares every row of every schedule, the end of every job and every reaction of a chain with the
- * calculation.
- */
+/** Compares every row of every schedule, the end of every job and every reaction of a chain with the calculation. */
 export async function tellStory(
   seed: number,
   size: { schedules: number; days: number },
@@ -121,10 +118,7 @@ function compareEnds(
   return null
 }
 
-/**
- * Every end that a chain waits for creates its jobs once, immediately or as soon as an engine runs. No other end
- * creates any.
- */
+/** Every end that a chain waits for creates its jobs exactly once, as soon as an engine runs. */
 function compareAnswers(plan: Plan, { journal, jobs, answers, firedCounts }: Story): string[] {
   const problems: string[] = []
   const answered = new Map<string, number>()

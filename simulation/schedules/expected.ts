@@ -39,8 +39,8 @@ const NOTICE_MAX_MS = 30_000
 const LOOKED_AHEAD_MS = 3 * 86_400_000
 
 /**
- * Returns the expected outcome of every nominal time of a schedule, according to the documented policies and the
- * events around the engine. Shares no code with the ticker except its jitter offset, which is arbitrary.
+ * The expected outcome of every nominal time, according to the documented policies and the events around the
+ * engine. Shares no code with the ticker except its jitter offset, which is arbitrary.
  */
 export function expect(schedule: PlannedSchedule, plan: Plan, journal: Journal): Expectation {
   const offsetMs = jitterOf(aScheduleId(schedule.id), schedule.jitterSeconds)
@@ -90,10 +90,7 @@ export function expect(schedule: PlannedSchedule, plan: Plan, journal: Journal):
     return groups
   }
 
-  /**
-   * If the clock is set ahead and a nominal time becomes due, an engine must notice it soon. Ignores paused
-   * schedules.
-   */
+  /** If a clock set ahead makes a nominal time due, an engine must notice it soon. Ignores paused schedules. */
   function checkNotice(seenMs: number, dueMs: number): void {
     if (isPausedAt(journal, schedule.id, seenMs)) return
     for (const [jumpMs, noticedMs] of journal.notices) {

@@ -5,10 +5,7 @@ import type { PlannedSchedule } from './plan.ts'
 /** A schedule that failed too often is paused within this time after an end or the start of an engine. */
 const PAUSED_WITHIN_MS = 1_000
 
-/**
- * Reads the times of pauses due to failures from the records. Checks that each had its cause, and that each cause
- * led to a pause. `failuresInARow` is the value stored at the end.
- */
+/** Checks that each recorded pause due to failures had its cause, and that each cause led to a pause. */
 export function problemsOfFailures(
   schedule: PlannedSchedule,
   expectation: Expectation,

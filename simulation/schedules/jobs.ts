@@ -24,10 +24,7 @@ export interface RanJob extends JobPlan {
   ended: { atMs: number; outcome: JobOutcome } | null
 }
 
-/**
- * The story's jobs. As on other machines, what happens to the engine does not affect how they run, end and are
- * cancelled.
- */
+/** The story's jobs. They run, end and are cancelled independently of the engine, as on other machines. */
 export class Jobs {
   readonly all = new Map<string, RanJob>()
   readonly #parts: { time: VirtualTime; store: Store; nowMs: () => number }

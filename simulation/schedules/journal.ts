@@ -9,8 +9,8 @@ export interface Journal {
   /** Cancels requested at the moment when the engine died. */
   lastCancels: Set<string>
   /**
-   * `id monotonic time`: only the rows of this schedule could not be written. (The engine retries a failed write of
-   * several schedules for each of them separately.)
+   * `id monotonic time`: only this schedule's rows could not be written. Failed group writes are retried one by
+   * one.
    */
   refused: Set<string>
   failedWrites: number

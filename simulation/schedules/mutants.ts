@@ -47,8 +47,8 @@ function tickerStore(change: (store: TickerStore, parts: SchedulerParts) => Part
 }
 
 /**
- * Changes the number of runs that the ticker reads for each schedule. The ticker never writes back a number below
- * the stored one.
+ * Changes the number of runs that the ticker reads. The ticker never writes back a lower number than the stored
+ * one.
  */
 function runsBelieved(runsOf: (runCount: number) => number): Mutation {
   const believed = (stored: StoredSchedule) => ({ ...stored, runCount: runsOf(stored.runCount) })
@@ -77,10 +77,7 @@ function withoutPausedRows(): Mutation {
   })
 }
 
-/**
- * Like withoutPausedRows, but never writes the rows. With `isFromThenOn: false`, the end of the pause does not
- * restart counting either.
- */
+/** Never writes the rows. With `isFromThenOn: false`, the end of the pause does not restart counting either. */
 function withoutPausedRowsEver({ isFromThenOn }: { isFromThenOn: boolean }): Mutation[] {
   const changing = new Set<string>()
   return [

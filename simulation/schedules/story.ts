@@ -63,10 +63,7 @@ const VISITS_EVERY_MS = 4 * HOUR_MS + 413
 const CHAINED_LIFE_MAX_MS = 600_000
 const DISK_FULL = new Error('The disk is full')
 
-/**
- * Runs the real ticker on the real store. Jobs, deaths and the clock are simulated. `onDay` receives the number of
- * completed days.
- */
+/** Uses the real ticker and store; jobs, deaths and the clock are simulated. `onDay` receives the completed days. */
 export async function runStory(plan: Plan, onDay: (day: number) => void = nothing): Promise<Story> {
   const time = new VirtualTime()
   const journal: Journal = {

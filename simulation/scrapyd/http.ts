@@ -10,10 +10,7 @@ export interface HttpRequest {
   body: string | Uint8Array
 }
 
-/**
- * Executes the request when `done` runs. `answer` receives the bytes that Scrapyd would send (scrapyd-protocol.md,
- * 2 and 3).
- */
+/** Executes the request when `done` runs. `answer` receives Scrapyd's bytes (scrapyd-protocol.md, 2 and 3). */
 export function serve(
   node: SimulatedScrapyd,
   request: HttpRequest,

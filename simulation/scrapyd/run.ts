@@ -32,9 +32,7 @@ export interface Run {
   acceptedAtMs: number
   isStranger: boolean
   state: 'pending' | 'running' | 'over'
-  /**
-   * Whether the run is in its node's lists. A node that restarts forgets its runs, even if their processes survive.
-   */
+  /** Whether the node lists the run. A restarted node forgets its runs, even if their processes survive. */
   isListed: boolean
   pid: number | null
   startedAtMs: number | null

@@ -158,10 +158,7 @@ export class SimulatedScrapyd {
     })
   }
 
-  /**
-   * Starts jobs until no slot is free (1.5 and later) or one job per poll (earlier versions). Takes projects in
-   * order, and the highest priority first within a project.
-   */
+  /** Until no slot is free (1.5 and later), or one job per poll. Highest priority first within a project. */
   #startJobs(): void {
     for (const project of this.eggs.keys()) {
       while (this.running.length < this.options.maxProc) {

@@ -3,9 +3,7 @@ import { fileURLToPath } from 'node:url'
 
 export const LIMIT_MS = 600_000
 
-/**
- * Runs `npm run simulate` and returns its output. If it fails, throws an Error with that output (the failed story).
- */
+/** Returns the output of `npm run simulate`. If it fails, throws an Error with that output. */
 export function runSimulation(...words: string[]): string {
   const main = fileURLToPath(new URL('../main.ts', import.meta.url))
   const { status, stdout, stderr } = spawnSync(process.execPath, [main, ...words], {

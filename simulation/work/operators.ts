@@ -14,8 +14,8 @@ const ASKS_AGAIN_AFTER_MS = 500
 const PROJECTS = Object.keys(SPIDERS)
 
 /**
- * The people and programs that use the engine, only through its contract. Records each command with its result. If
- * the engine died, the result is `unknown`, because it may or may not have executed the command.
+ * The people and programs that use the engine, only through its contract. If the engine died, a command's result is
+ * `unknown`, because the engine may or may not have executed it.
  */
 export class Operators {
   readonly operations: Operation[] = []

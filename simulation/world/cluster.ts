@@ -108,10 +108,7 @@ export class Cluster implements World {
     )
   }
 
-  /**
-   * Any engine takes a command: it leads, or forwards it to the engine that it believes to lead. null means
-   * NO_LEADER.
-   */
+  /** Any engine takes a command, because a follower forwards it to the leader that it knows. null means NO_LEADER. */
   door(): Door | null {
     const asked = this.#chance.pick(this.#hosts).process
     if (asked === null || asked.life.isOver) return null

@@ -11,10 +11,7 @@ import type { Store } from '../../src/engine/storage/store.ts'
 import { type Life, noAnswer } from './life.ts'
 import type { VirtualTime } from './time.ts'
 
-/**
- * Receives the store's calls and results in order, as independent evidence for the checker. A write that was
- * refused because the disk was full is named `METHOD refused`.
- */
+/** Receives the store's calls and results in order. A write refused because the disk was full is `METHOD refused`. */
 export type StoreWitness = (method: string, parameters: unknown[], answer: unknown) => void
 
 export const READS = /^(get|list|count|find|read|changeCursor)/
@@ -48,8 +45,7 @@ export class Disk {
 
   /**
    * The store as one life sees it. Writes reach the database in the next turn of the event loop: all those of one
-   * turn or, if the life ends first, none of them, so a kill leaves the same state as a real one. After a kill,
-   * `close` abandons it.
+   * turn or, if the life ends first, none of them, so a kill leaves the same state as a real one.
    */
   openStore(life: Life, real: Store, witness: StoreWitness): Store {
     const time = this.#time

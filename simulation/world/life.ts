@@ -1,18 +1,15 @@
 import type { Clock } from '../../src/engine/runtime/clock.ts'
 import type { VirtualTime } from './time.ts'
 
-/**
- * The outside call at which a life ends. `after` means that the call takes effect, but the engine never learns of
- * it.
- */
+/** The outside call at which a life ends. An `after` call takes effect, but the engine never learns of it. */
 export interface Death {
   call: number
   when: 'before' | 'after'
 }
 
 /**
- * One life of the engine, from its start to its stop or a kill -9. Everything lent to the engine checks here before
- * it takes effect. When the life is over, its calls have no effect and never return, and its timers do not run.
+ * One life of the engine, from its start to its stop or a kill -9. When it is over, its calls have no effect and
+ * never return, and its timers do not run.
  */
 export class Life {
   /** The calls so far, in order: `store.applyChanges`, `n1 schedule.json`. */
@@ -45,10 +42,7 @@ export class Life {
     this.#death = death
   }
 
-  /**
-   * Makes `onStall` stop the process at one of the next calls. The call is made, and its response arrives after the
-   * process wakes up.
-   */
+  /** `onStall` stops the process at one of the next calls. The call's response arrives after the process wakes up. */
   stallAt(stall: { call: number; onStall: () => void } | null): void {
     this.#stall = stall
   }

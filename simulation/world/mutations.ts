@@ -9,10 +9,7 @@ export interface Mutation {
 type Changes = Partial<Record<string, (original: never) => unknown>>
 type Changed<Value> = Value extends number ? number : Value
 
-/**
- * Type-checked against the module's exports: after a refactoring, a planted bug either still works or does not
- * compile.
- */
+/** Type-checked, so after a refactoring a planted bug either still works or does not compile. */
 export function mutation<Module extends object>(
   load: () => Promise<Module>,
   changes: { [Name in keyof NoInfer<Module>]?: (original: NoInfer<Module>[Name]) => Changed<NoInfer<Module>[Name]> }

@@ -25,15 +25,14 @@ type WholeRequest = Omit<NodeRequest, 'body'> & { body: string | Buffer }
 
 const CONNECTIONS = 4
 /**
- * A request that we abandoned still arrives within this time, so our refresh of the node's lists 5 s later shows
- * it. Without this bound, no client of Scrapyd could ever prove that a job did not arrive.
+ * An abandoned request still arrives within this time, so our refresh of the node's lists 5 s later shows it.
+ * Without this bound, no client of Scrapyd could prove that a job did not arrive.
  */
 const LATEST_ARRIVAL_MS = 3_000
 
 /**
- * Connects the engine to the simulated nodes: the transport under the real Scrapyd client (connection.ts), with
- * timeouts by the engine's own clock, delays, and all network faults. Requests in flight still arrive if the engine
- * dies.
+ * The transport under the real Scrapyd client (connection.ts), with timeouts by the engine's own clock, delays, and
+ * all network faults. Requests in flight still arrive if the engine dies.
  */
 export class Network {
   readonly links = new Map<string, Link>()

@@ -1,7 +1,4 @@
-/**
- * Replaces the log archive's compression with pass-through, because real compression runs in threads in random
- * order.
- */
+/** No compression, because real compression runs in threads in random order. */
 export { constants, createGunzip, gunzipSync } from 'node:zlib'
 type Done = (error: null, bytes: Uint8Array) => void
 const later = (bytes: Uint8Array, _options: unknown, done: Done) => done(null, bytes)

@@ -16,9 +16,8 @@ import type { VirtualTime } from './time.ts'
 type Method = (...parameters: unknown[]) => Promise<unknown>
 
 /**
- * The one database of several engines: the rows and the lock of the lease, and a real SQLite store behind a fence
- * like PostgreSQL's (begin_write). Each write of a leader carries its lease and is refused when another engine
- * leads.
+ * The one database of several engines: the lease's rows and lock, and a real SQLite store behind a fence like
+ * PostgreSQL's (begin_write). Each write of a leader carries its lease and is refused when another engine leads.
  */
 export class SharedDatabase {
   readonly lease: FakeDatabase

@@ -17,12 +17,11 @@ export class NeverAtRest extends Error {
 }
 
 /**
- * The simulation's only time: events in a heap, run one after another. Each settles before the next. Real time
- * plays no role, so a story costs only its work.
+ * The simulation's only time: events in a heap. Each settles before the next. A story costs only its work.
  *
- * Settled means that no promise can continue without an event. Everything that the engine waits for is either an
- * event in this heap or a call to the store. `busy` counts these calls, because the store commits in a later turn
- * of the event loop. Promises need no counting, because they are processed between any two turns.
+ * Settled means that no promise can continue without an event. The engine waits only for events in this heap or
+ * calls to the store. `busy` counts these calls, because the store commits in a later turn of the event loop.
+ * Promises need no counting, because they are processed between any two turns.
  */
 export class VirtualTime {
   /** Calls to the real world (the store) that have not returned. */

@@ -49,10 +49,7 @@ async function join({ watched: { service } }: Target, name: string) {
     post,
     stamp,
     opening,
-    /**
-     * Polls for a time, responds to requests for lists and passes all other commands to `on`. Returns how many
-     * arrived.
-     */
+    /** Polls, responds to requests for lists and passes other commands to `on`. Returns how many arrived. */
     async play(forMs: number, on: (command: Command) => Promise<unknown>, lists: object = {}, timeMs = Date.now()) {
       const until = performance.now() + forMs
       const status = { pending: 0, running: 1, timeMs }

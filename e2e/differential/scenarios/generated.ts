@@ -18,10 +18,8 @@ interface Waiting {
 
 /**
  * Random requests over few names, so they interact: one adds what another reads and a third deletes. The only slot
- * is held, so scheduled jobs wait. At the end, some of them run.
- *
- * Tracks the requests only to avoid cases of other scenarios: it deletes no project with waiting jobs, and starts
- * no job without its version.
+ * is held until the end, so scheduled jobs wait. Avoids cases of other scenarios: deletes no project with waiting
+ * jobs, and starts no job without its version.
  */
 export function generatedScenario(seed: number): Scenario {
   return {

@@ -3,10 +3,7 @@ import { get, post, postForm, postMultipart } from '../http.ts'
 import type { Pair } from '../pair.ts'
 import type { Scenario } from './scenario.ts'
 
-/**
- * The life of jobs (scrapyd-protocol.md, 3.5 to 3.8 and 6). Each side has one slot, which a spider holds while
- * others wait.
- */
+/** scrapyd-protocol.md, 3.5 to 3.8 and 6. Each side has one slot, which a spider holds while others wait. */
 
 async function deploy(pair: Pair, project: string, version = '1'): Promise<void> {
   const egg = await reporterEgg()
