@@ -25,7 +25,7 @@ const CURSOR = 'audit.syslogSeq'
 const ENTRIES_AT_ONCE = 200
 const SEND_AFTER_MS = 100
 const LOOK_EVERY_MS = 30_000
-/** A syslog server sends no acknowledgements. Entries count as received if the connection is still open after this time. */
+/** A syslog server sends no acknowledgements. Entries count as received if the connection still exists by then. */
 const SETTLED_AFTER_MS = 1_000
 const RETRY_FIRST_MS = 1_000
 const RETRY_MAX_MS = 60_000
