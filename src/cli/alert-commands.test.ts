@@ -6,7 +6,6 @@ import { EXIT_CODES } from './client/exit-codes.ts'
 import { describeReport } from './commands/alerts.ts'
 import { call, openEngine, startServer } from './testing/call.ts'
 
-/** Opens an engine whose only node is down, with a rule that fires an alert for it. */
 async function openWithAlert() {
   const opened = await openEngine()
   const { engine } = opened

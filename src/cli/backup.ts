@@ -94,13 +94,11 @@ export function describeBackup(
   ].join('\n')
 }
 
-/** `scrapdeck backup --verify FILE`. Throws what verifyBackup throws. */
 export async function runVerify(file: string, options: Options, { print }: Progress): Promise<CheckedBackup> {
   const keys = await openEncryptionKeys(options.encryption)
   return verifyBackup({ source: openSource(file), keys, report: counted(print) })
 }
 
-/** `scrapdeck restore FILE --data DIRECTORY`. Throws what restoreBackup throws. */
 export async function runRestore(
   file: string,
   { keyFile, paused = false }: RestoreFlags,
@@ -182,7 +180,7 @@ async function writeFile(path: string, bytes: AsyncIterable<Uint8Array>): Promis
 
 async function writeStandard(bytes: AsyncIterable<Uint8Array>): Promise<void> {
   const { stdout } = process
-  // Ignores other errors of a reader that closed the pipe early.
+  // Ignore further errors if the reader closed the pipe early.
   stdout.removeAllListeners('error').on('error', () => {})
   for await (const piece of bytes)
     await new Promise<void>((done, fail) => {

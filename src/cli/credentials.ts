@@ -81,7 +81,6 @@ export function requireAuthority(dataDirectory: string): Authority {
   }
 }
 
-/** Explains how to make programs and browsers trust the certificate. */
 export function describeAuthority({ path, fingerprint, validTo }: Authority): string {
   return `The certificate authority of this Scrapdeck, valid until ${validTo}
 SHA-256 ${fingerprint}

@@ -26,7 +26,6 @@ async function open() {
     const answer = await fetch(`${url}/api/v1/sign-ins`, { method: 'POST', headers, body })
     return ((await answer.json()) as { code: string | null }).code
   }
-  /** Simulates the page's response after she allows the login. `change` modifies that response. */
   const browser = async (page: string, change: (query: URLSearchParams) => void = () => {}) => {
     const asked = new URLSearchParams(page.split('?')[1])
     const names = { client: asked.get('client'), host: asked.get('host'), user: asked.get('user') }

@@ -246,7 +246,6 @@ it('nodes edit refuses an address or proxy that drops the client key, unless a n
   expect(await hasKey()).toBe(false)
 })
 
-/** Makes a certificate with its own authority, and its key, in PEM. */
 function makePapers(): Record<string, string> {
   const directory = makeDirectory()
   const [key, cert] = [join(directory, 'client.key'), join(directory, 'client.crt')]

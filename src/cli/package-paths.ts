@@ -6,9 +6,7 @@ import { fileURLToPath } from 'node:url'
 const root = join(dirname(fileURLToPath(import.meta.url)), '..', '..')
 
 export const packagePaths = {
-  /** Contains Python files and the demo project. */
   resourcesDirectory: join(root, 'resources'),
-  /** The UI built by `npm run build`. */
   uiDirectory: join(root, 'out', 'renderer'),
   docsDirectory: join(root, 'docs'),
   /** Code compiled on the last start. Not in the system's temporary directory, where other users can write. */

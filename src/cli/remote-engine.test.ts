@@ -8,8 +8,6 @@ import { expect, it, onTestFinished } from 'vitest'
 import { EXIT_CODES } from './client/exit-codes.ts'
 import { call, makeDirectory, startEngine, startServer } from './testing/call.ts'
 
-/** Covers problems with a remote engine: unreachable, wrong password, certificates, another version. */
-
 const JOB_ID = '019b0000000000000000000000000001'
 
 /** Each command with its minimum arguments. The first test fails if a command is missing here. */

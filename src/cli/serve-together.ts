@@ -167,7 +167,6 @@ function surviveTheEndOfLeading(error: unknown, logger: Logger): void {
   logger.warn({ error }, 'work was refused because this engine no longer leads')
 }
 
-/** Handles requests until the leader is known. */
 const refuse: RequestHandler['handle'] = (_request, response) => {
   response.writeHead(503, { 'content-type': 'text/plain; charset=utf-8', 'retry-after': '1' })
   response.end('Scrapdeck is starting.\n')

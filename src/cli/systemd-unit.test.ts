@@ -40,9 +40,9 @@ it('the unit runs as a user of its own without further privileges', () => {
     restrictnamespaces: 'user mnt pid ipc',
     systemcallfilter: '@system-service @pkey mount umount2 pivot_root'
   })
-  // V8 would not start.
+  // With this option, V8 would not start.
   expect(service).not.toHaveProperty('memorydenywriteexecute')
-  // bubblewrap could not mount a new /proc.
+  // With these options, bubblewrap could not mount a new /proc.
   expect(service).not.toHaveProperty('protectkerneltunables')
   expect(service).not.toHaveProperty('protectkernellogs')
 })

@@ -8,7 +8,6 @@ import { maskCredentials } from '../shared/secret-values.ts'
  */
 type Environment = Record<string, string | undefined>
 
-/** A value of a target as written in the file. */
 export interface WrittenValue {
   key: string
   text: string

@@ -26,7 +26,6 @@ function decodePath(pathname: string): string | null {
   try {
     return decodeURIComponent(pathname)
   } catch {
-    // The percent-encoding is broken, so this is not one of our files.
     return null
   }
 }

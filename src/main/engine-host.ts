@@ -25,7 +25,6 @@ interface EngineHostOptions {
 
 /** The engine as seen by the shell. Only this file knows that it runs in the main process, not in a utilityProcess. */
 export interface EngineHost {
-  /** Calls the contract in this process, for the tray. */
   client: RouterClient<EngineRouter>
   /** Serves the contract on one end of a MessageChannelMain until the other end closes. */
   connect(port: MessagePortMain): void

@@ -3,7 +3,6 @@ import type { AlertNotice, Change, Contract, Figures } from '../shared/contract/
 import type { ContractRouterClient } from '@orpc/contract'
 import { type Clock, sleep } from '../engine/runtime/clock.ts'
 
-/** What the shell shows of an engine while no window is open. */
 export interface Shown {
   figures(figures: Figures): void
   /** The number of unacknowledged alerts. `ALERTS_MAX` means at least that many. */

@@ -78,7 +78,6 @@ function startDesktop(): void {
     }
   })
 
-  /** Throws BAD_INPUT if a setting is invalid. */
   async function readSettings() {
     const settings = readDesktopSettings(userData, process.env, homedir())
     const secretKey = join(settings.options.dataDirectory, 'secret.key')

@@ -4,7 +4,6 @@ import { texts } from '../shared/texts/ui/desktop.ts'
 interface QuitOptions {
   localRunningCount(): Promise<number>
   stopLocalSpiders(): Promise<void>
-  /** Resolves after everything is written and closed. The process can then end. */
   stop(): Promise<void>
 }
 

@@ -56,7 +56,6 @@ export interface AppOptions {
   dataDirectory: string
   uiDirectory: string
   docsDirectory: string
-  /** Overrides the defaults in limits.ts. */
   rateLimits?: Partial<RateLimits> | undefined
   connectionLimits?: Partial<ConnectionLimits> | undefined
   /** Tracks the connections of all the app's sockets. Absent if the app has no sockets. */
@@ -75,7 +74,6 @@ export interface AppOptions {
   bindAddress: string
   port: () => number
   allowedHosts: string[]
-  /** Overrides the defaults in scrapyd/settings.ts. */
   scrapyd?: Partial<ScrapydEndpointSettings> | undefined
   clock: Clock
   logger: Logger
@@ -105,7 +103,6 @@ const NO_SCHEMAS = { compilersFactory: { buildValidator: noSchema, buildSerializ
 
 const DEFAULT_METRICS = { isServed: true, prefix: 'scrapdeck', openTo: [] }
 
-/** Sent with every response unless its route overrides it. */
 export const SAFE_HEADERS = {
   'x-content-type-options': 'nosniff',
   'referrer-policy': 'no-referrer',

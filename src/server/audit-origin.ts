@@ -76,7 +76,7 @@ function doorOf(request: FastifyRequest): AuditDoor {
   return url.startsWith('/ui/login') ? 'login' : url.startsWith('/ui') ? 'ui' : 'scrapyd'
 }
 
-/** Records these rejections, because the credentials of the caller do not allow what it tried. */
+/** Rejections to record: the caller's credentials do not allow the request. */
 const RECORDED: ReadonlySet<string> = new Set(['ROLE_REQUIRED', 'PASSWORD_REQUIRED', 'SECOND_FACTOR_REQUIRED'])
 
 /** Records rejections outside an operation, such as a wrong password. Ignores requests without credentials. */

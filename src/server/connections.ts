@@ -24,10 +24,7 @@ export const TIME_LIMITS = {
   connectionsCheckingInterval: 2_000
 } satisfies ServerOptions
 
-/**
- * Limits connections in total and per address. Closes the oldest connection without valid credentials first, so a
- * client that opens thousands closes only its own.
- */
+/** Limits connections per address and in total. Beyond a limit, closes the oldest one without valid credentials. */
 export class Connections {
   readonly #limits: ConnectionLimits
   readonly #unlimited: AddressList
@@ -47,7 +44,6 @@ export class Connections {
     server.on('connection', (socket: Socket) => this.#add(socket))
   }
 
-  /** Call this when the connection has sent valid credentials. */
   trust(given: Socket): void {
     const socket = this.#open.has(given) ? given : this.#byPeer.get(peerOf(given))
     if (socket === undefined || !this.#strangers.delete(socket)) return

@@ -40,7 +40,7 @@ type AnyRouter = Router<any, RouterContext>
 
 interface HandlerContext extends RouterContext {
   callerId?: string
-  /** The requested operation's metadata. Absent if the contract has no such operation. */
+  /** Absent if the contract has no such operation. */
   operation?: RequestedOperation | undefined
   fields?: Wanted
   /** The REST request as received, for checking it against what the operation accepts. */
@@ -58,7 +58,6 @@ export interface HandlersOptions {
 
 type RouteHandler = (request: FastifyRequest, reply: FastifyReply) => Promise<FastifyReply>
 
-/** Returns a route handler by its name in ContractHandlers, which is loaded later. */
 export type HandlerOf = (
   name: {
     [Name in keyof ContractHandlers]: ContractHandlers[Name] extends RouteHandler ? Name : never
@@ -212,7 +211,6 @@ export class ContractHandlers {
   }
 }
 
-/** Logs failures outside the call itself: a request that cannot be parsed or a response that cannot be serialized. */
 function reportOutside(error: unknown, logger: Logger): void {
   if (!(error instanceof ORPCError)) logger.error({ err: error }, 'A request or an answer of the contract is malformed')
 }
@@ -271,7 +269,6 @@ function createOnceInterceptor(engine: HandlersOptions['engine']): RootIntercept
   }
 }
 
-/** Handles `?fields=`: returns only the requested parts of the response (api/fields.ts). */
 const pickPartsOfAnswer: RootInterceptor = async ({ request, context, prefix, next }) => {
   const texts = request.url.searchParams.getAll('fields')
   if (texts.length === 0) return next()

@@ -36,7 +36,6 @@ interface Caller {
   name: string
   /** The projects whose content is not secret for this caller. `nothing` means that even its own content is secret. */
   sees: 'shop' | 'everything' | 'nothing'
-  /** Returns the headers of the caller's requests. */
   signIn(world: World): Promise<Record<string, string>>
 }
 
@@ -200,7 +199,6 @@ async function openWorld() {
     }
   }
 
-  /** Ids and names of both projects. Those of the other project occur twice as often. */
   function fillKnown(): void {
     const both = <Value>(...[ofOther, ofShop]: [Value, Value]) => [ofOther, ofOther, ofShop]
     const lists = both([other.job, other.queued], [own.job, other.job, own.queued])
@@ -259,7 +257,6 @@ const tokensIn = (text: string, ids: ReadonlySet<string>): string[] =>
     .map(([token]) => token)
     .filter((token) => token.includes('zz') || ids.has(token.slice(0, 32)))
 
-/** Converts the text to one about missing things, with names and ids of the same form. */
 function toAbsent(text: string): string {
   let absent = text
     .replaceAll(SECRET, 'zzqueit')
@@ -321,7 +318,6 @@ const send = ({ ask, headers }: Asking, options: InjectOptions): Promise<Answer>
     headers: { ...options.headers, host: '127.0.0.1:6800', ...headers }
   })
 
-/** Hidden things that a response reveals to the caller, unless the request named them. */
 function leaksIn(answer: Answer, request: InjectOptions, { sees }: Caller): string[] {
   const ids = new Set(sees === 'everything' ? world.sealed : [...world.hidden, ...world.sealed])
   const sent = new Set([...tokensIn(textOf(request), ids), ...world.stored])
@@ -417,7 +413,7 @@ async function walk(caller: Caller, ask: Ask, runs = RUNS): Promise<string[]> {
       before = after
     }
   }
-  // The long form shows the request.
+  // A full comparison shows which request changed the state.
   expect(await world.stateOfOthers()).toEqual(before)
   return wrong.slice(0, 30)
 }

@@ -12,7 +12,6 @@ export interface RequestHandler {
   handleOnSocket: RequestListener
 }
 
-/** The sockets of a service. Their request handler can change while clients stay connected. */
 export interface Front {
   /** 0 if the service does not listen on TCP. */
   port: number

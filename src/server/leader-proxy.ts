@@ -20,7 +20,6 @@ import type { RequestHandler } from './front.ts'
 const LEADER_WAIT_MS = 900
 /** A stalled leader accepts connections but never responds. A new one takes over long before this. */
 const CONNECT_LIMIT_MS = 2_000
-/** Connections to the leader, for the requests and event streams of all clients of this engine. */
 const CONNECTIONS_MAX = 1_000
 
 export interface LeaderProxyOptions {

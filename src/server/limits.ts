@@ -43,10 +43,7 @@ export const BURST_SECONDS = 4
 export const perSecond = (requests: number): RateLimit | null =>
   requests === 0 ? null : { requests, windowSeconds: 1, burst: requests * BURST_SECONDS }
 
-/**
- * Far above what people and programs need, and far below what a loop without pauses sends. Clients of Scrapyd can poll
- * as fast as they like.
- */
+/** Far above what people and programs need. Clients of Scrapyd can poll as fast as they like. */
 export const DEFAULT_RATE_LIMITS: RateLimits = { api: perSecond(500), endpoints: null, open: perSecond(100) }
 
 /** Per pulling node: far more than a node needs that starts and ends ten jobs per second. */

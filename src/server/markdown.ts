@@ -31,7 +31,6 @@ export function renderMarkdown(text: string): string {
   return marked.parse(text, { async: false })
 }
 
-/** Headings without formatting, for the title and the list of chapters. */
 export function headingsOf(text: string): { depth: number; text: string }[] {
   return marked
     .lexer(text)

@@ -52,7 +52,7 @@ export function countRequests(fastify: FastifyInstance, prefix: string): Registr
 
 const KNOWN_METHODS = new Set(['GET', 'HEAD', 'POST', 'PUT', 'DELETE', 'PATCH', 'OPTIONS'])
 
-/** Serves Prometheus. Requires the API's credentials (`basic_auth`) or an address that needs none (`metrics_from`). */
+/** Requires the API's credentials (`basic_auth`) or an address that needs none (`metrics_from`). */
 export async function metricsEndpoint(
   app: FastifyInstance,
   { engine, requests }: { engine: Pick<Engine, 'metrics'>; requests: Registry }

@@ -14,7 +14,6 @@ const LOGGED = `2026-01-01 00:01:00 [scrapy.extensions.logstats] INFO: Crawled 7
 2026-01-01 00:01:01 [prices] ERROR: no price
 2026-01-01 00:01:02 [prices] INFO: next
 `
-/** The metrics of running jobs while two jobs ran. */
 let running: string[] = []
 
 async function readAll(): Promise<string> {

@@ -13,7 +13,7 @@ import type { FakeEngine } from './testing/fake-engine.ts'
 import { outcome } from './testing/outcome.ts'
 import { openTestApp } from './testing/test-app.ts'
 
-/** These repeat what the error message names, which the request named too. */
+/** The parameters of an error repeat names from the request. */
 const ERROR_PARAMS = /"params":\{[^{}]*\}/g
 /** Part of every name of the other node, and of names in the project. */
 const SECRET = 'zzfar'
@@ -22,7 +22,6 @@ const FOUND = listOperations(contract)
 
 type Client = EngineWithFakeNode['client']
 
-/** Opens a node with the tag `eu`, one with another tag, and a project. */
 async function openTwoNodes() {
   const opened = await openEngineWithFakeNode()
   onTestFinished(() => opened.remove())
@@ -195,7 +194,6 @@ describe('no user can move a node into or out of another node group', () => {
       expect(await codeOf(eva.nodes.addPulling({ name: 'new', tags })), tags?.join()).toBe('ROLE_REQUIRED')
     }
     expect((await client.nodes.list()).nodes).toHaveLength(3)
-    // A user who can change the nodes of both groups.
     const both = await limitedTo({ role: null, projects: {}, nodeGroups: { eu: 'admin', gpu: 'admin' } })
     expect(await codeOf(both.nodes.update({ id: own.id, tags: ['gpu'] }))).toBe('done')
     const half = await limitedTo({ role: 'operator', projects: {}, nodeGroups: { gpu: 'admin', eu: 'operator' } })

@@ -84,7 +84,6 @@ export class PipelinedRequests {
   }
 }
 
-/** Sends the error after the responses to waiting requests, then reads nothing more. */
 function refuseMore(connection: Connection, socket: Socket, response: ServerResponse): void {
   connection.isClosing = true
   response.writeHead(429, { 'content-type': 'text/plain; charset=utf-8', 'retry-after': '1', connection: 'close' })

@@ -107,7 +107,7 @@ describe('a user whom a proxy authenticates', () => {
   it('is accepted from another engine that got it from the proxy, but not from the clients of that engine', async () => {
     const meOver = await openService()
     expect(await meOver({ ...ANNA, [PEER_HEADER]: 's 203.0.113.9 proxy' })).toMatchObject({ name: 'anna' })
-    // The other engine can have the same address as the proxy. It has already checked the client.
+    // The forwarding engine can share the proxy's address, but it has already checked the client.
     expect(await meOver({ ...ANNA, [PEER_HEADER]: 's 203.0.113.9' })).toBe(401)
   })
 

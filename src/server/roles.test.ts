@@ -161,7 +161,6 @@ const FOUND = listOperations(contract)
 const NOT_AWAITED = new Set(['events.subscribe', 'projects.upload', 'logs.tail', 'logs.zip', 'projects.deploy'])
 const isStream = ({ '~orpc': { outputSchema } }: Operation) => getEventIteratorSchemaDetails(outputSchema) !== undefined
 
-/** All ways to sign in. The provider does not respond. */
 const SIGN_IN = {
   ...NO_SIGN_IN,
   oidc: {
@@ -177,7 +176,6 @@ const SIGN_IN = {
   }
 }
 
-/** Custom roles for single projects, and for the whole service with an unusual set. */
 const CUSTOM: Record<string, Permission[]> = {
   'shop keeper': ['read', 'jobs.run', 'jobs.cancel', 'eggs.deploy'],
   'night watch': ['read', 'schedules.change', 'nodes.operate', 'audit.read', 'fleet.apply'],
@@ -216,7 +214,6 @@ function pathsIn(tree: string): string[] {
   })
 }
 
-/** Returns the code if the role is insufficient, otherwise null. */
 const refusalIn = (body: string): string | null => /ROLE_REQUIRED/.exec(body)?.[0] ?? null
 
 describe('the role of an operation', () => {

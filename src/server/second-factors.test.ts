@@ -157,7 +157,6 @@ describe('a login with an authenticator app', () => {
     const own = await thief.password()
     const startAgain = (answer: LightMyRequestResponse) =>
       expect([answer.statusCode, answer.body]).toEqual([403, expect.stringContaining('Start again')])
-    // Another browser has only the page.
     startAgain(await browser().code(asked, codeNow(secret)))
     // A cookie that another page has added does not match the page where the code was entered.
     expect(stepIn(own)).not.toBe(stepIn(asked))

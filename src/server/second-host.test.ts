@@ -9,7 +9,6 @@ import { CertificateFiles } from './certificate-files.ts'
 import { makeCertificate } from '../engine/testing/make-certificate.ts'
 import { openTestService, RIGHT } from './testing/test-app.ts'
 
-/** Returns the whole response to these lines over a separate connection. */
 async function ask(port: number, lines: string[]): Promise<string> {
   const socket = connect(port, '127.0.0.1')
   await once(socket, 'connect')

@@ -21,7 +21,6 @@ export interface SelfMadeOptions {
   directory: string
   /** Host names and addresses at which clients reach the service. */
   names: readonly string[]
-  /** The name of this machine, which distinguishes its authority from others. */
   machine: string
   clock: Clock
   logger: Logger
@@ -108,7 +107,6 @@ async function readAuthority(directory: string): Promise<Authority | null> {
   throw new ScrapdeckError('CERTIFICATE_UNUSABLE', sentence('server.authority_without_key', { directory }))
 }
 
-/** Whether this certificate is still valid for all names. A damaged one is not, so it is replaced. */
 function isStillValid(
   text: string | null,
   authority: X509Certificate,

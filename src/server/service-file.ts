@@ -15,10 +15,7 @@ interface ServiceFile {
 
 const pathIn = (dataDirectory: string) => join(dataDirectory, 'service.json')
 
-/**
- * Records where the service listens. Programs on this machine send the password only to this address. Returns a
- * function that removes the record.
- */
+/** Programs on this machine send the password only to this address. Returns a function that removes the record. */
 export async function recordService(
   dataDirectory: string,
   address: string,

@@ -42,7 +42,6 @@ function ask(port: number, ca: string, path: string, headers: Record<string, str
   })
 }
 
-/** Returns the negotiated values, or the code of the rejection. */
 function handshake(port: number, options: { maxVersion?: 'TLSv1.1' | 'TLSv1.2'; ciphers?: string }): Promise<string> {
   return new Promise((resolve) => {
     const socket: TLSSocket = connect({

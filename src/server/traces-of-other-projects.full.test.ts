@@ -49,7 +49,7 @@ const leaksIn = (text: string): string[] => {
   return [...words, ...ids.filter((id) => text.includes(id))]
 }
 
-/** Returns what each operation responds with inputs of the caller's own project. For previews, covers each watch. */
+/** Yields the response of each operation to inputs of the caller's own project. Previews cover each watch. */
 async function* answers(client: TwoProjects['client'], isOwner: boolean): AsyncGenerator<[string, string]> {
   for (const [name, { '~orpc': of }] of FOUND) {
     if (TAKES_AWAY.test(name) || (of.meta.about === 'service' && !isOwner)) continue

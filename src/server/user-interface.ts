@@ -38,7 +38,6 @@ interface UserInterfaceOptions extends Pick<SignInEndpointsOptions, 'access' | '
   login: LoginEndpoints
 }
 
-/** Serves the built UI at `/ui/`, with one-time login links and a login form. */
 export async function userInterfaceEndpoints(app: FastifyInstance, options: UserInterfaceOptions): Promise<void> {
   const { authenticator, uiDirectory } = options
   app.removeAllContentTypeParsers()
@@ -202,7 +201,6 @@ function serveSignIn(app: FastifyInstance, oidc: OidcSignIn, options: UserInterf
 
 const COOKIES_MAX = 10
 
-/** Shows errors that users can act on as a message on the login page. */
 function sendProblem(
   error: unknown,
   { login }: UserInterfaceOptions,

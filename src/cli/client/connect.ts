@@ -199,7 +199,6 @@ function passwordOf(flags: ConnectionFlags, terminal: Terminal): string | undefi
   }
 }
 
-/** Without a trailing slash and without credentials. */
 export const baseOf = (url: URL): string => `${url.origin}${url.pathname.replace(/\/+$/, '')}`
 
 export function readUrl(text: string): URL {
@@ -349,7 +348,6 @@ function inFlags(error: ScrapdeckError): ScrapdeckError {
   return new ScrapdeckError(error.code, message, { data, cause: error })
 }
 
-/** Converts an error to one with a message and exit code for the command line. */
 export function toCommandError(error: unknown): unknown {
   if (error instanceof CommandEnd || error instanceof ScrapdeckError) return error
   if (error instanceof ORPCError) {

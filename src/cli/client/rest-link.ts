@@ -25,7 +25,6 @@ export interface RestCall {
 
 export interface Answer {
   status: number
-  /** The content type, or empty. */
   type: string
   /** Empty for a stream of events. */
   text: string

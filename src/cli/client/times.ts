@@ -22,7 +22,6 @@ export function moment(text: string): number {
   throw new InvalidArgumentError('Write a time such as 2026-12-24T18:00 or 2026-12-24T18:00:00+01:00.')
 }
 
-/** Like `moment`, in the given zone. */
 export function momentIn(zone: string | undefined, text: string): number {
   const atMs = readMoment(text, zone)
   if (atMs !== null) return atMs

@@ -7,14 +7,13 @@ import { safeJson, withoutControls } from './terminal.ts'
 import { whyOf } from './why.ts'
 
 const WAIT_MS = 1_000
-/** Consecutive polls without a response. */
 const MOST_MISSED = 120
 /** The interval for repeating an unchanged reason, so that a log of the command shows that it is still waiting. */
 const REPEAT_MS = 60_000
 
 /**
- * Waits until the jobs have ended and prints each one, and on standard error why the others wait. Ends with badOutcome
- * unless all succeeded, or with timedOut.
+ * Waits until the jobs have ended and prints each one. Prints on standard error why the others wait. Ends with
+ * badOutcome unless all jobs succeeded, or with timedOut.
  */
 export async function waitForJobs(
   session: Session,

@@ -339,9 +339,7 @@ function listedRules(rules: readonly AlertRuleState[], nowMs: number): string {
 
 const READ_MAX = 500
 const REOPEN_AFTER_MS = 1_000
-/** Consecutive attempts without receiving anything. */
 const REOPENS_MAX = 120
-/** The command forgets the oldest ended alerts beyond this number. */
 const REMEMBERED_MAX = 5_000
 
 /** Prints firing alerts and each later change. Prints missed changes after reconnecting. Ends when interrupted. */

@@ -235,7 +235,6 @@ function withNextStep(error: unknown): unknown {
   return new ScrapdeckError('EGG_IMPORT_FAILED', `${error.message}\n${next}`, { data, cause: error })
 }
 
-/** Warns about an upload that cannot run in its current state. */
 async function tellUnusable(client: Client, { spiders }: Uploaded, terminal: Terminal): Promise<void> {
   if (spiders?.length === 0) {
     printLine(terminal, 'It has no spiders: check SPIDER_MODULES in its settings.')

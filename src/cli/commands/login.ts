@@ -200,7 +200,6 @@ const clientOf = (there: Address, terminal: Terminal) => connect(async () => the
 
 const askWho = (there: Address, terminal: Terminal): Promise<Me> => clientOf(there, terminal).users.me()
 
-/** The expiry of a token that was created elsewhere, or null if it does not expire. */
 async function expiryOf(there: Address, { tokenId }: Me, terminal: Terminal): Promise<number | null> {
   const { tokens } = await clientOf(there, terminal).tokens.list()
   return tokens.find(({ id }) => id === tokenId)?.expiresAtMs ?? null

@@ -79,7 +79,6 @@ async function* piecesOf(client: Session['client'], id: string): AsyncGenerator<
 const READ_BYTES = 1_048_576
 const MOST_TAIL_BYTES = 4_194_304
 const REOPEN_AFTER_MS = 1_000
-/** Consecutive attempts without receiving any log. */
 const MOST_REOPENS = 120
 
 interface LogFlags {
@@ -172,7 +171,6 @@ export async function followLog(session: Session, jobId: JobId, { attempt, lines
   }
 }
 
-/** Prints text for people, or one object per chunk with --json. */
 function writerOf({ terminal, flags }: Session): (text: string, offset: number) => void {
   if (flags.json) return (text, offset) => text !== '' && terminal.out(`${safeJson({ offset, text })}\n`)
   return (text) => terminal.out(terminal.isTerminal ? withoutSteering(text) : text)

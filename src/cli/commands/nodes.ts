@@ -309,7 +309,6 @@ function unusable(found: ProbeResult, what: string, options: AddressFlags): Comm
   return new CommandEnd(EXIT_CODES.failed, `${found.url} ${what}: ${why} To use it anyway: --force.`)
 }
 
-/** The problem in sentences, without the advice for nodes that are already configured. */
 function problemOf({ health, problem }: ProbeResult, { nodeUsername }: AddressFlags): string {
   if (health !== 'unauthorized') return sentence(problem ?? 'it does not respond')
   if (!nodeUsername) return `it requires a user name and password. ${GIVE_CREDENTIALS}`

@@ -24,7 +24,6 @@ export function makeDirectory(files: Record<string, string> = {}): string {
   return directory
 }
 
-/** Starts the HTTP server over an in-memory engine. */
 export async function startEngine(): Promise<{ url: string; engine: ReturnType<typeof createFakeEngine> }> {
   const engine = createFakeEngine()
   return { url: await openServer(engine), engine }
@@ -69,7 +68,6 @@ export async function openEngine(files: Record<string, string> = {}) {
   const directory = makeDirectory(files)
   const run = (...words: string[]) =>
     call(words, { url, password, directory, environment: { SCRAPDECK_USERNAME: username } })
-  /** Posts a form to a Scrapyd endpoint. */
   const post = async (endpoint: string, form: Record<string, string>) => {
     const authorization = `Basic ${Buffer.from(`${username}:${password}`).toString('base64')}`
     const body = new URLSearchParams(form)
@@ -95,7 +93,6 @@ interface Call {
   sleep?: (ms: number) => Promise<void>
 }
 
-/** Runs one command in this process. Returns its output and exit code. */
 export async function call(words: string[], { url, password = 'correct horse: battery', ...options }: Call = {}) {
   let out = ''
   let error = ''

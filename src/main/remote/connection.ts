@@ -53,9 +53,7 @@ export interface RemoteConnection {
   ): Promise<Dispatcher.ResponseData>
   /** Returns the certificate of the engine's server. Rejects if there is no response. */
   readCertificate(): Promise<PeerCertificate>
-  /** Converts any error of `client` to a ScrapdeckError. */
   explain(error: unknown): Promise<ScrapdeckError>
-  /** Retries immediately when the user requests it. */
   retryNow(): void
   close(): Promise<void>
 }

@@ -12,7 +12,6 @@ export interface ForwardTo {
   /** Rejects with a ScrapdeckError if there are no credentials. */
   connect(): Promise<RemoteConnection>
   isReadOnly(): boolean
-  /** Whether an older engine lacks this operation. */
   lacks(operation: string): boolean
   isOffline(): boolean
   /** Called when a call got no response or was rejected as a whole, because the state may have changed. */
@@ -86,10 +85,8 @@ export function forwardingRouter(to: ForwardTo): { router: AnyRouter; refresh():
 
 const keepingIn = (answer: { bytes?: Uint8Array }): CallContext => ({ onBytes: (bytes) => (answer.bytes = bytes) })
 
-/** Enough requests for one or two screens. */
 const REFRESHED = 20
 
-/** Counts viewers and records changes. */
 async function* watched(
   stream: AsyncIterable<unknown>,
   looking: { count: number; hasChanged: boolean }

@@ -20,7 +20,6 @@ interface Parts {
   appVersion: string
   clock: Clock
   logger: Logger
-  /** Call this when the engine's state has changed. */
   publish(): void
   whileLive: WhileLive
 }
@@ -115,7 +114,6 @@ export class OpenEngine {
     }
   }
 
-  /** Ends all current streams and calls, and starts again with the new settings. */
   async replace(stored: StoredEngine): Promise<void> {
     const { url, sealed, certificate } = this.stored
     this.stored = stored

@@ -15,7 +15,6 @@ import { CREDENTIALS } from './testing/open-desktop.ts'
 const PAGE = '/ui/#/authorize?client=desktop'
 const LOGIN = new URLSearchParams({ username: CREDENTIALS.username, password: CREDENTIALS.password })
 
-/** Opens a relay to this engine over a connection without SSH. */
 async function openRelay(url: string) {
   const tunnels = { use: () => expect.fail('without SSH') }
   const address = { name: 'EU', url, credentials: null, certificate: null }

@@ -58,7 +58,6 @@ const CONNECTIONS_MAX = 32
 const BODY_MAX_BYTES = 100_000
 const REQUEST_MS = 10_000
 const LOGOUT_MS = 5_000
-/** The maximum duration of a sign-in. */
 const PASS_SECONDS = 600
 
 /** Headers about this connection and address, cookies, and credentials. */
@@ -257,7 +256,6 @@ function refuse(response: ServerResponse, status: number): Promise<void> {
   return sendPage(response, texts.nothingHere, texts.startSignInAgain, { status })
 }
 
-/** Returns null if the body is too large for a login. */
 async function readBody(request: IncomingMessage): Promise<Buffer | null> {
   const pieces: Buffer[] = []
   let size = 0

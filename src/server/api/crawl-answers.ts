@@ -59,7 +59,7 @@ export const SCHEDULER_EVENTS: LogEvents = {
   }
 }
 
-/** Finds a job by its id, or by the id of a repeated order: its newest job, or its first when there is one. */
+/** Finds a job by its id, or the newest job of a repeated order by the order's id. Waits for its first job. */
 export const findEither: FindJob = async (client, id, clock) => {
   if ((await jobOf(client, id)) !== null) return findJob(client, id, clock)
   await requireSchedule(client, id)

@@ -18,7 +18,6 @@ interface LogLine {
   message: string
   /** This line continues the record above it (a traceback or printed text) and shares its time and level. */
   continued: boolean
-  /** Offset of the first byte after this line. */
   nextOffset: number
 }
 

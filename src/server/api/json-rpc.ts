@@ -58,7 +58,6 @@ export class AnswerBudget {
   }
 }
 
-/** For operations that do not declare the size of their responses. */
 const USUAL_ANSWER_BYTES = 65_536
 
 const Id = z.union([z.string().max(1_000), z.number(), z.null()])
@@ -72,8 +71,8 @@ const Call = z.strictObject({
 const OPERATIONS = listOperations(contract)
 
 /**
- * Serves the contract as JSON-RPC 2.0: `{"method": "jobs.list", "params": {"limit": 5}}`. Parameters are named. The
- * calls of a batch start in order and share one response. Returns null if the body contains only notifications.
+ * Serves the contract as JSON-RPC 2.0: `{"method": "jobs.list", "params": {"limit": 5}}`. The calls of a batch start in
+ * order and share one response. Returns null if the body contains only notifications.
  */
 export async function answerJsonRpc(
   body: unknown,

@@ -26,9 +26,9 @@ const KEY = /^[\x21-\x7e]{1,255}$/
 const NOT_KEPT = 'null'
 
 /**
- * Performs a request once per Idempotency-Key. The engine knows it by its `onceKey` (RouterContext.onceKey). Streams,
- * failures and secret responses (`isSecret`) are not stored. The first two free the key. A repeated request for a
- * secret rejects with IDEMPOTENCY_SECRET_NOT_KEPT.
+ * Performs a request once per Idempotency-Key. The engine knows it by its `onceKey` (RouterContext.onceKey). Streams
+ * and failures are not stored, which frees the key. A secret response (`isSecret`) is not stored either, so a repeated
+ * request rejects with IDEMPOTENCY_SECRET_NOT_KEPT.
  */
 export async function answerOnce(
   { answers, incoming }: Pick<Engine, 'answers' | 'incoming'>,

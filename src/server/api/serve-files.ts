@@ -118,7 +118,6 @@ interface LogSource {
   logger: Logger
 }
 
-/** Sends the log of a job as server-sent events (job-log.ts), starting after `Last-Event-ID`. */
 export async function serveLog(
   request: FastifyRequest,
   reply: FastifyReply,

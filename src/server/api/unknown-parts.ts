@@ -23,7 +23,6 @@ export interface Shape {
 // Input and output have separate shapes, because a schema can accept something other than it returns.
 const shapes = { input: new WeakMap<object, Shape>(), output: new WeakMap<object, Shape>() }
 
-/** Returns the shape of a zod schema of the contract. Computes it only once. */
 export function shapeOfSchema(schema: object, side: 'input' | 'output'): Shape {
   let shape = shapes[side].get(schema)
   if (shape === undefined) {

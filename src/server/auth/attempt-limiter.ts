@@ -43,7 +43,6 @@ export class AttemptLimiter {
     return this.#addHere(client)
   }
 
-  /** Call this if the attempt succeeded. */
   takeBack(client: string): void {
     const window = this.#windows.get(client)
     if (window !== undefined && window.failures > 0) window.failures -= 1

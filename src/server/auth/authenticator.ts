@@ -68,7 +68,7 @@ export interface AuthenticatorOptions {
   logger: Logger
 }
 
-/** How long a connection can repeat verified credentials. Shorter than a client counts as known. */
+/** How long a connection can repeat verified credentials. Clients count as known for longer than that. */
 const VERIFIED_ON_SOCKET_MS = 60_000
 /** Limits the sessions of plugin users, because their groups are only read at login. */
 const PLUGIN_SESSION_MS = 12 * 3_600_000
@@ -158,7 +158,6 @@ export class Authenticator {
     return this.#known.has(clientOf(addressOf(request)))
   }
 
-  /** Call this when all steps of the user's login are complete. */
   markKnown(request: FastifyRequest, name: string): void {
     this.#known.add(clientOf(addressOf(request)), name)
   }
@@ -272,7 +271,6 @@ export class Authenticator {
     return this.#formCheck.check(request, given)
   }
 
-  /** Whether this caller still has the rights that it had when the request started. */
   isCurrent({ kind, id, principal }: Receiver): boolean {
     return principal === null || this.#access.isCurrent(kind === 'session' ? this.#asCounted(id, principal) : principal)
   }
@@ -477,7 +475,6 @@ function idOf({ tokenId, userId, name }: Principal): string {
 
 type FoundSession = Pick<Caller, 'id'> & { principal: Principal; token: string }
 
-/** Returns a bearer token as a password without a user name. */
 function credentialsOf(authorization: string | undefined): BasicCredentials | null {
   const token = bearerToken(authorization)
   return token === null ? parseBasic(authorization) : { username: '', password: token }

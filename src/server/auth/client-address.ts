@@ -60,7 +60,6 @@ function groupsOf(address: string): number[] {
   return back === undefined ? front : [...front, ...Array<number>(8 - front.length - back.length).fill(0), ...back]
 }
 
-/** An IPv4 address at the end means two groups. */
 function readGroups(text: string): number[] {
   if (text === '') return []
   return text.split(':').flatMap((group) => {

@@ -42,7 +42,7 @@ export interface LoginPage {
   signInWith: string | null
   /** `yes` shows a button. `problem` says why passkeys cannot be used. null if no user has a passkey. */
   passkeys: 'yes' | { problem: string } | null
-  /** The page is shown at another address than its form's. */
+  /** The page is not at the address of its form. */
   isElsewhere?: boolean
 }
 

@@ -26,7 +26,6 @@ const ASYMMETRIC = /^(?:RS|PS|ES)(?:256|384|512)$|^EdDSA$|^Ed25519$/
 /** How long to cache the provider's discovery document, because its addresses and algorithms rarely change. */
 const DESCRIPTION_MAX_AGE_MS = 3_600_000
 
-/** Values that must match when the browser returns. */
 export interface Expected {
   state: string
   nonce: string

@@ -14,7 +14,6 @@ import { BoundedMap } from '../../engine/runtime/bounded.ts'
 export const SIGN_IN_PATH = '/ui/login/oidc'
 export const CALLBACK_PATH = '/ui/login/oidc/callback'
 
-/** The provider reports ended sessions here. */
 export const BACK_CHANNEL_PATH = '/ui/login/oidc/logout'
 /** The event in such a report (OpenID Connect Back-Channel Logout 1.0, section 2.4). */
 const LOGOUT_EVENT = 'http://schemas.openid.net/event/backchannel-logout'
@@ -72,7 +71,6 @@ export class OidcSignIn {
     return this.#options.label
   }
 
-  /** When a session that starts now would end. */
   endsAtMs(): number {
     return this.#clock.nowMs() + this.#options.sessionMs
   }

@@ -15,7 +15,6 @@ import type { PluginUsers } from './vouched-users.ts'
 import { BoundedMap } from '../../engine/runtime/bounded.ts'
 
 const KNOWN_FOR_MS = 24 * 3_600_000
-/** How often to record a client that sends the password with every request. */
 const RECORD_EVERY_MS = 60_000
 const MAX_KNOWN = 10_000
 
@@ -28,7 +27,6 @@ export class KnownClients {
     this.#clock = clock
   }
 
-  /** Without a name, checks for any user. */
   has(client: string, name?: string): boolean {
     const lastMs = this.#lastMs.get(keyOf(client, name))
     return lastMs !== undefined && this.#clock.monotonicMs() - lastMs < KNOWN_FOR_MS
@@ -224,7 +222,6 @@ interface Tried {
   blockedForMs: number
 }
 
-/** Whether the client is on this machine, connected over TCP or the service's own socket. */
 const isHere = (address: string): boolean => address === 'socket' || isLoopback(address) || address === LOOPBACK_NETWORK
 /** The form in which clientOf returns `::1`. */
 const LOOPBACK_NETWORK = '0:0:0:0::/64'

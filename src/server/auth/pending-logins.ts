@@ -18,7 +18,6 @@ export class OneTimeLinks {
     this.#cache = options.cache
   }
 
-  /** Creates a link that only this engine accepts, and returns its token. */
   createHere(): string {
     const token = createToken()
     this.#expiryByHash.set(hashToken(token), this.#clock.monotonicMs() + VALID_MS)
@@ -88,7 +87,7 @@ export class PendingLogins<T> {
     return cookie
   }
 
-  /** Finds the login without removing it. Returns null if no cookie belongs to one, or it has expired. */
+  /** Finds the login without removing it. Returns null if no cookie matches a login or it has expired. */
   find(cookies: readonly string[]): { cookie: string; value: T } | null {
     for (const cookie of cookies) {
       const kept = this.#byHash.get(hashToken(cookie))

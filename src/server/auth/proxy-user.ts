@@ -12,10 +12,7 @@ import { admitVouched } from './vouched-users.ts'
 
 const NAME_MAX = 200
 
-/**
- * Users that a proxy has authenticated and states in a header. Ignores the header unless the proxy itself is connected,
- * whatever X-Forwarded-For says.
- */
+/** Users that a proxy states in a header. Ignores the header unless the proxy itself is connected. */
 export class ProxyUsers {
   readonly #options: ProxyOptions
   readonly #parts: Pick<Engine, 'access' | 'audit'>

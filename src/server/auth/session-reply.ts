@@ -37,7 +37,7 @@ function usesSecureCookie(use: CookieUse, request: FastifyRequest): boolean {
   return isBehindTls(request) || readCookies(cookieName(use, host, true), cookie).length > 0
 }
 
-/** `Secure` is set only behind TLS, because the default is plain HTTP. A forger only loses its own cookie. */
+/** `Secure` is set only behind TLS. A client that forges these headers only loses its own cookie. */
 export function isBehindTls({ raw, headers }: FastifyRequest): boolean {
   const { origin = '' } = headers
   return isEncrypted(raw) || origin.startsWith('https:') || headers['x-forwarded-proto'] === 'https'

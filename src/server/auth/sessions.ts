@@ -60,11 +60,10 @@ export interface SessionsOptions {
   credentials: BasicCredentials
   clock: Clock
   logger: Logger
-  /** Called with the id of a session that is no longer valid. */
   onEnd: (id: string) => void
 }
 
-/** Sessions of browsers, kept in a file across restarts. The file has only hashes of tokens, useless for logging in. */
+/** Sessions of browsers, kept in a file across restarts. The file contains only hashes of tokens. */
 export class Sessions {
   readonly #options: SessionsOptions
   /** Oldest first. */
@@ -91,7 +90,6 @@ export class Sessions {
     }
   }
 
-  /** Records a new session, or one that started on another engine. */
   add(token: SessionToken, browser: Browser): void {
     const { id, userId, signedInWith, beganAtMs, endsAtMs, renewal } = token
     const nowMs = this.#options.clock.nowMs()

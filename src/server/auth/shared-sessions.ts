@@ -18,7 +18,7 @@ export interface SharedSessionsOptions {
   cache: SharedCache
   clock: Clock
   logger: Logger
-  /** Sessions with a response in progress. They may send no requests, but must still notice when they end. */
+  /** Sessions with a response in progress. Their end must be noticed even if they send no requests. */
   receiving: () => readonly string[]
 }
 

@@ -5,7 +5,6 @@ import type { NodeGroupRole } from '../../shared/roles.ts'
 export interface GroupRights {
   role: string | null
   projects: Record<ProjectName, string>
-  /** Roles by node tag. */
   nodeGroups: Record<string, NodeGroupRole>
 }
 
@@ -21,7 +20,6 @@ export interface OidcOptions {
   nameClaim: string
   groupsClaim: string
   roles: GroupRoles
-  /** The provider's name on the button "Sign in with …". */
   label: string
   /** The duration of sessions. It cannot be extended, because groups are only read at login. */
   sessionMs: number
@@ -37,7 +35,6 @@ export interface JwtOptions {
   roles: GroupRoles
 }
 
-/** A proxy that authenticates users and forwards their requests. */
 export interface ProxyOptions {
   userHeader: string
   groupsHeader: string

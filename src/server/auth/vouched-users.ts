@@ -8,10 +8,7 @@ import type { BasicCredentials } from './secrets.ts'
 import { noRoleText, rightsIn } from './group-roles.ts'
 import type { GroupRoles } from './sign-in-options.ts'
 
-/**
- * Returns the user with this subject and these groups' roles. Throws or rejects with ROLE_REQUIRED, or with
- * UNAUTHORIZED if an owner disabled the user.
- */
+/** Returns the user with this subject and these groups' roles. Throws or rejects with UNAUTHORIZED or ROLE_REQUIRED. */
 export function admitVouched(
   request: FastifyRequest,
   { subject, name, groups }: { subject: string; name: string; groups: readonly string[] },
@@ -47,7 +44,7 @@ export class PluginUsers {
     this.#parts = parts
   }
 
-  /** Returns null for a wrong password. `key` is its keyed hash. Rejects like admitVouched, or SIGN_IN_UNAVAILABLE. */
+  /** null means a wrong password. `key` is its keyed hash. Rejects like admitVouched or with SIGN_IN_UNAVAILABLE. */
   async find(request: FastifyRequest, given: BasicCredentials, key: string): Promise<Principal | null> {
     const { access, clock } = this.#parts
     if (given.username === '' || access.isLocalName(given.username)) return null

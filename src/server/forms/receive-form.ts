@@ -59,7 +59,7 @@ export async function receiveForm(request: FastifyRequest, body: Readable, optio
 /** null if the body is empty, which is valid for every content type. */
 type Pieces = AsyncIterable<Buffer> | Iterable<Buffer> | null
 
-/** Most forms have only several names and values. Reading them as a stream took longer than the rest of the request. */
+/** Most forms are small. Reading them as a stream took longer than the rest of the request. */
 const SMALL_BYTES = 65_536
 
 function atOnce(body: Readable): Promise<Pieces> {

@@ -33,7 +33,6 @@ let python: ProjectPython
 let engine: { stop(): Promise<void> } | null
 let client: EngineNode
 
-/** Starts what serve-together.ts opens in each process, on its own port. */
 async function startEngine(): Promise<{ stop(): Promise<void> }> {
   const own = join(directory.path, 'local')
   lendLearnedModules(own)

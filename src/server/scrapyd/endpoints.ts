@@ -221,7 +221,6 @@ function refuseUnsafeJobid(jobid: string | null): void {
   if (jobid === '..' || /[/\0]/.test(jobid)) throw new ScrapydAnswerError(`DirectoryTraversalError: ${jobid}`)
 }
 
-/** Parses `KEY=VALUE`, split at the first `=`. If a key is repeated, the last value wins. */
 function readSettings(pairs: string[]): Record<string, string> {
   const settings: [string, string][] = pairs.map((pair, index) => {
     const equals = pair.indexOf('=')

@@ -7,7 +7,6 @@ export type PythonJsonValue =
   | readonly PythonJsonValue[]
   | { readonly [key: string]: PythonJsonValue }
 
-/** JSON text that is already encoded. */
 class EncodedText {
   readonly text: string
 

@@ -23,7 +23,6 @@ export interface JsonSchema {
   maximum?: number
 }
 
-/** Ids and names in the system under test, which get requests past validation and lookup. */
 export interface Known {
   ids: string[]
   names: string[]
@@ -86,7 +85,7 @@ function arbitraryObject(
   const shape = Object.fromEntries(
     Object.entries(properties).map(([name, part]) => [name, orKnown(of(part), known.parts[name])])
   )
-  // Each optional property can cause a rejection, so half of the values have only several.
+  // Each optional property can cause a rejection, so half of the values have few of them.
   const few = fc.record(Object.fromEntries(required.map((name) => [name, shape[name] ?? of({})])))
   const own = fc.oneof(few, fc.record(shape, { requiredKeys: required }))
   if (typeof additionalProperties !== 'object') return own

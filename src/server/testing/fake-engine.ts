@@ -319,7 +319,6 @@ function createFakeSecondFactorStore(): SecondFactorStore {
   }
 }
 
-/** Uses the real rules, with a list of entries. */
 function createFakeAudit(clock: FakeClock) {
   const audited: NewAuditRecord[] = []
   const store = { appendAudit: async (record: NewAuditRecord) => void audited.push(record) } as Partial<AuditStore>

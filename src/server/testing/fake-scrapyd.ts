@@ -9,7 +9,6 @@ import { ScrapdeckError } from '../../shared/errors.ts'
 /** 2026-01-02 03:04:05.9 UTC. All files have this time. */
 const FILES_MODIFIED_AT_MS = Date.UTC(2026, 0, 2, 3, 4, 5, 900)
 
-/** A fleet in memory behind the Scrapyd API, with everything that tests inspect and modify. */
 export function createFakeScrapyd() {
   const versions = new Map<string, Map<string, string[]>>()
   const files = { logs: new Map<string, Buffer>(), items: new Map<string, Buffer>() }

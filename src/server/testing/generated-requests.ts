@@ -36,7 +36,6 @@ interface GeneratorOptions {
   isRight?: boolean
 }
 
-/** Generates requests for every operation in our OpenAPI document. */
 export function createRequestGenerator(document: OpenAPI.Document, options: GeneratorOptions) {
   const { known, headers: base, isRight = false } = options
   const operations = readOperations()

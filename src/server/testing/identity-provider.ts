@@ -86,7 +86,6 @@ export async function openIdentityProvider({
       return new SignJWT(all).setProtectedHeader({ alg: 'RS256', kid: key.kid, ...header }).sign(key)
     },
     publicKey: () => ({ n: key.n!, e: key.e!, kid: key.kid }),
-    /** Can be called twice. */
     async stop(): Promise<void> {
       server.closeAllConnections()
       if (server.listening) await new Promise((resolve) => server.close(resolve))
@@ -127,7 +126,6 @@ export class Browser {
     return this.#cookies.get(new URL(url).origin) ?? new Map()
   }
 
-  /** Signs in on the provider's pages. Returns where the provider redirects the browser. */
   async signInAt(url: string, person: string, issuer: string): Promise<string> {
     let page = await this.go(url)
     for (let step = 0; step < 10; step++) {

@@ -4,7 +4,6 @@ import type { Ids } from './two-projects.ts'
 
 const OPERATIONS = listOperations(contract)
 
-/** Valid ids that belong to nothing. */
 export const NOTHING: Ids = {
   job: 'f'.repeat(32),
   queued: 'e'.repeat(32),

@@ -55,7 +55,6 @@ export const askOverSocket =
     return { status: response.statusCode!, headers: response.headers, stream: response }
   }
 
-/** Reads a whole response. Advances the clock until it arrives. */
 export async function readAnswer(ask: Ask, clock: FakeClock, options: InjectOptions): Promise<Answer> {
   const asking = ask(options)
   let isAnswered = false

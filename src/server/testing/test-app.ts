@@ -99,7 +99,6 @@ export function basic(username: string, password: string): string {
   return `Basic ${Buffer.from(`${username}:${password}`).toString('base64')}`
 }
 
-/** Returns the `name=value` of the session cookie that a response sets. */
 export function cookieOf(response: LightMyRequestResponse): string {
   return String(response.headers['set-cookie']).split(';', 1)[0] as string
 }

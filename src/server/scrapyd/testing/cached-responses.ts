@@ -20,7 +20,6 @@ type Answers = Pick<SharedCache, 'readAnswer' | 'writeAnswer' | 'isAway'>
 
 const PROJECTS = ['shop', 'news'].map((name) => aProjectName(name))
 const QUESTIONS = ['/daemonstatus.json', '/listjobs.json', ...PROJECTS.map((one) => `/listjobs.json?project=${one}`)]
-/** The names of the engines' nodes, which differ but are not part of shared responses. */
 const ENGINES = ['one', 'two'] as const
 const READS = new Set(['listJobs', 'listLiveAttempts', 'listFinishedRuns', 'countByState', 'changeCursor'])
 
@@ -142,7 +141,6 @@ function anewEachTime(parts: ScrapydCommandsParts): ScrapydCommands {
   })
 }
 
-/** Delays every read, before and after it sees the data. */
 function slowReads(store: Store, pause: () => Promise<void>): Store {
   return new Proxy(store, {
     get(target, name: keyof Store) {
