@@ -281,7 +281,7 @@ function answerUnreadable(request: FastifyRequest, reply: FastifyReply): void {
 }
 
 /**
- * Cuts off event streams, which never end on their own. Their clients resume at a cursor. Closes each other connection
+ * Cuts off event streams, which never end on their own. Their clients resume at a cursor. Closes every other connection
  * after its response, because keep-alive would delay the end.
  */
 function closeInOrder(fastify: FastifyInstance): void {
