@@ -85,7 +85,7 @@ export async function measure(samples: { ours: number; fastPoll: number; byDefau
   }
 }
 
-/** Waits for a random moment within this part of the interval. When Scrapyd polls within the interval is unknown. */
+/** Waits for a random moment within this part of the interval. It is unknown when Scrapyd polls in it. */
 async function untilPhase(intervalMs: number, from: number, width: number): Promise<void> {
   const phaseMs = (from + Math.random() * width) * intervalMs
   await delay((phaseMs - (performance.now() % intervalMs) + intervalMs) % intervalMs)

@@ -31,7 +31,7 @@ const GIGABYTES = 20
 const LOGS_PER_GIGABYTE = 2_500
 const SPIDERS = 100
 const RARE_RUNS = 5
-/** Text is generated ahead of the archive. The index waits once per batch, which must not weigh much. */
+/** The index waits once per batch, and this wait must not count much. */
 const BATCH = 1_000
 /** As many as finisher.ts archives concurrently. */
 const AT_ONCE = 16

@@ -22,7 +22,7 @@ interface Size {
   claims: number
 }
 
-/** `LIVES` replaces ten million, which takes hours. */
+/** `LIVES` replaces the default of ten million, which takes hours. */
 export const run = ([lives = '10000000']: string[] = []): Promise<Figure[]> =>
   measure({ live: 10_000, lives: [Number(lives) / 10, Number(lives)], claims: 20_000 })
 

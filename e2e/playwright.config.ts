@@ -11,13 +11,13 @@ export default defineConfig({
   testIgnore: leftOut,
   globalSetup: './support/require-build.ts',
   outputDir: '../.cache/playwright',
-  // Limits, not measurements: a met condition continues immediately, and a shared machine can be slow.
+  // Only limits: a test continues as soon as a condition is met, and a shared machine can be slow.
   timeout: 120_000,
   expect: { timeout: 20_000 },
   // Stories wait for spiders and polls a fifth of their time. With two workers, the cores were idle as long.
   workers: 3,
   fullyParallel: false,
-  // For the reason in vitest.config.ts.
+  // For the reason, see vitest.config.ts.
   retries: process.env['CI'] === undefined ? 0 : 1,
   forbidOnly: process.env['CI'] !== undefined,
   reporter: [['list'], ['json', { outputFile: '../.cache/playwright-report.json' }]],

@@ -69,7 +69,7 @@ function readRecord(file: string): { port: number; demo: ProcessIdentity; server
   try {
     return JSON.parse(fs.readFileSync(file, 'utf8'))
   } catch {
-    // Not a demo's directory, or the demo was killed while it wrote this file: only the ports can show that it
+    // Not a demo's directory, or the demo was killed while it wrote this file. Then only the ports can show that it
     // runs.
     return null
   }

@@ -44,7 +44,7 @@ export interface MemoryFigure {
   seconds: number
 }
 
-/** No request may make the service grow by more. It must also release the memory, except what an allocator keeps. */
+/** The most that a request may make the service's memory grow, at its peak and afterwards. */
 export const MAX_GROWTH_MB = 150
 export const MAX_LEFT_MB = 120
 

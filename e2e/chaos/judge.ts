@@ -33,7 +33,7 @@ export interface Verdict {
   /** Never run, and reported as lost after their node died. A dead node forgets jobs that it had not started. */
   neverRanButExplained: number[]
   unfinished: number[]
-  /** Ran more often than the recorded failures explain, or again after Scrapdeck considered a run lost. */
+  /** Ran more often than the recorded failures explain, or ran again after Scrapdeck considered a run lost. */
   duplicated: number[]
   unflagged: number[]
   /** The part of `duplicated` in which the retry policy repeated a run that had started but was considered lost. */

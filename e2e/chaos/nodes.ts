@@ -9,7 +9,7 @@ import type { Run } from './truth.ts'
 
 export interface FaultCount {
   periods: number
-  /** The number of those periods in which the fault affected a connection. */
+  /** The number of these periods during which the fault affected a connection. */
   met: number
   connections: number
 }

@@ -256,7 +256,7 @@ class Together {
     }
   }
 
-  /** Can return an engine that is down, because clients do not know. */
+  /** Can return an engine that is down, because clients do not know which engines are up. */
   #anyAddress(): string {
     this.#turn += 1
     return this.#engines[this.#turn % this.#engines.length]!.service.address

@@ -41,7 +41,7 @@ async function ask(
   return answer
 }
 
-/** Every file with its content and modification time, none of which may change. */
+/** Lists every file with its content and modification time, because the import must not change them. */
 function fingerprint(directory: string): string[] {
   return (readdirSync(directory, { recursive: true }) as string[]).sort().map((path) => {
     const file = join(directory, path)

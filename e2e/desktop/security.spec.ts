@@ -5,7 +5,7 @@ test('the window has every protection enabled', async ({ desktop, window }) => {
   await expect(window.getByRole('heading', { name: 'Overview' })).toBeVisible()
   const preferences = await desktop.evaluate(({ BrowserWindow }) => {
     const contents = BrowserWindow.getAllWindows()[0]?.webContents
-    // Missing in Electron's types: returns the preferences that the page really has.
+    // Electron's types lack getLastWebPreferences, which returns the page's actual preferences.
     return (contents as unknown as { getLastWebPreferences(): Record<string, unknown> }).getLastWebPreferences()
   })
   expect(preferences).toMatchObject({

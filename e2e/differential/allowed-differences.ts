@@ -398,7 +398,7 @@ function lastLineOf(body: string): string | undefined {
   return (JSON.parse(body) as { message?: string }).message?.trimEnd().split('\n').at(-1)
 }
 
-/** Where our log or items URL has a generated jobid, replaces their URL at the same position with ours. */
+/** Replaces their log and items URLs with ours at the same positions, where ours have a generated jobid. */
 function withUrlsOfTwins(theirs: string, ours: string): string {
   const url = /"(?:log|items)_url": (?:null|"[^"]*")|<td>(?:<a href=".*?">\w+<\/a>)?<\/td>/g
   const ourUrls = ours.match(url) ?? []

@@ -62,8 +62,8 @@ export interface Verdict {
 }
 
 /**
- * Turns their response into the one expected from us. Anything that still differs is a finding, so no allowed
- * difference hides another, and one that no longer applies fails.
+ * Each allowed difference turns their response into the one expected from us. Anything that still differs is a
+ * finding, so no allowed difference hides another, and one that no longer applies fails.
  */
 export function judge(exchange: Exchange, allowed: readonly AllowedDifference[]): Verdict {
   const used: string[] = []

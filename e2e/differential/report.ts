@@ -5,7 +5,7 @@ const SHOWN_BODY_CHARACTERS = 1500
 
 export interface ReportOptions {
   seed: number | null
-  /** Whether every allowed difference must have occurred. */
+  /** Whether an allowed difference that did not occur is an error. */
   isWhole: boolean
   elapsedMs: number
 }

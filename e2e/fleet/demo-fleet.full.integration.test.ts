@@ -71,7 +71,7 @@ test('when the engine is killed three times and one Scrapyd once, every job runs
   const killedNodeId = (await fleet.service.client.nodes.list()).nodes.find(({ url }) => url === killed.url)?.id
 
   for (const touchedCount of [...ENGINE_KILLS_AT, SCRAPYD_KILL_AT].toSorted((left, right) => left - right)) {
-    // The spiders count, not the engine: kills must not wait for a convenient moment of the engine.
+    // Counts what the spiders recorded, because kills must not wait for a convenient moment of the engine.
     await until(
       'spiders to come up',
       async () => fleet.touched().length - before,

@@ -28,7 +28,7 @@ export interface DemoFleet {
   queueRound(round: Round): Promise<Job[]>
   jobs(): Promise<Job[]>
   untilEnded(count: number): Promise<Job[]>
-  /** The jobids of all rounds, in the order in which their spiders started. The spiders themselves write them. */
+  /** The jobids of all rounds, ordered by the start of their spiders. The spiders themselves write them. */
   touched(): string[]
   stop(): Promise<void>
 }

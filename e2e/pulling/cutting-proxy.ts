@@ -8,7 +8,7 @@ export interface CuttingProxy {
   counts: Map<string, number>
   /** Loses the next `count` requests, or their responses, whose paths end with `path`. */
   lose(what: 'request' | 'answer', path: string, count: number): void
-  /** Cuts every nth connection in either way. 0 cuts none. */
+  /** Cuts every nth connection, alternately before the request and before the response. 0 cuts none. */
   cutEvery: number
   /** Never responds, like a firewall. */
   isBlackHole: boolean

@@ -247,7 +247,7 @@ const SCREENS: Record<string, (page: Page) => Promise<void>> = {
   logs: async (page) => {
     const { jobs } = await service.client.jobs.list({ status: ['running'], limit: 500 })
     const { jobs: ended } = await service.client.jobs.list({ status: ['succeeded'], project: 'news', limit: 5 })
-    // Starts without errors: their lines name directories of this machine, and the README shows this picture.
+    // Starts with a log without errors, because error lines name directories of this machine.
     const quotes = ended.find(({ spider }) => spider === 'quotes')
     const prices = jobs.find(({ spider }) => spider === 'prices')
     const ids = [quotes, prices].flatMap((job) => (job ? [job.id] : []))

@@ -8,7 +8,7 @@ interface LongRun<Result> {
   end(): Promise<void>
 }
 
-/** Runs it in `directory` and keeps that. By default, uses a temporary directory named after `prefix`. */
+/** Runs in `directory` and keeps it. By default, uses a temporary directory named after `prefix`. */
 export async function runInDirectory<Result>(
   { directory, prefix }: { directory: string | undefined; prefix: string },
   create: (directory: string) => LongRun<Result>

@@ -15,7 +15,7 @@ const CONNECT_LIMIT_MS = 2_000
 
 /**
  * Works like nginx in docs/scaling.md: skips an engine that accepts no connection, but never repeats a request that
- * an engine could have started to execute.
+ * an engine may have started to execute.
  */
 export async function startRoundRobin(
   addresses: () => string[],

@@ -1,6 +1,6 @@
 /**
  * The programs that the tests of images, compose files and the Helm chart run: Debian's packages, and programs from
- * PyPI and Go modules. Uses installed ones.
+ * PyPI and Go modules. Uses installed programs where possible.
  */
 import { spawnSync } from 'node:child_process'
 import fs from 'node:fs'

@@ -46,10 +46,7 @@ export function checkJobs(history: History): Violation[] {
   checkOverlaps()
   return violations
 
-  /**
-   * The run was on a node other than the attempt's, because both share a queue, and we never received it in a list
-   * from that node. The promises exclude this case (docs/promises.md, 7).
-   */
+  /** Two nodes share a queue, and no list from the attempt's node showed the run (docs/promises.md, 7). */
   function ranUnseenElsewhere(attempt: Attempt, run: Run): boolean {
     return (
       history.hosts.get(attempt.nodeId) !== run.node &&

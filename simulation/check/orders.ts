@@ -7,7 +7,7 @@ export function checkOrders(history: History): Violation[] {
 
 /**
  * If a command with a key is sent after the response to another one, they must yield one job within the first one's
- * time to live and two jobs after it. Skips stories in which our wall clock jumped.
+ * time to live and two jobs after it. Skips stories with jumps of our wall clock.
  */
 function checkDedupe(history: History): Violation[] {
   const violations: Violation[] = []

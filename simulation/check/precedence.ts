@@ -4,7 +4,7 @@ import type { StoredJob } from '../../src/engine/model/records.ts'
 import type { Belief, History, Violation } from '../work/history.ts'
 import { orderedJobs } from './orders.ts'
 
-/** Every plan made this long after an acknowledgment includes it. */
+/** A plan made this long after an acknowledgment includes it. */
 const GRACE_MS = 100
 /** How often another project can go first: shares and eggs change while a plan is carried out. */
 const PASSED_OVER_MAX = 3

@@ -119,7 +119,7 @@ export function expect(schedule: PlannedSchedule, plan: Plan, journal: Journal):
     }
   }
 
-  /** Returns when, after `afterMs`, a living engine first sees that the wall clock has reached `dueMs`. */
+  /** Returns when a living engine first sees, after `afterMs`, that the wall clock has reached `dueMs`. */
   function seenAt(dueMs: number, afterMs: number): number | null {
     for (const { fromMs: begunMs, untilMs, landed } of journal.lives) {
       if (untilMs < afterMs) continue

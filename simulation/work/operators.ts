@@ -33,7 +33,7 @@ export class Operators {
     this.#chance = parts.chance
   }
 
-  /** Commands without a response whose engine is alive. */
+  /** Commands without a response, sent to an engine that is still alive. */
   get pending(): number {
     return this.#pending
   }
@@ -110,7 +110,7 @@ export class Operators {
     }
   }
 
-  /** If none of several engines leads, the client immediately gets NO_LEADER and retries. */
+  /** If none of several engines leads, a client immediately gets NO_LEADER. It then retries. */
   async #doorAgain(): Promise<Door | null> {
     let door: Door | null = null
     for (let left = this.#machine.triesAgain; door === null && left > 0; left -= 1) {

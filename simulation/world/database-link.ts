@@ -12,7 +12,7 @@ export class DatabaseLink {
   /** Called once, just before the leader claims jobs. */
   onClaim: (() => void) | null = null
   #holdsAnswers = false
-  /** The store awaits these. `lose` means that the connection ended first. */
+  /** Results that the store awaits. `lose` means that the connection ended first. */
   #held: { arrive: () => void; lose: () => void }[] = []
 
   constructor({ life, time, database, chance }: Parts) {
@@ -55,7 +55,7 @@ export class DatabaseLink {
     else arrive()
   }
 
-  /** If it `resumes`, data in flight arrives; otherwise the connections are gone. */
+  /** If `resumes`, data in flight arrives. Otherwise the connections are gone. */
   heal(how: { resumes: boolean }): void {
     this.lease.heal(how)
     for (const { arrive, lose } of this.#held.splice(0)) (how.resumes ? arrive : lose)()

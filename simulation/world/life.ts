@@ -37,7 +37,7 @@ export class Life {
     this.#begunAtMs = options.time.nowMs
   }
 
-  /** Ends the life at one of its next calls, or at none for null. */
+  /** Ends the life at one of its next calls. null ends it at none. */
   dieAt(death: Death | null): void {
     this.#death = death
   }

@@ -71,7 +71,7 @@ export class Machine {
   readonly disk: Disk
   client: Client | null = null
   life: Life | null = null
-  /** How often an operator who finds no engine retries. */
+  /** How often an operator retries if no engine runs. */
   readonly triesAgain: number = 0
   /** Errors that the engine logged. Bugs in its own code show up here first. */
   readonly complaints: { atMs: number; text: string }[] = []

@@ -97,7 +97,7 @@ export const scheduleAttacks: Attack[] = [
     ['demo', 'ghost'].map(
       (project): Attack => ({
         name: `a firing of ${name}, ${project === 'demo' ? 'deployed' : 'of no project'}`,
-        // Only the full run includes attacks that queue jobs or take long to send.
+        // Attacks that queue jobs or take long to send run only in the full form.
         isLong: project === 'demo' || name.includes('braces'),
         door: 'rest',
         run: (target) =>
