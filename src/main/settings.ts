@@ -7,7 +7,8 @@ import type { ResolvedOptions } from '../config/serve-options.ts'
 
 /**
  * Reads the same files and variables as the service, except for files that this user cannot read. `scrapdeck.conf` in
- * the app's own directory overrides the other files. Ignores the service's certificate. Throws BAD_INPUT and PLAIN_HTTP_REFUSED, like the service.
+ * the app's own directory overrides the other files. Ignores the service's certificate. Throws BAD_INPUT and
+ * PLAIN_HTTP_REFUSED, like the service.
  */
 export function readDesktopSettings(
   userData: string,
