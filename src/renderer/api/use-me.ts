@@ -54,8 +54,8 @@ export interface May {
 }
 
 /**
- * Whether the user has this permission; the engine checks every call anyway. Until the user is loaded, this is true:
- * otherwise an owner's buttons would appear late.
+ * Whether the user has this permission. The engine checks every call anyway. Returns true until the user is loaded,
+ * because an owner's buttons would otherwise appear late.
  */
 export function useMay(needed: Permission, where: Where = 'somewhere'): May {
   const { data: me } = useMe()

@@ -3,7 +3,7 @@ type Load<Module> = () => Promise<Module>
 const loads: Load<unknown>[] = []
 
 /**
- * Loads the code of one part of the app and retries until it succeeds. Otherwise a single failure, such as a restart
+ * Loads the code of one part of the app and retries until it succeeds. Otherwise, a single failure, such as a restart
  * of the service, would leave the part broken until a reload. Registers the part for `loadAhead`.
  */
 export function loadPatiently<Module>(load: Load<Module>, retryAfterMs = 1000): Load<Module> {

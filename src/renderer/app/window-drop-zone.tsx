@@ -9,7 +9,7 @@ import { texts } from '../../shared/texts/ui/app.ts'
 
 /**
  * Files dropped anywhere go to the current drop target, or to the projects screen, which deploys them. Drops are
- * handled even if the user may not deploy; otherwise a browser would open the files in place of the app.
+ * handled even if the user may not deploy. Otherwise, a browser would open the files instead of the app.
  */
 export function WindowDropZone() {
   const navigate = useNavigate()

@@ -2,7 +2,7 @@ import { useEffect } from 'react'
 import { create } from 'zustand'
 
 /**
- * Receives dropped files in place of the projects screen. The window shows its text while files are dragged over it.
+ * Receives dropped files instead of the projects screen. The window shows its text while files are dragged over it.
  */
 interface DropTarget {
   title: string

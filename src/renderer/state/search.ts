@@ -182,7 +182,7 @@ export const parseCalendarSearch = (raw: Raw) => ({
   week: textOf(raw['week'], DAY_PATTERN),
   /** The hour to list runs for, in milliseconds since the epoch. */
   hour: instantOf(raw['hour']),
-  /** Shows times in UTC instead of the local time zone. */
+  /** Shows times in UTC, not in the local time zone. */
   utc: flagOf(raw['utc'])
 })
 

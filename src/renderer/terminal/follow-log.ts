@@ -15,7 +15,7 @@ export interface FollowLogOptions {
   readonly attemptNumber?: AttemptNumber | undefined
   /** How many bytes to start with, from the end. */
   readonly tailBytes: number
-  /** Start offset, in place of `tailBytes`. */
+  /** Start offset, instead of `tailBytes`. */
   readonly fromOffset?: number | undefined
   readonly maxLagBytes?: number
   /** Consumes a chunk. The engine sends at most LIMIT_BYTES that these promises have not consumed yet. */

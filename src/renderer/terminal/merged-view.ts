@@ -213,7 +213,7 @@ class MergedLines {
     return this.#hasBegun.every(Boolean) ? this.begin() : NOTHING
   }
 
-  /** Stops waiting, because a log may have no lines yet. */
+  /** Stops waiting for logs that have no lines yet. */
   begin(): Appended {
     const early = this.#early ?? []
     this.#early = null

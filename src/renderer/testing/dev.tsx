@@ -1,6 +1,6 @@
 /**
- * The whole app with an in-memory engine, for looking at screens; never shipped. URL parameters: `dev.html?first`
- * (first run), `?python=missing`, `?nodes=1000`, `?jobs=5000`, `?engines` (several), `?role=viewer`, `?still` (no
+ * The whole app with an in-memory engine, for looking at screens. Never shipped. URL parameters: `dev.html?first`
+ * (first run), `?python=missing`, `?nodes=1000`, `?jobs=5000`, `?engines` (several), `?role=viewer`, and `?still` (no
  * live changes).
  */
 import { ROLES } from '../../shared/roles.ts'

@@ -46,7 +46,7 @@ import { createFakeWorld, type FakeWorldOptions } from './fake-world.ts'
 
 interface FakeEngineOptions extends FakeWorldOptions {
   role?: Role
-  /** Roles in single projects, in place of one in all projects. */
+  /** Roles in single projects, instead of one in all projects. */
   projectRoles?: Record<string, Role>
   /** Behaves like a service whose user is logged in with a browser. */
   isInBrowser?: boolean

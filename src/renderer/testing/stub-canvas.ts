@@ -15,7 +15,7 @@ export function stubCanvas(): void {
   } as unknown as typeof IntersectionObserver
 }
 
-/** For `afterAll`: a terminal uses `window` until shortly after it closes (log-screen.ts), so jsdom must outlive it. */
+/** For `afterAll`: a terminal uses `window` until shortly after it closes (log-screen.ts). jsdom must last longer. */
 export function outliveTerminals(): Promise<void> {
   return new Promise((resolve) => setTimeout(resolve, 150))
 }

@@ -2,10 +2,7 @@ import type { Job } from '../../shared/contract/index.ts'
 import type { Code } from '../../shared/texts/message.ts'
 import { texts } from '../../shared/texts/ui/outcomes.ts'
 
-/**
- * `zyte`: the outcome that Scrapy Cloud shows in the same case (Zyte's help, "Understanding job outcomes"). null:
- * none.
- */
+/** `zyte`: the outcome that Scrapy Cloud shows in the same case (Zyte's help, "Understanding job outcomes"). */
 export interface OutcomeReason {
   label: string
   hint: string

@@ -17,7 +17,7 @@ export function useRebuild(environment: Environment): { rebuild: () => void; isA
   return { rebuild: () => mutate({ id: environment.id }), isAsking: isPending }
 }
 
-/** Shown with a failed project environment. The main one has Create environment instead. */
+/** For a failed environment of a project. The main environment has the button Create environment. */
 export function RebuildButton({ environment }: { environment: Environment }) {
   const { may } = useMay('environments.change')
   const { rebuild, isAsking } = useRebuild(environment)

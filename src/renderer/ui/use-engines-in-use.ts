@@ -35,7 +35,7 @@ interface EngineInUse {
   leads: boolean
 }
 
-/** Every engine handles this call itself, even if it forwards others. null: only one, or its name is unknown. */
+/** Every engine answers this call itself, even if it forwards all others. null: one engine, or its name is unknown. */
 async function askEngineInUse(): Promise<EngineInUse | null> {
   if (!hasBrowserSession()) return null
   const response = await fetch(new URL('../health/live', document.baseURI).href)

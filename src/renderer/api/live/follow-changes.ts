@@ -3,8 +3,8 @@
  *
  *   connecting ──first batch──▶ live ──stream ends or breaks──▶ reconnecting ──first batch──▶ live
  *
- * After a drop, the stream resumes at the cursor of the last batch. If the cursor is new or has expired, the whole cache
- * is refetched. Changes that arrive during a fetch are applied again to its result.
+ * After a drop, the stream resumes at the cursor of the last batch. If the cursor is new or has expired, the whole
+ * cache is refetched. Changes that arrive during a fetch are applied again to its result.
  */
 import { matchQuery, type Query, type QueryClient } from '@tanstack/react-query'
 import type { Change, ChangeBatch } from '../../../shared/contract/index.ts'

@@ -30,7 +30,7 @@ type Operation = ProcedureUtils<any, any, any, any> & GeneralUtils<any>
 type InputOf<Op> = Op extends ProcedureUtils<infer _Context, infer Input, infer _Output, infer _Error> ? Input : never
 export type DataOf<Op> =
   Op extends ProcedureUtils<infer _Context, infer _Input, infer Output, infer _Error> ? Output : never
-/** A list may be cached as one page or as infinite pages. */
+/** A list is cached as one page or as infinite pages. */
 export type Pages<Page> = Page | InfiniteData<Page>
 
 export function patch<Op extends Operation>(

@@ -197,8 +197,8 @@ export const permissionsOfMe = ({ permissions: { everywhere, projects } }: Me): 
   permissionsOf([...(everywhere ?? []), ...Object.values(projects).flat()])
 
 /**
- * Preselects a token's role, out of its user's roles. A program gets its most powerful role, because it has its roles
- * for this purpose. Other users keep the chosen role if they have it.
+ * Preselects one of the user's roles for a token. A program gets its most powerful role, because its roles are meant
+ * for its tokens. For other users, the chosen role stays if they have it.
  */
 export function roleFor(user: Pick<User, 'kind'> | undefined, chosen: string, among: readonly AccessRole[]): string {
   const size = (role: AccessRole | undefined) => role?.permissions.length ?? 0

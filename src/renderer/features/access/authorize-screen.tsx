@@ -26,7 +26,7 @@ import { texts } from '../../../shared/texts/ui/access.ts'
 
 type End = { is: 'allowed' | 'denied'; requester: SignInRequester }
 
-/** A program sends its user here to decide whether it may act on the user's behalf. */
+/** A program sends its user here to grant it access. */
 export function AuthorizeScreen() {
   const asked = readAuthorize(getRouteApi('/authorize').useSearch())
   const [waiting, setWaiting] = useState<(WaitingSignIn & { userCode: string }) | null>(null)

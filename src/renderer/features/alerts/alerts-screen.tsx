@@ -59,7 +59,7 @@ export function AlertsScreen() {
   const clearMarks = () => setMarks(new Set())
   const opened = rows.find(({ id }) => id === openId)
   const marked = rows.filter(({ id }) => marks.has(id))
-  // Without rules, explain alerts in place of the filters and an empty table.
+  // Without rules, explain alerts instead of the filters and an empty table.
   const isFirst = rules.data?.rules.length === 0 && list.data !== undefined && rows.length === 0
   const isFiltering = state !== undefined || ruleId !== undefined
   const keys: KeyBinding[] = [

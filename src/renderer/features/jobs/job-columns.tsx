@@ -178,7 +178,7 @@ function NodeOrWaiting({ job, nodeName, awayOf }: { job: Job; nodeName: (id: str
   )
 }
 
-/** A job that never ran has no counts, and the log of a running one may not have been read yet. */
+/** A job that never ran has no counts, nor does a running one until its log has been read. */
 const hasCounts = ({ state, startedAtMs, items, errors }: Job): boolean =>
   (state === 'ended' && startedAtMs !== null) || items !== null || errors !== null
 

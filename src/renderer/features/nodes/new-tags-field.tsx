@@ -10,7 +10,7 @@ export function useNewTags(): [string[], (tags: string[]) => void] {
   return [chosen ?? own?.slice(0, 1) ?? [], setTags]
 }
 
-/** Chooses the node groups, for users who may add nodes only to some. */
+/** For users who may add nodes only to some node groups. */
 export function NewTagsField({ value, onChange }: { value: string[]; onChange: (tags: string[]) => void }) {
   const own = useOwnNodeGroups()
   if (own === null) return null

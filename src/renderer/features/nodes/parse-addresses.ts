@@ -16,8 +16,7 @@ const NOT_AN_ADDRESS = texts.addressWrong
 
 /**
  * Reads pasted lines: `host`, `host:port`, `https://user:pass@host/base`, each optionally behind `ssh://bastion/`.
- * Ignores the commas, list marks and `#` notes found in inventories and scrapyd.cfg files. Merges duplicate
- * addresses.
+ * Ignores the commas, list marks and `#` notes of inventories and scrapyd.cfg files. Merges duplicate addresses.
  */
 export function parseAddresses(text: string): PastedAddress[] {
   const found = new Map<string, PastedAddress>()
@@ -42,7 +41,7 @@ export function parseAddresses(text: string): PastedAddress[] {
 const looksLikeAddress = (word: string) => /[.:/\d]|^localhost$/i.test(word)
 
 function notAnAddress(text: string): PastedAddress {
-  // It can contain a password, which is not displayed.
+  // It can contain a password, which must not be displayed.
   const url = text.replace(/[^\s/@]*@/g, '…@')
   return { key: text, url, username: null, password: null, problem: NOT_AN_ADDRESS }
 }
@@ -50,7 +49,7 @@ function notAnAddress(text: string): PastedAddress {
 function parseAddress(word: string): PastedAddress {
   const overSsh = readSshAddress(word)
   if (overSsh === null) return parseHttpAddress(word)
-  // It can contain a password, which is not displayed.
+  // It can contain a password, which must not be displayed.
   const shown = word.replace(/^(ssh:\/\/)[^/]*@/i, '$1…@')
   const nothing = { key: word, url: shown, username: null, password: null }
   if (typeof overSsh === 'string') return { ...nothing, problem: `${overSsh}.` }

@@ -1,7 +1,7 @@
 import { describeRule, occurrencesToShow, problemOfTiming } from '../../../shared/calendar/index.ts'
 import { ScheduleTiming } from '../../../shared/contract/index.ts'
 
-/** `cron` creates a schedule in place of a job. */
+/** `cron` creates a schedule instead of a job. */
 export interface WhenTexts {
   kind: 'now' | 'at' | 'cron'
   expression: string

@@ -14,7 +14,7 @@ interface BarChartProps {
 }
 
 const HEIGHT = 52
-/** The minimum height, which keeps a value of 0 visible. */
+/** The minimum height: a value of 0 must be visible. */
 const LEAST = 2
 const SLOTS_MIN = 14
 

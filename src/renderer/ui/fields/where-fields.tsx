@@ -21,7 +21,7 @@ interface WhereFieldsProps {
   inherited: Pick<Inherited, 'placement' | 'priority'>
   /** Only a run can override inherited nodes with any node, and an inherited priority with 0. */
   of: 'run' | 'defaults' | 'template'
-  /** For defaults: the current priority, which can stay. */
+  /** For defaults: the current priority, which stays allowed. */
   keptPriority?: number
 }
 

@@ -31,7 +31,7 @@ it('shows the outcomes of past runs and the upcoming ones, hour by hour', async 
   expect(within(yesterday).queryAllByRole('img', { name: 'upcoming' })).toEqual([])
   const tomorrow = await screen.findByRole('button', { name: /^Thu 26 Nov 02:00/ })
   await waitFor(() => expect(within(tomorrow).getAllByRole('img', { name: 'upcoming' }).length).toBeGreaterThan(1))
-  // A schedule that runs every ten minutes has one row in place of a thousand entries.
+  // A schedule that runs every ten minutes has one row instead of a thousand entries.
   expect(screen.getByRole('link', { name: 'reuters live' })).toBeTruthy()
 })
 

@@ -67,8 +67,9 @@ export function shiftSchedule(
 
 /**
  * Moves only as many schedules as necessary to keep every minute within `mostJobs`. Each goes to the nearest minute
- * with room, or to the emptiest one if none has room. Schedules that run often are placed first and so most likely
- * stay, because moving them would affect more minutes. Next are those with the most jobs, which are hardest to fit.
+ * with room, or to the emptiest one if none has room. Schedules that run often are placed first, while the crowded
+ * minute still has room for them, because moving them would affect more minutes. Next are those with the most jobs,
+ * which are hardest to fit.
  */
 export function planSpread(
   crowd: readonly Schedule[],
