@@ -1,6 +1,7 @@
 import type { AccessToken, AccessTokenId, NewAccessToken, UserId } from '../../shared/contract/index.ts'
 import { ScrapdeckError } from '../../shared/errors.ts'
 import { sentence } from '../../shared/texts/errors/access.ts'
+import type { Sentence } from '../../shared/texts/sentence.ts'
 import { includes, NONE, type Permissions } from '../../shared/permissions.ts'
 import { leastRoleWith, nodePermissionsIn, rolesIn } from '../../shared/roles.ts'
 import type { Clock } from '../runtime/clock.ts'
@@ -77,7 +78,7 @@ export class TokenCommands {
   requireGrantable(by: Principal, wanted: GrantedToken): { userId: UserId | null; role: string } {
     const userId = wanted.userId ?? by.userId
     if (by.tokenId !== null) throw needsPassword('A token cannot create another one')
-    if (userId !== by.userId && !managesUsers(by.rights)) throw refusal('Only an owner creates tokens for others')
+    if (userId !== by.userId && !managesUsers(by.rights)) throw refusal(sentence('access.tokens_for_others'))
     const owner = userId === null ? OWNER : this.#directory.requireUser(userId)
     const rights = userId === null ? OWNER.rights : this.#parts.rights.ofUser(userId)
     if (rights.anywhere === NONE) {
@@ -87,12 +88,14 @@ export class TokenCommands {
     if (wanted.role !== undefined) roles.requireRole(wanted.role, 'role')
     const role = wanted.role ?? this.#roleWithAllOf(userId, rights)
     if (wanted.role !== undefined && !canHave(rights, roles.setOf(role))) {
-      throw refusal(`A token of ${owner.name} cannot have the role ${role}, which may do more`)
+      throw refusal(sentence('access.token_above_owner', { owner: owner.name, role }))
     }
     const foreign = wanted.projects?.find((project) => permissionsIn(rights, project) === null)
-    if (foreign !== undefined) throw refusal(`${owner.name} has no role in the project ${foreign}`)
+    if (foreign !== undefined)
+      throw refusal(sentence('access.no_role_in_project', { user: owner.name, project: foreign }))
     const strange = wanted.nodeGroups?.find((tag) => rights.everywhere === null && !rights.inNodeGroups.has(tag))
-    if (strange !== undefined) throw refusal(`${owner.name} has no role in the node group ${strange}`)
+    if (strange !== undefined)
+      throw refusal(sentence('access.no_role_in_node_group', { user: owner.name, nodeGroup: strange }))
     return { userId, role }
   }
 
@@ -129,8 +132,8 @@ function canHave({ anywhere, everywhere, inProjects }: Rights, permissions: Perm
   return everywhere === null && inProjects.size === 0 && includes(anywhere, nodePermissionsIn(permissions))
 }
 
-function refusal(text: string): ScrapdeckError {
-  return new ScrapdeckError('ROLE_REQUIRED', `${text}.`)
+function refusal(text: Sentence): ScrapdeckError {
+  return new ScrapdeckError('ROLE_REQUIRED', text)
 }
 
 function describeToken({ hash: _, ...token }: StoredAccessToken): AccessToken {

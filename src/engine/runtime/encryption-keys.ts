@@ -4,6 +4,7 @@ import { readFile, stat } from 'node:fs/promises'
 import { promisify } from 'node:util'
 import { ScrapdeckError } from '../../shared/errors.ts'
 import { sentence } from '../../shared/texts/errors/storage.ts'
+import type { Sentence } from '../../shared/texts/sentence.ts'
 import { othersMayRead } from './file-trust.ts'
 
 export const KEY_BYTES = 32
@@ -72,16 +73,13 @@ export function parseEncryptionKeys(text: string, source: string): EncryptionKey
     // Node ignores characters that are not base64, so only text that Node itself would write is accepted.
     else if (bytes.length === KEY_BYTES && (HEX.test(line) || bytes.toString('base64') === line))
       keys.push({ id: idOfKey(bytes), bytes })
-    else throw unusable(`Line ${index + 1} of ${source} is not a key: write ${FORM}`)
+    else throw unusable(sentence('storage.key_line_invalid', { line: index + 1, source }))
   }
-  if (keys.length > KEYS_MAX) throw unusable(`${source} has more than ${KEYS_MAX} keys. Remove those no longer used`)
-  if (new Set(keys.map(({ id }) => id)).size < keys.length)
-    throw unusable(`${source} has the same key twice. Remove one of the lines`)
-  if (keys.length === 0) throw unusable(`${source} has no key. Make one with scrapdeck make-key, or write ${FORM}`)
+  if (keys.length > KEYS_MAX) throw unusable(sentence('storage.too_many_keys', { source, max: KEYS_MAX }))
+  if (new Set(keys.map(({ id }) => id)).size < keys.length) throw unusable(sentence('storage.key_twice', { source }))
+  if (keys.length === 0) throw unusable(sentence('storage.no_key', { source }))
   return keysOf(keys, lostIds)
 }
-
-const FORM = '64 hexadecimal digits (openssl rand -hex 32), or base64 of 32 bytes'
 
 function keysOf(keys: readonly EncryptionKey[], lostIds: readonly string[]): EncryptionKeys {
   const known = new Map(keys.map(({ id, bytes }) => [id, bytes]))
@@ -98,9 +96,7 @@ function keysOf(keys: readonly EncryptionKey[], lostIds: readonly string[]): Enc
 }
 
 export function missingKey(id: string, what: string, isLost = false): ScrapdeckError {
-  const next = isLost
-    ? 'The key file says that this key is lost. Restore the key to read it.'
-    : 'Add that key to encryption_key_file (or to what encryption_key_command prints), and start Scrapdeck again.'
+  const next = sentence(isLost ? 'storage.key_is_lost' : 'storage.add_key')
   const text = sentence('storage.encryption_key_missing', { what, id, next })
   return new ScrapdeckError('ENCRYPTION_KEY_MISSING', text, { data: { keyId: id } })
 }
@@ -108,16 +104,13 @@ export function missingKey(id: string, what: string, isLost = false): ScrapdeckE
 async function readKeyFile(path: string): Promise<string> {
   try {
     const info = await stat(path)
-    if (othersMayRead(info))
-      throw unusable(
-        `The key file ${path} can be read by other users. Make it private (chmod 600), and change the keys`
-      )
-    if (info.size > TEXT_MAX_BYTES) throw unusable(`${path} is too large for a key file`)
+    if (othersMayRead(info)) throw unusable(sentence('storage.key_file_not_private', { path }))
+    if (info.size > TEXT_MAX_BYTES) throw unusable(sentence('storage.key_file_too_large', { path }))
     return await readFile(path, 'utf8')
   } catch (error) {
     if (error instanceof ScrapdeckError) throw error
     const { code = 'unknown error' } = error as NodeJS.ErrnoException
-    throw unusable(`The key file ${path} cannot be read (${code}). Restore it, or correct encryption_key_file`, error)
+    throw unusable(sentence('storage.key_file_unreadable', { path, code }), error)
   }
 }
 
@@ -128,13 +121,16 @@ async function runKeyCommand(command: string): Promise<string> {
     return (await promisify(exec)(command, limits)).stdout
   } catch (error) {
     const { code, killed } = error as { code?: number | string; killed?: boolean }
-    const how = killed === true ? `took longer than ${COMMAND_MAX_MS / 1_000} s` : `failed (${code ?? 'no exit code'})`
-    throw unusable(`The command that prints the keys (encryption_key_command) ${how}. Run it by hand to see why`)
+    const how =
+      killed === true
+        ? sentence('storage.command_took_too_long', { seconds: COMMAND_MAX_MS / 1_000 })
+        : sentence('storage.command_failed', { code: code ?? null })
+    throw unusable(sentence('storage.key_command_failed', { how }))
   }
 }
 
-function unusable(text: string, cause?: unknown): ScrapdeckError {
-  return new ScrapdeckError('ENCRYPTION_KEYS_UNUSABLE', `${text}.`, { cause })
+function unusable(text: Sentence, cause?: unknown): ScrapdeckError {
+  return new ScrapdeckError('ENCRYPTION_KEYS_UNUSABLE', text, { cause })
 }
 
 const PLAIN = 'plain'

@@ -1,4 +1,6 @@
 import { ScrapdeckError } from '../../shared/errors.ts'
+import { sentence } from '../../shared/texts/errors/storage.ts'
+import type { Sentence } from '../../shared/texts/sentence.ts'
 
 /** It has no secrets, because those come from the environment or a file. */
 export interface S3Address {
@@ -21,7 +23,6 @@ export interface S3Encryption {
   keyId: string | null
 }
 
-const EXAMPLE = 'Write s3://BUCKET/PREFIX?region=eu-central-1, or s3://BUCKET/PREFIX?endpoint=https://s3.example:9000'
 const BUCKET = /^[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]$/
 const PREFIX = /^(?:[A-Za-z0-9_-][A-Za-z0-9._-]*\/)*$/
 const PREFIX_MAX = 400
@@ -34,40 +35,40 @@ export const isS3Address = (text: string): boolean => /^s3:/i.test(text)
 
 /** Parses `s3://bucket/prefix?endpoint=…&region=…&style=path|virtual&profile=…&sse=…&sse_key=…`. Throws BAD_INPUT. */
 export function parseS3Address(text: string): S3Address {
-  const refuse = (what: string) => new ScrapdeckError('BAD_INPUT', `${what}. ${EXAMPLE}`)
   // Parsed as http, because URL does not treat the bucket as a host name for other schemes.
   const match = /^s3:\/\/([^/?#]*)([^?#]*)(?:\?([^#]*))?$/i.exec(text.trim())
-  if (match === null) throw refuse('The address of the blobs is not an S3 address')
+  if (match === null) throw refuse(sentence('storage.s3_not_an_address'))
   const [, bucket = '', path = '', query = ''] = match
-  if (bucket.includes('@') || bucket.includes(':'))
-    throw refuse('The address of the blobs must not contain credentials: it is shown in process lists and logs')
-  if (!BUCKET.test(bucket)) throw refuse(`${JSON.stringify(bucket)} is not the name of a bucket`)
+  if (bucket.includes('@') || bucket.includes(':')) throw refuse(sentence('storage.s3_address_has_credentials'))
+  if (!BUCKET.test(bucket)) throw refuse(sentence('storage.s3_bucket_invalid', { bucket: JSON.stringify(bucket) }))
   const folders = path.replace(/^\/|\/$/g, '')
   const prefix = folders === '' ? '' : `${folders}/`
   if (!PREFIX.test(prefix) || prefix.length > PREFIX_MAX)
-    throw refuse(`The prefix ${JSON.stringify(folders)} is not letters, digits, dots, "_", "-" and single slashes`)
+    throw refuse(sentence('storage.s3_prefix_invalid', { prefix: JSON.stringify(folders) }))
   const parameters = new URLSearchParams(query)
   for (const name of parameters.keys())
     if (!PARAMETERS.includes(name))
-      throw refuse(`The address of the blobs has no parameter ${JSON.stringify(name)}, only ${PARAMETERS.join(', ')}`)
-  const endpoint = readEndpoint(parameters.get('endpoint'), refuse)
+      throw refuse(sentence('storage.s3_parameter_unknown', { name: JSON.stringify(name), known: PARAMETERS }))
+  const endpoint = readEndpoint(parameters.get('endpoint'))
   const region = parameters.get('region') || null
-  if (region !== null && !REGION.test(region)) throw refuse(`${JSON.stringify(region)} is not the name of a region`)
+  if (region !== null && !REGION.test(region))
+    throw refuse(sentence('storage.s3_region_invalid', { region: JSON.stringify(region) }))
   const style = parameters.get('style') ?? (endpoint === null && !bucket.includes('.') ? 'virtual' : 'path')
-  if (style !== 'path' && style !== 'virtual') throw refuse('The parameter style is path or virtual')
+  if (style !== 'path' && style !== 'virtual') throw refuse(sentence('storage.s3_style_invalid'))
   const name = `s3://${bucket}/${folders}${endpoint === null ? '' : ` at ${new URL(endpoint).host}`}`
-  const encryption = readS3Encryption(parameters, refuse)
+  const encryption = readS3Encryption(parameters)
   const profile = parameters.get('profile')
   return { bucket, prefix, endpoint, region, isPathStyle: style === 'path', profile, encryption, name }
 }
 
-function readS3Encryption(parameters: URLSearchParams, refuse: (what: string) => ScrapdeckError): S3Encryption | null {
+function readS3Encryption(parameters: URLSearchParams): S3Encryption | null {
   const method = parameters.get('sse') || null
   const keyId = parameters.get('sse_key') || null
   if (method === null && keyId === null) return null
-  if (method === null || !METHODS.includes(method)) throw refuse(`The parameter sse is one of ${METHODS.join(', ')}`)
+  if (method === null || !METHODS.includes(method))
+    throw refuse(sentence('storage.s3_sse_invalid', { methods: METHODS }))
   if (keyId !== null && (method === 'AES256' || !KEY_ID.test(keyId)))
-    throw refuse('The parameter sse_key is the id or ARN of a key for sse=aws:kms')
+    throw refuse(sentence('storage.s3_sse_key_invalid'))
   return { method: method as S3Encryption['method'], keyId }
 }
 
@@ -79,13 +80,13 @@ export const encryptionHeaders = ({ encryption }: Pick<S3Address, 'encryption'>)
         ...(encryption.keyId === null ? {} : { 'x-amz-server-side-encryption-aws-kms-key-id': encryption.keyId })
       }
 
-function readEndpoint(text: string | null, refuse: (what: string) => ScrapdeckError): string | null {
+function readEndpoint(text: string | null): string | null {
   if (text === null || text === '') return null
   const url = URL.parse(text)
-  if (url === null || !/^https?:$/.test(url.protocol)) throw refuse('The endpoint is not an http or https URL')
-  if (url.username !== '' || url.password !== '') throw refuse('The endpoint must not contain credentials')
+  if (url === null || !/^https?:$/.test(url.protocol)) throw refuse(sentence('storage.s3_endpoint_not_http'))
+  if (url.username !== '' || url.password !== '') throw refuse(sentence('storage.s3_endpoint_has_credentials'))
   if (url.pathname !== '/' || url.search !== '' || url.hash !== '')
-    throw refuse('The endpoint is only scheme, host and port')
+    throw refuse(sentence('storage.s3_endpoint_has_path'))
   return url.origin
 }
 
@@ -97,3 +98,6 @@ export function s3Url(address: S3Address, region: string, key: string): URL {
   base.pathname = `${isPathStyle ? `/${bucket}` : ''}/${key}`
   return base
 }
+
+const refuse = (problem: Sentence) =>
+  new ScrapdeckError('BAD_INPUT', sentence('storage.s3_address_invalid', { problem }))

@@ -1,4 +1,4 @@
-type Value = string | number | boolean | null | undefined | readonly string[]
+type Value = string | number | boolean | null | undefined | readonly string[] | Sentence
 type Params = Readonly<Record<string, Value>>
 type Texts = Record<string, (params: never) => string>
 
@@ -9,10 +9,17 @@ export interface Sentence {
   params: Params
 }
 
+/** Where a text takes a string, another sentence can be passed: its code and parameters are kept. */
+type Nested<P> = { [K in keyof P]: P[K] extends string ? P[K] | Sentence : P[K] }
+type Given<Text> = Text extends (params: infer P) => string ? (unknown extends P ? [] : [params: Nested<P>]) : never
+
 /** For the errors of one area, so that a command loads only the texts that it can need. */
 export function sentencesOf<Of extends Texts>(texts: Of) {
-  return <Code extends keyof Of & string>(code: Code, ...given: Parameters<Of[Code]>): Sentence => {
-    const params = (given as [Params?])[0] ?? {}
-    return { text: texts[code]!(params as never), code, params }
+  return <Code extends keyof Of & string>(code: Code, ...given: Given<Of[Code]>): Sentence => {
+    const params = (given as unknown as [Params?])[0] ?? {}
+    const rendered = Object.entries(params).map(([name, value]) => [name, isSentence(value) ? value.text : value])
+    return { text: texts[code]!(Object.fromEntries(rendered) as never), code, params }
   }
 }
+
+const isSentence = (value: Value): value is Sentence => typeof value === 'object' && value !== null && 'text' in value

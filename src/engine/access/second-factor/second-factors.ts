@@ -2,6 +2,7 @@ import { EventEmitter } from 'node:events'
 import type { NewCredential, Passkey, PasskeyId, LoginMethods, UserId } from '../../../shared/contract/index.ts'
 import { ScrapdeckError } from '../../../shared/errors.ts'
 import { sentence } from '../../../shared/texts/errors/access.ts'
+import type { Sentence } from '../../../shared/texts/sentence.ts'
 import type { Clock } from '../../runtime/clock.ts'
 import type { Logger } from '../../runtime/logger.ts'
 import type { Random } from '../../runtime/random.ts'
@@ -306,12 +307,12 @@ export class SecondFactors {
     const signCount = passkey === undefined ? null : await verifyLogin(answer, passkey, { site, challenge, logger })
     const nowMs = clock.nowMs()
     if (passkey === undefined || signCount === null || !(await store.usePasskey(passkey.id, signCount, nowMs))) {
-      throw notAccepted('This passkey is not accepted: it may have been removed from the account')
+      throw notAccepted(sentence('access.passkey_not_accepted'))
     }
     const { id, userId } = passkey
     if (this.#passkeys.has(id)) this.#passkeys.set(id, { ...passkey, signCount, lastUsedAtMs: nowMs })
     const principal = access.findBySession(userId, access.sessionStart(userId))
-    if (principal === null) throw notAccepted('The user of this passkey is disabled. Ask an owner of this Scrapdeck')
+    if (principal === null) throw notAccepted(sentence('access.passkey_user_disabled'))
     return principal
   }
 
@@ -386,8 +387,8 @@ function requireSite(site: PasskeySite | NoPasskeySite): PasskeySite {
   throw new ScrapdeckError('BAD_INPUT', site.problem)
 }
 
-const notAccepted = (text: string): ScrapdeckError =>
-  new ScrapdeckError('UNAUTHORIZED', `${text}.`, { data: { credentials: 'wrong' } })
+const notAccepted = (text: Sentence): ScrapdeckError =>
+  new ScrapdeckError('UNAUTHORIZED', text, { data: { credentials: 'wrong' } })
 
 const describePasskey = ({ id, name, host, createdAtMs, lastUsedAtMs }: StoredPasskey): Passkey => ({
   id,

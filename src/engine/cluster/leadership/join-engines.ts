@@ -164,21 +164,15 @@ async function agreeOnBlobs(
     if (lastSilentMs !== null && first.silentMs < lastSilentMs) {
       await table.leave(self.id)
       if (!isOtherPlace) throw otherKeys(first.name, database)
-      const next =
-        'To move the blobs, stop all engines, copy them (copy-blobs), and start all engines with the new option'
-      throw new ScrapdeckError('ENGINES_DIFFER', sentence('storage.blobs_differ', { database, where, next }))
+      throw new ScrapdeckError('ENGINES_DIFFER', sentence('storage.blobs_differ', { database, where }))
     }
     lastSilentMs = first.silentMs
     await new Promise<void>((resolve) => void clock.setTimer(LISTEN_MS, resolve))
   }
 }
 
-function otherKeys(name: string, database: string): ScrapdeckError {
-  const text = `The engines on ${database} need the same encryption keys: this engine cannot read what ${name} stores, or ${name} not what this engine would store.`
-  const next =
-    'Give all engines the same encryption_key_file. A new key is added below the one in use on all of them, and only then moved to the first line. To begin with encryption, stop all engines first.'
-  return new ScrapdeckError('ENGINES_DIFFER', `${text} ${next}`)
-}
+const otherKeys = (name: string, database: string) =>
+  new ScrapdeckError('ENGINES_DIFFER', sentence('storage.keys_differ', { name, database }))
 
 /** All engines share the credentials, so a client's password keeps working under another leader. */
 async function agreeOnCredentials(

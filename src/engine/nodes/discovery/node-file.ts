@@ -1,6 +1,8 @@
 import { watch } from 'node:fs'
 import { dirname } from 'node:path'
 import { ScrapdeckError } from '../../../shared/errors.ts'
+import { sentence } from '../../../shared/texts/errors/nodes.ts'
+import type { Sentence } from '../../../shared/texts/sentence.ts'
 import { type Clock, sleep } from '../../runtime/clock.ts'
 import { openRegularFile } from '../../runtime/regular-file.ts'
 
@@ -8,11 +10,11 @@ const SIZE_MAX_BYTES = 4 * 1024 * 1024
 const AT_REST_MS = 1_000
 const LOOKS_MAX = 10
 
-const FAILURES: Record<string, string> = {
-  ENOENT: 'there is no such file. Create it, or correct the path',
-  ENOTDIR: 'there is no such file. Create it, or correct the path',
-  EACCES: 'permission denied. Give Scrapdeck permission to read it',
-  EISDIR: 'it is a directory. Specify a file in it'
+const FAILURES: Record<string, 'nodes.file_missing' | 'nodes.file_forbidden' | 'nodes.file_is_directory'> = {
+  ENOENT: 'nodes.file_missing',
+  ENOTDIR: 'nodes.file_missing',
+  EACCES: 'nodes.file_forbidden',
+  EISDIR: 'nodes.file_is_directory'
 }
 
 /** Waits until the file is unchanged for a second, because half a file names half the nodes. Rejects with BAD_INPUT. */
@@ -22,16 +24,17 @@ export async function readNodeFile(path: string, clock: Clock): Promise<string> 
     if (text !== null) return text
     await sleep(clock, AT_REST_MS)
   }
-  throw problem(path, 'it keeps changing while it is read. Write a temporary file and rename it to this name')
+  throw refused(sentence('nodes.file_keeps_changing', { path }))
 }
 
 /** null: the file was written less than a second ago, or changed during the read. */
 async function readAtRest(path: string, clock: Clock): Promise<string | null> {
   try {
     await using file = await openRegularFile(path)
-    if (file === null) throw problem(path, 'it is not a regular file. Specify one')
+    if (file === null) throw refused(sentence('nodes.file_not_regular', { path }))
     const before = await file.stat()
-    if (before.size > SIZE_MAX_BYTES) throw problem(path, `it is larger than ${SIZE_MAX_BYTES / 1024 / 1024} MB`)
+    if (before.size > SIZE_MAX_BYTES)
+      throw refused(sentence('nodes.file_too_large', { path, megabytes: SIZE_MAX_BYTES / 1024 / 1024 }))
     // A time far ahead of our clock comes from another machine and proves nothing.
     if (Math.abs(clock.nowMs() - before.mtimeMs) < AT_REST_MS) return null
     const bytes = await file.readFile()
@@ -40,9 +43,11 @@ async function readAtRest(path: string, clock: Clock): Promise<string | null> {
     return new TextDecoder('utf-8', { fatal: true }).decode(bytes)
   } catch (error) {
     if (error instanceof ScrapdeckError) throw error
-    if (error instanceof TypeError) throw problem(path, 'it is not UTF-8 text. Save it as UTF-8', error)
+    if (error instanceof TypeError) throw refused(sentence('nodes.file_not_utf8', { path }), error)
     const code = (error as NodeJS.ErrnoException).code ?? ''
-    throw problem(path, FAILURES[code] ?? `it cannot be read (${code || String(error)})`, error)
+    const known = FAILURES[code]
+    const why = code || String(error)
+    throw refused(known ? sentence(known, { path }) : sentence('nodes.file_unreadable', { path, why }), error)
   }
 }
 
@@ -60,6 +65,4 @@ export function watchNodeFile(path: string, onChange: () => void): { close(): vo
   }
 }
 
-function problem(path: string, why: string, cause?: unknown): ScrapdeckError {
-  return new ScrapdeckError('BAD_INPUT', `${path}: ${why}.`, { cause })
-}
+const refused = (text: Sentence, cause?: unknown) => new ScrapdeckError('BAD_INPUT', text, { cause })

@@ -1,6 +1,8 @@
 import { readFile } from 'node:fs/promises'
 import type { KubernetesSettings, NodeAddress } from '../../../shared/contract/index.ts'
 import { ScrapdeckError } from '../../../shared/errors.ts'
+import type { Sentence } from '../../../shared/texts/sentence.ts'
+import { sentence } from '../../../shared/texts/errors/nodes.ts'
 import { clusterUrlOf, parseClusterUrl } from './cluster-url.ts'
 import { type CredentialFiles, SERVICE_ACCOUNT } from './credential-files.ts'
 import { readKubeconfig } from './kubeconfig.ts'
@@ -42,7 +44,7 @@ async function expand<Address extends Partial<NodeAddress>>(
     return { ...address, kubernetes, url: parseClusterUrl(clusterUrlOf(IN_CLUSTER, own)).url }
   }
   if (keyword === 'kubeconfig' || address.kubeconfig) {
-    if (!address.kubeconfig) throw invalid('There is no kubeconfig: paste the text of the file')
+    if (!address.kubeconfig) throw invalid(sentence('nodes.kubeconfig_missing'))
     const access = readKubeconfig(address.kubeconfig, address.kubeconfigContext ?? null)
     const wanted = keyword === undefined ? address.url : clusterUrlOf(access.server, namespace ?? access.namespace)
     return {
@@ -67,11 +69,10 @@ async function namespaceHere(serviceAccount: string): Promise<string> {
   try {
     return (await readFile(`${serviceAccount}/namespace`, 'utf8')).trim()
   } catch (error) {
-    const problem = 'Scrapdeck does not run in a pod with a service account here, so `in-cluster` means nothing'
-    throw invalid(problem, error)
+    throw invalid(sentence('nodes.not_in_cluster'), error)
   }
 }
 
-function invalid(problem: string, cause?: unknown): ScrapdeckError {
-  return new ScrapdeckError('NODE_CONNECTION_INVALID', `${problem}.`, { cause })
+function invalid(problem: Sentence, cause?: unknown): ScrapdeckError {
+  return new ScrapdeckError('NODE_CONNECTION_INVALID', problem, { cause })
 }

@@ -1,5 +1,6 @@
 import { ScrapdeckError } from '../../../shared/errors.ts'
 import { sentence } from '../../../shared/texts/errors/nodes.ts'
+import type { Sentence } from '../../../shared/texts/sentence.ts'
 import { isLoopbackUrl, parseNodeUrl } from '../scrapyd/node-url.ts'
 
 export interface ClusterUrl {
@@ -22,15 +23,15 @@ export function parseClusterUrl(text: string): ClusterUrl & { url: string } {
   const trimmed = text.trim()
   const withScheme = /^[a-z][a-z0-9+.-]*:\/\//i.test(trimmed) ? trimmed : `https://${trimmed}`
   const { url, username } = parseNodeUrl(withScheme)
-  if (url.startsWith('ssh:')) throw invalid('A cluster cannot be reached through an SSH host')
+  if (url.startsWith('ssh:')) throw invalid(sentence('nodes.cluster_over_ssh'))
   const { origin, pathname } = new URL(url)
   const [, base, namespace] = PATH.exec(pathname) ?? []
-  if (base === undefined || namespace === undefined) throw invalid('The address does not name a namespace')
-  if (username !== null) throw invalid('The API server takes a token or a client certificate, not a user name')
-  if (url.startsWith('http:') && !isLoopbackUrl(url)) throw invalid('The API server must be reached by https')
+  if (base === undefined || namespace === undefined) throw invalid(sentence('nodes.cluster_without_namespace'))
+  if (username !== null) throw invalid(sentence('nodes.cluster_with_user_name'))
+  if (url.startsWith('http:') && !isLoopbackUrl(url)) throw invalid(sentence('nodes.cluster_without_https'))
   return { url, server: `${origin}${base}`, namespace }
 }
 
-function invalid(problem: string): ScrapdeckError {
+function invalid(problem: Sentence): ScrapdeckError {
   return new ScrapdeckError('NODE_URL_INVALID', sentence('nodes.cluster_address_invalid', { problem }))
 }

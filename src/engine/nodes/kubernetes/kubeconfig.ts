@@ -1,5 +1,7 @@
 import { parseDocument } from 'yaml'
 import { ScrapdeckError } from '../../../shared/errors.ts'
+import { sentence } from '../../../shared/texts/errors/nodes.ts'
+import type { Sentence } from '../../../shared/texts/sentence.ts'
 
 export interface ClusterAccess {
   server: string
@@ -20,30 +22,28 @@ export interface ClusterAccess {
 export function readKubeconfig(text: string, contextName: string | null): ClusterAccess {
   const config = parse(text)
   const wanted = contextName ?? textIn(config, 'current-context')
-  if (wanted === null) throw invalid('The kubeconfig has no current context; name one')
+  if (wanted === null) throw invalid(sentence('nodes.kubeconfig_no_context'))
   const context = named(config, 'contexts', 'context', wanted)
   const clusterName = textIn(context, 'cluster')
   const cluster = named(config, 'clusters', 'cluster', clusterName)
   const userName = textIn(context, 'user')
   const user = userName === null ? {} : named(config, 'users', 'user', userName)
   const server = textIn(cluster, 'server')
-  if (server === null) throw invalid(`The cluster ${clusterName} of the kubeconfig has no server`)
+  if (server === null) throw invalid(sentence('nodes.kubeconfig_no_server', { cluster: clusterName }))
   if (cluster['insecure-skip-tls-verify'] === true) {
-    throw invalid(`The cluster ${clusterName} turns off the verification of certificates. Give its CA instead`)
+    throw invalid(sentence('nodes.kubeconfig_insecure', { cluster: clusterName }))
   }
   for (const field of ['exec', 'auth-provider'] as const) {
     if (user[field] !== undefined) {
-      throw invalid(
-        `The user ${userName} gets its credentials from a program (${field}). Create a service account and use its token`
-      )
+      throw invalid(sentence('nodes.kubeconfig_runs_program', { user: userName, field }))
     }
   }
   for (const field of ['client-certificate', 'client-key'] as const) {
     if (user[field] !== undefined) {
-      throw invalid(`The user ${userName} names a file (${field}). Embed it: kubectl config view --flatten --raw`)
+      throw invalid(sentence('nodes.kubeconfig_names_file', { user: userName, field }))
     }
   }
-  if (user['username'] !== undefined) throw invalid(`The user ${userName} has a password, which Kubernetes refuses`)
+  if (user['username'] !== undefined) throw invalid(sentence('nodes.kubeconfig_has_password', { user: userName }))
   return {
     server,
     namespace: textIn(context, 'namespace') ?? 'default',
@@ -67,9 +67,9 @@ function parse(text: string): Fields {
     value = document.toJS({ maxAliasCount: 0 })
   } catch (error) {
     // The parser's message quotes lines, which can be secret.
-    throw invalid('The kubeconfig is not valid YAML', error)
+    throw invalid(sentence('nodes.kubeconfig_not_yaml'), error)
   }
-  if (!isFields(value)) throw invalid('The kubeconfig is not valid: it has no fields')
+  if (!isFields(value)) throw invalid(sentence('nodes.kubeconfig_has_no_fields'))
   return value
 }
 
@@ -77,7 +77,7 @@ function named(config: Fields, list: string, field: string, name: string | null)
   const entries = Array.isArray(config[list]) ? config[list] : []
   const found: unknown = entries.find((one: unknown) => isFields(one) && one['name'] === name)
   const value = isFields(found) ? found[field] : undefined
-  if (!isFields(value)) throw invalid(`The kubeconfig has no ${field} ${JSON.stringify(name)}`)
+  if (!isFields(value)) throw invalid(sentence('nodes.kubeconfig_lacks', { field, name: JSON.stringify(name) }))
   return value
 }
 
@@ -95,8 +95,8 @@ function isFields(value: unknown): value is Fields {
   return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
-function invalid(problem: string, cause?: unknown): ScrapdeckError {
+function invalid(problem: Sentence, cause?: unknown): ScrapdeckError {
   // The cause can quote the file, so we keep only the name of the error.
   const kind = cause instanceof Error ? cause.name : undefined
-  return new ScrapdeckError('NODE_CONNECTION_INVALID', `${problem}.`, kind === undefined ? {} : { cause: kind })
+  return new ScrapdeckError('NODE_CONNECTION_INVALID', problem, kind === undefined ? {} : { cause: kind })
 }

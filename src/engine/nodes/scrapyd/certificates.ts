@@ -1,6 +1,8 @@
 import { X509Certificate } from 'node:crypto'
 import { createSecureContext } from 'node:tls'
 import { ScrapdeckError } from '../../../shared/errors.ts'
+import { sentence } from '../../../shared/texts/errors/nodes.ts'
+import type { Sentence } from '../../../shared/texts/sentence.ts'
 
 /** A node's TLS settings, in addition to those of the system. All PEM. */
 export interface Certificates {
@@ -11,41 +13,34 @@ export interface Certificates {
 
 /** Throws NODE_CONNECTION_INVALID with the reason if these can never work. */
 export function checkCertificates({ caCertificate, clientCertificate, clientKey }: Certificates): void {
-  if (caCertificate !== null) checkCertificate(caCertificate, 'CA certificate')
+  if (caCertificate !== null) checkCertificate(caCertificate, sentence('nodes.ca_certificate_invalid'))
   if (clientCertificate === null && clientKey === null) return
   if (clientCertificate === null || clientKey === null) {
-    throw invalid(
-      `A client certificate and its key belong together, and the ${clientKey === null ? 'key' : 'certificate'} is missing`
-    )
+    throw invalid(sentence(clientKey === null ? 'nodes.client_key_missing' : 'nodes.client_certificate_missing'))
   }
-  checkCertificate(clientCertificate, 'client certificate')
+  checkCertificate(clientCertificate, sentence('nodes.client_certificate_invalid'))
   try {
     createSecureContext({ key: clientKey })
   } catch (error) {
     const isEncrypted = /ENCRYPTED/.test(clientKey) || (error as { code?: string }).code === 'ERR_MISSING_PASSPHRASE'
-    throw invalid(
-      isEncrypted
-        ? 'The client key is protected by a passphrase. Remove the passphrase; Scrapdeck encrypts the key itself'
-        : 'The client key is not a private key in PEM form (-----BEGIN PRIVATE KEY-----)',
-      error
-    )
+    throw invalid(sentence(isEncrypted ? 'nodes.client_key_encrypted' : 'nodes.client_key_invalid'), error)
   }
   try {
     createSecureContext({ cert: clientCertificate, key: clientKey })
   } catch (error) {
-    throw invalid('The client key does not match the client certificate', error)
+    throw invalid(sentence('nodes.client_key_differs'), error)
   }
 }
 
-function checkCertificate(text: string, noun: string): void {
+function checkCertificate(text: string, problem: Sentence): void {
   const pieces = text.match(/-----BEGIN CERTIFICATE-----[\s\S]*?-----END CERTIFICATE-----/g) ?? ['']
   try {
     for (const piece of pieces) new X509Certificate(piece)
   } catch (error) {
-    throw invalid(`The ${noun} is not in PEM form (-----BEGIN CERTIFICATE-----)`, error)
+    throw invalid(problem, error)
   }
 }
 
-function invalid(problem: string, cause?: unknown): ScrapdeckError {
-  return new ScrapdeckError('NODE_CONNECTION_INVALID', `${problem}.`, { cause })
+function invalid(problem: Sentence, cause?: unknown): ScrapdeckError {
+  return new ScrapdeckError('NODE_CONNECTION_INVALID', problem, { cause })
 }

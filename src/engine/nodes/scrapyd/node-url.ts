@@ -1,6 +1,7 @@
 import { BlockList, isIP } from 'node:net'
 import { ScrapdeckError } from '../../../shared/errors.ts'
 import { sentence } from '../../../shared/texts/errors/nodes.ts'
+import type { Sentence } from '../../../shared/texts/sentence.ts'
 import { nameOfSshHost, readSshAddress, splitAddress } from '../../../shared/ssh-address.ts'
 import { isMetadataAddress } from '../../runtime/metadata-addresses.ts'
 
@@ -33,34 +34,34 @@ export function parseNodeUrl(text: string): NodeUrl {
   if (overSsh === null) return parseHttpUrl(trimmed)
   if (typeof overSsh === 'string') throw invalidSsh(overSsh)
   if (isMetadataAddress(addressIn(overSsh.ssh.host))) {
-    throw invalidSsh(`${overSsh.ssh.host} is a link-local or cloud metadata address, where no SSH host can be`)
+    throw invalidSsh(sentence('nodes.ssh_host_is_metadata', { host: overSsh.ssh.host }))
   }
   // Behind an SSH host, a metadata service returns the credentials of that host, so we refuse the same addresses.
   const { url, ...credentials } = parseHttpUrl(overSsh.inner)
   const name = new URL(url).hostname.replace(/\.$/, '')
   if (METADATA_NAMES.has(name)) {
-    throw invalidSsh(`${name} is the name of a cloud metadata service, where no Scrapyd can be`)
+    throw invalidSsh(sentence('nodes.name_is_metadata', { name }))
   }
   return { url: `ssh://${nameOfSshHost(overSsh.ssh)}/${url}`, ...credentials }
 }
 
 function parseHttpUrl(trimmed: string): NodeUrl {
-  if (trimmed === '') throw invalid('The address is empty')
+  if (trimmed === '') throw invalid(sentence('nodes.address_empty'))
   const withScheme = /^[a-z][a-z0-9+.-]*:\/\//i.test(trimmed)
     ? trimmed
     : `http://${isIP(trimmed) === 6 ? `[${trimmed}]` : trimmed}`
   const url = parse(withScheme)
   if (url.protocol !== 'http:' && url.protocol !== 'https:') {
-    throw invalid(`The address starts with ${url.protocol}//, but Scrapyd supports only http and https`)
+    throw invalid(sentence('nodes.address_not_http', { protocol: url.protocol }))
   }
   if (url.search !== '' || url.hash !== '') {
-    throw invalid('The address has a query (?) or a fragment (#); remove it')
+    throw invalid(sentence('nodes.address_has_query'))
   }
   if (isMetadataAddress(hostOf(url))) {
-    throw invalid(`${url.hostname} is a link-local or cloud metadata address, where no Scrapyd can be`)
+    throw invalid(sentence('nodes.address_is_metadata', { host: url.hostname }))
   }
   const credentials = { username: decode(url.username), password: decode(url.password) }
-  if (credentials.username?.includes(':')) throw invalid('A user name for Scrapyd cannot contain a colon')
+  if (credentials.username?.includes(':')) throw invalid(sentence('nodes.user_name_has_colon'))
   return { url: `${url.protocol}//${url.hostname}${portOf(url, withScheme)}${basePathOf(url)}`, ...credentials }
 }
 
@@ -83,7 +84,7 @@ function parse(text: string): URL {
   try {
     return new URL(text)
   } catch (error) {
-    throw invalid('This is not a valid address', error)
+    throw invalid(sentence('nodes.not_an_address'), error)
   }
 }
 
@@ -110,7 +111,7 @@ function decode(part: string): string | null {
   try {
     return decodeURIComponent(part)
   } catch (error) {
-    throw invalid('The user name or password in the address contains a % that is not an escape; write it as %25', error)
+    throw invalid(sentence('nodes.address_has_bare_percent'), error)
   }
 }
 
@@ -119,11 +120,10 @@ function listed(list: BlockList, address: string): boolean {
   return family !== 0 && list.check(address, family === 6 ? 'ipv6' : 'ipv4')
 }
 
-function invalidSsh(problem: string): ScrapdeckError {
-  const example = 'An address looks like ssh://ops@bastion:22/http://10.0.0.5:6800.'
-  return new ScrapdeckError('NODE_URL_INVALID', `${problem}. ${example}`)
+function invalidSsh(problem: Sentence | string): ScrapdeckError {
+  return new ScrapdeckError('NODE_URL_INVALID', sentence('nodes.ssh_address_invalid', { problem }))
 }
 
-function invalid(problem: string, cause?: unknown): ScrapdeckError {
+function invalid(problem: Sentence, cause?: unknown): ScrapdeckError {
   return new ScrapdeckError('NODE_URL_INVALID', sentence('nodes.address_invalid', { problem }), { cause })
 }

@@ -1,6 +1,7 @@
 import { BlockList, isIP } from 'node:net'
 import { ScrapdeckError } from '../../../shared/errors.ts'
 import { sentence } from '../../../shared/texts/errors/notify.ts'
+import type { Sentence } from '../../../shared/texts/sentence.ts'
 import { isMetadataAddress } from '../../runtime/metadata-addresses.ts'
 
 /**
@@ -58,16 +59,15 @@ export function createAddressGuard(networks: readonly string[]): AddressGuard {
     checkUrl(text) {
       const url = parse(text)
       if (url.protocol !== 'http:' && url.protocol !== 'https:') {
-        throw forbidden(`The address starts with ${url.protocol}//, but webhooks support only http and https`)
+        throw forbidden(sentence('notify.address_not_http', { protocol: url.protocol }))
       }
       if (url.username !== '' || url.password !== '') {
-        throw forbidden(
-          'The address has a user name or password in it, which everybody who can list webhooks would see. Remove it: receivers verify the signature instead'
-        )
+        throw forbidden(sentence('notify.address_has_credentials'))
       }
       const host = hostOf(url)
       const isLocalName = /(^|\.)localhost\.?$/i.test(host) && !isAllowed('127.0.0.1')
-      if (isLocalName || (isIP(host) !== 0 && !isAllowed(host))) throw forbidden(insideWords(host))
+      if (isLocalName || (isIP(host) !== 0 && !isAllowed(host)))
+        throw forbidden(sentence('notify.address_is_inside', { host }))
       return url
     }
   }
@@ -75,10 +75,6 @@ export function createAddressGuard(networks: readonly string[]): AddressGuard {
 
 export function hostOf(url: URL): string {
   return url.hostname.replace(/^\[|\]$/g, '')
-}
-
-export function insideWords(host: string): string {
-  return `${host} is on this machine or its private network, where webhooks are not sent. To allow it, add its network to webhook_networks in the configuration`
 }
 
 /** Networks or addresses (`10.1.0.0/16`, `127.0.0.1`, `fd12::/16`), separated by spaces or commas. Throws BAD_INPUT. */
@@ -99,7 +95,7 @@ function parse(text: string): URL {
   try {
     return new URL(text.trim())
   } catch (error) {
-    throw forbidden('This is not a valid address. Use a form such as https://example.org/hooks/scrapdeck', error)
+    throw forbidden(sentence('notify.not_an_address'), error)
   }
 }
 
@@ -118,6 +114,6 @@ function isIn(list: BlockList, address: string): boolean {
   return list.check(address, isIP(address) === 6 ? 'ipv6' : 'ipv4')
 }
 
-function forbidden(problem: string, cause?: unknown): ScrapdeckError {
-  return new ScrapdeckError('WEBHOOK_URL_FORBIDDEN', `${problem}.`, { cause })
+function forbidden(problem: Sentence, cause?: unknown): ScrapdeckError {
+  return new ScrapdeckError('WEBHOOK_URL_FORBIDDEN', problem, { cause })
 }

@@ -3,7 +3,8 @@ import { isIP } from 'node:net'
 import { buildConnector, Client } from 'undici'
 import type { Clock } from '../../runtime/clock.ts'
 import { encodingProblem, PLAIN_BODIES } from '../../runtime/plain-bodies.ts'
-import { type AddressGuard, hostOf, insideWords } from './addresses.ts'
+import { sentence } from '../../../shared/texts/errors/notify.ts'
+import { type AddressGuard, hostOf } from './addresses.ts'
 import { guardedLookup } from './guarded-lookup.ts'
 
 export type Answer =
@@ -123,7 +124,7 @@ function failureOf(error: unknown, url: URL): Answer {
   const host = hostOf(url)
   switch (code) {
     case 'FORBIDDEN_ADDRESS':
-      return { kind: 'forbidden', problem: `${insideWords(message ?? host)}.` }
+      return { kind: 'forbidden', problem: sentence('notify.address_is_inside', { host: message ?? host }).text }
     case 'ENOTFOUND':
     case 'EAI_AGAIN':
       return failed(`the name ${host} does not resolve. Correct the address, or check DNS`)

@@ -1,5 +1,6 @@
 import { ScrapdeckError } from '../../../shared/errors.ts'
 import { sentence } from '../../../shared/texts/errors/storage.ts'
+import type { Sentence } from '../../../shared/texts/sentence.ts'
 import type { PostgresFailure } from './connection-messages.ts'
 
 /** An error of PostgreSQL or the connection. `code`: SQLSTATE, or the client library's or system's name for it. */
@@ -43,9 +44,8 @@ export function explainPostgresError(error: unknown, name: string): unknown {
     const text = sentence('storage.change_unknown', { name, error: error.message })
     return new ScrapdeckError('DATABASE_UNUSABLE', text, { cause: error, data: { commit: 'unknown' } })
   }
-  const problem = problemOf(error)
-  if (problem === null) return error
-  return new ScrapdeckError('DATABASE_UNUSABLE', `${name}: ${problem}`, { cause: error })
+  const problem = problemOf(error, name)
+  return problem === null ? error : new ScrapdeckError('DATABASE_UNUSABLE', problem, { cause: error })
 }
 
 /** Like explainPostgresError, for errors of `postgres` itself, in a thread that does not block. */
@@ -58,33 +58,33 @@ export function explainClientError(error: unknown, name: string): unknown {
 const CONNECTION_LOST = /^(08|57P|CONNECT|NO_ANSWER$|E[A-Z]+$)/
 
 /** https://www.postgresql.org/docs/current/errcodes-appendix.html, and names that Node and `postgres` use. */
-function problemOf({ code, message }: PostgresError): string | null {
+function problemOf({ code, message }: PostgresError, name: string): Sentence | null {
   switch (code) {
     case '28P01':
     case '28000':
-      return 'it refused the user name or the password. Check them in the address of the database, or in the password file.'
+      return sentence('storage.postgres_login_refused', { name })
     case '3D000':
-      return 'there is no such database. Create it (CREATE DATABASE), or correct the address.'
+      return sentence('storage.postgres_database_missing', { name })
     case '42501':
-      return `the user lacks a right (${message}). Grant it CREATE and CONNECT on the database, and let it own its schema.`
+      return sentence('storage.postgres_right_missing', { name, message })
     case '53100':
     case '53200':
-      return `it has no room left (${message}). Free disk space or memory on the database server.`
+      return sentence('storage.postgres_no_room', { name, message })
     case '53300':
-      return 'it accepts no more connections. Raise max_connections, or end other clients.'
+      return sentence('storage.postgres_too_many_connections', { name })
     case '57014':
-      return 'a statement took too long and was cancelled. Look for locks and load on the database server.'
+      return sentence('storage.postgres_statement_cancelled', { name })
     case '25006':
-      return 'it is read-only: a replica, or set to read-only. Connect to the primary.'
+      return sentence('storage.postgres_read_only', { name })
     case 'ENOTFOUND':
     case 'EAI_AGAIN':
-      return `its host name is unknown (${message}). Correct the address, or check DNS.`
+      return sentence('storage.postgres_host_unknown', { name, message })
     case 'ECONNREFUSED':
-      return 'nothing listens there. Start PostgreSQL, or correct host and port.'
+      return sentence('storage.postgres_not_listening', { name })
     case 'NO_ANSWER':
     case 'CONNECT_TIMEOUT':
-      return 'it does not answer. Check the network and the load of the database server.'
+      return sentence('storage.postgres_no_response', { name })
   }
-  if (CONNECTION_LOST.test(code)) return `the connection was lost (${message}). Scrapdeck connects again by itself.`
+  if (CONNECTION_LOST.test(code)) return sentence('storage.postgres_connection_lost', { name, message })
   return null
 }

@@ -91,7 +91,16 @@ export const accessErrors = {
     'This password is easily guessed: use several words that have nothing in common',
   'access.too_many_users': ({ usersMax }: { usersMax: number }) => `There can be ${usersMax} users. Remove some first`,
   'access.password_changed': () => 'The password was changed meanwhile: enter the new one as the current password',
-  'access.user_needs_role': () => 'Give the user a role, for all projects or for some, or a group that has one'
+  'access.user_needs_role': () => 'Give the user a role, for all projects or for some, or a group that has one',
+  'access.passkey_not_accepted': () => 'This passkey is not accepted: it may have been removed from the account.',
+  'access.passkey_user_disabled': () => 'The user of this passkey is disabled. Ask an owner of this Scrapdeck.',
+  'access.tokens_for_others': () => 'Only an owner creates tokens for others.',
+  'access.token_above_owner': ({ owner, role }: { owner: string; role: string }) =>
+    `A token of ${owner} cannot have the role ${role}, which may do more.`,
+  'access.no_role_in_project': ({ user, project }: { user: string; project: string }) =>
+    `${user} has no role in the project ${project}.`,
+  'access.no_role_in_node_group': ({ user, nodeGroup }: { user: string; nodeGroup: string }) =>
+    `${user} has no role in the node group ${nodeGroup}.`
 }
 
 export const sentence = sentencesOf(accessErrors)

@@ -41,7 +41,66 @@ export const nodesErrors = {
   'nodes.proxy_behind_ssh': () =>
     'A node behind an SSH host cannot have a proxy too. Remove one of them; ProxyJump or ProxyCommand in ~/.ssh/config can say how ssh reaches its host.',
   'nodes.proxy_invalid': ({ problem }: { problem: string }) =>
-    `${problem}. A proxy looks like http://proxy:3128, or is \`direct\`.`
+    `${problem}. A proxy looks like http://proxy:3128, or is \`direct\`.`,
+  'nodes.client_key_missing': () => 'A client certificate and its key belong together, and the key is missing.',
+  'nodes.client_certificate_missing': () =>
+    'A client certificate and its key belong together, and the certificate is missing.',
+  'nodes.client_key_encrypted': () =>
+    'The client key is protected by a passphrase. Remove the passphrase; Scrapdeck encrypts the key itself.',
+  'nodes.client_key_invalid': () => 'The client key is not a private key in PEM form (-----BEGIN PRIVATE KEY-----).',
+  'nodes.client_key_differs': () => 'The client key does not match the client certificate.',
+  'nodes.ca_certificate_invalid': () => 'The CA certificate is not in PEM form (-----BEGIN CERTIFICATE-----).',
+  'nodes.client_certificate_invalid': () => 'The client certificate is not in PEM form (-----BEGIN CERTIFICATE-----).',
+  'nodes.ssh_address_invalid': ({ problem }: { problem: string }) =>
+    `${problem}. An address looks like ssh://ops@bastion:22/http://10.0.0.5:6800.`,
+  'nodes.address_empty': () => 'The address is empty',
+  'nodes.address_not_http': ({ protocol }: { protocol: string }) =>
+    `The address starts with ${protocol}//, but Scrapyd supports only http and https`,
+  'nodes.address_has_query': () => 'The address has a query (?) or a fragment (#); remove it',
+  'nodes.address_is_metadata': ({ host }: { host: string }) =>
+    `${host} is a link-local or cloud metadata address, where no Scrapyd can be`,
+  'nodes.ssh_host_is_metadata': ({ host }: { host: string }) =>
+    `${host} is a link-local or cloud metadata address, where no SSH host can be`,
+  'nodes.name_is_metadata': ({ name }: { name: string }) =>
+    `${name} is the name of a cloud metadata service, where no Scrapyd can be`,
+  'nodes.user_name_has_colon': () => 'A user name for Scrapyd cannot contain a colon',
+  'nodes.not_an_address': () => 'This is not a valid address',
+  'nodes.address_has_bare_percent': () =>
+    'The user name or password in the address contains a % that is not an escape; write it as %25',
+  'nodes.kubeconfig_no_context': () => 'The kubeconfig has no current context; name one.',
+  'nodes.kubeconfig_no_server': ({ cluster }: { cluster: string | null }) =>
+    `The cluster ${cluster} of the kubeconfig has no server.`,
+  'nodes.kubeconfig_insecure': ({ cluster }: { cluster: string | null }) =>
+    `The cluster ${cluster} turns off the verification of certificates. Give its CA instead.`,
+  'nodes.kubeconfig_runs_program': ({ user, field }: { user: string | null; field: string }) =>
+    `The user ${user} gets its credentials from a program (${field}). Create a service account and use its token.`,
+  'nodes.kubeconfig_names_file': ({ user, field }: { user: string | null; field: string }) =>
+    `The user ${user} names a file (${field}). Embed it: kubectl config view --flatten --raw.`,
+  'nodes.kubeconfig_has_password': ({ user }: { user: string | null }) =>
+    `The user ${user} has a password, which Kubernetes refuses.`,
+  'nodes.kubeconfig_not_yaml': () => 'The kubeconfig is not valid YAML.',
+  'nodes.kubeconfig_has_no_fields': () => 'The kubeconfig is not valid: it has no fields.',
+  'nodes.kubeconfig_lacks': ({ field, name }: { field: string; name: string }) =>
+    `The kubeconfig has no ${field} ${name}.`,
+  'nodes.kubeconfig_missing': () => 'There is no kubeconfig: paste the text of the file.',
+  'nodes.not_in_cluster': () =>
+    'Scrapdeck does not run in a pod with a service account here, so `in-cluster` has no meaning.',
+  'nodes.cluster_over_ssh': () => 'A cluster cannot be reached through an SSH host',
+  'nodes.cluster_without_namespace': () => 'The address does not name a namespace',
+  'nodes.cluster_with_user_name': () => 'The API server takes a token or a client certificate, not a user name',
+  'nodes.cluster_without_https': () => 'The API server must be reached by https',
+  'nodes.file_keeps_changing': ({ path }: { path: string }) =>
+    `${path}: it keeps changing while it is read. Write a temporary file and rename it to this name.`,
+  'nodes.file_not_regular': ({ path }: { path: string }) => `${path}: it is not a regular file. Specify one.`,
+  'nodes.file_too_large': ({ path, megabytes }: { path: string; megabytes: number }) =>
+    `${path}: it is larger than ${megabytes} MB.`,
+  'nodes.file_not_utf8': ({ path }: { path: string }) => `${path}: it is not UTF-8 text. Save it as UTF-8.`,
+  'nodes.file_unreadable': ({ path, why }: { path: string; why: string }) => `${path}: it cannot be read (${why}).`,
+  'nodes.file_missing': ({ path }: { path: string }) =>
+    `${path}: there is no such file. Create it, or correct the path.`,
+  'nodes.file_forbidden': ({ path }: { path: string }) =>
+    `${path}: permission denied. Give Scrapdeck permission to read it.`,
+  'nodes.file_is_directory': ({ path }: { path: string }) => `${path}: it is a directory. Specify a file in it.`
 }
 
 export const sentence = sentencesOf(nodesErrors)

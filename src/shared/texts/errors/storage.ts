@@ -4,8 +4,8 @@ import { sentencesOf } from '../sentence.ts'
 export const storageErrors = {
   'storage.secret_key_differs': ({ database }: { database: string }) =>
     `The secret.key in the data directory is not the one that the other engines on ${database} have. Copy theirs.`,
-  'storage.blobs_differ': ({ database, where, next }: { database: string; where: string; next: string }) =>
-    `The engines on ${database} need the same blobs: ${where}. ${next}.`,
+  'storage.blobs_differ': ({ database, where }: { database: string; where: string }) =>
+    `The engines on ${database} need the same blobs: ${where}. To move the blobs, stop all engines, copy them (copy-blobs), and start all engines with the new option.`,
   'storage.no_other_engine_to_lead': () =>
     'No other engine can lead: at least one more must be running and not drained. Start one first.',
   'storage.no_engine': ({ id }: { id: string }) => `There is no engine ${id}. It may have restarted.`,
@@ -165,7 +165,79 @@ export const storageErrors = {
   'storage.backup_database_damaged': ({ what }: { what: string | undefined }) =>
     `The database in the backup is damaged (${what ?? 'its check returned nothing'}). Use another backup.`,
   'storage.database_thread_exited': ({ path, reason }: { path: string; reason: string }) =>
-    `${path}: its database thread has exited (${reason}). Restart Scrapdeck; everything acknowledged is on disk.`
+    `${path}: its database thread has exited (${reason}). Restart Scrapdeck; everything acknowledged is on disk.`,
+  'storage.s3_address_invalid': ({ problem }: { problem: string }) =>
+    `${problem}. Write s3://BUCKET/PREFIX?region=eu-central-1, or s3://BUCKET/PREFIX?endpoint=https://s3.example:9000`,
+  'storage.s3_not_an_address': () => 'The address of the blobs is not an S3 address',
+  'storage.s3_address_has_credentials': () =>
+    'The address of the blobs must not contain credentials: it is shown in process lists and logs',
+  'storage.s3_bucket_invalid': ({ bucket }: { bucket: string }) => `${bucket} is not the name of a bucket`,
+  'storage.s3_prefix_invalid': ({ prefix }: { prefix: string }) =>
+    `The prefix ${prefix} may consist only of letters, digits, dots, "_", "-" and single slashes`,
+  'storage.s3_parameter_unknown': ({ name, known }: { name: string; known: readonly string[] }) =>
+    `The address of the blobs has no parameter ${name}, only ${known.join(', ')}`,
+  'storage.s3_region_invalid': ({ region }: { region: string }) => `${region} is not the name of a region`,
+  'storage.s3_style_invalid': () => 'The parameter style is path or virtual',
+  'storage.s3_sse_invalid': ({ methods }: { methods: readonly string[] }) =>
+    `The parameter sse is one of ${methods.join(', ')}`,
+  'storage.s3_sse_key_invalid': () => 'The parameter sse_key is the id or ARN of a key for sse=aws:kms',
+  'storage.s3_endpoint_not_http': () => 'The endpoint is not an http or https URL',
+  'storage.s3_endpoint_has_credentials': () => 'The endpoint must not contain credentials',
+  'storage.s3_endpoint_has_path': () => 'The endpoint consists only of scheme, host and port',
+  'storage.key_line_invalid': ({ line, source }: { line: number; source: string }) =>
+    `Line ${line} of ${source} is not a key: write 64 hexadecimal digits (openssl rand -hex 32), or base64 of 32 bytes.`,
+  'storage.too_many_keys': ({ source, max }: { source: string; max: number }) =>
+    `${source} has more than ${max} keys. Remove those no longer used.`,
+  'storage.key_twice': ({ source }: { source: string }) => `${source} has the same key twice. Remove one of the lines.`,
+  'storage.no_key': ({ source }: { source: string }) =>
+    `${source} has no key. Make one with scrapdeck make-key, or write 64 hexadecimal digits (openssl rand -hex 32), or base64 of 32 bytes.`,
+  'storage.key_file_too_large': ({ path }: { path: string }) => `${path} is too large for a key file.`,
+  'storage.key_file_unreadable': ({ path, code }: { path: string; code: string }) =>
+    `The key file ${path} cannot be read (${code}). Restore it, or correct encryption_key_file.`,
+  'storage.key_file_not_private': ({ path }: { path: string }) =>
+    `The key file ${path} can be read by other users. Make it private (chmod 600), and change the keys.`,
+  'storage.key_command_failed': ({ how }: { how: string }) =>
+    `The command that prints the keys (encryption_key_command) ${how}. Run it by hand to see why.`,
+  'storage.command_took_too_long': ({ seconds }: { seconds: number }) => `took longer than ${seconds} s`,
+  'storage.command_failed': ({ code }: { code: number | string | null }) => `failed (${code ?? 'no exit code'})`,
+  'storage.key_is_lost': () => 'The key file says that this key is lost. Restore the key to read it.',
+  'storage.add_key': () =>
+    'Add that key to encryption_key_file (or to what encryption_key_command prints), and start Scrapdeck again.',
+  'storage.database_disk_full': ({ path }: { path: string }) => `${path}: the disk is full. Free some space.`,
+  'storage.database_read_only': ({ path }: { path: string }) =>
+    `${path}: it cannot be written. Give the user that runs Scrapdeck write permission there, or choose another data directory.`,
+  'storage.database_cannot_open': ({ path }: { path: string }) =>
+    `${path}: it cannot be opened or created. Check that the data directory is a writable directory.`,
+  'storage.database_io_failed': ({ path }: { path: string }) =>
+    `${path}: a disk read or write failed. Check its space, quota and health.`,
+  'storage.database_damaged': ({ path }: { path: string }) =>
+    `${path}: it is damaged or not a Scrapdeck database. Restore a backup, or choose another data directory.`,
+  'storage.database_locked': ({ path }: { path: string }) =>
+    `${path}: another program holds a lock on it. Close that program and try again.`,
+  'storage.postgres_login_refused': ({ name }: { name: string }) =>
+    `${name}: it refused the user name or the password. Check them in the address of the database, or in the password file.`,
+  'storage.postgres_database_missing': ({ name }: { name: string }) =>
+    `${name}: there is no such database. Create it (CREATE DATABASE), or correct the address.`,
+  'storage.postgres_right_missing': ({ name, message }: { name: string; message: string }) =>
+    `${name}: the user lacks a right (${message}). Grant it CREATE and CONNECT on the database, and let it own its schema.`,
+  'storage.postgres_no_room': ({ name, message }: { name: string; message: string }) =>
+    `${name}: it has no room left (${message}). Free disk space or memory on the database server.`,
+  'storage.postgres_too_many_connections': ({ name }: { name: string }) =>
+    `${name}: it accepts no more connections. Raise max_connections, or end other clients.`,
+  'storage.postgres_statement_cancelled': ({ name }: { name: string }) =>
+    `${name}: a statement took too long and was cancelled. Look for locks and load on the database server.`,
+  'storage.postgres_read_only': ({ name }: { name: string }) =>
+    `${name}: it is read-only: a replica, or set to read-only. Connect to the primary.`,
+  'storage.postgres_host_unknown': ({ name, message }: { name: string; message: string }) =>
+    `${name}: its host name is unknown (${message}). Correct the address, or check DNS.`,
+  'storage.postgres_not_listening': ({ name }: { name: string }) =>
+    `${name}: nothing listens there. Start PostgreSQL, or correct host and port.`,
+  'storage.postgres_no_response': ({ name }: { name: string }) =>
+    `${name}: it does not respond. Check the network and the load of the database server.`,
+  'storage.postgres_connection_lost': ({ name, message }: { name: string; message: string }) =>
+    `${name}: the connection was lost (${message}). Scrapdeck reconnects automatically.`,
+  'storage.keys_differ': ({ name, database }: { name: string; database: string }) =>
+    `The engines on ${database} need the same encryption keys: this engine cannot read what ${name} stores, or ${name} cannot read what this engine would store. Give all engines the same encryption_key_file. Add a new key below the one in use on all of them before you move it to the first line. To start using encryption, stop all engines first.`
 }
 
 export const sentence = sentencesOf(storageErrors)

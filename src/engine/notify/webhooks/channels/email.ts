@@ -2,7 +2,8 @@ import { createHash } from 'node:crypto'
 import { isIP, connect, type Socket } from 'node:net'
 import { format } from 'node:util'
 import type { Clock } from '../../../runtime/clock.ts'
-import { type AddressGuard, insideWords } from '../addresses.ts'
+import { sentence } from '../../../../shared/texts/errors/notify.ts'
+import type { AddressGuard } from '../addresses.ts'
 import type { SendResult } from '../plan-try.ts'
 import type { Message, Sender } from './message.ts'
 import type { ReadEvidence } from './evidence.ts'
@@ -142,7 +143,7 @@ function failureOf(error: unknown, message: Message<'email'>): SendResult {
   const { host, port, username } = message.target
   const words = oneLine(hide(raw, secretsOf(message)), ANSWER_MAX)
   const bad = (answer: string): SendResult => ({ isGood: false, answer })
-  if (code === 'FORBIDDEN_ADDRESS') return bad(`${insideWords(raw)}.`)
+  if (code === 'FORBIDDEN_ADDRESS') return bad(sentence('notify.address_is_inside', { host: raw }).text)
   if (code === 'ENOTFOUND' || code === 'EAI_AGAIN')
     return bad(`the name ${host} does not resolve. Correct the mail server, or check DNS`)
   if (code === 'ECONNREFUSED') return bad(`nothing listens on ${host}:${port}`)
