@@ -71,4 +71,4 @@ interface Parts {
 
 /** The error of a store on PostgreSQL (postgres-error.ts). */
 export const connectionLost = (): ScrapdeckError =>
-  new ScrapdeckError('DATABASE_UNUSABLE', 'the database: the connection was lost. Scrapdeck connects again by itself.')
+  new ScrapdeckError('DATABASE_UNUSABLE', 'the database: the connection was lost. Scrapdeck reconnects automatically.')

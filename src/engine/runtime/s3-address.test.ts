@@ -25,7 +25,7 @@ describe('the address of blobs on S3', () => {
     [`s3://crawls/${'a'.repeat(500)}`, 'prefix'],
     ['s3://crawls?endpoint=ftp://x', 'not an http or https URL'],
     ['s3://crawls?endpoint=https://a:b@x', 'must not contain credentials'],
-    ['s3://crawls?endpoint=https://x/path', 'only scheme, host and port'],
+    ['s3://crawls?endpoint=https://x/path', 'consists only of scheme, host and port'],
     ['s3://crawls?secret=x', 'no parameter "secret"'],
     ['s3://crawls?region=eu_west', 'not the name of a region'],
     ['s3://crawls?style=other', 'style is path or virtual'],

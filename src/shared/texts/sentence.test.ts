@@ -24,6 +24,7 @@ it('the code of each sentence begins with the name of its file', async () => {
   for (const file of readdirSync(new URL('errors', import.meta.url))) {
     const area = file.replace('.ts', '')
     const { sentence: _, ...texts } = (await import(`./errors/${file}`)) as Record<string, object>
-    for (const code of Object.keys(Object.values(texts)[0]!)) expect(code).toMatch(new RegExp(`^${area}\\.[a-z_]+$`))
+    for (const code of Object.keys(Object.values(texts)[0]!))
+      expect(code).toMatch(new RegExp(`^${area}\\.[a-z_][a-z0-9_]+$`))
   }
 })

@@ -43,7 +43,7 @@ async function readAtRest(path: string, clock: Clock): Promise<string | null> {
     return new TextDecoder('utf-8', { fatal: true }).decode(bytes)
   } catch (error) {
     if (error instanceof ScrapdeckError) throw error
-    if (error instanceof TypeError) throw refused(sentence('nodes.file_not_utf8', { path }), error)
+    if (error instanceof TypeError) throw refused(sentence('nodes.file_is_no_text', { path }), error)
     const code = (error as NodeJS.ErrnoException).code ?? ''
     const known = FAILURES[code]
     const why = code || String(error)

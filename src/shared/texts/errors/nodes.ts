@@ -94,7 +94,7 @@ export const nodesErrors = {
   'nodes.file_not_regular': ({ path }: { path: string }) => `${path}: it is not a regular file. Specify one.`,
   'nodes.file_too_large': ({ path, megabytes }: { path: string; megabytes: number }) =>
     `${path}: it is larger than ${megabytes} MB.`,
-  'nodes.file_not_utf8': ({ path }: { path: string }) => `${path}: it is not UTF-8 text. Save it as UTF-8.`,
+  'nodes.file_is_no_text': ({ path }: { path: string }) => `${path}: it is not UTF-8 text. Save it as UTF-8.`,
   'nodes.file_unreadable': ({ path, why }: { path: string; why: string }) => `${path}: it cannot be read (${why}).`,
   'nodes.file_missing': ({ path }: { path: string }) =>
     `${path}: there is no such file. Create it, or correct the path.`,
