@@ -28,6 +28,7 @@ const OF_SCRAPY: Readonly<Record<string, Entry>> = {
 const STALLED: Entry = [texts.stalled, texts.stalledHint, 'cancelled (stalled)']
 const MEMORY: Entry = [texts.memoryExceeded, texts.memoryExceededHint, 'memusage_exceeded']
 const LIMIT: Entry = [texts.limitExceeded, texts.limitExceededHint, null]
+// oxlint-disable-next-line scrapdeck-texts/no-bare-sentences -- Scrapy Cloud's own word for the outcome
 const OUT_OF_MEMORY: Entry = [texts.killed, texts.outOfMemoryHint, 'killed by oom']
 
 const OF_CODE: { [C in Code]?: Entry } = {
