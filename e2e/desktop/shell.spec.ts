@@ -1,11 +1,11 @@
-import { readFileSync, writeFileSync } from 'node:fs'
+import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { runTheDemo } from '../stories/first-run.ts'
 import { basicAuthorization } from '../support/basic-authorization.ts'
 import { appUrl, startSecondInstance } from '../support/desktop.ts'
 import { readCredentials } from '../../src/engine/runtime/credentials-file.ts'
 import { until } from '../../src/engine/testing/until.ts'
-import { answerQuestions, expect, findDoor, quit, sharedTest, test, WITHOUT_LOCAL_NODE } from './desktop-test.ts'
+import { answerQuestions, expect, findDoor, quit, sharedTest, test } from './desktop-test.ts'
 
 sharedTest('the window opens with the UI on its own origin', async ({ desktop, window }) => {
   await expect(window).toHaveTitle(/Scrapdeck/)
@@ -94,27 +94,6 @@ sharedTest(
     await expect(again.getByRole('heading', { name: 'Overview' })).toBeVisible()
   }
 )
-
-test('the window opens where it was closed', async ({ launch, userData }) => {
-  const first = await launch({ environment: WITHOUT_LOCAL_NODE })
-  await first.window()
-  const place = { x: 60, y: 70, width: 1200, height: 800 }
-  await first.evaluate(({ BrowserWindow }, bounds) => BrowserWindow.getAllWindows()[0]?.setBounds(bounds), place)
-  await expect
-    .poll(() => {
-      try {
-        return JSON.parse(readFileSync(join(userData, 'window.json'), 'utf8')) as object
-      } catch {
-        return null
-      }
-    })
-    .toMatchObject({ width: 1200, height: 800 })
-  await first.close()
-  const second = await launch({ environment: WITHOUT_LOCAL_NODE })
-  await second.window()
-  const bounds = await second.evaluate(({ BrowserWindow }) => BrowserWindow.getAllWindows()[0]?.getBounds())
-  expect(bounds).toMatchObject({ width: 1200, height: 800 })
-})
 
 test('an unusable data directory prevents the start, with the reason', async ({ launch, userData }) => {
   writeFileSync(join(userData, 'data'), 'a file where a folder must be')
