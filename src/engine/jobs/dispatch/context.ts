@@ -22,11 +22,11 @@ import type {
 import type { LiveAttempts } from './live-attempts.ts'
 
 export interface DispatchContext {
-  /** Attempts change only through `live`. */
+  /** Except through `markLogArchived`, attempts are changed only through `live`. */
   store: JobReader & LaneReader & HoldStore & QueueFailureStore & AttemptReader & Pick<AttemptStore, 'markLogArchived'>
   archive: Pick<LogArchivePort, 'copy' | 'keepCopied' | 'copies' | 'pack'>
   itemsArchive: Pick<ItemsArchive, 'keep' | 'giveUp'>
-  /** Also provides the figures of the logs that were read so far. */
+  /** Also provides the figures of the logs read so far. */
   collector: Pick<LogCollector, 'finish' | 'record' | 'writtenSinceMs' | 'figuresOf' | 'progressOf' | 'events'>
   fleet: Fleet
   live: LiveAttempts
@@ -45,7 +45,7 @@ export interface DispatchContext {
       >
   }
   distribution: Pick<Distribution, 'stateOf' | 'ensure' | 'forget' | 'importErrors' | 'projectsWithImportErrors'>
-  /** Whether this engine certainly leads at this moment. Absent: it is the only engine. */
+  /** Whether this engine is certain to be the leader now. Absent: it is the only engine. */
   mayAct?: (() => boolean) | undefined
   /** Passes a job to plugins before it is sent. Null: no plugin has this hook. Never rejects. */
   beforeDispatch?: Plugins['beforeDispatch']

@@ -15,11 +15,11 @@ import { makeTemporaryDirectory, type TemporaryDirectory } from '../../testing/t
 import { openTemporaryStore } from '../../testing/temporary-store.ts'
 
 /**
- * Repeats one story of six jobs on two nodes. Each time, the engine dies at another of its calls to the store or to
- * a node, and a new engine takes over. All results are checked against what the nodes executed.
+ * Runs a story of six jobs on two nodes many times. In each run, the engine dies at a different call to the store or
+ * to a node, and a new engine takes over. All results are checked against what the nodes executed.
  *
- * With CRASH_EVERYWHERE=all (or npm run test:long), it dies at every call; by default, most reads are left out.
- * CRASH_SEED=n gives other stories.
+ * With CRASH_EVERYWHERE=all (or npm run test:long), it dies at every call. By default, most reads are left out.
+ * CRASH_SEED=n changes the stories.
  */
 const IS_LONG = isLong || process.env['CRASH_EVERYWHERE'] === 'all'
 const SEED = Number(process.env['CRASH_SEED'] ?? 1)
@@ -109,7 +109,7 @@ function someBehaviours(random: Random): ScheduleBehaviour[] {
   return Array.from({ length: 3 }, () => all[Math.floor(random.next() * all.length)]!)
 }
 
-/** Tries only one in `oneIn` reads, because most reads change nothing. */
+/** Tries every call in `ACTS`, but only one in `oneIn` of the reads unless `IS_LONG` is set. */
 async function dieEverywhere(storyOf: (random: Random) => Story, oneIn: number): Promise<void> {
   const calls = await tell(storyOf(createSeededRandom(SEED)), null)
   expect(calls.filter((call) => call.endsWith('schedule')).length).toBeGreaterThanOrEqual(3)
@@ -122,7 +122,7 @@ async function dieEverywhere(storyOf: (random: Random) => Story, oneIn: number):
   }
 }
 
-/** Runs the story to its end and checks it. Returns the calls of the engine that dies. */
+/** Runs the story to its end and checks the results. Returns the calls made by the engine that dies. */
 async function tell(story: Story, death: Death | null): Promise<string[]> {
   const clock = createFakeClock()
   const temporary = await openTemporaryStore({ clock, inMemory: true })
@@ -173,7 +173,7 @@ interface Told {
   cancelled: Set<string>
 }
 
-/** Queues three jobs, three more a second later, and requests the cancels, while the engine lives. */
+/** Queues three jobs now and three more after a second, and requests the story's cancels. */
 async function follow(story: Story, engine: DispatchHarness, store: Store, clock: FakeClock, told: Told) {
   const enqueue = async () => {
     const jobs = [1, 2, 3].map(() => aNewJob({ version: '1' }))

@@ -15,7 +15,7 @@ export function describeNode(
 ): Node {
   const { stored, status } = node
   const local = stored.id === LOCAL_NODE_ID ? localNode : null
-  // Listed explicitly, so that secrets and engine internals are not exposed.
+  // Lists the fields explicitly, so that secrets and engine internals are not exposed.
   const { id, name, kind, url, username, queueAhead, giveUpAfterSeconds, logsKept, group, tags, mode } = stored
   const { scrapydVersion, addedAtMs, sourceId } = stored
   const { health, problem, nodeName, running, pending, finished, latencyMs, lastSeenAtMs } = status

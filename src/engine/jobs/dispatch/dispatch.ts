@@ -57,7 +57,9 @@ export class Dispatch implements FleetFollower {
     this.#listen()
   }
 
-  /** Connects the parts, the live attempts and the fleet. Each part subscribes to what its own state needs. */
+  /**
+   * Connects the parts with the live attempts and the fleet. Each part itself subscribes to what its own state needs.
+   */
   #listen(): void {
     const { live, fleet, collector } = this.#context
     const dispatcher = this.#dispatcher
@@ -94,7 +96,6 @@ export class Dispatch implements FleetFollower {
     this.#watch()
   }
 
-  /** Call this when there may be new room or work. */
   wake(): void {
     this.#dispatcher.wake()
   }
@@ -125,7 +126,7 @@ export class Dispatch implements FleetFollower {
     return this.#context.live.slotsUsedOn(nodeId)
   }
 
-  /** Call this when a cancel of these jobs was recorded in their rows. */
+  /** Call this after a cancel of these jobs was recorded in their rows. */
   cancel(jobIds: JobId[], options: { force: boolean; waitSeconds?: number | undefined }): void {
     const { live } = this.#context
     for (const jobId of jobIds) {
@@ -147,7 +148,9 @@ export class Dispatch implements FleetFollower {
     }
   }
 
-  /** Gives up these jobs' live attempts on unreachable nodes and queues the jobs again. Returns those jobs. */
+  /**
+   * Gives up these jobs' live attempts on unreachable nodes and queues the jobs again. Returns the ids of those jobs.
+   */
   runElsewhere(jobIds: JobId[]): Promise<string[]> {
     return this.#giveUp.giveUpJobs(jobIds)
   }
@@ -156,7 +159,7 @@ export class Dispatch implements FleetFollower {
     return this.#giveUp.giveUpUnresolved(nodeId)
   }
 
-  /** Wall time since when the node has accepted jobs but started none. Null: it is not stuck. */
+  /** The wall clock time since when the node has accepted jobs but started none. Null: it is not stuck. */
   stuckSinceMs(nodeId: NodeId): number | null {
     return this.#stuck.stuckSinceMs(nodeId)
   }
@@ -174,7 +177,7 @@ export class Dispatch implements FleetFollower {
     )
   }
 
-  /** Call this when the node left the fleet. Its live attempts end as lost. */
+  /** Call this after the node has left the fleet. The node's live attempts end as lost. */
   async abandonNode(nodeId: NodeId): Promise<void> {
     this.#giveUp.forget(nodeId)
     this.#stuck.forget(nodeId)
@@ -211,7 +214,7 @@ export class Dispatch implements FleetFollower {
   }
 
   #abandon(one: LiveAttempt, reason: Message, message: Message): Promise<boolean> {
-    // A snapshot may be moving it right now, so ends it from any live state.
+    // A snapshot may be moving the attempt right now, so it can end from any live state.
     const evidence = { nodeId: one.nodeId }
     return endRun(this.#context, one, { from: LIVE_STATES, result: 'lost', reason, message, evidence })
   }

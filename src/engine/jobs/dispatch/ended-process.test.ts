@@ -143,7 +143,7 @@ describe('a run whose process has ended while its node lists it as running', () 
     engine
   }) => {
     const id = await engine.startRunning({ n1: node }, {}, { readsLogs: true })
-    // A Scrapdeck that retries a job lists it as pending again.
+    // If another Scrapdeck retries the job, the node lists it as pending again.
     node.isWedged = true
     node.pending = node.running.splice(0)
     await clock.advanceBy(30 * MINUTE_MS)

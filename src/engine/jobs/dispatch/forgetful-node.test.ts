@@ -21,7 +21,8 @@ describe('a job that is in no list and has no log, after a request without an an
     const schedule = node.schedule.bind(node)
     node.schedule = (request) => schedule(request).finally(() => (node.isDown = true))
     const id = await engine.enqueue()
-    // It ends, and the node restarts before the next poll. Its logs are pruned (jobs_to_keep), or it keeps none.
+    // The run ends, and the node restarts before the next poll. Its logs were pruned (jobs_to_keep), or it keeps
+    // none.
     node.end(id)
     node.restart({ loseLogs: true })
     node.schedule = schedule

@@ -7,7 +7,7 @@ import { until } from '../../testing/until.ts'
 const ITEMS = new TextEncoder().encode('{"at":1}\n')
 const FIRST = anAttemptNumber(1)
 
-/** Polls, because blobs are on a real disk. */
+/** Polls, because the blobs are written to a real disk. */
 const hasSucceeded = (engine: TestedEngine, id: string) =>
   until(
     'the job succeeds',

@@ -43,7 +43,10 @@ export interface LiveAttempt {
   readonly version: VersionName
   readonly spider: string
   readonly state: LiveState
-  /** Monotonic. Null while its POST is in flight. Only later snapshots can prove its absence (reconcile.ts). */
+  /**
+   * Monotonic end of the POST. Null while it is in flight. Only later snapshots can prove the job absent
+   * (reconcile.ts).
+   */
   readonly sendEndedAtMs: number | null
   readonly isTakenOverUnresolved: boolean
   readonly sentAtMs: number
@@ -56,7 +59,7 @@ export interface LiveAttempt {
   readonly limitHit: Message | null
   /** How the process ended, if the node reports it (local node). */
   readonly exit: SeenExit | null
-  /** It was lost, the copy of its log was archived, and it was found again. */
+  /** Whether the log was archived because the attempt counted as lost. It was found again since. */
   readonly logArchived: boolean
 }
 
@@ -64,7 +67,7 @@ type AttemptName = Pick<Attempt, 'jobId' | 'number'>
 type OfJob = Pick<StoredJob, 'cancelAskedAtMs' | 'retry' | 'limits'>
 
 interface Belief extends Mutable<LiveAttempt> {
-  /** Its node showed that it ended. It no longer holds a slot, even if that is not written yet. */
+  /** Whether the node has shown that the run ended. Even before that is written, the run holds no slot. */
   isOver: boolean
 }
 type Mutable<T> = { -readonly [K in keyof T]: T[K] }
@@ -137,7 +140,10 @@ export class LiveAttempts {
     this.#clock = parts.clock
   }
 
-  /** Loads what an earlier engine left live. `sending` becomes uncertain: the POST may or may not have been sent. */
+  /**
+   * Loads the attempts that an earlier engine left live. `sending` becomes uncertain: the POST may or may not have
+   * been sent.
+   */
   async takeOver(): Promise<LiveAttempt[]> {
     const attempts = await this.#store.listLiveAttempts()
     const sending = attempts.filter(({ state }) => state === 'sending')
@@ -170,7 +176,7 @@ export class LiveAttempts {
     return begun
   }
 
-  /** Makes an ended attempt live again because its node has it. Null: its job ended or started again. */
+  /** Makes an ended attempt live again because its node has it. Null: its job has ended or started again. */
   async revive(
     attempt: Attempt,
     job: OfJob,
@@ -184,7 +190,8 @@ export class LiveAttempts {
     const change: Change = { ...details, from: ['ended'], kind: 'found_again' }
     const [isApplied] = await this.#write([{ one: attempt, change }], this.#clock.nowMs())
     if (isApplied !== true) return null
-    // Directly after the write, with nothing between that can fail: a cancel from now on must find it live.
+    // Runs directly after the write, with nothing between that can fail: a cancel from now on must find the attempt
+    // live.
     const startedAtMs = attempt.startedAtMs ?? (to === 'accepted' ? null : this.#clock.nowMs())
     const revived = { ...attempt, state: to, startedAtMs, result: null, reason: null, endedAtMs: null }
     return this.#join(this.#add(revived, job, this.#sent(), exit))
@@ -215,7 +222,7 @@ export class LiveAttempts {
     return one
   }
 
-  /** Writes nothing and returns false if the attempt is no longer in a state of `from` (I4). */
+  /** Writes nothing and returns false if the attempt is no longer in one of the states in `from` (I4). */
   async move(one: LiveAttempt, move: AttemptMove): Promise<boolean> {
     return (await this.moveAll([{ one, ...move }]))[0]!
   }
@@ -262,12 +269,12 @@ export class LiveAttempts {
     return isApplied
   }
 
-  /** Call this when a cancel of its job is recorded in the job's row. */
+  /** Call this after a cancel of the attempt's job was recorded in the job's row. */
   markCancelAsked(one: LiveAttempt): void {
     ;(one as Belief).cancelAskedAtMs ??= this.#clock.nowMs()
   }
 
-  /** Call this when its POST is over, with any result. Snapshots that start later show whether the job is there. */
+  /** Call this after the POST ended, with any result. Snapshots that start later show whether the job is there. */
   markSendEnded(one: LiveAttempt): void {
     ;(one as Belief).sendEndedAtMs = this.#clock.monotonicMs()
   }
@@ -291,7 +298,7 @@ export class LiveAttempts {
     return false
   }
 
-  /** The number of attempts there that hold a slot: all except those that ended on the node. */
+  /** The number of attempts on the node that hold a slot: all except those that ended there. */
   slotsUsedOn(nodeId: NodeId): number {
     return this.#slotsByNode.get(nodeId) ?? 0
   }

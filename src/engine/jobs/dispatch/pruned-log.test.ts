@@ -34,7 +34,7 @@ it('a log that the node has deleted in part is kept as it was copied', async ({ 
   node.logs.set(id, LINE.repeat(3))
   await clock.advanceBy(10_000)
   node.end(id)
-  // A power failure lost the part that was not on disk yet.
+  // A power failure lost the part that was not yet on disk.
   node.logs.set(id, LINE)
   await advanceUntil(clock, async () => (await engine.job(id)).state === 'ended')
   expect(await store.findArchivedLog(aJobId(id), FIRST)).toMatchObject({ sizes: { rawBytes: 3 * LINE.length } })
@@ -52,7 +52,7 @@ it.for([
     node.isDown = true
     await clock.advanceBy(5_000)
     await engine.dispatch.runElsewhere([aJobId(id)])
-    // As the sweep over copied logs does after a day.
+    // The sweep over copied logs does this after a day.
     const sizes = { rawBytes: 3 * LINE.length, storedBytes: 1 }
     await store.markLogArchived(aJobId(id), FIRST, { packed: null, sizes })
     node.end(id)

@@ -5,7 +5,7 @@ import { it, MINUTE_MS } from '../../testing/dispatch-fixtures.ts'
 import type { FakeClock } from '../../testing/fake-clock.ts'
 import { FakeNode } from '../../testing/fake-node.ts'
 
-/** As after a power failure: connections open, but no response ever arrives. */
+/** Makes the node behave as after a power failure: connections open, but no response ever arrives. */
 function fallSilent(node: FakeNode, clock: FakeClock): void {
   const timeout = (afterMs: number) =>
     new Promise<never>((_resolve, reject) => {
@@ -23,7 +23,7 @@ it('a node that stops responding gets only the jobs of its first requests: its o
 }) => {
   const node = new FakeNode(clock, { slots: 16, eggs: ['shop@1'] })
   await engine.start({ n1: node })
-  // Only a Scrapyd has a low limit of concurrent requests.
+  // Only Scrapyd nodes have a low limit of concurrent requests.
   engine.fleet.update({ ...engine.fleet.get(aNodeId('n1'))!.stored, kind: 'scrapyd' })
   fallSilent(node, clock)
   const ids = await engine.enqueueMany(40)

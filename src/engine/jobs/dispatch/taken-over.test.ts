@@ -27,7 +27,7 @@ describe('state that an engine takes over', () => {
     const id = await engine.enqueue()
     await engine.restart({ n1: node })
     await clock.advanceBy(15_000)
-    // A second crash does not make the request older.
+    // A second restart must not shorten the wait.
     await engine.restart({ n1: node })
     await clock.advanceBy(25_000)
     await node.schedule({

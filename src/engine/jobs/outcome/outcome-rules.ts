@@ -27,7 +27,10 @@ export function applyOutcomeRules(
   return { ...judgement, outcome: isForgiven ? 'succeeded' : outcome, killingLine: null, words: judgement.reason }
 }
 
-/** A lack of responses comes first, because it breaks all other rules as well; then errors, which explain the most. */
+/**
+ * Checks for responses first, because a lack of them breaks all other rules too, then for errors, which explain the
+ * most.
+ */
 function findBroken(
   { counts: { errors, items, pages }, stats }: Judgement,
   { requireResponse, maxErrors, minItems, minPages, finishReasons }: OutcomeRules,

@@ -30,7 +30,10 @@ export interface Judgement {
   counts: { pages: number | null; items: number | null; errors: number | null }
 }
 
-/** After a second INT, Scrapy also writes no closing stats, so only the signal that ended the process proves a kill. */
+/**
+ * Not called a kill: Scrapy also writes no closing stats after a second INT. Only the signal of the process proves a
+ * kill.
+ */
 const NO_CLOSING_STATS = say('reason.no_closing_stats')
 const NO_RECORDS: LogFigures['records'] = { DEBUG: 0, INFO: 0, WARNING: 0, ERROR: 0, CRITICAL: 0 }
 
@@ -94,7 +97,7 @@ export function judgeOutcome(evidence: {
   // If its node deleted the log, the copy may have the end.
   const loggedReason = closing === null ? logged.finishReason : closing.finishReason
   const finishReason = loggedReason ?? exit?.finishReason ?? null
-  // The spider closed but the log does not show it, so the log is incomplete.
+  // If only the process reports why the spider closed, the log is incomplete.
   const counted = finishReason === loggedReason ? logged : { ...logged, pages: null, items: null, showsEnd: false }
   const exitFailure = exit === null || (exit.code === 0 && exit.signal === null) ? null : describeExit(exit)
   const isDone = finishReason !== null && (finishReason === 'finished' || LIMITS_REACHED.has(finishReason))
@@ -153,10 +156,10 @@ export function judgeOutcome(evidence: {
   }
 }
 
-/** The crawl itself ended with an exception: the traceback contains Scrapy's own function (in JSON, escaped). */
+/** A traceback of the crawl itself contains one of these functions of Scrapy. In JSON, the path is escaped. */
 const CRAWL_RAISED = /scrapy[\\/]{1,4}crawler\.py\\?", line \d+, in (?:crawl|_crawl|crawl_async|_crawl_and_track)\b/
 
-/** If the format has no recognizable heads, looks for the text of Scrapy's messages. */
+/** If the log's format has no recognizable record heads, looks for the text of Scrapy's messages. */
 function showsEnd(tail: string, { showsEnd: isShown, format }: LoggedSoFar): boolean {
   return isShown || (format === null && /(?:Spider opened|(?:Closing spider|Spider closed) \(\w+\))\s*$/m.test(tail))
 }
@@ -166,13 +169,13 @@ function readTail(tail: string): LoggedSoFar {
   parser.push(Buffer.from(tail))
   parser.end()
   const figures = parser.figures()
-  // A longer log has more than was read.
+  // If the log is longer than the tail, its totals are unknown.
   return Buffer.byteLength(tail) < CLOSING_TAIL_BYTES
     ? figures
     : { ...figures, pages: null, items: null, records: NO_RECORDS }
 }
 
-/** The closing stats decide about pages and items. Errors can be logged before or after Scrapy counts them. */
+/** The closing stats decide the pages and items. Errors can be logged before or after Scrapy counts them. */
 function mergeCounts(closing: ClosingStats | null, { pages, items, records, showsEnd: isShown }: LoggedSoFar) {
   const counted = closing?.errors ?? null
   const logged = records.ERROR + records.CRITICAL

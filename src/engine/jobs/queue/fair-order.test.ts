@@ -107,7 +107,10 @@ describe('the order of the queue', () => {
 })
 
 describe('weighted fairness over time', () => {
-  /** Projects that always have jobs, with slots that become free at random. Returns what each project got and held. */
+  /**
+   * Simulates projects that always have jobs, while slots become free at random. Returns what each project got and
+   * held.
+   */
   function simulate(weights: number[], slots: number, rounds: number, pickSlot: (busy: number) => number) {
     const shares = new FairShares()
     const names = weights.map((_, index) => `p${index}`)

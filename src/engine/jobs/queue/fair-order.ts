@@ -9,7 +9,7 @@ export interface QueueLane {
   spider: string
   jobs: readonly QueueHead[]
   hasMore: boolean
-  /** Whether the maximum number of heads was read and none could go. Other lanes do not wait for the rest. */
+  /** Whether the maximum number of heads was read and none could be placed. Other lanes do not wait for the rest. */
   isStuck?: boolean
 }
 
@@ -94,7 +94,7 @@ export class FairOrder {
     this.skipJob()
   }
 
-  /** Call this when the current job cannot go now, but those behind it may. */
+  /** Call this when the current job cannot be placed now, but the jobs behind it may be. */
   skipJob(): void {
     const lanes = this.#projects.first()!.lines.first()!.lanes
     const turn = lanes.first()!

@@ -11,7 +11,7 @@ export interface CountedRule {
   byNode: Map<NodeId, number>
 }
 
-/** What counts against limits: an attempt that ended neither in our belief nor on its node. */
+/** An attempt that counts against limits, because neither we nor its node consider it ended. */
 export interface Counted {
   project: ProjectName
   spider: string
@@ -74,7 +74,7 @@ export function liveOf({ rule, total, byNode }: CountedRule, hasTag: (nodeId: No
 /** Why a run waits when `live` runs count against the limit, as in `2 of at most 2 runs of slow are live`. */
 export function limitReached({ project, spider, tag, perNode, max }: LimitRule, live: number): Message {
   if (max === 0) return say('limit.none_may_start', { project, spider, tag })
-  // `live` is below `max` if this plan sends the last ones, which will be live when the text is read.
+  // If this plan sends the last jobs, `live` is still below `max`. They will be live when the text is read.
   return say('limit.reached', { project, spider, tag, perNode, live: Math.max(live, max), max })
 }
 

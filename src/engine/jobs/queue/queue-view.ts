@@ -4,7 +4,7 @@ import type { QueueHead } from '../../model/records.ts'
 import type { LaneReader } from '../../storage/store.ts'
 import type { QueueLane, QueueLine } from './fair-order.ts'
 
-/** How many heads are read from an untouched lane, and at most from a fast one. */
+/** How many heads are read from a lane at first, and at most, when its jobs are taken fast. */
 const HEADS_FIRST = 4
 const HEADS_MAX = 512
 const HEADS_KEPT = 200_000
@@ -97,7 +97,7 @@ export class QueueView {
     }))
   }
 
-  /** Reads more heads of lanes that run low, so that a freed slot finds a job. Skips changed lanes. */
+  /** Reads more heads of lanes that run low, so that a freed slot finds a job. Leaves changed lanes to `refresh`. */
   async #readAhead(): Promise<void> {
     const lanes = this.#toReadAhead
     this.#toReadAhead = []
@@ -125,8 +125,8 @@ export class QueueView {
   }
 
   /**
-   * Call this when its heads are used up and there are more. If the maximum was read already, the lane is stuck
-   * until it changes. Returns false if it was already stuck or is gone.
+   * Call this when the heads of a lane are used up and it has more. If the maximum was already read, the lane is
+   * stuck until it changes. Returns false if the lane was already stuck or is gone.
    */
   readMore(lane: string): boolean {
     const viewed = this.#lanes.get(lane)
@@ -135,7 +135,7 @@ export class QueueView {
       viewed.isStuck = true
       return true
     }
-    // Grows at most once per refresh, however many jobs are taken meanwhile.
+    // Grows at most once per refresh, however many jobs are taken in between.
     if (!this.#stale.has(lane)) viewed.wanted = Math.min(HEADS_MAX, viewed.wanted * 2)
     this.#stale.add(lane)
     return true

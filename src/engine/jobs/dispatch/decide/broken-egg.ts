@@ -7,10 +7,10 @@ export interface EggCandidate {
   name: string
   mode: NodeMode
   isUp: boolean
-  /** Since when it has been unusable (no response, refused credentials, …). Null: it is up, or not polled yet. */
+  /** Since when the node has been unusable (no response, refused credentials, …). Null: it is up, or not polled yet. */
   notUpSinceMs: number | null
   egg: EggState
-  /** Its last error when importing the egg. Null: it has not refused the egg. */
+  /** The node's last error when importing the egg. Null: the node has not refused the egg. */
   importError: ImportError | null
 }
 
@@ -18,20 +18,21 @@ export interface BrokenEgg {
   error: string
   nodes: string[]
   output: string
-  /** Wall clock. Each of these nodes has tried the egg since then. Jobs that were queued later wait for another try. */
+  /** Wall clock time of the oldest of these nodes' last tries. Jobs queued after that wait for another try. */
   triedSinceMs: number
-  /** Nodes that must try the egg again for later jobs, longest ago first. */
+  /** Nodes that must try the egg again for later jobs, sorted by their last try, oldest first. */
   askAgain: NodeId[]
 }
 
 /** A node that has been down for longer than this no longer holds up jobs. */
 const AWAITED_MS = 10 * 60_000
-/** These uploads share one uplink. */
+/** The maximum number of nodes in `askAgain`, because the uploads to them share one uplink. */
 const ASKED_AT_ONCE = 8
 
 /**
- * The import error that all nodes agree on, so that jobs can only fail. Null if a node has the egg, is receiving it
- * or has not tried it, or if the nodes disagree. Waits for nodes that restart.
+ * Returns the import error that all nodes agree on. The jobs can then only fail. Returns null if a node has the egg,
+ * is receiving it or has not tried it, or if the nodes disagree. Ignores nodes that are not active or that have been
+ * down for too long, unless they have the egg.
  */
 export function findBrokenEgg(candidates: Iterable<EggCandidate>, nowMs: number): BrokenEgg | null {
   let broken: BrokenEgg | null = null
@@ -47,7 +48,7 @@ export function findBrokenEgg(candidates: Iterable<EggCandidate>, nowMs: number)
     if (error !== broken.error) return null
     broken.nodes.push(name)
     broken.triedSinceMs = Math.min(broken.triedSinceMs, atMs)
-    // Full nodes count too, because a node that stays full would keep the jobs waiting.
+    // Includes full nodes, because a node that stays full would otherwise keep the jobs waiting.
     if (isUp && egg === 'absent') askable.push({ id, atMs })
   }
   if (broken === null) return null

@@ -4,7 +4,7 @@ import { type PlaceableNode, roomOn } from './node-index.ts'
 import type { Assignment } from './place.ts'
 
 export function nodeQuestions(assignments: readonly Assignment[]): NodeQuestion[] {
-  // Describes each node only once, so that it is copied once to the plugin's thread.
+  // All questions share one description per node, so that it is copied to the plugin's thread only once.
   const shown = new Map<PlaceableNode, NodeQuestion['candidates'][number]>()
   for (const node of new Set(assignments.flatMap(({ candidates }) => candidates))) {
     const { id, name, tags, slots } = node

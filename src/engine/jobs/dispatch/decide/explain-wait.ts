@@ -13,7 +13,7 @@ interface Asked {
   importErrors: (project: ProjectName, version: VersionName) => ReadonlyMap<NodeId, ImportError>
 }
 
-/** Why no node takes a line's jobs now. `hasRoom`: a matching node has room, so it lacks the egg. */
+/** Why no node takes a line's jobs now. `hasRoom`: whether a matching node has room, in which case it lacks the egg. */
 export function explainLine(line: QueueLine, input: Asked, hasRoom: boolean): Waiting {
   const { nodes } = input
   if (nodes.size === 0) return waitFor('no_nodes')
@@ -37,7 +37,7 @@ function explainUnavailable(summary: PlacementSummary, where: Where): Waiting {
   if (down === null) {
     return waitFor('nodes_cordoned', { node: matching === 1 ? first!.name : null, matching, ...where })
   }
-  // Omits a node that the text does not name: its name in the parameters would leak to readers who must not see it.
+  // Omits the node's name if the text does not contain it, because readers who must not see it would find it there.
   const named = unavailable < matching || matching === 1 ? down : null
   const { name: node = null, unavailable: why = null } = named ?? {}
   return waitFor('nodes_down', { node, why, matching, down: unavailable, ...where })

@@ -6,7 +6,7 @@ import type { LogProgress } from '../../../runs/log-collector/log-collector.ts'
 
 export interface LimitFacts {
   ranMs: number
-  /** Null: its log was not read yet. Only the wall time limit does not need it. */
+  /** Null: the run's log was not read yet. All limits except the wall time need it. */
   log: LogProgress | null
 }
 

@@ -5,7 +5,7 @@ import { meetsTags } from '../../../../shared/tag-terms.ts'
 /** Why a reachable node cannot run a project now, worded to follow the node's name. Null: it can. */
 export type WhyNotReady = (nodeId: NodeId, project: ProjectName) => string | null
 
-/** `absent`: we have the egg and can send it. `never`: we do not have it, or a send failed and backs off. */
+/** `absent`: we have the egg and can send it. `never`: we do not have it, or must wait after a failed upload. */
 export type EggState = 'present' | 'sending' | 'absent' | 'never'
 
 export interface PlaceableNode {
@@ -18,17 +18,17 @@ export interface PlaceableNode {
   isTrying: boolean
   /** Slots in use or promised: our live attempts (uncertain ones too) and external jobs. */
   used: number
-  /** Slots of runs that ended, but left something running that keeps the process open. */
+  /** Slots held by runs that ended but left something running that keeps their process open. */
   held: number
   /** A temporary upper bound on the node's room (requests in flight, a node on probation). */
   roomMax: number
   tags: readonly string[]
   mode: NodeMode
-  /** Why it cannot take jobs now. Null: it can. */
+  /** Why the node cannot take jobs now. Null: it can. */
   unavailable: Unavailable | null
-  /** How many logs per spider it keeps when it starts a run. Null: unknown. */
+  /** How many logs per spider the node keeps when it starts a run. Null: unknown. */
   logsKept: number | null
-  /** Whether it can run only some projects (see `whyNotReady`). Only the local node. */
+  /** Whether the node can run only some projects (see `whyNotReady`). True only for the local node. */
   isChoosy: boolean
 }
 
@@ -55,8 +55,8 @@ export function roomOn(node: PlaceableNode): number {
 }
 
 /**
- * The nodes as `place` queries them, kept between plans. The summary of a placement is cached until a node is added
- * or removed, or changes in anything but its usage.
+ * An index of the nodes for `place`, reused between plans. The summary of a placement is cached until a node is
+ * added, is removed, or changes in anything other than its usage.
  */
 export class NodeIndex {
   readonly #nodes = new Map<string, PlaceableNode>()

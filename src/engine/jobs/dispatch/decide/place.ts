@@ -25,10 +25,12 @@ export interface PlaceInput {
   hasLimits: boolean
   /** The limits that apply to a spider, with their current live counts. `place` does not change them. */
   rulesFor: (project: ProjectName, spider: string) => readonly CountedRule[]
-  /** How many of the spider's logs may be newer than that of its quietest live run. Null: none is live. */
+  /** How many of the spider's logs may be newer than the log of its quietest live run. Null: no run is live. */
   newerLogs: (nodeId: NodeId, project: ProjectName, spider: string) => number | null
   assignmentsMax: number
-  /** A plugin's choices, checked like any node. An empty map requests candidates. Absent: no plugin chooses. */
+  /**
+   * The nodes chosen by plugins, checked like any other. An empty map requests candidates. Absent: no plugin chooses.
+   */
   chosen?: NodeChoices['byJob']
 }
 
@@ -40,7 +42,7 @@ export interface Assignment {
   version: VersionName
   /** For the timeline: `1 of 4 slots free, has the egg`. */
   because: string
-  /** The nodes that could take the job if it went first, least loaded first. Empty if no plugin chooses. */
+  /** The nodes that could take the job if it were placed first, least loaded first. Empty if no plugin chooses. */
   candidates: readonly PlaceableNode[]
 }
 
@@ -50,20 +52,23 @@ export interface Plan {
   uploads: { nodeId: NodeId; project: ProjectName; version: VersionName }[]
   /** Why the remaining jobs wait. A line with jobs left has an entry, or each of its lanes with jobs left has one. */
   waiting: WaitingPlan
-  /** Whether heads ran out or the maximum was placed. Jobs that were not considered have no waiting reason. */
+  /**
+   * Whether the plan ended early, because known heads ran out or the maximum was placed. The other jobs have no
+   * reason.
+   */
   isPartial: boolean
   endedAt: string | null
   /** Whether jobs wait because a node would delete a log. No event announces when it no longer would. */
   awaitsLogs: boolean
-  /** The lowest pass of a waiting project (fair-shares.ts). */
+  /** The lowest pass of all waiting projects (fair-shares.ts). */
   passFloor: number
 }
 
 /**
  * Decides which queued jobs go where, now. Never exceeds a limit or a node's room (I3: its slots plus what may queue
- * there), and never gives one job to two nodes. Prefers nodes that have the egg, then the lowest share of used
- * slots, then the lower id, so the same input gives the same plan. The cost is proportional to the jobs placed plus
- * the lanes that could go.
+ * there), and never gives one job to two nodes. Prefers nodes that have the egg, then the lowest share of used slots,
+ * then the lower id, so the same input gives the same plan. The cost is proportional to the number of jobs placed
+ * plus the number of lanes whose jobs could be placed.
  */
 export function place(input: PlaceInput): Plan {
   return new Placing(input).plan()
@@ -238,12 +243,12 @@ class Placing {
   #wouldDeleteLog({ id, logsKept }: PlaceableNode, project: ProjectName, spider: string): boolean {
     if (logsKept === null) return false
     const given = this.#givenOfSpider.get(`${id} ${project} ${spider}`) ?? 0
-    // If no run is live, the first job of the plan must not lose its log.
+    // If no run is live, the log at risk is that of the first job that this plan gives the node.
     const newer = (this.#input.newerLogs(id, project, spider) ?? -1) + given
     return newer >= logsKept
   }
 
-  /** Removes full nodes and re-sorts a first node that other lines used since. */
+  /** The least loaded node with room. Removes full nodes, and re-sorts the first node if other lines have used it. */
   #firstOf(ready: Heap<RankedNode>): RankedNode | undefined {
     for (let first = ready.first(); first !== undefined; first = ready.first()) {
       if (this.#roomLeft(first.node) <= 0) {
@@ -258,7 +263,10 @@ class Placing {
     return undefined
   }
 
-  /** Records in `found` what keeps this job, perhaps unlike others, from the nodes without the egg. */
+  /**
+   * A node to wait for: it receives, or will now be sent, the egg. Records in `found` what keeps the job from the
+   * others.
+   */
   #nodeToGetTheEgg(choice: Choice, head: Head, rules: readonly CountedRule[], found: Kept): PlaceableNode | null {
     const { line } = head
     const couldTake = (node: PlaceableNode) => this.#couldTake(node, head, rules, found)
@@ -348,7 +356,7 @@ class Placing {
     this.#plan.waiting.lanes.set(lane, waitFor('limit', { limit: limitReached(counted.rule, live) }))
   }
 
-  /** No node has room, and the limit would block these jobs even if one had. */
+  /** Called if no node has room. Records a limit that would block the lane's jobs even if a node had room. */
   #recordExhaustedLimit(line: QueueLine, lane: QueueLane): void {
     const exhausted = this.#input.rulesFor(line.project, lane.spider).find((counted) => this.#isExhausted(counted))
     if (exhausted !== undefined) this.#laneWaits(lane, exhausted)

@@ -123,7 +123,7 @@ describe('absence', () => {
   it('takes longer to prove if the sending engine died, because its POST may still be delivered', () => {
     const takenOver = anAttempt({ state: 'uncertain', isTakenOverUnresolved: true })
     expect(follow(takenOver, [1_000, 6_001, 31_000, 31_001])).toEqual([null, null, null, 'missing'])
-    // After it arrived, no request is in flight.
+    // The request has arrived, so the longer interval no longer applies.
     expect(follow({ ...takenOver, state: 'running' }, [1_000, 6_001])).toEqual([null, 'missing'])
   })
 

@@ -11,7 +11,10 @@ export interface BelievedAttempt {
    * later can prove that the job is not there. Null: the POST is in flight.
    */
   sendEndedAtMs: number | null
-  /** Whether it was unknown at takeover if the POST had arrived. A slow network may still deliver it. */
+  /**
+   * Whether this engine took over the attempt without knowing if the POST had arrived. A slow network may still
+   * deliver it.
+   */
   isTakenOverUnresolved: boolean
 }
 
@@ -23,7 +26,7 @@ export interface Absence {
 
 export type Verdict =
   | { key: string; kind: 'accepted' | 'running' | 'finished'; seen: SeenJob }
-  /** Absent from two or more snapshots, far enough apart to rule out a gap between lists. Its log decides now. */
+  /** Absent from two or more snapshots, far enough apart to rule out a gap between lists. Now the log decides. */
   | { key: string; kind: 'missing'; absence: Absence }
 
 export interface Reconciliation {
@@ -66,7 +69,7 @@ export function reconcile(
   // Considers only our live attempts, because every snapshot lists the node's last few hundred jobs.
   const jobids = new Set(believed.map(({ jobid }) => jobid))
   const twice = new Set<string>()
-  // Later lists win. All lists show the same moment, so a job that is listed twice was accepted twice.
+  // Later lists win. All lists come from the same response, so a job that is listed twice was accepted twice.
   for (const list of ['pending', 'finished', 'running'] as const) {
     for (const job of snapshot[list]) {
       if (!jobids.has(job.jobid)) continue

@@ -3,7 +3,7 @@ import { type Message, say } from '../../../../shared/texts/message.ts'
 
 export interface PlannedRetry {
   atMs: number
-  /** `retrying in 30 s (run 2 of 3)` */
+  /** As in `retrying in 30 s (run 2 of 3)`. */
   next: Message
 }
 

@@ -1,11 +1,11 @@
 import { backoffMs } from '../../../runtime/backoff.ts'
-/** Three of Scrapyd's poll intervals of 5 s. Scrapyd starts an accepted job at its next poll. */
+/** How long a job may at first wait next to a free slot: three of Scrapyd's poll intervals of 5 s. */
 const PATIENCE_MS = 15_000
 /** A node that starts none of its jobs for longer than this is stuck, however rarely it polls. */
 export const PATIENCE_MAX_MS = 300_000
 const PROBATION_FIRST_MS = 30_000
 const PROBATION_MAX_MS = 600_000
-/** Too much can happen between snapshots that are further apart than this, so the wait restarts. */
+/** The maximum time between two snapshots. In a longer gap, too much can happen, so the wait restarts. */
 const LISTS_GAP_MAX_MS = 30_000
 
 export interface Lists {
@@ -21,9 +21,9 @@ export interface StartWatch {
   atMs: number
   running: ReadonlySet<string>
   pending: ReadonlySet<string>
-  /** The most jobs that were seen running together, which proves that many slots. */
+  /** The highest number of jobs that were seen running together. Proves that the node has that many slots. */
   mostRunning: number
-  /** Since when a job of ours has waited next to a free slot while nothing started. */
+  /** Since when a job of ours has waited and a slot has been free, but nothing has started. */
   idleSinceMs: number | null
   patienceMs: number
   stuck: Stuck | null
@@ -38,11 +38,12 @@ export interface Stuck {
  * Detects nodes that accept jobs but start none.
  *
  *   healthy --a job of ours waits there, a slot is free, nothing starts for 3 polls--> stuck
- *   stuck --after a delay that grows each time--> on probation: one job
+ *   stuck --after a delay that grows with each strike--> on probation: one job
  *   on probation --it starts--> healthy;  --it does not--> stuck
  *
  * A slot counts as free only if the node was seen running more jobs together, because the configured number of slots
- * can be too high. A node that polls rarely looks stuck at first. Each strike gives it more time, which it keeps.
+ * can be too high. A node that polls rarely looks stuck at first, so each strike gives it more time. When it then
+ * starts a job, its patience becomes three times what the start took.
  */
 export function judgeLists(before: StartWatch | null, seen: Lists): StartWatch {
   const running = new Set(seen.running)
@@ -76,7 +77,10 @@ export function isOnProbation(stuck: Stuck, nowMs: number): boolean {
   return nowMs >= stuck.tryAgainAtMs
 }
 
-/** Either a new job is running or, on a healthy node, a job left the queue, so it ran between two snapshots. */
+/**
+ * Whether a job started: a new one is running or, on a healthy node, one left the queue and ran between the
+ * snapshots.
+ */
 function isStart(before: StartWatch, running: ReadonlySet<string>, pending: ReadonlySet<string>): boolean {
   for (const jobid of running) if (!before.running.has(jobid)) return true
   if (before.stuck !== null) return false

@@ -26,7 +26,7 @@ describe('a cancel of many jobs', () => {
       return { wasState: 'running' }
     }
     await engine.cancel(ids)
-    // Forces the cancel while most wait for their turn. Each job still gets one request.
+    // Forces the cancel while most requests wait for their turn. Each job still gets only one request.
     await clock.advanceBy(5_000)
     engine.dispatch.cancel(branded(ids.slice(6)), { force: true })
     await clock.advanceBy(40_000)

@@ -10,9 +10,9 @@ import type { EndedProcesses } from '../following/ended-processes.ts'
 import type { LiveAttempt } from '../live-attempts.ts'
 
 const NODE_MISSING_MS = 200
-/** Minimum delay before a failed step is repeated, because the step's own wait can be 0 s. */
+/** The minimum delay before a failed step is repeated, because the step's own wait can be 0 s. */
 const REPEAT_MS = 1_000
-/** Leaves one of a node's four connections to polling. Unresponsive nodes must not block the others. */
+/** The maximum number of cancels in flight to one node. Leaves one of the node's four connections to polling. */
 const AT_ONCE_ON_NODE = 3
 const AT_ONCE_MAX = 500
 
@@ -21,7 +21,7 @@ interface Climb {
   /** How long the run may take to finish after the first INT, if the request specified it. */
   firstWaitMs: number | null
   timer: Timer | null
-  /** Whether the next step waits for its turn at the node. The delay to the step after it starts when it is sent. */
+  /** Whether the next step waits for its turn at the node. The delay of the step after it starts when it is sent. */
   isWaitingForTurn: boolean
 }
 
@@ -42,7 +42,10 @@ export class CancelLadder {
     this.#endedProcesses = endedProcesses
   }
 
-  /** Waits for the result of the POST. With `force`, sends the next step now, at least the second one. */
+  /**
+   * Starts the ladder when the POST's result is known. With `force`, skips the first step, or the wait for the next
+   * one.
+   */
   cancel(one: LiveAttempt, options: { force: boolean; waitSeconds?: number | undefined }): void {
     if (this.#stopped || one.state === 'finishing') return
     const climb = this.#climbing.get(one.key)
@@ -74,7 +77,7 @@ export class CancelLadder {
     }
   }
 
-  /** Call this when the attempt's state changed. Sends a cancel that waited for the POST's result. */
+  /** Call this after the attempt's state has changed. Sends a cancel that waited for the POST's result. */
   sendWaiting(one: LiveAttempt): void {
     // Responses still arrive while the engine stops. The next engine resumes the cancel.
     if (this.#stopped) return
@@ -146,7 +149,7 @@ export class CancelLadder {
     }
   }
 
-  /** Call this when the attempt ended. If it is found again, the ladder starts over. */
+  /** Call this after the attempt has ended. If it is found again, the ladder starts over. */
   forget(one: LiveAttempt): void {
     this.#climbing.get(one.key)?.timer?.cancel()
     this.#climbing.delete(one.key)
@@ -193,7 +196,7 @@ export class CancelLadder {
     const waits = this.#waitsFor(one, climb)
     const waitMs = waitAfterStep(step, waits)
     const nextAtMs = this.#context.clock.nowMs() + waitMs
-    // Set before the request, so that a force during the request does not start the ladder twice.
+    // Sets the timer before the request, so that a force during the request does not start the ladder twice.
     const wait = (ms: number) => {
       climb.timer?.cancel()
       climb.timer = this.#context.clock.setTimer(ms, () => void this.#step(one))

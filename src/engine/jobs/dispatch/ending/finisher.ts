@@ -22,10 +22,11 @@ const RETRY_FIRST_MS = 1_000
 const RETRY_MAX_MS = 30_000
 // After this many failures, the job ends without an archived log or without its items.
 const ARCHIVE_TRIES = 3
-// Items can be large, and the ends of other runs must not wait for them.
+// The maximum number of runs that archive their items at once. Items can be large, and other runs must not wait for
+// them.
 const ITEMS_AT_ONCE = 4
 const FINAL_FOR_ITEMS = new Set<unknown>(['ITEMS_TOO_LARGE', 'ITEMS_NOT_FOUND'])
-// A node that responds but never returns the log (a proxy blocks /logs) delays the end by at most about 30 s.
+// After this many failed reads, we give up the log. If a proxy blocks /logs, this delays the run's end by about 30 s.
 const READ_TRIES = 6
 /** Logged by resources/python/crawl.py. */
 const FEEDS_UNUSABLE = "The project's own feeds cannot be used"
@@ -40,14 +41,14 @@ export function isAnswer(node: FleetNode, error: unknown): error is NodeError {
 const isWaitedFor = (node: FleetNode, error: unknown): boolean =>
   (error instanceof NodeError && !isAnswer(node, error)) || isScrapdeckError(error, 'BLOBS_UNUSABLE')
 
-/** Failures so far. An unreachable node does not count. */
+/** The number of failures so far. Failures of an unreachable node do not count. */
 interface Failures {
   all: number
   reads: number
   archives: number
   items: number
   itemsProblem: string | null
-  /** Writes the end. Kept, so that a failure of the items does not fetch the log again. */
+  /** Writes the end. Stored here so that the log is not fetched again if archiving the items fails. */
   end: (() => Promise<void>) | null
 }
 
@@ -58,7 +59,7 @@ export interface LogTail extends LogBytes {
 /**
  * Ends attempts whose run is over: reads the end of the log, judges the outcome, archives the log (and perhaps the
  * items) before the node prunes it, and writes the outcome. While the node is unreachable, the attempt stays
- * `finishing` and is retried. It holds no slot meanwhile.
+ * `finishing`, is retried and holds no slot.
  */
 export class Finisher {
   readonly #context: DispatchContext
@@ -140,7 +141,7 @@ export class Finisher {
       const rules = outcomeRulesOf(this.#context.projects.settingsOf(one.project), one.spider)
       const hasFailedExit = exit !== null && (exit.code !== 0 || exit.signal !== null)
       const judgement = applyOutcomeRules(judged, rules, { hasFailedExit })
-      // Started together, so that they share one commit unless a retry policy must be looked up.
+      // Starts these writes together. They share one commit unless the retry policy requires the earlier attempts.
       await Promise.all([
         archived !== null && store.markLogArchived(one.jobId, one.number, archived),
         reading !== null && collector.record(reading, one.startedAtMs, { isStopped }),
@@ -192,7 +193,7 @@ export class Finisher {
     this.#retry(one, delayMs, failures)
   }
 
-  /** Queued again, because thousands of runs can end at a restart, and each end reads and writes a file. */
+  /** Puts the attempt in the queue again, because thousands of runs can end at a restart, and each end uses a file. */
   #retry(one: LiveAttempt, delayMs: number, failures: Failures): void {
     this.#retries.set(delayMs, () => this.#enqueue(one, failures))
   }

@@ -15,7 +15,7 @@ interface Watched {
   one: LiveAttempt
   limits: RunLimits
   ranBeforeMs: number
-  /** Monotonic. From then on, only the monotonic clock counts, so that setting the wall clock cannot end a run. */
+  /** Monotonic time when this engine started to watch the run. Later changes of the wall clock cannot end the run. */
   watchedAtMs: number
   timer: Timer | null
   isStopping: boolean
@@ -23,10 +23,11 @@ interface Watched {
 
 /**
  * Enforces the limits that a node does not enforce itself. On all nodes, these are the limits that need the log. They
- * are checked after each read of the log. On remote nodes, the wall time is enforced too. Its timer starts when one of
- * our engines first saw the run. A run over a limit is recorded, then climbs the cancel ladder:
+ * are checked after each read of the log. On remote nodes, the wall time is enforced too. Its timer starts when one
+ * of our engines first saw the run. If a run exceeds a limit, this is recorded, and the cancel ladder starts:
  *
- *   running --limit--> running, limit_hit recorded --INT, INT, KILL--> finishing -> ended: failed, the limit its reason
+ *   running --limit--> running, limit_hit recorded --INT, INT, KILL--> finishing -> ended: failed, the limit its
+ *   reason
  *
  * If a cancel was requested before the limit was hit, the run ends as cancelled.
  */
@@ -55,7 +56,7 @@ export class LimitEnforcer {
     this.#waitForWall(watched)
   }
 
-  /** Call this when the log of a running job was read. */
+  /** Call this after the log of a running job was read. */
   judge(jobId: JobId): void {
     const one = this.#context.live.ofJob(jobId)
     const watched = one === undefined ? undefined : this.#watched.get(one.key)
@@ -117,7 +118,7 @@ export class LimitEnforcer {
       message: say('timeline.limit_exceeded', { limit: asParam(limitOf(limitHit)) }),
       evidence: { limitHit: render(limitHit) }
     })
-    // A cancel that was requested meanwhile is already climbing the ladder.
+    // If a cancel was requested in the meantime, the ladder has already started.
     if (isApplied && one.cancelAskedAtMs === null) this.#ladder.cancel(one, { force: false })
   }
 

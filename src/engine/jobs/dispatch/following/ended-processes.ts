@@ -4,13 +4,15 @@ import { NodeError, type SeenJob, type Snapshot } from '../../../nodes/node-clie
 import type { DispatchContext } from '../context.ts'
 import type { LiveAttempt } from '../live-attempts.ts'
 
-/** A process that just ended is still listed while its node reads the rest of its output. */
+/** How long a run whose process has ended may stay listed as running while its node reads the rest of its output. */
 const CONFIRMED_AFTER_MS = 2_000
-/** How long a process may outlive its complete log before we ask its node. Doubles each time. */
+/**
+ * How long a process may outlive its complete log before we first ask the node about it. Doubles after each request.
+ */
 const QUIET_FIRST_MS = 30_000
-/** How long a log may stay unchanged before we ask its node, each time. */
+/** How long a log may stay unchanged before we ask the node whether the process still exists. */
 const QUIET_MAX_MS = 600_000
-/** Signal 0 only tests whether the process exists. Scrapyds that refuse it look for the process first. */
+/** Signal 0 only tests whether the process exists. Scrapyds that refuse the signal still look for the process first. */
 const NO_SIGNAL = 0
 
 interface Asking {
@@ -23,20 +25,22 @@ interface Asking {
 export const runKey = ({ project, jobid }: Pick<SeenJob, 'project' | 'jobid'>): string => `${project}\n${jobid}`
 
 /**
- * Runs whose process ended while their node lists them as running. A Scrapyd waits until the pipes of the process are
- * closed, and something that the spider started can keep them open. The node's response to a signal proves it.
+ * Detects runs whose process ended although the node still lists them as running. Scrapyd waits until the pipes of
+ * the process are closed, and something that the spider started can keep them open. The node's response to a signal
+ * proves that the process ended.
  *
  *   running --signal: "it has exited"--> said --still listed as running 2 s later--> finishing, judged by its log
- *      ^ the signal of a cancel; one without effect if its log has been complete for 30 s, or has not grown for 10 min
+ *      ^ the signal of a cancel; one without effect if its log has been complete for 30 s, or has not grown for 10
+ *      min
  *
- * While its node lists it as running, it counts as an external run, which takes a slot.
+ * As long as the node lists such a run as running, it counts as an external run that takes a slot.
  */
 export class EndedProcesses {
   readonly #context: Pick<DispatchContext, 'live' | 'fleet' | 'clock' | 'collector' | 'logger'>
   readonly #newest = new WeakMap<FleetNode, Snapshot>()
   readonly #saidAtMs = new WeakMap<LiveAttempt, number>()
   readonly #asking = new Map<LiveAttempt, Asking>()
-  /** The jobs of held runs that the newest lists of a node show, by run. */
+  /** The held runs in the newest lists of each node: their jobs by `runKey`. */
   readonly #held = new Map<NodeId, ReadonlyMap<string, JobId>>()
 
   constructor(context: Pick<DispatchContext, 'live' | 'fleet' | 'clock' | 'collector' | 'logger'>) {
@@ -47,7 +51,7 @@ export class EndedProcesses {
     this.#asking.delete(one)
   }
 
-  /** We ask a node about a run only if its newest lists have the run. Only lists show when a held run is gone. */
+  /** We ask a node about a run only if the run is in its newest lists. Only the lists show when a held run is gone. */
   wantsSnapshot(nodeId: NodeId): boolean {
     const nowMs = this.#context.clock.monotonicMs()
     const isWanted = (one: LiveAttempt) =>
@@ -60,7 +64,7 @@ export class EndedProcesses {
     this.#asking.set(one, { dueAtMs, waitMs: QUIET_MAX_MS, isComplete: false, logBytes: 0 })
   }
 
-  /** Call this when the node reported that the process of this run ended. */
+  /** Call this after the node reported that the process of this run had ended. */
   record(one: LiveAttempt): void {
     this.#asking.delete(one)
     this.#saidAtMs.set(one, this.#saidAtMs.get(one) ?? this.#context.clock.monotonicMs())
@@ -88,7 +92,7 @@ export class EndedProcesses {
     return held
   }
 
-  /** Call this when the log of a running job was read. */
+  /** Call this after the log of a running job was read. */
   noticeLog(jobId: JobId): void {
     const { live, clock, collector } = this.#context
     const one = live.ofJob(jobId)
@@ -113,7 +117,8 @@ export class EndedProcesses {
         this.#asking.delete(one)
         continue
       }
-      // Any cancel removes a pending job with this jobid, and another Scrapdeck may be retrying that job now.
+      // A cancel with any signal removes a pending job. Another Scrapdeck may be retrying the job under the same
+      // jobid now.
       const lists = node && this.#newest.get(node)
       if (node === undefined || lists === undefined || lists.begunAtMs < asking.dueAtMs) continue
       asking.waitMs = Math.min(QUIET_MAX_MS, 2 * asking.waitMs)

@@ -16,9 +16,14 @@ import { type Finisher, isAnswer, type LogTail } from '../ending/finisher.ts'
 import type { AttemptMove, LiveAttempt } from '../live-attempts.ts'
 import { type Absence, reconcile, type Verdict } from '../decide/reconcile.ts'
 
-/** Scrapyd's default poll interval. A longer one only delays proof of absence: jobs are listed as pending meanwhile. */
+/**
+ * Scrapyd's default poll interval. A longer one does no harm, because jobs are listed as pending until the next poll.
+ */
 export const NODE_POLL_INTERVAL_MS = 5_000
-/** The POST of a stopped engine may still be in flight. Covers the client's timeout (60 s) plus the usual interval. */
+/**
+ * The time between snapshots if a dead engine's POST may still arrive: the client's timeout (60 s) plus the usual
+ * interval.
+ */
 const TAKEN_OVER_APART_MS = 65_000
 // A run that its node forgot counts as alive while its log grows. After this long without a new byte, it is lost.
 const ORPHAN_SILENCE_MS = 60_000
@@ -31,7 +36,7 @@ interface FollowerParts {
   returned: Pick<ReturnedRuns, 'isExpecting'>
   stuck: Pick<StuckNodes, 'isTakenBackAfter'>
   endedProcesses: Pick<EndedProcesses, 'heldIn'>
-  /** Notes for the first timeline entry that shows that the attempt arrived. */
+  /** Provides notes for the first timeline entry that shows that the attempt arrived. */
   sender: Pick<Sender, 'sendNotesOf'>
 }
 
@@ -59,7 +64,10 @@ export class Follower {
   /** Monotonic time since when a node has refused the log of a run that it no longer lists. */
   readonly #refusedSinceMs = new WeakMap<LiveAttempt, number>()
 
-  /** `listed`: a node's lists are in memory and being written. A claim in the same turn shares the commit. */
+  /**
+   * `listed`: a node's lists are in memory, and their changes are being written. A claim in the same turn shares the
+   * commit.
+   */
   readonly events = new EventEmitter<{ listed: [node: FleetNode] }>()
 
   constructor(context: DispatchContext, parts: FollowerParts) {
@@ -72,20 +80,23 @@ export class Follower {
     context.live.events.on('ended', ({ one }) => this.#absences.delete(one.key))
   }
 
-  /** Fetches the lists at each poll while only they (or a log) can resolve an attempt. */
+  /** Whether to fetch the lists at each poll, because only they (or a log) can resolve an attempt. */
   wantsSnapshot(nodeId: NodeId): boolean {
     return this.#context.live.hasOnNode(nodeId, (one) => isUnresolved(one) || this.#absences.has(one.key))
   }
 
   /**
-   * Before a node's first lists, and while runs that were given up may reappear, it is unknown what else runs there.
-   * Sending to the node could then exceed its room (I3).
+   * Whether all that runs on the node is known. It is not before the node's first lists, or while runs that were
+   * given up may reappear. Sending to the node could then exceed its room (I3).
    */
   knowsLists(node: FleetNode): boolean {
     return this.#newest.has(node) && !this.#parts.returned.isExpecting(node.stored.id)
   }
 
-  /** Whether the node lists a job with this jobid, perhaps an ended one. A second one would be indistinguishable. */
+  /**
+   * Whether the node lists a job with this jobid, perhaps an ended one. Another job with it would be
+   * indistinguishable.
+   */
   isListed(node: FleetNode, project: ProjectName, jobid: string): boolean {
     const { pending, running, finished } = this.#newest.get(node) ?? { pending: [], running: [], finished: [] }
     return [pending, running, finished].some((list) =>
@@ -148,7 +159,7 @@ export class Follower {
     const timeline = await store.listTimeline(one.jobId)
     const isOfThis = ({ attemptNumber, kind }: (typeof timeline)[number]) =>
       attemptNumber === one.number && (kind === 'seen_again' || kind === 'found_again')
-    // Finding a run again cleared the flag, which an earlier engine may have set.
+    // If the run was found again after an earlier engine flagged it, the flag was cleared, so it is set again.
     if (timeline.findLast(isOfThis)?.kind !== 'seen_again') {
       await live.record(one, {
         from: [...LIVE_STATES, 'ended'],
@@ -213,7 +224,7 @@ export class Follower {
     const evidence = { inNoListOfSnapshots: this.#absences.get(one.key)?.snapshots ?? 0, log: 'not there' }
     const { name } = node.stored
     if (isUnresolved(one)) return this.#concludeAbsent(node, one, evidence)
-    // A cancel removed it from the node's queue, but the response was lost.
+    // A cancel removed the job from the node's queue, but the response was lost.
     const isCancelled = one.state === 'accepted' && one.cancelAskedAtMs !== null
     await endRun(this.#context, one, {
       from: [one.state],
@@ -258,7 +269,7 @@ export class Follower {
     })
   }
 
-  /** Another node that lists it, or that listed it while it was unresolved (returned-runs.ts). */
+  /** Another node that lists the attempt, or that listed it while it was unresolved (returned-runs.ts). */
   async #listedElsewhere(node: FleetNode, one: LiveAttempt): Promise<NodeId | null> {
     const { fleet, store } = this.#context
     const holder = fleet.list().find((other) => other !== node && this.isListed(other, one.project, one.jobid))
@@ -271,8 +282,8 @@ export class Follower {
   }
 
   /**
-   * Whether the node still lists a run of ours that ended before this one was sent. A Scrapyd forgets everything
-   * together (memory) or the oldest first (finished_to_keep), so it would also list anything that ended later.
+   * Whether the node still lists a run of ours that ended before this one was sent. Scrapyd forgets either all runs
+   * together (memory) or the oldest first (finished_to_keep), so it would also list any run that ended later.
    */
   async #remembersSince(node: FleetNode, one: LiveAttempt): Promise<boolean> {
     const { id } = node.stored
@@ -379,7 +390,8 @@ function moveFor(
     message: say('timeline.ended_on_node'),
     evidence,
     details: {
-      // It ended before it was seen running. Without a start time from the node, the duration comes from the log.
+      // The run ended before it was seen running. Without a start time from the node, the duration comes from the
+      // log.
       ...(one.startedAtMs === null && trueTime(startTime, clock) !== null ? { startedAtMs } : {}),
       exitCode: exit?.code ?? null,
       signal: exit?.signal ?? null,
@@ -390,7 +402,9 @@ function moveFor(
   }
 }
 
-/** Whether it is unknown if the node has it. If it is `sending` after the POST ended, recording the response failed. */
+/**
+ * Whether it is unknown if the node has it. `sending` after the end of the POST: the response could not be recorded.
+ */
 function isUnresolved(one: LiveAttempt): boolean {
   return one.state === 'uncertain' || (one.state === 'sending' && one.sendEndedAtMs !== null)
 }

@@ -105,7 +105,9 @@ export class GiveUp {
   }
 }
 
-/** An invalid response (a proxy's page) does not show what runs there. `unauthorized` comes from the node. */
+/**
+ * `invalid` (a proxy's page) does not show what runs on the node. `unauthorized` is a response from the node itself.
+ */
 function isAway({ status }: FleetNode): boolean {
   return status.health === 'down' || status.health === 'invalid'
 }

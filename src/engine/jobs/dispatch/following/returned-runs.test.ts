@@ -72,7 +72,7 @@ describe('a run that was given up and reappears', () => {
       await engine.start({ n1: node })
       const id = await givenUp({ clock, node, engine })
       expect(await engine.job(id)).toMatchObject({ state: 'queued' })
-      // The collector continues to read its log.
+      // `joined` makes the collector read the run's log again.
       const joined: string[] = []
       engine.live.events.on('joined', ({ state }) => joined.push(state))
       if (hasEnded) node.end(id)

@@ -24,7 +24,7 @@ interface Stopping {
   dueAtMs: number
 }
 
-/** The limit of lookups per snapshot, because a node can list tens of thousands of external jobs. */
+/** The maximum number of lookups per snapshot, because a node can list tens of thousands of external jobs. */
 const ASKED_AT_ONCE = 1_000
 const ENDED_KEPT = 100_000
 const OUR_JOBID = /^([0-9a-f]{32})(?:-\d+)?$/
@@ -44,11 +44,13 @@ export class ReturnedRuns {
   readonly #context: DispatchContext
   readonly #endedProcesses: Pick<EndedProcesses, 'hold'>
   readonly #follow: (one: LiveAttempt) => void
-  /** Jobids that need no lookup, with their projects: external, or ours in a known state. */
+  /**
+   * By node: the projects of listed jobs that need no lookup, by jobid. They are external, or ours in a known state.
+   */
   readonly #known = new WeakMap<FleetNode, Map<string, string>>()
-  /** Monotonic end time of an attempt, by jobid. Lists requested before it do not count. */
+  /** Monotonic end times of attempts, by jobid. Lists that were requested before that do not count. */
   readonly #endedAtMs = new Map<string, number>()
-  /** Since when the lists of a node are awaited that was unreachable when its attempts ended. They may still run. */
+  /** Nodes that were unreachable when attempts on them ended, and when. Those runs may still be running. */
   readonly #expecting = new Map<string, number>()
   readonly #stopping = new Map<string, Map<string, Stopping>>()
 
@@ -62,17 +64,22 @@ export class ReturnedRuns {
     this.#follow = follow
   }
 
-  /** Only the lists show whether a run returned there, or whether a run that is being stopped ended. */
+  /** Only lists show whether a run has returned to the node, or whether a run that is being stopped has ended. */
   wantsSnapshot(nodeId: NodeId): boolean {
     return this.#expecting.has(nodeId) || this.#stopping.has(nodeId)
   }
 
-  /** Whether runs that were given up may still be running there. Until the lists show them, the node gets no jobs. */
+  /**
+   * Whether runs that were given up may still be running on the node. Until new lists arrive, the node gets no jobs.
+   */
   isExpecting(nodeId: NodeId): boolean {
     return this.#expecting.has(nodeId)
   }
 
-  /** Call this when an attempt ended. If its node never confirmed the end and lists it later, the run has returned. */
+  /**
+   * Call this after an attempt has ended. If the node never confirmed the end and lists it later, the run has
+   * returned.
+   */
   recordEnd(one: LiveAttempt): void {
     const node = this.#context.fleet.get(one.nodeId)
     if (node === undefined || (one.state === 'finishing' && node.status.health === 'up')) return
@@ -154,14 +161,15 @@ export class ReturnedRuns {
     return one !== null
   }
 
-  /** A run of ours on a node that it was never sent to: the nodes share a queue, and either may run it. */
+  /** Records a run of ours on a node that it was never sent to: the nodes share a queue, and either may run it. */
   async #recordTaken(node: FleetNode, { job: seen, list }: Listed): Promise<void> {
     const { store, fleet, live } = this.#context
     const jobId = OUR_JOBID.exec(seen.jobid)?.[1] as JobId | undefined
     if (jobId === undefined) return
     const attempts = await store.listAttempts(jobId)
     const attempt = attempts.find(({ jobid, project }) => jobid === seen.jobid && project === seen.project)
-    // An unresolved attempt is searched for on its own node. Record it now, because this node's lists will change.
+    // The follower looks for an unresolved attempt only on the node it was sent to, and this node's lists will
+    // change.
     const isUnresolved = attempt?.state === 'sending' || attempt?.state === 'uncertain'
     if (attempt === undefined || (!isUnresolved && !isDoubtful(attempt, list))) return
     if (await this.#isRecorded(attempt)) return
@@ -235,7 +243,7 @@ export class ReturnedRuns {
   }
 }
 
-/** Whether it counts as ended without confirmation by its node. A cancelled run is expected in the finished list. */
+/** Whether the attempt ended without confirmation by its node. A cancelled run is expected in the finished list. */
 function isDoubtful({ state, result }: Attempt, list: List): boolean {
   if (state !== 'ended') return false
   return (

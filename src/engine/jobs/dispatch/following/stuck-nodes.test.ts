@@ -109,7 +109,7 @@ describe('a node that accepts jobs but starts none', () => {
   }) => {
     const id = await engine.enqueue()
     await clock.advanceBy(12_000)
-    // Another Scrapyd on the same queue took it, or the node lost it while starting it.
+    // Another Scrapyd on the same queue took the job, or the node lost the job while starting it.
     node.pending = []
     await clock.advanceBy(20_000)
     expect(await engine.job(id)).toMatchObject({ status: 'lost' })

@@ -9,7 +9,10 @@ import type { LiveAttempt } from '../live-attempts.ts'
 import { isOnProbation, judgeLists, type StartWatch } from '../decide/watchdog.ts'
 import { backoffMs } from '../../../runtime/backoff.ts'
 
-/** Removes a pending job but stops no running one: Scrapyd 1.6 only checks the process, others refuse it. */
+/**
+ * The signal of a withdrawal. Stops no running job: Scrapyd 1.6 only checks the process, other versions refuse the
+ * signal.
+ */
 const NO_SIGNAL = 0
 const WITHDRAW_AT_ONCE = 8
 const WITHDRAW_AGAIN_FIRST_MS = 5_000
@@ -29,7 +32,7 @@ export class StuckNodes {
   readonly #watches = new Map<string, StartWatch>()
   readonly #sinceMs = new Map<string, number>()
   readonly #tries = new WeakMap<LiveAttempt, { count: number; againAtMs: number }>()
-  /** Monotonic. Lists that started earlier still show the withdrawn job. */
+  /** Monotonic end of the withdrawal. Lists that were requested before it still show the withdrawn job. */
   readonly #takenBackAtMs = new WeakMap<LiveAttempt, number>()
   /** Nodes for which the start of probation was announced (`changed`). */
   readonly #onProbation = new Set<string>()
@@ -45,7 +48,7 @@ export class StuckNodes {
     return this.roomFor(nodeId) === 0
   }
 
-  /** How many more jobs it can get now. On probation, it gets one at a time. */
+  /** How many more jobs the node can get now. On probation, it gets one at a time. */
   roomFor(nodeId: NodeId): number {
     const stuck = this.#watches.get(nodeId)?.stuck ?? null
     if (stuck === null) return Number.POSITIVE_INFINITY
@@ -58,7 +61,7 @@ export class StuckNodes {
     return this.#sinceMs.get(nodeId) ?? null
   }
 
-  /** A snapshot that started before the end of the withdrawal still shows the job in the queue. */
+  /** Whether the snapshot started before the end of the withdrawal, so that it still shows the job in the queue. */
   isTakenBackAfter(one: LiveAttempt, snapshot: Snapshot): boolean {
     return (this.#takenBackAtMs.get(one) ?? Number.NEGATIVE_INFINITY) >= snapshot.begunAtMs
   }
@@ -157,7 +160,7 @@ export class StuckNodes {
     } catch (error) {
       logger.error({ error, node: node.stored.name }, 'withdrawing jobs from a stuck node failed; retrying')
     } finally {
-      // After a failure, some were never attempted. The node's next lists count for them again.
+      // After a failure, some withdrawals were never attempted. The node's next lists count again for their jobs.
       for (const one of ours) {
         if (this.#takenBackAtMs.get(one) === Number.POSITIVE_INFINITY) this.#takenBackAtMs.set(one, clock.monotonicMs())
       }
@@ -192,7 +195,7 @@ export class StuckNodes {
     })
   }
 
-  /** The job already left the queue. It is accepted again, because it did arrive. */
+  /** Returns a job that had already left the node's queue to `accepted`, because it did arrive. */
   async #leaveThere(node: FleetNode, one: LiveAttempt, nodeSaid: string | null): Promise<void> {
     await this.#context.live.move(one, {
       from: ['uncertain'],

@@ -22,7 +22,9 @@ import { choiceNotes, nodeQuestions } from '../decide/choose-node.ts'
 import { type Assignment, place, type Plan } from '../decide/place.ts'
 import type { Sender } from './sender.ts'
 
-/** Maximum requests in flight to all nodes, and jobs placed per run, so that other work gets a turn. */
+/**
+ * The maximum number of requests in flight to all nodes, and of jobs placed per run, so that other work gets a turn.
+ */
 const REQUESTS_OUT_MAX = 512
 const ASSIGNMENTS_MAX = 256
 /**
@@ -142,8 +144,8 @@ export class Dispatcher {
   }
 
   /**
-   * Call this when a node responded or its configuration changed. It can gain room without any transition: its
-   * counters catch up with its lists, external jobs end, its slots become known.
+   * Call this after a node responded or its configuration changed. A node can gain room without any transition, for
+   * example when its counters catch up with its lists, external jobs end, or its slots become known.
    */
   refreshNode(node: FleetNode): void {
     if (this.#context.fleet.get(node.stored.id) === node && this.#board.refreshOne(node)) {
@@ -199,7 +201,7 @@ export class Dispatcher {
     return true
   }
 
-  /** Plans again with a plugin's choices, because the queue and the nodes may have changed meanwhile. */
+  /** Plans again with a plugin's choices, because the queue and the nodes may have changed in the meantime. */
   async #choose(plan: Plan): Promise<{ plan: Plan; choices: NodeChoices | null }> {
     const { chooseNodes = null } = this.#context
     const questions = chooseNodes === null ? [] : nodeQuestions(plan.assignments)
@@ -290,7 +292,7 @@ export class Dispatcher {
       const node = fleet.get(nodeId)
       if (node !== undefined) this.#board.refreshOne(node)
     }
-    // Claims fail for jobs that expired or overlap. The store must release them, which changes their lanes.
+    // Claims fail for jobs that expired or overlap. The store must release these jobs, and their lanes then change.
     if (begun.size < assignments.length) this.#due.scan({ isUrgent: true })
     return begun.size
   }

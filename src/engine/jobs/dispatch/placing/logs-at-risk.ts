@@ -5,7 +5,7 @@ import type { LiveAttempt, LiveAttempts } from '../live-attempts.ts'
 interface RiskParts {
   live: Pick<LiveAttempts, 'ofNode' | 'events'>
   clock: Pick<Clock, 'monotonicMs'>
-  /** Monotonic time since when its log has been written to. Null: not observed. */
+  /** Monotonic time after which the run's log is known to have been written to. Null: not known. */
   writtenSinceMs: (jobId: JobId) => number | null
 }
 
@@ -24,8 +24,8 @@ export class LogsAtRisk {
   }
 
   /**
-   * How many logs of this spider on the node may be newer than that of its quietest live run. Null: none is live. If
-   * this reaches the number that the node keeps, the next start may delete that log.
+   * How many logs of this spider on the node may be newer than the log of its quietest live run. Null: no run is
+   * live. If this reaches the number of logs that the node keeps, the next start may delete that run's log.
    */
   newerLogs(nodeId: NodeId, project: ProjectName, spider: string): number | null {
     const live = this.#parts.live.ofNode(nodeId).filter((one) => one.project === project && one.spider === spider)
@@ -47,7 +47,7 @@ export class LogsAtRisk {
   }
 }
 
-/** Higher than the number of logs that any node keeps, if it deletes logs. */
+/** The maximum number of end times kept per spider and node. Higher than any node's number of kept logs. */
 const MOST_ENDS = 1_000
 
 const keyOf = ({ nodeId, project, spider }: Pick<LiveAttempt, 'nodeId' | 'project' | 'spider'>): string =>

@@ -7,7 +7,7 @@ import type { StuckNodes } from '../following/stuck-nodes.ts'
 import type { Sender } from './sender.ts'
 import { NodeIndex, roomOn } from '../decide/node-index.ts'
 
-/** Maximum requests in flight to one Scrapyd, which handles them one at a time. */
+/** The maximum number of requests in flight to one Scrapyd, which handles them one at a time. */
 const REQUESTS_TO_ONE_MAX = 4
 export interface NodeBoardParts {
   stuck: Pick<StuckNodes, 'isStuck' | 'roomFor'>
@@ -31,7 +31,9 @@ export class NodeBoard {
     this.#parts = parts
   }
 
-  /** Call this when its used slots or requests in flight changed. The next `refresh` compares it. */
+  /**
+   * Call this after a node's used slots or requests in flight have changed. The next `refresh` re-evaluates the node.
+   */
   markStale(nodeId: NodeId): void {
     this.#stale.add(nodeId)
   }
@@ -49,7 +51,7 @@ export class NodeBoard {
     for (const { id } of [...this.index.all()]) if (!ids.has(id)) this.index.remove(id)
   }
 
-  /** Returns whether it gained room, or whether the waiting reasons about it may have changed. */
+  /** Returns whether the node gained room, or whether the waiting reasons about it may have changed. */
   refreshOne(node: FleetNode): boolean {
     const { stored, status } = node
     const { live } = this.#context

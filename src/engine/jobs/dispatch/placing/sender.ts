@@ -53,7 +53,7 @@ export class Sender {
     })
   }
 
-  /** Timeline notes on how it was sent: changes by plugins, what the node cannot do, visible secrets. */
+  /** Timeline notes on how the attempt was sent: changes by plugins, what the node cannot do, visible secrets. */
   sendNotesOf(one: LiveAttempt): Readonly<Record<string, unknown>> {
     return this.#sendNotes.get(one) ?? {}
   }
@@ -137,12 +137,12 @@ export class Sender {
         else if (error instanceof NodeError) await this.#recordFailedSend(one, job, scrubbed(error, secrets))
         else throw error
       } catch (unexpected) {
-        // It stays `sending`. Because its POST is over, it is resolved like an uncertain one (follower.ts).
+        // The attempt stays `sending`. Because its POST is over, it is resolved like an uncertain one (follower.ts).
         logger.error({ error: unexpected, jobId: one.jobId }, 'recording how a job was sent failed; checking its node')
       }
     } finally {
       live.markSendEnded(one)
-      // Poll now: the run may have been listed before the response arrived, and an idle node is polled too rarely.
+      // Polls now: the run may have been listed before the response arrived, and an idle node is polled too rarely.
       if (node?.client.traits.answersAtOnce || wasIdle || one.state !== 'accepted') node?.observer.poke()
     }
   }
@@ -188,7 +188,7 @@ export class Sender {
     })
   }
 
-  /** If another engine leads by now, the database refuses this, and that engine finds the attempt unchanged. */
+  /** If another engine leads by now, the database refuses this write, and that engine finds the attempt unchanged. */
   async #endUnsent(one: LiveAttempt): Promise<void> {
     await this.#context.live.end(one, {
       from: ['sending'],
@@ -336,7 +336,7 @@ class UnreadableSecret extends Error {
   }
 }
 
-/** Shorter values occur in any text by chance, and masking them would reveal them. */
+/** The minimum length of a masked value. Shorter ones occur in text by chance, and masking them would reveal them. */
 const HIDDEN_LENGTH_MIN = 4
 
 /** Masks secrets in the error, because a node can echo what it received. */
