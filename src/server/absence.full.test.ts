@@ -10,11 +10,12 @@ import { fillTwoProjects, type Ids, OTHER, SECRET, type TwoProjects } from './te
 
 /**
  * A hidden project gets the same response as a missing one, byte for byte except the names, at every endpoint. The
- * tests send each request twice: once with existing names and ids, once with others.
+ * tests send each request twice: once with names and ids of the hidden project, once with names and ids that do not
+ * exist.
  */
 interface Things {
   project: string
-  /** Part of every other name. */
+  /** A word that all names in the project contain. */
   word: string
   ids: Ids
 }
@@ -41,7 +42,7 @@ beforeAll(async () => {
 }, 120_000)
 afterAll(() => t.remove())
 
-/** If an id is a position in a list, the absent id is the same position. */
+/** Returns an absent id. As a cursor of a list, it means the same position as `id`. */
 const beside = (id: string) => (id.length < 32 ? '999' : id.slice(0, -1) + (id.endsWith('0') ? '1' : '0'))
 
 type Written = 'POST' | 'PUT' | 'PATCH' | 'DELETE'
@@ -74,7 +75,7 @@ function callOf(name: string, input: Record<string, unknown>): Asked[] {
   ]
 }
 
-/** Calls that combine something hidden with the caller's own things, or use it as a filter or position. */
+/** Calls that combine something hidden with the caller's own things, or use something hidden as a filter or cursor. */
 function mixedCalls({ project, word, ids }: Things, own: Ids): [string, Record<string, unknown>][] {
   const run = { project: 'shop', spiders: ['own-spider'] }
   const both = { jobs: [run, { project, spiders: ['x'] }] }
@@ -202,7 +203,7 @@ function requestsFor(things: Things): Asked[] {
   ]
 }
 
-/** These headers differ in every response. So do `rank` and the ids that the request created. */
+/** Headers that differ in every response. */
 const OWN_HEADERS = /^(?:date|x-request-id|content-length|ratelimit-.*)$/
 const withoutOwn = (text: string) =>
   text
@@ -255,7 +256,7 @@ it.each([
       if (one !== other) different.push(`${name}: ${one.slice(-300)} but ${other.slice(-300)}`)
     }
     expect(different).toEqual([])
-    // Rejections before any lookup would prove nothing.
+    // If all requests were rejected before any lookup, equal responses would prove nothing.
     expect([...statuses]).toEqual(expect.arrayContaining([200, 404]))
   }
 )
@@ -270,7 +271,7 @@ it('a service account that has lost its last role gets one response, whatever it
     answers.add(`${first.statusCode} ${whole(first, hidden) === whole(second, absent)}`)
   for (const url of ['/', '/jobs', '/metrics', '/logs/', '/items/', '/daemonstatus.json', '/api/v1/system'])
     answers.add(`${(await ask({ url })).statusCode} true`)
-  // An invalid token is rejected and soon delayed like a wrong one.
+  // The token is no longer valid, so it is rejected and, after several requests, rate-limited like a wrong password.
   expect([...answers]).toEqual(['401 true', '429 true'])
 })
 

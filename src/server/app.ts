@@ -62,7 +62,7 @@ export interface AppOptions {
   connections?: Connections | undefined
   /** The secret with which other engines on the same database mark the requests that they forward. */
   peerSecret?: string | undefined
-  /** Distinguishes this engine from others on the same database. Absent if there are no others. */
+  /** The name of this engine among those on the same database. Absent if there are no others. */
   engineName?: string | undefined
   /** Addresses and networks of proxies that may state the client's address in X-Forwarded-For. Empty by default. */
   trustedProxies?: readonly string[] | undefined
@@ -118,9 +118,15 @@ export const SAFE_HEADERS = {
 
 const ENDED = { data: { credentials: 'wrong' } }
 
-/** Browsers then use only TLS for a year. They ignore this while they do not trust the certificate. */
+/**
+ * The value of Strict-Transport-Security: browsers use only TLS for a year. They ignore the header if they do not
+ * trust the certificate.
+ */
 const ONLY_ENCRYPTED = 'max-age=31536000'
-/** The header is not sent on localhost, because it would also apply to servers on all other ports. */
+/**
+ * Whether the browser uses a loopback host. Strict-Transport-Security is then not sent, because it would also apply to
+ * servers on all other ports of that host.
+ */
 const isOnThisMachine = ({ headers: { host = '' } }: FastifyRequest) => isLoopback(host.replace(/:\d+$/, ''))
 
 function stayEncrypted(request: FastifyRequest, reply: FastifyReply): void {
@@ -196,7 +202,7 @@ export function createApp(options: AppOptions): App {
     if (waiting === undefined) done()
     else waiting.then(() => done(), done)
   })
-  // Receiving a body can take minutes, and its sender may have lost access meanwhile.
+  // Receiving a body can take minutes, and its sender may have lost access in the meantime.
   fastify.addHook('preHandler', (request, _reply, done) => {
     if (authenticator.isCurrent(request.caller)) done()
     else done(new ScrapdeckError('UNAUTHORIZED', sentence('server.session_ended'), ENDED))
@@ -281,8 +287,8 @@ function answerUnreadable(request: FastifyRequest, reply: FastifyReply): void {
 }
 
 /**
- * Cuts off event streams, which never end on their own. Their clients resume at a cursor. Closes every other connection
- * after its response, because keep-alive would delay the end.
+ * Cuts off event streams, which never end on their own. Their clients resume at a cursor. Closes every other
+ * connection after its response, because keep-alive would delay the shutdown.
  */
 function closeInOrder(fastify: FastifyInstance): void {
   const streams = new Set<ServerResponse>()

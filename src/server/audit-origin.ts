@@ -12,11 +12,17 @@ import { isNodeRoute } from './nodes/node-endpoints.ts'
 
 export const REQUEST_ID_HEADER = 'x-request-id'
 
-/** Request ids are not secret, so they only need to be unique. Random bytes would cost more than creating a job. */
+/**
+ * The start of all request ids of this process. Request ids are not secret, so they only need to be unique. Random
+ * bytes for each request would cost more than creating a job.
+ */
 const OF_THIS_RUN = randomBytes(5).toString('hex')
 let count = 0
 
-/** Fastify calls this for `request.id`. Returns the client's own id if it has a simple format, otherwise a new id. */
+/**
+ * Fastify calls this for `request.id`. Returns the client's own id if it has a simple format and contains no token,
+ * otherwise a new id.
+ */
 export function makeRequestId({ headers }: Pick<IncomingMessage, 'headers'>): string {
   const given = headers[REQUEST_ID_HEADER]
   return typeof given === 'string' && /^[\w.:-]{1,64}$/.test(given) && maskTokens(given) === given
@@ -24,7 +30,7 @@ export function makeRequestId({ headers }: Pick<IncomingMessage, 'headers'>): st
     : `${OF_THIS_RUN}${(count += 1).toString(16).padStart(6, '0')}`
 }
 
-/** Number of hexadecimal digits of a session id that distinguish sessions. */
+/** The number of hexadecimal digits of a session id that are shown. They are enough to distinguish sessions. */
 export const SESSION_DIGITS = 12
 
 export function originOf(request: FastifyRequest, door: AuditDoor): RequestOrigin {
@@ -66,7 +72,10 @@ export const recordVouching = <T>(
     work
   )
 
-/** Browsers send an Origin header with every write. The desktop app sends its own header to a remote engine. */
+/**
+ * Whether the request comes from the UI. Browsers send an Origin header with every write. The desktop app sends its
+ * own header to a remote engine.
+ */
 export const isFromApp = ({ caller, headers }: FastifyRequest): boolean =>
   caller?.kind === 'session' || headers.origin !== undefined || headers[APP_HEADER] !== undefined
 
@@ -76,7 +85,7 @@ function doorOf(request: FastifyRequest): AuditDoor {
   return url.startsWith('/ui/login') ? 'login' : url.startsWith('/ui') ? 'ui' : 'scrapyd'
 }
 
-/** Rejections to record: the caller's credentials do not allow the request. */
+/** The error codes of rejections to record: the caller's credentials do not allow the request. */
 const RECORDED: ReadonlySet<string> = new Set(['ROLE_REQUIRED', 'PASSWORD_REQUIRED', 'SECOND_FACTOR_REQUIRED'])
 
 /** Records rejections outside an operation, such as a wrong password. Ignores requests without credentials. */

@@ -9,7 +9,10 @@ import { builtInRights } from '../engine/testing/built-in-rights.ts'
 import { type EngineWithFakeNode, openEngineWithFakeNode } from '../engine/testing/engine-with-fake-node.ts'
 
 const SHOP = { project: 'shop', spiders: ['prices'] }
-/** These write a record or upload the demo before they find that there is no other engine or no Python. */
+/**
+ * These operations add two entries, because they write a record or upload the demo before they find that there is no
+ * other engine or no Python.
+ */
 const IN_TWO = new Set(['engines.handOver', 'engines.drain', 'system.runDemo'])
 const SECRET = 'hunter2-planted-secret'
 

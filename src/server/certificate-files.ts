@@ -22,7 +22,6 @@ interface Parts {
   renew?: () => Promise<void>
 }
 
-/** How often to check the files. A renewal can replace them one after the other. */
 const CHECK_EVERY_MS = 10_000
 
 /** TLS 1.2 with forward secrecy and authenticated encryption, or TLS 1.3: Mozilla's "intermediate" configuration. */

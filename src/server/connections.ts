@@ -108,7 +108,10 @@ export function openConnections(options: {
   return new Connections({ limits: { ...DEFAULT_CONNECTION_LIMITS, ...connectionLimits }, trustedProxies })
 }
 
-/** Connections can use half of the limit, because files and connections to nodes also need descriptors. */
+/**
+ * Returns the process's limit of open files. Connections can use only half of it, because files and connections to
+ * nodes also need descriptors.
+ */
 function openFilesLimit(): number {
   try {
     // Node raises its soft limit to the hard limit.

@@ -41,7 +41,7 @@ export async function contractEndpoints(app: FastifyInstance, options: ContractE
   const { incoming, limits, handlers } = options
   parseOnlyJsonAndForms(app, incoming)
   app.decorateRequest('operation')
-  // Check this before the body is read, because parsing or storing a rejected body wastes work.
+  // Check the request before its body is read, because parsing or storing a rejected body wastes work.
   app.addHook('onRequest', async (request, reply) => {
     // URL parsing resolves `/projects/shop/versions/..` to the project, which a DELETE would then remove.
     if (/^[^?]*\/(?:\.|%2e){1,2}(?:[/?]|$)/i.test(request.raw.url!)) {

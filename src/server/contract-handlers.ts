@@ -117,7 +117,7 @@ export class ContractHandlers {
     return this.#serve(this.#rest, '/api/v1', 'api', request, reply)
   }
 
-  /** Serves the API's operation at the same path outside the API. */
+  /** Serves crawl orders outside the API, with the operation that has the same path in the API. */
   serveCrawl(request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
     return this.#serve(this.#rest, undefined, 'api', request, reply)
   }
@@ -247,7 +247,8 @@ function createOnceInterceptor(engine: HandlersOptions['engine']): RootIntercept
     const body = await request.body()
     const path = `${url.pathname}${url.search}`
     const repeatableForMs = operation.repeatableForMs?.(body, engine) ?? 0
-    // This client gets its own result directly, because the result may be a stream or not be a response.
+    // The client that performs the request gets its result directly, because the result can be a stream or not a
+    // response at all.
     const own: { result?: Awaited<ReturnType<typeof next>> } = {}
     const response = await answerOnce(
       engine,

@@ -11,7 +11,7 @@ it('an operator can order crawls with or without the HTTP cache, once and repeat
   const [one] = (await limited.crawlOrders.list({})).orders
   const id = one!.schedule_id!
   expect(await limited.crawlOrders.update({ id, http_cache: true })).toMatchObject({ http_cache: true })
-  // The setting alone still requires a deployer.
+  // The same setting in a run still requires a deployer.
   const settings = { HTTPCACHE_ENABLED: 'True' }
   await expect(limited.jobs.run({ project: 'shop', spiders: ['x'], settings })).rejects.toMatchObject({
     code: 'ROLE_REQUIRED'

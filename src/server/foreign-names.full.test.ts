@@ -26,7 +26,7 @@ import { fillTwoProjects, OTHER, SEALED, SECRET, stateOfOther } from './testing/
 const RUNS = Number(process.env['SCRAPDECK_WALK_RUNS'] || pickLength(2, 25))
 const SEED = Number(process.env['SCRAPDECK_WALK_SEED'] || 1)
 const LIMIT_MS = 30_000 + RUNS * 20_000
-/** Replaces a number that names something of the other project. */
+/** A placeholder in generated requests for the id of the other project's error group. */
 const ERROR_GROUP = 777_000_777
 const ABSENT_ERROR_GROUP = 999_999
 
@@ -34,7 +34,7 @@ type World = Awaited<ReturnType<typeof openWorld>>
 
 interface Caller {
   name: string
-  /** The projects whose content is not secret for this caller. `nothing` means that even its own content is secret. */
+  /** The projects whose content this caller may see. With `nothing`, even the caller's own project is secret. */
   sees: 'shop' | 'everything' | 'nothing'
   signIn(world: World): Promise<Record<string, string>>
 }
@@ -286,12 +286,15 @@ function withText(options: InjectOptions, change: (text: string) => string): Inj
 const textOf = ({ url, payload }: InjectOptions): string =>
   decodeURIComponent(String(url).replaceAll('+', ' ')) + (typeof payload === 'string' ? ` ${payload}` : '')
 
-/** The request created something, so the second response has another id. */
+/** Whether the request created something. If so, the second response has another id. */
 const hasNewId = ({ text }: Answer): boolean =>
   [...text.matchAll(/\b[0-9a-f]{32}\b/g)].some(([id]) => !world.taken.has(id))
 const NAMES_SHOP = /\bshop\b|\bown\b/
 
-/** Ensures that everything written is recognizable later as a leak, and that both projects remain. */
+/**
+ * Changes writes so that they do not store the secret names that would count as a leak later, and so that removals
+ * affect only the other project.
+ */
 function withoutHarm(name: string, options: InjectOptions): InjectOptions {
   if (!isWrite(name)) return options
   return withText(options, (text) => {
@@ -326,7 +329,10 @@ function leaksIn(answer: Answer, request: InjectOptions, { sees }: Caller): stri
   return [...new Set(leaks)]
 }
 
-/** Some responses contain a time or similar, so differing responses are requested again. */
+/**
+ * The maximum number of comparisons. Some responses contain a time or similar, so differing responses are requested
+ * again.
+ */
 const TRIES = 3
 
 async function compareWithAbsent(asking: Asking, options: InjectOptions, first: Answer): Promise<string[]> {
@@ -413,7 +419,7 @@ async function walk(caller: Caller, ask: Ask, runs = RUNS): Promise<string[]> {
       before = after
     }
   }
-  // A full comparison shows which request changed the state.
+  // Compare the whole state, so that the test shows what changed.
   expect(await world.stateOfOthers()).toEqual(before)
   return wrong.slice(0, 30)
 }

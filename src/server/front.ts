@@ -15,7 +15,10 @@ export interface RequestHandler {
 export interface Front {
   /** 0 if the service does not listen on TCP. */
   port: number
-  /** For programs on this machine: `http://127.0.0.1:6800`, the same with `https:`, or `unix:PATH` without TCP. */
+  /**
+   * The address for programs on this machine: `http://127.0.0.1:6800`, the same with `https:`, or `unix:PATH` without
+   * TCP.
+   */
   address: string
   /** The port that redirects plain HTTP to HTTPS, or null if there is none. */
   redirectPort: number | null

@@ -5,9 +5,12 @@ import type { CertificateFiles } from './certificate-files.ts'
 import { type ClosableServer, TIME_LIMITS } from './connections.ts'
 import { KEEP_ALIVE_MS, REQUEST_LIMIT_MS } from './limits.ts'
 
-/** Concurrent requests per connection. Node itself closes a connection that resets too many requests. */
+/**
+ * The maximum number of concurrent requests per connection. Node itself closes a connection that resets too many
+ * requests.
+ */
 const STREAMS_MAX = 100
-/** Equals Node's limit for HTTP/1.1. */
+/** The maximum size of a request's headers: Node's limit for HTTP/1.1. */
 const HEADERS_MAX_BYTES = 16_384
 
 /** Creates a TLS server, with HTTP/2 for clients that offer it and HTTP/1.1 for all others. */

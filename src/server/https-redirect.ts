@@ -18,8 +18,8 @@ interface Answer {
 }
 
 /**
- * Redirects only to names of this service, so this is not an open redirect. Redirects only GET and HEAD, because a
- * client would otherwise not notice that it sent its password unencrypted.
+ * Redirects only to names of this service, so this is not an open redirect. Redirects only GET and HEAD. Otherwise, a
+ * client would not notice that it sent its password unencrypted.
  */
 export function createRedirect(
   options: RedirectOptions
@@ -43,7 +43,10 @@ export function createRedirect(
   }
 }
 
-/** Listens only to redirect. Closes each connection, because the next request belongs on another one. */
+/**
+ * Creates a server that only redirects. Closes each connection, because the client sends its next request to the HTTPS
+ * port.
+ */
 export function createRedirectServer(options: RedirectOptions): Server {
   const redirect = createRedirect(options)
   return createServer(TIME_LIMITS, (request, response) => {

@@ -263,7 +263,7 @@ describe('a follower', () => {
   it('tells an engine that mistakes it for the leader that it does not lead', async () => {
     const leader = await listen(echo)
     const address = await openFollower(() => `http://127.0.0.1:${leader.port}`)
-    // The host in the request to the other engine.
+    // The other engine forwards the host that its client sent, which this engine need not know.
     const host = 'north.example:6800'
     expect(await statusOf(address, { host, 'x-scrapdeck-forwarded': `${SECRET} 10.0.0.1` })).toBe(503)
     expect(await statusOf(address, { host, 'x-scrapdeck-forwarded': 'guessed 10.0.0.1' })).toBe(403)

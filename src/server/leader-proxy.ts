@@ -18,7 +18,10 @@ import type { RequestHandler } from './front.ts'
 
 /** How long a request waits for a new leader before it is rejected with NO_LEADER. */
 const LEADER_WAIT_MS = 900
-/** A stalled leader accepts connections but never responds. A new one takes over long before this. */
+/**
+ * How long to wait for a connection. A stalled leader accepts connections but never responds. A new one takes over
+ * long before this.
+ */
 const CONNECT_LIMIT_MS = 2_000
 const CONNECTIONS_MAX = 1_000
 
@@ -60,7 +63,7 @@ export function createLeaderProxy(options: LeaderProxyOptions): RequestHandler &
   const fromSocket = new WeakSet<object>()
   fastify.addHook('onRequest', async (request, reply) => {
     recognizePeer(request.raw, membership.secret)
-    // The other engine still considers this one the leader. It and its client retry shortly.
+    // The other engine still considers this one the leader. Both that engine and its client retry shortly.
     if (isFromPeer(request.raw)) throw noLeader(reply)
     if (!fromSocket.has(request.raw)) requireOurHost(request.headers.host, request.raw, isOurHost)
   })
@@ -81,7 +84,7 @@ export function createLeaderProxy(options: LeaderProxyOptions): RequestHandler &
   }
 }
 
-/** Connections to the leader. When another engine becomes the leader, requests to the former one are aborted. */
+/** Connections to the leader. When another engine becomes the leader, requests to the former leader are aborted. */
 class LeaderConnections {
   readonly #membership: Pick<Membership, 'leaderAddress' | 'leaderCertificate'>
   readonly #own: EngineCertificate | null

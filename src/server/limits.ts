@@ -1,26 +1,44 @@
-/** An egg of 200 MB plus the rest of the form. Also the limit for a percent-encoded egg as sent. */
+/**
+ * The maximum size of an upload: an egg of 200 MB plus the rest of the form. Also limits a percent-encoded egg as
+ * sent.
+ */
 export const MAX_UPLOAD_BYTES = 210 * 1024 * 1024
 
-/** For JSON requests: several times the size of ten thousand job ids. Also for forms, not counting their egg. */
+/**
+ * The maximum size of a JSON request: several times the size of ten thousand job ids. Also limits forms, not counting
+ * their egg.
+ */
 export const MAX_TEXT_BYTES = 4 * 1024 * 1024
 
-/** For messages of a pulling node: its lists, and one part of a file (nodes/pulling/messages.ts). */
+/**
+ * The maximum sizes of messages from a pulling node: of its lists, and of one part of a file
+ * (nodes/pulling/messages.ts).
+ */
 export const NODE_MESSAGE_BYTES = 8 * 1024 * 1024
 export const NODE_DATA_BYTES = 1024 * 1024
 
-/** For a whole request: enough for 200 MB at 2 Mbit/s. Without a limit, clients could hold connections forever. */
+/**
+ * How long a client can take to send a whole request: enough for 200 MB at 2 Mbit/s. Without a limit, clients could
+ * hold connections forever.
+ */
 export const REQUEST_LIMIT_MS = 15 * 60_000
 
-/** For a request's headers, which fit into one packet. A client that needs longer is not really sending them. */
+/** How long a client can take to send a request's headers, which fit into one packet. */
 export const HEADERS_LIMIT_MS = 10_000
 
-/** For the next request on a connection. Longer than the minute after which proxies close their connections. */
+/**
+ * How long a connection stays open without a request. Longer than the minute after which proxies close their
+ * connections.
+ */
 export const KEEP_ALIVE_MS = 72_000
 
-/** For the body of a request without credentials, and for the rest of a body whose content is no longer needed. */
+/**
+ * How long a client can take to send the body of a request without credentials, or the rest of a body whose content is
+ * no longer needed.
+ */
 export const STRANGER_BODY_LIMIT_MS = 10_000
 
-/** `requests` per `windowSeconds`, evenly distributed, with bursts of up to `burst` requests. */
+/** A limit of `requests` per `windowSeconds`, evenly distributed, with bursts of up to `burst` requests. */
 export interface RateLimit {
   requests: number
   windowSeconds: number
@@ -37,16 +55,16 @@ export interface RateLimits {
   open: RateLimit | null
 }
 
-/** Programs send requests in bursts, so a burst can contain four seconds' worth of requests. */
+/** How many seconds' worth of requests a burst can contain. */
 export const BURST_SECONDS = 4
 
 export const perSecond = (requests: number): RateLimit | null =>
   requests === 0 ? null : { requests, windowSeconds: 1, burst: requests * BURST_SECONDS }
 
-/** Far above what people and programs need. Clients of Scrapyd can poll as fast as they like. */
+/** The defaults are far above what people and programs need. Clients of Scrapyd can poll as fast as they like. */
 export const DEFAULT_RATE_LIMITS: RateLimits = { api: perSecond(500), endpoints: null, open: perSecond(100) }
 
-/** Per pulling node: far more than a node needs that starts and ends ten jobs per second. */
+/** The limit per pulling node: far more than is needed by a node that starts and ends ten jobs per second. */
 export const NODE_RATE_LIMIT = perSecond(200)
 
 export interface ConnectionLimits {

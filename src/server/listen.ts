@@ -80,7 +80,7 @@ export async function listen(options: ListenOptions): Promise<Service> {
   }
 }
 
-/** Programs on this machine have no client certificate, so they use the Unix socket, which requires none. */
+/** If clients must present a certificate, programs on this machine use the Unix socket, which requires none. */
 export function addressHere(
   address: string,
   { certificate, unixSocketPath = null }: Pick<ListenOptions, 'certificate' | 'unixSocketPath'>

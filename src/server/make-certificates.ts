@@ -1,4 +1,5 @@
-// Node reads X.509 but cannot write it. withReflection loads this file only to make a certificate, once a year.
+// Node can read X.509 certificates, but not create them. withReflection loads this file only to create one, once a
+// year.
 import { type KeyObject, webcrypto } from 'node:crypto'
 import { isIP } from 'node:net'
 import * as x509 from '@peculiar/x509'

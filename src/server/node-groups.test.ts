@@ -13,9 +13,9 @@ import type { FakeEngine } from './testing/fake-engine.ts'
 import { outcome } from './testing/outcome.ts'
 import { openTestApp } from './testing/test-app.ts'
 
-/** The parameters of an error repeat names from the request. */
+/** Matches the parameters of an error, which repeat names from the request. */
 const ERROR_PARAMS = /"params":\{[^{}]*\}/g
-/** Part of every name of the other node, and of names in the project. */
+/** A word in every name of the other node and in the names of the project. */
 const SECRET = 'zzfar'
 const ABSENT = branded<NodeId>('n-000000000000')
 const FOUND = listOperations(contract)
@@ -333,7 +333,7 @@ it('the change feed of a node group has its nodes, those that leave it, and no o
   expect(text).toContain('"name":"joined"')
   expect(text.replaceAll(`"url":"${other.url}"`, '')).not.toContain(SECRET)
   expect(text).not.toContain('"shop"')
-  // Only the first batch is a reset, because earlier nodes may have left the group meanwhile.
+  // Only the first batch is a reset, because earlier nodes may have left the group in the meantime.
   expect(resets[0]).toBe(true)
   expect(resets.slice(1)).not.toContain(true)
 })

@@ -191,7 +191,7 @@ describe('the response that a browser brings back', () => {
     const replayed = await browser.go(back)
     expect([replayed.status, replayed.body]).toEqual([403, expect.stringContaining('was already used')])
     expect(await me()).toMatchObject({ name: 'anna' })
-    // Open another user's response in a browser that has started its own login, and in one that has not.
+    // Open eve's callback URL in the victim's browser, before and after the victim starts a login.
     const eve = new Browser()
     const ofEve = await eve.signInAt(await begin(eve), 'anna-7', provider.issuer)
     const victim = new Browser()

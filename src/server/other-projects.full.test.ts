@@ -34,7 +34,7 @@ const principalWith = (rights: Rights, role: Principal['role']): Principal => ({
 })
 
 const isAbout = ({ '~orpc': { meta } }: Operation, what: string) => meta.about === what
-/** Operations that name something of projects. node-groups.test.ts covers those that name nodes. */
+/** Operations whose input names something in a project. node-groups.test.ts covers those that name nodes. */
 const named = [...FOUND].filter(([, { '~orpc': of }]) => {
   const { about } = of.meta
   return typeof about === 'object' && !Object.values(about).some((noun) => noun === 'node' || noun === 'newNode')
@@ -99,14 +99,17 @@ it('an owner sees the data that the tests above hide', async () => {
   expect(log?.lines).toContain(`ValueError: ${SECRET}`)
 })
 
-/** Skipped, because these remove the things that the other operations use, or need a file. */
+/** Operations to skip, because they remove the things that the other operations use, or need a file. */
 const TAKES_AWAY = new Set([
   ...['projects.upload', 'projects.deleteProject', 'projects.deleteVersion', 'schedules.remove', 'chains.remove'],
   ...['crawlOrders.cancel', 'alertRules.remove', 'alertSilences.remove'],
   ...['alertRules.removeMany', 'alertSilences.removeMany']
 ])
 
-/** Roles in single projects cannot take slots from others (say-over-others.full.test.ts). */
+/**
+ * Inputs that take no slots from other projects, because a role in a single project does not allow that
+ * (say-over-others.full.test.ts).
+ */
 const HARMLESS: Record<string, object> = {
   'jobs.setPriority': { priority: 0 },
   'projects.changeSettings': { settings: { noOverlap: true } }

@@ -2,13 +2,13 @@ import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http
 import type { Socket } from 'node:net'
 import { overHttp2 } from './http2-requests.ts'
 
-/** Maximum number of requests that wait on a connection. Clients that pipeline rarely exceed 16. */
+/** The maximum number of requests that wait on a connection. Clients that pipeline rarely exceed 16. */
 const WAITING_MAX = 64
 
 interface Connection {
   isBusy: boolean
   waiting: { request: IncomingMessage; response: ServerResponse }[]
-  /** Too many requests were waiting. The connection closes after the responses to them. */
+  /** Whether too many requests were waiting. If so, the connection closes after the responses to them. */
   isClosing: boolean
 }
 

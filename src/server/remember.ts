@@ -1,8 +1,8 @@
 const REMEMBERED_MAX = 1000
-/** Long enough for an IPv6 address with a zone, or a poller's query. */
+/** The maximum length of a cached string: enough for an IPv6 address with a zone, or a poller's query. */
 const LONGEST_TEXT = 100
 
-/** Caches the results of `find`. Meant for texts with few distinct values. Callers must not modify a result. */
+/** Caches the results of `find`. Meant for strings with few distinct values. Callers must not modify a result. */
 export function remember<T>(find: (text: string) => T): (text: string) => T {
   const found = new Map<string, T>()
   return (text) => {
@@ -18,5 +18,5 @@ export function remember<T>(find: (text: string) => T): (text: string) => T {
   }
 }
 
-/** Without a copy, a short part of a text would keep the whole text in memory, such as a header of 15 KB. */
+/** Without a copy, a short part of a string would keep the whole string in memory, such as a header of 15 KB. */
 const copyOf = (text: string): string => JSON.parse(JSON.stringify(text)) as string

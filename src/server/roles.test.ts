@@ -89,7 +89,10 @@ const PERMISSION_OF: Record<Exclude<Permission, 'read' | 'code.choose'>, string>
   'users.change': OPERATIONS.owner
 }
 
-/** What each operation is about (OperationMeta), which limits who can call it. All others name something. */
+/**
+ * What each operation is about (OperationMeta), which limits who can call it. Operations that are not listed here name
+ * something.
+ */
 const ABOUT = {
   caller: `users.me users.changePassword roles.list tokens.list tokens.create tokens.revoke sessions.list sessions.revoke
     schedules.preview items.readExport secondFactors.get secondFactors.beginAuthenticator secondFactors.confirmAuthenticator
@@ -157,7 +160,7 @@ const ROUTES: [method: string, path: string, permission: Permission | null][] = 
 ]
 
 const FOUND = listOperations(contract)
-/** These do not end, or have a file instead of JSON, but their rejections are the same. */
+/** Operations that do not end, or that take a file instead of JSON. Only their rejections are tested. */
 const NOT_AWAITED = new Set(['events.subscribe', 'projects.upload', 'logs.tail', 'logs.zip', 'projects.deploy'])
 const isStream = ({ '~orpc': { outputSchema } }: Operation) => getEventIteratorSchemaDetails(outputSchema) !== undefined
 

@@ -211,7 +211,7 @@ describe('a program of a user with a second factor', () => {
     expect((await me(basic('anna', 'wrong, and long enough'))).statusCode).toBe(401)
     expect((await me(basic('anna', token))).statusCode).toBe(200)
     expect((await me(`Bearer ${token}`)).statusCode).toBe(200)
-    // The owner of the machine has only that password.
+    // The service's own password needs no second factor.
     expect((await me(basic('scrapdeck', 'correct horse: battery'))).statusCode).toBe(200)
   })
 

@@ -11,7 +11,7 @@ import { sentence } from '../shared/texts/errors/server.ts'
 const HOUR_MS = 3_600_000
 const DAY_MS = 24 * HOUR_MS
 const AUTHORITY_DAYS = 3_650
-/** Browsers accept 398 days. Mozilla recommends less than 366. */
+/** How long a certificate is valid. Browsers accept up to 398 days, and Mozilla recommends less than 366. */
 const CERTIFICATE_DAYS = 365
 const RENEW_BEFORE_DAYS = 30
 const NAMES_MAX = 100
@@ -129,7 +129,7 @@ function isStillValid(
 
 const endOf = (certificate: X509Certificate): number => Date.parse(certificate.validTo)
 
-/** Positive, as X.509 requires. */
+/** Returns a positive number, as X.509 requires. */
 function serialNumber(): string {
   const bytes = randomBytes(16)
   bytes[0] = (bytes[0]! & 0x7f) | 0x40

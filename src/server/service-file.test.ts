@@ -12,7 +12,8 @@ it('a service can be found by its data directory only while its process lives', 
   expect(await findRunningService(directory.path)).toBe('http://127.0.0.1:7001')
   expect(statSync(file).mode & 0o077).toBe(0)
   const record = JSON.parse(readFileSync(file, 'utf8')) as { startTime: string }
-  // Another process has the pid of a killed one, and the listener at its address is not this service.
+  // Simulate that another process has the pid of a killed service. The listener at the recorded address is then not the
+  // service.
   writeFileSync(file, JSON.stringify({ ...record, startTime: `${record.startTime}1` }))
   expect(await findRunningService(directory.path)).toBeNull()
   writeFileSync(file, 'damaged')

@@ -15,7 +15,10 @@ interface ServiceFile {
 
 const pathIn = (dataDirectory: string) => join(dataDirectory, 'service.json')
 
-/** Programs on this machine send the password only to this address. Returns a function that removes the record. */
+/**
+ * Records the address of this service. Programs on this machine send the password only there. Returns a function that
+ * removes the record.
+ */
 export async function recordService(
   dataDirectory: string,
   address: string,
@@ -60,7 +63,7 @@ export async function findRunning(
     const { address, certificate = null } = record
     return isOurs && (await isAlive(record)) ? { address, certificate } : null
   } catch {
-    // The record is missing, damaged or not readable for this user, so no running service is known.
+    // The record is missing, damaged or not readable by this user, so no running service is known.
     return null
   }
 }

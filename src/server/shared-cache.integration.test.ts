@@ -11,7 +11,7 @@ import { listen } from './listen.ts'
 import { createFakeEngine } from './testing/fake-engine.ts'
 import { basic, makeTestDirectory, openTestService, RIGHT } from './testing/test-app.ts'
 
-/** This machine can be busy with other tests. */
+/** Longer time limits, because this machine can be busy with other tests. */
 const PATIENT = { timeoutMs: 2_000, slowMs: 2_000 }
 
 describe.skipIf(whyNoRedis() !== null)('two services on a real Redis', () => {

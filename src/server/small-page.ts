@@ -57,7 +57,10 @@ ${body}
 `
 }
 
-/** A page that says what happened and what to do. `link` is a path on this server for the button. Escapes all texts. */
+/**
+ * Sends a page that says what happened and what to do. `link` is a path on this server for the button. Escapes all
+ * strings.
+ */
 export function sendNotice(
   reply: FastifyReply,
   notice: { title: string; text: string; link?: { href: string; label: string } | undefined }

@@ -14,7 +14,10 @@ import { outcome } from './testing/outcome.ts'
 import { plantTraces, ruleOf } from './testing/traces-of-others.ts'
 import { fillTwoProjects, OTHER, SECRET, type TwoProjects } from './testing/two-projects.ts'
 
-/** The texts of a hidden project, and of things that two projects share, have markers. No response may contain them. */
+/**
+ * All strings in a hidden project, and in things that two projects share, contain a marker. No response may contain a
+ * marker.
+ */
 let t: TwoProjects
 let mail: Receiver
 let planted: Awaited<ReturnType<typeof plantTraces>>
@@ -31,7 +34,7 @@ afterAll(async () => {
 })
 
 const FOUND = listOperations(contract)
-/** Skip these, because the other operations need what they remove or change. */
+/** Operations to skip, because the other operations need what they remove or change. */
 const TAKES_AWAY =
   /\.(remove|removeMany|cancel|deleteProject|deleteVersion|logOutEverywhere|revokeToken|upload|setPaused|update)$/
 const WATCHES = Object.keys(ALERT_WATCHES) as AlertWatch[]

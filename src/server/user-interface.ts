@@ -65,7 +65,8 @@ export async function userInterfaceEndpoints(app: FastifyInstance, options: User
     const returnTo = `${publicAddressOf(options, request)}/ui/login`
     const elsewhere = fromProvider === null ? null : await authenticator.oidc?.endUrl(fromProvider, returnTo)
     if (elsewhere == null) return reply.redirect('/ui/login', 303)
-    // Do not redirect, because the page might not be allowed to follow to another host. It opens this address itself.
+    // Do not redirect, because the page's request might not be allowed to follow to another host. The page opens the
+    // address instead.
     return reply.send({ continueAt: elsewhere })
   })
   signInEndpoints(app, options)
@@ -165,7 +166,7 @@ function serveSignIn(app: FastifyInstance, oidc: OidcSignIn, options: UserInterf
         ...([options.audit, request, { operation: 'users.signIn', claimedName: 'oidc' }] as const),
         () => oidc.finish(cookies.slice(0, COOKIES_MAX), query)
       )
-      // Start a new session, because others may know the browser's previous one.
+      // End the browser's previous session, because others may know its cookie.
       await authenticator.logOut(request)
       const input = { signedInWith: 'oidc' }
       await options.audit.record({ principal, origin: originOf(request, 'login') }, { operation: 'login', input })

@@ -59,14 +59,20 @@ export const SCHEDULER_EVENTS: LogEvents = {
   }
 }
 
-/** Finds a job by its id, or the newest job of a repeated order by the order's id. Waits for its first job. */
+/**
+ * Finds a job by its id, or the newest job of a repeated order by the order's id. If the order has no job yet, waits
+ * for its first one.
+ */
 export const findEither: FindJob = async (client, id, clock) => {
   if ((await jobOf(client, id)) !== null) return findJob(client, id, clock)
   await requireSchedule(client, id)
   return findJobOfSchedule(client, id, clock)
 }
 
-/** Rejects with JOB_NOT_FOUND for other formats, such as the ids of the scheduler that Scrapdeck replaced. */
+/**
+ * Returns null if there is no such job. Rejects with JOB_NOT_FOUND if the id has another format, such as an id of the
+ * scheduler that Scrapdeck replaced.
+ */
 async function jobOf(client: ApiClient, id: string): Promise<JobDetail | null> {
   if (!JOB_ID_PATTERN.test(id)) throw noJob(id)
   try {

@@ -14,6 +14,6 @@ export function crawlEndpoints(app: FastifyInstance, handlerOf: HandlerOf): void
   app.get('/jobs/:id/logs', BY_OPERATION, handlerOf('serveLogOfCrawl'))
 }
 
-/** In Fastify's notation. These routes have the limits and error format of the API. */
+/** The routes in Fastify's notation. The API's limits and error format apply to them. */
 const ROUTES = new Set(['/crawl', '/crawl/:id', '/jobs/:id/status', '/jobs/:id/logs'])
 export const isCrawlRoute = (url: string | undefined): boolean => url !== undefined && ROUTES.has(url)

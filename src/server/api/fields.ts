@@ -10,7 +10,10 @@ export type Wanted = Map<string, Wanted | null>
 const MAX_TEXT = 2_000
 const PATH = /^[A-Za-z0-9_]{1,100}(\.[A-Za-z0-9_]{1,100}){0,9}$/
 
-/** Parses `fields=jobs.id,nextBefore`. Names apply to the items of lists and may not exist. Throws BAD_INPUT. */
+/**
+ * Parses `fields=jobs.id,nextBefore`. In a list, a name refers to each item. Does not check whether the names exist.
+ * Throws BAD_INPUT.
+ */
 export function parseFields(text: string): Wanted {
   const wanted: Wanted = new Map()
   const paths = text.split(',').map((path) => path.trim())
@@ -62,7 +65,10 @@ function check(wanted: Wanted, schemas: Shape[], path: string[], root: Shape): v
   }
 }
 
-/** The property names in these schemas, also inside lists. `others` has the schemas for all other names, or null. */
+/**
+ * The property names in these schemas and in the items of lists. `others` has the schemas of properties with any other
+ * name, or null if only the listed names are allowed.
+ */
 function partsOf(schemas: Shape[], root: Shape): { names: Map<string, Shape[]>; others: Shape[] | null } {
   const names = new Map<string, Shape[]>()
   let others: Shape[] | null = null

@@ -21,10 +21,16 @@ interface LogLine {
   nextOffset: number
 }
 
-/** Longer lines are split. Otherwise, a spider that never ends a line could use any amount of memory. */
+/**
+ * The maximum length of a line. Longer lines are split, because a spider that never ends a line could otherwise use
+ * any amount of memory.
+ */
 const MAX_LINE_CHARACTERS = 262_144
 
-/** Assembles lines from the consecutive pieces of a log. The last piece also returns a line without a line break. */
+/**
+ * Assembles lines from the consecutive pieces of a log. For the last piece, also returns the text after the last line
+ * break.
+ */
 export function createLineReader(): (chunk: LogChunk) => LogLine[] {
   let pending = ''
   let expected: number | null = null
@@ -68,15 +74,18 @@ export function createLineReader(): (chunk: LogChunk) => LogLine[] {
   }
 }
 
-/** Regular comments keep proxies from closing a quiet stream. Each one also triggers a check for a newer attempt. */
+/** How often to send a comment, which keeps proxies from closing a quiet stream, and to check for a newer attempt. */
 const HEARTBEAT_MS = 15_000
-/** Longer pieces would take memory that the allocator does not return to the system. */
+/**
+ * The length from which collected text is written to the stream. For longer pieces, the process would take memory that
+ * the allocator does not return to the system.
+ */
 const WRITE_CHARACTERS = 32_768
 /** The id of the `end` event. An EventSource that reconnects with it gets a 204, which makes it stop reconnecting. */
 export const END_ID = 'end'
 
 export interface Place {
-  /** null for the newest attempt, or the first one if none exists yet. */
+  /** null for the newest attempt or, if there is none yet, for the first one. */
   attemptNumber: AttemptNumber | null
   offset: number
 }
@@ -105,8 +114,9 @@ export interface LogOptions {
 }
 
 /**
- * The log of a job as server-sent events: `log` for each line, with the position after it as id; `attempt` when the job
- * runs again; `problem` when its node stops responding (clients reconnect with the last id); `end` with the outcome.
+ * Returns the log of a job as server-sent events: `log` for each line, with the position after the line as id;
+ * `attempt` when the job runs again; `problem` when the node stops responding (clients reconnect with the last id);
+ * `end` with the outcome.
  */
 export function openJobLog(options: LogOptions): Readable {
   const stream = new PassThrough()

@@ -5,10 +5,16 @@ import { problemOfJsonText } from '../../shared/json-text.ts'
 import { INPUT_BOUNDS, problemOfTree } from '../../shared/tree-bounds.ts'
 import { giveWay } from './long-lists.ts'
 
-/** Enough for ten thousand jobs with thirty values each. */
+/**
+ * The maximum depth of JSON and the maximum numbers of values and property names. Enough for ten thousand jobs with
+ * thirty values each.
+ */
 const TEXT_BOUNDS = { depth: INPUT_BOUNDS.depth, values: 300_000, fields: 2_000 }
 
-/** Each step of parsing a longer text takes milliseconds, so it runs in a separate turn of the event loop. */
+/**
+ * The maximum length of JSON that is parsed in one turn of the event loop. For longer JSON, each step of parsing takes
+ * milliseconds and gets its own turn.
+ */
 const LONG_TEXT_CHARACTERS = 100_000
 
 /** The JSON is nested too deeply or has a property name that a JavaScript object would lose. */

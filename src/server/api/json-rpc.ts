@@ -20,7 +20,7 @@ import {
 import { readLongLists } from './long-lists.ts'
 import { checkParts } from './unknown-parts.ts'
 
-/** Limits the total size of a batch's responses as JSON, because several copies of them are in memory. */
+/** The maximum total size of the responses to a batch, as JSON. Several copies of them are in memory. */
 const BATCH_ANSWER_BYTES = 12 * 1024 * 1024
 const CALLS_AT_ONCE = 8
 

@@ -10,7 +10,7 @@ Traceback (most recent call last):
 2026-11-02 12:00:04 [a] [b] WARNING: two brackets
 `
 
-/** Cuts a log at these byte offsets, but never within a character, like a tail. */
+/** Cuts a log at these byte offsets, but never within a character, like the engine when it follows a log. */
 function pieces(text: string, cuts: number[]) {
   const bytes = Buffer.from(text)
   const whole = cuts

@@ -93,7 +93,7 @@ describe('a long request', () => {
       params: { jobs: list }
     })
     expect(call.json().error.message).toBe(rest.json().message)
-    // Pages that were loaded before an update can send names that are no longer known.
+    // RPC accepts unknown names, because pages that were loaded before an update can send names that no longer exist.
     if (_name === 'an unknown name') return
     const rpc = await post('/api/rpc/jobs/runMany', { json: { jobs: list } })
     expect(rpc.json().json.message).toBe(rest.json().message)

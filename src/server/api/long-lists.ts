@@ -4,7 +4,10 @@ import { z } from 'zod'
 import { yielder, nextTurn } from '../../engine/runtime/yielder.ts'
 import { type Clock, systemClock } from '../../engine/runtime/clock.ts'
 
-/** Longer lists directly in an input are validated in slices, because jobs.runMany accepts 10,000 items. */
+/**
+ * The maximum length of a list that is validated together with the rest of the input. Longer lists that are direct
+ * properties of the input are validated in slices, because jobs.runMany accepts 10,000 items.
+ */
 const LONG_LIST_ITEMS = 50
 /** Validation of a list stops after this many issues, because only the first ones are reported (wire-errors.ts). */
 const ISSUES_MAX = 5
@@ -20,12 +23,15 @@ interface LongList {
   schema: z.ZodArray<z.ZodType>
 }
 
-/** Converts texts to the expected types, in the whole input or, with `list`, in an item of that list. */
+/** Converts strings to the expected types in the whole input or, if `list` is given, in an item of that list. */
 export type Coerce = (value: unknown, list?: string) => unknown
 
 let lastTurn: Promise<void> = Promise.resolve()
 
-/** Resolves in a later turn of the event loop, reserved for this caller. Short requests can run in between. */
+/**
+ * Resolves in a later turn of the event loop. Each caller gets a turn of its own, so that short requests can run in
+ * between.
+ */
 export const giveWay = (): Promise<void> => (lastTurn = lastTurn.then(nextTurn))
 
 export function longListsOf({ procedure, input }: Call): LongList[] {

@@ -3,7 +3,10 @@ import type { Engine } from '../../engine/index.ts'
 import { ScrapdeckError } from '../../shared/errors.ts'
 import { sentence } from '../../shared/texts/errors/server.ts'
 
-/** The response to a request with an Idempotency-Key. `headers` has those that are not on every response. */
+/**
+ * The response to a request with an Idempotency-Key. `headers` has only the headers that are not part of every
+ * response.
+ */
 export interface KeyedResponse {
   status: number
   headers: Record<string, string>
@@ -26,9 +29,9 @@ const KEY = /^[\x21-\x7e]{1,255}$/
 const NOT_KEPT = 'null'
 
 /**
- * Performs a request once per Idempotency-Key. The engine knows it by its `onceKey` (RouterContext.onceKey). Streams
- * and failures are not stored, which frees the key. A secret response (`isSecret`) is not stored either, so a repeated
- * request rejects with IDEMPOTENCY_SECRET_NOT_KEPT.
+ * Performs a request once per Idempotency-Key. The engine identifies the request by `onceKey` (RouterContext.onceKey).
+ * Streams and failures are not stored, so that the key can be used again. A secret response (`isSecret`) is not stored
+ * either, but a repeated request rejects with IDEMPOTENCY_SECRET_NOT_KEPT.
  */
 export async function answerOnce(
   { answers, incoming }: Pick<Engine, 'answers' | 'incoming'>,

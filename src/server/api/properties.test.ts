@@ -266,7 +266,7 @@ const HOSTILE_SEGMENTS = [
   ]
 ]
 
-/** Returns the parsed response, or null for a documented failure, no JSON, or a response reduced by `fields`. */
+/** Returns the parsed response, or null if it is a documented failure, is not JSON, or was reduced by `fields`. */
 function checkAnswer(operation: Operation, request: Request, { status, type, body }: Answer): unknown {
   const told = `${request.options.method} ${String(request.options.url)}: ${status} ${body.slice(0, 2_000)}\n${logged.join('\n')}`
   if (status >= 400) {
@@ -274,7 +274,7 @@ function checkAnswer(operation: Operation, request: Request, { status, type, bod
     if (!isError(answer)) throw new Error(`No error of ours: ${told}`)
     expect([ERROR_CODES[answer.code].status, answer.status], told).toEqual([status, status])
     expect(answer.code, told).not.toBe('INTERNAL')
-    // Other generated values can be rejected, but these names exist.
+    // Other generated values can be the reason for the failure, but the names in `fields` exist.
     if (request.fields !== null) expect(answer.message, told).not.toContain('"fields"')
     return null
   }

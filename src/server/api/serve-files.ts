@@ -103,7 +103,7 @@ async function* bytesOf(
 
 export type ApiClient = RouterClient<EngineRouter>
 
-/** Rejects if the id is unknown. The returned function resolves when there is a job to follow. */
+/** Rejects if the id is unknown. The returned function resolves as soon as there is a job to follow. */
 export type FindJob = (client: ApiClient, id: string, clock: Clock) => Promise<(gone: AbortSignal) => Promise<JobId>>
 
 export interface LogRoute {
@@ -148,7 +148,10 @@ export const findJob: FindJob = async (client, id) => {
   return async () => id as JobId
 }
 
-/** Bounds for the wait before checking again for a schedule's first job. Within them, waits until the job is due. */
+/**
+ * How long to wait before checking again whether a schedule has its first job: until the job is due, but within these
+ * bounds.
+ */
 const CHECK_AFTER_MS = { min: 1_000, max: 15_000 }
 
 /** Returns the newest job of a schedule, or waits for its first. */

@@ -53,7 +53,7 @@ interface Spoiled {
   path: string[]
 }
 
-/** For each object in an input without free-form names, returns an input with an extra name there. */
+/** For each object in the input, returns an input with an unknown name in that object. Skips maps with free names. */
 function spoilEach(schema: JsonSchema): Spoiled[] {
   const choices = schema.anyOf ?? schema.oneOf
   if (choices !== undefined) return choices.flatMap(spoilEach)
@@ -98,7 +98,7 @@ function restRequest({ '~orpc': { route } }: AnyContractProcedure, input: Record
 
 const inputOf = (name: string) => (exampleOf(name)!.input ?? {}) as Record<string, unknown>
 
-/** JSON-RPC has no streams and no files. */
+/** Whether the operation can be called over JSON-RPC, which has no streams and no files. */
 const isCallable = (name: string, { '~orpc': { outputSchema } }: AnyContractProcedure): boolean =>
   getEventIteratorSchemaDetails(outputSchema) === undefined && name !== 'projects.upload'
 

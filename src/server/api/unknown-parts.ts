@@ -20,7 +20,7 @@ export interface Shape {
   $defs?: Record<string, Shape>
 }
 
-// Input and output have separate shapes, because a schema can accept something other than it returns.
+// Input and output have separate shapes, because a schema can return something other than it accepts.
 const shapes = { input: new WeakMap<object, Shape>(), output: new WeakMap<object, Shape>() }
 
 export function shapeOfSchema(schema: object, side: 'input' | 'output'): Shape {
@@ -45,7 +45,7 @@ interface RestRequest {
   body(): Promise<unknown>
 }
 
-/** A parameter of the API, not of its operations (fields.ts). */
+/** The query parameter that the API itself reads, not the operations (fields.ts). */
 const FIELDS = 'fields'
 const LONGEST_NAME = 100
 
@@ -139,7 +139,10 @@ function shapeOf(procedure: AnyProcedure): Shape {
 interface Unknown {
   path: string[]
   known: string[]
-  /** The value is a list where an object is expected. Its indexes would be reported as unknown names. */
+  /**
+   * Whether the value is a list where an object is expected. If so, the indexes of the list would be reported as
+   * unknown names.
+   */
   isList?: boolean
 }
 
@@ -157,7 +160,7 @@ async function findUnknownInLists(lists: ReturnType<typeof longListsOf>, root: S
   return null
 }
 
-/** Allocates nothing if there is no unknown property, because bulks have ten thousand items. */
+/** Returns null, without allocating memory, if there is no unknown property. An input can have ten thousand items. */
 function findUnknown(value: unknown, shape: Shape, root: Shape): Unknown | null {
   // The schema checks the types of values.
   if (typeof value !== 'object' || value === null) return null

@@ -2,21 +2,24 @@ import { createHmac, randomBytes } from 'node:crypto'
 import type { Clock } from '../../engine/runtime/clock.ts'
 import { BoundedMap, BoundedSet } from '../../engine/runtime/bounded.ts'
 
-/** Number of clients that can send wrong passwords for an account before it is slowed down. */
+/** The number of clients that can send wrong passwords for an account before it is slowed down. */
 const FREE_CLIENTS = 5
 const FIRST_WAIT_MS = 1_000
 const MAX_WAIT_MS = 30_000
-/** Measured from the last failure. */
+/** How long after its last failure an account's failures are forgotten. */
 const FORGOTTEN_AFTER_MS = 15 * 60_000
 const MAX_ACCOUNTS = 1_000
-/** Per account. A repeated wrong password comes from an outdated program and does not count as a guess. */
+/**
+ * The maximum number of wrong passwords, and of clients, to remember per account. A repeated wrong password comes from
+ * an outdated program and does not count as a guess.
+ */
 const REMEMBERED = 128
 
 interface Account {
   lastMs: number
   clients: Set<string>
   guesses: Set<string>
-  /** The number of failures after more than FREE_CLIENTS clients failed. */
+  /** The number of failures since more than FREE_CLIENTS clients have failed. */
   spread: number
 }
 

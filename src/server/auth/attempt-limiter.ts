@@ -3,7 +3,9 @@ import type { Clock } from '../../engine/runtime/clock.ts'
 import { BoundedMap } from '../../engine/runtime/bounded.ts'
 
 const WINDOW_MS = 60_000
-/** Limits memory use. Beyond this, the limiter forgets the clients with the oldest first failure. */
+/**
+ * The maximum number of clients in memory. Beyond this, the limiter forgets the clients with the oldest first failure.
+ */
 const MAX_CLIENTS = 10_000
 
 /**

@@ -68,12 +68,12 @@ export interface AuthenticatorOptions {
   logger: Logger
 }
 
-/** How long a connection can repeat verified credentials. Clients count as known for longer than that. */
+/** How long a connection can repeat verified credentials without another full check. */
 const VERIFIED_ON_SOCKET_MS = 60_000
-/** Limits the sessions of plugin users, because their groups are only read at login. */
+/** The maximum duration of a plugin user's session. It is short, because groups are only read at login. */
 const PLUGIN_SESSION_MS = 12 * 3_600_000
 const EXPIRY_CHECK_MS = 30_000
-/** Limits the session cookies read per request, because pages on other ports of the host may have added some. */
+/** The maximum number of session cookies read per request. Pages on other ports of the host may have added some. */
 const SHARED_COOKIES_MAX = 10
 /** How long to remember that Basic credentials sent along with a session are meant for a proxy. */
 const PROXY_CREDENTIALS_MS = 60_000
@@ -101,8 +101,8 @@ export class Authenticator {
   /** Hashes of Basic credentials that were sent along with a session and match no user here. */
   readonly #proxyCredentials = new Map<string, number>()
   /**
-   * The last verified credentials per connection. Their sender knows them, so a plain comparison is safe. A full check
-   * took a tenth of the time of a short request.
+   * The last verified credentials per connection. A plain comparison is safe, because the client of the connection
+   * already knows them. A full check took a tenth of the time of a short request.
    */
   readonly #verifiedOnSocket = new WeakMap<
     Socket,
@@ -196,8 +196,9 @@ export class Authenticator {
   }
 
   /**
-   * The request has a session and Basic credentials of another user. Valid credentials take precedence, because a page
-   * on another port may have set the cookie. Others are meant for a proxy in front of Scrapdeck (cached).
+   * Checks a request with a session and Basic credentials of another user. Valid credentials take precedence, because
+   * a page on another port may have set the cookie. Invalid ones are assumed to be for a proxy in front of Scrapdeck,
+   * and are remembered for a minute.
    */
   async #checkOther(caller: Caller, request: FastifyRequest): Promise<Caller> {
     const key = hashToken(`${caller.id} ${request.headers.authorization}`)
@@ -275,7 +276,7 @@ export class Authenticator {
     return principal === null || this.#access.isCurrent(kind === 'session' ? this.#asCounted(id, principal) : principal)
   }
 
-  /** A session that ended all others counts as started at that moment, even for requests that started earlier. */
+  /** A session that ended all others counts as started at that time, even for requests that started earlier. */
   #asCounted(id: string, principal: Principal): Principal {
     const session = this.#own.get(id)
     return session === null ? principal : { ...principal, sinceMs: Math.max(principal.sinceMs, countedFrom(session)) }
@@ -391,12 +392,12 @@ export class Authenticator {
 
   /** Cuts off the response when the caller's session ends, or when the user or token is revoked. */
   bindResponse(caller: Caller, response: ServerResponse): void {
-    // The service's own password changes only with a restart, so its responses need no tracking.
+    // The service's own password changes only with a restart, so responses to clients that sent it need no tracking.
     if (caller.kind === 'session' || !isOwnerItself(caller)) this.#responses.add(caller, response)
     if (caller.principal?.tokenId != null && !this.#checksExpiry) this.#checkExpiry()
   }
 
-  /** Polls while tokens are receiving responses, because there is no event when a token expires. */
+  /** Polls while responses to requests with a token are open, because there is no event when a token expires. */
   #checkExpiry(): void {
     this.#checksExpiry = true
     this.#timers.set(EXPIRY_CHECK_MS, () => {
@@ -432,7 +433,7 @@ export class Authenticator {
 
   /**
    * A page on another port can add cookies to ours. Ignores invalid ones. Rejects cookies of different users, because
-   * the page may have added one to make its user act as another.
+   * the page may have added one to make its victim act as another user.
    */
   async #findAmong(cookies: readonly string[], request: FastifyRequest): Promise<FoundSession | null> {
     const sessions: FoundSession[] = []
@@ -467,7 +468,10 @@ function browserOf(request: FastifyRequest): Browser {
   return { address: addressOf(request), userAgent: request.headers['user-agent'] ?? '' }
 }
 
-/** For requests with their own credentials. Uses the user's id, because another user can get the same name later. */
+/**
+ * The caller's id for requests with their own credentials. Contains the user's id, because another user can get the
+ * same name later.
+ */
 function idOf({ tokenId, userId, name }: Principal): string {
   if (tokenId !== null) return `token:${tokenId}`
   return userId === null ? `user:${name}` : `user-id:${userId}`

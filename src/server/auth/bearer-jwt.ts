@@ -27,7 +27,10 @@ export class BearerJwts {
     return token.length <= MAX_LENGTH && FORM.test(token) && !this.#access.looksLikeToken(token)
   }
 
-  /** Returns a previously verified token immediately. Rejects with UNAUTHORIZED, ROLE_REQUIRED, SIGN_IN_UNAVAILABLE. */
+  /**
+   * Returns the principal immediately if the token was verified before. Rejects with UNAUTHORIZED, ROLE_REQUIRED or
+   * SIGN_IN_UNAVAILABLE.
+   */
   find(token: string): Principal | Promise<Principal> {
     return this.#access.findByBearer(token) ?? this.#verify(token)
   }

@@ -2,7 +2,10 @@ import { request } from 'undici'
 import type { Clock } from '../../engine/runtime/clock.ts'
 import { PLAIN_BODIES, requirePlainBody } from '../../engine/runtime/plain-bodies.ts'
 
-/** Discovery documents, keys and tokens have several kilobytes, or a hundred with many groups. */
+/**
+ * The maximum size of a response. Discovery documents, keys and tokens have several kilobytes, or a hundred for a user
+ * with many groups.
+ */
 const MAX_BYTES = 1024 * 1024
 const MAX_WAIT_MS = 10_000
 /** The pause after a failure, so that a flood of requests here does not become a flood at the provider. */

@@ -16,7 +16,7 @@ export class AddressList {
     }
   }
 
-  /** Returns false for a text that is not an address, such as the path of a Unix socket. */
+  /** Returns false for a string that is not an address, such as the path of a Unix socket. */
   has(address: string): boolean {
     const version = isIP(address)
     return version !== 0 && this.#list.check(address, version === 6 ? 'ipv6' : 'ipv4')
@@ -31,20 +31,23 @@ export function addressOf(request: FastifyRequest): string {
   return read(request.ip ?? '') ?? plainAddress(request.raw.socket.remoteAddress ?? 'socket')
 }
 
-/** Returns null if the text is not an address. Some proxies report `address:port`. */
+/** Returns null if the string is not an address. Some proxies report `address:port`. */
 const read = remember((text) => {
   const reported = text.replace(/^\[(.+)\](?::\d+)?$|^([\d.]+):\d+$/, '$1$2')
   return isIP(reported) === 0 ? null : plainAddress(reported)
 })
 
-/** What limits treat as one client: an IPv4 address or an IPv6 /64 network, because one customer has all of that. */
+/**
+ * Returns what limits treat as one client: an IPv4 address or an IPv6 /64 network, because one customer has the whole
+ * network.
+ */
 export const clientOf = remember((address: string): string => {
   if (!isIPv6(address)) return address
   const groups = groupsOf(address).slice(0, 4)
   return `${groups.map((group) => group.toString(16)).join(':')}::/64`
 })
 
-/** Converts an IPv4 address in IPv6 notation, which a socket for both versions reports. */
+/** Converts an IPv4 address from IPv6 notation, in which a socket for both versions reports it. */
 export function plainAddress(address: string): string {
   if (!isIPv6(address)) return address
   const groups = groupsOf(address)

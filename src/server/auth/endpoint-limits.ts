@@ -38,7 +38,7 @@ export class EndpointLimits {
     return charge(this.#nodes, request.caller.id, { reply, cost: 1 })
   }
 
-  /** Charges a new session to the limit of all sessions at its address, so that a login does not reset it. */
+  /** Charges a new session to the limit of all sessions at its address, so that a login does not start a new limit. */
   async chargeLogin(request: FastifyRequest, reply: FastifyReply): Promise<void> {
     const bucket = bucketOf(A_BROWSER, request)
     await charge(this.#open, bucket, { reply, cost: 1 })
@@ -51,8 +51,9 @@ export class EndpointLimits {
 }
 
 /**
- * A limit applies to all tokens of a user at one address, or to each of the service's own credentials, so that one
- * program cannot stop others. All sessions at one address share a limit, because a client can open many.
+ * The key of the limit that a request counts toward. All tokens of a user at one address share a limit. Each
+ * credential of the service itself has its own limit, so that one program cannot stop others. All sessions at one
+ * address share a limit, because a client can open many.
  */
 const bucketOf = (caller: Pick<Caller, 'kind' | 'id' | 'principal'>, request: FastifyRequest): string =>
   `${caller.kind === 'session' ? 'sessions' : (caller.principal?.userId ?? caller.id)} ${clientOf(addressOf(request))}`

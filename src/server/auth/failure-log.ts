@@ -6,7 +6,7 @@ const WINDOW_MS = 60_000
 const MAX_LINES_PER_ADDRESS = 5
 const MAX_LINES = 60
 
-/** Logs failed logins without passwords. Limits the entries, so that guessing cannot fill the disk. */
+/** Logs failed logins without passwords. Limits the number of entries, so that guessing cannot fill the disk. */
 export class FailureLog {
   readonly #clock: Clock
   readonly #logger: Logger

@@ -4,7 +4,9 @@ import type { GroupRights, GroupRoles, SignInOptions } from './sign-in-options.t
 const GROUPS_MAX = 2_000
 const GROUP_LENGTH_MAX = 1_000
 
-/** Combines the roles of these groups in all projects, single projects and node groups. null if they have none. */
+/**
+ * Combines the roles of these groups in all projects, single projects and node groups. Returns null if there are none.
+ */
 export function rightsIn(groups: readonly string[], roles: GroupRoles): GroupRights | null {
   const having = groups.flatMap((group) => roles.get(group) ?? [])
   if (having.length === 0) return null
@@ -40,8 +42,8 @@ export function configuredRoles({ oidc, jwt, proxy, pluginRoles }: SignInOptions
 }
 
 /**
- * The groups in a claim: a list of texts or one text. `name` can be a path such as Keycloak's `realm_access.roles`.
- * Ignores an unverified email address, because users can enter any.
+ * Returns the groups in a claim, which is a list of strings or one string. `name` can be a path such as Keycloak's
+ * `realm_access.roles`. Ignores an unverified email address, because users can enter any.
  */
 export function groupsIn(claims: Readonly<Record<string, unknown>>, name: string): string[] {
   if (name === 'email' && claims['email_verified'] !== true) return []

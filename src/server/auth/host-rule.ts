@@ -3,8 +3,8 @@ import { hostname } from 'node:os'
 import type { NoPasskeySite, PasskeySite } from '../../engine/index.ts'
 
 /**
- * Rejects foreign `Host` headers, which requests have after DNS rebinding. `allowedHosts` are the operator's names. A
- * name without a port matches any port.
+ * Returns a function that checks whether a `Host` header is ours. After DNS rebinding, requests have a foreign one.
+ * `allowedHosts` are the operator's names. A name without a port matches any port.
  */
 export function createHostRule(options: {
   bindAddress: string
@@ -19,7 +19,7 @@ export function createHostRule(options: {
   const isWildcard = ['', '0.0.0.0', '::'].includes(bindAddress)
   const names = new Set(['localhost', '127.0.0.1', '::1', bindAddress.toLowerCase()])
   if (!isLoopback(bindAddress)) names.add(hostname().toLowerCase())
-  // Most requests name the same host, and the port is known before the first request.
+  // Caches the last accepted host, because most requests name the same one.
   let lastAccepted: string | null = null
   const isOurs = (host: string | undefined): boolean => {
     const parts = splitHost(host, isEncrypted ? 443 : 80)

@@ -6,12 +6,15 @@ import type { JwtOptions } from './sign-in-options.ts'
 /** `requires` has the claims that a token must have in addition to its expiry. */
 type Expected = Pick<JwtOptions, 'issuer' | 'audience' | 'jwksUrl'> & { requires: readonly string[] }
 
-/** Never `none`, and no symmetric algorithm, because then the public key would serve as the secret. */
+/**
+ * The accepted algorithms. Never `none`, and no symmetric algorithm, because then the public key would serve as the
+ * secret.
+ */
 const ALGORITHMS = [
   ...['RS256', 'RS384', 'RS512', 'PS256', 'PS384', 'PS512'],
   ...['ES256', 'ES384', 'ES512', 'EdDSA', 'Ed25519']
 ]
-/** Limits how often tokens with an unknown key cause the keys to be fetched, across all senders. */
+/** The minimum time between two fetches of the keys that tokens with an unknown key cause, across all senders. */
 const KEYS_COOLDOWN_MS = 60_000
 const KEYS_MAX_AGE_MS = 10 * 60_000
 const CLOCK_TOLERANCE_SECONDS = 5

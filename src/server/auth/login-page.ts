@@ -4,7 +4,7 @@ import { escapeHtml } from '../html.ts'
 import { SMALL_PAGE_POLICY, smallPage } from '../small-page.ts'
 import { SIGN_IN_PATH } from './oidc-sign-in.ts'
 
-/** Returns the options that a passkey must sign. */
+/** The path that returns the options for a passkey. */
 export const PASSKEY_OPTIONS_PATH = '/ui/login/passkey'
 
 /** Browsers do not send the fragment, which names the UI's page, so the script adds it to the link. */
@@ -40,9 +40,9 @@ export interface LoginPage {
   problem: string | null
   /** The name of the identity provider, or null if none is configured. */
   signInWith: string | null
-  /** `yes` shows a button. `problem` says why passkeys cannot be used. null if no user has a passkey. */
+  /** `yes` shows a button. `problem` is why passkeys cannot be used. null if no user has a passkey. */
   passkeys: 'yes' | { problem: string } | null
-  /** The page is not at the address of its form. */
+  /** Whether the page is shown at an address other than `/ui/login`. */
   isElsewhere?: boolean
 }
 
@@ -53,7 +53,7 @@ export function loginPagePolicy({ signInWith, passkeys }: LoginPage): string {
   return passkeys === 'yes' ? `${policy}; connect-src 'self'` : policy
 }
 
-/** At its own address, the forms have no action, so that the browser keeps the fragment, which names the UI's page. */
+/** At `/ui/login`, the forms have no action, so that the browser keeps the fragment, which names the UI's page. */
 export function loginPage({ problem, signInWith, passkeys, isElsewhere = false }: LoginPage): string {
   const action = isElsewhere ? ' action="/ui/login"' : ''
   const elsewhere =
@@ -96,7 +96,10 @@ ${problemText(problem)}${codeForm(step, 'Log in')}
   return smallPage({ title: 'Log in to Scrapdeck', body })
 }
 
-/** Sets up the authenticator app. Shown after the password if all users need a second factor and this one has none. */
+/**
+ * The page to set up the authenticator app. Shown after the password if all users need a second factor and this one
+ * has none.
+ */
 export function setUpPage({
   problem,
   step,

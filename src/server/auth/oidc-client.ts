@@ -21,7 +21,10 @@ import { createBoundedFetch } from './bounded-fetch.ts'
 import { claimIn } from './group-roles.ts'
 import type { OidcOptions } from './sign-in-options.ts'
 
-/** Signatures with the provider's private key. Never `none`, and no algorithm with a secret that the client knows. */
+/**
+ * The accepted algorithms: signatures with the provider's private key. Never `none`, and no algorithm with a secret
+ * that the client knows.
+ */
 const ASYMMETRIC = /^(?:RS|PS|ES)(?:256|384|512)$|^EdDSA$|^Ed25519$/
 /** How long to cache the provider's discovery document, because its addresses and algorithms rarely change. */
 const DESCRIPTION_MAX_AGE_MS = 3_600_000
@@ -87,7 +90,7 @@ export class OidcClient {
     return { subject: sub, claims: { ...more, ...claims, sub }, idToken: tokens.id_token! }
   }
 
-  /** Returns the address where the browser also ends its session at the provider, or null if the provider has none. */
+  /** Returns the address where the browser ends its session at the provider, or null if the provider has none. */
   async endUrl(idToken: string | null, returnTo: string): Promise<URL | null> {
     const configuration = await this.#discover()
     if (configuration.serverMetadata().end_session_endpoint === undefined) return null
@@ -114,7 +117,8 @@ export class OidcClient {
     const { issuer, clientId, clientSecret } = this.#options
     const server = new URL(issuer)
     const secret = clientSecret ?? ''
-    // Without this entry, a client uses Basic authentication (OpenID Connect Discovery 1.0, section 3).
+    // If the provider does not list its methods, a client uses Basic authentication (OpenID Connect Discovery 1.0,
+    // section 3).
     const authenticate: typeof None = () => (as, client, body, headers) => {
       const methods = as.token_endpoint_auth_methods_supported ?? ['client_secret_basic']
       const byHeader = methods.includes('client_secret_basic') || !methods.includes('client_secret_post')

@@ -15,16 +15,18 @@ export const SIGN_IN_PATH = '/ui/login/oidc'
 export const CALLBACK_PATH = '/ui/login/oidc/callback'
 
 export const BACK_CHANNEL_PATH = '/ui/login/oidc/logout'
-/** The event in such a report (OpenID Connect Back-Channel Logout 1.0, section 2.4). */
+/** The event in a logout token (OpenID Connect Back-Channel Logout 1.0, section 2.4). */
 const LOGOUT_EVENT = 'http://schemas.openid.net/event/backchannel-logout'
 
 /** How long a browser has to sign in at the provider. */
 export const LOGIN_MS = 10 * 60_000
-/** The number of sessions that can also be ended at the provider. */
+/** The maximum number of sessions for which to remember the session at the provider. */
 const PROVIDER_SESSIONS_MAX = 1_000
 const ID_TOKEN_LENGTH_MAX = 16_384
 const QUERY_LENGTH_MAX = 8_192
-/** Accepts only a fragment, so that the redirect always leads to a page of the UI. */
+/**
+ * The format of a requested page. Only a fragment is accepted, so that the redirect always leads to a page of the UI.
+ */
 const PAGE = /^#\/[\u0021-\u007e]{0,2000}$/
 
 interface Begun extends Expected {
@@ -45,8 +47,8 @@ export interface SignedInUser {
 }
 
 /**
- * Sign-in with an OpenID Connect provider. The expected values are kept for ten minutes and used once. A cookie
- * identifies the browser that started the login, so a response sent to another browser does not log it in.
+ * Sign-in with an OpenID Connect provider. The expected values of a login are stored for ten minutes and used once. A
+ * cookie identifies the browser that started the login, so a response sent to another browser does not log it in.
  */
 export class OidcSignIn {
   readonly #options: OidcOptions
@@ -54,7 +56,7 @@ export class OidcSignIn {
   readonly #clock: Clock
   readonly #logger: Logger
   readonly #pending: PendingLogins<Begun>
-  /** Keyed by session id. After a restart, a logout at the provider ends all of the user's sessions. */
+  /** Keyed by session id, and lost at a restart. A logout at the provider then ends all of the user's sessions. */
   readonly #providerSessions = new BoundedMap<string, ProviderSession>(PROVIDER_SESSIONS_MAX)
   #client: Promise<OidcClient> | null = null
   #logoutTokens: Promise<JwtVerifier> | null = null
@@ -83,8 +85,8 @@ export class OidcSignIn {
   }
 
   /**
-   * `query` is what the browser brings back, without `?`. Rejects with SIGN_IN_FAILED, ROLE_REQUIRED,
-   * SIGN_IN_UNAVAILABLE or UNAUTHORIZED, each with a message for the login page.
+   * `query` is the query of the browser's request to the callback, without `?`. Rejects with SIGN_IN_FAILED,
+   * ROLE_REQUIRED, SIGN_IN_UNAVAILABLE or UNAUTHORIZED, each with a message for the login page.
    */
   async finish(cookies: readonly string[], query: string): Promise<SignedInUser> {
     const begun = this.#pending.take(cookies)
@@ -142,7 +144,10 @@ export class OidcSignIn {
     return sessions
   }
 
-  /** Returns where the browser ends its session at the provider, or null if there is no address or no response. */
+  /**
+   * Returns the address where the browser ends its session at the provider, or null if the provider has none or does
+   * not respond.
+   */
   async endUrl(session: string, returnTo: string): Promise<string | null> {
     const idToken = this.#providerSessions.get(session)?.idToken ?? null
     this.#providerSessions.delete(session)
@@ -178,10 +183,16 @@ export class OidcSignIn {
 const failed = (text: string): ScrapdeckError =>
   new ScrapdeckError('SIGN_IN_FAILED', sentence('server.sign_in_failed', { text }))
 
-/** Either there was no response, or it came from a server in front of the provider. */
+/**
+ * The library's codes for errors without a response from the provider: there was none, or a server in front of the
+ * provider sent it.
+ */
 const NO_RESPONSE = new Set(['OAUTH_TIMEOUT', 'OAUTH_ABORT', 'OAUTH_RESPONSE_IS_NOT_CONFORM'])
 
-/** The library's own codes describe the problem with a response. Other errors occurred before a response arrived. */
+/**
+ * Whether the provider's response is the problem. Errors without a code of the library occurred before a response
+ * arrived.
+ */
 function isBadResponse(error: unknown): boolean {
   const { code } = error as { code?: unknown }
   return typeof code === 'string' && code.startsWith('OAUTH_') && !NO_RESPONSE.has(code)

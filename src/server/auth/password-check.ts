@@ -57,16 +57,16 @@ export type Verdict =
   | { is: 'wrong' }
   | { is: 'blocked'; retryAfterSeconds: number }
 
-/** How long a verified password is not hashed again for new connections. */
+/** How long a verified password is accepted on new connections without hashing it again. */
 const VERIFIED_FOR_MS = 60_000
 const VERIFIED_MAX = 1_000
-/** Limits concurrent checks for clients that have not sent this user's right password before. */
+/** The maximum number of concurrent checks for a client that has not sent this user's right password before. */
 const CHECKED_AT_ONCE_MAX = 4
 const BUSY_MS = 1_000
 
 /**
- * Limits wrong passwords per minute and client. Checks a known client of the user even over the limit, because
- * otherwise anyone at the same address could lock that user out.
+ * Limits wrong passwords per minute and client. A client known for a user can log in as this user even over the limit.
+ * Otherwise, anyone at the same address could lock the user out.
  */
 export class PasswordCheck {
   readonly #isOwner: (given: BasicCredentials) => boolean
@@ -113,7 +113,10 @@ export class PasswordCheck {
     this.#failures = options.failures
   }
 
-  /** Waits only for the slow check of a user's password. Rejects like PluginUsers, or with TOO_MANY_REQUESTS. */
+  /**
+   * Returns a promise only if the user's password needs the slow check. Rejects like PluginUsers, or with
+   * TOO_MANY_REQUESTS.
+   */
   check(request: FastifyRequest, given: BasicCredentials): Verdict | Promise<Verdict> {
     const client = clientOf(addressOf(request))
     const isKnown = this.#known.has(client, given.username)
@@ -128,7 +131,8 @@ export class PasswordCheck {
     const byToken = this.#isToken(given) ? this.#access.findByToken(given.password) : null
     if (byToken !== null) return { is: 'right', principal: byToken }
     if ((this.#access.isEmpty && this.#pluginUsers === null) || this.#access.looksLikeToken(given.password)) {
-      // For a known client over the limit, a wrong password is neither counted nor logged, like unchecked passwords.
+      // A wrong password from a known client over the limit is neither counted nor logged, like passwords that are not
+      // checked.
       if (blockedForMs > 0) return blocked(blockedForMs)
       return this.#wrong(request, given, this.#limiter.addFailure(client))
     }
@@ -147,7 +151,10 @@ export class PasswordCheck {
     return this.#checkUser(key, { request, client, given, blockedForMs })
   }
 
-  /** Counts each attempt before checking it and uncounts it on success, so that parallel attempts gain nothing. */
+  /**
+   * Counts each attempt before checking it, and takes the count back on success. Otherwise, parallel attempts could
+   * exceed the limit.
+   */
   async #checkUser(key: string, { request, client, given, blockedForMs }: Tried): Promise<Verdict> {
     const blocks = blockedForMs === 0 && this.#limiter.begin(client)
     this.#checking.set(client, (this.#checking.get(client) ?? 0) + 1)
@@ -223,7 +230,7 @@ interface Tried {
 }
 
 const isHere = (address: string): boolean => address === 'socket' || isLoopback(address) || address === LOOPBACK_NETWORK
-/** The form in which clientOf returns `::1`. */
+/** What clientOf returns for `::1`. */
 const LOOPBACK_NETWORK = '0:0:0:0::/64'
 
 const blocked = (forMs: number): Verdict => ({ is: 'blocked', retryAfterSeconds: Math.ceil(forMs / 1_000) })

@@ -14,7 +14,10 @@ export function recognizePeer(request: IncomingMessage, secret: string): void {
   fromPeers.set(request, { address, isVouchedFor: proxy === FROM_PROXY })
 }
 
-/** Whether the other engine itself is the client, as in engine-node.ts. It then states no other client. */
+/**
+ * Whether another engine sent this request for itself (engine-node.ts), not for a client. Its header then has `-`
+ * instead of a client's address.
+ */
 export const isOfPeerItself = (request: IncomingMessage): boolean => fromPeers.get(request)?.address === '-'
 
 export const isFromPeer = (request: IncomingMessage): boolean => fromPeers.has(request)

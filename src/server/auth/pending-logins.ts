@@ -28,7 +28,8 @@ export class OneTimeLinks {
   async create(): Promise<string> {
     const token = createToken()
     const isShared = (await this.#cache?.addLink(hashToken(token), VALID_MS)) === true
-    // The first token may have reached the cache despite the error, and the link would then work twice.
+    // If the cache reported an error, create another token, because the first one may be in the cache and would then
+    // work twice.
     return isShared ? token : this.createHere()
   }
 
@@ -54,7 +55,10 @@ export class OneTimeLinks {
   }
 }
 
-/** Limits per client and in total, so that strangers cannot displace the logins of others. */
+/**
+ * The maximum numbers of pending logins per client and in total, so that strangers cannot displace the logins of
+ * others.
+ */
 const OF_CLIENT_MAX = 20
 const ALL_MAX = 5_000
 
@@ -76,7 +80,7 @@ export class PendingLogins<T> {
     this.#validMs = validMs
   }
 
-  /** Returns the value for the cookie. The login counts toward the limit of `client`. */
+  /** Returns the cookie's value. The login counts toward the limit of `client`. */
   add(value: T, client: string): string {
     const nowMs = this.#clock.monotonicMs()
     for (const [hash, { untilMs }] of this.#byHash) if (untilMs <= nowMs) this.#byHash.delete(hash)

@@ -12,7 +12,7 @@ import { admitVouched } from './vouched-users.ts'
 
 const NAME_MAX = 200
 
-/** Users that a proxy states in a header. Ignores the header unless the proxy itself is connected. */
+/** Users that a proxy states in a header. Ignores the header if the request does not come from the proxy. */
 export class ProxyUsers {
   readonly #options: ProxyOptions
   readonly #parts: Pick<Engine, 'access' | 'audit'>

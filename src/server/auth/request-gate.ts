@@ -22,8 +22,8 @@ import { changesNothing, checkRequestOrigin, ANONYMOUS, type Caller } from './re
 type Raw = FastifyRequest['raw']
 
 /**
- * Memory for incomplete bodies. Clients with credentials can take minutes to send one. When the memory is full, the
- * connection with the oldest body is closed.
+ * The maximum memory for incomplete bodies. Clients with credentials can take minutes to send one. When the memory is
+ * full, the connection with the oldest body is closed.
  */
 const ROOM_BYTES = 256 * 1024 * 1024
 
@@ -104,7 +104,7 @@ export class RequestGate {
     request.caller = caller
     if (caller.kind === 'anonymous') {
       this.limitBody(request)
-      // A flood of logins must not lock out known users. They are charged only for failures and new sessions.
+      // A flood of logins must not lock out known users, so known users are charged only for failures and new sessions.
       if (!isLogin(request) || !authenticator.knows(request)) return this.#chargeStranger(request, reply)
       return
     }
@@ -137,7 +137,10 @@ export class RequestGate {
     })
   }
 
-  /** Closes the connection of a client over the limit, because a new connection costs it more than another request. */
+  /**
+   * Closes the connection of a client over the limit. Opening a new connection costs the client more than sending
+   * another request.
+   */
   #chargeStranger(request: FastifyRequest, reply: FastifyReply): void | Promise<void> {
     const close = (error: unknown) => {
       closeAfter(request, reply)
@@ -150,7 +153,10 @@ export class RequestGate {
     }
   }
 
-  /** Compares the route, like isOpenToAll, and the client's address, never what the client claims. */
+  /**
+   * Whether the client can read the metrics without credentials. Compares the route and the client's address, never
+   * anything that the client claims.
+   */
   #isOpenToScraper(request: FastifyRequest): boolean {
     return request.routeOptions.url === '/metrics' && this.#options.readsMetrics.has(addressOf(request))
   }
@@ -170,7 +176,10 @@ function hasUnreadBody({ raw, headers }: FastifyRequest): boolean {
   return hasBody && !raw.complete && !raw.readableEnded
 }
 
-/** Login, health checks and signed links. Compares the route, because a path can be written in many ways. */
+/**
+ * Whether the route is public: login, health checks and signed links. Compares the route, because a path can be
+ * written in many ways.
+ */
 function isOpenToAll(request: FastifyRequest): boolean {
   const { url } = request.routeOptions
   return (

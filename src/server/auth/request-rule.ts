@@ -19,8 +19,8 @@ export const ANONYMOUS: Caller = { kind: 'anonymous', id: '', principal: null }
 
 /**
  * Rejects requests that a browser sent for a page of another origin, whatever credentials they carry: a foreign Host
- * (rebinding), a foreign Origin, or a fetch marked as cross-site. A followed link passes if `changesNothing` is true,
- * because the other page cannot see what it opens. Throws FORBIDDEN_ORIGIN.
+ * (rebinding), a foreign Origin, or a fetch marked as cross-site. Accepts a followed link if `changesNothing` is true,
+ * because the other page cannot see the response. Throws FORBIDDEN_ORIGIN.
  */
 export function checkRequestOrigin(
   { method, headers, raw }: { method: string; headers: IncomingHttpHeaders; raw: { rawHeaders?: readonly string[] } },
@@ -71,14 +71,14 @@ export function isNavigation(headers: IncomingHttpHeaders): boolean {
 const OPEN_TO_LINKS =
   /^\/(?:|jobs|api|(?:logs|items|docs|ui)(?:\/.*)?|(?:daemonstatus|listprojects|listversions|listspiders|listjobs|status)\.json)$/
 
-/** Whether a GET of this route only shows something. A login link does more, because it works only once. */
+/** Whether a GET of this route only shows something. A login link changes something, because it works only once. */
 export function changesNothing({ routeOptions, query }: FastifyRequest): boolean {
   const { url } = routeOptions
   if (url === undefined || !OPEN_TO_LINKS.test(url)) return false
   return url !== '/ui/login' || !Object.hasOwn(query as object, 'token')
 }
 
-/** Assumes that the page has our scheme. Behind a proxy, the page uses https although we see http. */
+/** Ignores the scheme, because behind a proxy, the page uses https although we see http. */
 function isSameOrigin(origin: string, host: string): boolean {
   if (!URL.canParse(origin)) return false
   const page = new URL(origin)

@@ -7,7 +7,7 @@ declare module 'fastify' {
      * only owners can use the route, so forgetting this is safe. Public routes and endpoints of nodes do not use it.
      */
     needs?: Permissions | 'operation'
-    /** The response contains data of all projects, so the permission must apply to all of them. */
+    /** Whether the caller needs the permission for all projects, because the response contains data of all of them. */
     isOfAll?: boolean
   }
 }

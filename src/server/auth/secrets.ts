@@ -14,13 +14,13 @@ export function parseBasic(header: string | undefined): BasicCredentials | null 
   return colon === -1 ? null : { username: text.slice(0, colon), password: text.slice(colon + 1) }
 }
 
-/** Compares name and password as one text, so that timing does not reveal which of them was wrong. */
+/** Compares name and password as one string, so that timing does not reveal which of them was wrong. */
 export function createCredentialsCheck(expected: BasicCredentials): (given: BasicCredentials) => boolean {
   const isRight = createSecretCheck(joined(expected))
   return (given) => isRight(joined(given))
 }
 
-/** The length ensures that different pairs never give the same text. */
+/** Includes the length of the name, so that different pairs never give the same string. */
 const joined = ({ username, password }: BasicCredentials) => `${username.length} ${username} ${password}`
 
 /** 256 bits, safe in URLs and cookies. */
@@ -32,11 +32,11 @@ export function hashToken(token: string): string {
   return hash('sha256', token)
 }
 
-/** Longer secrets are compared by their hashes. */
+/** The length to which secrets are padded. Longer secrets are compared by their hashes. */
 const PADDED_BYTES = 512
 
 /**
- * Checks a secret by comparing texts padded to the same length, so timing reveals neither the length nor the first
+ * Checks a secret by comparing strings padded to the same length, so timing reveals neither the length nor the first
  * difference. Hashing both would take a twentieth of the time of a short request.
  */
 export function createSecretCheck(secret: string): (given: string) => boolean {
@@ -51,7 +51,10 @@ export function createSecretCheck(secret: string): (given: string) => boolean {
   }
 }
 
-/** Starts with the length, because a text that ends with zeros would be ambiguous. Returns null if it is too long. */
+/**
+ * Starts with the length, because strings that end with zeros would be ambiguous. Returns null if the string is too
+ * long.
+ */
 function padded(text: string): Buffer | null {
   const bytes = Buffer.alloc(PADDED_BYTES)
   const length = Buffer.byteLength(text)

@@ -23,7 +23,7 @@ export function sendCookie(
   reply.header('set-cookie', setCookie(name, value, { maxAgeSeconds, isSecure }))
 }
 
-/** All valid values of a cookie. Behind TLS, other hosts cannot add any. */
+/** All values of the cookie in the request. Behind TLS, other hosts cannot add any. */
 export function cookiesOf(use: CookieUse, request: FastifyRequest): string[] {
   const { host = '', cookie } = request.headers
   // Most requests come from programs, which send no cookies.
@@ -31,19 +31,25 @@ export function cookiesOf(use: CookieUse, request: FastifyRequest): string[] {
   return readCookies(cookieName(use, host, usesSecureCookie(use, request)), cookie)
 }
 
-/** A proxy may not announce TLS in every request, but the browser got this cookie behind TLS. */
+/**
+ * Also returns true if the request has a cookie that was set behind TLS, because a proxy may not announce TLS in every
+ * request.
+ */
 function usesSecureCookie(use: CookieUse, request: FastifyRequest): boolean {
   const { host = '', cookie } = request.headers
   return isBehindTls(request) || readCookies(cookieName(use, host, true), cookie).length > 0
 }
 
-/** `Secure` is set only behind TLS. A client that forges these headers only loses its own cookie. */
+/**
+ * Whether the browser uses TLS, so that cookies can be `Secure`. A client that forges these headers only loses its own
+ * cookie.
+ */
 export function isBehindTls({ raw, headers }: FastifyRequest): boolean {
   const { origin = '' } = headers
   return isEncrypted(raw) || origin.startsWith('https:') || headers['x-forwarded-proto'] === 'https'
 }
 
-/** `https://deck.example.org`, as the browser opened it. The gate has checked the host. */
+/** The address that the browser opened, such as `https://deck.example.org`. The gate has already checked the host. */
 export const addressInBrowser = (request: FastifyRequest): string =>
   `${isBehindTls(request) ? 'https' : 'http'}://${request.headers.host}`
 
@@ -53,7 +59,10 @@ interface Receiving extends Omit<Receiver, 'id'> {
   responses: Set<ServerResponse>
 }
 
-/** Responses that sessions, users and tokens are receiving. Ending one of these cuts off its streams and downloads. */
+/**
+ * Open responses, by the session, user or token that receives them. When one of these ends, its streams and downloads
+ * are cut off.
+ */
 export class SessionResponses {
   readonly #byReceiver = new Map<string, Receiving>()
 

@@ -5,7 +5,10 @@ import { createToken, hashToken } from './secrets.ts'
 const LETTERS = { password: 'p', link: 'l', oidc: 'o', passkey: 'k' } as const
 export type SignedInWith = keyof typeof LETTERS
 
-/** 256 random bits, the user's id, start and end (in base 36), the kind of login, and 128 bits that are renewed. */
+/**
+ * The parts of a token: 256 random bits, the user's id, start and end (in base 36), the kind of login, and 128 random
+ * bits that are renewed.
+ */
 const FORM = /^([\w-]{43}\.([0-9a-f]{32}|owner)\.([0-9a-z]{1,12})\.([0-9a-z]{1,12})\.([plok]))\.([\w-]{22})$/
 
 export interface SessionToken {
@@ -21,7 +24,7 @@ export interface SessionToken {
   renewal: string
 }
 
-/** All parts except the last cannot be forged, because a session is found by their hash. */
+/** None of the parts except the last one can be forged, because a session is found by their hash. */
 export function createSessionToken({
   userId,
   beganAtMs,
@@ -37,7 +40,7 @@ export function renewSessionToken(token: string): { token: string; renewal: stri
   return { token: `${token.slice(0, token.lastIndexOf('.'))}.${renewal}`, renewal: hashToken(renewal) }
 }
 
-/** Returns null if the text does not have the format of our tokens. */
+/** Returns null if the string does not have the format of our tokens. */
 export function readSessionToken(token: string): SessionToken | null {
   const match = FORM.exec(token)
   if (match === null) return null

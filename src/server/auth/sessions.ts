@@ -12,13 +12,19 @@ export const SESSION_MS = 30 * DAY_MS
 /** How long an unused session lasts. */
 export const IDLE_MS = 7 * DAY_MS
 const MAX_SESSIONS = 1000
-/** Per user, so that frequent logins end only the user's own sessions. */
+/** The maximum number of sessions per user, so that frequent logins end only the user's own sessions. */
 const MAX_SESSIONS_OF_USER = 50
 /** How often a browser gets a new cookie, so that a cookie leaked from a backup or a log soon becomes worthless. */
 const RENEW_EVERY_MS = 3_600_000
-/** Requests already in flight when the next cookie arrives still send the previous one. */
+/**
+ * How long the previous cookie remains valid. Requests already in flight when the next cookie arrives still send the
+ * previous one.
+ */
 const FORMER_FOR_MS = 60_000
-/** How often to store the last use of sessions. The idle limit needs no more, and each write replaces the file. */
+/**
+ * How often to store the last use of sessions. The idle limit needs no more precision, and each write replaces the
+ * file.
+ */
 const RECORD_EVERY_MS = 5 * 60_000
 const SEEN_EVERY_MS = 10_000
 const USER_AGENT_MAX = 200
@@ -33,7 +39,7 @@ const Session = z.strictObject({
   lastSeenAtMs: z.number(),
   address: z.string(),
   userAgent: z.string(),
-  /** `renewal` is the current cookie. `next` is a newer cookie that was sent. */
+  /** `renewal` is the hash of the current cookie's renewed part, `next` that of a newer cookie that was sent. */
   renewal: Hash,
   renewedAtMs: z.number(),
   next: Hash.nullable(),
@@ -136,7 +142,7 @@ export class Sessions {
     const nowMs = clock.nowMs()
     const read = readSessionToken(token)!
     const session = this.#byId.get(read.id)
-    // If the session is unknown, it started on another engine, which renews it.
+    // If the session is unknown, it started on another engine, which renews the cookie.
     if (session === undefined || nowMs - session.lastSeenAtMs < SEEN_EVERY_MS) return null
     Object.assign(session, { lastSeenAtMs: nowMs, ...shorten(browser) })
     this.#isChanged = true
@@ -147,7 +153,7 @@ export class Sessions {
     const renewed = renewSessionToken(token)
     session.next = renewed.renewal
     this.#sent.set(read.id, renewed.token)
-    // Store this now, because the browser may already use the new cookie when the service restarts after a crash.
+    // Store the new cookie now, because the browser may already use it when the service restarts after a crash.
     this.#isChanged = true
     this.record()
     return renewed.token
@@ -163,7 +169,7 @@ export class Sessions {
 
   end(id: string): void {
     if (this.#drop(id)) this.#write()
-    // The session was never recorded here, but it can have a response in progress.
+    // The session was never recorded here, but there can be a response to it in progress.
     else this.#options.onEnd(id)
   }
 
@@ -231,7 +237,10 @@ const shorten = ({ address, userAgent }: Browser): Browser => ({
   userAgent: userAgent.slice(0, USER_AGENT_MAX).replaceAll(/[^\P{C}]|[\u2028\u2029]/gu, '?')
 })
 
-/** Deliberately slow (about 10 ms), so that the file does not help to guess the password. Computed once per start. */
+/**
+ * The hash is deliberately slow (about 10 ms), so that the file does not help to guess the password. It is computed
+ * once per start.
+ */
 function identify({ username, password }: BasicCredentials, salt: Buffer): SessionsFile['credentials'] {
   const hash = scryptSync(JSON.stringify([username, password]), salt, 32, { N: 4096 })
   return { salt: salt.toString('hex'), hash: hash.toString('hex') }

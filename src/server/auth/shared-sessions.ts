@@ -6,7 +6,10 @@ import { type Browser, IDLE_MS, type Sessions } from './sessions.ts'
 import { BoundedSet } from '../../engine/runtime/bounded.ts'
 import { KeyedSingleFlight } from '../../engine/runtime/single-flight.ts'
 
-/** How long to trust a response of the cache. A session that ends on another engine stays valid here for that time. */
+/**
+ * How long to trust a response from the cache. A session that ends on another engine stays valid here for up to that
+ * time.
+ */
 const TRUSTED_MS = 1_000
 const REMEMBERED_MAX = 2_000
 /** How often to extend a session in the cache while it is in use. The cache forgets sessions that are not extended. */
@@ -18,13 +21,16 @@ export interface SharedSessionsOptions {
   cache: SharedCache
   clock: Clock
   logger: Logger
-  /** Sessions with a response in progress. Their end must be noticed even if they send no requests. */
+  /**
+   * Returns the sessions with a response in progress. This engine must notice their end even if they send no requests.
+   */
   receiving: () => readonly string[]
 }
 
 /**
- * The sessions of all engines, in a cache that is authoritative while it responds. Otherwise, this engine uses its own
- * record of sessions created or used here. When the cache responds again, it receives the changes it missed.
+ * The sessions of all engines, in a cache that is authoritative while it responds. While it does not respond, this
+ * engine uses its own record of sessions created or used here. When the cache responds again, it receives the changes
+ * that it missed.
  */
 export class SharedSessions {
   readonly #options: SharedSessionsOptions
@@ -33,12 +39,12 @@ export class SharedSessions {
   /** When each session was last extended in the cache, in wall-clock time. */
   readonly #extendedAtMs = new Map<string, number>()
   readonly #asking = new KeyedSingleFlight<string, boolean | null>()
-  /** Created while the cache was away. */
+  /** Sessions created while the cache was away. */
   readonly #toAdd = new BoundedSet<string>(REMEMBERED_MAX)
-  /** Ended while the cache was away. */
+  /** Sessions ended while the cache was away. */
   readonly #toEnd = new BoundedSet<string>(REMEMBERED_MAX)
   #allToEnd = false
-  /** Recently ended here. An older response of the cache must not restore them. */
+  /** Sessions recently ended here. An older response from the cache must not restore them. */
   readonly #ended = new BoundedSet<string>(REMEMBERED_MAX)
   #endedAllCount = 0
 

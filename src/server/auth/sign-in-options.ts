@@ -51,7 +51,7 @@ export interface SignInOptions {
   pluginRoles: GroupRoles
   /** The address where browsers reach this Scrapdeck, without a path. null for the host of each request. */
   publicUrl: string | null
-  /** Users with a local password but no second factor must set up an authenticator app at their next login. */
+  /** Whether users with a local password but no second factor must set up an authenticator app at their next login. */
   requiresSecondFactor: boolean
 }
 

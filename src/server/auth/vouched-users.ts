@@ -36,7 +36,10 @@ type PluginUsersParts = Pick<Engine, 'access' | 'audit'> & { roles: GroupRoles; 
 export class PluginUsers {
   readonly #ask: NonNullable<Engine['authenticate']>
   readonly #parts: PluginUsersParts
-  /** Not sent to the plugin again, because a program with an old password must not lock an account elsewhere. */
+  /**
+   * Keys of wrong passwords. These are not sent to the plugin again, because a program with an old password must not
+   * lock an account elsewhere.
+   */
   readonly #wrong = new Map<string, number>()
 
   constructor(ask: NonNullable<Engine['authenticate']>, parts: PluginUsersParts) {

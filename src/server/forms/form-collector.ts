@@ -3,7 +3,7 @@ import { ScrapdeckError } from '../../shared/errors.ts'
 import { sentence } from '../../shared/texts/errors/server.ts'
 import { MAX_TEXT_BYTES } from '../limits.ts'
 
-/** The header of a part. Texts are in Latin-1, with one character per byte, so that no byte is lost. */
+/** The header of a part. Strings are in Latin-1, with one character per byte, so that no byte is lost. */
 export interface PartHead {
   name: string
   /** null if the part has no file name. */

@@ -6,7 +6,7 @@ const MAX_HEADER_BYTES = 16 * 1024
 
 type Headers = Record<string, string[] | undefined>
 
-/** Scrapyd sends an empty 400 for such a body and closes the connection (scrapyd-protocol.md, 1). */
+/** The body is malformed. Scrapyd then sends an empty 400 and closes the connection (scrapyd-protocol.md, 1). */
 export class MalformedMultipartError extends Error {
   override readonly name = 'MalformedMultipartError'
 }

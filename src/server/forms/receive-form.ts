@@ -17,7 +17,7 @@ declare module 'fastify' {
 
 interface Options {
   incoming: Pick<IncomingFiles, 'begin'>
-  /** If false, the body is read and discarded. */
+  /** Whether to parse the body. If false, it is read and discarded. */
   isWanted: boolean
   /** Whether to store a part on disk. Other parts stay in memory. */
   isFile: (head: PartHead) => boolean
@@ -59,7 +59,10 @@ export async function receiveForm(request: FastifyRequest, body: Readable, optio
 /** null if the body is empty, which is valid for every content type. */
 type Pieces = AsyncIterable<Buffer> | Iterable<Buffer> | null
 
-/** Most forms are small. Reading them as a stream took longer than the rest of the request. */
+/**
+ * The maximum size of a form that is read as a whole. Most forms are small, and reading them as a stream took longer
+ * than the rest of the request.
+ */
 const SMALL_BYTES = 65_536
 
 function atOnce(body: Readable): Promise<Pieces> {

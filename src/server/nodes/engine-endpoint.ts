@@ -39,7 +39,8 @@ export async function openEngineEndpoint(options: {
   })
   const handleError = createErrorHandler({ logger })
 
-  // Another engine may have taken over this address. If it responded, this node would seem to have lost all its runs.
+  // This engine may have taken over the address of another one. If it responded, that engine's node would seem to have
+  // lost all its runs.
   fastify.addHook('onRequest', async (request, reply) => {
     if (request.headers[NODE_HEADER] !== encodeURIComponent(engine)) await reply.code(421).send({ engine })
   })
@@ -66,7 +67,7 @@ export async function openEngineEndpoint(options: {
     isFor(request) {
       if (request.url?.startsWith(`${messages.HOSTED_PATH}/`) !== true) return false
       recognizePeer(request, secret)
-      // A follower forwards requests of any client, but marks those as forwarded.
+      // A follower forwards requests from any client, but marks them as forwarded.
       return isOfPeerItself(request)
     },
     handle: (request, response) => fastify.routing(request, response),

@@ -86,7 +86,10 @@ interface Closable {
   additionalProperties?: Closable | boolean
 }
 
-/** Forbids unknown properties, as the API does (api/unknown-parts.ts). Its schemas allow them to parse stored data. */
+/**
+ * Forbids unknown properties, as the API does (api/unknown-parts.ts). The contract's schemas allow them, because they
+ * also parse stored data.
+ */
 function close(schema: Closable, named: Record<string, Closable>): void {
   const { $ref, anyOf = [], oneOf = [], items, properties, additionalProperties: more } = schema
   if (properties !== undefined && more === undefined) schema.additionalProperties = false

@@ -15,7 +15,7 @@ const FILES: Record<string, string> = {
   'swagger-ui.css': 'text/css; charset=utf-8'
 }
 
-/** Served as a file, because the page can only run scripts from our own files. */
+/** The page's script. It is served as a file, because the page can only run scripts from our own files. */
 const START = `const dark = matchMedia('(prefers-color-scheme: dark)')
 const follow = () => document.documentElement.classList.toggle('dark-mode', dark.matches)
 dark.addEventListener('change', follow)
@@ -85,7 +85,7 @@ ${operationRows(await describe())}
   )
 }
 
-/** Resolved only on request, because the package is installed next to our bundle and is not part of it. */
+/** Finds Swagger UI only on request, because the package is installed next to our bundle and is not part of it. */
 function findFiles(): string {
   try {
     const require = createRequire(import.meta.url)

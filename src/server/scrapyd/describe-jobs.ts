@@ -40,7 +40,7 @@ function makeFields(jobs: ScrapydJobs, options: Options): Fields {
       start_time: formatLocalTime(job.startedAtMs),
       ...urls(job)
     })),
-    // This text is cached, because the array stays the same until one of its jobs changes.
+    // Cache the encoded jobs, because the array stays the same until one of its jobs changes.
     finished: encodeOnce(jobs.finished, () =>
       jobs.finished.map((job) => ({
         id: job.jobid,
@@ -58,7 +58,7 @@ function makeFields(jobs: ScrapydJobs, options: Options): Fields {
 /** Whether all engines on this store would respond with the same fields. */
 export const areOfStore = (fields: Fields): boolean => ofStore.has(fields)
 
-/** Without a host and not percent-encoded, as in Scrapyd. */
+/** Returns a URL without a host and not percent-encoded, as in Scrapyd. */
 export function fileUrl(
   tree: FileTree,
   run: { project: ProjectName; spider: string },
@@ -68,8 +68,9 @@ export function fileUrl(
 }
 
 /**
- * Local time without a zone: `2026-11-19 18:10:00.123000`. Scrapyd omits a zero fraction (2.2), which is rare with its
- * microseconds. With our milliseconds it would be one in a thousand, and some clients fail without a fraction.
+ * Formats local time without a zone: `2026-11-19 18:10:00.123000`. Scrapyd omits a zero fraction (2.2), and some
+ * clients fail without one. This is rare with Scrapyd's microseconds, but would be one time in a thousand with our
+ * milliseconds.
  */
 export function formatLocalTime(atMs: number | null): string | null {
   if (atMs === null) return null

@@ -2,7 +2,7 @@ import type { ScrapydDirectory } from '../../engine/api/scrapyd-commands/scrapyd
 import { formatLocalTime } from './describe-jobs.ts'
 import { escapeHtml } from '../html.ts'
 
-/** Types by extension, as Twisted on Debian knows them. All others are text/plain, Scrapyd's default. */
+/** Content types by extension, as in Twisted on Debian. All others are text/plain, Scrapyd's default. */
 const TYPES: Record<string, string> = {
   '.7z': 'application/x-7z-compressed',
   '.css': 'text/css',
@@ -39,7 +39,9 @@ function extensionOf(name: string): string {
   return /[^.](\.[^.]*)$/.exec(name)?.[1]?.toLowerCase() ?? ''
 }
 
-/** Equals Scrapyd's listing byte for byte, because ScrapydWeb parses its rows (scrapyd-protocol.md, 7.1 and 7.4). */
+/**
+ * Identical to Scrapyd's listing byte for byte, because ScrapydWeb parses its rows (scrapyd-protocol.md, 7.1 and 7.4).
+ */
 export function directoryPage(path: string, entries: ScrapydDirectory['entries']): string {
   const title = escapeHtml(`Directory listing for ${path}`)
   const sorted = [...entries.filter((entry) => entry.isDirectory), ...entries.filter((entry) => !entry.isDirectory)]

@@ -215,7 +215,10 @@ function refuseEveryProject(directory: string, project: ProjectName): void {
   if (directory === '') throw new ScrapydAnswerError(`DirectoryTraversalError: ${project}`)
 }
 
-/** Scrapyd does not reject this. If it cannot create a job's files, it loses the job and one of its slots (6.4). */
+/**
+ * Scrapyd does not reject unsafe jobids. If it cannot create a job's files, it loses the job and one of its slots
+ * (6.4).
+ */
 function refuseUnsafeJobid(jobid: string | null): void {
   if (jobid === null) return
   if (jobid === '..' || /[/\0]/.test(jobid)) throw new ScrapydAnswerError(`DirectoryTraversalError: ${jobid}`)
@@ -242,7 +245,7 @@ function readSpiderArguments(args: FormValues): Record<string, string> {
   return Object.fromEntries(found)
 }
 
-/** Rejects names that Scrapyd's own calls use, in the order in which Python detects them (3.3). */
+/** Rejects arguments with a name that Scrapyd's own calls use, in the order in which Python detects them (3.3). */
 function refuseTakenNames(args: Record<string, string>): void {
   const names = Object.keys(args)
   const schedule = 'SpiderScheduler.schedule() got multiple values for'

@@ -30,7 +30,10 @@ export class ScrapydAnswerError extends Error {
   override readonly name = 'ScrapydAnswerError'
 }
 
-/** For names of projects, versions and spiders, and for jobids. Fits a file name on any system, even with `.log`. */
+/**
+ * The maximum length of jobids and of the names of projects, versions and spiders. Fits a file name on any system,
+ * even with `.log`.
+ */
 export const LONGEST_NAME_BYTES = 200
 
 /**

@@ -43,7 +43,9 @@ function escapeNonAscii(json: string): string {
   return json.replace(/[\u007f-\uffff]/g, (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`)
 }
 
-/** Has Python's message for an invalid value, which Scrapyd forwards to clients (scrapyd-protocol.md, 3.2). */
+/**
+ * An error with Python's message for an invalid value, which Scrapyd forwards to clients (scrapyd-protocol.md, 3.2).
+ */
 export class PythonValueError extends Error {
   override readonly name = 'PythonValueError'
 }
@@ -51,7 +53,7 @@ export class PythonValueError extends Error {
 // ignoreBOM: keep a leading U+FEFF, like Python.
 const strictUtf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
 
-/** Decodes strict UTF-8. Throws with the text of Python's UnicodeDecodeError. */
+/** Decodes strict UTF-8. Throws an error with the message of Python's UnicodeDecodeError. */
 export function decodeUtf8(bytes: Uint8Array): string {
   try {
     return strictUtf8.decode(bytes)
@@ -63,7 +65,10 @@ export function decodeUtf8(bytes: Uint8Array): string {
 // The patterns below take quadratic time for text that is almost a number, and a request can have 200 MB of it.
 const LONGEST_FLOAT_BYTES = 1000
 
-/** `float(b'…')`: allows surrounding spaces, `_` between digits, inf, nan. Throws with Python's ValueError text. */
+/**
+ * Parses like `float(b'…')`: allows surrounding spaces, `_` between digits, inf, nan. Throws Python's ValueError
+ * message.
+ */
 export function parsePythonFloat(bytes: Uint8Array): number {
   if (bytes.length > LONGEST_FLOAT_BYTES) {
     throw new PythonValueError(`could not convert string to float: ${toBytesRepr(bytes.subarray(0, 100))}...`)

@@ -131,7 +131,10 @@ function basePathOf(header: string | string[] | undefined): string {
     : ''
 }
 
-/** Engines share responses only if their settings that affect the text are equal. */
+/**
+ * Returns a key prefix that contains all settings that affect the text, because engines share responses only if these
+ * are equal.
+ */
 function keyPrefixOf({ finishedToKeep, hasLogs, hasItems }: ScrapydEndpointSettings): string {
   // Responses contain times in the machine's time zone.
   const { timeZone } = Intl.DateTimeFormat().resolvedOptions()
@@ -270,7 +273,10 @@ function sendFailure(context: Context, request: FastifyRequest, reply: FastifyRe
 
 type Body = string | Buffer
 
-/** Short texts are sent together with the headers. Long ones are encoded to bytes only once. */
+/**
+ * The length from which a response is encoded to bytes, once. Shorter responses remain strings, which are sent
+ * together with the headers.
+ */
 const LONG_TEXT = 4_096
 const inBytesIfLong = (text: string): Body => (text.length < LONG_TEXT ? text : Buffer.from(text, 'latin1'))
 
@@ -304,8 +310,8 @@ function readRequestedNames(args: FormValues): RequestedNames {
 }
 
 /**
- * Words a failure like Scrapyd (scrapyd-protocol.md, 3.2 and 3.3), because clients look for its words. Returns null for
- * unexpected errors, whose details clients must not see.
+ * Phrases a failure as Scrapyd does (scrapyd-protocol.md, 3.2 and 3.3), because clients look for these phrases.
+ * Returns null for unexpected errors, whose details clients must not see.
  */
 function wordFailure(error: unknown, asked: RequestedNames): string | null {
   if (error instanceof ScrapydAnswerError) return error.message

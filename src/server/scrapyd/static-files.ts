@@ -32,10 +32,16 @@ export async function answerFile(
   return sendFile(found, segments?.at(-1) ?? '', request, reply)
 }
 
-/** Spiders write these files, which share our UI's origin. The policy gives them an origin without scripts or forms. */
+/**
+ * The policy for files that spiders wrote. They are served from the UI's origin, so the policy gives them an origin of
+ * their own, without scripts or forms.
+ */
 const FILE_POLICY = "default-src 'none'; sandbox; form-action 'none'; base-uri 'none'; frame-ancestors 'none'"
 
-/** Browsers can show or save these files, but not run them in one of our pages. */
+/**
+ * The values of Sec-Fetch-Dest for which files are served. Browsers can show or save the files, but not run them in
+ * one of our pages.
+ */
 const DESTINATIONS = new Set(['document', 'empty', 'image', 'audio', 'video'])
 
 /**

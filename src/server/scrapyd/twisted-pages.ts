@@ -1,7 +1,10 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { escapeHtml } from '../html.ts'
 
-/** Equals pages of Twisted, Scrapyd's web server, because tools look for their words (scrapyd-protocol.md, 7). */
+/**
+ * Identical to the pages of Twisted, Scrapyd's web server, because tools look for their words (scrapyd-protocol.md,
+ * 7).
+ */
 function page(title: string, heading: string, text: string): string {
   return `
 <html>

@@ -33,7 +33,10 @@ export interface Known {
 
 const MANY = 4
 
-/** Strings include control characters, lone surrogates and characters that break paths and queries. */
+/**
+ * Generates values of the schema. Strings include control characters, lone surrogates and characters that break paths
+ * and queries.
+ */
 export function arbitraryOf(
   schema: JsonSchema,
   known: Known,
@@ -85,7 +88,7 @@ function arbitraryObject(
   const shape = Object.fromEntries(
     Object.entries(properties).map(([name, part]) => [name, orKnown(of(part), known.parts[name])])
   )
-  // Each optional property can cause a rejection, so half of the values have few of them.
+  // Each optional property can cause a rejection, so half of the values have only the required properties.
   const few = fc.record(Object.fromEntries(required.map((name) => [name, shape[name] ?? of({})])))
   const own = fc.oneof(few, fc.record(shape, { requiredKeys: required }))
   if (typeof additionalProperties !== 'object') return own

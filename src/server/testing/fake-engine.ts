@@ -42,7 +42,10 @@ import { createFakeScrapyd, sha256 } from './fake-scrapyd.ts'
 
 const CREDENTIALS = { username: 'scrapdeck', password: 'correct horse: battery' }
 
-/** Users with only some projects see none of its data. access.foreign.test.ts uses a real engine. */
+/**
+ * Finds nothing, so users with rights in only some projects see none of the engine's data. access.foreign.test.ts uses
+ * a real engine.
+ */
 const NOTHING: SubjectReads = {
   store: {
     getJobs: async () => [],
@@ -63,7 +66,8 @@ export function createFakeEngine() {
   const waiting = new Set<() => void>()
   const openStreams = { count: 0 }
 
-  // Has only what tests of the server need. Other operations return their examples (shared/examples/operations.ts).
+  // Only the operations that tests of the server need. Other operations return their examples
+  // (shared/examples/operations.ts).
   const accessClock = createFakeClock()
   const { audit, audited } = createFakeAudit(accessClock)
   const { access, secondFactors } = createFakeAccess(CREDENTIALS.username, accessClock, audited)
@@ -227,7 +231,7 @@ export function createFakeEngine() {
     audit,
     audited,
     accessClock,
-    /** The token is the content of the egg. */
+    /** Returns an egg whose content is the token. */
     async openEgg(token: string) {
       if (token === 'expired') throw new ScrapdeckError('EGG_LINK_INVALID', 'This link to an egg is not valid')
       return { sha256: '', sizeBytes: token.length, open: async () => Readable.from([token]) }

@@ -13,16 +13,16 @@ export interface Operation {
   /** Names of parts of the operation's responses, for `fields`. */
   fields: string[]
   isForm: boolean
-  /** Responses by status. `schema` is its place in the document, which has the id `api`, or null without a body. */
+  /** Responses by status. `schema` is a reference into the document, which has the id `api`, or null without a body. */
   answers: Map<string, { type: string; schema: string | null }>
 }
 
 export interface Request {
   options: InjectOptions
   hasFields: boolean
-  /** Requested names of parts, if they exist. null if none are requested or they are invented. */
+  /** The names in `fields`. null if there are none or if they are invented. */
   fields: string[] | null
-  /** The request is a write with a key that no other request uses. */
+  /** Whether the request is a write with a key that no other request uses. */
   isKeyed: boolean
   /** The same request as JSON-RPC, or null if JSON-RPC does not have this operation. */
   call: { jsonrpc: '2.0'; id: number; method: string; params: unknown } | null
@@ -32,7 +32,7 @@ interface GeneratorOptions {
   /** The content of the service under test. Can be filled later. */
   known: Known
   headers: Readonly<Record<string, string>>
-  /** Generates only requests that the document allows. By default, also generates others. */
+  /** Whether to generate only requests that the document allows. By default, also generates others. */
   isRight?: boolean
 }
 
@@ -222,7 +222,7 @@ function addToQuery(query: URLSearchParams, name: string, value: unknown): void 
 }
 
 function wellFormed(text: string): string {
-  // These would change the path to another route, which another test covers.
+  // `.`, `..` and an empty string would change the path to another route, which another test covers.
   const given = text.toWellFormed()
   return given === '' || given === '.' || given === '..' ? '%' : given
 }

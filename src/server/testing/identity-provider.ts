@@ -69,12 +69,12 @@ export async function openIdentityProvider({
   return {
     issuer,
     people: byId,
-    /** Handles requests instead of the provider, until `answer` returns false. */
+    /** Calls `answer` for each request. If `answer` returns false, the provider handles the request. */
     intercept(answer: (request: IncomingMessage, response: ServerResponse) => boolean): void {
       const real = provider.callback()
       handle = (request, response) => answer(request, response) || real(request, response)
     },
-    /** The provider then signs with a new key, and publishes only that key. */
+    /** Makes the provider sign with a new key and publish only that key. */
     async rotateKeys(kid: string): Promise<void> {
       key = await makeKey(kid)
       provider = open()

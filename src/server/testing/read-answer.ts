@@ -15,7 +15,7 @@ export interface Answer {
   text: string
   /** A stream's last message. The number of earlier ones depends on the speed of threads. */
   conclusion: string
-  /** The stream had not ended, so only its start was read. */
+  /** Whether the stream had not ended, so that only its start was read. */
   isCut: boolean
 }
 

@@ -34,7 +34,10 @@ export function ruleOf(watch: AlertWatch, over: Partial<AlertRuleSettings>): Ale
   } as AlertRuleSettings
 }
 
-/** Creates things of both projects or once of the other one. Each trace of the other project has a unique name. */
+/**
+ * Creates things that belong to both projects, or that once belonged to the other one. Each trace of the other project
+ * has a unique name.
+ */
 export async function plantTraces(t: TwoProjects, mailbox: Receiver) {
   const { client, node, until, clock } = t
   const email = { kind: 'email' as const, to: ['ops@example.org'], from: 'deck@example.org' }

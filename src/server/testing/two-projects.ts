@@ -3,10 +3,10 @@ import { buildEgg } from '../../engine/projects/egg-builder.ts'
 import { type EngineWithFakeNode, openEngineWithFakeNode } from '../../engine/testing/engine-with-fake-node.ts'
 import { branded } from '../../shared/testing/ids.ts'
 
-/** Part of every name in the other project. */
+/** A word in every name in the other project. */
 export const SECRET = 'zzquiet'
 export const OTHER = `${SECRET}-project`
-/** Part of everything that only admins and owners can see, in any project: users, webhooks, values of secrets. */
+/** A word in everything that only admins and owners can see, in any project: users, webhooks, values of secrets. */
 export const SEALED = 'zzsealed'
 
 const INTERVAL = { rules: [{ kind: 'interval' as const, everySeconds: 3_600, anchorMs: 0 }], zone: 'UTC' }
