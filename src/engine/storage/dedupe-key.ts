@@ -3,12 +3,15 @@ import type { ProjectName } from '../../shared/contract/index.ts'
 /** `own`: Scrapdeck's own keys for crawl orders and idempotent requests. */
 type ChosenBy = 'client' | 'own'
 
-/** Returns the stored form. Keys of different projects, and clients' and our own keys, never collide in it. */
+/**
+ * Returns the key as it is stored. Keys of different projects never collide, nor do keys from clients and our own
+ * keys.
+ */
 export function dedupeKeyOf(project: ProjectName, chosenBy: ChosenBy, key: string): string {
   return `${JSON.stringify([project, chosenBy])}${key}`
 }
 
-/** Returns the key that the client sent. Old jobs stored it without a project. Pure. */
+/** Returns the key that the client sent. The stored keys of old jobs have no project. Pure. */
 export function givenDedupeKey(project: ProjectName, stored: string | null): string | null {
   if (stored === null) return null
   const prefix = (['client', 'own'] as const)

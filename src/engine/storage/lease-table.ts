@@ -1,18 +1,21 @@
-/** The first number of the advisory lock; the second one is the namespace. */
+/** The first part of the advisory lock that writers hold. The second part identifies the namespace. */
 export const WRITE_LOCK = 20_261_126
-/** The engine that leads the namespace, or uses it alone, holds this lock. */
+/** Like WRITE_LOCK, for the lock of the engine that leads the namespace or uses it alone. */
 export const ENGINE_LOCK = 20_261_127
 
-/** The lease that engines share in one database. All times are the database's. */
+/** The lease that engines share in one database. All times are by the database's clock. */
 export interface LeaseTable {
   /** This machine's address as the database sees it; null for a local socket. */
   clientAddress(): Promise<string | null>
-  /** Returns the value of `name` that all engines share: the one that the first engine set. */
+  /** Returns the value of `name` that all engines share: `value`, unless another engine has set it before. */
   common(name: string, value: string): Promise<string>
   /** Reads the lease. `wantsLock`: also takes the lock if it is free. */
   look(options: { wantsLock: boolean }): Promise<SeenLease>
   unlock(): Promise<void>
-  /** Returns the new epoch; null if the lease changed meanwhile. Without the lock, ends the holder's connections. */
+  /**
+   * Returns the new epoch; null if the lease was changed or renewed in the meantime. Without the lock, ends the
+   * holder's connections.
+   */
   take(claim: {
     holder: string
     name: string
@@ -45,7 +48,7 @@ export interface SeenLease {
   hasLock: boolean
   /** Only a hint, because the database's clock can be changed. */
   isExpired: boolean
-  /** Differs after each change of the lease. */
+  /** A value that differs after each change or renewal of the lease. */
   renewal: string
   next: string | null
   leaderAddress: string | null
@@ -64,7 +67,7 @@ export interface EngineSelf {
   hasLocalNode: boolean
   /** The engine's PEM certificate; changes when renewed. Empty: the engine uses plain HTTP. */
   readonly certificate: string
-  /** The place of its eggs and logs (blobs/blobs-place.ts). Empty: unknown. */
+  /** The location of the engine's eggs and logs (blobs/blobs-place.ts). Empty: unknown. */
   blobs: string
 }
 

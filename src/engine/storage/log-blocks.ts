@@ -1,6 +1,9 @@
 import type { IndexedLogBlocks } from '../model/records.ts'
 
-/** Bit `n` is 0 if block `n` has no match. Blocks beyond the last byte count as candidates. */
+/**
+ * A bitmap of a log's blocks. Bit `n` is 0 if block `n` has no match. Blocks beyond the last byte count as
+ * candidates.
+ */
 export type Candidates = Uint8Array
 
 export const isCandidate = (candidates: Candidates, block: number): boolean =>

@@ -89,7 +89,7 @@ async function openKeys({ encryption }: StorageOptions, store: Store): Promise<E
   return keys
 }
 
-/** Imports the module only when needed: most services do not use it, and it would slow down the start. */
+/** Imports the module only when needed, because it would slow down startup and most services do not use it. */
 async function sealBlobs(blobs: BlobStore, keys: EncryptionKeys) {
   const { SealedBlobStore } = await import('./blobs/sealed/sealed-blob-store.ts')
   return new SealedBlobStore(blobs, keys)

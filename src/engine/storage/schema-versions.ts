@@ -1,13 +1,16 @@
 import { ScrapdeckError } from '../../shared/errors.ts'
 import { sentence } from '../../shared/texts/errors/storage.ts'
 
-/** `baseline` creates all tables of that version; each later version has one step. */
+/** `baseline`: the version whose tables the first step creates. Each further step leads to the next version. */
 export interface Migrations {
   baseline: number
   steps: readonly string[]
 }
 
-/** No table changes. An older engine would show the codes of reasons, problems and alerts, and write them back. */
+/**
+ * A migration that changes no tables. It raises the version, because an older engine would show the codes of reasons,
+ * problems and alerts instead of texts, and would write them back.
+ */
 export const TEXTS_ARE_CODES = 'SELECT 1'
 
 /** The last commit that can migrate data older than both baselines. */

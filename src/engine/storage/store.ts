@@ -120,14 +120,18 @@ export interface JobReader {
   getJob(id: JobId): Promise<StoredJob | null>
   getJobs(ids: JobId[]): Promise<StoredJob[]>
   /**
-   * Newest first, with ids below `before`. `sinceMs` excludes jobs queued earlier. Ends after the job at which large
-   * settings and arguments reach `maxBytes` (records.ts, largeBytes), with at least one job.
+   * Lists jobs newest first, with ids below `before`. `sinceMs` excludes jobs that were queued earlier. The page ends
+   * after the job at which large settings and arguments reach `maxBytes` (records.ts, largeBytes), so it has at least
+   * one job.
    */
   listJobs(
     filter: JobFilter & OnlyProjects & AwayNodes,
     page: { before: JobId | null; limit: number; maxBytes?: number }
   ): Promise<StoredJob[]>
-  /** Jobs of crawl orders that never ran and wait for their time, in order of that time. Ends like `listJobs`. */
+  /**
+   * Jobs of crawl orders that never ran and wait for their time, in order of that time. The page ends like that of
+   * `listJobs`.
+   */
   listLaterOrders(
     filter: OnlyProjects & { userId?: string | undefined; project?: ProjectName | undefined },
     page: { after: { atMs: number; id: string }; limit: number; maxBytes?: number }
@@ -150,19 +154,19 @@ export interface JobReader {
 export interface JobStore extends JobReader {
   /**
    * Writes queued jobs with a `queued` timeline entry each, all or none. Returns an id for each job. If a job's
-   * dedupe key already exists, writes nothing for it and returns the earlier job's id. A job starts held if
+   * dedupe key already exists, the job is not written, and its id is that of the earlier job. A job is held if
    * something must happen first (`dependency`, then `not_before`, then `overlap`). A job whose dependency can no
    * longer be met ends immediately as cancelled. Rejects with JOB_NOT_FOUND if a dependency does not exist.
    */
   enqueueJobs(jobs: NewJob[]): Promise<JobId[]>
-  /** Writes another server's history (ended) or external jobs (adopted), all or none. These runs are never queued. */
+  /** Writes another server's history (ended) or external jobs (adopted), all or none. Their jobs are never queued. */
   recordRuns(runs: { job: NewJob; start: AttemptStart; changes: AttemptChange[] }[]): Promise<void>
 }
 
 export interface LaneReader {
-  /** Every lane with queued jobs that are not held, and their number. Cheap: reads one row per lane. */
+  /** Every lane with queued jobs that are not held, and the number of these jobs. Cheap: reads one row per lane. */
   listLanes(): Promise<LaneDepth[]>
-  /** The first jobs of each lane in queue order, without held ones. The lists are in the order of `wanted`. */
+  /** The first jobs of each lane in queue order, without held jobs. The lists are in the order of `wanted`. */
   readHeads(wanted: { lane: string; limit: number }[]): Promise<QueueHead[][]>
   /** Announces jobs that a commit added, removed or reordered, but no claims. Returns a function that unsubscribes. */
   onQueueChange(listener: (lanes: string[]) => void): () => void
@@ -179,10 +183,10 @@ export interface HoldStore {
 export interface ClaimStore {
   /**
    * The first half of sending. For each start whose job is still queued and whose number is the next, creates the
-   * attempt as `sending` and moves the job to `starting`. Omits starts that lost a race (cancelled, held, expired at
-   * the entry's time, or held from now on because a job with the same overlap key is live). Send the attempt's own
-   * `jobid`, which differs from the requested one if the node already had that jobid in this project. No call must
-   * fail between the claim and its result, or the caller would not know of live jobs.
+   * attempt as `sending` and moves the job to `starting`. Omits starts that lost a race: the job was cancelled, held,
+   * or expired at the entry's time, or is now held because a job with the same overlap key is live. Send the
+   * attempt's own `jobid`, which differs from the requested one if the node already had that jobid in this project.
+   * No call must fail between the claim and its result, or the caller would not know of live jobs.
    */
   beginAttempts(starts: AttemptStart[]): Promise<BegunAttempt[]>
 }
@@ -219,7 +223,7 @@ export interface AttemptReader {
   listAttempts(jobId: JobId): Promise<Attempt[]>
   /** Includes ended attempts. */
   findAttemptsOnNode(nodeId: NodeId, runs: RunOnNode[]): Promise<Attempt[]>
-  /** Whether one of these runs is ours and was recorded as succeeded or failed before the attempt started. */
+  /** Whether one of these runs is ours and was recorded as succeeded, failed or unclear before the attempt started. */
   hasEndedBefore(nodeId: NodeId, runs: RunOnNode[], attempt: Pick<Attempt, 'jobId' | 'number'>): Promise<boolean>
   findArchivedLog(jobId: JobId, attemptNumber: AttemptNumber): Promise<ArchivedLog | null>
 }
@@ -243,7 +247,7 @@ export interface AttemptWriter {
 }
 
 export interface AttemptStore extends AttemptReader, AttemptWriter {
-  /** Replaces the previous record, because a lost run that turns up again is archived again. */
+  /** Replaces the previous record, because a lost run that is found again is archived again. */
   markLogArchived(jobId: JobId, attemptNumber: AttemptNumber, log: ArchivedLog): Promise<void>
 }
 
@@ -260,7 +264,7 @@ export interface ReadingStore {
   findFigures(jobId: JobId, attemptNumber: AttemptNumber): Promise<string | null>
 }
 
-/** `text` matches part of the title or culprit. `firstVersion`: the version that logged the error first. */
+/** `text` matches part of the title or culprit. `firstVersion`: the version in which the error was first logged. */
 export interface ErrorGroupFilter extends OnlyProjects {
   project?: string | undefined
   spider?: string | undefined
@@ -302,7 +306,7 @@ export interface KeptLogReader {
     filter: KeptLogFilter,
     page: { before: LogKey | null; limit: number; candidates: Uint8Array | null }
   ): Promise<LogPage>
-  /** In the order of the keys. Omits logs that no longer exist. */
+  /** Returns the logs in the order of the keys. Omits logs that no longer exist. */
   readKeptLogs(keys: LogKey[]): Promise<KeptLog[]>
   listUnarchivedRuns(
     filter: KeptLogFilter,
@@ -313,9 +317,12 @@ export interface KeptLogReader {
 export interface LogBlockStore extends KeptLogReader {
   /** The logs without an index among the `limit` newest archived logs before `before`. */
   listUnindexedLogs(before: LogKey | null, limit: number): Promise<{ logs: UnindexedLog[]; next: LogKey | null }>
-  /** Like listUnindexedLogs, for logs first archived after the call that returned `lastId`; null: all. */
+  /**
+   * Like listUnindexedLogs, for logs first archived after the call that returned `sinceId` as its `lastId`; null: all
+   * logs.
+   */
   listAddedLogs(sinceId: number | null, limit: number): Promise<{ logs: UnindexedLog[]; lastId: number }>
-  /** Skips logs that were archived again meanwhile, which have different `storedBytes`. */
+  /** Skips logs that were archived again in the meantime, which have different `storedBytes`. */
   recordLogBlocks(logs: (LogKey & { blocks: IndexedLogBlocks; log: { storedBytes: number | null } })[]): Promise<void>
   /** Removes these logs from the index; null: all logs. */
   forgetLogBlocks(logs: LogKey[] | null): Promise<void>
@@ -331,7 +338,7 @@ export interface NodeStore {
 
 export interface VersionStore {
   listVersions(): Promise<StoredVersion[]>
-  /** Replaces a version of this name and its deployments, because no node has the new egg yet. */
+  /** Replaces the version of this name and deletes its deployments, because no node has the new egg yet. */
   putVersion(version: StoredVersion): Promise<void>
   deleteVersion(project: ProjectName, version: VersionName): Promise<void>
   /** Upserts by (project, version, node). Rejects with VERSION_NOT_FOUND. */
@@ -356,8 +363,8 @@ export interface ChangeNotifier {
 export interface ChangeLog extends ChangeNotifier {
   changeCursor(): Promise<number>
   /**
-   * Each thing once, at most `limit`. `cursor`: where to continue. `reset`: the changes since that position are no
-   * longer stored, or it is from other data (a restored backup).
+   * Lists each changed thing once, at most `limit`. `cursor`: where to continue. `reset`: the changes since that
+   * position are no longer stored, or the position is from other data (a restored backup).
    */
   listChanges(after: number, limit: number): Promise<{ changes: ChangedThing[]; cursor: number; reset: boolean }>
 }
@@ -397,9 +404,9 @@ export interface ScheduleFilter extends OnlyProjects {
 
 export interface ScheduleStore extends ScheduleReader {
   /**
-   * The revision must be 1 or one above the stored one; otherwise rejects with CHANGED_MEANWHILE, or with
-   * SCHEDULE_NOT_FOUND if it was deleted. `doneUntilMs` and `runCount` never decrease, because `fire` can run in
-   * between.
+   * The revision must be 1, or one above the stored one. Otherwise, rejects with CHANGED_MEANWHILE, or with
+   * SCHEDULE_NOT_FOUND if the schedule was deleted. `doneUntilMs` and `runCount` never decrease, because `fire` can
+   * run in between.
    */
   putSchedule(schedule: StoredSchedule): Promise<void>
   /** Also deletes their firings, but not their jobs. Returns the ids that existed. */
@@ -418,8 +425,8 @@ export interface FiringFilter extends OnlyProjects {
 
 export interface FiringReader {
   /**
-   * Newest first, with ids below `before`, for a schedule, a backfill, or all. `sinceChange`: only firings of one
-   * schedule that were written after its last `putSchedule`, even if a clock was changed.
+   * Newest first, with ids below `before`, for a schedule, a backfill, or all schedules. `sinceChange`: only firings
+   * of one schedule that were written after its last `putSchedule`, even if the clock was changed.
    */
   listFirings(
     filter: FiringFilter,
@@ -441,7 +448,7 @@ export interface FiringStore extends FiringReader {
 
 export interface BackfillStore {
   listBackfills(): Promise<StoredBackfill[]>
-  /** Its revision must be one above that of the schedule's stored backfill (or 1): CHANGED_MEANWHILE. */
+  /** Rejects with CHANGED_MEANWHILE unless the revision is one above that of the schedule's stored backfill, or 1. */
   putBackfill(backfill: StoredBackfill): Promise<void>
 }
 
@@ -455,7 +462,7 @@ export interface ChainStore {
 export interface ChainEndStore {
   /** Unprocessed ends, oldest first. The transaction that ends a job records each end once per chain. */
   listDueChains(limit: number): Promise<DueChain[]>
-  /** All or none. false: the end was already answered, or the chain no longer exists. */
+  /** All or none. Resolves with false for an end that was already answered, and for a chain that no longer exists. */
   answerChains(answers: ChainAnswer[]): Promise<boolean[]>
 }
 
@@ -465,9 +472,9 @@ export interface WebhookReader {
 }
 
 export interface WebhookStore extends WebhookReader {
-  /** From then on, the transaction that causes an event also writes its delivery. */
+  /** After this, the transaction that causes an event also writes the webhook's delivery. */
   putWebhook(webhook: NewWebhook): Promise<void>
-  /** Also deletes its deliveries. Returns false if it did not exist. */
+  /** Also deletes the webhook's deliveries. Returns false if the webhook did not exist. */
   deleteWebhook(id: WebhookId): Promise<boolean>
 }
 
@@ -518,7 +525,7 @@ export interface DiscoveryStore {
 
 export interface LimitStore {
   getLimits(): Promise<StoredLimits>
-  /** Replaces all limits. The revision must be one above the stored one: CHANGED_MEANWHILE. */
+  /** Replaces all limits. Rejects with CHANGED_MEANWHILE unless the revision is one above the stored one. */
   putLimits(limits: StoredLimits): Promise<void>
 }
 
@@ -541,7 +548,7 @@ export interface FindingStore {
 
 export interface AlertStore {
   listAlertRules(): Promise<AlertRule[]>
-  /** Its revision must be one above the stored one (or 1): CHANGED_MEANWHILE. */
+  /** Rejects with CHANGED_MEANWHILE unless the revision is one above the stored one, or 1 for a new rule. */
   putAlertRule(rule: AlertRule): Promise<void>
   deleteAlertRule(id: AlertRuleId): Promise<boolean>
   listSilences(): Promise<AlertSilence[]>
@@ -553,11 +560,11 @@ export interface AlertStore {
   writeAlerts(write: AlertWrite): Promise<void>
   answerAlerts(write: AlertWrite): Promise<void>
   getAlerts(ids: AlertId[]): Promise<StoredEpisode[]>
-  /** The first page starts with firing alerts, then lists ended ones, newest first; equal times by id. */
+  /** The first page starts with all firing alerts. Ended alerts follow, newest first; equal times are sorted by id. */
   listAlerts(filter: AlertFilter, page: AlertPage): Promise<StoredEpisode[]>
   /** Per rule, for alerts that fired after `sinceMs`. */
   sumAlerts(sinceMs: number): Promise<AlertRuleFigures[]>
-  /** Deletes settled alerts and silences that ended earlier. Returns the number of alerts. */
+  /** Deletes settled alerts and silences that ended before `beforeMs`. Returns the number of deleted alerts. */
   pruneAlerts(beforeMs: number, limit: number): Promise<number>
 }
 
@@ -600,7 +607,7 @@ export interface AccessStore {
   listRoles(): Promise<StoredRole[]>
   putRole(role: StoredRole): Promise<void>
   deleteRole(name: string): Promise<boolean>
-  /** Records when these were last seen. Skips those that no longer exist. */
+  /** Records when these users and tokens were last seen. Skips those that no longer exist. */
   recordAccess(users: UserId[], tokens: AccessTokenId[], atMs: number): Promise<void>
 }
 
@@ -611,13 +618,13 @@ export interface SecondFactorStore {
   putRecoveryCodes(userId: UserId, hashes: string[]): Promise<void>
   /** Also deletes the recovery codes. Returns false if there was no authenticator. */
   deleteAuthenticator(userId: UserId): Promise<boolean>
-  /** Returns true once per step, and false if any caller has used this or a later step. */
+  /** Returns false if this step or a later one was already used, so that each step can be used only once. */
   useAuthenticatorStep(userId: UserId, step: number): Promise<boolean>
   useRecoveryCode(userId: UserId, hash: string): Promise<boolean>
   listPasskeys(): Promise<StoredPasskey[]>
   addPasskey(passkey: StoredPasskey): Promise<void>
   /**
-   * Returns false if the passkey does not exist, or its counter already was this high. A passkey without a counter
+   * Returns false if the passkey does not exist, or if its counter was already this high. A passkey without a counter
    * (0) can be used any number of times.
    */
   usePasskey(id: PasskeyId, signCount: number, atMs: number): Promise<boolean>
@@ -645,15 +652,18 @@ export interface AuditStore {
   ): Promise<{ entries: (StoredAuditEntry & { previousHash: string })[]; nextBefore: number | null }>
   listAuditAfter(seq: number, limit: number): Promise<StoredAuditEntry[]>
   auditChain(): Promise<AuditChain>
-  /** Deletes the oldest entries from before that time, but never the newest entry. Returns their number. */
+  /**
+   * Deletes the oldest entries from before `beforeMs`, but never the newest entry. Returns the number of deleted
+   * entries.
+   */
   forgetAudit(beforeMs: number, limit: number): Promise<number>
 }
 
 export interface RetentionStore {
   /**
    * Deletes the oldest data beyond its retention, at most `limit` rows, so that other calls are not delayed. Returns
-   * their number; fewer than `limit` means that none are left. A job whose chain records are deleted can no longer
-   * be restored, because chains would process its end twice. Never deletes firings of future moments.
+   * the number of deleted rows; fewer than `limit` means that none are left. A job whose chain records are deleted
+   * can no longer be restored, because chains would process its end twice. Never deletes firings of future moments.
    */
   prune(retention: Retention, limit: number): Promise<number>
 }
@@ -672,15 +682,15 @@ export interface JobRetentionStore {
   /** Sets whether retention must keep these jobs, and records changes as `entry`. Returns the ids that exist. */
   keepJobs(ids: JobId[], isKept: boolean, entry: TimelineEntry): Promise<JobId[]>
   getStoragePolicy(): Promise<StoredStoragePolicy | null>
-  /** The revision must be one above the stored one (or 1): CHANGED_MEANWHILE. */
+  /** Rejects with CHANGED_MEANWHILE unless the revision is one above the stored one, or 1 for the first policy. */
   putStoragePolicy(stored: StoredStoragePolicy): Promise<void>
   /** Cheap, because it reads sums instead of jobs. */
   storageSums(): Promise<StorageSums>
   /** Returns free pages to the disk. Resolves with the number left; 0 if the database cannot shrink. */
   shrink(pages: number): Promise<number>
   /**
-   * Rewrites the database, so that `shrink` works from then on. Blocks all other calls for seconds per gigabyte, and
-   * needs free disk space of the database's size.
+   * Rewrites the database, so that `shrink` works afterwards. Blocks all other calls for seconds per gigabyte, and
+   * needs as much free disk space as the database.
    */
   compact(): Promise<void>
 }

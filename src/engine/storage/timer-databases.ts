@@ -6,7 +6,7 @@ type Row = Record<string, unknown>
 /** ScrapydWeb's timer tasks, from three databases in one folder. The rows are untrusted and not validated here. */
 export interface ScrapydWebDatabases {
   tasks: Row[]
-  /** By node number: the URL at which a task last ran on the node. */
+  /** By node number: the URL that the last task on the node was sent to. */
   nodes: Map<number, string>
   /** By task id: whether it has a next run time (`apscheduler.db`); null: unknown. */
   isSet: Map<string, boolean> | null
@@ -58,7 +58,7 @@ function isDisabled(metadata: string): boolean {
   })
 }
 
-/** Data from Gerapy's `dbs/db.sqlite3`. `jobs`: next run times by Gerapy's job name. */
+/** Data from Gerapy's `dbs/db.sqlite3`. `jobs`: the next run times by the name that Gerapy gives the job. */
 export interface GerapyDatabase {
   tasks: Row[]
   clients: Row[]

@@ -25,7 +25,9 @@ export const AUDITED_VERBS = [
   ...(['addPasskey', 'deletePasskey', 'deleteSecondFactors'] as const)
 ] satisfies (keyof Store)[]
 
-/** For calls that return what they changed. If nothing changed, no entry is written, and the ticket gets it back. */
+/**
+ * Whether a call that returns what it changed has changed nothing. Its audit entry is then given back to the ticket.
+ */
 export const changedNothing = (result: unknown): boolean => Array.isArray(result) && result.length === 0
 
 /** Stores an operation's audit entry with its first write. `ticketOf` returns the ticket of the current operation. */

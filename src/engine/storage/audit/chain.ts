@@ -3,7 +3,7 @@ import type { AuditChange, AuditCheck, AuditRecord } from '../../../shared/contr
 import type { AuditChain, NewAuditEntry, NewAuditRecord, StoredAuditEntry } from '../../model/records.ts'
 
 export const NO_HASH = '0'.repeat(64)
-/** Limits entries, so that several large ones cannot fill the disk. */
+/** The maximum size of an entry, so that large entries cannot fill the disk. */
 export const RECORD_MAX_BYTES = 4_096
 
 export const hashOf = (previousHash: string, record: string): string => hash('sha256', `${previousHash}\n${record}`)
@@ -17,8 +17,9 @@ export function prepareEntry(record: NewAuditRecord): NewAuditEntry {
 }
 
 /**
- * Returns the text that is hashed, with fields in a fixed order, so that an exported entry has the same text. A text
- * that is too long loses the changes first, then the request, then the targets.
+ * Returns the entry at its position, with the text that is hashed (`record`). The text's fields have a fixed order,
+ * so that an exported entry has the same text. If the text is too long, details are removed: first those of the
+ * changes, then the request, the changes and the targets.
  */
 export function placeEntry(
   seq: number,
@@ -46,7 +47,9 @@ function shorten(record: AuditRecord): { record: AuditRecord; text: string } {
 }
 
 const CHANGES_MAX = 20
-/** Reserved for the position in the text of an entry without one. */
+/**
+ * The maximum number of digits of a position. `shorten` reserves them, because it runs before the position is known.
+ */
 const PLACE_MAX_DIGITS = 16
 const isShort = (text: string): boolean => Buffer.byteLength(text) <= RECORD_MAX_BYTES - PLACE_MAX_DIGITS
 
@@ -106,7 +109,9 @@ export class ChainCheck {
   #checked = 0
   #broken: AuditCheck['broken'] = null
 
-  /** `start` null: an exported file, whose first entry contains the hash before it. */
+  /**
+   * `start` null: the entries are from an exported file, whose first entry contains the hash of the entry before it.
+   */
   constructor(start: { seq: number; hash: string } | null, expected: string | null = null) {
     this.#last = start ?? { seq: -1, hash: '' }
     this.#expected = expected
@@ -117,7 +122,7 @@ export class ChainCheck {
     return this.#last.seq
   }
 
-  /** Returns false if nothing after this entry can be checked. */
+  /** Returns false if neither this entry nor any later one can be verified. */
   add({ hash, ...entry }: Pick<StoredAuditEntry, 'seq' | 'record' | 'hash'> & Partial<StoredAuditEntry>): boolean {
     if (this.#broken !== null) return false
     const { seq } = entry

@@ -15,7 +15,7 @@ export interface Watched {
 
 const FIELD_MAX = 300
 const OPENED = new Set(['settings', 'policy'])
-/** Fields that change without a user's request or repeat others. */
+/** Fields that change without a user's request, or that repeat other fields. */
 const LEFT_OUT = new Set([
   ...['id', 'revision', 'createdAtMs', 'lastSeenAtMs', 'lastUsedAtMs', 'sessionsSinceMs', 'doneUntilMs', 'runCount'],
   ...['waiting', 'dead', 'dropped', 'problem', 'lastDeliveredAtMs', 'oldSecretUntilMs', 'failuresInARow'],

@@ -12,13 +12,16 @@ export interface BlobStore {
   openAt(name: string): Promise<BlobReader | null>
   adopt(name: string, path: string): Promise<void>
   /**
-   * Fetches the blob if necessary; null: not possible. The store can remove a fetched file after it has fetched
-   * several others. Rejects like `read`.
+   * Fetches the blob if necessary; null: the store cannot provide a local file. The store can remove a fetched file
+   * after it has fetched several others. Rejects like `read`.
    */
   localFile(name: string): Promise<LocalFile | null>
   has(name: string): Promise<boolean>
   delete(name: string): Promise<void>
-  /** Deletes a blob without references. false: it is so new that another engine could be about to refer to it. */
+  /**
+   * Deletes a blob without references. Returns false if it is so new that another engine could be about to refer to
+   * it.
+   */
   deleteUnused(name: string): Promise<boolean>
   list(prefix: string): Promise<{ name: string; sizeBytes: number }[]>
 }
@@ -29,18 +32,21 @@ export interface LocalFile {
   seal: FileSeal | null
 }
 
-/** All reads are from the same content. If the blob was replaced or deleted meanwhile, they reject. */
+/**
+ * All reads are from the same content. If the blob was replaced or deleted, they reject or still read the old
+ * content.
+ */
 export interface BlobReader extends AsyncDisposable {
   sizeBytes(): Promise<number>
   /** Returns fewer bytes than `length` only at the end of the blob. */
   read(offset: number, length: number): Promise<Uint8Array>
 }
 
-/** One folder and one file, so that a name cannot point outside the directory. */
+/** One folder and one file name, so that a blob's name cannot point outside the directory. */
 export const BLOB_NAME = /^[a-z]{1,20}\/[A-Za-z0-9_-][A-Za-z0-9._-]{0,199}$/
 export const BLOB_PREFIX = /^[a-z]{1,20}\/(?:[A-Za-z0-9_-][A-Za-z0-9._-]{0,199})?$/
 
-/** The open file can be read to its end even if it is deleted meanwhile. */
+/** The open file can be read to its end even if the blob is deleted in the meantime. */
 export async function openFileReader(path: string): Promise<BlobReader> {
   return readerOf(await open(path))
 }

@@ -13,8 +13,9 @@ const KEYS = '#keys='
 const OWN = 'the data directory'
 
 /**
- * Identifies a place by its kind, address and encryption key ids, followed by a name for people. A directory's
- * address is its mark, because machines can mount it at different paths. Rejects with BLOBS_UNUSABLE.
+ * Returns a string that identifies where the blobs are: kind, address and encryption key ids, followed by a name for
+ * people. A directory's address is its mark, because machines can mount it at different paths. Rejects with
+ * BLOBS_UNUSABLE.
  */
 export async function placeOfBlobs(
   { s3, directory }: BlobsOptions,
@@ -31,7 +32,7 @@ export async function placeOfBlobs(
   return `directory:${await takeDirectory(path, { ...parts, knownMark: null })}${keys} ${directory ?? OWN}`
 }
 
-/** Treats an unknown place as the same. Pure. */
+/** Whether both places have the same blobs. An unknown place (empty) counts as the same. Pure. */
 export const isSamePlace = (one: string, other: string): boolean =>
   one === '' || other === '' || partsOf(one).what === partsOf(other).what
 
@@ -53,7 +54,7 @@ export const nameOfPlace = (place: string): string => place.slice(place.indexOf(
 
 export const isOwnPlace = (place: string): boolean => nameOfPlace(place) === OWN
 
-/** Parses the setting blobs.directory: returns the mark that the directory at this path had before. */
+/** Parses the setting blobs.directory. Returns the mark that the directory at this path had before; null: unknown. */
 export function knownMarkOf(setting: string | null, path: string): string | null {
   const [mark = '', ...rest] = (setting ?? '').split(' ')
   return rest.join(' ') === path ? mark : null

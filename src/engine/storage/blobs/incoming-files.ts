@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { ScrapdeckError } from '../../../shared/errors.ts'
 import { sentence } from '../../../shared/texts/errors/storage.ts'
 
-/** Limit for all files together: otherwise, several clients could fill the disk. */
+/** The maximum size of all incoming files together. Without it, several clients could fill the disk. */
 const MAX_TOTAL_BYTES = 4 * 1024 ** 3
 const RETRY_AFTER_SECONDS = 30
 
@@ -40,11 +40,11 @@ export class IncomingFile implements AsyncDisposable {
   }
 }
 
-/** Writes uploads to disk as they arrive, because an egg can have 200 MB. The directory is emptied at startup. */
+/** Writes uploads to disk as they arrive, because an egg can be 200 MB in size. The directory is emptied at startup. */
 export class IncomingFiles {
   readonly #directory: string
   readonly #maxTotalBytes: number
-  /** The files on disk behind the contract's files (`z.file()`). */
+  /** The file on disk for each of the contract's files (`z.file()`). */
   readonly #behind = new WeakMap<File, IncomingFile>()
   #totalBytes = 0
 
@@ -68,7 +68,10 @@ export class IncomingFiles {
     return join(this.#directory, randomBytes(8).toString('hex'))
   }
 
-  /** Rejects with TOO_MANY_REQUESTS at the limit for all files, and with DATA_DIRECTORY_UNUSABLE on a full disk. */
+  /**
+   * Rejects with TOO_MANY_REQUESTS if all files together exceed the limit, and with DATA_DIRECTORY_UNUSABLE on a full
+   * disk.
+   */
   async begin(): Promise<IncomingWriter> {
     const path = this.draftPath()
     const file = await explained(path, () => open(path, 'wx', 0o600))
@@ -116,7 +119,7 @@ export class IncomingFiles {
     return file
   }
 
-  /** Returns the file behind one of the contract's files, or writes it to disk. The caller becomes a holder. */
+  /** Returns the file on disk for one of the contract's files, or writes it to disk. The caller becomes a holder. */
   async fromFile(file: File): Promise<IncomingFile> {
     const known = this.#behind.get(file)
     return known?.hold() ?? this.receive(file.stream() as AsyncIterable<Uint8Array>)

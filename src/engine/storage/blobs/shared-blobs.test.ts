@@ -15,7 +15,7 @@ function unclaimed() {
   return { name: 'a place', ifForeign: 'Mend it.', store: { claim: async (asked: string) => (owner ??= asked) } }
 }
 
-/** The store as an engine sees it that pauses after each call until `moment` resolves. */
+/** The store as a slow engine sees it: each call resolves only after `moment`. */
 const slowly = (store: Store, moment: Promise<unknown>): Store => ({
   ...store,
   async getSetting(key) {

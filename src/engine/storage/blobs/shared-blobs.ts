@@ -7,8 +7,8 @@ import type { Random } from '../../runtime/random.ts'
 import type { Store } from '../store.ts'
 
 /**
- * The minimum age for deleting unused blobs and aborting uploads. Much longer than any upload and the write that
- * follows.
+ * The minimum age for deleting unused blobs and aborting uploads. It is much longer than any upload and the write of
+ * the row that refers to the blob.
  */
 export const GRACE_MS = 24 * 3_600_000
 
@@ -16,7 +16,9 @@ export interface SharedBlobs {
   name: string
   ifForeign: string
   store: SharedBlobStore
-  /** Without names. Sends a request if the last response is older than half a minute. */
+  /**
+   * Returns the problem, without names; null: none. Sends a request if the last response is older than half a minute.
+   */
   check(): Promise<string | null>
   state(): SharedBlobsState
   /** null: the storage is not used over HTTP. */
@@ -38,7 +40,7 @@ export interface SharedBlobsState {
   disk: { totalBytes: number; freeBytes: number } | null
 }
 
-/** Two stores must not share blobs, because each would delete the eggs that only the other knows. */
+/** Two stores must not share blobs, because each would delete the eggs that only the other store uses. */
 export async function claimBlobs(
   {
     store: blobs,

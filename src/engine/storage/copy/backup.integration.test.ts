@@ -35,7 +35,7 @@ function carryOut(name: string, directory: string, given: Record<string, string>
   expect([status, stderr]).toEqual([0, ''])
 }
 
-/** Both the data directory and the store change after the backup, and one of them is lost. */
+/** After the backup, the store changes and the data directory is lost. */
 async function backUpAndRestore(name: string, open: (dataDirectory: string) => Promise<Store>, given = {}) {
   const directory = await makeTemporaryDirectory()
   onTestFinished(directory.remove)
@@ -65,7 +65,7 @@ describe.skipIf(process.platform === 'win32')('the documented backup is restored
     await backUpAndRestore('sqlite', (data) => openSqliteStoreHere({ ...common, path: join(data, 'scrapdeck.sqlite') }))
   })
 
-  // The server's pg_dump is needed too, because an older pg_dump refuses a newer server.
+  // An older pg_dump refuses a newer server, so this uses the pg_dump of the server.
   test.skipIf(whyNoPostgres() !== null || PROGRAMS === '' || !canRun('pg_dump'))(
     'with PostgreSQL, while the store is in use',
     async () => {

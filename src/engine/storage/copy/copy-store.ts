@@ -11,7 +11,7 @@ import { openSqliteSource, openSqliteTarget } from './sqlite-side.ts'
 
 export type StorePlace =
   | { directory: string }
-  /** `whileInUse`: reads a snapshot, and engines can use the source meanwhile. Otherwise, it must not be in use. */
+  /** `whileInUse`: reads a snapshot, so engines can use the source during the copy. Otherwise, no engine can use it. */
   | { postgres: PostgresAddress; whileInUse?: boolean }
 
 export interface CopyProgress {
@@ -24,14 +24,14 @@ export interface CopyProgress {
 export interface CopiedTable {
   table: string
   rows: number
-  /** The hash of all rows in the order of their key, which is the same on both sides. */
+  /** The hash of all rows in key order. It is the same on both sides. */
   sha256: string
 }
 
 export interface CopyResult {
   tables: CopiedTable[]
   resumed: boolean
-  /** The number of texts with a NUL character, which PostgreSQL cannot store: U+FFFD replaces it. */
+  /** The number of strings with a NUL character, which PostgreSQL cannot store: U+FFFD replaces it. */
   replacedTexts: number
 }
 
@@ -44,7 +44,7 @@ export interface CopyOptions {
   report(progress: CopyProgress): void
 }
 
-/** Larger batches are no faster and use more than several MB of memory. */
+/** The limits of a batch. Larger batches are no faster and use more than several MB of memory. */
 const LIMITS: BatchLimits = { rows: 2_000, bytes: 4_000_000 }
 
 /**
@@ -148,7 +148,7 @@ function isSame(one: Cell[], other: Cell[]): boolean {
   })
 }
 
-/** Adds each value with its type and length, so that two different rows never have the same bytes. */
+/** Adds each value with its type and its length or end, so that two different rows never have the same bytes. */
 function addRow(hash: Hash, row: Cell[]): void {
   for (const cell of row) {
     if (cell instanceof Uint8Array) hash.update(`b${cell.length}:`).update(cell)

@@ -20,15 +20,18 @@ const OWN_TABLES = ['schema_version', 'last_forgotten_change', COPY_OF, ...ENGIN
 
 const KINDS = new Map<string, ColumnKind>(Object.entries(TYPES).map(([kind, type]) => [type, kind as ColumnKind]))
 
-/** A connection with a lease does not lock the namespace, so this can read one that is in use. */
+/**
+ * A lease that no engine has. A connection with a lease does not lock the namespace, so it can read one that is in
+ * use.
+ */
 const NO_LEASE = { holder: '', epoch: 0 }
 
-/** Throws DATABASE_IN_USE while an engine uses the namespace, unless `isInUse`, which reads a snapshot. */
+/** Throws DATABASE_IN_USE while an engine uses the namespace. With `isInUse`, it reads a snapshot instead. */
 export function openPostgresSource(address: PostgresAddress, isInUse = false): { source: Source; shape: Shape } {
   return opened(isInUse ? { ...address, lease: NO_LEASE } : address, (session) => {
     const { ask, schema } = session
     if (isInUse) {
-      // Reading must not time out while the other side takes long.
+      // The transaction must not time out while writing the other side takes long.
       ask('SET idle_in_transaction_session_timeout TO 0')
       ask('SET default_transaction_isolation TO "repeatable read"')
       ask('BEGIN READ ONLY')
@@ -47,7 +50,7 @@ export function openPostgresSource(address: PostgresAddress, isInUse = false): {
           const [last, isCalled] = ask(`SELECT last_value, is_called FROM ${sequence}`)[0]!
           if (isCalled === 1) counters.set(table, last as number)
         }
-        // Like fragments.ts, ignores positions of transactions that were rolled back.
+        // Ignores positions of transactions that were rolled back, as in fragments.ts.
         const newest = `SELECT greatest((SELECT max(position) FROM "${schema}".changes),
           (SELECT position FROM "${schema}".last_forgotten_change))`
         counters.set('changes', ask(newest)[0]![0] as number)
@@ -58,7 +61,7 @@ export function openPostgresSource(address: PostgresAddress, isInUse = false): {
   })
 }
 
-/** Opens a new namespace under a temporary name. Throws STORE_NOT_EMPTY if the final one already has tables. */
+/** Opens a new namespace under a temporary name. Throws STORE_NOT_EMPTY if the final namespace already has tables. */
 export function openPostgresTarget(
   address: PostgresAddress,
   { logger, isRestarted }: { logger: Logger; isRestarted: boolean }
@@ -116,7 +119,7 @@ export function openPostgresTarget(
 
 interface Session {
   connection: Connection
-  /** Whether queries belong to a transaction. If so, none of them runs on a new connection. */
+  /** Whether queries belong to a transaction. Such queries never run on a new connection. */
   isInTransaction: boolean
   ask(text: string, values?: Value[]): unknown[][]
   name: string
@@ -180,7 +183,10 @@ function sideOf({ connection, ask, name }: Session, schema: string): Side {
 
 const quoted = (name: string): string => `"${name}"`
 
-/** Knows the sizes of the preceding rows without reading large values, which are stored outside the table. */
+/**
+ * Returns the SQL that reads a batch. It sums up the sizes of the preceding rows without reading their large values,
+ * which are stored outside the table.
+ */
 function readSql(
   schema: string,
   { name, columns, key }: Table,

@@ -10,7 +10,7 @@ export interface Table {
 }
 
 export interface Shape {
-  /** Read from SQLite, with their keys. Each table follows those that it refers to. */
+  /** Only SQLite's shape has keys, and an order in which each table follows the tables that it refers to. */
   tables: Table[]
 }
 
@@ -20,7 +20,7 @@ export interface BatchLimits {
   bytes: number
 }
 
-/** Counters that must continue: the next position of the change log, and the next sequence numbers. */
+/** Counters that the copy must continue: the last position of the change log, and the last sequence numbers. */
 export type Counters = Map<string, number>
 
 export interface Side {

@@ -14,7 +14,7 @@ import { requireNewestSchema } from '../schema-versions.ts'
 
 const FILE = 'scrapdeck.sqlite'
 
-/** Throws DATA_DIRECTORY_IN_USE while an engine uses it. */
+/** Throws DATA_DIRECTORY_IN_USE while an engine uses the directory. */
 export function openSqliteSource(directory: string): { source: Source; shape: Shape } {
   const path = join(directory, FILE)
   if (!existsSync(path))
@@ -61,7 +61,7 @@ export function openSqliteTarget(directory: string, isRestarted: boolean): { tar
     lock.release()
   }
   try {
-    // Tables are written in the order of their references, so all references are checked together at the end.
+    // Do not check the references of each row: `finish` checks all of them together.
     database.pragma('foreign_keys = OFF')
     const shape = shapeOf(database)
     const begun = database.prepare('SELECT 1 FROM sqlite_schema WHERE name = ?').get(COPY_OF) !== undefined
@@ -93,7 +93,7 @@ export function openSqliteTarget(directory: string, isRestarted: boolean): { tar
             for (const [name, value] of counters) if (isCounted(database, name)) set.run(name, value)
             database.exec(`DROP TABLE ${COPY_OF}`)
           })()
-          // Move everything into the main file. The directory remains locked.
+          // Move everything from the write-ahead log into the main file. The directory remains locked.
           database.pragma('wal_checkpoint(TRUNCATE)')
           closeDatabase()
           syncFile(path)

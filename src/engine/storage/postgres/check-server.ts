@@ -10,7 +10,7 @@ export interface ServerFacts {
   isReadOnly: boolean
   fsync: string
   fullPageWrites: string
-  /** The default of the database. Scrapdeck turns it on for each of its connections. */
+  /** The database's default. Scrapdeck turns `synchronous_commit` on for each of its connections. */
   synchronousCommit: string
   encoding: string
   /** Whether two consecutive transactions of a connection had the same server process. */
@@ -56,7 +56,7 @@ export function checkServer(connection: Connection, name: string): string[] {
   const [synchronousCommit] = rows(
     `SELECT coalesce((SELECT reset_val FROM pg_settings WHERE name = 'synchronous_commit'), 'on')`
   )
-  // With a transaction pooler, this connection would lose its settings and its lock.
+  // Behind a transaction pooler, this connection would lose its settings and its lock.
   rows(`SELECT set_config('scrapdeck.session', '1', false)`)
   const [mark] = rows(`SELECT coalesce(current_setting('scrapdeck.session', true), '')`)
   const { refusal, warnings } = judgeServer({

@@ -7,7 +7,7 @@ export interface Query {
   values: Value[]
   /** Whether the query belongs to an open transaction and must not run on another connection. */
   isInTransaction?: boolean
-  /** The text is not repeated, so it is not prepared. */
+  /** Whether the SQL is used only once. It is then not prepared. */
   isOnce?: boolean
 }
 
@@ -30,7 +30,7 @@ export interface ConnectionOptions {
 }
 
 export interface ConnectionData extends ConnectionOptions {
-  /** Incremented and notified with each answer, so that the other thread can wait for it. */
+  /** Incremented and notified with each response, so that the other thread can wait for it. */
   answered: Int32Array<SharedArrayBuffer>
   port: MessagePort
 }

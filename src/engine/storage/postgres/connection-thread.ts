@@ -7,20 +7,20 @@ import type { ConnectionData, Outcome, PostgresFailure, Query, ToConnection } fr
 
 const { url, setUp, connectSeconds, answered, port } = workerData as ConnectionData
 
-/** The largest value that is sent, because a query's bound can be larger than any stored value. */
+/** The largest integer that is sent. A query's bound can be larger, but no stored value is. */
 const LARGEST = 2 ** 62
 const asWhole = (value: number): string => BigInt(Math.ceil(Math.max(-LARGEST, Math.min(LARGEST, value)))).toString()
 const asNumber = (text: string): number => Number(text)
 /** Returns values as SQLite does: numbers for all numeric types, 0 and 1 for booleans. */
 const TYPES = {
-  // A bound can be fractional. Rounding it up does not change `<` and `>=` comparisons with whole numbers.
+  // Numbers from queries can be fractional. Rounding them up does not change `<` and `>=` comparisons with integers.
   int8: { to: 20, from: [20], serialize: asWhole, parse: asNumber },
   numeric: { to: 1700, from: [1700], serialize: String, parse: asNumber },
   flag: { to: 16, from: [16], serialize: String, parse: (text: string) => (text === 't' ? 1 : 0) },
   json: { to: 114, from: [114, 3802], serialize: String, parse: (text: string) => text }
 }
 
-/** Otherwise, every hundredth query waits for all queries before it. */
+/** Options that the types of `postgres` lack. By default, every hundredth query waits for all queries before it. */
 const MISSING_IN_TYPES = { max_pipeline: 10_000 }
 
 const client = (onclose: () => void) =>
@@ -49,7 +49,9 @@ let last: Client | null = null
 /** Rejects the pending queries of the newest connection. Call this when the connection is lost. */
 let giveUp: (error: unknown) => void = () => {}
 let session: Promise<Session> | null = null
-/** The connection was lost: the remaining queries of its transaction must not run on another one. */
+/**
+ * Whether the connection of a transaction was lost. The transaction's remaining queries must not run on another one.
+ */
 let isTransactionLost = true
 let waiting: Promise<Outcome>[] = []
 
@@ -72,7 +74,8 @@ async function connect(): Promise<Session> {
 
 async function perform({ text, values, isOnce = false }: Query, { sql, lost }: Session): Promise<Outcome> {
   const rows = await Promise.race([sql.unsafe(text, values as never[], { prepare: !isOnce }).values(), lost])
-  // If a query fails after some of its rows, `postgres` puts as many empty entries before the next query's rows.
+  // If a query fails after some of its rows, `postgres` puts an empty entry for each of them before the next query's
+  // rows.
   const isWhole = rows.length === 0 || rows[0] !== undefined
   return {
     rows: isWhole ? [...rows] : [...rows].filter((row) => row !== undefined),
@@ -91,7 +94,10 @@ function failureOf(error: unknown): PostgresFailure {
   return { code: String(code), message: String(message), detail, constraint: constraint_name }
 }
 
-/** See https://www.postgresql.org/docs/current/errcodes-appendix.html, and the codes of Node and `postgres`. */
+/**
+ * For the SQLSTATE codes, see https://www.postgresql.org/docs/current/errcodes-appendix.html. Others are from Node
+ * and `postgres`.
+ */
 const isLost = (code: string): boolean => /^(08|57P|CONNECT|E[A-Z]+$)/.test(code)
 
 async function outcomeOf(query: Query, opening: Promise<Session>): Promise<Outcome> {

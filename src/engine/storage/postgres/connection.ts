@@ -10,7 +10,9 @@ import type {
 } from './connection-messages.ts'
 import { PostgresError } from './postgres-error.ts'
 
-/** How many queries to send together without waiting. PostgreSQL runs them while the next ones are prepared. */
+/**
+ * The maximum number of queries that wait to be sent together. PostgreSQL runs them while the next ones are prepared.
+ */
 const SENT_AT_ONCE = 64
 
 /** A query that was sent, or that will be sent with the next query whose result is read. */
@@ -34,7 +36,7 @@ export class Connection {
   #cause: PostgresFailure | null = null
   #open: SentQuery[] = []
 
-  /** `answerSeconds`: how long to wait for an answer. Must be longer than the server lets any query run. */
+  /** `answerSeconds`: how long to wait for a response. Must be longer than the server's limit for a query. */
   constructor(options: ConnectionOptions & { answerSeconds: number; file?: URL }) {
     const { file = threadFile(import.meta.url, 'connection-thread'), answerSeconds, ...rest } = options
     this.#answerSeconds = answerSeconds
@@ -102,7 +104,7 @@ export class Connection {
     const open = this.#open
     this.#open = []
     const result = Atomics.wait(this.#answered, 0, before, this.#answerSeconds * 1_000)
-    // Reconnect, because a late answer would be taken for the next one.
+    // Reconnect, because a late response would be taken for the next one.
     if (result === 'timed-out') this.#restart()
     const outcomes = result === 'timed-out' ? undefined : (receiveMessageOnPort(this.#port)?.message as Outcome[])
     open.forEach((sent, index) => {
@@ -113,7 +115,7 @@ export class Connection {
   }
 }
 
-/** An earlier statement failed: https://www.postgresql.org/docs/current/errcodes-appendix.html. */
+/** The SQLSTATE after an earlier statement failed: https://www.postgresql.org/docs/current/errcodes-appendix.html. */
 const TRANSACTION_ABORTED = '25P02'
 
 const NO_ANSWER: Outcome = {

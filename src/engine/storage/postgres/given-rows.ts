@@ -2,7 +2,10 @@ import type { Cell, ManySql } from '../sql/database.ts'
 
 export const TYPES = { TEXT: 'text', INTEGER: 'bigint', REAL: 'double precision', BLOB: 'bytea' } as const
 
-/** True for each row but estimated as rare, so that the planner looks up rows by key instead of scanning the table. */
+/**
+ * A condition that is true for each row. The planner estimates that few rows meet it, so it looks them up by key
+ * instead of scanning the table.
+ */
 const FEW = 'c0 IS NOT DISTINCT FROM c0'
 
 /** SQL for `Database.prepareMany`. All rows are one parameter, so that the plan does not depend on their number. */
@@ -40,5 +43,5 @@ function toObject(row: Cell[], isWanted: (index: number) => boolean = () => true
   return given
 }
 
-/** PostgreSQL's texts cannot contain NUL. It occurs only in texts from spiders and other untrusted sources. */
+/** PostgreSQL's text type cannot contain NUL, which occurs only in strings from spiders and other untrusted sources. */
 export const withoutNul = (text: string): string => (text.includes('\0') ? text.replaceAll('\0', '\uFFFD') : text)

@@ -4,12 +4,14 @@ import { type EngineRow, type LeaseTable, type SeenLease, type Term, ENGINE_LOCK
 
 const CONNECT_SECONDS = 5
 const RECONNECT_SECONDS = 0.1
-/** Shorter than a lease, because an engine that waits longer has lost its lease. */
+/** The statement timeout. Shorter than a lease, because an engine that waits longer has lost its lease. */
 const STATEMENT_SECONDS = 4
 const FORGOTTEN_AFTER = '1 day'
 const TERMS_KEPT = 100
 
-/** Uses a separate connection, which also holds the lock: the lock ends with the process. Throws `postgres` errors. */
+/**
+ * Uses a separate connection, which also holds the lock, so the lock ends with the process. Throws `postgres` errors.
+ */
 export function openLeaseTable(address: PostgresAddress, options: { onLost: () => void }): LeaseTable {
   const { url, schema } = address
   const connect = (): postgres.Sql => {
@@ -18,10 +20,10 @@ export function openLeaseTable(address: PostgresAddress, options: { onLost: () =
       idle_timeout: 0,
       max_lifetime: null,
       connect_timeout: CONNECT_SECONDS,
-      // The default grows to 20 s and would leave a recovered database without a leader for as long.
+      // The default backoff grows to 20 s, which would leave a recovered database without a leader for that time.
       backoff: () => RECONNECT_SECONDS,
       fetch_types: false,
-      // If two statements waited for each other on one connection, the second one would be late.
+      // Unprepared statements are not pipelined: one would be late because it waits for the result of another.
       prepare: true,
       onnotice: () => {},
       // The close event of an abandoned connection can arrive late and does not concern the newest one.
@@ -131,8 +133,7 @@ export function openLeaseTable(address: PostgresAddress, options: { onLost: () =
   }
 
   /**
-   * Ends a stalled leader's connections, which can lock the lease's row, unless the lease was renewed or taken
-   * meanwhile.
+   * Ends a stalled leader's connections, which can lock the lease's row, unless the lease has been renewed or taken.
    */
   async function endWriters({ epoch, renewal }: { epoch: number; renewal: string }): Promise<void> {
     const [seen] = await sql`SELECT 1 FROM engine_lease WHERE epoch = ${epoch} AND expires_at::text = ${renewal}`

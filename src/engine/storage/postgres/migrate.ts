@@ -9,7 +9,10 @@ export const MIGRATIONS: Migrations = {
   steps: [baseline, 'DROP TABLE told_problems', oneIndexOfFirings, TEXTS_ARE_CODES]
 }
 
-/** One transaction, alone among all engines. Throws DATA_FROM_NEWER_VERSION or DATA_TOO_OLD without any change. */
+/**
+ * Migrates in one transaction, while no other engine writes. Throws DATA_FROM_NEWER_VERSION or DATA_TOO_OLD without
+ * any change.
+ */
 export function migrate(
   connection: Connection,
   { schema, lockSql, name }: { schema: string; lockSql: string; name: string },

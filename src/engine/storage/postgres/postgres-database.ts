@@ -7,9 +7,12 @@ import { givenValues, withGivenSql, withoutNul } from './given-rows.ts'
 
 const ROWS_AT_FIRST = 200
 const ROWS_AT_ONCE = 2_000
-/** How many written rows trigger the first ANALYZE. Each further one needs ten times as many. */
+/** The number of written rows that triggers the first ANALYZE. Each further ANALYZE needs ten times as many. */
 const COUNTED_FIRST = 1_000
-/** Analyzes only tables that the server believes to be smaller, not those of a large database after each restart. */
+/**
+ * Analyzes only tables that the server believes to have fewer rows than were written, so that a restart does not
+ * analyze a large database again.
+ */
 const countRows = (written: number) => `DO $$ BEGIN
   EXECUTE (SELECT coalesce('ANALYZE ' || string_agg(quote_ident(relname), ', '), 'SELECT 1') FROM pg_class
     WHERE relkind = 'r' AND relnamespace = current_schema()::regnamespace AND reltuples < ${written}); END $$`
@@ -18,9 +21,9 @@ let cursors = 0
 type Shape = 'object' | 'list' | 'first'
 
 /**
- * The engines together write one transaction at a time, as with SQLite, because each transaction first locks the
- * namespace (`lockSql`). The parts can therefore ignore other engines, changes are numbered in commit order, and
- * deadlocks are impossible. Group commit compensates for the lost concurrency.
+ * All engines together write one transaction at a time, as with SQLite, because each transaction first locks the
+ * namespace (`lockSql`). The parts of the store can therefore ignore other engines, changes are numbered in commit
+ * order, and deadlocks are impossible. Group commit compensates for the lost concurrency.
  */
 export class PostgresDatabase implements Database {
   readonly fragments = POSTGRES
@@ -156,7 +159,7 @@ export class PostgresDatabase implements Database {
 }
 
 /**
- * Numbers `?` and `:name` as `$1`, `$2` and so on. Each use of a name is a parameter of its own, because types can
+ * Numbers `?` and `:name` as `$1`, `$2` and so on. Each use of a name becomes a separate parameter, because types can
  * differ.
  */
 export function numberParameters(sql: string): { text: string; parameters: Parameter[] } {
@@ -236,9 +239,9 @@ class PostgresStatement implements Statement {
   }
 
   /**
-   * Reads in batches, so that the first row does not fetch a million. A loop that stops early can leave a cursor
-   * open until the end of its transaction. Outside a transaction, each batch is a separate query, so rows that
-   * another engine adds meanwhile can shift the next batch.
+   * Reads in batches, so that the first row does not fetch a million. A loop that stops early can leave a cursor open
+   * until the end of its transaction. Outside a transaction, each batch is a separate query, so rows that another
+   * engine adds between two batches can shift the next batch.
    */
   *iterate(...values: unknown[]): IterableIterator<unknown> {
     const { text, parameters, isInTransaction } = this.#prepared
@@ -276,7 +279,7 @@ class PostgresStatement implements Statement {
     return this.#connection.send({ text, values: this.#given(values), isInTransaction: isInTransaction() })
   }
 
-  /** For a text that is not repeated: the server would otherwise keep its plan. */
+  /** For SQL that is used only once. The server would otherwise keep its plan. */
   #sendOnce(text: string, values: Value[]): Sent {
     return this.#connection.send({ text, values, isInTransaction: true, isOnce: true })
   }

@@ -8,10 +8,10 @@ import { migrate } from './migrate.ts'
 import { PostgresDatabase } from './postgres-database.ts'
 import { explainPostgresError, IN_USE } from './postgres-error.ts'
 
-/** The server cancels longer statements. On a working server, none of ours takes this long. */
+/** The statement timeout. On a working server, none of our statements takes this long. */
 const STATEMENT_SECONDS = 60
 const ANSWER_SECONDS = STATEMENT_SECONDS + 15
-/** After this time, an engine that stalls in a transaction releases its lock. */
+/** How long an engine can stall in a transaction before the server ends the transaction and releases its lock. */
 const IDLE_IN_TRANSACTION_SECONDS = 5
 const CONNECT_SECONDS = 10
 

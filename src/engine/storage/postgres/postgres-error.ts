@@ -29,7 +29,10 @@ export function explainCommitError(error: unknown): unknown {
   return new PostgresError({ code: COMMIT_UNKNOWN, message: error.message, detail: null, constraint: null })
 }
 
-/** Turns errors that an operator can fix into a ScrapdeckError; returns others unchanged. `name`: the database's. */
+/**
+ * Turns errors that an operator can fix into a ScrapdeckError; returns others unchanged. `name`: the name of the
+ * database.
+ */
 export function explainPostgresError(error: unknown, name: string): unknown {
   if (!(error instanceof PostgresError)) return error
   if (error.code === IN_USE) {
@@ -48,7 +51,7 @@ export function explainPostgresError(error: unknown, name: string): unknown {
   return problem === null ? error : new ScrapdeckError('DATABASE_UNUSABLE', problem, { cause: error })
 }
 
-/** Like explainPostgresError, for errors of `postgres` itself, in a thread that does not block. */
+/** Like explainPostgresError, for errors from `postgres` itself. */
 export function explainClientError(error: unknown, name: string): unknown {
   const { code, message = '' } = error as { code?: unknown; message?: string }
   if (error instanceof ScrapdeckError || typeof code !== 'string') return error
@@ -57,7 +60,10 @@ export function explainClientError(error: unknown, name: string): unknown {
 
 const CONNECTION_LOST = /^(08|57P|CONNECT|NO_ANSWER$|E[A-Z]+$)/
 
-/** https://www.postgresql.org/docs/current/errcodes-appendix.html, and names that Node and `postgres` use. */
+/**
+ * For the SQLSTATE codes, see https://www.postgresql.org/docs/current/errcodes-appendix.html. Others are from Node
+ * and `postgres`.
+ */
 function problemOf({ code, message }: PostgresError, name: string): Sentence | null {
   switch (code) {
     case '28P01':

@@ -85,7 +85,7 @@ describe.skipIf(whyNoPostgres() !== null)('on a real PostgreSQL', () => {
     'rows are walked in batches, %s, by several walks at once',
     (where) => {
       const database = new PostgresDatabase(connection, { name: 'test', lockSql: 'SELECT 1' })
-      // Fails at the 100,000th row, which reading all rows together would reach.
+      // Fails at the 100,000th row, which is reached if all rows are read together.
       const walk = database
         .prepare<[number], number>(
           'SELECT CAST(? AS integer) * 0 + 1 / (100000 - n) + n FROM generate_series(1, 200000) AS n'
@@ -117,7 +117,7 @@ describe.skipIf(whyNoPostgres() !== null)('on a real PostgreSQL', () => {
     const isGone = async () =>
       ask(connection, `SELECT 1 FROM pg_stat_activity WHERE pid = ${String(first)}`).length === 0
     await until('its end', isGone, Boolean, 5_000)
-    // A query that is sent before the client notices the end fails with the connection.
+    // A query fails with the connection if it is sent before the client notices that the connection has ended.
     const isReplaced = async () => {
       try {
         return pidOf() !== first

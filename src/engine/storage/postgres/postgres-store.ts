@@ -6,7 +6,7 @@ import type { PostgresAddress } from '../../runtime/postgres-address.ts'
 import type { Connection } from './connection.ts'
 import { openPostgresDriver } from './postgres-driver.ts'
 
-/** Opens the Store in a namespace of a PostgreSQL database, in the caller's thread, which waits for each answer. */
+/** Opens the Store in a namespace of a PostgreSQL database, in the caller's thread, which waits for each response. */
 export async function openPostgresStoreHere(options: {
   address: PostgresAddress
   clock: Clock

@@ -97,7 +97,7 @@ describe.skipIf(whyNoPostgres() !== null).each([YOUNG_ROWS, ROWS])('planned on t
     ask('DEALLOCATE ALL')
     ask(`PREPARE planned AS ${text}`)
     const nothing = parameters === 0 ? '' : `(${Array.from({ length: parameters }, () => 'NULL').join(', ')})`
-    // The plan of the store's statement, whatever its values (plan_cache_mode).
+    // Because of plan_cache_mode, the store's statement has this plan for all values.
     const plan = ask(`EXPLAIN (FORMAT TEXT) EXECUTE planned${nothing}`).map(([line]) => String(line))
     expect(wholeReads(plan), plan.join('\n')).toEqual([])
   }

@@ -62,7 +62,10 @@ interface Listing {
   limit: number
 }
 
-/** When the silence is certainly over, even after changes of the clock. If it never ends, this is the end of time. */
+/**
+ * Returns a time when the silence is over for certain, even if daylight saving time starts or ends. MAX_SAFE_INTEGER:
+ * it never ends.
+ */
 function overMs({ fromMs, untilMs, repeats }: AlertSilence): number {
   if (repeats === null) return untilMs
   return repeats.endsMs === null ? Number.MAX_SAFE_INTEGER : repeats.endsMs + (untilMs - fromMs) + 86_400_000
@@ -136,7 +139,7 @@ export function createAlerts({ database, outbox }: { database: Database; outbox:
 
   return {
     writeAlerts: write,
-    /** Separate from writeAlerts, so that a user's request is audited. */
+    /** Separate from writeAlerts, because the audit log records only this one: a user requests it. */
     answerAlerts: write,
 
     listAlertRules: (): AlertRule[] => rules.all().map(({ settings, ...row }) => ({ ...settings, ...row })),
@@ -148,7 +151,7 @@ export function createAlerts({ database, outbox }: { database: Database; outbox:
 
     deleteAlertRule: (id: AlertRuleId): boolean => rules.remove(id),
 
-    /** Silences that were stored before repeats existed have none. */
+    /** Silences that were stored before `repeats` existed do not have it. */
     listSilences: (): AlertSilence[] =>
       silences.all().map(({ silence }) => ({ ...silence, repeats: silence.repeats ?? null })),
     putSilence: (silence: AlertSilence): void => silences.put({ id: silence.id, silence, untilMs: overMs(silence) }),

@@ -57,7 +57,7 @@ export function createAttemptUpdates(database: Database) {
   const updateAttempts = database.prepareMany(ATTEMPT_UPDATES_MANY.attempts)
   const updateJobs = database.prepareMany(ATTEMPT_UPDATES_MANY.jobs)
   const updateFindings = database.prepareMany(ATTEMPT_UPDATES_MANY.findings)
-  /** By key. A later update replaces an earlier one, because each has all columns. */
+  /** By attempt. A later update replaces an earlier one, because each has all columns. */
   const attempts = new Map<string, Cell[]>()
   const jobs = new Map<JobId, JobUpdate>()
 

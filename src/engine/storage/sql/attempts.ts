@@ -31,7 +31,7 @@ export const attemptsSql = (sql: Fragments) => ({
     FROM attempts LEFT JOIN archived_logs
       ON archived_logs.job_id = attempts.job_id AND archived_logs.attempt_number = attempts.number
     WHERE attempts.job_id ${among(sql, '?')}`,
-  // Start with the few runs, instead of all attempts on the node.
+  // Start with the given runs, which are few, instead of all attempts on the node.
   onNode: `SELECT attempts.* FROM ${sql.objects(':runs', 'run')} ${sql.thenJoin} attempts ON node_id = :nodeId
     AND project = run.value ->> 'project' AND jobid = run.value ->> 'jobid' ORDER BY run.key`,
   // An attempt that was found again has several ends; the last one counts.
@@ -82,7 +82,7 @@ interface JobThatLeft extends Pick<JobBefore, 'id' | 'project' | 'spider' | 'ove
   atMs: number
 }
 
-/** What a write will read. Requested together, because each separate read is a round trip to the server. */
+/** The reads of a write. They are sent together, because each separate read is a round trip to the server. */
 interface Asked {
   live: { of: Map<JobId, AttemptNumber>; attempts: () => AttemptRow[]; jobs: () => JobRowBefore[] } | null
   waitedFor: { of: Set<JobId>; ids: () => Set<JobId> } | null
@@ -193,8 +193,8 @@ export function createAttempts({
   }
 
   /**
-   * For a live attempt, the known state is exact: only its own changes write to it, and every other write calls
-   * `discard`.
+   * For a live attempt, the known state is exact: only changes to the attempt write to it, and every other write
+   * calls `discard`.
    */
   function read(jobId: JobId, number: AttemptNumber): { before: Attempt; job: JobBefore } | undefined {
     readAsked()

@@ -72,7 +72,10 @@ export function createAudit({ database, outbox }: { database: Database; outbox: 
     isRecorded = true
   }
 
-  /** The first entry at or after a time. If a clock was set back, it can be another entry nearby. */
+  /**
+   * Returns the position of the first entry at or after a time. If the clock was set back, it can be that of an entry
+   * nearby.
+   */
   function firstAt(atMs: number): number {
     const { deleted, newest } = readChain()
     let [low, high] = [deleted.seq + 1, newest.seq + 1]

@@ -49,7 +49,7 @@ export const chainEndsSql = (sql: Fragments) => ({
   stayCancelled: 'UPDATE jobs SET cancelled_while_queued = 0 WHERE id = ? AND cancelled_while_queued <> 0'
 })
 
-/** The leading digits of a job id encode its creation time (shared/ids.ts). */
+/** The number of leading digits of a job id that encode its creation time (shared/ids.ts). */
 const TIME_DIGITS = 12
 
 export type ChainEnds = ReturnType<typeof createChainEnds>
@@ -102,7 +102,7 @@ export function createChainEnds(database: Database) {
       ended = []
     },
 
-    /** Call this when a cancel was undone. Ends that were already answered remain so. */
+    /** Call this after a cancel was undone. It does not affect ends that were already answered. */
     withdrawEnd(jobId: JobId): void {
       withdraw.run(jobId)
     },
@@ -114,7 +114,10 @@ export function createChainEnds(database: Database) {
 
     forgetUnneeded,
 
-    /** Jobs cancelled before this time can no longer be restored. Returns the number pruned, at most `limit`. */
+    /**
+     * Rules out restoring jobs that were cancelled before `sinceMs`. Returns the number of these jobs, at most
+     * `limit`.
+     */
     prune({ cancelledSinceMs: sinceMs }: Retention['chains'], limit: number): number {
       const beforeId = Math.max(0, sinceMs).toString(16).padStart(TIME_DIGITS, '0')
       let left = limit

@@ -4,12 +4,15 @@ import { insertMany } from './table.ts'
 
 export type ChangeLog = ReturnType<typeof createChangeLog>
 
-/** A write that touches more jobs is logged as one entry, because no reader handles that many individually. */
+/**
+ * The maximum number of jobs that a write logs individually. A write with more jobs is logged as one entry, because
+ * no reader handles so many individually.
+ */
 const JOBS_LOGGED_ONE_BY_ONE_MAX = 200
 
 /**
- * Positions ascend, and the transaction of each change writes its entry. `flush` writes the jobs and lanes that a
- * write has collected, `discard` drops those of a failed write.
+ * Each change gets a higher position than all changes before it and is logged in its own transaction. `flush` writes
+ * the jobs and lanes that a write has collected; `discard` drops those of a failed write.
  */
 export function createChangeLog(database: Database) {
   const sql = database.fragments
@@ -51,7 +54,10 @@ export function createChangeLog(database: Database) {
       insert.run('jobs', '')
     },
 
-    /** Writes what was collected. The returned function announces the lanes; call it after this has taken effect. */
+    /**
+     * Writes the collected changes. The returned function announces the lanes; call it after the write has taken
+     * effect.
+     */
     flush(): () => void {
       if (jobs.size > JOBS_LOGGED_ONE_BY_ONE_MAX) insert.run('jobs', '')
       else insertAll([...jobs].map((id) => ['job', id]))

@@ -30,7 +30,10 @@ export const countersMany = (sql: Fragments) =>
     }
   }) satisfies Record<string, ManySql>
 
-/** Deletes rows that reach 0, which is frequent, because a spider on a node has few jobs per state. */
+/**
+ * Adds to counts and deletes rows that reach 0. Rows often reach 0, because a spider on a node has few jobs per
+ * state.
+ */
 function addOrDrop(table: string, key: Columns) {
   const names = Object.keys(key).join(', ')
   const conflict = `ON CONFLICT (${names}) DO UPDATE SET count = ${table}.count + excluded.count`
@@ -136,10 +139,10 @@ export function createCounters(database: Database, changes: ChangeLog) {
   }
 }
 
-/** These values are both states and statuses. */
+/** The states of jobs that have not ended. Each is also a status. */
 export const LIVE_JOB_STATES: ReadonlySet<string> = new Set(['queued', 'starting', 'running'])
 
-/** Ended jobs are counted by stretches of the time in their ids, each a little longer than a day. */
+/** Ended jobs are counted per stretch of the time in their ids. A stretch is about 37 hours long. */
 export const STRETCH_MS = 2 ** 27
 
 export function stretchOf(id: string): string {

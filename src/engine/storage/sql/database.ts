@@ -1,8 +1,8 @@
 import type { Fragments } from './fragments.ts'
 
 /**
- * Synchronous, in a transaction that the caller started. SQLite and PostgreSQL both understand the SQL, with
- * fragments where they differ. Parameters are `?` or `:name`, also for PostgreSQL.
+ * A synchronous database. SQLite and PostgreSQL both understand the SQL, with fragments where they differ. Parameters
+ * are `?` or `:name`, also for PostgreSQL. The caller starts the transaction.
  */
 export interface Database {
   readonly fragments: Fragments
@@ -14,8 +14,8 @@ export interface Database {
   /** Writes many rows: PostgreSQL all together with `sql`, SQLite row by row with `each`. */
   prepareMany(many: ManySql & { each: string | readonly string[] }): (rows: readonly Cell[][]) => void
   /**
-   * The function sends the statement and returns a function that waits for the rows of RETURNING, as lists in any
-   * order. Undefined if one statement per row is faster.
+   * The returned function sends the statement and returns a function that waits for the rows of RETURNING, as lists
+   * in any order. Undefined if one statement per row is faster.
    */
   prepareGiven?<Row extends unknown[] = unknown[]>(many: ManySql): Many<Row>
   /** False if a failed statement has ended the transaction. */
@@ -54,7 +54,7 @@ export interface Statement<Values extends unknown[] = unknown[], Row = unknown> 
 
 export interface Driver {
   readonly database: Database
-  /** Grows with every changed row. A read must not change it. */
+  /** The number of rows changed so far. A read must not change it. */
   changeCount(): number
   /** Turns errors that an operator can fix into a ScrapdeckError; returns others unchanged. */
   explain(error: unknown): unknown
@@ -62,7 +62,10 @@ export interface Driver {
   settle(): void
   committed(): void
   size(): DatabaseSize
-  /** Returns up to `pages` free pages to the disk. Returns the number left; 0 if there is nothing to do. */
+  /**
+   * Returns up to `pages` free pages to the disk, and returns the number of free pages left; 0 if there is nothing to
+   * do.
+   */
   shrink(pages: number): number
   /** Rewrites the database without free pages. Must not be called in a transaction. */
   compact(): void

@@ -12,7 +12,9 @@ import type { Order } from './order.ts'
 import { insertMany, PUT_DEDUPE_KEY } from './table.ts'
 import type { Outbox } from './outbox.ts'
 
-/** The minimum number of expired keys that an insert deletes; otherwise two per new key, so they never accumulate. */
+/**
+ * An insert deletes up to this many expired keys, or two per new key if that is more, so that they never accumulate.
+ */
 const KEYS_FORGOTTEN_AT_ONCE_MIN = 100
 
 export const ENQUEUE_SQL = {
@@ -49,7 +51,10 @@ const PLAIN_COLUMNS: Columns = {
   placement_tags: 'TEXT'
 }
 
-/** About 100 kB of text, because values that the jobs of an order have in common are sent once. */
+/**
+ * The maximum number of jobs per insert. They are about 100 kB of text, because values that the jobs of an order have
+ * in common are sent only once.
+ */
 const INSERTED_AT_ONCE_MAX = 2_000
 
 interface Dependencies extends Omit<JobWriting, 'timeline'> {
@@ -97,7 +102,8 @@ export function createEnqueue({ database, changes, counters, holds, order, outbo
       plain.push([...values, entry.atMs, encode(entry.message), scheduleId, nominalMs, 'queued', '[]', '[]', '[]'])
       return
     }
-    // Both calls pass every value as an argument: a list costs more than plain jobs save (measured).
+    // Both calls pass every value as a separate argument. Passing a list would cost more than this branch saves
+    // (measured).
     if (isPlain(job, hold)) {
       const { source, scheduleId, nominalMs } = job
       insertPlainJob.run(

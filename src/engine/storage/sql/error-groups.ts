@@ -83,7 +83,10 @@ export const errorGroupsSql = (sql: Fragments) => ({
   forgetHours: 'DELETE FROM error_hours WHERE group_id = ? AND hour < ?'
 })
 
-/** A project with more groups has logs whose lines all differ. The group that was not seen for longest is dropped. */
+/**
+ * The maximum number of groups per project. A project with more has logs whose lines all differ. The least recently
+ * seen group is then dropped.
+ */
 export const MOST_GROUPS_OF_PROJECT = 1_000
 const HOUR_MS = 3_600_000
 const HOURS_KEPT = 24 * 60

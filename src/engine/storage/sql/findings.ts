@@ -16,7 +16,7 @@ export const findingsSql = (sql: Fragments) => ({
     WHERE attempts.job_id = ? ORDER BY number DESC LIMIT 1`,
   all: `SELECT project, spider, job_id AS "jobId", ended_at_ms AS "endedAtMs", findings, dismissed FROM spider_findings
     ORDER BY project, spider`,
-  // Select the job, which may have been deleted meanwhile.
+  // Insert nothing if the job was deleted in the meantime.
   put: `INSERT INTO spider_findings (project, spider, job_id, ended_at_ms, findings, dismissed)
     SELECT :project, :spider, :jobId, CAST(:endedAtMs AS BIGINT), :findings, CAST(:dismissed AS BIGINT)
       WHERE EXISTS (SELECT 1 FROM jobs WHERE id = :jobId)

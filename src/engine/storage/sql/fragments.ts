@@ -1,8 +1,11 @@
 /** SQL that differs between SQLite and PostgreSQL. Both understand all other SQL. */
 export interface Fragments {
-  /** One lookup per earlier row. SQLite needs the keyword for this order (https://sqlite.org/optoverview.html). */
+  /**
+   * Joins with one lookup per row of the preceding table. SQLite needs CROSS for this order
+   * (https://sqlite.org/optoverview.html).
+   */
   readonly thenJoin: string
-  /** A table of the texts in a JSON list, with the columns `value` and `key` (the index). */
+  /** A table of the strings in a JSON list, with the columns `value` and `key` (the index). */
   texts(list: string, name: string): string
   /** A table like `texts`, for a list of objects. `member`: the list is this member of the object `list`. */
   objects(list: string, name: string, member?: string): string
@@ -76,6 +79,6 @@ export const POSTGRES: Fragments = {
   byIndex: () => ''
 }
 
-/** Compares with the texts in a JSON list: `id ${among(sql, '?')}`. */
+/** Compares with the strings in a JSON list: `id ${among(sql, '?')}`. */
 export const among = (sql: Fragments, list: string): string =>
   `IN (SELECT listed.value FROM ${sql.texts(list, 'listed')})`

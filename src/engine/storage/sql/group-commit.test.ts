@@ -8,7 +8,7 @@ describe('grouped commits', () => {
   let database: Database
   let commits: GroupCommit
   let committed: number
-  /** What the writes have collected since the last record, and how much each record found. */
+  /** `collected`: what the writes have collected. `recorded`: the size of `collected` at each record. */
   let collected: number[]
   let recorded: number[]
 
@@ -118,7 +118,7 @@ describe('grouped commits', () => {
   })
 
   test('a failed commit rejects all writes and keeps nothing', async () => {
-    // Like a full disk, the missing parent makes only the COMMIT fail.
+    // The missing parent makes only the COMMIT fail, as a full disk can.
     const results = await Promise.allSettled([commits.write(() => insert(1)), commits.write(() => insert(2, 99))])
     expect(results.map(({ status }) => status)).toEqual(['rejected', 'rejected'])
     expect([ids(), committed, database.inTransaction]).toEqual([[], 0, false])
@@ -127,7 +127,7 @@ describe('grouped commits', () => {
   })
 
   test('of joined writes, one that fails only at COMMIT is rejected alone', async () => {
-    // Like a server that responds later: the next wait or commit gets the error.
+    // The next wait or commit gets the error, as from a server that responds later.
     let failure: Error | null = null
     const settle = () => {
       if (failure === null) return

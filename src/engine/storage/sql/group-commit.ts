@@ -12,15 +12,16 @@ interface Operation {
 }
 
 /**
- * Commits all writes of one turn of the event loop with one fsync. Each write has a savepoint, so that a failing one
- * is rolled back alone. A single write has none, because a savepoint would store its pages twice. Adjacent *joined*
- * writes count as one write unless one fails; then each is repeated alone. No write resolves before COMMIT, and if
- * COMMIT fails, all are rejected. `onCommit` runs after each COMMIT, before the writes resolve, and must not throw.
+ * Commits all writes of one turn of the event loop with one fsync. Each write has a savepoint, so that a write that
+ * fails is rolled back alone. A single write has no savepoint, because SQLite would then store its pages twice.
+ * Adjacent *joined* writes count as one write unless one fails; then each is repeated alone. No write resolves before
+ * COMMIT, and if COMMIT fails, all are rejected. `onCommit` runs after each COMMIT, before the writes resolve, and
+ * must not throw.
  */
 export function createGroupCommit(options: {
   database: Database
   clock: Clock
-  /** Writes what each write or group has collected. The returned function is called after that has taken effect. */
+  /** Writes what a write or group has collected. The returned function is called after this has taken effect. */
   record: () => () => void
   /** Called once for joined writes, after all of them announced what they will read, to send the queries. */
   ask?: () => void
@@ -86,7 +87,8 @@ export function createGroupCommit(options: {
     try {
       return run(operations, commitAll)
     } catch (error) {
-      // A single write is rolled back with its transaction. If SQLite gave up, everything is rolled back already.
+      // A single write is rolled back with its transaction. If SQLite has ended the transaction, everything is
+      // already rolled back.
       if (operations.length === 1 || !database.inTransaction) throw error
       rollback.run()
       onRollback?.()

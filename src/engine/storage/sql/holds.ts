@@ -23,7 +23,10 @@ export const HOLDABLE = 'not_before_ms AS "notBeforeMs", overlap_key AS "overlap
 /** How many jobs to examine per overlap key. Lanes whose first job is further back wait for a later end. */
 const OVERLAPPING_LOOKED_AT_MAX = 100
 
-/** No index has this form of the state. The planner must find dependents from dependencies, not from all held jobs. */
+/**
+ * Whether a job waits for a dependency. No index contains this form of the state, so that the planner finds the jobs
+ * through their dependencies instead of reading all held jobs.
+ */
 const IS_DEPENDENT = "jobs.state || '' = 'queued' AND jobs.hold = 'dependency'"
 
 export const holdsSql = (sql: Fragments) => ({
@@ -35,7 +38,7 @@ export const holdsSql = (sql: Fragments) => ({
   nextExpiry: `SELECT min(expires_at_ms) FROM jobs WHERE state = 'queued' AND expires_at_ms IS NOT NULL`,
   dependents: `SELECT jobs.id FROM job_dependencies JOIN jobs ON jobs.id = job_dependencies.job_id
     WHERE on_job_id = ? AND ${IS_DEPENDENT}`,
-  // Uses count, because PostgreSQL may start a join with EXISTS at all jobs.
+  // Uses count, because PostgreSQL can start a join in EXISTS with all jobs.
   waitedFor: `SELECT value FROM ${sql.texts('?', 'ended')} WHERE (SELECT count(*) FROM job_dependencies
       JOIN jobs ON jobs.id = job_dependencies.job_id WHERE on_job_id = ended.value AND ${IS_DEPENDENT}) > 0`,
   dependencies: `SELECT on_job_id AS "jobId", condition AS "on", jobs.outcome
@@ -173,7 +176,7 @@ export function createHolds({ database, changes, timeline, counters, chainEnds, 
       return () => new Set(asked())
     },
 
-    /** For a job whose dependencies were met before it was queued. Adds no timeline entry. */
+    /** For a job whose dependencies were already met when it was queued. Adds no timeline entry. */
     holdFurther(jobId: JobId, nowMs: number): void {
       const job = one.get(jobId)!
       changeHold(job, holdOf(job, 'met', nowMs, isOverlapLive))

@@ -19,23 +19,26 @@ type JobFilter = AskedFilter & OnlyProjects & AwayNodes
 
 /** How many of the newest jobs to search per requested job, before merging the walks of all kinds. */
 const SCANNED_PER_WANTED = 4
-/** Fetches more ids than a page needs, because walking an index again costs more. */
+/** All walks together first fetch this many ids per requested job, because continuing a walk costs more. */
 const FETCHED_PER_WANTED = 3
 /** The literals of the index jobs_ended_badly: SQLite uses a partial index only for the same literals. */
 const ENDED_BADLY: ReadonlySet<JobStatus> = new Set(['failed', 'cancelled', 'lost'])
 const LIVE_STATUSES = JOB_STATUSES.filter((status) => LIVE_JOB_STATES.has(status))
 const ENDED_STATUSES = JOB_STATUSES.filter((status) => !LIVE_JOB_STATES.has(status))
-/** Users select values from facets, and never need more than this. */
+/** The maximum number of values per facet. Users select from them and never need more. */
 const FACET_LIMIT = 500
-/** The longest time between the creation of a job's id and the moment when the job is queued. */
+/** The longest time from the creation of a job's id to the queuing of the job. */
 const ID_TIME_MARGIN_MS = 60_000
 /** Greater than every job id, because ids are hexadecimal. The page before it is the newest. */
 const AFTER_EVERY_ID = 'g'
 /** The shortest id prefix to search for: shorter ones match all jobs of several minutes or more. */
 const ID_PREFIX_MIN = 10
-/** How many jobs to examine whose id starts with the text, and how many whose client jobid does. */
+/** How many jobs to examine whose id starts with the text, and how many whose client jobid starts with it. */
 const NAMED_MAX = 10_000
-/** No index covers the ends of ids, so the search scans this many of the newest jobs, which takes about 30 ms. */
+/**
+ * How many of the newest jobs to search for an id that ends with the text. No index covers the ends of ids, and
+ * scanning this many takes about 30 ms.
+ */
 const ENDS_SEARCHED = 250_000
 const ON_NODE_STATUSES: readonly string[] = ['starting', 'running']
 
@@ -50,7 +53,7 @@ interface CountedKind extends Kind {
   count: number
 }
 
-/** Live and ended jobs have separate indexes per owner, so that the end of a job writes to one of them. */
+/** The columns that can name a job's owner. Each has one index for live jobs and one for ended jobs. */
 type OwnerColumn = 'schedule_id' | 'user_id'
 
 const OF_OWNER: Record<OwnerColumn, string> = {
@@ -68,11 +71,11 @@ function kindsOfOwnerIn(half: string, column: OwnerColumn): string {
     WHERE ${half} AND ${OF_OWNER[column]} AND id >= :from AND queued_at_ms >= :sinceMs GROUP BY 1, 2, 3, 4`
 }
 
-/** The index has no status, which changes. Live jobs of any status (null) then need one walk instead of three. */
+/** The index of live jobs has no status, because it changes. With status null (any), one walk finds all live jobs. */
 const LIVE = `state <> 'ended' AND status = coalesce(:status, status)`
 const ENDED = `state = 'ended' AND status = :status`
 
-/** An expression, because no index contains `status`. */
+/** Derived from the status, because no index contains the status itself. */
 const OUTCOME_OF_KIND = `CASE WHEN kinds.status IN (${literalsOf(LIVE_STATUSES)}) THEN NULL ELSE kinds.status END`
 
 export const jobListSql = (sql: Fragments) => ({
@@ -82,7 +85,7 @@ export const jobListSql = (sql: Fragments) => ({
   newestThat: (condition: string) => `SELECT id FROM
     (SELECT id, jobid, project, spider, status, node_id, queued_at_ms FROM jobs
       WHERE id < ? AND id >= ? ORDER BY id DESC LIMIT ?) AS newest WHERE ${condition} LIMIT ?`,
-  /** Orders of POST /crawl that wait for their time. CASE allows only the index on times to be used. */
+  /** Jobs of POST /crawl that wait for their time. With CASE, only the index on times can be used. */
   later: (condition: string) => `SELECT ${JOB} FROM jobs WHERE state = 'queued' AND hold IN ('not_before', 'retry')
     AND hold = 'not_before' AND source = 'crawl' AND (not_before_ms, id) > (?, ?)
     AND CASE WHEN ${condition} THEN 1 ELSE 0 END = 1
@@ -182,7 +185,7 @@ export function createJobList(database: Database) {
 
   const kept = new Map<string, Statement<unknown[], unknown>>()
 
-  /** Keeps one statement per form of a filter. There are several hundred forms, whatever the values. */
+  /** Caches a statement per form of a filter. There are only several hundred forms, because values are parameters. */
   function prepared<Row>(sql: string): Statement<unknown[], Row> {
     const statement = kept.get(sql) ?? database.prepare(sql)
     kept.set(sql, statement)
@@ -209,7 +212,7 @@ export function createJobList(database: Database) {
     ).all(...values)
   }
 
-  /** Jobs whose id or client jobid starts with the text or whose id ends with it. `filter`: the other conditions. */
+  /** Jobs whose id or client jobid starts with the text, or whose id ends with it. `filter`: the other conditions. */
   function namedBy(text: string, filter: JobFilter): NamedRow[] {
     const rows = byJobidPrefix.all(text, endOfPrefix(text))
     const digits = idPrefixOf(text)
@@ -233,7 +236,7 @@ export function createJobList(database: Database) {
     return rows.filter(fits(filter, conditionsOfName(text))).filter(({ id }) => isOfOwners(id))
   }
 
-  /** Most filters match many of the newest jobs, which a scan finds; null: too few matches. */
+  /** Finds the page by scanning the newest jobs, because many of them match most filters; null: too few match. */
   function scanNewest(filter: JobFilter, below: string, from: string, limit: number): string[] | null {
     const { sql, values } = conditionsOf(fragments, filter, 'job')
     const scan = prepared<string>(statements.newestThat(sql)).pluck()
@@ -286,7 +289,7 @@ export function createJobList(database: Database) {
     return [...(isAnyLive ? [null] : live!).map(walk('live')), ...ended!.map(walk('ended'))]
   }
 
-  /** For one schedule or user: walks each status, and checks the rest of the filter. */
+  /** The page of one schedule or user. Walks each status, and checks each job against the rest of the filter. */
   function pageIdsOfOwner(owner: Owner, filter: JobFilter, below: string, from: string, limit: number) {
     const { status = [], text } = filter
     const isLeft = fits(filter, conditionsOfName(text))
@@ -345,8 +348,8 @@ export function createJobList(database: Database) {
   }
 
   /**
-   * Counts the side of the time that has fewer jobs: ended jobs by whole stretches and by index up to the nearest
-   * edge of a stretch, live jobs by index.
+   * Counts the jobs before or after `sinceMs`, whichever are fewer. Ended jobs are counted by whole stretches, and by
+   * index up to the nearest edge of a stretch, live jobs by index.
    */
   function kindsSince(kinds: CountedKind[], filter: JobFilter, sinceMs: number): CountedKind[] {
     const low = idAt(sinceMs - ID_TIME_MARGIN_MS)
@@ -357,7 +360,7 @@ export function createJobList(database: Database) {
       for (const kind of more) counts.set(keyOf(kind), (counts.get(keyOf(kind)) ?? 0) + sign * kind.count)
     }
     add((isOlderLess ? endedBefore : endedFrom).all(edge), 1)
-    // The jobs that the stretches omit, or include although they must not.
+    // The jobs between the time and the edge, which the stretches omit or wrongly include.
     const between: [string, string] = low < edge ? [low, edge] : [edge, low]
     add(countInRange(kinds, filter, ENDED_STATUSES, between), low < edge === isOlderLess ? -1 : 1)
     add(countInRange(kinds, filter, LIVE_STATUSES, isOlderLess ? ['', low] : [low, AFTER_EVERY_ID]), 1)
@@ -365,7 +368,7 @@ export function createJobList(database: Database) {
       const count = counts.get(keyOf(kind)) ?? 0
       return { ...kind, count: isOlderLess ? kind.count - count : count }
     })
-    // Subtracts jobs that were queued before the time, although their ids were created within the margin.
+    // Subtract jobs that were queued before the time, although their ids are within the margin.
     const isKind = fits({ ...filter, sinceMs: undefined }, conditionsOfText(filter.text))
     const early = justBefore.all(low, idAt(Math.ceil(sinceMs)), sinceMs)
     for (const kind of early) if (isKind(kind as NamedRow)) counted.push({ ...kind, count: -1 })
@@ -452,7 +455,7 @@ const GROUPS: Record<string, string> = { [KIND]: '1, 2, 3', [KIND_ON_NODE]: '1, 
 type Walk = (before: string, count: number) => string[]
 
 function mergeNewestFirst(walks: Walk[], below: string, limit: number, isWanted: (id: string) => boolean): string[] {
-  // Large enough that few walks fetch twice. Walks whose newest job is older than `limit` others fetch only once.
+  // Large enough that few walks fetch twice. Most walks whose newest job is older than the page fetch only once.
   const step = Math.max(1, Math.ceil((FETCHED_PER_WANTED * limit) / Math.max(1, walks.length)))
   const heads = walks
     .map((walk) => ({ walk, ids: walk(below, step), at: 0, step: step * 4 }))
@@ -598,7 +601,10 @@ function literalsOf(statuses: Iterable<JobStatus>): string {
   return [...statuses].map((status) => `'${status}'`).join(', ')
 }
 
-/** An index with a computed column such as `status` is never a covering one. countKindsOnNodes does the same in SQL. */
+/**
+ * Returns the columns of an index. With a computed column such as `status`, an index would never be a covering one.
+ * countKindsOnNodes does the same in SQL.
+ */
 function columnsOf(status: string): [state: string, outcome: string | null] {
   return LIVE_JOB_STATES.has(status) ? [status, null] : ['ended', status]
 }

@@ -6,7 +6,10 @@ import { createJobList, jobListSql } from './job-list.ts'
 import { among, type Fragments } from './fragments.ts'
 import { JOB, type JobRow, toJob } from './rows.ts'
 
-/** A client can give every run the same jobid. The live ones are among the newest. */
+/**
+ * The maximum number of jobs to list per jobid, because a client can give every run the same one. Live jobs are among
+ * the newest.
+ */
 const NAMESAKES_LIMIT = 1000
 
 export const jobsSql = (sql: Fragments) => ({

@@ -83,7 +83,8 @@ export const keptLogsSql = (sql: Fragments) => ({
       ${sql.thenJoin} jobs ON jobs.id = attempts.job_id
     WHERE attempts.state = 'ended' AND attempts.log_archived = 0
       AND ${condition} ORDER BY attempts.job_id DESC LIMIT :limit`,
-  // Looked up one by one: with outdated statistics, PostgreSQL would compare the few new logs with all blocks.
+  // Looks up the blocks one by one: with outdated statistics, PostgreSQL would compare the few new logs with all
+  // blocks.
   added: `SELECT id, job_id AS "jobId", attempt_number AS number, ${ofBlocks('tail_block')} AS "tailBlock",
       ${ofBlocks('raw_bytes')} AS "rawBytes"
     FROM archived_logs WHERE id > ? ORDER BY id LIMIT ?`
@@ -228,7 +229,7 @@ export function createKeptLogs(database: Database) {
     recordLogBlocks(list: (LogKey & { blocks: IndexedLogBlocks; log: { storedBytes: number | null } })[]): void {
       const rows = sizes.all(JSON.stringify(list.map(({ jobId }) => jobId)))
       const now = new Map(rows.map((row) => [attemptKey(row.jobId, row.number), sizesOf(row)?.storedBytes ?? null]))
-      // The other logs were archived again or deleted meanwhile.
+      // Other logs were archived again or deleted in the meantime.
       const still = list.filter(({ jobId, number, log }) => now.get(attemptKey(jobId, number)) === log.storedBytes)
       const cells = still.map(({ jobId, number, blocks }) => {
         const { rawBytes, firstBlock, wholeBlocks, tailBlock } = blocks
@@ -254,7 +255,7 @@ export function toLog({ packed, rawBytes, storedBytes }: Pick<KeptRow, 'packed' 
   return { packed: packed.length > 0 ? packed : null, sizes }
 }
 
-/** If a log is stored as a blob, its row has the sizes. */
+/** If a log is stored as a blob, its row contains the sizes. */
 function sizesOf({ packedBytes, rawBytes, ...row }: Pick<SizesRow, 'packedBytes' | 'rawBytes' | 'storedBytes'>) {
   const storedBytes = packedBytes > 0 ? packedBytes : row.storedBytes
   return rawBytes === null || storedBytes === null ? null : { rawBytes, storedBytes }
@@ -340,7 +341,7 @@ export const KEPT_ITEMS_SQL = {
   forgetGone: 'DELETE FROM kept_items WHERE job_id = :jobId AND NOT EXISTS (SELECT 1 FROM jobs WHERE id = :jobId)'
 }
 
-/** The archived items files, or why there is none. Call all writes in the caller's transaction. */
+/** The archived items files, or the reasons why there is none. Call all writes in the caller's transaction. */
 export function createKeptItems(database: Database) {
   const one = database.prepare<[string, number], ItemsRow>(KEPT_ITEMS_SQL.one)
   const page = database.prepare<{ jobId: string; number: number; limit: number }, ListedItemsRow>(KEPT_ITEMS_SQL.page)

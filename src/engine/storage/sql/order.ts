@@ -10,7 +10,7 @@ import type { NewJob } from '../../model/records.ts'
 import { PUT_DEDUPE_KEY } from './table.ts'
 
 export const orderSql = (sql: Fragments) => ({
-  /** The highest lower rank within the priority. Searches held jobs in their own index, and others lane by lane. */
+  /** The highest rank below `:rank` in the priority. Searches held jobs in their own index, and others lane by lane. */
   before: `SELECT max(rank) FROM (
       SELECT max(rank) AS rank FROM jobs
         WHERE state = 'queued' AND hold IS NOT NULL AND priority = :priority AND rank < :rank
@@ -35,8 +35,8 @@ interface Dependencies extends JobWriting {
 }
 
 /**
- * There is always room for a rank between two others. At either end, ranks continue from the last one issued
- * (`queue_ends`), so none is issued twice.
+ * Ranks are fractions, so that there is nearly always one between two others. At either end, ranks continue from the
+ * last one issued (`queue_ends`), so none is issued twice.
  */
 export function createOrder({ database, changes, timeline, counters, holds }: Dependencies) {
   const queued = database.prepare<[string], QueuedRow>(
@@ -104,7 +104,7 @@ export function createOrder({ database, changes, timeline, counters, holds }: De
     return isAscending ? ranks : null
   }
 
-  /** No number is left between two neighbors: renumbers all jobs of the priority, with gaps. */
+  /** Renumbers all jobs of the priority with gaps, because no number is left between two neighbors. */
   function ranksAfterRenumbering({ id, priority }: QueuedRow, count: number): number[] {
     const number = countOf.pluck().get(priority) as number
     renumber.run({ priority, start: ranksAtBack(number) })
@@ -173,7 +173,8 @@ export function createOrder({ database, changes, timeline, counters, holds }: De
         recordChange(row, entry)
         counters.moved(row, { ...row, lane })
       }
-      // A lane has one released job per key, but a move can leave a lane without one or bring a second one into a lane.
+      // A lane has one released job per overlap key, but a move can leave a lane without one or bring a second one
+      // into it.
       for (const key of new Set(rows.map(({ overlap_key }) => overlap_key))) {
         if (key !== null) holds.freeOverlap(key, nextAfterPlacement(entry.atMs))
       }

@@ -13,7 +13,10 @@ import { JOB, type JobRow, type NamedRow, toJob } from './rows.ts'
 import { createTable } from './table.ts'
 import type { ProjectName, WebhookId } from '../../../shared/contract/index.ts'
 
-/** The limit per webhook. Beyond it, events are dropped and counted: a dead receiver must not fill the disk. */
+/**
+ * The maximum number of waiting events per webhook. Further events are dropped and counted, so that a dead receiver
+ * cannot fill the disk.
+ */
 export const WAITING_MAX = 100_000
 const TIMES_AT_ONCE = 250
 
@@ -139,7 +142,7 @@ export function createOutbox(database: Database) {
     return fresh
   }
 
-  /** `projects`: those affected. Calls `data` only if there is a subscriber. */
+  /** `projects`: the affected projects. Calls `data` only if there is a subscriber. */
   function record(event: string, projects: readonly string[], atMs: number, data: () => unknown): void {
     const subscribers = isSilent ? undefined : whoWants(event)
     if (subscribers === undefined) return
@@ -171,7 +174,7 @@ export function createOutbox(database: Database) {
 
   function recordTry({ id, state, atMs, nextTryAtMs, answer, isGone }: DeliveryTry): void {
     const before = one.get(sequenceOf(id) ?? -1)
-    // The webhook was deleted meanwhile, or the delivery has already ended.
+    // The webhook was deleted in the meantime, or the delivery has already ended.
     if (before === undefined || before.state !== 'waiting') return
     const endedAtMs = state === 'waiting' ? null : atMs
     conclude.run(state, before.tries + 1, nextTryAtMs, endedAtMs, answer, before.sequence)
@@ -268,7 +271,10 @@ export function createOutbox(database: Database) {
       return { deliveries, nextDueMs }
     },
 
-    /** When events of this type were sent to channels after `sinceMs`: the newest `most` times per channel. */
+    /**
+     * The times when events of this type were sent to channels after `sinceMs`, newest first, at most `most` per
+     * channel.
+     */
     sentTimes(event: string, sinceMs: number, most: number): { id: WebhookId; atMs: number }[] {
       const channels = webhooks.all().filter(({ channel }) => channel != null)
       return channels.flatMap(({ id }) => {

@@ -38,8 +38,9 @@ export const queueSql = (sql: Fragments) => ({
 
 export const QUEUE_MANY = {
   /**
-   * Only for jobs without an overlap key: those with one are claimed one by one, to see each other. Also returns the
-   * attempts of jobs whose jobid is free on the node; their last column is the job's id.
+   * Claims only jobs without an overlap key. Jobs with one are claimed one by one, so that each claim sees the
+   * previous ones. Also returns the attempts of jobs whose jobid is free on the node; their last column is the job's
+   * id.
    */
   claim: {
     with: `claimed(${JOB_NAMES}) AS (
@@ -71,7 +72,7 @@ interface Dependencies extends JobWriting {
   chainEnds: ChainEnds
 }
 
-/** `hasAttempt`: the statement also inserted the attempt. */
+/** `hasAttempt`: whether the statement also inserted the attempt. */
 interface Claimed {
   row: JobRow
   hasAttempt: boolean
@@ -110,12 +111,12 @@ export function createQueue({ database, changes, timeline, counters, holds, chai
     'UPDATE jobs SET cancel_asked_at_ms = :atMs WHERE id = :id AND cancel_asked_at_ms IS NULL'
   )
 
-  /** Undefined for a start whose claim failed. The result is the same on both databases. */
+  /** Returns undefined for each start whose claim failed. */
   function claimAll(starts: AttemptStart[]): (Claimed | undefined)[] {
     const wantedOf = ({ entry, ...fields }: AttemptStart): Claim => ({ ...fields, atMs: entry.atMs })
     const alone = (row: JobRow | undefined) => (row === undefined ? undefined : { row, hasAttempt: false })
     if (claimMany === undefined) return starts.map((start) => alone(claim.get(wantedOf(start))))
-    // Only the first start of each job: a second one would find the job claimed.
+    // Claim each job only for its first start, because a second one would find the job claimed.
     const firsts = new Map(starts.toReversed().map((start) => [start.jobId, start]))
     const given = [...firsts.values()].map(({ jobId, number, nodeId, version, entry, jobid }) => {
       return [jobId, nodeId, number, version, entry.atMs, jobid]
@@ -132,7 +133,7 @@ export function createQueue({ database, changes, timeline, counters, holds, chai
     return asked.map((found) => found())
   }
 
-  /** Inserts the missing attempts. Returns the jobid of each on its node. */
+  /** Inserts the missing attempts. Returns the jobid of each attempt on its node. */
   function writeAttempts(begun: { start: AttemptStart; job: StoredJob; hasAttempt: boolean }[]): string[] {
     const cellsOf = ({ start, job }: (typeof begun)[number], free: string) =>
       [start.jobId, start.number, free, start.nodeId, job.project, start.version, job.spider, start.entry.atMs] as const

@@ -9,7 +9,7 @@ export const ANSWERS_SQL = {
   oldest: `SELECT scope, key, octet_length(answer) AS bytes FROM remembered_answers ORDER BY expires_at_ms`
 }
 
-/** The share of a quota that evicting frees, so that not every claim has to search for the oldest answers. */
+/** The share of a quota that an eviction frees, so that not every claim has to search for the oldest responses. */
 const FREED_SHARE = 0.05
 
 interface Row {

@@ -47,7 +47,7 @@ export const retentionSql = (sql: Fragments) => ({
     WHERE job_id ${among(sql, '?')} AND stored_bytes IS NOT NULL`
 })
 
-/** In this order: rows that refer to others are deleted first. */
+/** The statements run in this order, because rows that refer to others must be deleted first. */
 const deleteJobsSql = (sql: Fragments) => [
   `DELETE FROM job_dependencies WHERE job_id ${among(sql, '?')}`,
   `DELETE FROM job_dependencies WHERE on_job_id ${among(sql, '?')}`,
@@ -168,7 +168,10 @@ export function createRetention({
     }
   }
 
-  /** Judges the next jobs and changes nothing. A rank is the current amount minus what the pass has covered. */
+  /**
+   * Judges the next jobs without changing anything. A job's rank is the current number of jobs minus those that the
+   * pass has covered.
+   */
   function judgeNext(before: RetentionPass, { nowMs, defaults, projects }: RetentionBounds, limit: RetentionLimit) {
     const horizonMs = horizonOf([defaults, ...projects.values()], nowMs)
     const pass = structuredClone(before)

@@ -6,18 +6,18 @@ import { largeBytes, type StoredJob, type StoredSchedule } from '../../model/rec
 type SnakeCase<Name> = Name extends `${infer First}${infer Rest}`
   ? `${First extends Lowercase<First> ? First : `_${Lowercase<First>}`}${SnakeCase<Rest>}`
   : Name
-/** A row of `SELECT *`, with one column per field. `Json` fields are text, booleans are 1 and 0, null stays null. */
+/** A row of `SELECT *`, with one column per field. `Json` fields are strings, booleans are 1 and 0, null stays null. */
 type Row<Thing, Json extends keyof Thing = never> = {
   [Field in keyof Thing as SnakeCase<Field> & string]: Column<Thing[Field], Field extends Json ? true : false>
 }
-/** A row of a query that names each column like its field. */
+/** A row of a query that gives each column the name of its field. */
 export type NamedRow<Thing, Json extends keyof Thing = never> = {
   [Field in keyof Thing]: Column<Thing[Field], Field extends Json ? true : false>
 }
 type Column<Value, IsJson> = IsJson extends true ? AsText<Value> : Value extends boolean ? number : Value
 type AsText<Value> = null extends Value ? string | null : string
 
-/** Frequent values of columns, in SQL. Rows have null instead, which is cheaper to read and to send than a text. */
+/** Frequent values of columns, in SQL. Rows have null instead, which is cheaper to read and to send than a string. */
 const USUAL = {
   jobid: 'jobs.id',
   settings: `'{}'`,
@@ -109,14 +109,14 @@ const OURS = /^(?:reason|limit_hit)\./
 
 type Coded<Name extends 'reason' | 'limitHit'> = Pick<Attempt, Name | `${Name}Code` | `${Name}Params`>
 
-/** An encoded message (shared/texts/message.ts), an external text, or a text from before there were codes. */
+/** Converts an encoded message (shared/texts/message.ts), an external text, or a text stored before codes existed. */
 function coded<Name extends 'reason' | 'limitHit'>(name: Name, stored: string | null): Coded<Name> {
   const message = stored === null ? null : decode(stored)
   if (message !== null && OURS.test(message.code)) {
     const { code, params } = message
     return { [name]: render(message), [`${name}Code`]: code, [`${name}Params`]: params } as Coded<Name>
   }
-  // A text from Scrapy that was stored before messages were encoded can look like one.
+  // A text from Scrapy that was stored before messages were encoded can look like an encoded message.
   return { [name]: message?.code === 'text' ? render(message) : stored } as Coded<Name>
 }
 

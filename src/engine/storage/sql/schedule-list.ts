@@ -46,7 +46,7 @@ export function scheduleListSql(
   }
 }
 
-/** Pages of schedules by name. A page costs as much as its rows, but text and project filters scan every schedule. */
+/** Pages of schedules by name. A page reads only its own rows, but text and project filters scan every schedule. */
 export function createScheduleList(database: Database) {
   const statements = new Map<string, ReturnType<typeof prepare>>()
 

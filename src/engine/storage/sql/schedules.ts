@@ -46,7 +46,7 @@ export const schedulesSql = (sql: Fragments) => ({
   liveJobs: `SELECT ${JOB} FROM jobs WHERE schedule_id = ? AND state <> 'ended'`
 })
 
-/** One form per combination of states. `of`: further conditions. */
+/** Prepared once per combination of states. `of`: further conditions. */
 const newestOfProjects = (
   sql: Fragments,
   states: readonly Firing['state'][],
@@ -77,7 +77,7 @@ export function createSchedules({ database, changes, enqueue, outbox }: Dependen
      VALUES (:id, :revision, :name, :settings, :paused, :pauseNote, :pausedBy, :createdAtMs, :changedAtMs,
        :movedAtMs, :crawlKey, :crawlOrder)`
   )
-  // An edit never resets progress that the scheduler made meanwhile, so no moment fires twice.
+  // An edit never resets progress that the scheduler has made in the meantime, so no moment fires twice.
   const putProgress = database.prepare(
     `INSERT INTO schedule_progress (schedule_id, done_until_ms, run_count, failures_in_a_row, firing_count, changed_after_firing_id)
      VALUES (:id, :doneUntilMs, :runCount, :failuresInARow, 0, (SELECT coalesce(max(id), 0) FROM firings))
@@ -166,7 +166,7 @@ export function createSchedules({ database, changes, enqueue, outbox }: Dependen
     ...summaryOf(row.jobIds === '[]' ? [] : jobsOf.all(row.jobIds))
   })
 
-  /** Assumes that new jobs are queued. Reads back only jobs that can be duplicates or can have ended immediately. */
+  /** Assumes that new jobs are queued. Reads only jobs that can be duplicates or can have ended immediately. */
   function factsOf(made: NewJob[], jobIds: JobId[]): ReturnType<typeof summaryOf> {
     if (made.some(({ dedupe, after }) => dedupe !== null || after.length > 0)) {
       return summaryOf(jobsOf.all(JSON.stringify(jobIds)))

@@ -344,12 +344,12 @@ export function createSqlStore({ driver, clock, logger, scheduleFlush = setImmed
     return verbsOf(part, names, (work) => read(work))
   }
 
-  /** Wraps writes of the part. The audit log does not record the fields that they change. */
+  /** Wraps writes of a part. The audit log does not record the fields that they change. */
   function writes<Part, Name extends keyof Part>(part: Part, ...names: Name[]) {
     return verbsOf(part, names, (work) => write(work))
   }
 
-  /** Wraps writes that change things of a noun. Their first argument is a thing, an id or several ids. */
+  /** Wraps writes that change things of one noun. Their first argument is a thing, an id or a list of ids. */
   function changing<Part, Name extends keyof Part>(noun: Noun, part: Part, ...names: Name[]) {
     return verbsOf(part, names, (work, [first]) => write(work, { watched: watch(noun, first) }))
   }
@@ -369,12 +369,12 @@ export function createSqlStore({ driver, clock, logger, scheduleFlush = setImmed
     return { noun, read: () => [{ id: '', name: noun, value: get() ?? {} }] }
   }
 
-  /** For writes that follow attempts, thousands per second. Keeps nothing in memory and reads no counters. */
+  /** For writes about attempts, thousands per second. They change nothing in memory and read no counters. */
   function writeJoined<T>(work: () => T, ahead?: () => void): Promise<T> {
     return write(work, { isJoined: true, ahead })
   }
 
-  /** Flushes first, because other calls in the same write can read what attempts have written. */
+  /** Flushes the attempts first, because other calls in the same write can read what attempts have written. */
   function afterAttempts<T>(work: () => T): T {
     attempts.flush()
     return work()

@@ -2,7 +2,7 @@ import type { Database, Columns, ManySql } from './database.ts'
 import { ScrapdeckError } from '../../../shared/errors.ts'
 import { sentence } from '../../../shared/texts/errors/storage.ts'
 
-/** SQL that inserts or replaces a whole row. `values`: SQL (a parameter) per column. */
+/** Returns SQL that inserts or replaces a whole row. `values`: SQL, such as a parameter, for each column. */
 export function replaceRow(table: string, key: readonly string[], values: Readonly<Record<string, string>>): string {
   const columns = Object.keys(values)
   const others = columns.filter((column) => !key.includes(column))
@@ -12,7 +12,7 @@ export function replaceRow(table: string, key: readonly string[], values: Readon
 
 export const PUT_DEDUPE_KEY = replaceRow('dedupe_keys', ['key'], { key: '?', job_id: '?', expires_at_ms: '?' })
 
-/** `table`: qualified if necessary. `conflict`: ON CONFLICT, for existing rows. */
+/** `table`: qualified if necessary. `conflict`: the ON CONFLICT clause for existing rows. */
 export function insertMany(table: string, given: Columns, conflict = '') {
   const names = Object.keys(given).map((name) => `"${name}"`)
   const places = names.map(() => '?')
@@ -40,7 +40,10 @@ interface TableOptions {
   columns?: Readonly<Record<string, string>>
 }
 
-/** A small table that is always read as a whole. Each row is a thing, with `createdAtMs` in `created_at_ms`. */
+/**
+ * A small table that is always read as a whole. Each row is a thing, whose field `createdAtMs` is stored in
+ * `created_at_ms`.
+ */
 export function createTable<Thing extends object>(database: Database, options: TableOptions): Table<Thing> {
   const { name, key = 'id', order, columns = {} } = options
   const fields = options.fields.split(/\s+/).map((field) => field.split(':') as [name: string, kind?: string])

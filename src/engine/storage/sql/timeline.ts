@@ -8,8 +8,8 @@ import { insertMany } from './table.ts'
 export type Timeline = ReturnType<typeof createTimeline>
 
 /**
- * Append-only (I4). `text` has an encoded message (shared/texts/message.ts), or a sentence from before there were
- * codes.
+ * Append-only (I4). `text` is an encoded message (shared/texts/message.ts), or a sentence stored before codes
+ * existed.
  */
 export function createTimeline(database: Database) {
   const insert = database.prepareMany(

@@ -10,8 +10,8 @@ export interface DirectoryLock {
 }
 
 /**
- * SQLite's exclusive lock on a separate file. The operating system releases it when the process dies, even by kill
- * -9, so it is never stale. Other programs can still read the data while an engine runs.
+ * SQLite's exclusive lock on a separate file. The operating system releases it when the process dies, even after
+ * `kill -9`, so it is never stale. Other programs can still read the data while an engine runs.
  */
 export function lockDirectory(directory: string): DirectoryLock {
   const file = join(directory, 'engine.lock')

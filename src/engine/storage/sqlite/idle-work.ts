@@ -2,21 +2,21 @@ import type { Database } from 'better-sqlite3'
 import type { Clock, Timer } from '../../runtime/clock.ts'
 import type { Logger } from '../../runtime/logger.ts'
 
-/** After this long without a commit, idle work is unlikely to delay the next one. */
+/** How long there must have been no commit before idle work runs. It is then unlikely to delay the next commit. */
 const IDLE_MS = 20
-/** After this long without a commit, the store is expected to stay idle. */
+/** How long there must have been no commit for the store to be expected to stay idle. */
 const QUIET_MS = 500
 /**
- * The number of changed rows that justifies a checkpoint's fsyncs. Higher between two commits, because the next
- * commits change the same pages again.
+ * The number of changed rows that justifies the fsyncs of a checkpoint. It is higher between two commits, because the
+ * next commits change the same pages again.
  */
 const ROWS_MIN = 1_000
 const ROWS_MIN_BETWEEN_COMMITS = 8_000
 
 /**
- * Checkpoints the write-ahead log while the store is idle. Otherwise, SQLite does so in a commit, which then takes
- * several times as long. A store that is never idle still relies on that (wal_autocheckpoint). A failed checkpoint
- * is retried after the next commit.
+ * Checkpoints the write-ahead log while the store is idle. Otherwise, SQLite checkpoints in a commit
+ * (wal_autocheckpoint), which then takes several times as long. A store that is never idle still relies on that. A
+ * failed checkpoint is retried after the next commit.
  */
 export function createIdleWork({ database, clock, logger }: { database: Database; clock: Clock; logger: Logger }): {
   postpone(): void

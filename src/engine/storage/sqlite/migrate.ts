@@ -6,15 +6,15 @@ import { baseline } from './migrations/0001-baseline.ts'
 import { oneIndexOfFirings } from './migrations/0003-one-index-of-firings.ts'
 
 /**
- * In order. Never change a migration that was released; append a new one. They are modules, not `.sql` files, so
- * that the desktop app's bundle contains them.
+ * In order. Never change a migration that was released; append a new one. Migrations are modules, not `.sql` files,
+ * so that the desktop app's bundle contains them.
  */
 export const MIGRATIONS: Migrations = {
   baseline: 36,
   steps: [baseline, 'DROP TABLE told_problems', oneIndexOfFirings, TEXTS_ARE_CODES]
 }
 
-/** Finds an object that Scrapdeck never creates and that could run or replace a table; null: none. */
+/** Returns an object that Scrapdeck never creates and that could run code or replace a table; null: there is none. */
 export function findForeign(database: Database): string | null {
   const isMade = database.pragma('user_version', { simple: true }) !== 0
   const foreign = `SELECT type || ' ' || name FROM sqlite_schema
@@ -30,7 +30,7 @@ export function requireOwn(database: Database): void {
 }
 
 /**
- * One transaction, so that an older Scrapdeck can still open the database if this fails. Throws
+ * Migrates in one transaction, so that an older Scrapdeck can still open the database if this fails. Throws
  * DATA_FROM_NEWER_VERSION, DATA_TOO_OLD or DATA_DIRECTORY_UNUSABLE without any change.
  */
 export function migrate(database: Database, migrations = MIGRATIONS): void {

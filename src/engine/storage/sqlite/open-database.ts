@@ -15,7 +15,7 @@ export function openDatabase(path: string): { database: Database; lock: Director
   try {
     makePrivateDirectory(dirname(path))
     lock = lockDirectory(dirname(path))
-    // The file contains credentials: no other user may read it. SQLite's other files inherit this mode.
+    // The file contains credentials, so no other user may read it. SQLite's other files inherit this mode.
     closeSync(openSync(path, 'a', 0o600))
     database = new DatabaseConstructor(path, { timeout: 5000 })
     configure(database)
@@ -36,7 +36,7 @@ export function compactDatabase(database: Database): void {
 }
 
 function configure(database: Database): void {
-  // This only affects an empty file before its first write. compactDatabase converts others.
+  // This only affects an empty file before its first write. compactDatabase converts existing databases.
   database.pragma('auto_vacuum = INCREMENTAL')
   const mode = database.pragma('journal_mode = WAL', { simple: true })
   if (mode !== 'wal') {
@@ -51,12 +51,12 @@ function configure(database: Database): void {
   database.pragma('cache_size = -65536')
   database.pragma('temp_store = MEMORY')
   database.pragma('journal_size_limit = 67108864')
-  // One checkpoint for many commits saves a third of the waiting for the disk. It usually runs when the store is
-  // idle (idle-work.ts). At this many pages, SQLite runs it in a commit.
+  // Checkpoints after many commits save a third of the time spent waiting for the disk. They usually run when the
+  // store is idle (idle-work.ts). When the log has this many pages, SQLite runs one in a commit.
   database.pragma('wal_autocheckpoint = 16000')
 }
 
-/** An up-to-date database opens on a full or read-only disk without an error, so write once. */
+/** An up-to-date database opens without an error on a full or read-only disk, so write to it once. */
 function proveWritable(database: Database): void {
   database
     .prepare("INSERT INTO settings VALUES ('store.opened', '1') ON CONFLICT DO UPDATE SET value = value + 1")

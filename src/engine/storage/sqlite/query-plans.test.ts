@@ -89,7 +89,7 @@ describe('query plans', () => {
   })
 
   function planOf(query: string): string[] {
-    // SQLite plans a statement without its parameters, so all of them can be null.
+    // SQLite plans a statement without the values of its parameters, so all of them can be null.
     const names = [...new Set(query.match(/:\w+/g) ?? [])].map((name) => [name.slice(1), null])
     const places = (query.match(/\?/g) ?? []).map(() => null)
     const parameters = names.length > 0 ? [Object.fromEntries(names)] : places
@@ -255,7 +255,7 @@ describe('query plans', () => {
     }
   )
 
-  // SQLite rates the index by state of all firings as equally good.
+  // For these, SQLite rates the index by state, which has all firings, as equally good.
   const ofAll = new Set(['newest', 'newestIn', 'oldest'])
   test.each(
     Object.entries({ ...SCHEDULES_SQL, ...PRUNING_SQL }).filter(
@@ -279,11 +279,11 @@ describe('query plans', () => {
     (name, query) => {
       const plan = planOf(query)
       for (const step of plan) expect(step).not.toMatch(/^SCAN (?!listed|lately)/)
-      // Open alerts, and those of the last hour or month, are few.
+      // Open alerts, and alerts of the last hour or month, are few.
       if (/^ended|prune/.test(name)) expect(plan.join()).not.toContain('TEMP B-TREE FOR ORDER BY')
     }
   )
-  // `newest` runs once per start; `pruneOldest` reads from the oldest fact on.
+  // `newest` runs once per start; `pruneOldest` reads the facts from the oldest on.
   test.each(['page', 'prune'] as const)('%s of past alerts scans no recorded signals and does not sort', (name) => {
     for (const plan of planOf(ALERT_FACTS_SQL[name])) expect(plan).not.toMatch(/^SCAN alert_facts|TEMP B-TREE/)
   })

@@ -13,8 +13,8 @@ export type FileOfRow =
   | { kind: 'log' | 'items'; jobId: JobId; number: AttemptNumber; sizeBytes: number | null }
 
 /**
- * Copies a database to `target`, which must not exist, while an engine can use it. Blocks its own thread but no
- * writer. Throws DATA_DIRECTORY_UNUSABLE.
+ * Copies a database to `target`, which must not exist. An engine can use the database in the meantime: only this
+ * thread is blocked, not the writers. Throws DATA_DIRECTORY_UNUSABLE.
  */
 export function snapshotSqlite(path: string, target: string): void {
   try {
@@ -58,7 +58,7 @@ export function checkSnapshot(path: string): void {
   }
 }
 
-/** Modifies the database of a restored backup before an engine opens it. */
+/** Pauses dispatching in the database of a restored backup before an engine opens it. */
 export function pauseDispatch(path: string): void {
   using database = opened(path)
   database.exec(

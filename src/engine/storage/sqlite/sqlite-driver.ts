@@ -9,7 +9,7 @@ import { explainSqliteError } from './sqlite-error.ts'
 /** A value of `auto_vacuum` (https://sqlite.org/pragma.html#pragma_auto_vacuum). */
 export const INCREMENTAL = 2
 
-/** Throws like openDatabase. `isIdleUsed`: does deferrable work between writes. */
+/** Throws like openDatabase. `isIdleUsed`: whether to do deferrable work between writes. */
 export function openSqliteDriver(options: { path: string; clock: Clock; logger: Logger; isIdleUsed: boolean }): Driver {
   const { path, clock, logger, isIdleUsed } = options
   const { database, lock } = openDatabase(path)

@@ -110,7 +110,7 @@ function expectCountersToBeRight(path: string): void {
   expect(counted).toEqual(recounted)
 }
 
-/** Records of a job's chains that no response and no other end needs would stay forever. */
+/** Checks that no chain records are left of jobs that cannot end again and whose ends are answered. */
 function expectChainsToKeepNothingIdle(path: string): void {
   const database = new DatabaseConstructor(path, { readonly: true })
   const idle = (table: string, isDue: string) =>
@@ -261,7 +261,7 @@ describe('opening', () => {
   test.skipIf(process.platform === 'win32')('a full disk is refused at the start', async () => {
     const directory = await temporaryPath()
     await (await open(directory)).close()
-    // The file size limit simulates a full disk: both make the write itself fail.
+    // The file size limit acts like a full disk: the write itself fails.
     const { exited, lines } = startWriter(directory, 'ulimit -f 0;')
     const said: string[] = []
     lines.on('line', (line) => said.push(line))

@@ -278,7 +278,7 @@ export function describeAttempts(story: Story): void {
       await begin(later)
       await begin(asked)
       expect(await hasEndedBefore(later)).toBe(false)
-      // The wall clock was set back in between.
+      // The wall clock was set back before this end.
       await end(later, { entry: entry('it ended', { atMs: 1 }) })
       expect(await hasEndedBefore(before)).toBe(true)
       expect(await hasEndedBefore(later)).toBe(false)

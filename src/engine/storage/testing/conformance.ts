@@ -24,7 +24,7 @@ import { describeSchedules } from './schedules.ts'
 import { describeWebhooks } from './webhooks.ts'
 import { createStory, type StoreUnderTest } from './story.ts'
 
-/** `stories`: the number of random stories, and of the shorter ones about retention. */
+/** `stories`: the numbers of random stories, and of the shorter stories about retention. */
 export function describeStore(
   name: string,
   openStore: () => Promise<StoreUnderTest>,

@@ -9,12 +9,12 @@ import type { NewJob, StoredJob, OnlyProjects } from '../../model/records.ts'
 import type { Store } from '../store.ts'
 import { type StoreUnderTest, timeoutOf } from './story.ts'
 
-/** Ended jobs within this time (a little more than a day) can be counted together. */
+/** Ended jobs within this time (about 37 hours) can be counted together. */
 const STRETCH_MS = 2 ** 27
 const FIRST_MS = 13_000 * STRETCH_MS
 /** The first digits of ids that are created within several minutes. */
 const ID_TEXT = FIRST_MS.toString(16).padStart(12, '0').slice(0, 10).toUpperCase()
-/** The longest time between creating a job's id and writing the job. */
+/** The longest time from the creation of a job's id to the writing of the job. */
 const LAG_MAX_MS = 60_000
 
 const ENDED = ['cancelled', 'succeeded', 'failed'] as const
@@ -31,7 +31,7 @@ interface Past {
   fate: Fate
 }
 
-/** Often near the edge of a stretch, where jobs are counted differently. */
+/** A random time, often near the edge of a stretch, where jobs are counted differently. */
 const moment = fc
   .record({ stretch: fc.nat(4), into: fc.oneof(fc.constantFrom(-1, 0, 1), fc.nat(STRETCH_MS)) })
   .map(({ stretch, into }) => FIRST_MS + stretch * STRETCH_MS + into)

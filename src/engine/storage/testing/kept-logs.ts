@@ -119,7 +119,7 @@ export function describeKeptLogs(story: Story): void {
       })
       expect(idsOf(await list({}, Number.MAX_SAFE_INTEGER))).toEqual(newestFirst.filter((id) => id !== over.id))
       expect(await list({}, 0, 1)).toHaveLength(2)
-      // This run is lost and its node is away, but its copy remains, however old it is.
+      // This run is lost and its node is away. Its copy remains, however old the run is.
       const copied = [over.id, live.id].map((jobId) => ({ jobId, number: anAttemptNumber(1) }))
       expect(idsOf(await list({}, Number.MAX_SAFE_INTEGER, 9, copied))).toEqual(newestFirst)
       expect(idsOf(await list({}, 0, 9, copied))).toEqual(newestFirst)

@@ -216,7 +216,7 @@ export class ModelQueue {
     const waiting = this.#sameKey(known)
       .filter(({ hold }) => hold === 'overlap')
       .sort((one, other) => other.priority - one.priority || one.rank - other.rank)
-    // The first job of each lane, because the first job of all may have no node to run on.
+    // Release the first job of each lane, because the first job of all may have no node to run on.
     for (const [next] of Map.groupBy(waiting, ({ nodeWanted }) => nodeWanted).values()) {
       next!.hold = null
       next!.entries += 1

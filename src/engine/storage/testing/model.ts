@@ -170,7 +170,7 @@ async function tell(
   next: Exclude<Step, { do: 'reopen' } | { do: 'enqueue' }>
 ): Promise<void> {
   const picked = (index: number) => model.jobs[index % model.jobs.length] as ModelJob
-  // Usually picks a job that the step affects, because stories of rejected steps would test little.
+  // Usually picks a job that the step can affect, because stories of rejected steps would test little.
   const fitting = model.jobs.filter(({ state }) => next.job % 4 === 0 || STATES_OF[next.do]?.includes(state) !== false)
   const known = fitting[Math.floor(next.job / 4) % fitting.length] ?? picked(next.job)
   const ids = [known.job.id]

@@ -51,7 +51,7 @@ export function describeQueue(story: Story): void {
     })
 
     test('a lane may be of any length, and differ from another one at its end', async () => {
-      // Random text, which no index can compress.
+      // Random strings, which cannot be compressed for an index.
       const longTags = Array.from({ length: 20 }, () => randomBytes(200).toString('base64'))
       const [one, other] = [aNewJob({ placement: { nodeId: null, tags: longTags } }), aNewJob({ spider: 'z' })]
       await story.store.enqueueJobs([one, { ...other, placement: one.placement }])

@@ -278,7 +278,7 @@ const sum = (counts: readonly RetentionCounts[]) => {
   return { jobs: of('jobs'), logs: of('logs') }
 }
 
-/** A past job in the model. `awaited` and `keyed` jobs are protected from retention by one of the last two rules. */
+/** A past job in the model. Each of the boolean fields protects the job or its log from retention. */
 interface PastJob {
   project: 'shop' | 'news'
   spider: 'a' | 'b'
@@ -303,7 +303,7 @@ const pastJob: fc.Arbitrary<PastJob> = fc.record({
   hasKey: rarely
 })
 
-/** `bytesShare`: a share of the bytes of the project's logs, so that the bound always affects some logs. */
+/** `bytesShare`: a share of the size of the project's logs, so that the bound always affects some logs. */
 interface AskedBounds {
   jobs: ProjectBounds['jobs']
   logs: Omit<ProjectBounds['logs'], 'bytesPerProject'> & { bytesShare: number | null }
@@ -375,7 +375,7 @@ const retentionStory: fc.Arbitrary<RetentionStory> = fc.record({
   ),
   defaults: fc.oneof(bounds, oneBound),
   shop: fc.option(fc.oneof(bounds, oneBound)),
-  // Small, so that each step depends on what earlier ones deleted.
+  // Small, so that each step depends on what earlier steps deleted.
   jobsAtOnce: fc.integer({ min: 1, max: 5 })
 })
 
@@ -466,7 +466,7 @@ async function compare(store: Store, story: RetentionStory): Promise<void> {
     expect(byId(actual)).toEqual(byId(expected))
     return
   }
-  // Bounds count existing jobs. If a job ends after others were deleted, an older job may be kept.
+  // Bounds count existing jobs. If a job ends after others were deleted, older jobs may be kept.
   for (const [id, { log }] of expected) expect([id, actual.get(id)]).toEqual([id, { log: log || actual.get(id)!.log }])
   const survivors = known.filter(({ id }) => actual.has(id))
   const asLeft = survivors.map((job) => ({ ...job, log: actual.get(job.id)!.log ? job.log : null }))

@@ -4,7 +4,7 @@ import type { PostgresAddress } from '../../runtime/postgres-address.ts'
 import type { NewAuditEntry } from '../../model/records.ts'
 import type { Store } from '../store.ts'
 
-/** Sends lists of jobs as rows. The engine's thread converts them to jobs, which halves its work. */
+/** Returns lists of jobs as rows, so that the store's thread sends them without converting them to jobs. */
 export interface RowStore extends Store {
   getJobRows(...args: Parameters<Store['getJobs']>): Promise<SentRows>
   listJobRows(...args: Parameters<Store['listJobs']>): Promise<SentRows>
@@ -26,7 +26,7 @@ export type Answer = { id: number; value: unknown } | { id: number; error: SentE
 export type FromWorker =
   | { kind: 'opened'; verbs: Verb[] }
   | { kind: 'refused'; error: SentError }
-  /** Contains news of the commit, so that listeners learn of it before writers. null: no news. */
+  /** Contains the news of the commit, so that listeners get it before writers get their results. null: no news. */
   | { kind: 'answers'; answers: Answer[]; lanes: string[]; cursor: number | null }
   | { kind: 'log'; level: keyof Logger; facts: object; text: string }
 
@@ -56,19 +56,19 @@ export function receiveError({ isOurs, code, message, stack, data }: SentError):
   return error
 }
 
-/** Rows for another thread. Values that are equal in all rows are sent once. */
+/** Rows for another thread. Values that are identical in all rows are sent only once. */
 export interface SentRows {
   same: unknown[]
-  /** The indexes of the columns in `rows`, whose values differ. */
+  /** The indexes of the columns whose values differ. `rows` has only these columns. */
   varying: number[]
   rows: unknown[][]
 }
 
-/** Accepts texts, numbers and nulls. Most columns of a page of jobs have a single value. */
+/** Accepts strings, numbers and nulls. In a page of jobs, most columns have a single value. */
 export function sendRows(rows: readonly (readonly unknown[])[]): SentRows {
   const same = [...(rows[0] ?? [])]
   const varying = [...same.keys()].filter((column) => rows.some((row) => row[column] !== same[column]))
-  // Filled from the start, because arrays with holes are sent like objects, with an index for each value.
+  // Push each value, because arrays with holes are sent like objects, with an index for each value.
   const sent: unknown[][] = []
   for (const row of rows) {
     const values: unknown[] = []

@@ -9,7 +9,7 @@ import { makeTemporaryDirectory, type TemporaryDirectory } from '../../testing/t
 import type { Store } from '../store.ts'
 import { openStoreInWorker, startStoreThread } from './store-thread.ts'
 
-/** A worker that exits at the first call with that id, as after a fault in native code. */
+/** A worker that exits at the first call, as after a fault in native code. */
 const DYING = new URL(
   'data:text/javascript,' +
     encodeURIComponent(`

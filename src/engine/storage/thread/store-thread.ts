@@ -21,12 +21,12 @@ import {
 } from './store-messages.ts'
 
 /**
- * Calls that can be delayed. They follow attempts, hundreds per second, and a claim may have to wait for each of
- * their commits. A claim is committed together with those that wait.
+ * Calls that can be delayed. They record what attempts do, hundreds per second, and a claim may have to wait for each
+ * of their commits. The delayed calls are committed together with the next claim.
  */
 const PATIENT = new Set<Verb>(['applyChanges', 'markLogArchived', 'recordReadings'])
 const PATIENCE_MS = 5
-/** The delay while messages keep arriving, because each commit rewrites the same pages (counters, ends of logs). */
+/** The delay while calls keep arriving, because each commit rewrites the same pages (counters, ends of logs). */
 const PATIENCE_WHEN_BUSY_MS = 25
 
 interface PendingCall {
@@ -75,7 +75,7 @@ export async function openStoreInWorker(options: {
   worker.on('message', receive)
   worker.on('error', (error) => fail(error.message))
   worker.on('exit', () => {
-    // While closing, an exit is expected only after the response to `close`.
+    // While closing, the thread may exit only after it has responded to `close`.
     if (closing === null || waiting.size > 0) fail('it ended')
     exited.resolve()
   })
@@ -103,7 +103,7 @@ export async function openStoreInWorker(options: {
     } catch (error) {
       if (failure === null) throw error
     }
-    // `close` got its response, but the process must stay alive until the thread has exited.
+    // The thread has responded to `close`, but the process must stay alive until the thread has exited.
     worker.ref()
     await exited.promise
     changed.clear()
@@ -148,7 +148,7 @@ export async function openStoreInWorker(options: {
     try {
       worker.postMessage(calls)
     } catch (error) {
-      // One of the calls cannot be serialized. Send each alone, so that only that one fails.
+      // One of the calls cannot be serialized. Send each call alone, so that only this one fails.
       if (calls.length === 1) return answerCaller(calls[0]![0], ({ reject }) => reject(error))
       for (const each of calls) {
         outbox = [each]

@@ -16,9 +16,9 @@ import {
 } from './store-messages.ts'
 
 // The thread that runs the store. All writes that arrive during a commit form the next commit, so there are as many
-// commits as the disk can do, without further delay. store-thread.ts is the other end.
+// commits as the disk can handle, without further delay. The other end is store-thread.ts.
 
-/** Limits the messages per batch, so that results are sent even while calls keep arriving. */
+/** The maximum number of messages per batch, so that results are sent even while calls keep arriving. */
 const MESSAGES_AT_ONCE_MAX = 256
 
 const port = parentPort
@@ -87,7 +87,7 @@ async function serve(port: MessagePort, { path, postgres }: ToOpen): Promise<voi
 
 type Opening = Parameters<typeof openSqliteStoreHere>[0]
 
-/** Also locks the data directory, because its other files belong to one engine, whichever database is used. */
+/** Also locks the data directory, because its other files belong to one engine, whatever the database. */
 async function openPostgres(address: PostgresAddress, { path, ...options }: Opening): Promise<RowStore> {
   const { openPostgresStoreHere } = await import('../postgres/postgres-store.ts')
   const lock = lockDirectory(dirname(path))

@@ -112,7 +112,10 @@ export class DirectoryBlobStore implements SharedBlobStore {
     return this.#explained(() => claimDirectory(this.#parts.path, owner, this.#parts.random))
   }
 
-  /** Another engine may still be writing its drafts, so their age is measured by the file server's clock. */
+  /**
+   * Removes only drafts older than the grace period, because another engine may still be writing the newer ones. Uses
+   * the file server's clock.
+   */
   abortLeftUploads(): Promise<number> {
     return this.#explained(async () => {
       const drafts = await listDrafts(this.#parts.path)
@@ -136,7 +139,7 @@ export class DirectoryBlobStore implements SharedBlobStore {
     })
     if (before === null) return this.#whereMarked(true)
     const nowMs = await this.#serverTimeMs()
-    // ctime is when the file was moved into place, which can be long after its last byte was written.
+    // ctime is the time when the file was moved into place, which can be long after its last byte was written.
     if (nowMs - Math.max(Number(before.mtimeMs), Number(before.ctimeMs)) < this.#graceMs) return false
     const aside = join(dirname(path), DRAFT + this.#parts.random.hex(8))
     try {

@@ -9,13 +9,16 @@ import { DRAFT, isMissing } from '../filesystem/filesystem-blob-store.ts'
 
 export const MARK = 'owner/place'
 const OWNER = 'owner/store'
-/** Files that exist only in a data directory, whose blobs are one level below. */
+/** Files that exist only in a data directory. The blobs of a data directory are one level below it. */
 const OF_DATA_DIRECTORY = ['scrapdeck.sqlite', 'engine.lock', 'secret.key']
-/** Too large for an inode, so that a full disk must refuse the write. */
+/** The size of the probe file. It is too large to fit into an inode, so writing it fails on a full disk. */
 const PROBE_BYTES = 16_384
 const NO_LINKS = ['EPERM', 'ENOTSUP', 'EOPNOTSUPP', 'ENOSYS', 'EMLINK']
 
-/** Returns the directory's mark. Creates no parents. `knownMark`: its earlier mark. Rejects with BLOBS_UNUSABLE. */
+/**
+ * Returns the directory's mark, which it writes if there is none. Creates no parents. `knownMark`: the mark that the
+ * directory must have; null: unknown. Rejects with BLOBS_UNUSABLE.
+ */
 export async function takeDirectory(
   path: string,
   { knownMark, random, logger }: { knownMark: string | null; random: Pick<Random, 'hex'>; logger: Logger }
@@ -56,7 +59,10 @@ export async function readMark(path: string): Promise<string | null> {
 export const claimDirectory = (path: string, owner: string, random: Pick<Random, 'hex'>): Promise<string> =>
   writeOnce(path, OWNER, owner, random)
 
-/** Returns whether it was missing. Never creates parents: below a mount point, they would be on the local disk. */
+/**
+ * Returns false if the folder already exists. Never creates parents: below a mount point, they would be on the local
+ * disk.
+ */
 export async function makeFolder(path: string): Promise<boolean> {
   try {
     await mkdir(path, { mode: 0o700 })
@@ -79,7 +85,7 @@ async function writeOnce(root: string, name: string, text: string, random: Pick<
     await link(draft, path).catch(async (error: NodeJS.ErrnoException) => {
       if (error.code === 'EEXIST') return
       if (!NO_LINKS.includes(error.code ?? '')) throw error
-      // Without links, two engines can both write the file. The last one wins, and both read its content below.
+      // Without hard links, two engines can both write the file, and the last one wins.
       if ((await readText(path)) === null) await rename(draft, path)
     })
   } finally {
@@ -97,7 +103,7 @@ async function readText(path: string): Promise<string | null> {
   }
 }
 
-/** Writes and removes a file. Resolves with the time that the file server assigned to it. */
+/** Writes and removes a file. Resolves with the file's modification time, which the file server set. */
 export async function probeDirectory(root: string, random: Pick<Random, 'hex'>): Promise<number> {
   const path = join(root, dirname(MARK), DRAFT + random.hex(8))
   try {
@@ -117,7 +123,7 @@ const PERMISSION =
   'permission denied. Give the user that runs Scrapdeck read and write permission there, on every machine.'
 const AWAY = 'its file system does not respond or has failed. Check the mount and the file server.'
 
-/** Advice by the system's error code. Other codes do not concern the directory. */
+/** What the operator must do, by system error code. Other codes do not concern the directory. */
 const REMEDIES: Record<string, string> = {
   ENOSPC: 'it is full. Free some space there.',
   EDQUOT: 'the disk quota is used up. Free some space there, or raise the quota.',
@@ -146,7 +152,7 @@ export function directoryProblem(code: string, path: string, cause?: unknown): S
   return new ScrapdeckError('BLOBS_UNUSABLE', text, { data: { problem: code }, cause })
 }
 
-/** Contains no names, because anyone can see this without credentials. Pure. */
+/** Returns no names, because anyone can see this without credentials. Pure. */
 export function describeFailure(problem: ScrapdeckError | null): string | null {
   if (problem === null) return null
   const { problem: code } = problem.data as { problem: string }

@@ -32,7 +32,7 @@ export async function openFilesystemBlobStore(root: string): Promise<BlobStore> 
   })
 }
 
-/** For private and shared directories. Until a blob is renamed into place, it is its writer's draft. */
+/** The blobs of a private or shared directory. Each is written to a draft, which is renamed when it is complete. */
 export function blobsInDirectory(root: string, { explain, makeFolder, deleteUnused }: DirectoryRules): BlobStore {
   const place = { root, makeFolder, syncFolder: shareSyncs(syncFolderNow) }
 
@@ -125,7 +125,8 @@ async function writeWhole(place: Place, path: string, content: Uint8Array | Read
 }
 
 async function moveIn(place: Place, path: string, source: string): Promise<void> {
-  // Sync the file here, because the disk combines simultaneous syncs and other stores need none.
+  // The caller does not sync the file, because other blob stores do not need it. The disk combines simultaneous
+  // syncs.
   await syncFile(source)
   try {
     await rename(source, path).catch(async (error: unknown) => {
@@ -204,7 +205,7 @@ async function syncFile(path: string): Promise<void> {
 }
 
 async function syncFolderNow(path: string): Promise<void> {
-  // Windows cannot open folders, and its file system keeps renames in order without this.
+  // Windows cannot open folders. Its file system keeps renames in order without a sync.
   if (process.platform === 'win32') return
   await using folder = await open(path)
   await folder.sync().catch((error: unknown) => {

@@ -14,14 +14,18 @@ interface CachedFile {
   usedAtMs: number
 }
 
-/** Keeps the newest files whatever their size, because threads that got their paths may not have opened them yet. */
+/**
+ * The number of newest files that are never evicted, because threads that got their paths may not have opened them
+ * yet.
+ */
 const NEWEST_KEPT = 8
 const TOUCH_EVERY_MS = 60_000
 const FILE = /^[0-9a-f]{32}-[0-9a-f]{16}$/
 
 /**
- * Local copies of blobs, up to a total size. A file gets its name when it is complete and on disk; startup deletes
- * all others. The name identifies the blob and its content (`tag`), so a replaced blob is never read from here.
+ * Local copies of blobs, up to a total size. A file gets its final name when it is complete and on disk; startup
+ * deletes all other files. The name identifies the blob and its content (`tag`), so the content of a replaced blob is
+ * never returned.
  */
 export class BlobFiles {
   readonly #directory: string

@@ -26,7 +26,10 @@ export interface CredentialSources {
 }
 
 const EARLY_MS = 300_000
-/** Metadata services run on this machine or its host. A missing service must not delay startup for long. */
+/**
+ * The time limit for metadata services, which run on this machine or its host. A missing one must not delay startup
+ * for long.
+ */
 const METADATA_LIMIT_MS = 2_000
 const ANSWER_MAX_BYTES = 65_536
 const IMDS = 'http://169.254.169.254'

@@ -16,7 +16,10 @@ export interface S3Object {
 
 const RESUMES = 4
 
-/** Continues interrupted transfers, checks the hash. Rejects with S3Error, the disk's error, or BLOB_DAMAGED. */
+/**
+ * Downloads the object to `path`, resumes interrupted transfers, and checks the hash. Rejects with S3Error, the
+ * disk's error, or BLOB_DAMAGED.
+ */
 export async function download(
   client: S3Client,
   { key, name, path, object }: { key: string; name: string; path: string; object: S3Object }
@@ -28,7 +31,7 @@ export async function download(
   for (let breaks = 0; at < sizeBytes; ) {
     const before = at
     try {
-      // Pieces must come from the same object, which may be replaced in between.
+      // All pieces must be from the same object, which can be replaced during the download.
       const headers = { 'if-match': etag, ...(at > 0 ? { range: `bytes=${at}-` } : {}) }
       const answer = await client.stream({ operation: 'get', method: 'GET', key, headers })
       if (at > 0 && answer.status !== 206) {
@@ -44,7 +47,7 @@ export async function download(
       }
       if (at === before) throw damaged(name, 'it ends too early')
     } catch (error) {
-      // The client has already retried what it can. Only interrupted bodies are continued here.
+      // The client has already retried what it can retry. Only interrupted bodies are resumed here.
       if (error instanceof S3Error || error instanceof ScrapdeckError || isOfDisk(error) || ++breaks > RESUMES)
         throw error
     }
@@ -89,7 +92,7 @@ export async function readRange(
   }
 }
 
-/** An egg's name is its hash. */
+/** An egg is named after its hash. Other objects have the hash in their metadata. */
 export const expectedSha256 = (name: string, { sha256 }: Pick<S3Object, 'sha256'>): string | null =>
   /^eggs\/([0-9a-f]{64})$/.exec(name)?.[1] ?? sha256
 

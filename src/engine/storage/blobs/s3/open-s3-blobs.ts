@@ -39,7 +39,8 @@ const IS_NEAR = /^http:\/\/(?:localhost|127\.[\d.]+|\[::1\])(?::|$)/
 
 /**
  * Checks on startup for problems that an operator must solve. Rejects with BLOBS_UNUSABLE unless the bucket can be
- * listed, written, read in ranges and deleted from, and with DATA_DIRECTORY_UNUSABLE.
+ * listed, written, read in ranges and deleted from. Rejects with DATA_DIRECTORY_UNUSABLE if the cache directory
+ * cannot be used.
  */
 export async function openS3Blobs(options: S3BlobsOptions): Promise<S3Blobs> {
   const { address, clock, random, logger, environment = process.env, homeDirectory = homedir() } = options
@@ -89,7 +90,7 @@ const listOne = (address: S3Address) => ({
   query: { 'list-type': '2', prefix: address.prefix, 'max-keys': '1' }
 })
 
-/** Tries all permissions on a temporary object. Resolves with whether the server supports conditional writes. */
+/** Checks all permissions with a temporary object. Resolves with whether the server supports conditional writes. */
 async function checkRights(client: S3Client, key: string, logger: Logger): Promise<boolean> {
   await client.send(listOne(client.address))
   const body = Buffer.from('written by Scrapdeck at its start, and deleted again')

@@ -39,13 +39,13 @@ export interface S3BlobStoreParts {
   graceMs?: number
 }
 
-/** Ranges of blobs up to this size are read from a local copy, so that the next range needs no request. */
+/** Blobs up to this size are copied to the local disk when a range is read, so that the next range needs no request. */
 const WHOLE_BYTES = PART_BYTES
 const DOWNLOADS_AT_ONCE = 4
-/** How long to remember a lookup, so that each page of a log does not need one. */
+/** How long a lookup is valid, so that the next page of a log needs no lookup. */
 const LOOKED_UP_MS = 2_000
 const LOOKED_UP_MAX = 256
-/** Another engine may be writing the same name. Each try shows which engine was first. */
+/** The maximum number of tries to write a blob. Another engine may be writing a blob of the same name. */
 const WRITE_TRIES = 4
 const READ_TRIES = 4
 /** The objects that name the owner of these blobs, and the stores that want to become the owner. */
@@ -269,7 +269,7 @@ export class S3BlobStore implements SharedBlobStore {
     const key = this.#keyOf(name)
     const written = { sizeBytes: content.sizeBytes }
     const isSame = (object: S3Object) => object.sizeBytes === content.sizeBytes && object.sha256 === content.sha256
-    // Look first if the blob is large or often exists already, to avoid a useless upload.
+    // Check first whether a large blob, or one that often exists already, must be uploaded.
     const looksFirst = isNamedByContent(name) || content.sizeBytes > PART_BYTES
     let before = looksFirst ? await this.#head(name) : null
     for (let count = 0; ; count += 1) {
@@ -352,13 +352,13 @@ export class S3BlobStore implements SharedBlobStore {
 
   async #pathOf(name: string): Promise<string> {
     const { files } = this.#parts
-    // Eggs never change, so the local copy is current.
+    // Eggs never change, so the local copy is up to date.
     if (isNamedByContent(name) && files.has(name, null)) return files.find(name, null)!
     for (let count = 0; ; count += 1) {
       const object = await this.#lookUpUnlessAway(name)
       const found = files.find(name, object === null ? null : tagOf(name, object))
       if (found !== null) return found
-      // The copy was evicted meanwhile, and the storage does not respond.
+      // The copy was evicted in the meantime, and the storage does not respond.
       if (object === null) throw this.#parts.client.problem ?? busy(name, 'read')
       try {
         return await this.#fetch(name, object)
@@ -397,7 +397,7 @@ export class S3BlobStore implements SharedBlobStore {
     }
   }
 
-  /** Returns a result that is at most several seconds old. Rejects with NOT_FOUND. */
+  /** Returns a result that is at most two seconds old. Rejects with NOT_FOUND. */
   async #lookUp(name: string, tries?: number): Promise<S3Object> {
     const { clock } = this.#parts
     const known = this.#lookedUp.get(name)
@@ -461,7 +461,7 @@ function busy(name: string, what: 'written' | 'read'): ScrapdeckError {
   return new ScrapdeckError('BLOBS_UNUSABLE', text, { data: { problem: 'REPLACED' } })
 }
 
-/** Reads as much as fits into one request. `isWhole`: there is no more. */
+/** Reads as much as fits into one request. `isWhole`: this is all of the content. */
 async function readHead(content: AsyncIterator<Uint8Array>): Promise<{ pieces: Uint8Array[]; isWhole: boolean }> {
   const pieces: Uint8Array[] = []
   for (let bytes = 0; bytes <= PART_BYTES; ) {

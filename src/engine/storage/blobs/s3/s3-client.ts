@@ -46,9 +46,9 @@ const TRIES = 5
 const RETRY_FIRST_MS = 200
 const RETRY_MAX_MS = 5_000
 const CONNECT_MS = 5_000
-/** Limits the time from the last byte of a request to the response's headers, and between two pieces of its body. */
+/** The maximum time from the last byte of a request to the response's headers, and between two pieces of its body. */
 const ANSWER_MS = 20_000
-/** Limits one try including its body. A part of 8 MB at 70 kB/s takes this long. */
+/** The maximum time for one try including its body. A part of 8 MB at 70 kB/s takes this long. */
 const TRY_MS = 120_000
 const CONNECTIONS = 32
 const TEXT_MAX_BYTES = 8 * 1024 * 1024
@@ -110,7 +110,10 @@ export class S3Client {
     })
   }
 
-  /** The caller must read or destroy the body. Only its reader knows where to continue, so the body is not retried. */
+  /**
+   * The caller must read or destroy the body. The body is not retried, because only its reader knows where to
+   * continue.
+   */
   stream(request: S3Request): Promise<S3Stream> {
     return this.#withRetries(request, async (answer) => answer)
   }

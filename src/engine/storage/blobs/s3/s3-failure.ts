@@ -33,7 +33,7 @@ export const isGone = (error: unknown): boolean =>
 
 const RETRIED = new Set([408, 429, 500, 502, 503, 504])
 const RETRIED_CODES = new Set(['RequestTimeout', 'OperationAborted', 'ConditionalRequestConflict', 'SlowDown'])
-/** Connection failures that will not disappear within several seconds. */
+/** Connection failures that do not go away within several seconds, so a retry is useless. */
 const FINAL_CODES = /^(ERR_TLS|CERT_|SELF_SIGNED|DEPTH_ZERO|UNABLE_TO_|ERR_SSL|ABORTED)/
 
 export function isPassing({ status, code }: S3Failure): boolean {

@@ -1,6 +1,6 @@
 const ENTITIES: Record<string, string> = { amp: '&', lt: '<', gt: '>', quot: '"', apos: "'" }
 
-/** Returns null for malformed XML; callers then treat the response as not from S3. Enough for S3's flat responses. */
+/** Returns the content of the first element with this name; null: there is none. Sufficient for S3's flat responses. */
 export function textOf(xml: string, name: string): string | null {
   const start = xml.indexOf(`<${name}>`)
   const end = start === -1 ? -1 : xml.indexOf(`</${name}>`, start)
@@ -27,6 +27,6 @@ const decode = (text: string): string =>
     return code <= 0x10ffff ? String.fromCodePoint(code) : whole
   })
 
-/** Escapes an ETag, which can have quotes, for the body of CompleteMultipartUpload. */
+/** Escapes an ETag, which can contain quotes, for the body of CompleteMultipartUpload. */
 export const encode = (text: string): string =>
   text.replace(/[&<>"']/g, (character) => `&#${character.codePointAt(0)};`)

@@ -11,12 +11,12 @@ import type { S3Client } from './s3-client.ts'
 import { elementsOf, encode, textOf } from './s3-xml.ts'
 
 export const PART_BYTES = 8 * 1024 * 1024
-/** Below S3's limit of 10,000. */
+/** The maximum number of parts. S3's own limit is 10,000. */
 const PARTS_MAX = 9_000
 const PARTS_AT_ONCE = 3
 const HASH_PIECE_BYTES = 256 * 1024
 
-/** Longer uploads are aborted. The row that refers to the blob is written right after the upload. */
+/** The maximum duration of an upload. The row that refers to the blob is written right after the upload. */
 export const UPLOAD_MAX_MS = 6 * 3_600_000
 
 export const SHA256_HEADER = 'x-amz-meta-sha256'
@@ -156,7 +156,7 @@ async function uploadParts(
   }
 }
 
-/** If this fails, the upload is aborted after the grace period. */
+/** If this fails, `abortLeftUploads` aborts the upload after the grace period. */
 async function abortUpload(client: S3Client, key: string, uploadId: string): Promise<void> {
   await client.send({ operation: 'abort_upload', method: 'DELETE', key, query: { uploadId }, tries: 2 }).catch(() => {})
 }
@@ -182,7 +182,7 @@ export async function abortLeftUploads(client: S3Client, prefix: string): Promis
   }
 }
 
-/** Another engine or an earlier try was first, or the object has changed. */
+/** Whether another engine or an earlier try wrote first, or the object has changed. */
 export const isConditionFailed = (error: unknown): boolean => hasStatus(error, 412)
 export const isConditionUnknown = (error: unknown): boolean =>
   hasStatus(error, 501) || (error instanceof S3Error && error.failure.code === 'NotImplemented')

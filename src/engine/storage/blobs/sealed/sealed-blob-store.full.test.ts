@@ -124,7 +124,7 @@ describe('encrypted blobs', () => {
         const bytes = await readFile(pathOf('logs/a.zst'))
         bytes[at]! ^= 1 << bit
         await writeFile(pathOf('logs/a.zst'), bytes)
-        // After a change of the key's id, the header names an unknown key.
+        // These bytes are the key's id, so the header now names an unknown key.
         await expectRefused('logs/a.zst', at >= 8 && at < 16 ? 'ENCRYPTION_KEY_MISSING' : 'BLOB_DAMAGED')
       }),
       { numRuns: 60 }

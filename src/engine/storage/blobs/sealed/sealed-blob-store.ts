@@ -180,7 +180,7 @@ export class SealedBlobStore implements BlobStore {
   }
 }
 
-/** Stops at the next piece. Destroying a stream before it is read would leave its error unhandled. */
+/** After an abort, stops at the next piece. Destroying a stream before it is read would leave its error unhandled. */
 async function* unlessAborted(content: Readable, signal: AbortSignal): AsyncGenerator<Uint8Array> {
   for await (const piece of content as AsyncIterable<Uint8Array>) {
     signal.throwIfAborted()

@@ -11,7 +11,7 @@ import {
   sealFrame
 } from './sealed-format.ts'
 
-/** Encrypting this much takes a fraction of a millisecond, short enough for one turn of the event loop. */
+/** The number of bytes to encrypt per turn of the event loop. This takes a fraction of a millisecond. */
 const TURN_BYTES = 4 * FRAME_BYTES
 
 /** Yields the encrypted file in pieces. At the end, calls `onSize` with the size of the plain content. */

@@ -1,4 +1,4 @@
-/** Compares byte by byte like SQLite, so that ids and names have the same order in both databases. */
+/** The type of text columns. It compares byte by byte like SQLite, so that both databases sort ids and names alike. */
 const TEXT = 'text COLLATE "C"'
 
 const AT_ONCE = 'autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 1000'

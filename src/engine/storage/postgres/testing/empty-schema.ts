@@ -18,7 +18,7 @@ export function emptySchema(connection: Connection, { schema }: PostgresAddress)
        AND relname NOT IN (${NEVER_EMPTY.map((name) => `'${name}'`).join(', ')})`
   )
   if (tables.length === 0) return
-  // One commit without checking references. TRUNCATE would be slower, because it creates new files.
+  // One commit without checking references. TRUNCATE is slower, because it creates new files.
   const send = (text: string) => connection.send({ text, values: [] })
   send('BEGIN')
   send('SET LOCAL session_replication_role TO replica')

@@ -8,7 +8,7 @@ import { until } from '../../../testing/until.ts'
 import { parsePostgresAddress } from '../../../runtime/postgres-address.ts'
 import { connectTo } from '../postgres-driver.ts'
 
-/** PostgreSQL refuses to run as root. */
+/** The user and group of the server, because PostgreSQL refuses to run as root. */
 const NOBODY = 65_534
 
 export interface PostgresServer {
@@ -19,7 +19,7 @@ export interface PostgresServer {
   stop(): Promise<void>
 }
 
-/** Why no server can be started here; null: one can, or DATABASE_URL names one. */
+/** Why no server can be started here; null: one can be started, or DATABASE_URL names one. */
 export const whyNoPostgres = (): string | null =>
   process.env['DATABASE_URL'] === undefined && readTestEnvironment().postgres?.programs == null
     ? 'the test environment has no PostgreSQL'

@@ -17,7 +17,7 @@ export interface S3Server {
   stop(): Promise<void>
 }
 
-/** Why no server can be started here; null: one can. */
+/** Why no server can be started here; null: one can be started. */
 export const whyNoS3 = (): string | null =>
   readTestEnvironment().s3?.program == null ? 'the test environment has no S3 server' : null
 
