@@ -1,3 +1,6 @@
+import { sentence } from './texts/errors/values.ts'
+import type { Sentence } from './texts/sentence.ts'
+
 const QUOTE = 0x22
 const COMMA = 0x2c
 const BACKSLASH = 0x5c
@@ -19,7 +22,7 @@ export interface JsonTextBounds {
  * millions of containers would block the thread too long, but this check is one pass over the characters. It
  * accepts invalid JSON, because the parser reports errors.
  */
-export function problemOfJsonText(text: string, { depth, values, fields }: JsonTextBounds): string | null {
+export function problemOfJsonText(text: string, { depth, values, fields }: JsonTextBounds): Sentence | null {
   let level = 0
   /** The number of commas so far, by level. A list starts at minus infinity. */
   const commas = [Number.NEGATIVE_INFINITY]
@@ -31,17 +34,17 @@ export function problemOfJsonText(text: string, { depth, values, fields }: JsonT
     } else if (code === COMMA) {
       count += 1
       const ofThis = (commas[level] ?? 0) + 1
-      if (ofThis >= fields) return `has more than ${fields.toLocaleString('en-US')} fields in one object`
+      if (ofThis >= fields) return sentence('values.too_many_fields', { fields })
       commas[level] = ofThis
     } else if (code === OPEN_OBJECT || code === OPEN_LIST) {
       level += 1
       count += 1
-      if (level > depth) return `is nested more than ${depth} levels deep`
+      if (level > depth) return sentence('values.nested_too_deep', { depth })
       commas[level] = code === OPEN_OBJECT ? 0 : Number.NEGATIVE_INFINITY
     } else if (code === CLOSE_OBJECT || code === CLOSE_LIST) {
       level = Math.max(0, level - 1)
     }
-    if (count > values) return `has more than ${values.toLocaleString('en-US')} values`
+    if (count > values) return sentence('values.too_many_values', { values })
   }
   return null
 }

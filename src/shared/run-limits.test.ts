@@ -30,8 +30,8 @@ test('a field that the job leaves unset keeps the project’s limit', () => {
 })
 
 test('limits too low for Scrapy to start are rejected with an explanation', () => {
-  expect(problemOfLimits({ openFiles: 10 })).toMatch(/open files limit below 64; set at least 64/)
-  expect(problemOfLimits({ addressSpaceMegabytes: 64 })).toMatch(/address space/)
+  expect(problemOfLimits({ openFiles: 10 })?.text).toMatch(/open files limit below 64; set at least 64/)
+  expect(problemOfLimits({ addressSpaceMegabytes: 64 })?.text).toMatch(/address space/)
   expect(problemOfLimits({ openFiles: 64, memoryMegabytes: 16, wallSeconds: 1 })).toBeNull()
   expect(problemOfLimits(null)).toBeNull()
 })

@@ -1,4 +1,6 @@
 import type { RunLimits } from './contract/index.ts'
+import { sentence } from './texts/errors/values.ts'
+import type { Sentence } from './texts/sentence.ts'
 
 /** The waits after INT, after the second INT and after the first KILL. Later ones are longer (stop-ladder.ts). */
 export type CancelWaitsMs = readonly [number, number, number]
@@ -14,11 +16,11 @@ export function limitWaitsOf([first, second, last]: CancelWaitsMs): CancelWaitsM
 type LimitName = keyof RunLimits
 
 /** Below these, Python with Scrapy cannot start, and the job would fail without a clear reason. */
-const LEAST: Partial<Record<LimitName, { value: number; text: string }>> = {
-  openFiles: { value: 64, text: 'an open files limit below 64' },
-  memoryMegabytes: { value: 16, text: 'a memory limit below 16 MB' },
-  addressSpaceMegabytes: { value: 128, text: 'an address space limit below 128 MB' }
-}
+const LEAST = {
+  openFiles: [64, 'values.files_limit_too_small'],
+  memoryMegabytes: [16, 'values.memory_limit_too_small'],
+  addressSpaceMegabytes: [128, 'values.address_space_too_small']
+} as const
 
 const SIZE_UNITS = [
   ['TB', 1024 * 1024],
@@ -50,12 +52,10 @@ export function hasLocalOnlyLimits(limits: RunLimits | null): boolean {
   return Object.entries(limits ?? {}).some(([name, value]) => !LIMITS_EVERYWHERE.has(name) && value != null)
 }
 
-export function problemOfLimits(limits: RunLimits | null | undefined): string | null {
-  for (const [name, least] of Object.entries(LEAST)) {
+export function problemOfLimits(limits: RunLimits | null | undefined): Sentence | null {
+  for (const [name, [least, code]] of Object.entries(LEAST)) {
     const value = limits?.[name as LimitName]
-    if (value != null && value < least.value) {
-      return `Scrapy cannot start under ${least.text}; set at least ${least.value}, or leave it empty`
-    }
+    if (value != null && value < least) return sentence(code, { least })
   }
   return null
 }

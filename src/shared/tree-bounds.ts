@@ -1,5 +1,7 @@
 import { ScrapdeckError } from './errors.ts'
 import { UNUSABLE_NAME } from './reserved-arguments.ts'
+import { sentence } from './texts/errors/values.ts'
+import type { Sentence } from './texts/sentence.ts'
 
 export interface TreeBounds {
   depth: number
@@ -14,18 +16,18 @@ export const INPUT_BOUNDS: TreeBounds = { depth: 100 }
  * Says why a parsed JSON or YAML value cannot be used ("is nested …"). Call it before recursive code gets the
  * value. Rejects fields named UNUSABLE_NAME, because they get lost where objects are copied.
  */
-export function problemOfTree(root: unknown, { depth, size = Number.POSITIVE_INFINITY }: TreeBounds): string | null {
+export function problemOfTree(root: unknown, { depth, size = Number.POSITIVE_INFINITY }: TreeBounds): Sentence | null {
   let level: object[] = isObject(root) ? [root] : []
   let left = size
   for (let above = 0; level.length > 0; above += 1) {
-    if (above === depth) return `is nested more than ${depth} levels deep`
+    if (above === depth) return sentence('values.nested_too_deep', { depth })
     const next: object[] = []
     for (const one of level) {
-      if (Object.hasOwn(one, UNUSABLE_NAME)) return `has a field "${UNUSABLE_NAME}", which is not supported`
+      if (Object.hasOwn(one, UNUSABLE_NAME)) return sentence('values.field_not_supported', { field: UNUSABLE_NAME })
       const values: unknown[] = Array.isArray(one) ? one : Object.values(one)
       for (const value of values) {
         left -= typeof value === 'string' ? 1 + value.length : 1
-        if (left < 0) return `is larger than ${size} values and characters when its aliases are replaced`
+        if (left < 0) return sentence('values.too_large', { size })
         if (isObject(value)) next.push(value)
       }
     }
@@ -40,7 +42,7 @@ export async function refuseBadTrees<Output>(options: {
   next(): PromiseLike<Output>
 }): Promise<Output> {
   const problem = problemOfTree(options.input, INPUT_BOUNDS)
-  if (problem !== null) throw new ScrapdeckError('BAD_INPUT', `The request ${problem}.`)
+  if (problem !== null) throw new ScrapdeckError('BAD_INPUT', sentence('values.request_refused', { problem }))
   return options.next()
 }
 

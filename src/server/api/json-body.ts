@@ -4,6 +4,7 @@ import { sentence } from '../../shared/texts/errors/server.ts'
 import { problemOfJsonText } from '../../shared/json-text.ts'
 import { INPUT_BOUNDS, problemOfTree } from '../../shared/tree-bounds.ts'
 import { giveWay } from './long-lists.ts'
+import type { Sentence } from '../../shared/texts/sentence.ts'
 
 /**
  * The maximum depth of JSON and the maximum numbers of values and property names. Enough for ten thousand jobs with
@@ -49,9 +50,9 @@ export function acceptOnlyJson(app: FastifyInstance, bodyLimit: number): void {
   )
 }
 
-function refuse(problem: string | null): void {
+function refuse(problem: Sentence | null): void {
   if (problem === null) return
   throw new ScrapdeckError('BAD_INPUT', sentence('server.body_not_usable', { problem }), {
-    cause: new UnusableTreeError(problem)
+    cause: new UnusableTreeError(problem.text)
   })
 }

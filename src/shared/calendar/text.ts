@@ -1,4 +1,6 @@
 import { ScrapdeckError } from '../errors.ts'
+import { sentence } from '../texts/errors/values.ts'
+import type { Sentence } from '../texts/sentence.ts'
 import { formatLocal, formatOffset, stretchAt } from './zones.ts'
 
 export interface TextValues {
@@ -34,7 +36,7 @@ export function expandText(text: string, values: TextValues): string {
       const expanded = valueOf(values, { whole, word, format, name })
       count += 1
       length += expanded.length
-      if (count > PLACEHOLDERS_MAX) throw new ScrapdeckError('BAD_INPUT', `A value ${tooMany()}`)
+      if (count > PLACEHOLDERS_MAX) throw new ScrapdeckError('BAD_INPUT', tooMany())
       if (length > EXPANDED_MAX) throw tooLong(whole)
       return expanded
     })
@@ -42,12 +44,9 @@ export function expandText(text: string, values: TextValues): string {
   return pieces.join('{')
 }
 
-const tooLong = (whole: string) =>
-  new ScrapdeckError(
-    'REQUEST_TOO_LARGE',
-    `A value has more than 16 MB once ${whole} is replaced. Use fewer placeholders, or ones that stand for less`
-  )
-const tooMany = () => `has more than ${PLACEHOLDERS_MAX.toLocaleString('en-US')} placeholders. Use fewer`
+const tooLong = (placeholder: string) =>
+  new ScrapdeckError('REQUEST_TOO_LARGE', sentence('values.too_long_when_expanded', { placeholder }))
+const tooMany = () => sentence('values.too_many_placeholders', { max: PLACEHOLDERS_MAX })
 
 interface Placeholder {
   whole: string
@@ -69,19 +68,19 @@ function valueOf(values: TextValues, { whole, word, format, name }: Placeholder)
   return whole
 }
 
-export function problemOfText(text: string, place: 'schedule' | 'chain' = 'schedule'): string | null {
+export function problemOfText(text: string, place: 'schedule' | 'chain' = 'schedule'): Sentence | null {
   if (!MAY_HAVE_PLACEHOLDER.test(text)) return null
   const known = [...MOMENTS, 'schedule', ...(place === 'chain' ? ['job', 'outcome'] : [])]
   let count = 0
   for (const [whole, word = '', format, name] of text.replace(LITERAL, '{ ').matchAll(PLACEHOLDER)) {
     count += 1
-    if (count > PLACEHOLDERS_MAX) return `it ${tooMany()}.`
+    if (count > PLACEHOLDERS_MAX) return tooMany()
     if (word === 'stats' && name !== undefined && place === 'chain') continue
     const isFine = name === undefined && known.includes(word) && (format === undefined || MOMENTS.includes(word))
-    if (!isFine)
-      return `${whole} is not known here. Use ${known.map((one) => `{${one}}`).join(', ')}${
-        place === 'chain' ? ', {stats.NAME}' : ''
-      }; write {{ for a literal brace.`
+    if (!isFine) {
+      const names = [...known.map((one) => `{${one}}`), ...(place === 'chain' ? ['{stats.NAME}'] : [])]
+      return sentence('values.placeholder_unknown', { placeholder: whole, known: names })
+    }
   }
   return null
 }

@@ -8,6 +8,7 @@ import { projectsErrors } from './errors/projects.ts'
 import { runsErrors } from './errors/runs.ts'
 import { serverErrors } from './errors/server.ts'
 import { storageErrors } from './errors/storage.ts'
+import { valuesErrors } from './errors/values.ts'
 
 export const errorTexts = {
   ...accessErrors,
@@ -19,5 +20,6 @@ export const errorTexts = {
   ...projectsErrors,
   ...runsErrors,
   ...serverErrors,
-  ...storageErrors
+  ...storageErrors,
+  ...valuesErrors
 }

@@ -34,7 +34,7 @@ export function checkTemplate(
     if (secretNames.includes(name)) continue
     for (const text of [value].flat()) {
       const problem = problemOfText(text, place === 'chain' ? 'chain' : 'schedule')
-      if (problem !== null) throw new ScrapdeckError('BAD_INPUT', `${name}: ${problem}`)
+      if (problem !== null) throw new ScrapdeckError('BAD_INPUT', sentence('api.value_invalid', { name, problem }))
     }
   }
   const problem = problemOfLimits(limits)

@@ -33,7 +33,7 @@ export function readFleetFile(text: string): FleetForm {
   attempt(() => refuseSameKeys(document, (offset) => lines.linePos(offset).line))
   const value: unknown = attempt(() => document.toJS({ maxAliasCount: ALIASES_MAX }))
   const problem = problemOfTree(value, BOUNDS)
-  if (problem !== null) refuse([`it ${problem}`])
+  if (problem !== null) refuse([`it ${problem.text}`])
   const form = FleetForm.safeParse(value)
   if (form.success) return form.data
   const { issues } = form.error

@@ -62,7 +62,7 @@ export const jobTexts = (job: Partial<Job>): JobTexts => ({
 
 /** `place` determines the available placeholders. null: placeholders have no meaning. */
 export function jobForm(place: 'schedule' | 'chain' | null): z.ZodType<Job, JobTexts> {
-  const ofValue = place === null ? undefined : (value: string) => problemOfText(value, place)
+  const ofValue = place === null ? undefined : (value: string) => problemOfText(value, place)?.text ?? null
   return z
     .object({
       project: z.string(texts.chooseProject),

@@ -122,7 +122,7 @@ export function parseLimit(name: LimitName, text: string): { value: number | nul
   if (read.value < 1) return { problem: words.limitTooSmall }
   if (read.value > LIMIT_MAX) return { problem: words.limitTooLarge }
   const problem = problemOfLimits({ [name]: read.value })
-  return problem === null ? read : { problem }
+  return problem === null ? read : { problem: problem.text }
 }
 
 /** Parses `1 h 30 min` into seconds. 0 needs no unit. */

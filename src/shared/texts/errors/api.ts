@@ -172,7 +172,8 @@ export const apiErrors = {
   'api.firing_too_large': ({ name, limit }: { name: string; limit: string }) =>
     `The jobs of one firing of ${name} have too many settings and arguments; ${limit}`,
   'api.firing_above_limit': ({ name, limit }: { name: string; limit: string }) =>
-    `The jobs of one firing of ${name} would have more than ${limit} of settings and arguments. Split it into several schedules`
+    `The jobs of one firing of ${name} would have more than ${limit} of settings and arguments. Split it into several schedules`,
+  'api.value_invalid': ({ name, problem }: { name: string; problem: string }) => `${name}: ${problem}`
 }
 
 export const sentence = sentencesOf(apiErrors)

@@ -224,7 +224,7 @@ export const argSetsText = (place: 'schedule' | 'chain') =>
         }
         set[name] = quoted === undefined ? (plain ?? '') : quoted.replace(/\\(.)/g, '$1')
         const problem = problemOfText(set[name], place)
-        if (problem !== null) refuse(index + 1, problem)
+        if (problem !== null) refuse(index + 1, problem.text)
       }
       return set
     })
@@ -244,7 +244,7 @@ const valuesOfRow = (text: string): string[] => [
   )
 ]
 
-const MatrixForm = rowsForm('args', problemOfText)
+const MatrixForm = rowsForm('args', (value) => problemOfText(value)?.text ?? null)
   .check(({ value: rows, issues }) => {
     for (const [index, { name, value }] of rows.entries())
       if (name.trim() !== '' && valuesOfRow(value).length === 0)
