@@ -41,7 +41,9 @@ const FILES: { names: readonly string[]; load: () => Promise<(commands: ClientCo
   }
 ]
 
-/** Resolves the address on the first request, because some commands send none and `deploy` has its own addresses. */
+/**
+ * Finds the address on the first request, because some commands send no requests and `deploy` has its own addresses.
+ */
 function openSession(flags: ConnectionFlags, terminal: Terminal): Session {
   let client: Client | null = null
   return {

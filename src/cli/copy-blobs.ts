@@ -43,7 +43,10 @@ function placeOf(text: string, blobsDirectory: string | null): string {
   return path === blobsDirectory ? pathToFileURL(path).href : path
 }
 
-/** An engine locks its data directory. Use of other places is known only for this machine's service. */
+/**
+ * Throws if the service on this machine is running and uses one of the places. Data directories are not checked here,
+ * because engines lock them.
+ */
 async function refuseRunning(
   places: string[],
   { dataDirectory, s3, blobsDirectory }: Pick<ServeOptions, 'dataDirectory' | 's3' | 'blobsDirectory'>

@@ -22,7 +22,7 @@ export async function makeKey(path: string, place: KeyPlace | null, nowMs: numbe
   const before = await readFile(path, 'utf8').catch((error: NodeJS.ErrnoException) => {
     throw refused(`${path} cannot be read (${error.code}). Without --add, a new key file is made`)
   })
-  // Throws for any other kind of file, so that no key is added to it.
+  // Throws if the file does not contain keys, so that no key is added to another kind of file.
   parseEncryptionKeys(before, path)
   const kept = before.endsWith('\n') ? before : `${before}\n`
   const draft = `${path}.${randomBytes(6).toString('hex')}`

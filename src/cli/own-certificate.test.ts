@@ -23,7 +23,7 @@ it('the local service is trusted by its exact certificate, whatever names it has
   writeFileSync(join(dataDirectory, 'credentials.json'), JSON.stringify(engine.credentials), { mode: 0o600 })
   const here = { password: '', service: { dataDirectory, port: null }, environment: { SCRAPDECK_USERNAME: '' } }
   expect(await call(['nodes', 'list'], here)).toMatchObject({ code: 0, out: expect.stringMatching(/^No nodes/) })
-  // Another certificate at the recorded address.
+  // Record another certificate for the same address.
   await recordService(dataDirectory, service.address, await openCertificate())
   expect(await call(['nodes', 'list'], here)).toMatchObject({
     code: EXIT_CODES.unreachable,

@@ -242,13 +242,13 @@ program
     writeAnswer(flags, restored, describeRestored(options.dataDirectory, flags.paused === true, restored))
   })
 
-/** For a slow command. Prints lines on standard error and aborts on the first signal. */
+/** What a slow command needs: prints lines on standard error and aborts on the first signal. */
 function progressOf(): { print: (line: string) => void; signal: AbortSignal } {
   process.once('SIGTERM', () => interruption.abort())
   return { print: (line) => terminal.error(`${line}\n`), signal: terminal.interrupted }
 }
 
-/** For the service that runs, or would run, on this machine. */
+/** Adds a command about the service that runs, or would run, on this machine. */
 function localCommand(name: string, description: string): Command {
   return program
     .command(name)
@@ -321,7 +321,8 @@ async function run(): Promise<void> {
     const { addClientCommands } = await import('./client-commands.ts')
     await addClientCommands(program, terminal, name)
   }
-  // Our timers do not keep the process alive. A command that waits before a retry would end as if it had succeeded.
+  // Keep the process alive, because our timers do not. Otherwise, a command that waits before a retry would end as if
+  // it had succeeded.
   const holding = setInterval(() => {}, 2 ** 30)
   try {
     await program.parseAsync()
@@ -363,7 +364,7 @@ async function resolve(flags: Flags): Promise<ResolvedOptions> {
   return resolveServeOptions(contextOf(flags, configurationOf(flags)))
 }
 
-/** For programs that talk to the service. Ignores files in the working directory. */
+/** Finds the service for commands that send requests to it. Ignores files in the working directory. */
 function localServiceOf({ data, port, config }: LocalFlags): LocalService {
   const files = config === undefined ? listInstalledFiles({ homeDirectory: homedir() }) : [namedFile(config)]
   return resolveLocalService(contextOf({ data, port }, readConfiguration(files, { skipUnreadable: true })))

@@ -4,8 +4,8 @@ import pretty from 'pino-pretty'
 import { withoutSteering } from './client/terminal.ts'
 
 /**
- * One line per entry: time, level, message, fields. Writes in this thread, because pino starts transports by file name
- * and the build has no such file. Removes control characters, because errors can quote untrusted text.
+ * Prints one line per entry: time, level, message, fields. Writes in this thread, because pino starts transports by
+ * file name and the build has no such file. Removes control characters, because errors can quote untrusted text.
  */
 export function openReadableLog(sink: { write(text: string): unknown } = pino.destination(2)) {
   const destination = new Writable({

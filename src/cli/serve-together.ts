@@ -23,7 +23,7 @@ import { recordService } from '../server/service-file.ts'
 import { packagePaths, readPackageVersion } from './package-paths.ts'
 import type { RunningService, ServiceParts } from './running-service.ts'
 
-/** If an engine cannot be closed within this time, its process must end to free its resources. */
+/** How long closing an engine can take. After that, its process must end to free its resources. */
 const CLOSE_LIMIT_MS = 15_000
 
 /** Serves on PostgreSQL: leads, or forwards requests to the leader. Resolves after an engine leads. */
@@ -159,7 +159,7 @@ export async function serveTogether(
 
 /**
  * Work in progress fails when this engine loses its lease. The process must then continue as a follower. Every other
- * uncaught error still ends it.
+ * uncaught error still ends the process.
  */
 function surviveTheEndOfLeading(error: unknown, logger: Logger): void {
   const { code } = error as { code?: unknown }

@@ -8,7 +8,7 @@ import { call, makeDirectory, openServer, startEngine, startServer } from './tes
 const PASSWORD = 'correct horse: battery'
 const CREDENTIALS = JSON.stringify({ username: 'scrapdeck', password: PASSWORD })
 
-/** Records the passwords it receives, like a program of another user. */
+/** Starts a server that records the passwords it receives, like a program of another user. */
 async function startThief() {
   const stolen: unknown[] = []
   const url = await startServer((request, response) => {

@@ -34,7 +34,8 @@ export interface EngineHost {
   stop(): Promise<void>
 }
 
-// Leaves 6801 to 6809 to Scrapyds on this machine, such as the demo's.
+// The ports to try if the configured port is in use. 6801 to 6809 are left to Scrapyds on this machine, such as the
+// demo's.
 const OTHER_PORTS = Array.from({ length: 90 }, (_, index) => 6810 + index)
 
 /** Starts the engine and its HTTP server, so that scrapyd-deploy, curl and browsers also work with the desktop app. */

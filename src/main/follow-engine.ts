@@ -14,15 +14,15 @@ export interface Shown {
 export type EngineReads = Pick<ContractRouterClient<Contract>, 'alerts' | 'events' | 'system'>
 
 export const ALERTS_MAX = 100
-/** With many changes, reads the state at most this often. */
+/** The minimum time between two reads of the state. */
 const READ_EVERY_MS = 1_000
 const AGAIN_MS = 5_000
-/** Maximum pages of notices per read, because another engine could always claim to have more. */
+/** The maximum number of pages of notices per read, because another engine could always claim to have more. */
 const PAGES_AT_ONCE = 20
 
 /**
  * Calls `shown` with the current state and each change until the signal aborts. Shows each new notice of a desktop
- * channel once, even if the connection breaks meanwhile. Does not show earlier notices.
+ * channel once, even if the connection breaks in the meantime. Does not show earlier notices.
  */
 export async function followEngine(
   client: EngineReads,
@@ -68,7 +68,9 @@ export async function followEngine(
     }
   }
 
-  /** Returns whether there are more. A page is empty if it contains nothing that the caller is allowed to see. */
+  /**
+   * Returns whether there are more notices. A page is empty if it contains nothing that the caller is allowed to see.
+   */
   async function readNotices(until: AbortSignal): Promise<boolean> {
     const notices: AlertNotice[] = []
     let isMore = true

@@ -141,7 +141,7 @@ function startDesktop(): void {
     serveApp(rendererDirectory)
     openWires(host, remote)
     installMenu(() => window.open())
-    // The window opens while the engine opens its store. The first calls wait in the wire.
+    // Open the window while the engine opens its store. The first calls wait in the channel.
     window.open(viewOfLink(findDeepLink(process.argv)))
     const icons = join(resourcesDirectory, 'icons')
     tray = openTray(
@@ -229,9 +229,9 @@ const PREFIX = 'keychain:'
 
 /**
  * A SecretBox backed by the system's keychain. Uses only the asynchronous API, because Electron 46 removes the
- * synchronous one. Without a real keychain, Electron on Linux uses `basic_text`, a password that is the same on
- * every machine. In that case, uses `fallback`, a key file that only this user can read. Its description says why
- * it was chosen.
+ * synchronous one. Without a real keychain, Electron on Linux uses `basic_text`, a password that is the same on every
+ * machine. In that case, uses `fallback`, a key file that only this user can read. The description of the returned box
+ * says why.
  */
 async function openSecretBox(fallback: () => Promise<SecretBox>): Promise<SecretBox> {
   const backend = process.platform === 'linux' ? safeStorage.getSelectedStorageBackend() : 'system'

@@ -18,7 +18,10 @@ export interface Notifications {
   close(): void
 }
 
-/** Clicks work only while the notification is referenced, and the system keeps notifications for a long time. */
+/**
+ * The maximum number of notifications to keep a reference to. Clicks work only on these, and the system keeps
+ * notifications for a long time.
+ */
 const KEPT_MAX = 100
 
 /** Shows alerts as system notifications. A click opens the alert. Buttons acknowledge it or retry its runs. */
@@ -87,7 +90,7 @@ function actionsOf(
   return [...(alertIds.length > 0 ? [acknowledge] : []), ...(retryJobIds.length > 0 ? [retry] : [])]
 }
 
-/** Linux renders markup, links and entities in a notification. Texts of spiders and nodes must not use them. */
+/** Linux renders markup, links and entities in a notification. Text from spiders and nodes must not use them. */
 const plain = (text: string): string =>
   text
     .replaceAll('<', '‹')

@@ -19,7 +19,10 @@ export function wholeNumber(text: string): number {
   return Number(text)
 }
 
-/** For commands that first show what they would do. `--dry-run` is for scripts: it equals leaving out `--yes`. */
+/**
+ * Adds `--yes` to a command that otherwise only shows what it would do. `--dry-run` is for scripts and means that
+ * `--yes` is missing.
+ */
 export function withConsent(command: Command): Command {
   return command
     .option('--yes', 'apply the changes')

@@ -35,9 +35,11 @@ export interface Address {
   username: string
   password: string
   passwordFrom: string
-  /** Certificate of a service on this machine, valid for any host name. If absent, the system's authorities apply. */
+  /**
+   * The certificate of a service on this machine, valid for any host name. If absent, the system's authorities apply.
+   */
   certificate?: string | null
-  /** The password is the service's own, read from its data directory. */
+  /** Whether the password is the service's own, read from its data directory. */
   isOfService?: true
 }
 
@@ -93,7 +95,7 @@ async function findLocalAddress(
     return { url, ...named, certificate: isFound ? certificate : null }
   }
   if (username !== '') throw noPassword(running ?? addressOfPort(port), [NOT_SET, ...userFact(username)])
-  // Only the command line is installed on this machine.
+  // Whether this machine has only the command line, not a service.
   const isElsewhere =
     running === null &&
     !hasCredentials(dataDirectory) &&
@@ -353,7 +355,7 @@ export function toCommandError(error: unknown): unknown {
   if (error instanceof ORPCError) {
     const ours = fromWireError(error)
     if (ours.code === 'BAD_INPUT') return inFlags(ours)
-    // An engine of our version has all our operations, so this one has a different version.
+    // The engine lacks an operation, so its version differs from ours.
     if (ours.code !== 'NOT_FOUND' || !ours.message.startsWith('The API has no ')) return ours
     return new CommandEnd(
       EXIT_CODES.failed,

@@ -2,7 +2,10 @@ import { isScrapdeckError } from '../../shared/errors.ts'
 import { safeJson, withoutControls } from './terminal.ts'
 import type { Command } from 'commander'
 
-/** The line on standard error, or empty. Removes control characters, because parts of the text are untrusted. */
+/**
+ * Returns the text for standard error, or an empty string. Removes control characters, because parts of the text are
+ * untrusted.
+ */
 export function textOfError(error: unknown, asJson: boolean): string {
   const message = error instanceof Error ? error.message : String(error)
   if (message === '') return ''

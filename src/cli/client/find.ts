@@ -111,7 +111,7 @@ export async function findSchedule(client: Client, text: string): Promise<Schedu
   throw new CommandEnd(named.length === 0 ? EXIT_CODES.notFound : EXIT_CODES.usage, what)
 }
 
-/** For more schedules, one list is faster than single requests. */
+/** The maximum number of schedules to read one by one. For more, reading the list is faster. */
 const SINGLE_MAX = 20
 
 /** Skips removed schedules. */

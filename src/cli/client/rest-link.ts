@@ -33,7 +33,10 @@ export interface Answer {
 
 const SOCKET = 'unix:'
 const EVENTS = 'text/event-stream'
-/** Event streams send a comment every few seconds, and all other responses start sooner than this. */
+/**
+ * How long to wait for data. Event streams send a comment every few seconds, and all other responses start sooner than
+ * this.
+ */
 const SILENT_MS = 300_000
 
 /** The URL for requests to a service. The host has no meaning on a Unix socket. */

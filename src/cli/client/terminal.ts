@@ -32,19 +32,22 @@ export interface LocalFlags {
 /** Control characters in untrusted text, except line ends and tabs. The first group matches colours. */
 const STEERING = /(\x1b\[[0-9;]*m)|[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/g
 
-/** For logs, which can contain colours. Resets the colours at the end of each line and removes hidden text. */
+/**
+ * Removes control characters from logs, but keeps their colours, except those that hide text. Resets the colours at
+ * the end of each line.
+ */
 export function withoutSteering(text: string): string {
   const isShown = (colour: string) => !/[[;]0*8[;m]/.test(colour.replace(/[34]8;(?:5|2;\d+;\d+);\d+/g, ''))
   const clean = text.replace(STEERING, (_all, colour?: string) => (colour && isShown(colour) ? colour : ''))
   return clean.replace(/^.*\x1b.*$/gm, '$&\x1b[0m')
 }
 
-/** For all other text. Removes colours too, because they can hide the text after them. */
+/** Removes control characters from all other text, and colours, because they can hide the text after them. */
 export function withoutControls(text: string): string {
   return text.replace(STEERING, '')
 }
 
-/** JSON for a terminal. Also escapes the characters that JSON allows but a terminal interprets. */
+/** Returns JSON for a terminal. Also escapes the characters that JSON allows but a terminal interprets. */
 export function safeJson(value: unknown, indent?: number): string {
   return JSON.stringify(value, null, indent).replace(
     /[\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/g,

@@ -47,7 +47,7 @@ export function since(text: string): (nowMs: number) => number {
   throw new InvalidArgumentError('Write how long ago (30m, 2h, 7d) or a time such as 2026-12-24T18:00.')
 }
 
-/** Rejects a past time, which would mean "now" for a job and "never" for a schedule. */
+/** Throws for a past time, which would mean "now" for a job and "never" for a schedule. */
 export function requireFuture(atMs: number | undefined, nowMs: number, otherwise: string): void {
   if (atMs === undefined || atMs > nowMs) return
   throw new CommandEnd(EXIT_CODES.usage, `--at ${localTime(atMs)} has passed. ${otherwise}`)

@@ -51,7 +51,7 @@ function inBrackets({ reason, killingLine }: JobProgress): string {
   return words.length === 0 ? '' : ` (${words.join(': ')})`
 }
 
-/** A newly queued job has no reason to wait before this time. */
+/** How long a newly queued job can lack a reason for waiting. */
 const SETTLED_AFTER_MS = 2_000
 
 function ageOf({ status, queuedAtMs, startedAtMs }: JobProgress, nowMs: number): string {
@@ -59,7 +59,7 @@ function ageOf({ status, queuedAtMs, startedAtMs }: JobProgress, nowMs: number):
   return ` for ${formatAge(nowMs - (startedAtMs ?? queuedAtMs))}`
 }
 
-/** The engine may be restarting. Its jobs continue meanwhile. */
+/** Tries again while the engine is unreachable, because it may be restarting. Its jobs continue in the meantime. */
 async function readProgress({ client, terminal }: Session, id: string): Promise<JobProgress> {
   for (let missed = 0; ; missed += 1) {
     try {

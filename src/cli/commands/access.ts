@@ -94,7 +94,7 @@ function addUsers(add: ClientCommands['add'], nowMs: () => number): void {
       const reset = secondFactor ? null : await client.secondFactors.reset({ id })
       const changes = { ...rights, enabled, ...(password !== null && { password }) }
       const answer = isUnchanged ? (reset ?? { user: before }) : await client.users.update({ id, ...changes })
-      // Revoke last, because an open session could have created another token meanwhile.
+      // Revoke the tokens last, because until then an open session could have created another one.
       const tokens = revokeTokens || password !== null ? await tokensOf(client, id) : []
       if (revokeTokens) for (const token of tokens) await client.tokens.revoke({ id: token.id })
       print(answer, ({ user }) => {
@@ -197,7 +197,7 @@ function addSessions(add: ClientCommands['add'], nowMs: () => number): void {
   })
 }
 
-/** Number of digits shown of an id. A whole id is too long to type. */
+/** How many digits of an id are shown. A whole id is too long to type. */
 const SHOWN_OF_ID = 12
 
 function listedSessions(sessions: Session[], nowMs: number): string {
@@ -214,7 +214,7 @@ function listedSessions(sessions: Session[], nowMs: number): string {
 const tokensOf = async (client: Client, id: User['id']): Promise<AccessToken[]> =>
   (await client.tokens.list()).tokens.filter(({ userId }) => userId === id)
 
-/** Someone who knew the old password may have created these tokens and passkeys, which remain valid. */
+/** Tokens and passkeys remain valid, but somebody who knew the old password may have created them. */
 function whatStillWorks(tokens: number, passkeys: number): string {
   const line = (count: number, noun: string, act: string) =>
     count === 0

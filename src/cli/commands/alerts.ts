@@ -104,7 +104,7 @@ interface SilenceFlags {
 
 const ID_LENGTH = 32
 const ID_START_MIN = 6
-/** The engine's limit for one list. */
+/** The maximum number of alerts in one list, as limited by the engine. */
 const LISTED_MAX = 500
 
 export function addAlertCommands({ group }: ClientCommands): void {

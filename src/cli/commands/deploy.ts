@@ -111,7 +111,10 @@ async function listDeployed(client: Client, { flags, print }: Session, name: str
   print({ projects }, () => table(['project', 'version', 'nodes'], rows, 'Nothing is deployed.'))
 }
 
-/** Chooses a target like scrapyd-deploy: `[deploy]` if no name is given, unless the user gave another address. */
+/**
+ * Chooses a target like scrapyd-deploy: `[deploy]` if no name is given. If the user gave an address, it replaces that
+ * of `[deploy]`.
+ */
 function chooseTarget(targets: DeployTarget[], flags: DeployFlags, terminal: Terminal): DeployTarget | null {
   const isAddressed = flags.url !== undefined || Boolean(terminal.environment['SCRAPDECK_URL'])
   const name = flags.target ?? 'default'
@@ -187,7 +190,7 @@ function passwordIsForAnother({ name, url }: DeployTarget): CommandEnd {
   )
 }
 
-/** The address for writing into a file. Variables are not replaced. */
+/** Returns the address without credentials, for the user to write into a file. Does not replace variables. */
 function withoutCredentials(text: string): string {
   const url = URL.parse(text)
   return url === null || `${url.username}${url.password}` === '' ? maskCredentials(text) : baseOf(url)
@@ -264,7 +267,7 @@ async function sendToNodes(client: Client, { project, version }: Version, { term
   if (failed > 0) throw new CommandEnd(EXIT_CODES.failed, `${plural(failed, 'node')} did not accept it.`)
 }
 
-/** For lists. Keeps variables and leaves out passwords. */
+/** Formats a target for lists. Does not replace variables, and omits passwords. */
 function asWritten({ name, url, username, project, version }: DeployTarget) {
   const textOf = (value: WrittenValue | null) => value?.text ?? null
   return {

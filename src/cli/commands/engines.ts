@@ -4,7 +4,7 @@ import { CommandEnd, EXIT_CODES } from '../client/exit-codes.ts'
 import { localTime, table } from '../client/output.ts'
 import type { ClientCommands } from '../client/session.ts'
 
-/** The JSON and the UI show more changes of the leader. */
+/** The maximum number of changes of the leader to print. The JSON and the UI show more. */
 const TERMS_SHOWN = 5
 
 export function addEngineCommands({ group, terminal }: ClientCommands): void {
@@ -65,7 +65,10 @@ function describe({ shared, engines, terms }: EngineList, nowMs: number): string
   ].join('\n')
 }
 
-/** A name means the running engine, because a killed one stays listed. Throws if none or several match. */
+/**
+ * Finds an engine by its id or name. Prefers an engine that runs, because a killed one with the same name stays
+ * listed. Throws if none or several match.
+ */
 export function pickEngine({ engines }: Pick<EngineList, 'engines'>, text: string): EngineInfo {
   const named = engines.filter(({ name }) => name === text)
   const living = named.filter(({ state }) => state !== 'silent')

@@ -59,12 +59,12 @@ export function addJobCommands({ add }: ClientCommands): void {
   })
 }
 
-/** For more jobs, the command does not read the outcome of each. */
+/** The maximum number of jobs whose outcomes the command reads. */
 const STOPS_READ_MAX = 20
 const STOP_READS_MAX = 5
 const STOP_READ_EVERY_MS = 200
 
-/** Prints one line per result of a cancel: `2 jobs asked to stop (INT); next INT in 10 min.` */
+/** Returns one line per result of a cancel: `2 jobs asked to stop (INT); next INT in 10 min.` */
 async function readStops({ client, terminal }: Session, ids: JobId[]): Promise<string[]> {
   if (ids.length > STOPS_READ_MAX) return [`${plural(ids.length, 'job')} cancelled or asked to stop.`]
   const words = new Map<JobId, string | null>(ids.map((id) => [id, null]))
@@ -82,7 +82,9 @@ async function readStops({ client, terminal }: Session, ids: JobId[]): Promise<s
   return [...counts].map(([words, count]) => `${plural(count, 'job')} ${words}.`)
 }
 
-/** Also returns null if reading fails, because the cancel itself succeeded. */
+/**
+ * Returns null if no signal has been sent yet. Does not reject if reading fails, because the cancel itself succeeded.
+ */
 async function readStop(client: Client, id: JobId, nowMs: number): Promise<string | null> {
   const detail = await client.jobs.get({ id }).catch(() => null)
   return detail === null ? 'asked to stop' : describeCancel(detail, nowMs)
@@ -223,10 +225,10 @@ async function showJob(session: Session, name: string): Promise<void> {
   print(detail, (answer) => describeJob(answer, { nodes, schedules }, terminal.nowMs()))
 }
 
-/** Notes about a node that cannot receive variables or secret values (dispatch/placing/sender.ts). */
+/** The names of notes about a node that cannot receive variables or secret values (dispatch/placing/sender.ts). */
 const NOTES_OF_NODE = ['env', 'secrets']
 
-/** Entries of plugins have a phrase as their name instead of a field name. */
+/** Returns the notes in a timeline entry. Those of plugins have a phrase as their name, not a field name. */
 function notesOf(evidence: Record<string, unknown>): string[] {
   const isNote = (name: string) => name.includes(' ') || NOTES_OF_NODE.includes(name)
   const inWords = Object.entries(evidence).filter(([name]) => isNote(name))
@@ -247,9 +249,9 @@ function describeJob(
       ? formatDuration(Math.round((job.endedAtMs - job.startedAtMs) / 1000))
       : ''
   const newest = attempts.at(-1)
-  // The run has ended. Its job ends after the engine has read the log.
+  // Whether the run has ended but the job has not, because the engine is still reading the log.
   const isEnding = job.state !== 'ended' && newest?.state === 'finishing'
-  // A job without a version was sent with a specific one.
+  // If the job has no version, show the version that was sent to the node.
   const version = job.version ?? newest?.version ?? null
   const facts: [string, string][] = [
     ['Job', job.jobid === job.id ? job.id : `${job.id} (jobid ${job.jobid})`],

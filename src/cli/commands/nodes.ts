@@ -431,7 +431,7 @@ async function describeBound(client: Client, { id, name }: Node): Promise<string
   return `${most}${plural(ids.length, 'queued job')} may run only on ${name} and will wait until placed elsewhere: ${shown}.`
 }
 
-/** Says what is lost. Ends the command if the operator does not agree or cannot be asked. */
+/** Shows what is lost and asks for confirmation. Ends the command if the operator does not agree or cannot be asked. */
 async function confirmRemoval(
   terminal: Terminal,
   node: Node,

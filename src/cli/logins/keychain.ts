@@ -10,7 +10,7 @@ export interface Keychain {
 }
 
 const SERVICE = 'scrapdeck'
-/** Leaves the user enough time to unlock the keychain. */
+/** How long an operation can take. The user may have to unlock the keychain first. */
 const UNLOCK_MS = 60_000
 
 /** Loads the keychain library. Returns null if there is no keychain here or it must not be used. */

@@ -68,7 +68,7 @@ interface Sent {
 const CONNECT_MS = 10_000
 /** The engine sends a comment in each stream every 15 s, so a stream that is silent for longer is broken. */
 const SILENT_MS = 40_000
-/** Searches and compressed logs take a long time. */
+/** How long to wait for the start of a response. Searches and compressed logs take a long time. */
 const ANSWER_MS = 300_000
 const DESCRIPTION_MAX_BYTES = 16_000_000
 const ERROR_MAX_BYTES = 1_000_000
@@ -280,7 +280,10 @@ async function readBounded(body: AsyncIterable<Uint8Array> | null, maxBytes: num
   return Buffer.concat(pieces)
 }
 
-/** Errors before a call is found, such as a rate limit, do not have the format of the contract's own errors. */
+/**
+ * Errors that occur before the engine finds the operation, such as a rate limit, do not have the format of the
+ * contract's own errors.
+ */
 function refusalOf(text: string): ScrapdeckError | null {
   const { code, message } = Object(JSON.parse(text)) as { code?: unknown; message?: unknown }
   if (typeof code !== 'string' || !Object.hasOwn(ERROR_CODES, code)) return null
@@ -325,7 +328,7 @@ function describe({ raw, fingerprint256, subject, issuer, valid_to: until }: Det
   }
 }
 
-/** Shortens the names to one line, because the creator of the certificate chose them. */
+/** Shortens a name in a certificate to one line, because its creator could write anything. */
 function nameOf(name: Partial<Record<string, string | string[]>> | undefined): string {
   const text = [name?.['CN'] ?? name?.['O'] ?? ''].flat().join(', ')
   return text.replaceAll(/[^\P{C}]/gu, ' ').slice(0, 200) || 'without a name'

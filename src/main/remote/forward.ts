@@ -141,11 +141,11 @@ async function* explainBreaks(
   }
 }
 
-/** The caller has disconnected. This is neither logged nor a sign of connection trouble. */
+/** The error for a call whose caller has disconnected. It is neither logged nor a sign of connection trouble. */
 const cancelled = (name: string, cause: unknown) =>
   new ScrapdeckError('ENGINE_UNREACHABLE', sentence('desktop.call_cancelled', { name }), { cause })
 
-/** Whether the connection has a problem, not this call. */
+/** Whether the error is about the connection, not about this call. */
 const isTrouble = ({ code }: ScrapdeckError): boolean =>
   code === 'ENGINE_UNREACHABLE' || code === 'ENGINE_CERTIFICATE_CHANGED' || code === 'UNAUTHORIZED'
 

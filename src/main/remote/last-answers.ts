@@ -7,18 +7,18 @@ import { z } from 'zod'
 import { type Clock, type Timer } from '../../engine/runtime/clock.ts'
 import type { Logger } from '../../engine/runtime/logger.ts'
 
-/** Limits the number of requests and the total size of their responses. One response can use a quarter of it. */
+/** The maximum number of stored responses, their maximum total size, and the maximum size of one response. */
 const MOST = 200
 const MOST_BYTES = 4_000_000
 const MOST_OF_ONE = MOST_BYTES / 4
 const LONGEST_KEY = 2_000
-/** Responses change often while a viewer is open, so files are written later. */
+/** How long after a change the files are written, because responses change often while a viewer is open. */
 const WRITE_AFTER_MS = 10_000
 
 const INDEX = 'index.json'
 const Index = z.object({
   asOfMs: z.number(),
-  /** Request key, bytes and digest of its response, newest last. */
+  /** For each response: the key of the request, the size in bytes, and the digest, newest last. */
   answers: z.array(z.tuple([z.string().max(LONGEST_KEY), z.number(), z.string()])).max(MOST)
 })
 
@@ -55,7 +55,7 @@ export class LastAnswers {
       this.#asOfMs = asOfMs
       for (const [key, bytes, digest] of answers) this.#put(key, { bytes, digest, pending: null })
     } catch (error) {
-      // If the state is damaged, it is only missing until the engine responds.
+      // Continue if the state is damaged, because it is only missing until the engine responds.
       if ((error as NodeJS.ErrnoException).code !== 'ENOENT')
         logger.warn({ err: error }, 'The last state of a remote engine could not be read')
     }
@@ -79,12 +79,12 @@ export class LastAnswers {
     return [...this.#answers.keys()].slice(-count).toReversed()
   }
 
-  /** undefined if there is no response to this request or it is too old. */
+  /** Returns undefined if there is no response to this request or it cannot be read. */
   async get(key: string): Promise<unknown> {
     const kept = this.#answers.get(key)
     if (kept === undefined) return undefined
     const bytes = kept.pending ?? (await readFile(this.#fileOf(key)).catch((error: Error) => error))
-    // The response was replaced meanwhile, or another user's responses are stored now.
+    // In the meantime, the response was replaced, or the responses of another user were stored.
     if (this.#answers.get(key) !== kept) return this.get(key)
     try {
       if (bytes instanceof Error) throw bytes
@@ -155,7 +155,7 @@ export class LastAnswers {
     void this.#inTurn(async () => {
       await mkdir(this.#directory, { recursive: true, mode: 0o700 })
       for (const [key, kept] of changed) {
-        // The previous write may have included it.
+        // The previous write may have included this response.
         if (kept.pending === null) continue
         await replace(this.#fileOf(key), kept.pending)
         kept.pending = null

@@ -34,7 +34,7 @@ type Contact = Pick<RemoteEngine, 'state' | 'sinceMs' | 'problem' | 'version' | 
 
 const CHECK_AGAIN_MS = { live: 15_000, connecting: 3_000, offline: 3_000 }
 export const CHECK_MAX_MS = 15_000
-/** The maximum age of the responses that are kept for the time without a connection. */
+/** How often to refresh the stored responses, which are shown while there is no connection. */
 const REFRESH_MS = 60_000
 const OPERATIONS = listOperations(contract)
 
@@ -58,7 +58,7 @@ export class OpenEngine {
   #next: Timer | null = null
   #live: AbortController | null = null
   #isStopped = false
-  /** Increases when a check starts or its subject changes, so that the result of an outdated check is ignored. */
+  /** Increases when a check starts, so that the result of an earlier check is ignored. */
   #checks = 0
   #described: { version: string; lacks: string[] } | null = null
 
@@ -190,7 +190,7 @@ export class OpenEngine {
       return { state: 'live', problem: null, version: scrapdeckVersion, age: found, lacks: missing }
     } catch (error) {
       const { code, message } = connection === null ? (error as ScrapdeckError) : await connection.explain(error)
-      // Without a connection, the next attempt decrypts the credentials again.
+      // If there is no connection, make the next attempt decrypt the credentials again.
       if (connection === null) this.#connection = null
       const isRefused = code === 'UNAUTHORIZED' || code.startsWith('ENGINE_CERTIFICATE_')
       return { state: isRefused ? 'refused' : 'offline', problem: { code, message }, version, age, lacks }
@@ -214,7 +214,7 @@ export class OpenEngine {
     if (this.#live !== null || this.#contact.lacks.includes('alerts.notices')) return
     const live = (this.#live = new AbortController())
     const { id, name, readOnly } = this.stored
-    // Without a connection, the engine does not stay live for long.
+    // Connecting can fail, because the state may have changed in the meantime.
     const client = await this.#connect().then(
       (connection) => connection.client,
       () => null

@@ -30,7 +30,7 @@ interface RemoteEnginesOptions {
   secretBox: SecretBox
   appVersion: string
   openInBrowser(url: string): void
-  /** Called when an engine responds again. Its work ends when the signal aborts. */
+  /** Called when an engine responds again. The work that this starts must end when the signal aborts. */
   whileLive: WhileLive
   clock: Clock
   logger: Logger
@@ -78,7 +78,7 @@ export function openRemoteEngines(options: RemoteEnginesOptions): RemoteEngines 
   async function pinOf(address: Pick<RemoteAddress, 'name' | 'url'>, trusted: string | null) {
     if (trusted === null || !splitAddress(address.url).inner.startsWith('https:')) return null
     const connection = connectRemote({ ...address, credentials: null, certificate: null }, parts)
-    // If the certificate has changed meanwhile, connecting reports that.
+    // If the certificate has changed in the meantime, connecting reports that.
     const seen = await connection.readCertificate().catch(() => null)
     await connection.close()
     return seen?.fingerprint === trusted ? { pem: seen.pem, fingerprint: seen.fingerprint } : null
@@ -112,7 +112,9 @@ export function openRemoteEngines(options: RemoteEnginesOptions): RemoteEngines 
     return { url, certificate, sealed, signsInWith: entered.kind, username }
   }
 
-  /** Revokes the token of an unused sign-in. An engine that cannot be reached keeps it until it expires. */
+  /**
+   * Revokes the token of an unused sign-in. If the engine cannot be reached, the token remains valid until it expires.
+   */
   async function revoke(address: RemoteAddress): Promise<void> {
     const connection = connectRemote(address, parts)
     const signal = AbortSignal.timeout(REVOKE_MAX_MS)

@@ -53,17 +53,20 @@ interface RelayOptions {
   connection: Pick<RemoteConnection, 'request' | 'explain'>
 }
 
-/** One browser opens six connections. */
+/** The maximum number of connections. One browser opens six. */
 const CONNECTIONS_MAX = 32
 const BODY_MAX_BYTES = 100_000
 const REQUEST_MS = 10_000
 const LOGOUT_MS = 5_000
 const PASS_SECONDS = 600
 
-/** Headers about this connection and address, cookies, and credentials. */
+/** Headers that are not sent to the engine: those about this connection and address, cookies, and credentials. */
 const NOT_FOR_ENGINE =
   /^(connection|keep-alive|te|trailer|transfer-encoding|upgrade|expect|content-length|host|cookie|origin|referer|authorization|forwarded|x-forwarded-.*|x-real-ip|proxy-.*)$/
-/** Headers that pages need. Others concern a whole site or make the browser store something. */
+/**
+ * Headers that are sent to the browser, because pages need them. Others concern a whole site or make the browser store
+ * something.
+ */
 const FOR_BROWSER =
   /^(content-(type|length|encoding|language|disposition|range|security-policy)|retry-after|referrer-policy|permissions-policy|x-content-type-options|x-frame-options|cross-origin-(opener|embedder|resource)-policy)$/
 /** Applies in addition to the engine's own policy, because its pages must not reach other programs on this computer. */
@@ -72,8 +75,8 @@ const POLICY =
 
 /**
  * Listens on loopback and sends the browser's requests over `connection`, which checks the SSH host and a pinned
- * certificate. Requests have the engine's own host, because its check against DNS rebinding requires that. Only the
- * browser that opened the entrance gets through. The relay keeps its session and ends it.
+ * certificate. Requests have the engine's own host, because the engine's check against DNS rebinding requires that.
+ * Only the browser that opened the entrance gets through. The relay keeps the browser's session and ends it.
  */
 export async function openSignInRelay({ name, inner, connection }: RelayOptions): Promise<SignInRelay> {
   const secret = randomBytes(32).toString('base64url')
@@ -177,7 +180,7 @@ export async function openSignInRelay({ name, inner, connection }: RelayOptions)
     return sent
   }
 
-  /** For a link to an identity provider, which would return the browser to the engine's own address. */
+  /** The response to a link to an identity provider, which would return the browser to the engine's own address. */
   function leadsElsewhere(response: ServerResponse, to: URL | null): Promise<void> {
     const text = texts.leadsElsewhere(name, to?.host ?? texts.anotherAddress)
     const link = { href: start!, label: texts.backToLogin }
@@ -277,7 +280,10 @@ export function pickLoopbackAddress(platform: NodeJS.Platform = process.platform
   return `127.${randomInt(1, 255)}.${randomInt(1, 255)}.${randomInt(1, 255)}`
 }
 
-/** The table is not a snapshot. A line can be missing in one read while other connections open and close. */
+/**
+ * How often to read the table of connections. It is not a snapshot: a line can be missing in one read while other
+ * connections open and close.
+ */
 const TRIES = 3
 /** The second table has clients that use IPv6 sockets for both protocols. */
 const TABLES = ['/proc/net/tcp', '/proc/net/tcp6']
