@@ -37,7 +37,7 @@ export function openRuns(opened: AsyncDisposableStack, options: LocalNodeSetting
     store,
     clock,
     archive: itemBlobs,
-    // Skipped where users read the originals in that directory.
+    // Keeps the originals in a directory that the user chose, because users read them there.
     async deleteLocal(run) {
       const file = run.nodeId === LOCAL_NODE_ID ? parts.localItemsOf(run) : null
       if (file !== null && options.directories?.items === undefined) await rm(file, { force: true })
@@ -67,7 +67,7 @@ export function openRuns(opened: AsyncDisposableStack, options: LocalNodeSetting
   const sweeps = [
     sweepLeftCopies({ store, archive, fleet, record: parts.recordLogKept, clock, logger }),
     sweepLeftItems({ store, archive: itemBlobs, items: itemsArchive, clock, logger }),
-    // Not needed if the logs are written elsewhere.
+    // The sweep is not needed if the logs are written elsewhere.
     ...(parts.hasLocalNode && layout.logs !== null
       ? [
           sweepLocalLogs({
@@ -87,7 +87,7 @@ export function openRuns(opened: AsyncDisposableStack, options: LocalNodeSetting
     jobFigures,
     jobLogs,
     errorGroups,
-    /** The caller adopts them, so that they stop before the parts that they use. */
+    /** The caller adopts them, so that the sweeps stop before the parts that they use. */
     sweeps,
     openItems,
     countFilled: async (jobId: JobId, signal: AbortSignal) => (await openItems()).countFilled({ jobId }, signal)

@@ -8,7 +8,7 @@ import type { Random } from '../../runtime/random.ts'
 import type { ItemsCache } from './items-cache.ts'
 
 const KEPT_MS = 10 * 60_000
-/** How long a file is kept after its last piece was read, because a lost piece is read again. */
+/** How long a file is kept after its last piece was read, in case a client must read a piece again. */
 const KEPT_AT_END_MS = 30_000
 
 interface Export {

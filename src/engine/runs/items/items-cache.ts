@@ -6,7 +6,7 @@ import { sentence } from '../../../shared/texts/errors/runs.ts'
 
 export interface ItemsLimits {
   copyBytes: number
-  /** The limit for copies and converted files together. Files in use do not count. */
+  /** The maximum size of copies and converted files together. Files in use count, but are never deleted. */
   cacheBytes: number
   exportBytes: number
   exports: number
@@ -19,7 +19,7 @@ export const ITEMS_LIMITS: ItemsLimits = {
   exports: 8
 }
 
-/** All of these files can be recreated, so they are deleted on startup and when space runs out. */
+/** Contains only files that can be recreated. They are deleted on startup and when there are too many. */
 export class ItemsCache {
   readonly limits: ItemsLimits
   readonly exportDirectory: string
@@ -92,7 +92,7 @@ export class ItemsCache {
     let bytes = files.reduce((sum, { sizeBytes }) => sum + sizeBytes, 0)
     for (const { path, sizeBytes } of files) {
       if (bytes <= this.limits.cacheBytes) break
-      // A conversion in progress is `PATH.part`.
+      // A conversion in progress writes to `PATH.part`.
       if (this.#users.has(path) || this.#users.has(path.replace(/\.part$/, ''))) continue
       this.#used.delete(path)
       await rm(path, { force: true })

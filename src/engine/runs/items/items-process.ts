@@ -12,7 +12,7 @@ import type { FromReader, ItemsCall, ItemsCalls, ToReader } from './messages.ts'
 const IDLE_MS = 60_000
 const ABORT_MS = 2_000
 const JS_HEAP_MB = 512
-/** Each heavy call can use all of DuckDB's memory. */
+/** The maximum number of heavy calls at once. Each can use all of DuckDB's memory. */
 const HEAVY_AT_ONCE = 2
 const LIGHT_AT_ONCE = 4
 const WAITING_MAX = 40
@@ -127,7 +127,7 @@ export class ItemsProcess {
 
   #startProcess(file: URL): Reader {
     const child: ChildProcess = fork(fileURLToPath(file), [], {
-      // It parses untrusted files, so it gets no environment. Windows cannot start a process without SystemRoot.
+      // The process parses untrusted files, so it gets no environment. Windows cannot start one without SystemRoot.
       env: process.platform === 'win32' ? { SystemRoot: process.env['SystemRoot'] } : {},
       execArgv: [`--max-old-space-size=${JS_HEAP_MB}`, '--disable-warning=ExperimentalWarning'],
       serialization: 'advanced',

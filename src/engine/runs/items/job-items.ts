@@ -58,13 +58,13 @@ interface Found {
   source: ItemsSource
   attempt: Attempt
   from: ItemsFacts['from']
-  /** The size of the whole file. `source` may have less. */
+  /** The size of the whole file. `source` may contain less. */
   sizeBytes: number
 }
 
 /** How much of a file an unfiltered page reads before it copies more from the node. */
 const FIRST_BYTES = 8 * 1024 * 1024
-/** Limits for background counting, which copies a remote file first. */
+/** The maximum sizes of files whose items are counted in the background. Remote files are copied first. */
 const COUNTED_MAX_BYTES = { local: 512 * 1024 * 1024, archive: 512 * 1024 * 1024, node: 64 * 1024 * 1024 }
 const TIME_LIMITS_MS = { quick: 30_000, query: 120_000, export: 30 * 60_000 }
 
@@ -106,7 +106,7 @@ export class JobItems {
       copiedBytes: source.sizeBytes,
       mayGrow: attempt.state !== 'ended',
       ...described,
-      // Omits the counts for only a part of the file, which would be wrong.
+      // Omits the counts if only a part of the file was read, because they would be wrong.
       ...(isWhole ? {} : { items: null, unreadable: null, endsInside: false })
     }
   }
@@ -225,7 +225,7 @@ export class JobItems {
     const local = await this.#findLocal(attempt)
     if (local !== null) return local
     const why = await this.#parts.archive.whyGone(attempt)
-    // Retention deleted them here, although the node may still have the file.
+    // Retention deleted the items here, although the node may still have the file.
     if (why !== null && why.data['deletedAtMs'] != null) throw why
     const found = await this.#findCopied(attempt, wantedBytes, signal)
     if (found !== null) return found
@@ -280,7 +280,7 @@ export class JobItems {
   }
 }
 
-/** Named as on the local node, without characters that a file system may reject. */
+/** Uses the name on the local node, but without characters that a file system may reject. */
 function fileNameOf({ jobId, number }: Attempt, format: ItemsFormat): string {
   return `items-${jobId}${number === 1 ? '' : `-${number}`}.${format}`
 }

@@ -6,7 +6,7 @@ import type { ItemsArchive } from '../log-collector/items-archive.ts'
 import { ItemsCache } from './items-cache.ts'
 import { JobItems, type JobItemsParts } from './job-items.ts'
 
-/** Electron's main process cannot fork a plain Node, and DuckDB's buffers do not fit in Electron's memory cage. */
+/** Electron's main process cannot fork plain Node, and DuckDB's buffers do not fit in Electron's memory cage. */
 const NOT_IN_THE_DESKTOP =
   'The desktop app does not load DuckDB. Sorting, statistics, differences and Parquet work in a browser with the service'
 

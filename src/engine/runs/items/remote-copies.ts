@@ -24,18 +24,18 @@ interface State extends Copy {
   askedAtMs: number
   wantedBytes: number
   loading: Promise<void> | null
-  /** The read in progress. A second one would append the same piece twice. */
+  /** The read in progress. A second read would append the same piece twice. */
   appending: Promise<boolean> | null
 }
 
 const PIECE_BYTES = 4 * 1024 * 1024
 const CHECK_EVERY_MS = 2_000
-/** After this, a request rejects with the progress of the copy. */
+/** How long a request waits before it rejects with the progress of the copy. */
 const WAIT_MS = 20_000
 const COPYING_AT_ONCE = 4
-/** When to abandon a copy that has no readers. A slow node may need days, and other copies wait for the slot. */
+/** How long a copy without readers continues. A slow node may need days, and other copies wait for the slot. */
 const ABANDONED_MS = 120_000
-/** Maximum number of tracked copies. The byte limit of the cache evicts most of them earlier. */
+/** The maximum number of tracked copies. The byte limit of the cache usually evicts copies earlier. */
 const COPIES_MAX = 500
 
 /** Copies items from remote nodes or from the archive, only as much as readers need. */

@@ -235,7 +235,7 @@ describe('conditions', () => {
         fc.array(item, { maxLength: 12 }),
         fc.array(condition, { minLength: 1, maxLength: 2 }),
         async (items, filter) => {
-          // A lone surrogate is not valid text, and a NUL cannot be bound.
+          // A lone surrogate is not valid Unicode.
           fc.pre(JSON.stringify(items).isWellFormed() && !JSON.stringify([items, filter]).includes('\\ud'))
           const source = await file(jsonLines(items))
           const indexes = (page: { rows: { index: number }[] }) => page.rows.map(({ index }) => index)

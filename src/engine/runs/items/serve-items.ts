@@ -58,7 +58,7 @@ export function createItemsServer(mayLoad: boolean, whyNot: string | null): Serv
 
   return {
     async describe({ source, count }, { signal }) {
-      // A table does not need DuckDB, which takes longer to load than the first page takes to read.
+      // Showing a table does not need DuckDB, and loading DuckDB takes longer than reading the first page.
       const engineProblem = count ? await duckdbProblem() : mayLoad ? null : whyNot
       const described = await plain.describe(source, count, signal)
       return { ...described, engine: engineProblem === null ? 'duckdb' : 'plain', engineProblem }
@@ -110,7 +110,7 @@ const FIELDS_COUNTED = 5_000
 const FIELDS_KEPT = 100
 const NAME_MAX_CHARACTERS = 200
 
-/** Without DuckDB, because parsing each item once costs no more CPU time than a query, and most files are small. */
+/** Counts without DuckDB, because parsing each item once costs no more CPU than a query, and most files are small. */
 export async function countFilled(source: ItemsSource, signal: AbortSignal): Promise<FilledFields> {
   const counts = new Map<string, number>()
   let items = 0

@@ -87,7 +87,7 @@ export class ErrorGroups {
     this.#alarm.stop()
   }
 
-  /** The start of the series. All its points are complete except the last. */
+  /** The start of the series. All points of the series are complete except the last. */
   #startMs(): number {
     return (Math.floor(this.#parts.clock.nowMs() / WIDTH_MS) - POINTS + 1) * WIDTH_MS
   }

@@ -8,7 +8,7 @@ import { type StoredFigures, timesAheadMs } from '../log-parser/stored-figures.t
 import type { LogCollector } from './log-collector.ts'
 import { BoundedMap } from '../../runtime/bounded.ts'
 
-/** A viewer needs one format for each chunk of a log. */
+/** The maximum number of cached formats. A viewer needs the log's format for each chunk. */
 const FORMATS_KEPT = 200
 
 export class JobFigures {

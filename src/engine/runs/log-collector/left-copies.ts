@@ -18,7 +18,7 @@ export interface LeftCopiesParts {
   mostBytes?: number
 }
 
-/** A lost run can be found again. For this long, its log stays in the copy. */
+/** How long the log of an ended run stays in the copy, because a lost run can be found again. */
 const STAYS_MS = 600_000
 const WAITS_MS = 86_400_000
 const MOST_BYTES = 256 * 1024 * 1024
@@ -64,7 +64,7 @@ export function sweepLeftCopies(parts: LeftCopiesParts): Sweep<{ jobId: JobId; n
     return true
   }
 
-  /** Copies what the node has beyond the copy. The run may be alive, so the next sweep checks if the log grew. */
+  /** Copies the rest of the log from the node. The run may be alive, so the next sweep checks if the log grew. */
   async function readRest(attempt: Attempt, signal: AbortSignal): Promise<Rest> {
     const { jobId, number } = attempt
     const node = fleet.get(attempt.nodeId)

@@ -34,7 +34,7 @@ interface LocalLog {
 
 export function sweepLocalLogs(parts: LocalLogsParts): Sweep<LocalLog> {
   const { store, directory, deletesFiles, clock, logger } = parts
-  /** Archived, but left in place because the directory is shared. */
+  /** Paths of archived logs that stay in place because the directory is shared. */
   const done = new Set<string>()
   const pathOf = ({ project, spider, jobid }: LocalLog) => join(directory, project, spider, jobid + ENDING)
 
@@ -111,7 +111,7 @@ async function namesIn(directory: string, wanted: 'folders' | 'files'): Promise<
     const entries = await readdir(directory, { withFileTypes: true })
     return entries.flatMap((entry) => ((wanted === 'files' ? entry.isFile() : entry.isDirectory()) ? [entry.name] : []))
   } catch {
-    // No run has written there yet, or the folder was deleted meanwhile.
+    // No run has written there yet, or the directory was deleted in the meantime.
     return []
   }
 }

@@ -60,7 +60,7 @@ interface Followed {
   progressedAtMs: number
   /** Monotonic start of the last read that reached the end of the log. Null: none did. */
   readAtMs: number | null
-  /** Monotonic. The log was written to after this time. Null: not observed yet. */
+  /** Monotonic time after which the log is known to have been written to. Null: not observed yet. */
   writtenSinceMs: number | null
   mostMs: number | null
   siblings: Set<Followed>
@@ -77,9 +77,9 @@ const TICK_MS = 250
 const READS_AT_ONCE = 32
 const READS_AT_ONCE_PER_NODE = 2
 const MOST_BYTES_AT_ONCE = 1_048_576
-/** Errors of running jobs are recorded in one write per interval, and again when the run ends. */
+/** How often the errors of running jobs are recorded, in one write. They are recorded again when the run ends. */
 const RECORD_EVERY_MS = 30_000
-/** The limit for all logs together. What exceeds it is read later. */
+/** The maximum for all logs together. What exceeds it is read later. */
 const BYTES_PER_SECOND = 20_000_000
 
 /**
@@ -113,7 +113,7 @@ export class LogCollector {
     this.#parts = parts
   }
 
-  /** Call this when the spider runs. Repeated calls are allowed. */
+  /** Call this when the spider is running. Repeated calls are allowed. */
   follow(run: GrowingRun): void {
     if (this.#find(run) !== undefined || this.#stopping.signal.aborted) return
     const earlier = this.#followed.get(run.jobId)
@@ -160,7 +160,7 @@ export class LogCollector {
     for (const { run, live } of this.#followed.values()) if (live !== null) yield { run, live }
   }
 
-  /** Monotonic. The log of a running job was written to after this time. Null: not observed. */
+  /** Monotonic time after which the log of a running job is known to have been written to. Null: not observed. */
   writtenSinceMs(jobId: JobId): number | null {
     return this.#followed.get(jobId)?.writtenSinceMs ?? null
   }
@@ -186,7 +186,7 @@ export class LogCollector {
   }
 
   /**
-   * Call this when the run ended. `tail` is the end of its log. Null: only the copy is left. Resolves to null if
+   * Call this after the run has ended. `tail` is the end of its log. Null: only the copy is left. Resolves to null if
    * there is no log. Rejects as NodeClient.readLog does, and then continues to follow the run.
    */
   async finish(run: GrowingRun, node: FleetNode, tail: LogBytes | null, signal: AbortSignal) {
@@ -201,7 +201,7 @@ export class LogCollector {
   /** Records the figures and errors of an ended run. `isStopped`: we stopped it, so an interruption is not an error. */
   async record(reading: LogReading, startedAtMs: number | null, { isStopped }: { isStopped: boolean }): Promise<void> {
     if (!isStopped) reading.errors.addInterruptions()
-    // Wait for the records of the running job, which must not overwrite this one.
+    // Waits for the records of running jobs, because they must not overwrite this one.
     await this.#recording
     const record = recordOf(reading, { startedAtMs, nowMs: this.#parts.clock.nowMs() })
     await this.#parts.store.recordReadings([record])

@@ -16,7 +16,7 @@ export interface RunOfLog extends RunNames {
 
 /** The bytes parsed per turn of the event loop: about a millisecond of work. */
 const PIECE_BYTES = 262_144
-/** Reading the rest delays the end of a run, so only the last part of a longer rest is read. */
+/** If more than this remains when a run ends, only the last part is read, because reading delays the run's end. */
 const MOST_AT_END_BYTES = 67_108_864
 const KEPT_AT_END_BYTES = 8_388_608
 
@@ -28,7 +28,7 @@ export class LogReading {
   readonly run: RunOfLog
   readonly errors = new RunErrors()
   readonly #copies: LogArchivePort['copies']
-  /** Null until the first read, because thousands of runs can be in this state. */
+  /** Null until the first read, because thousands of runs can be waiting for it. */
   #parsing: LogParser | null = null
   #parsedBytes = 0
   #isCopied = false
@@ -56,7 +56,7 @@ export class LogReading {
     return this.#isCopied
   }
 
-  /** Whether the log reached the maximum that is kept of one log. What follows is unknown. */
+  /** Whether the log reached the maximum size that we keep. What follows is unknown. */
   get isCapped(): boolean {
     return this.#isCapped
   }
@@ -66,7 +66,7 @@ export class LogReading {
     return this.#mutex.run(() => this.#readOn(node, maxBytes, signal))
   }
 
-  /** Call this when the run ended. Reads the rest. `tail` is the end of its log. Null: only the copy is left. */
+  /** Call this after the run has ended. Reads the rest. `tail` is the end of its log. Null: only the copy is left. */
   finish(node: FleetNode, tail: LogBytes | null, signal: AbortSignal): Promise<void> {
     return this.#mutex.run(() => this.#finish(node, tail, signal))
   }
@@ -182,7 +182,7 @@ function takeErrors({ parser, errors }: LogReading, { startedAtMs, nowMs }: Time
   if (!errors.hasChanged) return []
   const figures = parser.figures()
   const aheadMs = timesAheadMs(figures, startedAtMs)
-  // A log can contain any time. One in the future would keep its error group at the top forever.
+  // A log can contain any time. A time in the future would keep its error group at the top forever.
   const seenMs = (atMs: number | null) =>
     Math.min(nowMs, Math.max(startedAtMs ?? 0, (atMs ?? figures.lastAtMs ?? nowMs + aheadMs) - aheadMs))
   return errors.takeChanged().map(({ fingerprint, firstAtMs, lastAtMs, count, line, offset, message }) => ({

@@ -1,7 +1,7 @@
 import type { RunLimits } from '../../../shared/contract/index.ts'
 
 export interface ReadFacts {
-  /** Whether the log is on this machine, where reading takes only several system calls. */
+  /** Whether the log is on this machine, where reading takes only a few system calls. */
   isLocal: boolean
   /** Whether the node may delete the log soon (see THREATENED_FROM_RUNS). */
   isThreatened: boolean
@@ -13,7 +13,7 @@ export interface ReadFacts {
 }
 
 const LOCAL_MS = 2_000
-/** With the wait for a turn, figures are at most ten seconds old. */
+/** The interval for remote logs. Including the wait for a turn, the figures are at most ten seconds old. */
 const REMOTE_MS = 9_500
 const QUIET_MS = 30_000
 const THREATENED_MS = 1_000
@@ -35,15 +35,15 @@ const BUSY_FROM = 0.7
 const BUSIEST = 0.95
 
 /**
- * For all logs together: 10 to 20 % of a core, less while the event loop is busy, because dispatching and polling
- * have priority. `loopShare`: the busy share of the event loop, 0 to 1.
+ * The number of reads per second for all logs together. They take 10 to 20 % of a core, or less while the event loop
+ * is busy, because dispatching and polling have priority. `loopShare`: the busy share of the event loop, 0 to 1.
  */
 export function readsPerSecond(loopShare: number): number {
   const spare = Math.min(1, Math.max(0, (BUSIEST - loopShare) / (BUSIEST - BUSY_FROM)))
   return READS_PER_SECOND_WHEN_BUSY + spare * (READS_PER_SECOND - READS_PER_SECOND_WHEN_BUSY)
 }
 
-/** A quarter of the time that a run may make no progress, so that we notice in time when it exceeds the limit. */
+/** A quarter of the time that a run may go without progress, so that we notice in time when it exceeds the limit. */
 export function mostMsFor(limits: RunLimits | null): number | null {
   const seconds = limits?.noProgressSeconds
   return seconds == null ? null : Math.max(THREATENED_MS, seconds * 250)
@@ -51,6 +51,6 @@ export function mostMsFor(limits: RunLimits | null): number | null {
 
 /**
  * Whenever Scrapyd starts a run, it deletes all but `jobs_to_keep` logs of the spider (5 by default), even those of
- * running jobs. With this many live runs on one node, the next start can delete one.
+ * running jobs. If a spider has this many live runs on one node, the next start can delete the log of one.
  */
 export const THREATENED_FROM_RUNS = 3

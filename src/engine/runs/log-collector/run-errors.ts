@@ -14,7 +14,7 @@ export interface RunError {
   message: string
 }
 
-/** A run with more kinds of errors has one problem, not hundreds, so further kinds are not grouped. */
+/** The maximum number of error kinds. A run with more has one problem, not hundreds, so further kinds are dropped. */
 const MOST_KINDS = 100
 const MAX_MESSAGE_CHARS = 500
 
@@ -68,7 +68,7 @@ export class RunErrors {
   }
 }
 
-/** Returns the id of its kind. Null: there are too many kinds. */
+/** Returns the id of the error's kind. Null: there are too many kinds. */
 function count(error: LoggedError, kinds: Map<string, RunError>): string | null {
   const fingerprint = fingerprintOf(error)
   const known = kinds.get(fingerprint.id)

@@ -16,7 +16,7 @@ export function boundedStats(stats: ScrapyStats): ScrapyStats {
   return Object.fromEntries(kept)
 }
 
-/** The closing stats that count the same as log lines. Several matching keys are added up. */
+/** The closing stats that count the same events as log lines. Several matching keys are added up. */
 const STATS_OF_NOTES: Partial<Record<NoteKind, RegExp>> = {
   retries: /^retry\/count$/,
   gaveUpRetries: /^retry\/max_reached$/,
@@ -32,8 +32,8 @@ const STATS_OF_NOTES: Partial<Record<NoteKind, RegExp>> = {
 const STATUS = 'downloader/response_status_count/'
 
 /**
- * Closing stats take precedence where they count the same. Higher counts of lines stay, because several spiders can
- * share a log while only the last dict of stats is kept.
+ * Closing stats take precedence over log lines that count the same events. A higher count of lines is kept, because
+ * several spiders can share a log while only the last dict of stats is kept.
  */
 export function figuresOf(
   tally: Tally,

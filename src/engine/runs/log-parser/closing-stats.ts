@@ -13,15 +13,15 @@ export interface ClosingStats extends ClosingCounts {
   /** From the stats, otherwise from `Spider closed (…)`. */
   finishReason: string | null
   /**
-   * Keys as in Scrapy. Times are ISO 8601 in UTC, integers above 2^53 are digits, and keys that are not text and
-   * values that JSON lacks are spelled as in Python.
+   * Keys are as in Scrapy. Times are in ISO 8601 and UTC. Integers above 2^53 are strings of digits. Keys that are
+   * not strings, and values that JSON lacks, are written as in Python.
    */
   stats: ScrapyStats | null
   /** The last error in the text, with the last line of its traceback. */
   killingLine: string | null
 }
 
-/** Enough bytes of a log's end to hold its closing stats, even if a project adds hundreds of its own. */
+/** How much of a log's end is read. It fits the closing stats, even if a project adds hundreds of its own. */
 export const CLOSING_TAIL_BYTES = 131_072
 
 export const STATS_HEADING = 'Dumping Scrapy stats:'
@@ -78,7 +78,7 @@ const COUNTED =
 const OF_SCRAPY =
   /^(?:downloader|scheduler|dupefilter|retry|robotstxt|httperror|offsite|httpcache|spider_exceptions|memusage|feedexport|item_dropped_reasons_count|request_depth_)/
 
-/** What to keep first. 0: counted keys, 1: Scrapy's other keys, 2: the project's. */
+/** Which stats to keep first. 0: counted keys, 1: Scrapy's other keys, 2: the project's keys. */
 export const rankOf = (key: string): 0 | 1 | 2 => (COUNTED.test(key) ? 0 : OF_SCRAPY.test(key) ? 1 : 2)
 
 function readStats(text: string): ScrapyStats | null {
@@ -174,7 +174,7 @@ function readValue(text: string, start: number, limit: number): Read<ScrapyStats
   const source = text.slice(start, Math.min(end, start + MAX_VALUE)).trim()
   if (/^-?\d+(?:\.\d*)?(?:e[+-]?\d+)?$/i.test(source)) {
     const value = Number(source)
-    // JavaScript would round it.
+    // A large integer stays text, because JavaScript would round it.
     const isKept = Number.isFinite(value) && (!/^-?\d+$/.test(source) || Number.isSafeInteger(value))
     return { value: isKept ? value : source, end }
   }
@@ -266,7 +266,7 @@ function readReason(text: string): string | null {
   return reason === '' || reason.includes('\n') ? null : reason
 }
 
-/** The exception that a signal raises in a spider, in the traceback of whatever it was doing. */
+/** Matches the exceptions that a signal raises in a spider, whatever the spider was doing. */
 export const INTERRUPTION =
   /^(?:KeyboardInterrupt|(?:asyncio|twisted|concurrent)\.[\w.]+\.CancelledError|scrapy\.exceptions\.DownloadCancelledError)$/
 const isInterruption = (exception: string | null) => INTERRUPTION.test(exception?.split(':', 1)[0] ?? '')

@@ -222,7 +222,7 @@ describe('a group', () => {
 
   it('of errors of the project is the same in the logs of every version of Scrapy', () => {
     const directory = join(import.meta.dirname, 'samples')
-    // Python 2 writes other texts, and Scrapy 1.0 fails to log one of them.
+    // Python 2 words errors differently, and Scrapy 1.0 fails to log one of them.
     const names = readdirSync(directory).filter((name) => /^everything-(?!1\.0).*log$/.test(name))
     const groups = names.map((name) => {
       const parser = createLogParser()

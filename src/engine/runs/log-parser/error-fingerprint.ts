@@ -67,7 +67,7 @@ export function fingerprintOf(error: Pick<LoggedError, 'logger' | 'message' | 'e
 
 const QUOTES_CODE = /^(?:ModuleNotFound|Import|Name|UnboundLocal|Attribute|Type)Error$/
 
-/** For a sentence that Python prints in quotes, as in `'Spider not found: prices'`. */
+/** Removes the quotes that Python prints around a sentence, as in `'Spider not found: prices'`. */
 function withoutQuotes(value: string): string {
   return /^(['"])([^'"]* [^'"]*)\1$/.exec(value)?.[2] ?? value
 }
@@ -95,7 +95,8 @@ function failedDownload({ message }: Pick<LoggedError, 'message'>, exception: Lo
   // Exceptions of other packages are not network failures.
   if (known === undefined && exception !== null && !/^(?:twisted|scrapy|OpenSSL)\./.test(exception.type)) return null
   const type = known?.[0] ?? inner?.[1] ?? (exception && shortType(exception.type))
-  // OpenSSL's last text is the reason. The functions before it change with its version.
+  // The last quoted text of an OpenSSL error is the reason. The functions before it change with the version of
+  // OpenSSL.
   const words = /'([^']{1,200})'\)\]?$/.exec(reason)?.[1] ?? reason
   // An HTTP status is not an id, so it is not masked.
   const status = /^\d{3} (?=\D)/.exec(words)?.[0] ?? ''
@@ -140,8 +141,8 @@ function shortType(type: string): string {
 }
 
 /**
- * Innermost first. An exception without project frames, such as one that Scrapy raised from the project's, has those
- * of the exception before it.
+ * The project's frames of an exception, innermost first. If there are none, because for example Scrapy raised the
+ * exception from one of the project's, the frames of the exception before it.
  */
 function projectFrames(exception: LoggedException, exceptions: LoggedException[]): string[] {
   const before = exceptions.slice(0, exceptions.indexOf(exception)).filter((each) => each.depth === exception.depth)
@@ -158,7 +159,7 @@ function projectFrames(exception: LoggedException, exceptions: LoggedException[]
   return []
 }
 
-/** As in `DNS lookup failed: no results for hostname lookup: shop.example.` */
+/** Masks host names, as in `DNS lookup failed: no results for hostname lookup: shop.example.` */
 function withoutHosts(text: string): string {
   return text.replace(/(?:[\p{L}\p{N}-]{1,63}\.){1,10}\p{L}{2,24}\.?/gu, '<host>')
 }

@@ -3,7 +3,7 @@ import type { StructuredException } from '../../../shared/log-record/json-record
 import { isProjectFile } from './frame-files.ts'
 import { cutText } from './log-text.ts'
 
-/** An ERROR or CRITICAL record with its traceback, or a traceback without a record that ended the run. */
+/** An ERROR or CRITICAL record with its traceback, or a traceback that ended the run and has no record. */
 export interface LoggedError {
   /** Position of its first line: the byte, and the line number (from 1). */
   offset: number
@@ -42,7 +42,7 @@ export interface ErrorDraft {
   isContinued: boolean
 }
 
-/** Limits an error to some 8 kB, because many can wait to be taken. */
+/** These limits bound an error to about 8 kB, because many errors can wait to be taken. */
 export const MAX_ERROR_LINE = 1000
 const MAX_MESSAGE = 1000
 const MAX_VALUE = 500
@@ -87,7 +87,7 @@ export function readErrorLine(draft: ErrorDraft, whole: string): void {
     if (isGroupHeading(trimmed)) draft.inGroup = true
     draft.reading = 'frames'
     const last = draft.error.exceptions.at(-1)
-    // The heading of a group member, which its border already started.
+    // This is the heading of a group member, for which the border has already added an exception.
     if (last === undefined || last.type !== '' || last.frames.length > 0 || depth < last.depth)
       addException(draft, depth)
     return
@@ -152,11 +152,11 @@ const FAILURE =
   /(?:\bTraceback[^:\n]{0,40}: <class '|<twisted\.python\.failure\.Failure )([\w.]{1,200})(?:'>)?(?:: (.{0,1000}?))?(?:>\]?|\]|$)/
 const BRIEF_FRAME = /^([^\s:][^:\n]{0,300}\.py):\d{1,9}:([\w<>]{1,100})$/
 
-/** Call this when a second record of the same error follows, which has no message. */
+/** Call this when a second record of the same error follows. It has no message. */
 export function continueError(draft: ErrorDraft): void {
   draft.isContinued = true
   draft.reading = draft.error.exceptions.length > 0 ? 'nothing' : 'frames'
-  // Without a traceback, its first line names the exception.
+  // If the first record has no traceback, the first line of this one names the exception.
   if (draft.reading === 'frames') addException(draft, 0)
 }
 

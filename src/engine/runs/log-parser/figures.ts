@@ -23,7 +23,7 @@ export interface LogFigures {
   /** Null: the log does not count them (for example, its level is above INFO). */
   pages: number | null
   items: number | null
-  /** From the newest logstats line or, over the whole run, from the closing stats. */
+  /** From the newest logstats line or, after the end, averaged over the whole run from the closing stats. */
   pagesPerMinute: number | null
   itemsPerMinute: number | null
   lastPageAtMs: number | null

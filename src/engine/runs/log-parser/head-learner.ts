@@ -33,7 +33,7 @@ export interface HeadLearner {
   find(text: string, from: number, to: number, mayHaveColours: boolean, spans: HeadSpans): FoundHead
   /** Call this when a line is in the default format. */
   sawScrapyFormat(): void
-  /** `'LOG_DATEFORMAT': '%d/%m/%Y'` in the settings that Scrapy logs distinguishes days from months. */
+  /** Reads `'LOG_DATEFORMAT': '%d/%m/%Y'` in the settings that Scrapy logs, to distinguish days from months. */
   readDateFormat(text: string, from: number, to: number): void
   readonly format: HeadFormat | null
   readonly hasDate: boolean

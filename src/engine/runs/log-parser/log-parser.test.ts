@@ -29,7 +29,7 @@ describe('a real log', () => {
         offsite: 2,
         ignoredResponses: 1,
         redirects: 1,
-        // The log shows only the first. The closing stats count all.
+        // The log shows only the first duplicate. The closing stats count all.
         duplicates: 19,
         droppedItems: 1,
         timeouts: 2,

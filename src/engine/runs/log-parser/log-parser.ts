@@ -22,7 +22,7 @@ export interface LogParser {
   takeErrors(): LoggedError[]
 }
 
-/** Longer lines are cut here, because the rest is data that a spider printed. */
+/** The maximum length of a line. The rest of a longer line is skipped, because it is data that a spider printed. */
 export const MAX_LINE = 131_072
 export const MAX_ERRORS_WAITING = 100
 /** Decoding in pieces of this size bounds the memory for a huge chunk. */
@@ -94,7 +94,7 @@ export function createLogParser(): LogParser {
     readLines(text, 0, text.length, pendingAt)
   }
 
-  /** From `from` to `end`, `text` is whole lines. Its character 0 is the byte at `base`. */
+  /** Reads the whole lines of `text` between `from` and `end`. The first character of `text` is the byte at `base`. */
   function readLines(text: string, from: number, end: number, base: number): void {
     const mayHaveColours = text.includes('\u001b')
     let at = from

@@ -10,8 +10,8 @@ const MAX_FACT = 200
 
 /**
  * Recognizes and counts one of Scrapy's own messages. The first character selects the few candidates, because most
- * lines of a log pass here. Ignores loggers, because extensions replace parts of Scrapy, and some formats omit
- * names.
+ * lines of a log are checked here. Ignores the names of loggers, because extensions replace parts of Scrapy, and some
+ * formats omit the names.
  */
 export function readMessage(
   tally: Tally,
@@ -114,7 +114,10 @@ export function provesShownEnd(text: string, at: number, to: number): boolean {
 const SHOWN_WITH_END =
   /^(?:Spider opened$|Crawled \(?\d|Scraped from |Closing spider \(|Spider closed \(|Dumping Scrapy stats:|Enabled (?:downloader middlewares|spider middlewares|item pipelines):)/
 
-/** `Python 3.8.18 (default, …)` among others in one line, or `'Python': '3.11.7 (main, …)',` on its own line. */
+/**
+ * Reads `Python 3.8.18 (default, …)` in a line with other versions, or `'Python': '3.11.7 (main, …)',` on its own
+ * line.
+ */
 export function readPythonVersion(tally: Tally, text: string, from: number, to: number): void {
   tally.pythonVersion ??=
     /\bPython(?: |': ')(\d[\w.+]{0,20})/.exec(text.slice(from, Math.min(to, from + 2000)))?.[1] ?? null

@@ -38,15 +38,15 @@ export interface RecordReader {
   start(text: string, at: number, to: number, spans: HeadSpans, byteAt: number): void
   continue(text: string, at: number, to: number, byteAt: number): void
   readJson(record: JsonRecord, byteAt: number): void
-  /** Decodes the kept parts of the texts passed so far, which then become invalid. */
+  /** Decodes what is kept of the strings passed so far, so that they can be released. */
   keepWhatIsRead(): void
   /** No more lines of the open record will follow. */
   close(): void
-  /** The log ended. A traceback at its end without a record is what ended the run. */
+  /** The log ended. If there is a traceback at its end without a record, it is what ended the run. */
   end(): void
 }
 
-/** Beyond this size of closing stats, only Scrapy's own lines are kept, at most the same amount again. */
+/** If closing stats are longer than this, only Scrapy's own lines of the rest are kept, up to the same size again. */
 export const MAX_STATS = 262_144
 const DAY_MS = 86_400_000
 const UNHANDLED = 'Unhandled error in Deferred:'
@@ -213,7 +213,7 @@ export function createRecordReader({
       tally.finishReason = closing.finishReason ?? tally.finishReason
       stats = []
     } else if (kind === 'uncaught' && level < 0) {
-      // Python itself printed it, because no logger can have written anything before the first record.
+      // Python itself printed the traceback, because no logger can have written anything before the first record.
       emit((draft as ErrorDraft).error)
     } else if (kind === 'item') {
       kept.decode()
@@ -267,7 +267,7 @@ export function createRecordReader({
   }
 }
 
-/** As in ` 'finish_reason': 'finished',` on its own line. */
+/** Whether a line is one of Scrapy's own stats, as in ` 'finish_reason': 'finished',`. */
 function isOfScrapy(text: string, at: number, to: number): boolean {
   const key = /^ ['"]([^'"\\]{1,200})['"]:/.exec(text.slice(at, Math.min(to, at + 210)))?.[1]
   return key !== undefined && rankOf(key) < 2
@@ -292,7 +292,7 @@ interface KeptTexts {
   decode(): void
 }
 
-/** Per line, it only remembers positions. Decoding and copying happen once per piece of the log. */
+/** For each line, only remembers positions. Decodes and copies once per piece of the log. */
 function createKeptTexts(tally: Tally): KeptTexts {
   let item = ''
   /** The item's part of the current text. `itemFrom` is -1 if there is none. */

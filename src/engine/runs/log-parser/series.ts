@@ -45,7 +45,9 @@ export function seriesSoFar(series: LogSeries, values: SeriesValues): LogSeries 
   }
 }
 
-/** Merges every two points into one that has the later values. Half of a pair stays open. */
+/**
+ * Merges every two points into one that has the later values. An unpaired last point becomes part of the open point.
+ */
 function widen(series: LogSeries): void {
   series.widthMs *= 2
   for (const key of ['pages', 'items', 'errors'] as const) {

@@ -16,9 +16,11 @@ export const LOCAL_POLL_MS = { busy: 100, quiet: 500 }
 /** Intervals over HTTP. Viewers see a line within half a second. */
 export const REMOTE_POLL_MS = { busy: 250, quiet: 400 }
 
-/** The newest bytes are read once for all followers. Followers that are further behind read on their own. */
+/**
+ * How many of the newest bytes are read once for all followers. Followers that are further behind read on their own.
+ */
 const WINDOW_BYTES = 1_048_576
-/** Shortest interval of reads for a file that changes all the time. */
+/** The minimum interval between reads of a file that changes all the time. */
 const EVENT_GAP_MS = 10
 const FRESH_MS = 5
 const NO_BYTES = Buffer.alloc(0)

@@ -43,7 +43,7 @@ interface JobLogsParts {
 
 const LOOK_EVERY_MS = 500
 const FORMAT_EVERY_MS = 1_000
-/** Tolerates a node that does not respond for half a minute. */
+/** The maximum number of failed reads. Tolerates a node that does not respond for half a minute. */
 const MAX_FAILURES = 60
 
 /** The key of a line index. Changes when the log is archived. */
@@ -273,7 +273,7 @@ export class JobLogs {
     const attempt = await this.#attemptOf(jobId, number)
     const client = attempt === null || isArchived(attempt) ? undefined : this.#parts.fleet.get(attempt.nodeId)?.client
     return {
-      // Looked up at each read, because the log moves to the archive when the run ends.
+      // Looks up the attempt at each read, because the log moves to the archive when the run ends.
       read: async (range, signal) => {
         const now = await this.#attemptOf(jobId, number)
         return now === null ? null : this.#readOf(now, range, signal)
@@ -334,5 +334,7 @@ export class JobLogs {
   }
 }
 
-/** A lost run can be found again. The earlier archive then lacks a part of its log. */
+/**
+ * Whether the archive has the whole log. If a lost run was found again, the earlier archive lacks a part of its log.
+ */
 const isArchived = ({ logArchived, state }: Attempt): boolean => logArchived && state === 'ended'

@@ -6,7 +6,7 @@ import { countNewlines } from './scan/count-newlines.ts'
 
 const NEWLINE = 0x0a
 const STEP_BYTES = 65_536
-/** How many steps to search for the next record, which can follow a traceback or an item. */
+/** The maximum number of steps in search of the next record, which can follow a traceback or an item. */
 const MAX_STEPS = 64
 
 /** Parses `14:05`, `14:05:10` or `2026-11-02 14:05`, in the time zone of the log. Null: invalid. */
@@ -18,8 +18,8 @@ export function parseLogTime(text: string): { date: string | null; time: string 
 }
 
 /**
- * Returns the byte at which the first record at or after that time starts. Bisects, because the records of a log
- * ascend. A time without a date means its first occurrence. Null: no record of the log has a time.
+ * Returns the byte at which the first record at or after the wanted time starts. Bisects the log, because its records
+ * are in order. A time without a date means its first occurrence. Null: no record of the log has a time.
  */
 export async function findTime(
   read: (range: WantedBytes) => Promise<LogBytes | null>,
@@ -77,7 +77,7 @@ export async function findTime(
   }
 }
 
-/** The day of the first record, or the next day if the time precedes that record. */
+/** The day of the first record, or the next day if `time` is earlier than that record. */
 function dateOf(first: string, time: string): string {
   const date = first.slice(0, 10)
   const dayMs = Date.parse(`${date}T00:00:00Z`)
@@ -87,7 +87,7 @@ function dateOf(first: string, time: string): string {
 }
 
 /**
- * Returns the line with this number or at this byte; by default and past the end, the last line. `index` has the
+ * Returns the line with this number or at this byte; by default and past the end, the last line. `before` has the
  * number of newlines before each FRAME_RAW_BYTES.
  */
 export async function locateLine(

@@ -5,7 +5,7 @@ import type { GrowingLog } from './growing-log.ts'
 
 const MAX_CHUNK_BYTES = 262_144
 const RETRY_MS = 3_000
-/** With the pauses, tolerates a node that does not respond for half a minute. */
+/** The maximum number of failures in a row. With the pauses, tolerates half a minute without a response from a node. */
 const MAX_FAILURES = 10
 const NEWLINE = 0x0a
 
@@ -45,7 +45,7 @@ export async function* tailLog(options: TailOptions): AsyncGenerator<LogChunk, v
 
   while (!signal?.aborted) {
     try {
-      // Checked before the read, so that the read includes everything written before the end. A reader that is
+      // Checks this before the read, so that the read includes everything written before the end. A reader that is
       // behind does not need to know yet, and in a flood the check costs as much as the read.
       live = isBehind || (await mayGrow())
       const range = await readNext()

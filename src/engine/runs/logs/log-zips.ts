@@ -14,7 +14,7 @@ import type { LogRange } from '../../nodes/node-client.ts'
 
 export const ZIP_INDEX = 'INDEX.txt'
 
-/** Each zip reads logs, also from nodes, for as long as its client takes to download it. */
+/** The maximum number of zips at once. Each reads logs, also from nodes, for as long as its client downloads it. */
 const AT_ONCE = 4
 /** A client that stalls for this long loses its slot. */
 const STALLED_MS = 60_000
@@ -113,7 +113,7 @@ export class LogZips {
 
   async #add(zip: ZipFile, job: StoredJob, name: string, signal: AbortSignal): Promise<string | null> {
     let problem: string | null = null
-    /** Fixed at the first read, because the job may be retried meanwhile. */
+    /** Fixed at the first read, because the job may be retried during the download. */
     let number: AttemptNumber | undefined
     const read = (offset: number, limitBytes: number) =>
       this.#parts.jobLogs.readBytes(job.id, number, { offset, limitBytes }, signal)

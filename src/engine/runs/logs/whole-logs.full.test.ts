@@ -14,7 +14,7 @@ import { LogScans, openLogThreads } from './scan/log-scans.ts'
 let directory: TemporaryDirectory
 let threads: ThreadPool
 let scans: LogScans
-/** 40 MB, so that it is searched in parts. Line n is `n …`. Every tenth line has a record head. */
+/** A log of 40 MB, which is searched in parts. Line n is `n …`. Every tenth line has a record head. */
 let log: Buffer
 let file: LogFile
 

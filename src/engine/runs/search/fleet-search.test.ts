@@ -37,7 +37,7 @@ describe('a search over all logs', () => {
     (when) => {
       beforeAll(async () => {
         if (when.startsWith('whose')) await fleet.index.whenCaughtUp()
-        // Small logs fill their own block.
+        // These small logs fill a block of their own.
         if (when.startsWith('of'))
           for (let number = 0; number < 3; number += 1)
             await fleet.add(filler(0.9 * MIB, 'item'), { project: aProjectName('items') })

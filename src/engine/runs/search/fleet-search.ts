@@ -36,7 +36,7 @@ const PAGE = 2_000
 const FIRST_TASK_BYTES = FRAME_RAW_BYTES
 const TASK_BYTES = 16 * FRAME_RAW_BYTES
 const TASK_LOGS = 64
-/** Enough to keep all threads busy, with little lost work when the search ends. */
+/** The maximum number of tasks at once. Keeps all threads busy, but loses little work when the search ends. */
 const TASKS_AT_ONCE = 6
 /** The time limit for one task, plus a second for every 20 MB. A slower expression would take hours. */
 const TASK_MS = 3_000
@@ -45,7 +45,10 @@ const SLOWEST_BYTES_PER_MS = 20_000
 const MOST_SLOW_LOGS = 2
 const REPORT_EVERY_MS = 200
 
-/** Local logs are archived within half an hour of their end, or a little later after a restart. */
+/**
+ * How far back unarchived runs are searched. Local logs are archived within half an hour, or a little later after a
+ * restart.
+ */
 const UNARCHIVED_MS = 3_600_000
 const MOST_UNARCHIVED = 2_000
 
@@ -424,8 +427,8 @@ function checkQuery(query: FleetLogSearchInput): void {
 const tooSlow = () => new ScrapdeckError('BAD_INPUT', sentence('runs.expression_too_slow_for_logs'))
 
 /**
- * Continues before this log or, with `offset`, at this byte of it and then before it. Unarchived logs are first; if
- * `isArchived` is true, they are done.
+ * Where to continue: before this log or, if `offset` is set, at this byte of the log and then before it. Unarchived
+ * logs are searched first. If `isArchived` is true, they are done.
  */
 interface SearchPlace extends LogKey {
   isArchived: boolean

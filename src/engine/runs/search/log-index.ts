@@ -34,7 +34,7 @@ interface LogIndexParts {
   logger: Logger
 }
 
-/** Delay after a change. Runs end in bursts, and new logs need not be indexed immediately. */
+/** The delay after a change. Runs end in bursts, and new logs need not be indexed immediately. */
 const WAIT_MS = 2_000
 const LISTED = 500
 const MAX_TASK_BYTES = 64 * FRAME_RAW_BYTES
@@ -64,7 +64,7 @@ export class LogIndex {
   #running: Promise<void> | null = null
   readonly #alarm: Alarm
   #nextBlock: number | null = null
-  /** Blocks before this were deleted, but searches in progress may still refer to them. */
+  /** The lowest number for new blocks. A failed task may have written blocks with lower numbers. */
   #lowestBlock = 0
   #openBlock: OpenBlock | null = null
   #members: OpenMember[] = []
@@ -79,7 +79,7 @@ export class LogIndex {
     this.#directory = formatDirectory(parts.directory)
   }
 
-  /** Delayed, because the leftovers of an earlier engine can wait until startup is complete. */
+  /** Waits first, because the leftovers of an earlier engine can be indexed after startup. */
   start(): void {
     this.#stopListening = this.#parts.store.onChange(() => this.#alarm.set(WAIT_MS))
     this.#alarm.set(WAIT_MS)
@@ -165,7 +165,7 @@ export class LogIndex {
       await store.forgetLogBlocks(moved.slice(at, at + LISTED))
       await sleep(clock, PAUSE_MS, signal)
     }
-    // The next run finds them, like the leftovers of an earlier engine.
+    // The next run finds the logs to move, like the leftovers of an earlier engine.
     this.#lastId = null
     this.#alarm.set(WAIT_MS)
     return freedBytes
@@ -218,7 +218,10 @@ export class LogIndex {
     if (!signal.aborted) this.#lastId = lastId
   }
 
-  /** Either the written or the referenced blocks can be from an older backup. Starts a thread. */
+  /**
+   * Either the written or the referenced blocks can be from an older backup, so takes the higher number. Starts a
+   * thread.
+   */
   async #findNextBlock(): Promise<number> {
     const { store, indexing } = this.#parts
     const input = { directory: this.#directory }

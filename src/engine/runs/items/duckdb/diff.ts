@@ -5,7 +5,7 @@ import { type LockedDuckdb, openLockedDuckdb } from './locked-duckdb.ts'
 import { IS_ITEM, lines, Parameters, pointerTo } from './queries.ts'
 
 const EXAMPLES = 20
-/** The limit of fields in both runs together. A longer list would not help users. */
+/** The maximum number of fields of both runs together. A longer list would not help users. */
 export const DIFF_FIELDS_MAX = 200
 
 export async function diffWithDuckdb(

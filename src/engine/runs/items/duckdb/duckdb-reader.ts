@@ -10,7 +10,7 @@ import { asLooseNumber, IS_ITEM, lines, numberedLines, orderOf, Parameters, wher
 const TOP_VALUES = 20
 /** If there are more distinct values than this, the candidates for the top values are estimated. */
 const COUNTED_VALUES = 200_000
-/** Longer items are fetched separately, several at a time. */
+/** The length above which items are fetched separately, several at a time. */
 const LONG_ITEM_CHARACTERS = 100_000
 const LONG_ITEMS_AT_ONCE = 10
 const SET_ASIDE_MAX_BYTES = 1_000_000_000
@@ -85,11 +85,13 @@ export async function statisticsWithDuckdb(
   }
 }
 
-/** No value of such a field is frequent, and finding the repeated ones would dominate the cost of the query. */
+/**
+ * Whether nearly all values differ. Then none is frequent, and finding repeated ones would dominate the query's cost.
+ */
 const isNearlyUnique = (distinct: number, filled: number): boolean => filled > 10_000 && distinct > filled / 2
 
 interface Values {
-  /** A table with `is_item` for each line and the field's text in `x` if it is filled. */
+  /** SQL for a table with `is_item` for each line, and with the field's text in `x` if the field is filled. */
   sql: string
   parameters: DuckDBValue[]
 }

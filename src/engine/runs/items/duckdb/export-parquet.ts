@@ -58,13 +58,13 @@ async function listFields(database: LockedDuckdb, file: LinesFile): Promise<Fiel
     parameters.values
   )
   return names.map((name, at) => {
-    // A field that is always null has both types and becomes text.
+    // A field that is always null matches both types and becomes text.
     const [isNumber, isBoolean] = [row[at] === true, row[names.length + at] === true]
     return { name, type: isNumber === isBoolean ? 'text' : isNumber ? 'number' : 'boolean' }
   })
 }
 
-/** An absent field is SQL NULL, which bool_and ignores. */
+/** For `bool_and`, which ignores the SQL NULL of an absent field. */
 const NUMBERS = "'BIGINT', 'UBIGINT', 'DOUBLE', 'HUGEINT', 'UHUGEINT', 'NULL'"
 const BOOLEANS = "'BOOLEAN', 'NULL'"
 

@@ -37,8 +37,8 @@ export interface LockedDuckdb extends Disposable {
 }
 
 /**
- * Opens a database that may access only `paths` and spill to `spillDirectory`. Afterwards, it cannot open another
- * file or address, load an extension or change a setting.
+ * Opens a database that may access only `paths` and spill to `spillDirectory`. It cannot open any other file or
+ * address, load an extension or change a setting.
  */
 export async function openLockedDuckdb(
   paths: string[],
@@ -63,7 +63,7 @@ export async function openLockedDuckdb(
     await connection.run('SET enable_external_access = false')
     await connection.run('SET lock_configuration = true')
   } catch (error) {
-    // An unlocked database must not read anything.
+    // A database that could not be locked must not read anything.
     connection.closeSync()
     instance.closeSync()
     throw error

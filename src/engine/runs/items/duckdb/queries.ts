@@ -28,10 +28,10 @@ export function lines(path: string): string {
   return `read_ndjson_objects(${quoteText(path)}, ignore_errors = true, compression = 'uncompressed', maximum_object_size = ${ITEM_MAX_BYTES})`
 }
 
-/** Whether a line is an item, by the rules of parseItem (reading/raw-item.ts). What DuckDB read is valid JSON. */
+/** Whether a line is an item, by the rules of parseItem (reading/raw-item.ts). `json` is valid JSON or NULL. */
 export const IS_ITEM = `(json IS NOT NULL AND strlen(json::VARCHAR) <= ${ITEM_MAX_BYTES} AND starts_with(json::VARCHAR, '{'))`
 
-/** A text as a number, by the rules of numberOf (reading/filter.ts): no `inf`, no `nan`, no spaces. */
+/** SQL that converts text to a number by the rules of numberOf (reading/filter.ts): no `inf`, no `nan`, no spaces. */
 export function asNumber(text: string): string {
   return `(CASE WHEN regexp_full_match(${text}, '[+-]?([0-9]+\\.?[0-9]*|\\.[0-9]+)([eE][+-]?[0-9]+)?') AND isfinite(TRY_CAST(${text} AS DOUBLE)) THEN TRY_CAST(${text} AS DOUBLE) END)`
 }
@@ -76,7 +76,7 @@ function termOf({ field, operator, value }: ItemCondition, parameters: Parameter
   }
 }
 
-/** Numbers sort before texts. Items without the field are last. */
+/** Numbers sort before other text. Items without the field are last. */
 export function orderOf({ field, descending }: { field: string; descending: boolean }, parameters: Parameters): string {
   const text = parameters.field(field)
   const direction = descending ? 'DESC' : 'ASC'

@@ -35,7 +35,7 @@ function isSame(text: string, value: string): boolean {
   return number !== null && numberOf(text) === number
 }
 
-/** Compares as numbers if the filter's value is a number. A text is then neither greater nor less. */
+/** Compares as numbers if the filter's value is a number. Other text is then neither greater nor less. */
 function compare(text: string, value: string): number {
   const wanted = numberOf(value)
   if (wanted === null) return Buffer.compare(Buffer.from(text), Buffer.from(value))

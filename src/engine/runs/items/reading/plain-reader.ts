@@ -10,7 +10,7 @@ import { type Head, type Place, readHead, readItems, readRange } from './read-it
 
 const STEP = 1_000
 const FILES_REMEMBERED = 8
-/** Larger files are counted only on request. */
+/** The maximum size of a file whose items are counted without a request for the count. */
 const COUNTED_BYTES = 8 * 1024 * 1024
 export const PAGE_MAX_BYTES = 4_000_000
 
@@ -100,7 +100,7 @@ export class PlainReader {
   }
 }
 
-/** The offsets stay valid when a file only grows. */
+/** Does not depend on the size, because the offsets stay valid when a file grows. */
 const keyOf = (source: ItemsSource, head: Head): string => `${source.path} ${source.fileId} ${head.startOffset}`
 
 export async function shownColumns(source: ItemsSource, head: Head, signal: AbortSignal): Promise<string[]> {
@@ -138,7 +138,7 @@ function indented(item: object, raw: RawItem): string {
   try {
     return JSON.stringify(item, null, 2)
   } catch {
-    // It is nested too deeply for the stack, so return the text of the file.
+    // The item is nested too deeply for the stack, so returns its text from the file.
     return raw.bytes!.toString('utf8')
   }
 }

@@ -54,7 +54,7 @@ export function textOf(value: unknown): string | null {
   try {
     return JSON.stringify(value)
   } catch {
-    // It is nested too deeply for the stack.
+    // The value is nested too deeply for the stack.
     return Array.isArray(value) ? '[…]' : '{…}'
   }
 }

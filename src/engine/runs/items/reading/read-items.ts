@@ -32,10 +32,10 @@ function formatOf(head: Buffer): Format {
   if (isBlank(head)) return 'jsonl'
   const text = head.toString('utf8').trimStart()
   if (text.startsWith('{')) return 'jsonl'
-  // The elements of a JSON list are objects. In JSON lines, a line that is itself a list is not an item.
+  // A JSON list is empty or starts with an object. Any other list is a line of JSON lines that is not an item.
   if (/^\[\s*(?:[{\]]|$)/.test(text)) return 'json'
   const [line = ''] = text.split(/\r?\n/, 1)
-  // After a first line of broken JSON or of another type, items are more likely than CSV.
+  // If the first line is broken JSON or a JSON value other than an object, JSON lines are more likely than CSV.
   const isText = !head.includes(0) && !/^["[\]]|^(?:-?\d|true$|false$|null$)/.test(line)
   if (isText && (line.includes(',') || /^[\w .-]{1,100}$/.test(line))) return 'csv'
   if (/\n\s*\{/.test(text)) return 'jsonl'
@@ -45,7 +45,7 @@ function formatOf(head: Buffer): Format {
   return line.startsWith('"') && line.includes('",') ? 'csv' : 'jsonl'
 }
 
-/** Rejects if it is not a regular file, because opening a pipe would wait for a writer. */
+/** Rejects if the file is not a regular file, because opening a pipe would wait for a writer. */
 export async function readRange(path: string, offset: number, length: number): Promise<Buffer> {
   await using file = await openItems(path)
   const bytes = Buffer.allocUnsafe(length)
@@ -154,7 +154,7 @@ const CLOSING = new Set([0x5d, 0x7d])
 function splitArray(): Splitter {
   let index = 0
   let offset = 0
-  /** 1: between elements. */
+  /** The nesting depth. 1: between the elements of the array. */
   let depth = 0
   let isInText = false
   let isEscaped = false
@@ -204,7 +204,7 @@ function splitArray(): Splitter {
   }
 }
 
-/** In JSON, line breaks occur only between tokens, so replacing them by spaces makes an element one JSON line. */
+/** In JSON, line breaks occur only between tokens, so replacing them with spaces makes an element one JSON line. */
 function onOneLine(bytes: Buffer): Buffer {
   for (let at = 0; at < bytes.length; at += 1) if (bytes[at] === 0x0a || bytes[at] === 0x0d) bytes[at] = 0x20
   let start = 0

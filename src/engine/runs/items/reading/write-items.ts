@@ -90,10 +90,10 @@ export async function convertToLines(source: ItemsSource, head: Head, signal: Ab
   }
 }
 
-/** A line that is not an item keeps its place, so that the numbers stay the same. */
+/** A line that is too long for an item becomes `null`, so that the numbers of the other lines stay the same. */
 const lineOf = ({ bytes }: RawItem): Buffer => bytes ?? Buffer.from('null')
 
-/** The CSV header is first, so it needs all fields in advance. */
+/** The header of a CSV file comes first, so all fields must be known in advance. */
 async function allFields(
   source: ItemsSource,
   head: Head,
@@ -112,7 +112,9 @@ async function allFields(
   return [...found]
 }
 
-/** Values are not escaped for spreadsheets, which can run one that starts with `=`. docs/items.md warns about it. */
+/**
+ * Does not escape values for spreadsheets, which can run a value that starts with `=`. docs/items.md warns about it.
+ */
 function csvLine(item: Item, columns: readonly string[]): string {
   const cells = columns.map((name) => quoteCell(textOf(Object.hasOwn(item, name) ? item[name] : null) ?? ''))
   return `${cells.join(',')}\r\n`

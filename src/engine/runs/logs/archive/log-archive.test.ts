@@ -49,7 +49,7 @@ function lines(sizeBytes: number): Buffer {
   return Buffer.from(text.join('')).subarray(0, sizeBytes)
 }
 
-/** Copies a log into the archive and returns its place there. */
+/** Copies a log into the archive and returns how it is stored. */
 async function keep(log: Uint8Array): Promise<ArchivedLog> {
   const { rawBytes, packedBytes } = await archive.copy(JOB, FIRST, nodeWith(log))
   await archive.copies.remove(JOB, FIRST)
@@ -122,7 +122,7 @@ describe('a log', () => {
       await archive.copies.advance(JOB, FIRST, nodeWith(log))
       const kept = (await archive.keepCopied(JOB, FIRST, null))!
       expect(await archive.keepCopied(JOB, FIRST, kept)).toBeNull()
-      // A new engine finds both.
+      // A new engine finds both the archived log and the copy.
       archive = openArchive()
       expect((await readAll(kept, size)).equals(log)).toBe(true)
       expect(await archive.copies.list()).toEqual([{ jobId: JOB, number: FIRST }])
@@ -175,7 +175,7 @@ describe('a log', () => {
     })
     await Promise.all(removed)
     expect([await archive.copies.list(), await archive.copies.sizeBytes(JOB, FIRST)]).toEqual([[], 0])
-    // In any order, there is one copy.
+    // In whatever order these calls run, there is one copy.
     const both = [nodeWith(Buffer.alloc(0)), nodeWith(log)].map((read) => archive.copies.advance(JOB, FIRST, read))
     await Promise.all([...both, archive.copies.remove(JOB, FIRST), archive.copies.advance(JOB, FIRST, nodeWith(log))])
     expect(await archive.copies.sizeBytes(JOB, FIRST)).toBe(3_000_000)

@@ -114,7 +114,7 @@ export class LogArchive {
     return sealBytes(keys, this.#nameOf(jobId, number), packed)
   }
 
-  /** Encrypts the result of `pack` with the newest key. Null: it already is. Rejects as `read` does. */
+  /** Encrypts the result of `pack` with the newest key. Null: that key is already used. Rejects as `read` does. */
   reseal(jobId: JobId, number: AttemptNumber, packed: Uint8Array): Uint8Array | null {
     const { keys = NO_KEYS } = this.#parts
     const name = this.#nameOf(jobId, number)

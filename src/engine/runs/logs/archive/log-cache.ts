@@ -13,7 +13,7 @@ import { type EncryptionKeys, keysOfThisProcess } from '../../../runtime/encrypt
 import type { CacheFigures } from '../../../runtime/cache-figures.ts'
 
 export interface LogCacheLimits {
-  /** The limit for all files together. The newest file stays even if it is larger. */
+  /** The maximum size of all files together. The newest file stays even if it is larger. */
   bytes: number
   entries: number
 }
@@ -27,8 +27,8 @@ interface Copied extends LocalFile {
 }
 
 /**
- * Local files of recently read archived logs. The directory is emptied on startup, so a key that encrypts these
- * files is only needed until then.
+ * Keeps local files of recently read archived logs. The directory is emptied on startup, so the key that encrypts
+ * these files is only needed as long as this process runs.
  */
 export class LogCache {
   readonly #directory: string

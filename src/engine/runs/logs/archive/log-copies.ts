@@ -24,13 +24,13 @@ interface Copy {
   spool: SpoolPort
   /** Serializes requests, so that nothing is copied twice. */
   mutex: Mutex
-  /** It was removed, and another copy may have started. Do not copy into this one any more. */
+  /** Whether the copy was removed. Another one may have started, so nothing more must be copied into this one. */
   isGone: boolean
 }
 
 const PIECE_BYTES = 1_048_576
 const COMPARED_BYTES = 1_024
-/** Maximum kept per log, because a node that serves an endless log must not fill the disk. */
+/** The maximum size kept per log, because a node that serves an endless log must not fill the disk. */
 export const KEPT_LOG_MAX_BYTES = 16 * 1024 ** 3
 
 /** Copies logs from their nodes, each into one spool that all requests share. */
@@ -184,7 +184,7 @@ async function advance(
   }
 }
 
-/** Whether the copy at this position ends like a log of this size. */
+/** Whether the node's log, which has `sizeBytes`, is the beginning of the copy. Compares only the end of that part. */
 async function isBeginning(
   spool: SpoolPort,
   sizeBytes: number,
@@ -194,7 +194,7 @@ async function isBeginning(
   const offset = Math.max(0, sizeBytes - COMPARED_BYTES)
   const range = { offset, limitBytes: sizeBytes - offset }
   const theirs = await read(range)
-  // The log was deleted or truncated again, which is no reason to discard the copy.
+  // The log was deleted or truncated again. This is no reason to discard the copy.
   if (theirs === null || theirs.sizeBytes < sizeBytes) return true
   return Buffer.compare(theirs.bytes, (await spool.read(range)).bytes) === 0
 }

@@ -22,10 +22,10 @@ interface ReEncryptionParts {
 
 const TREES = ['eggs/', 'logs/', 'items/']
 const PAGED = 200
-/** Pause after each item, so that other work can use the disk and the store. */
+/** The pause after each item, so that other work can use the disk and the store. */
 const PAUSE_MS = 20
 const REPORTED_EVERY_MS = 30_000
-/** If a run is found again, its log is archived again. After this time, a log counts as settled. */
+/** When a log counts as settled. Before that, its run can be found again, and the log is then archived again. */
 const SETTLED_MS = 3_600_000
 const AGAIN_MS = 3_600_000
 
@@ -153,7 +153,7 @@ export class ReEncryption {
     }
   }
 
-  /** Whether the operator lost the key of this file, or the file was deleted meanwhile. */
+  /** Whether the operator lost the key of this file, or the file was deleted in the meantime. */
   #isLost(error: unknown): boolean {
     if (isScrapdeckError(error, 'NOT_FOUND')) return true
     const keyId = isScrapdeckError(error, 'ENCRYPTION_KEY_MISSING') ? error.data['keyId'] : null

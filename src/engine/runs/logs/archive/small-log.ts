@@ -4,8 +4,8 @@ import type { LogBytes } from '../../../runtime/byte-window.ts'
 import { frameOptions, unpackFrameSync } from './frames.ts'
 
 export const SMALL_LOG_MAX_BYTES = 65_536
-// Up to this size, a worker thread costs more than the work itself: 130 µs of CPU instead of 30, and just as much
-// time in this thread (7 kB, Node 24).
+// Up to this size, a worker thread costs more than the work itself: 130 µs of CPU instead of 30, and no less time in
+// this thread (7 kB, Node 24).
 const AT_ONCE_MAX_BYTES = 8_192
 const compress = promisify(zstdCompress)
 
@@ -18,7 +18,7 @@ export async function packSmallLog({ offset, sizeBytes, bytes }: LogBytes): Prom
   if (offset !== 0 || bytes.length !== sizeBytes || sizeBytes > SMALL_LOG_MAX_BYTES) return null
   const options = frameOptions(bytes.length)
   const packed = bytes.length <= AT_ONCE_MAX_BYTES ? zstdCompressSync(bytes, options) : await compress(bytes, options)
-  // Copied, because posting to the store's thread copies the whole underlying buffer.
+  // Copies the result, because posting to the store's thread copies the whole underlying buffer.
   return new Uint8Array(packed)
 }
 

@@ -28,10 +28,10 @@ export interface SpoolFiles {
 
 /**
  * A log that is still being copied: complete frames in one file, and the unpacked bytes after them in another, so
- * that a crash loses nothing and nothing is packed twice. Only one spool of a name may be open.
+ * that a crash loses nothing and nothing is packed twice. Only one spool per name may be open.
  *
  * `NAME.rest` starts with its position in the log. After a crash between writing a frame and removing its rest, both
- * files have the same bytes, and the frames win.
+ * files have the same bytes, and the frames take precedence.
  */
 export class Spool {
   readonly #framesPath: string
@@ -39,7 +39,7 @@ export class Spool {
   readonly #frames: FrameSizes[]
   #map: FrameMap
   #restBytes: number
-  /** Whether it may have files. Most spools are created and removed without any. */
+  /** Whether the spool may have files. Most spools are created and removed without any. */
   #hasFrames = false
   #hasRest = false
   /** Frames and rest must change together. */
@@ -114,13 +114,16 @@ export class Spool {
     })
   }
 
-  /** For a thread. If a frame completes meanwhile, the thread can no longer read what follows the frames. */
+  /**
+   * Describes the files for a thread. If a frame completes later, the thread can no longer read what follows the
+   * frames.
+   */
   describe(): SpoolFiles {
     const files = { framesPath: this.#framesPath, restPath: this.#restPath, restAt: REST_HEADER_BYTES }
     return { ...files, frames: [...this.#frames], restBytes: this.#restBytes }
   }
 
-  /** Deletes its files and starts from zero, because the log was archived or replaced. */
+  /** Deletes the spool's files and starts from zero, because the log was archived or replaced. */
   clear(): Promise<void> {
     return this.#mutex.run(async () => {
       if (this.#hasFrames) await removeFile(this.#framesPath)
@@ -138,7 +141,7 @@ export class Spool {
     return readFrames(this.#map, (offset, length) => readFully(file, offset, length), wanted)
   }
 
-  /** Read from disk, because a thousand logs can be open. */
+  /** Reads from the disk, because a thousand logs can be open. */
   async #readRest(from: number, to: number): Promise<Buffer> {
     if (to <= from) return Buffer.alloc(0)
     await using file = await open(this.#restPath)
@@ -178,7 +181,7 @@ export class Spool {
   }
 }
 
-/** A nearly full disk writes less than requested without an error, and fails at the next write. */
+/** On a nearly full disk, a write stores fewer bytes than requested without an error. The next write fails. */
 async function writeFully(file: FileHandle, bytes: Uint8Array, at: number): Promise<void> {
   for (let written = 0; written < bytes.length; )
     written += (await file.write(bytes, written, bytes.length - written, at + written)).bytesWritten
@@ -188,7 +191,7 @@ export type SpoolPort = Pick<Spool, 'sizeBytes' | 'append' | 'read' | 'describe'
 
 export interface Spools {
   list(): Promise<string[]>
-  /** Creates a spool. None of this name may exist. */
+  /** Creates a spool. No spool of this name may exist. */
   begin(name: string): SpoolPort
   open(name: string): Promise<SpoolPort>
 }

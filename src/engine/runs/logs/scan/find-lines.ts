@@ -18,8 +18,8 @@ const MAX_TEXT_CHARS = 500
 const CONTEXT_CHARS = 100
 
 /**
- * Calls `onLine` for each matching line in order. `onLine` returns false to end the search. The blocks together are
- * whole lines but can be cut anywhere.
+ * Calls `onLine` for each matching line in order. `onLine` returns false to end the search. The blocks are
+ * consecutive and together contain whole lines, but a line can be split between blocks.
  */
 export function findLines(
   blocks: Iterable<LogBlock>,
@@ -55,7 +55,7 @@ export function findLines(
 
   function carry(offset: number, bytes: Buffer): void {
     if (carriedBytes === 0) carriedAt = offset
-    // A copy, because the block's memory is reused.
+    // Copies the bytes, because the block's memory is reused.
     carried.push(Buffer.from(bytes))
     carriedBytes += bytes.length
   }

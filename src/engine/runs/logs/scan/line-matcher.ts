@@ -17,7 +17,7 @@ export interface LineMatch {
 }
 
 export interface LineMatcher {
-  /** Reports each matching line once, at its first match, until `onMatch` returns false. Returns false then. */
+  /** Reports each matching line once, at its first match. If `onMatch` returns false, stops and returns false. */
   find(bytes: Buffer, onMatch: (match: LineMatch) => boolean): boolean
 }
 
@@ -118,7 +118,7 @@ function expressionMatcher(
   }
 }
 
-/** Small, so that the decoded text is short-lived garbage, which costs neither memory nor time. */
+/** The size of a decoded piece. Small, so that its text is short-lived garbage, which costs neither memory nor time. */
 const PIECE_BYTES = 65_536
 /** Above this number of lines, searching them one by one takes as long as searching the whole piece. */
 const MANY_LINES = 64
@@ -138,7 +138,9 @@ function endOfPiece(bytes: Buffer, from: number): number {
   return after < 0 ? bytes.length : after + 1
 }
 
-/** Newlines are the same in the text and the bytes, even where the bytes are not valid UTF-8. */
+/**
+ * Maps the start of a line in the text to its byte. Both have the same newlines, even if the bytes are invalid UTF-8.
+ */
 function placesIn(text: string, bytes: Buffer): (lineStart: number) => number {
   let chars = 0
   let at = 0

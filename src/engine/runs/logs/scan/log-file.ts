@@ -87,7 +87,7 @@ function openSpool({ framesPath, frames, restPath, restAt, restBytes }: SpoolFil
       const start = Math.max(from, framesBytes)
       if (to <= start) return
       const rest = open(restPath)
-      // Its header is its position in the log.
+      // The file's header is its position in the log.
       if (Number(readExactly(rest, 0, restAt).readBigUInt64LE()) !== framesBytes) throw damaged('it grew meanwhile')
       yield { offset: start, bytes: readExactly(rest, restAt + start - framesBytes, to - start) }
     },
@@ -128,7 +128,10 @@ function* frameBlocks(bytes: FileBytes, map: FrameMap, from: number, to: number)
   }
 }
 
-/** Enough for the end of a line. The rest of the frame would cost five times as much. */
+/**
+ * If at most this much of a frame is wanted (the end of a line), the rest is not unpacked. It costs five times as
+ * much.
+ */
 const FRAME_START_BYTES = 65_536
 const PACKED_START_BYTES = 32_768
 
@@ -155,7 +158,7 @@ function readExactly(bytes: FileBytes, offset: number, length: number): Buffer {
 }
 
 const NEWLINE = 0x0a
-/** How much to read at a time beyond `to`, to reach the end of its line. */
+/** How much to read at a time beyond `to`, to reach the end of the last line. */
 const STEP_BYTES = 65_536
 
 /** Lines that start at or after `from` and before `to`, so consecutive ranges contain each line once. */

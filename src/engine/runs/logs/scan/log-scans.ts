@@ -14,7 +14,10 @@ import { BoundedMap } from '../../../runtime/bounded.ts'
 const PART_BYTES = 16 * FRAME_RAW_BYTES
 /** The time limit for one part. A slower expression would take hours for a log. */
 const PART_TIMEOUT_MS = 20_000
-/** Enough to keep all threads busy. Other requests wait only for these parts, not for a whole log. */
+/**
+ * The maximum number of parts in the pool. Keeps all threads busy. Other requests wait only for parts, not for whole
+ * logs.
+ */
 const PARTS_AT_ONCE = 4
 const INDEXES_KEPT = 64
 
@@ -78,7 +81,7 @@ export class LogScans {
     }
   }
 
-  /** Newlines before each FRAME_RAW_BYTES. `key` identifies the log and does not change while the log grows. */
+  /** Counts newlines before each FRAME_RAW_BYTES. `key` identifies the log and does not change while the log grows. */
   async countLines(key: string, file: LogFile, sizeBytes: number, signal?: AbortSignal): Promise<LineIndex> {
     const known = this.#indexes.get(key)
     const isUsable = known !== undefined && known.countedBytes <= sizeBytes

@@ -17,7 +17,7 @@ const PAGE_BYTES = 65_536
 /** The bit that distinguishes upper and lower case in ASCII letters. */
 const CASE_BIT = 0x20
 
-/** Finds a text in bytes, faster than `indexOf` and optionally ignoring the case of ASCII letters. */
+/** Finds a string in bytes, faster than `indexOf` and optionally ignoring the case of ASCII letters. */
 export class TextFinder {
   readonly #find: (at: number, end: number, length: number, foldedCase: number) => number
   readonly #page: Uint8Array

@@ -1,4 +1,4 @@
-/** Text that every match contains byte for byte, except for the case of ASCII letters, or several such texts. */
+/** Strings that every match contains (all of them, or any), byte for byte except for the case of ASCII letters. */
 export type TextTerm = { text: string; isStart: boolean; isEnd: boolean } | { all: TextTerm[] } | { any: TextTerm[] }
 
 export const ANYTHING: TextTerm = { all: [] }
@@ -32,7 +32,7 @@ export function certainText(term: TextTerm): string | null {
   }, null)
 }
 
-/** Shorter texts occur in most lines. */
+/** The minimum length of a string worth searching for. Shorter ones occur in most lines. */
 const MIN_CERTAIN_CHARS = 3
 
 class Runs {
@@ -50,7 +50,7 @@ class Runs {
     if (this.#text !== '') {
       const last = this.#text
       this.#flush(true)
-      // The next text follows without a boundary, so both together are also one text.
+      // The text continues after the boundary, so what is before and after it is also certain as one string.
       this.#text = last
     }
     this.#isStart = this.#text === ''
@@ -73,11 +73,14 @@ class Runs {
   }
 }
 
-/** Interprets only certain parts of a valid regular expression. The other parts require no text. */
+/**
+ * Finds the text that every match of a valid regular expression contains. Parts that it cannot interpret require no
+ * text.
+ */
 export function termOfExpression(source: string, dialect: Dialect): TextTerm {
   const chars = Array.from(source)
   let at = 0
-  // If the Kelvin sign counts as a K, word boundaries are elsewhere.
+  // If the Kelvin sign counts as a K, word boundaries can be at other positions.
   const knowsBoundaries = !(dialect.ignoresCase && dialect.isUnicode)
   let gaveUp = false
   const term = readAlternatives()

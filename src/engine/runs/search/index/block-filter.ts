@@ -71,11 +71,11 @@ export class FilterBuilder {
     }
   }
 
-  /** Ends a text. The following bytes belong to another one. */
+  /** Separates the bytes added so far from the following ones, which belong to another log. */
   end(): void {
     this.add(LINE_END)
     this.#memory.fill(0, BEFORE_AT, TEXT_AT)
-    // The bit of the zeros before a text. Texts shorter than 16 bytes set it, so set it for all.
+    // The bit of the zeros before the first byte. Logs shorter than 16 bytes set it, so it is set for all.
     this.#memory[0] = 1
   }
 

@@ -212,7 +212,7 @@ export function probeBlocks(directory: string, term: BitTerm): Candidates {
   const candidates = new Uint8Array(Math.ceil(end / SEGMENT_BLOCKS) * SLICE_BYTES).fill(255)
   for (let segment = 0; segment * SEGMENT_BLOCKS < end; segment += 1) {
     const found = probeBits(directory, segment, term) ?? probeRows(directory, segment, term)
-    // It was converted meanwhile. If neither file exists, all its blocks may match.
+    // If the rows are gone, the segment was converted just now. If neither file exists, all its blocks may match.
     candidates.set(found ?? probeBits(directory, segment, term) ?? ALL, segment * SLICE_BYTES)
   }
   return candidates

@@ -14,12 +14,12 @@ export interface IndexOrder {
   directory: string
   nextBlock: number
   openBlock: OpenBlock | null
-  /** `isTailOnly`: its whole frames are already in the index. */
+  /** `isTailOnly`: whether the log's whole frames are already in the index. */
   logs: { file: LogFile; isTailOnly: boolean }[]
 }
 
 export interface IndexResult {
-  /** Excludes whole blocks that were already in the index. Null: the log could not be read. */
+  /** The blocks of each log, except whole blocks that were already in the index. Null: the log could not be read. */
   logs: (IndexedLogBlocks | null)[]
   nextBlock: number
   openBlock: OpenBlock | null
@@ -57,7 +57,7 @@ export async function indexLogs(order: IndexOrder, isStopped: () => boolean): Pr
   }
   return { logs, nextBlock, openBlock: openBytes > 0 ? { filter: open.take(), bytes: openBytes } : null, closedBlock }
 
-  /** What the failed log added rules out nothing, but the next log must not continue its last line. */
+  /** The bits of the failed log rule out nothing, but the next log must not continue its last line. */
   function dropLog(): null {
     for (const each of [whole, open]) each.end()
     return null
@@ -87,7 +87,9 @@ export async function indexLogs(order: IndexOrder, isStopped: () => boolean): Pr
     }
   }
 
-  /** Adds whole frames. A frame without a line start gets an empty block. Returns whether a line continues. */
+  /**
+   * Adds whole frames. A frame without a line start gets an empty block. Returns whether a line continues after them.
+   */
   function addWhole(log: OpenLog, tailAt: number): boolean {
     let owner = 0
     let isInLine = false

@@ -3,12 +3,12 @@ import { bitsOf } from '../index/block-filter.ts'
 import type { BitTerm } from '../index/index-files.ts'
 import { type TextTerm, termOfExpression, termOfText } from '../../logs/scan/text-terms.ts'
 
-/** The most bits per text. Further bits would rule out nothing more. */
+/** The maximum number of bits per string. Further bits would rule out nothing more. */
 const MAX_BITS = 40
 
 /** The bits that a block's filter must have to contain a matching line. `{ all: [] }`: every block may contain one. */
 export function createQueryPlan({ text, isRegex, matchesCase }: LineQuery): BitTerm {
-  // As the matcher decides it (line-matcher.ts).
+  // Must match the decision in line-matcher.ts.
   const isUnicode = /[^\u0000-\u007f]|\\[pPu]/.test(text)
   const dialect = { ignoresCase: !matchesCase, isUnicode }
   return simplify(toBits(isRegex ? termOfExpression(text, dialect) : termOfText(text, dialect)))
@@ -22,7 +22,7 @@ function toBits(term: TextTerm): BitTerm {
   return { bits: spread(bitsOf(Buffer.from(text), { isStart, isEnd })) }
 }
 
-/** Bits of words are first, because they rule out most blocks. */
+/** Takes bits at even distances. Bits of words stay first, because they rule out most blocks. */
 function spread(bits: number[]): number[] {
   if (bits.length <= MAX_BITS) return bits
   return Array.from({ length: MAX_BITS }, (_, index) => bits[Math.floor((index * bits.length) / MAX_BITS)]!)

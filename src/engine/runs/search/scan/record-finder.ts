@@ -36,7 +36,7 @@ const QUARTER_MS = 900_000
 
 /** Maps the lines of one log to records. A line without a head belongs to the record above it. */
 export class RecordFinder {
-  /** The filter, with times as the log writes them. */
+  /** The filter, with its times in the log's time zone. */
   readonly filter: RecordFilter
   readonly #log: OpenLog
   #format: HeadFormat | null = null
@@ -79,7 +79,7 @@ export class RecordFinder {
     return found === 'further up' ? null : found
   }
 
-  /** Searches upwards from the line that starts there. `base` is the offset of the bytes in the log. */
+  /** Searches upwards from the line at `lineStart`. `base` is the offset of the bytes in the log. */
   #lastHead(bytes: Buffer, base: number, lineStart: number, lowest: number): FoundHead | null | 'further up' {
     for (let start = lineStart; base + start >= lowest; start = startOfLine(bytes, start - 1)) {
       const { at, found } = this.#last

@@ -16,7 +16,7 @@ export interface Piece {
 export interface ScanOrder {
   query: LineQuery
   records: RecordFilter
-  /** The most hits in all logs together. The scan ends in the log that reaches it. */
+  /** The maximum number of hits in all logs together. The scan ends in the log that reaches it. */
   mostHits: number
   logs: { file: LogFile; pieces: Piece[] | null; startedAtMs: number | null }[]
 }
@@ -132,7 +132,7 @@ function scanLog(log: OpenLog, { pieces, matcher, finder, left, isStopped, resul
 
     function carry(offset: number, bytes: Buffer): void {
       if (carriedBytes === 0) carriedAt = offset
-      // A copy, because the block's memory is reused.
+      // Copies the bytes, because the block's memory is reused.
       carried.push(Buffer.from(bytes))
       carriedBytes += bytes.length
     }

@@ -64,7 +64,7 @@ export async function openArchivedFleet() {
       return index
     },
 
-    /** As after a restart. `isDeleted`: without the files of the index. */
+    /** Reopens the index as after a restart. `isDeleted`: whether its files are deleted first. */
     async reopenIndex({ isDeleted = false } = {}): Promise<void> {
       await index.stop()
       if (isDeleted && existsSync(indexDirectory)) await rm(indexDirectory, { recursive: true })
