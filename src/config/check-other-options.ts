@@ -6,7 +6,10 @@ import type { ConfiguredValue } from './read-files.ts'
 const SECTIONS_OF_SCRAPYD = ['scrapyd', 'cache', 'metrics']
 const KNOWN_SECTIONS = [...SECTIONS_OF_SCRAPYD, 'services', 'settings', 'scrapdeck', 'DEFAULT']
 
-/** Checks options without a reader: explained ones, Python classes that Scrapdeck replaces, and unknown names. */
+/**
+ * Checks the options that no reader handles: those without effect, Python classes that Scrapdeck replaces, and
+ * unknown names.
+ */
 export function checkOtherOptions(options: OptionReader): void {
   const byReason = new Map<string, Parameters<OptionReader['warnUseless']>[0]>()
   for (const row of OPTIONS) {

@@ -116,7 +116,7 @@ export class OptionReader {
     this.warnings.push(warning)
   }
 
-  /** A variable that sets two options is named only once. */
+  /** Warns that options have no effect. A variable that sets two of them is named only once. */
   warnUseless(unused: { section: OptionRow['section']; name: string; picked: ConfiguredValue }[], why: string): void {
     const places = unused.map(({ section, name, picked: { from } }) =>
       findOption(section, name)?.variables.includes(from) ? from : `${from}: ${name}`
@@ -135,7 +135,7 @@ export class OptionReader {
     const text = name === 'http_port' && picked.text === '' ? '0' : picked.text
     const value = Number(text)
     if (/^\d+$/.test(text) && value <= maximum) return value
-    // For a flag, `from` is already the name.
+    // If a flag set the value, `from` is already the name.
     const what = `${name} must be a whole number from 0 to ${maximum}, not "${picked.text}".`
     if (name === picked.from) this.problems.push(what)
     else this.refuse(picked, what)

@@ -5,7 +5,7 @@ import type { ServeFlags } from './serve-options.ts'
  * the notes on startup use this table. A test checks docs/configuration.md against it.
  */
 export interface OptionRow {
-  /** `variables`: not in a file, only an environment variable of a system that operators migrate from. */
+  /** `variables`: set only by environment variables, which belong to a system that operators migrate from. */
   section: 'scrapyd' | 'scrapdeck' | 'cache' | 'metrics' | 'variables'
   name: string
   flag?: keyof ServeFlags | undefined
@@ -16,14 +16,14 @@ export interface OptionRow {
    * the directory may be a copy of a foreign project.
    */
   mayBeDiscovered: boolean
-  /** The option names a file with a secret of this service. That secret must never be sent anywhere. */
+  /** Whether the option names a file with a secret of this service. That secret must never be sent anywhere. */
   holdsSecret?: boolean
   meaning: Meaning
 }
 
 export type Meaning =
   | { kind: 'honoured' }
-  /** Accepted with any value, but without effect. `scrapdeck config` says why. */
+  /** Accepted with any value, but without effect. `scrapdeck config` explains why. */
   | { kind: 'needless'; why: string }
   /** Accepted, but replaced by something else. The log explains this on each start. */
   | { kind: 'noted'; why: string }

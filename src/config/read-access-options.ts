@@ -118,7 +118,7 @@ function readCertificate(options: OptionReader): { certificate: string; key: str
   return null
 }
 
-/** `behind_proxy` expects the proxy on this machine unless another one is named. */
+/** The trusted proxies with `behind_proxy` if the operator names no others. */
 const PROXY_ON_THIS_MACHINE = ['127.0.0.1', '::1']
 
 function readTrustedProxies(options: OptionReader, behindProxy: boolean): string[] {
@@ -215,7 +215,7 @@ function readEndpointsLimit(options: OptionReader): RateLimit | null {
   return { requests, windowSeconds, burst: requests }
 }
 
-/** Parses `600 per 60 burst 100`. The burst defaults to the requests of four seconds. 0 means no limit. */
+/** Parses `600 per 60 burst 100`. By default, the burst is what the rate allows in four seconds. 0 means no limit. */
 function readLimit(options: OptionReader, name: string, otherwise: RateLimit | null): RateLimit | null {
   const picked = options.text(name, describe(otherwise))
   if (picked === null || picked.text.trim() === '0') return picked === null ? otherwise : null

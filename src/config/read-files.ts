@@ -35,9 +35,8 @@ interface Place {
 }
 
 /**
- * Returns the files that Scrapyd 1.6 reads, in its order (scrapyd-protocol.md, 8). A scrapy.cfg without a [scrapyd]
- * section is skipped, because Scrapyd reads a Scrapy project's `[settings] default = …` as a project named
- * "default".
+ * Returns the files that Scrapyd 1.6 reads, in the same order (scrapyd-protocol.md, 8). Skips a scrapy.cfg without a
+ * [scrapyd] section, because Scrapyd reads a Scrapy project's `[settings] default = …` as a project named "default".
  */
 export function listScrapydFiles(place: Place): ConfigurationFile[] {
   const closest = closestScrapyConfiguration(place.directory)

@@ -59,7 +59,7 @@ export function readOwnOptions(options: OptionReader) {
     audit: readAudit(options),
     discovery: readDiscovery(options),
     plugins: readPlugins(options),
-    // The engine parses them, and an invalid one prevents the start.
+    // The engine parses the networks, and an invalid one prevents the start.
     webhookNetworks: options.text('webhook_networks')?.text ?? '',
     alertCommands: readAlertCommands(options),
     clusterCredentialDirectories: readClusterCredentials(options),
@@ -99,7 +99,7 @@ function readEngine(options: OptionReader): Pick<ServeOptions, 'engineName' | 'e
 }
 
 const BLOBS_CACHE_MB = 2_048
-/** A smaller cache could not hold the files that one search reads at the same time. */
+/** The minimum size of the cache. A smaller one could not hold the files that one search reads at the same time. */
 const BLOBS_CACHE_MIN_MB = 64
 
 function readBlobs(options: OptionReader): Pick<ServeOptions, 's3' | 'blobsDirectory'> {
@@ -213,7 +213,7 @@ function readScrapydUrl(options: OptionReader): ConfiguredSource | null {
   return { ...source, username: decodeURIComponent(url.username), password: decodeURIComponent(url.password) }
 }
 
-/** `process_pool_…` and `process_startup_timeout` are older names. */
+/** Asynchronous Scrapyds name these options `process_pool_…` and `process_startup_timeout`. */
 function readLocalStarts(options: OptionReader): Pick<ServeOptions, 'warmStarts'> {
   const pool = options.pick('scrapyd', 'process_pool_enabled')
   const size = options.pick('scrapyd', 'process_pool_size')

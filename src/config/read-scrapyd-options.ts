@@ -37,7 +37,7 @@ export function readListening(options: OptionReader) {
   const bind = options.pick('scrapyd', 'bind_address')
   const port = options.pick('scrapyd', 'http_port')
   const socket = options.pick('scrapyd', 'unix_socket_path')
-  // Reject an invalid number as such; it must not also count as "no TCP".
+  // Report an invalid number only as invalid, and not also as "no TCP".
   const number =
     port === null ? 6800 : (options.whole(port, port.from === '--port' ? '--port' : 'http_port', 65_535) ?? 6800)
   // 0 means "no TCP" in Scrapyd's files and variables, but "any free port" in ours.
@@ -169,7 +169,7 @@ function readScrapydEndpoints(
   options.list('scrapyd', 'prefix_header', prefixHeader?.text ?? 'x-forwarded-prefix', prefixHeader)
   const finished = readWhole(options, 'finished_to_keep', '100')
   const isMemory = !options.pick('scrapyd', 'jobstorage')?.text.endsWith('.SqliteJobStorage')
-  // Scrapyd's memory storage then keeps all finished jobs, and its SQLite storage keeps none (scrapyd-protocol.md,
+  // With 0, Scrapyd's memory storage keeps all finished jobs, and its SQLite storage keeps none (scrapyd-protocol.md,
   // 6.5).
   if (finished !== null) settings.finishedToKeep = finished === 0 && isMemory ? Number.POSITIVE_INFINITY : finished
   if (logs === null) settings.hasLogs = false

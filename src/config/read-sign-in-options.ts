@@ -117,7 +117,9 @@ const SEPARATORS: ReadonlyMap<string, ProxyOptions['groupsSeparator']> = new Map
   ['space', ' ']
 ] as const)
 
-/** One separator only: splitting `book club; owners` at another one would make its user a member of `owners`. */
+/**
+ * Only one separator applies: splitting `book club; owners` at another one would make its user a member of `owners`.
+ */
 function readGroupsSeparator(options: OptionReader): ProxyOptions['groupsSeparator'] {
   const picked = options.pick('scrapdeck', 'proxy_groups_separator')
   const text = picked?.text === ' ' ? 'space' : picked?.text.trim() || ','
@@ -128,7 +130,7 @@ function readGroupsSeparator(options: OptionReader): ProxyOptions['groupsSeparat
   return separator ?? ','
 }
 
-/** Refuses headers with a meaning in HTTP, because clients send them too. */
+/** Rejects headers that have a meaning in HTTP, because clients can send them too. */
 const isHeaderName = (name: string): boolean =>
   /^[a-z0-9][a-z0-9-]{1,60}$/.test(name) && !/^(?:authorization|cookie|host|origin|x-forwarded-.*|sec-.*)$/.test(name)
 
@@ -142,7 +144,10 @@ function readPublicUrl(options: OptionReader): string | null {
   return null
 }
 
-/** https is required, except on this machine. The text is kept as written, because issuers are compared as text. */
+/**
+ * https is required, except on this machine. The address is returned as written, because issuers are compared as
+ * strings.
+ */
 function readAddress(options: OptionReader, name: string): string | null {
   const picked = options.text(name)
   const text = picked?.text.trim() ?? ''

@@ -855,7 +855,7 @@ describe('options and classes of other Scrapyds', () => {
     expect(() => cacheOf('[scrapyd]\nredis_url = http://r\n')).toThrow('Write redis://HOST:6379/0')
     const own = '[cache]\ndefault_ttl = 300\n[scrapdeck]\ncache = redis://own\n'
     expect(cacheOf(own).cache?.answers).toMatchObject({ ttlMs: 300_000 })
-    // Entries in memory do not expire, so every value is accepted.
+    // Responses in memory do not expire, so any default_ttl is accepted.
     expect(cacheOf('[cache]\nbackend = memory\ndefault_ttl = 0\n')).toMatchObject({ cache: null, warnings: [] })
   })
 
@@ -877,7 +877,7 @@ describe('options and classes of other Scrapyds', () => {
     for (const text of ['[scrapyd]\nredis_url = redis://evil\n', '[cache]\nbackend = redis\nhost = evil\n']) {
       const files = listScrapydFiles({ directory: aFolder({ 'scrapyd.conf': text }), homeDirectory: aFolder() })
       expect(() => resolve(null, { files })).toThrow('which Scrapdeck takes only from a file that you name')
-      // An address without effect receives nothing, so it is accepted.
+      // Nothing is sent to an address without effect, so it is accepted.
       const { options, warnings } = resolve(null, { files, flags: { cache: 'redis://own' } })
       expect(options.cache?.address).toMatchObject({ host: 'own' })
       expect(warnings.join()).toContain('no effect: cache is set too (--cache)')

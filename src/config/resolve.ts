@@ -44,8 +44,8 @@ const OTHER_VARIABLES = [
 ]
 
 /**
- * Includes files of options that a flag or a variable overrides, because they still hold the secret, and
- * configuration files, which can contain passwords.
+ * Includes configuration files, which can contain passwords, and files of options that a flag or a variable
+ * overrides, because these files still hold the secret.
  */
 function listSecretFiles({ flags, environment, configuration, workingDirectory }: OptionContext): string[] {
   const named = OPTIONS.filter(({ holdsSecret }) => holdsSecret).flatMap(({ section, name, flag, variables }) => [

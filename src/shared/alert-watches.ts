@@ -1,14 +1,17 @@
 export type AlertSubject = 'spider' | 'job' | 'error' | 'schedule' | 'node' | 'service'
 
-/** `yes_no`: a condition that holds or does not, and the rule sets for how long. Otherwise the unit of the figure. */
+/**
+ * `yes_no`: the watch is a condition that is met or not, and the rule sets for how long. Otherwise, the unit of the
+ * figure.
+ */
 export type AlertUnit = 'yes_no' | 'runs' | 'items' | 'errors' | 'jobs' | 'percent' | 'hours' | 'days'
 
 interface Watch {
   of: AlertSubject
   unit: AlertUnit
-  /** Which direction is bad. The usual one is first. */
+  /** The directions in which the figure can be bad, the usual one first. */
   compares: readonly ('at_least' | 'at_most')[]
-  /** The condition as it follows "Tell when": a spider fails. */
+  /** The condition as it follows "Tell when", such as "a spider fails". */
   label: string
   /** Initial values of a new rule, which then needs only a scope and a channel. */
   usual: { threshold: number; forSeconds: number; severity: 'info' | 'warning' | 'critical' }

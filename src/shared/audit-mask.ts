@@ -2,16 +2,21 @@ import { maskCredentials, maskTokens, SECRET_MASK } from './secret-values.ts'
 
 const SECRET_NAME =
   /pass(word|phrase)|pwd|secret|token|credential|cookie|authorization|sealed|hash|signature|dsn|^current$|key$/i
-/** All values here are secret, because programs expect passwords in headers and environment variables. */
+/**
+ * Matches fields whose values are all secret, because programs expect passwords in headers and environment variables.
+ */
 const SECRET_PLACES = /^env$|headers$/i
-/** Named values of a job. `secretNames` lists the secret ones. */
+/** Fields with the named values of a job. `secretNames` lists the names of the secret values. */
 const NAMED_PLACES = new Set(['settings', 'args', 'env', 'argSets', 'matrix'])
 const WHOLE_FILES = new Set(['yaml', 'requirements', 'ca', 'certificate'])
 
 const TEXT_MAX = 200
 const LOOKED_AT_MAX = 4_000
 const DEPTH_MAX = 6
-/** Long parts of paths are often secrets: `hooks.slack.com/services/T0/B0/XXXX`. */
+/**
+ * The maximum length of a visible part of a path. Longer parts are often secrets:
+ * `hooks.slack.com/services/T0/B0/XXXX`.
+ */
 const PART_MAX = 20
 
 /** Writes JSON of about `maxLength` characters. `isCut`: something was omitted. */
@@ -104,7 +109,7 @@ interface Field {
   isWholeFile: boolean
 }
 
-/** Caches how field names affect masking, because the fields of every order are written. */
+/** Caches how a field's name affects masking, because most requests have the same field names. */
 const FIELDS = new Map<string, Field>()
 const FIELDS_MAX = 1_000
 const PLAIN_NAME = /^[\w.-]{1,40}$/

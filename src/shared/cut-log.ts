@@ -1,11 +1,13 @@
 import type { AttemptNumber, Transition } from './contract/index.ts'
 
-/** How many bytes of an attempt's log were kept if its node deleted the rest; null: nothing is known to be missing. */
+/**
+ * How many bytes of an attempt's log were kept when its node deleted the rest; null: nothing is known to be missing.
+ */
 export function keptBytesOfCutLog(
   timeline: readonly Pick<Transition, 'attemptNumber' | 'evidence'>[],
   attemptNumber: AttemptNumber | undefined
 ): number | null {
-  // A lost run that was found again may still get its whole log, so the newest entry applies.
+  // The newest entry applies, because a lost run that was found again may still get its whole log.
   const newest = timeline.findLast(
     (each) => each.attemptNumber === attemptNumber && ('logBytes' in each.evidence || 'logKeptBytes' in each.evidence)
   )

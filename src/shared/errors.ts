@@ -121,7 +121,10 @@ export const ERROR_CODES = {
 
 export type ErrorCode = keyof typeof ERROR_CODES
 
-/** The only error class that clients receive. `message` says what happened and what to do. `data` must be clonable. */
+/**
+ * The only error class that clients receive. `message` describes what happened and what to do. `data` must be
+ * clonable.
+ */
 export class ScrapdeckError extends Error {
   override readonly name = 'ScrapdeckError'
   readonly code: ErrorCode

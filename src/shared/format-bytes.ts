@@ -1,4 +1,4 @@
-/** `812 B`, `4.1 MB`: three digits at most, units of 1,000. */
+/** `812 B`, `4.1 MB`: at most three digits, in units of 1,000. */
 export function formatBytes(sizeBytes: number): string {
   const units = ['B', 'kB', 'MB', 'GB', 'TB']
   let value = sizeBytes

@@ -1,4 +1,7 @@
-/** `*` matches any text, including none; null matches every name. Takes at most the product of both lengths. */
+/**
+ * `*` matches any string, including an empty one; null matches every name. The time is at most proportional to the
+ * product of both lengths.
+ */
 export function matchesGlob(pattern: string | null, name: string): boolean {
   if (pattern === null) return true
   const [first = '', ...others] = pattern.split('*')

@@ -1,6 +1,6 @@
 /**
  * Job ids are 32 lower-case hex digits. The first 12 are the creation time in milliseconds. Ids therefore sort by
- * creation; those of one process also within the same millisecond.
+ * creation time. Ids created by one process also sort within the same millisecond.
  */
 export const JOB_ID_PATTERN = /^[0-9a-f]{32}$/
 

@@ -1,6 +1,6 @@
 import type { AttemptNumber, NodeId } from './contract/ids.ts'
 
-/** Jobids that are safe in paths, URLs and shells. Others are accepted too (docs/scrapyd-compatibility.md). */
+/** Jobids that are safe in paths, URLs and shells. Other jobids are accepted too (docs/scrapyd-compatibility.md). */
 export const SAFE_JOBID_PATTERN = /^[A-Za-z0-9_-]{1,128}$/
 
 export const LOCAL_NODE_ID = 'local' as NodeId
@@ -9,10 +9,13 @@ export function nextAttempt(attemptCount: number): AttemptNumber {
   return (attemptCount + 1) as AttemptNumber
 }
 
-/** Ids start with a time, so those of one minute look alike. The last 8 digits are random. */
+/**
+ * Short ids are the last 8 digits, which are random. The first digits are a time and look alike in ids of the same
+ * minute.
+ */
 export const SHORT_ID_LENGTH = 8
 
-/** `1f3a2b9c`: the only short form of an id of 32 digits. Every search for ids accepts it. */
+/** Such as `1f3a2b9c`: the only short form of an id of 32 digits. Every search for ids accepts it. */
 export const shortId = (id: string): string => id.slice(-SHORT_ID_LENGTH)
 
 /** Whether the text is the id, 8 or more of its last digits, or at least `startMin` of its first digits. */

@@ -8,7 +8,7 @@ export interface IniValue {
 
 export interface ParsedIni {
   sections: IniSections
-  /** Lines that Python's ConfigParser rejects. Everything else was still parsed. */
+  /** Lines that Python's ConfigParser rejects. All other lines are still parsed. */
   problems: { line: number; text: string }[]
 }
 
@@ -76,7 +76,7 @@ export function parseIni(text: string): ParsedIni {
   return { sections, problems }
 }
 
-/** Resolves `%(name)s` (from the section, otherwise DEFAULT) and `%%`. Throws what ConfigParser would reject. */
+/** Resolves `%(name)s` (from the section, otherwise DEFAULT) and `%%`. Throws where ConfigParser would. */
 export function resolveIniValue(sections: IniSections, section: string, key: string): string | null {
   const find = (name: string) => sections.get(section)?.get(name) ?? sections.get(DEFAULT_SECTION)?.get(name) ?? null
   const resolve = (text: string, depth: number): string => {
@@ -93,7 +93,7 @@ export function resolveIniValue(sections: IniSections, section: string, key: str
   return value === null ? null : resolve(value.text, 1)
 }
 
-/** The raw value (the last of equal keys) or null. For files in which `%` has no meaning. */
+/** Returns the raw value (the last one of a repeated key) or null. For files in which `%` has no meaning. */
 export function readIniValue(text: string, section: string, key: string): string | null {
   return parseIni(text).sections.get(section)?.get(key)?.text ?? null
 }

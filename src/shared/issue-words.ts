@@ -2,7 +2,7 @@ import type { z } from 'zod'
 
 type Issue = Parameters<z.core.$ZodErrorMap>[0]
 
-/** Stands in for the message of a union without its own. wire-errors.ts describes the alternatives instead. */
+/** Replaces the message of a union that has none. wire-errors.ts then describes the alternatives instead. */
 export const NO_FORM_FITS = 'has none of the accepted forms'
 
 const TYPES: Record<string, string> = {
@@ -18,7 +18,7 @@ const TYPES: Record<string, string> = {
   record: 'an object'
 }
 
-/** For users, to follow the name of a field that a schema refuses, because zod's own texts are for developers. */
+/** Returns a message for users that follows the name of a rejected field. zod's own messages are for developers. */
 export function wordsOfIssue(issue: Issue): string {
   switch (issue.code) {
     case 'invalid_type':
@@ -64,7 +64,7 @@ function lengthOf(origin: string, bound: number, relation: string): string {
 const quoted = (value: unknown): string => (typeof value === 'string' ? `"${value}"` : String(value))
 const plural = (count: number, one: string, many = `${one}s`): string => `${count} ${count === 1 ? one : many}`
 
-/** The first problem, with its path: `nodes.0 must be text`. A ZodError's own message is JSON. */
+/** Describes the first problem with its path: `nodes.0 must be text`. A ZodError's own message is JSON. */
 export function wordsOfZodError({ issues: [first] }: z.ZodError): string {
   const words = first?.message ?? 'is not accepted'
   return first === undefined || first.path.length === 0 ? words : `${first.path.join('.')} ${words}`

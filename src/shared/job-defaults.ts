@@ -1,7 +1,7 @@
 import type { Job, JobDefaults, ProjectSettings, RunItem, Transition, ProjectSettingsChange } from './contract/index.ts'
 import { maskSecrets } from './secret-values.ts'
 
-/** Limits the settings, arguments and variables of all jobs that are queued together, as JSON. */
+/** The maximum size of the settings, arguments and variables of all jobs that are queued together, as JSON. */
 export const MAX_ORDER_BYTES = 16_000_000
 
 const VALUES = ['args', 'settings', 'env'] as const
@@ -42,7 +42,7 @@ export function mergeDefaults(ofProject: JobDefaults, ofSpider: JobDefaults | nu
 }
 
 /**
- * Fills in what the order does not set. Drops omitted names that the defaults do not have. A name that is secret in
+ * Fills in what the order does not set. Ignores omitted names that the defaults do not have. A name that is secret in
  * the defaults stays secret if the order sets another value.
  */
 export function withDefaults(item: RunItem, defaults: JobDefaults | null): RunItem {
@@ -76,14 +76,17 @@ export interface TakenDefaults {
   withoutDefaults?: string[]
 }
 
-/** The values in `completed` that come from the defaults. Recorded with the job, because defaults can change. */
+/**
+ * Returns which values in `completed` come from the defaults. They are recorded with the job, because defaults can
+ * change.
+ */
 export function takenDefaults(order: RunItem, completed: RunItem): TakenDefaults {
   const { withoutDefaults: left = [] } = completed
   const fromDefaults = order === completed ? [] : takenPaths(order, completed)
   return { ...(fromDefaults.length > 0 && { fromDefaults }), ...(left.length > 0 && { withoutDefaults: [...left] }) }
 }
 
-/** Reads what was recorded with the order. Excludes values that an operator set later. */
+/** Returns what was recorded with the order, without values that an operator set later. */
 export function readTaken(timeline: readonly Transition[]): TakenDefaults {
   const { fromDefaults, withoutDefaults } = orderEntry(timeline)?.evidence ?? {}
   const taken = new Set(Array.isArray(fromDefaults) ? fromDefaults.map(String) : [])
@@ -101,7 +104,7 @@ export function readTaken(timeline: readonly Transition[]): TakenDefaults {
 export const orderEntry = (timeline: readonly Transition[]): Transition | undefined =>
   timeline.findLast(({ kind, evidence }) => kind === 'queued' || 'jsonParams' in evidence)
 
-/** What the job's order set itself, or an operator set later. In a repeated order, the rest follows the defaults. */
+/** What the job's order or a later operator set. If the order is repeated, the defaults apply to the rest. */
 export function ownParts({ job, timeline }: { job: JobParts; timeline: readonly Transition[] }): OwnParts {
   const { fromDefaults, withoutDefaults } = readTaken(timeline)
   const taken = new Set(fromDefaults)

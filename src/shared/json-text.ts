@@ -13,14 +13,14 @@ export interface JsonTextBounds {
   depth: number
   /** Including containers. */
   values: number
-  /** Per object, because creating one with very many fields is slow. */
+  /** The maximum per object, because creating an object with very many fields is slow. */
   fields: number
 }
 
 /**
- * Why an untrusted JSON text must not be parsed, as text that follows its name ("is nested …"), or null. Parsing
- * millions of containers would block the thread too long, but this check is one pass over the characters. It
- * accepts invalid JSON, because the parser reports errors.
+ * Returns why an untrusted JSON text must not be parsed, worded to follow its name ("is nested …"), or null. Parsing
+ * millions of containers would block the thread too long, but this check is one pass over the characters. It accepts
+ * invalid JSON, because the parser reports errors.
  */
 export function problemOfJsonText(text: string, { depth, values, fields }: JsonTextBounds): Sentence | null {
   let level = 0

@@ -11,7 +11,7 @@ export { findHeadFormat } from './log-record/usual-formats.ts'
 /** The first line of a traceback. The next line that is not indented names the exception. */
 export const TRACEBACK_HEADING = 'Traceback (most recent call last):'
 
-/** For a project's own log format: whether the start of the line contains the word ERROR or CRITICAL. */
+/** For a project's own log format: whether the line has the word ERROR or CRITICAL near its start. */
 export function looksLikeError(line: string): boolean {
   return ERROR_WORD.test(line.slice(0, 120))
 }

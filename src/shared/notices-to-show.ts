@@ -2,7 +2,10 @@ import type { AlertNotice } from './contract/index.ts'
 
 const AT_ONCE_MAX = 4
 
-/** Several can be due after a laptop sleeps. Shows the newest of each group, or the last ones and how many others. */
+/**
+ * Returns the newest notice of each group. If there are too many, as after a laptop sleeps, returns the last ones and
+ * a notice with the number of the others.
+ */
 export function noticesToShow(notices: readonly AlertNotice[]): Omit<AlertNotice, 'id' | 'atMs'>[] {
   const newest = [...new Map(notices.toSorted(byTime).map((notice) => [notice.groupId, notice])).values()]
   if (newest.length <= AT_ONCE_MAX) return newest

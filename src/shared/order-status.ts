@@ -2,7 +2,10 @@ import type { Job } from './contract/index.ts'
 
 export const ORDER_STATUSES = ['pending', 'running', 'finished', 'error'] as const
 
-/** In the words of a crawl scheduler. A job with an unclear outcome is `finished`, with the reason `unclear`. */
+/**
+ * Describes a job in the terms of a crawl scheduler. A job with an unclear outcome is `finished`, with the reason
+ * `unclear`.
+ */
 export function statusOfJob({ status, reason }: Pick<Job, 'status' | 'reason'>): {
   status: (typeof ORDER_STATUSES)[number]
   reason: string | null

@@ -1,6 +1,6 @@
 import type { OutcomeRules, ProjectSettings } from './contract/index.ts'
 
-/** The rules of the spider merged over those of its project, rule by rule, or null. */
+/** Returns the rules of the spider merged over those of its project, rule by rule, or null if there is no rule. */
 export function outcomeRulesOf(
   { outcome, spiderOutcomes }: Partial<Pick<ProjectSettings, 'outcome' | 'spiderOutcomes'>>,
   spider: string

@@ -5,7 +5,7 @@ export type PermissionGroup = 'jobs' | 'projects' | 'nodes' | 'service'
 interface PermissionTexts {
   group: PermissionGroup
   scope: Scope
-  /** Follows "may": read, run jobs. */
+  /** Follows "may", such as "read" or "run jobs". */
   label: string
   text: string
 }

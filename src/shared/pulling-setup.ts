@@ -7,7 +7,7 @@ export const PULLING_COMPONENTS = {
 
 const TOKEN_FILE = '/etc/scrapyd/scrapdeck-token'
 
-/** Commands for the server and lines for its scrapyd.conf. `address`: of this Scrapdeck, as seen from the server. */
+/** Commands for the server, and lines for its scrapyd.conf. `address`: Scrapdeck's address as seen from the server. */
 export function pullingSetup({ address, token }: { address: string; token: string }): {
   commands: string
   configuration: string

@@ -53,7 +53,9 @@ export const isProjectRole = (name: string): name is ProjectRole => PROJECT_ROLE
 export const permissionsOfRole = (name: string): Permissions =>
   Object.hasOwn(ROLE_PERMISSIONS, name) ? ROLE_PERMISSIONS[name as Role] : NONE
 
-/** Roles that can be given in single projects. Admin is not one, because its permissions apply to the whole service. */
+/**
+ * Roles that can be given in single projects. They exclude admin, because its permissions apply to the whole service.
+ */
 export const PROJECT_ROLES = ['viewer', 'operator', 'deployer'] as const
 export type ProjectRole = (typeof PROJECT_ROLES)[number]
 
@@ -70,14 +72,17 @@ export function joinRoles(names: Iterable<string>): string {
   return [...(highest === undefined ? [] : [highest]), ...others].join(AND)
 }
 
-/** The highest of these built-in roles with no permissions outside the set. */
+/** The highest of these built-in roles whose permissions are all in the set. */
 export const mostRoleIn = <One extends Role>(set: Permissions, roles: readonly One[]): One =>
   roles.findLast((role) => includes(set, ROLE_PERMISSIONS[role])) ?? roles[0]!
 
 export const leastRoleWith = (needed: Permissions): Role =>
   ROLES.find((role) => includes(ROLE_PERMISSIONS[role], needed)) ?? 'owner'
 
-/** An operator of a node group (nodes with one tag) can cordon and drain there. Elsewhere, only an admin can. */
+/**
+ * The roles in a node group (the nodes with one tag). An operator can cordon and drain there; elsewhere, only an
+ * admin can.
+ */
 export const NODE_GROUP_ROLES = ['viewer', 'operator', 'admin'] as const
 export type NodeGroupRole = (typeof NODE_GROUP_ROLES)[number]
 

@@ -2,9 +2,12 @@ import type { RunLimits } from './contract/index.ts'
 import { sentence } from './texts/errors/values.ts'
 import type { Sentence } from './texts/sentence.ts'
 
-/** The waits after INT, after the second INT and after the first KILL. Later ones are longer (stop-ladder.ts). */
+/**
+ * The waits after the first INT, after the second INT and after the first KILL. Later waits are longer
+ * (stop-ladder.ts).
+ */
 export type CancelWaitsMs = readonly [number, number, number]
-/** For a cancel. As in Scrapyd, a spider can finish all open requests and write all its items. */
+/** The waits for a cancel. As in Scrapyd, a spider can finish all open requests and write all its items. */
 export const CANCEL_WAITS_MS: CancelWaitsMs = [600_000, 15_000, 15_000]
 const FIRST_WAIT_WITHOUT_CANCEL_MS = 30_000
 
@@ -15,7 +18,10 @@ export function limitWaitsOf([first, second, last]: CancelWaitsMs): CancelWaitsM
 
 type LimitName = keyof RunLimits
 
-/** Below these, Python with Scrapy cannot start, and the job would fail without a clear reason. */
+/**
+ * The lowest allowed limits. With lower ones, Python with Scrapy cannot start, and the job would fail without a clear
+ * reason.
+ */
 const LEAST = {
   openFiles: [64, 'values.files_limit_too_small'],
   memoryMegabytes: [16, 'values.memory_limit_too_small'],
@@ -45,7 +51,7 @@ export function effectiveLimits(ofProject: RunLimits | null, ofJob: RunLimits | 
 export const LOG_LIMITS = ['noProgressSeconds', 'maxErrors', 'maxBanPercent'] as const satisfies readonly LimitName[]
 const LIMITS_EVERYWHERE: ReadonlySet<string> = new Set<LimitName>(['wallSeconds', ...LOG_LIMITS])
 
-/** With fewer responses, the ban rate is not representative. */
+/** The number of responses from which the ban rate is representative. */
 export const BAN_RESPONSES_MIN = 50
 
 export function hasLocalOnlyLimits(limits: RunLimits | null): boolean {

@@ -11,7 +11,10 @@ interface Values {
   secretNames?: readonly string[] | undefined
 }
 
-/** Returns the replacement for a secret value. `place` (`argSets 0:token`) is its position, the same in every copy. */
+/**
+ * Returns the replacement for a secret value. `place` (`argSets 0:token`) is the value's position, the same in every
+ * copy.
+ */
 type Replace = (value: string, place: string) => string
 
 export function maskSecrets<T extends Values>(values: T, mask = SECRET_MASK): T {
@@ -48,14 +51,14 @@ export function secretValues({ settings, args, env, argSets = [], matrix = {}, s
   return [...new Set(values)]
 }
 
-/** All of our tokens start with this prefix, so that scanners find leaked ones. Passwords do not start with it. */
+/** The prefix of all our tokens, by which scanners find leaked ones. Passwords do not start with it. */
 export const TOKEN_PREFIX = 'sdk_'
-/** Any token at the start of a text. Elsewhere, only tokens long enough to be valid. */
+/** Matches any token at the start of a text. Elsewhere, matches only tokens that are long enough to be valid. */
 const OUR_TOKENS = new RegExp(`^\\s*${TOKEN_PREFIX}\\S*|${TOKEN_PREFIX}[\\w-]{12,}\\S*`, 'gi')
 const SIGNED_TOKENS = /eyJ[\w-]{10,}\.[\w-]{10,}\S*/g
 const CREDENTIALS = /\b(bearer|basic)[\s:=]+[^\s"',;]+/gi
 
-/** Matches most names and ids. They cannot contain a token or be part of an address. */
+/** Matches most names and ids. These cannot contain a token or be part of an address. */
 const PLAIN_WORD = new RegExp(`^(?!.*(?:${TOKEN_PREFIX}|eyJ))[\\w.-]{0,64}$`, 'i')
 
 /** Replaces tokens (valid, mistyped or signed ones) and the text after `Bearer` or `Basic`, anywhere in a text. */
@@ -68,8 +71,8 @@ export function maskTokens(text: string): string {
 }
 
 /**
- * Replaces user name and password in every address in a text: `redis://:secret@host/0`. A password can contain `/`
- * and `@`, so a possible one is masked up to the last `@` of its word.
+ * Replaces the user name and password in every address in a text: `redis://:secret@host/0`. A password can contain
+ * `/` and `@`, so everything up to the last `@` of a word that may be a password is masked.
  */
 export function maskCredentials(text: string): string {
   if (PLAIN_WORD.test(text)) return text
@@ -80,7 +83,7 @@ function maskWord(word: string): string {
   const at = word.lastIndexOf('@')
   const scheme = word.indexOf('://')
   const start = scheme === -1 || scheme > at ? 0 : scheme + 3
-  // Without a colon there is no password, at most a token before the host. A path can contain `@`.
+  // Without a colon, there is at most a token before the host, but no password. A path can contain `@`.
   if (word.slice(start, at + 1).includes(':')) return `${word.slice(0, start)}***${word.slice(at)}`
   return word.replace(/:\/\/[^/]+@/, '://***@')
 }

@@ -6,7 +6,7 @@
 export const SIGN_IN_CLIENTS = { cli: 'Command line', desktop: 'Desktop app' } as const
 export type SignInClient = keyof typeof SIGN_IN_CLIENTS
 
-/** Paths below the service's address: where a sign-in with a typed code starts, and where it gets its token. */
+/** Paths below the service's address: where a sign-in with a code starts, and where a program gets its token. */
 export const DEVICE_PATH = '/ui/login/device'
 export const TOKEN_PATH = '/ui/login/token'
 export const POLL_SECONDS = 3
@@ -20,7 +20,7 @@ export const CHALLENGE = /^[\w-]{43}$/
 /** As in RFC 7636, 4.1. */
 export const VERIFIER = /^[\w.~-]{43,128}$/
 
-/** Only consonants, so that codes do not form words, without letters that look like digits. */
+/** Consonants only, so that codes do not form words. Excludes letters that look like digits. */
 export const USER_CODE_LETTERS = 'BCDFGHJKLMNPQRSTVWXZ'
 const USER_CODE = new RegExp(`^[${USER_CODE_LETTERS}]{8}$`)
 

@@ -12,8 +12,8 @@ export interface SshAddress {
   inner: string
 }
 
-// These become arguments of ssh. Other characters could act as a %-token or whitespace in a command of ssh's
-// configuration.
+// These become arguments of ssh. With other characters, they could act as a %-token or as whitespace in a command of
+// ssh's configuration.
 const USER = /^[a-z0-9_][a-z0-9_.+-]{0,63}$/i
 const NAME = /^[a-z0-9_]([a-z0-9_.-]{0,251}[a-z0-9_])?$/i
 const IPV6 = /^\[([0-9a-f:]{2,39}(:\d{1,3}(\.\d{1,3}){3})?)\]$/i
@@ -66,7 +66,7 @@ export function splitAddress(url: string): { ssh: SshHost | null; inner: string 
 
 const LOOPBACK = /^((.*\.)?localhost|127\.\d+\.\d+\.\d+|\[::1\])(:\d+)?$/
 
-/** `10.0.0.5:6800`: a short name for a node. A Scrapyd on the SSH host itself gets that host's name. */
+/** `10.0.0.5:6800`: a short name for a node. A Scrapyd on the SSH host itself gets the name of that host. */
 export function shortNameOf(url: string): string {
   const { ssh, inner } = splitAddress(url)
   const host = /^https?:\/\/([^/]+)/.exec(inner)?.[1] ?? inner

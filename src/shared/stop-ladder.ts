@@ -33,10 +33,13 @@ export type StopStep = 'finish' | LaterStep
 type LaterStep = 'stop_now' | 'kill'
 
 export interface Stops {
-  /** Sent signals, oldest first. `text`: as recorded; `step`: null for a signal that a client chose itself. */
+  /**
+   * The signals that were sent, oldest first. `text`: as recorded. `step`: null for a signal that a client chose
+   * itself.
+   */
   sent: { step: StopStep | null; text: string; atMs: number }[]
   next: { step: LaterStep; signal: 'INT' | 'KILL'; atMs: number } | null
-  /** The first KILL if it comes after `next`. `atMs` is null if it was not recorded. */
+  /** The first KILL, if it follows `next`. `atMs` is null if it was not recorded. */
   kill: { atMs: number | null } | null
 }
 
@@ -46,7 +49,7 @@ export function stopsOf(timeline: readonly Transition[]): Stops {
   const sent = steps.map(({ text, atMs, evidence }) => ({ step: stepOf(evidence), text, atMs }))
   const { next: signal, nextAtMs: atMs, killAtMs } = steps.at(-1)?.evidence ?? {}
   if ((signal !== 'INT' && signal !== 'KILL') || typeof atMs !== 'number') return { sent, next: null, kill: null }
-  // The first step is sent with the request, so a pending INT is the second.
+  // The first step is sent with the request, so a pending INT is the second step.
   if (signal === 'KILL') return { sent, next: { step: 'kill', signal, atMs }, kill: null }
   const kill = { atMs: typeof killAtMs === 'number' ? killAtMs : null }
   return { sent, next: { step: 'stop_now', signal, atMs }, kill }

@@ -7,7 +7,7 @@ function meetsTerm(term: string, tags: readonly string[]): boolean {
   return term.split('|').some((part) => (part.startsWith('!') ? !tags.includes(part.slice(1)) : tags.includes(part)))
 }
 
-/** Text that follows a noun: `tagged eu or us, not slow`; empty without terms. */
+/** Returns text that follows a noun: `tagged eu or us, not slow`. Empty if there are no terms. */
 export function describeTags(terms: readonly string[]): string {
   const without = terms.filter((term) => term.startsWith('!') && !term.includes('|'))
   const others = terms.filter((term) => !without.includes(term))

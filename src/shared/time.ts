@@ -1,4 +1,7 @@
-/** Times are milliseconds since 1970-01-01 UTC, in names that end in `AtMs`. Durations end in `Ms`. */
+/**
+ * Points in time are milliseconds since 1970-01-01 UTC, in names that end in `AtMs`. The names of durations end in
+ * `Ms`.
+ */
 
 const DURATION_UNITS = [
   ['d', 86_400],
@@ -7,14 +10,14 @@ const DURATION_UNITS = [
   ['s', 1]
 ] as const
 
-/** `5 s`, `3 min`, `2 h`, `4 d`: one unit, rounded down, for ages and waits. */
+/** `5 s`, `3 min`, `2 h`, `4 d`: one unit, rounded down. For ages and waits. */
 export function formatAge(durationMs: number): string {
   const seconds = Math.max(0, Math.floor(durationMs / 1000))
   const [word, size] = DURATION_UNITS.find((unit) => seconds >= unit[1]) ?? ['s', 1]
   return `${Math.floor(seconds / size)} ${word}`
 }
 
-/** `1 min 59 s`, `2 d 3 h`: the rest of a wait, in its two largest units, rounded up. */
+/** `1 min 59 s`, `2 d 3 h`: the two largest units, rounded up. For the rest of a wait. */
 export function formatWait(durationMs: number): string {
   const seconds = Math.max(0, Math.ceil(durationMs / 1000))
   const unit = DURATION_UNITS[DURATION_UNITS.findIndex(([, size]) => seconds >= size) + 1]
@@ -22,7 +25,7 @@ export function formatWait(durationMs: number): string {
   return formatDuration(Math.ceil(seconds / step) * step)
 }
 
-/** `1 h 30 min`, `45 s`: exact to the second, in the largest units, for limits. */
+/** `1 h 30 min`, `45 s`: exact to the second, in the largest units. For limits. */
 export function formatDuration(seconds: number): string {
   let rest = seconds
   const parts = DURATION_UNITS.flatMap(([word, size]) => {

@@ -5,16 +5,16 @@ import type { Sentence } from './texts/sentence.ts'
 
 export interface TreeBounds {
   depth: number
-  /** Values and characters of text in total. A YAML alias counts each time it is used. */
+  /** The maximum number of values and characters of text in total. A YAML alias counts each time it is used. */
   size?: number
 }
 
-/** For input of the contract: deeper than any of its schemas. */
+/** The bounds for input of the contract. They allow more depth than any of its schemas. */
 export const INPUT_BOUNDS: TreeBounds = { depth: 100 }
 
 /**
- * Says why a parsed JSON or YAML value cannot be used ("is nested …"). Call it before recursive code gets the
- * value. Rejects fields named UNUSABLE_NAME, because they get lost where objects are copied.
+ * Returns why a parsed JSON or YAML value cannot be used ("is nested …"), or null. Call this before recursive code
+ * gets the value. Rejects fields named UNUSABLE_NAME, because they get lost where objects are copied.
  */
 export function problemOfTree(root: unknown, { depth, size = Number.POSITIVE_INFINITY }: TreeBounds): Sentence | null {
   let level: object[] = isObject(root) ? [root] : []
@@ -36,7 +36,10 @@ export function problemOfTree(root: unknown, { depth, size = Number.POSITIVE_INF
   return null
 }
 
-/** An interceptor for APIs of the contract that receive structures, not text: rejects bad ones with BAD_INPUT. */
+/**
+ * An interceptor for APIs of the contract that receive structures, not text. Rejects unusable structures with
+ * BAD_INPUT.
+ */
 export async function refuseBadTrees<Output>(options: {
   input: unknown
   next(): PromiseLike<Output>

@@ -1,7 +1,10 @@
 import { maskTokens } from './secret-values.ts'
 
 const LENGTH_MAX = 64
-/** A token is masked whole before the name is cut, so only this part is processed. */
+/**
+ * How much of a name is processed. It is more than is shown, so that a token is masked as a whole before the name is
+ * cut.
+ */
 const LOOKED_AT_MAX = 1_000
 
 /** Makes a user name from an unknown client safe for logs: replaces control characters, direction marks and tokens. */
@@ -18,13 +21,13 @@ export function readableName(name: string): string {
 const DIRECTION = '\\u061c\\u200e\\u200f\\u202a-\\u202e\\u2066-\\u2069'
 const NO_ROOM =
   '\\u00ad\\u115f\\u1160\\u17b4\\u17b5\\u180b-\\u180f\\u200b\\u2028\\u2029\\u2060-\\u2065\\u206a-\\u206f\\u3164\\ufeff\\uffa0\\ufff9-\\ufffb\\u{e0000}-\\u{e0fff}'
-/** Joiners are part of words in some scripts and of emoji, but between other letters they are invisible. */
+/** Joiners are part of words in some scripts and of emoji, but next to ASCII characters they are invisible. */
 const JOINERS = '(?<=[\\x00-\\x7f]|^)[\\u200c\\u200d]|[\\u200c\\u200d](?=[\\x00-\\x7f]|$)'
 const UNSEEN_SOURCE = `[\\x00-\\x1f\\x7f-\\x9f${DIRECTION}${NO_ROOM}]|${JOINERS}`
 const UNSEEN = new RegExp(UNSEEN_SOURCE, 'u')
 const EVERY_UNSEEN = new RegExp(UNSEEN_SOURCE, 'gu')
 
-/** Why a text cannot be a display name, worded to follow it ("contains …"), or null. */
+/** Returns why a text cannot be a display name, worded to follow it ("contains …"), or null. */
 export function problemOfShownName(text: string): string | null {
   const found = UNSEEN.exec(text)
   if (found === null) return null

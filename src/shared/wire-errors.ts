@@ -4,7 +4,7 @@ import { ERROR_CODES, type ErrorCode, ScrapdeckError } from './errors.ts'
 
 export type WireError = ORPCError<ErrorCode, Record<string, unknown>>
 
-/** Unknown errors become INTERNAL without their text, which can contain paths and secrets. */
+/** Unknown errors become INTERNAL without their message, which can contain paths and secrets. */
 export function toWireError(error: unknown): WireError {
   if (error instanceof ScrapdeckError) return wireError(error.code, error.message, error.data, error)
   if (error instanceof ORPCError && error.status < 500) {
@@ -104,7 +104,10 @@ function describeIssue(issue: Issue): string {
   return path.length === 0 ? message : `${path.join('.')}: ${message}`
 }
 
-/** The alternatives of a union that are closest to the input. Empty: not a union, or the union has its own message. */
+/**
+ * The alternatives of a union that are closest to the input. Empty: the issue is not about a union, or the union has
+ * its own message.
+ */
 function formsMeant({ code, message, errors }: Issue): Issue[][] {
   if (code !== 'invalid_union' || errors === undefined || message !== NO_FORM_FITS) return []
   const isOfWhole = (one: Issue) => !one.path?.length

@@ -1,11 +1,14 @@
-/** The only IPC channel between preload and main. The page requests a wire on it and gets a MessagePort back. */
+/** The only IPC channel between preload and main. The page requests a wire on it and gets a MessagePort. */
 export const WIRE_CHANNEL = 'scrapdeck:wire'
 
 /** The target of a wire: the engine of this computer, the desktop app itself, or a remote engine by its id. */
 export const LOCAL_ENGINE = 'local'
 export const DESKTOP_APP = 'desktop'
 
-/** Preload posts this message to the page with the MessagePort in `ports[0]`. The page checks its source. */
+/**
+ * Preload posts this message to the page, with the MessagePort in `ports[0]`. The page checks that preload is the
+ * source.
+ */
 export const wireMessage = (to: string): string => `scrapdeck-wire ${to}`
 
 /** Marks requests that the desktop app, not a program, sends to another engine for its page. */

@@ -36,7 +36,10 @@ export interface AfterChange<Facts extends JobFacts> {
   event: { name: JobEvent; atMs: number } | null
   /** Set when the job ended, because chains and dependent jobs need its outcome. */
   outcome: Outcome | null
-  /** The job is no longer live (it ended or is back in the queue), so the next run with its overlap key can start. */
+  /**
+   * Whether the job is no longer live: it ended or is back in the queue. The next run with its overlap key can then
+   * start.
+   */
   hasLeft: boolean
 }
 

@@ -19,7 +19,7 @@ export interface AttemptChange {
   jobId: JobId
   attemptNumber: AttemptNumber
   from: AttemptState[]
-  /** The new state. If it is absent, only the entry and `details` are written. */
+  /** The new state. If absent, only the entry and `details` are written. */
   to?: AttemptState
   kind: TransitionKind
   entry: TimelineEntry
@@ -30,7 +30,7 @@ export interface AttemptChange {
   jobOutcome?: Outcome | null
   /** With `jobOutcome: null`: the job is held (`retry`) until this time. */
   retryAtMs?: number
-  /** The job may have run more than once. Cleared if its only run is found again. */
+  /** Set if the job may have run more than once. Cleared if its only run is found again. */
   mayHaveRunTwice?: true
   killingLine?: string | null
   /** If these times are missing, `to: 'accepted'` sets `acceptedAtMs`, and `to: 'running'` sets `startedAtMs`. */

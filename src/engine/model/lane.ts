@@ -1,6 +1,6 @@
 import type { NodeId, Placement, ProjectName, VersionName } from '../../shared/contract/index.ts'
 
-/** What placement depends on. Jobs with equal values share a lane. */
+/** The values that placement depends on. Jobs with identical values share a lane. */
 export interface Lane {
   project: ProjectName
   spider: string
@@ -8,7 +8,7 @@ export interface Lane {
   placement: Placement
 }
 
-/** Equal for the same project, spider, version, node and set of tag terms. */
+/** Returns the same text for the same project, spider, version, node and set of tag terms. */
 export function laneText({ project, spider, version, placement }: Lane): string {
   return JSON.stringify([project, version, placement.nodeId, [...new Set(placement.tags)].sort(), spider])
 }

@@ -55,7 +55,7 @@ import type { NodeGroupRole } from '../../shared/roles.ts'
 import { PLAIN_ORDER } from '../../shared/plain-job.ts'
 import { type Message, plain, say } from '../../shared/texts/message.ts'
 
-/** Records that the Store (store.ts) accepts and returns. */
+/** The records that the Store (store.ts) accepts and returns. */
 
 export interface NewJob {
   id: JobId
@@ -188,11 +188,11 @@ export interface StoredSchedule {
   crawl: CrawlOrigin | null
 }
 
-/** The parts of a crawl order that the settings of its schedule do not contain. */
+/** The parts of a crawl order that its schedule's settings do not contain. */
 export interface CrawlOrigin {
-  /** Equal for orders that count as the same. */
+  /** Identical for orders that count as the same. */
   key: string
-  /** As ordered. The spider receives them as text. */
+  /** As ordered. The spider receives them as strings. */
   params: Record<string, unknown>
   atMs: number | null
 }
@@ -207,9 +207,12 @@ export type StoredFiring = Omit<Firing, 'outcome' | 'durationMs'> & {
 export interface Retention {
   nowMs: number
   changes: number
-  /** Keeps deliveries that ended since then, and the newest of each webhook. */
+  /** Keeps deliveries that ended after these times, and the `newest` last deliveries of each webhook. */
   deliveries: { deliveredSinceMs: number; deadSinceMs: number; newest: number }
-  /** Keeps the newest rows of each schedule if they were written since then, and all rows of `except`. */
+  /**
+   * Keeps firings written after `sinceMs` that are among the `newest` last ones of their schedule, and all firings of
+   * the schedules in `except`.
+   */
   firings: { newest: number; sinceMs: number; except: string[] }
   chains: { cancelledSinceMs: number }
 }
@@ -226,8 +229,8 @@ export interface NewFiring extends Omit<Firing, Derived> {
 }
 
 /**
- * The newest backfill of a schedule. `fired` and `failed` are as of the last write. While it runs, they are counted
- * from its firings, which can be pruned afterwards.
+ * The newest backfill of a schedule. `fired` and `failed` are as of the last write. While the backfill runs, both are
+ * counted from its firings, which can be pruned afterwards.
  */
 export interface StoredBackfill extends Omit<Backfill, 'ended'> {
   revision: number
@@ -429,14 +432,14 @@ export interface StoredAlertGroup {
   channelId: AlertChannelId
   ruleId: AlertRuleId
   lastToldAtMs: number | null
-  /** The next evaluation; null: nothing to send. */
+  /** When the group is evaluated next; null: there is nothing to send. */
   flushAtMs: number | null
 }
 
 export interface AlertMemory {
   episodes: StoredEpisode[]
   groups: StoredAlertGroup[]
-  /** When channels last got messages. Each channel has as many entries as its largest limit counts. */
+  /** When channels last sent messages. Each channel has as many entries as its largest limit counts. */
   sent: { channelId: AlertChannelId; atMs: number }[]
 }
 
@@ -448,7 +451,7 @@ export interface AlertWrite {
   messages: { channelId: AlertChannelId; atMs: number; data: unknown }[]
 }
 
-/** A signal that no other table keeps (engine/monitoring/alerts/past), with encoded texts. */
+/** A past signal that no other table contains (engine/monitoring/alerts/past). Its texts are encoded. */
 export interface StoredAlertFact {
   watch: AlertWatch
   key: string
@@ -461,7 +464,7 @@ export interface StoredAlertFact {
   labels: AlertLabels
 }
 
-/** When a channel's last report was due. Changed settings start a new count. */
+/** `toldMs`: when the channel's last report was due. After a change of `settings`, reporting starts again. */
 export interface StoredDigest {
   channelId: AlertChannelId
   settings: string
@@ -504,7 +507,7 @@ export interface DeliveryTry {
   atMs: number
   nextTryAtMs: number | null
   answer: string
-  /** The receiver refuses all further events, so the webhook is disabled. */
+  /** Whether the receiver refuses all further events. The webhook is then disabled. */
   isGone?: boolean
 }
 
@@ -512,7 +515,7 @@ export interface DeliveryTry {
 export interface AnswerClaim {
   scope: string
   key: string
-  /** Hash of the request. Another request with the same key is rejected. */
+  /** A hash of the request. A different request with the same key is rejected. */
   fingerprint: string
   begunBy: string
   nowMs: number
@@ -546,7 +549,7 @@ export type VersionChange =
   | ({ kind: 'deploy'; deployment: Deployment } & Pick<StoredVersion, 'project' | 'version'>)
   | ({ kind: 'undeploy'; nodeId: NodeId } & Pick<StoredVersion, 'project' | 'version'>)
 
-/** Ids of changes by noun. `jobs`: too many jobs changed to list them, and the id has no meaning. */
+/** The types of the ids of changes, by noun. `jobs`: too many jobs changed to list them, and the id has no meaning. */
 export interface ChangedIds {
   job: JobId
   jobs: string
@@ -559,7 +562,7 @@ export type ChangedThing<Noun extends keyof ChangedIds = keyof ChangedIds> = {
   [One in Noun]: { noun: One; id: ChangedIds[One]; cursor: number }
 }[Noun]
 
-/** Smaller settings, arguments and variables do not count, so that a list of ordinary jobs is not cut. */
+/** The size up to which settings, arguments and variables do not count, so that a list of ordinary jobs is not cut. */
 const SMALL_BYTES = 10_000
 
 /** How much of a list's byte limit a job uses, given the size of its settings, arguments and variables as JSON. */
@@ -614,7 +617,7 @@ export interface AwayNodes {
   awayNodes?: readonly NodeId[]
 }
 
-/** Hides all other projects; absent: hides nothing. */
+/** `onlyProjects`: the projects to include; absent: all projects. */
 export interface OnlyProjects {
   onlyProjects?: readonly ProjectName[] | undefined
 }
@@ -636,7 +639,9 @@ export interface IndexedLogBlocks {
   /** The first of the consecutive blocks of whole frames; null: no whole frames. */
   firstBlock: number | null
   wholeBlocks: number
-  /** The block of the bytes after the whole frames; null: no more bytes; `open`: the block is not full yet. */
+  /**
+   * The block of the bytes after the whole frames; null: there are no such bytes; `open`: the block is not full yet.
+   */
   tailBlock: number | 'open' | null
 }
 
@@ -688,11 +693,11 @@ export const newRetentionPass = (): RetentionPass => ({
   isUnpublished: false
 })
 
-/** `rows`: maximum rows to check; `jobs`: maximum jobs (or their logs) to delete. */
+/** `rows`: the maximum number of rows to check. `jobs`: the maximum number of jobs (or their logs) to delete. */
 export interface RetentionLimit {
   rows: number
   jobs: number
-  /** Publish the deletions so far to clients. The last step of a pass always does. */
+  /** Whether to announce the deletions so far to clients. The last step of a pass always does. */
   publish?: boolean
 }
 
@@ -822,7 +827,7 @@ export interface StoredErrorGroupDetail {
 
 export type NewAuditRecord = Omit<AuditRecord, 'seq' | 'changes'>
 
-/** Text instead of an object, because passing text between threads is much faster. */
+/** `text` is a string and not an object, because strings are passed between threads much faster. */
 export interface NewAuditEntry {
   columns: Omit<StoredAuditEntry, 'seq' | 'record' | 'hash'>
   text: string

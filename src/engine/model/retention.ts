@@ -1,7 +1,7 @@
 /**
  * Decides which ended jobs and logs retention deletes. Only this file decides: the store walks its jobs from the
- * oldest end and calls it for each. A verdict depends only on jobs that ended later, so passes can stop anywhere
- * and repeat.
+ * oldest end and calls `judgeRetention` for each. A verdict depends only on jobs that ended later, so passes can stop
+ * anywhere and repeat.
  */
 
 /** null: no bound. A job is deleted if it exceeds any of the bounds. */
@@ -18,12 +18,12 @@ export interface ProjectBounds {
 /** Why a job over a bound is kept. The first three reasons protect its log too. */
 export type Protection = 'kept' | 'newest' | 'may_have_run_twice' | 'schedule' | 'dependency' | 'dedupe' | 'chain'
 
-/** Nothing newer is deleted, because users need the failures of the last day, and lost runs can reappear. */
+/** The minimum age of deleted data. Users need the failures of the last day, and lost runs can reappear. */
 export const NEVER_BEFORE_MS = 86_400_000
 
 export interface Standing {
   endedAtMs: number
-  /** 1: the spider's last job to end. */
+  /** 1: no job of the spider ended later. */
   rankOfSpider: number
   rankOfProject: number
   hasLog: boolean
@@ -61,7 +61,7 @@ export function judgeRetention(
 
 export interface Shields {
   isKept: boolean
-  /** The spider's last job to end with this outcome. */
+  /** Whether no job of the spider with this outcome ended later. */
   isNewest: boolean
   mayHaveRunTwice: boolean
   isOfSchedule: boolean

@@ -3,7 +3,7 @@ const SETTINGS = {
   paused: 'boolean',
   /** The local node's slots in the configuration file when it was last read. */
   'local.configuredSlots': 'number',
-  /** If several engines share the database: the engine whose local node has, or had, the runs. */
+  /** If several engines share the database: the engine whose local node has the runs, or had them last. */
   'local.engine': 'string',
   /** Also written beside shared blobs, so that no other store claims them and deletes blobs that it does not know. */
   'blobs.owner': 'string',

@@ -6,9 +6,12 @@ type JobState = Job['state']
 interface AttemptRule {
   /** null: the attempt does not exist yet. */
   from: readonly (AttemptState | null)[]
-  /** Empty: the state is unchanged, and only the entry and its details are written. */
+  /** Empty: the state does not change, and only the entry and its details are written. */
   to: readonly AttemptState[]
-  /** The effect on the job if this is its newest attempt. Older ones can only flag that the job may have run twice. */
+  /**
+   * The effect on the job if this is its newest attempt. An older attempt can only flag that the job may have run
+   * twice.
+   */
   job: JobRule
   results?: readonly AttemptResult[]
 }

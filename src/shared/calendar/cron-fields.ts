@@ -3,19 +3,19 @@ export interface CronFields {
   minutes: number[]
   hours: number[]
   hasSeconds: boolean
-  /** Minutes or hours are `*` or stepped: the rule follows elapsed time, not times of day. */
+  /** Whether minutes or hours are `*` or stepped. The rule then follows elapsed time, not times of day. */
   isOpen: boolean
   days: DayFields
 }
 
-/** Which days match; null: any. Lists all values, with numbers in ascending order. */
+/** Which days match; null: all days. Lists all values, with numbers in ascending order. */
 export interface DayFields {
   /** `1` to `31`, `L` (the last), `15W` (the nearest weekday), `LW` (the last weekday). */
   daysOfMonth: string[] | null
   months: number[] | null
   /** `0` (Sunday) to `6`, `5#2` (the second Friday), `5#L` (the last). */
   weekdays: string[] | null
-  /** Both kinds of days are restricted and both must match. If false, one is enough. */
+  /** Whether both kinds of days are restricted and both must match. If false, a match of one kind is enough. */
   isBoth: boolean
 }
 
@@ -133,7 +133,10 @@ function problemOf(field: Field, part: string, what: string): CronProblem {
   return new CronProblem(part === '' ? `${where} has an empty part.` : `${where} ("${part}") ${what}.`)
 }
 
-/** If both kinds of days are restricted, one is enough, unless one starts with `*` or weekdays with `+`: crontab(5). */
+/**
+ * If both kinds of days are restricted, a match of one is enough, unless a field starts with `*` (crontab(5)) or the
+ * weekday field with `+`.
+ */
 function readDays(day: string, month: string, weekday: string): DayFields {
   const isStar = (text: string) => text === '*' || text === '?'
   const weekdayText = weekday.startsWith('+') ? weekday.slice(1) : weekday

@@ -64,7 +64,7 @@ export class FreeWalls {
   readonly #exclusions: Exclusions
   readonly #budget: SearchBudget
   readonly #freeDays = new Map<number, number>()
-  /** Keys: the bits of the expressions that exclude times. */
+  /** The keys are the bits of the expressions that exclude times. */
   readonly #ofDay = new Map<number, number | null>()
   readonly #ofHour = new Map<number, number | null>()
   readonly #ofMinute = new Map<number, number | null>()

@@ -34,7 +34,10 @@ const RULES: TestRule[] = [
   { expression: '*/30 2 * * *', minutes: [0, 30], hours: [2], isOpen: true, meansDay: anyDay }
 ]
 
-/** From these years: clock changes by one hour, half an hour and two hours, at several times; a skipped day. */
+/**
+ * In the years from each of these on, clocks change by one hour, half an hour or two hours, at several times, or skip
+ * a day.
+ */
 const ZONES: [string, number][] = [
   ['Europe/Berlin', 2026],
   ['America/New_York', 2026],
@@ -417,7 +420,7 @@ describe('exclusions', () => {
 describe('the limited work of one call', () => {
   const afterMs = Date.UTC(2026, 10, 22)
   const seventeen = Array.from({ length: 17 }, (_, hour) => `0 ${hour} 0 1 1 *`)
-  /** All but the last second of five hours of the day. */
+  /** Together, these match all seconds of five hours of the day except the last one. */
   const nearlyAll = [...seventeen, '0-58 * * * * *', '59 0-58 * * * *', '59 59 1-4,6-9,11-14,16-19,21-23 * * *']
 
   it('finds a thousand seconds among exclusions of nearly all others at once', () => {

@@ -32,7 +32,10 @@ export interface OccurrenceRange {
   limit: number
 }
 
-/** Sorted, after `afterMs`, up to and including `untilMs`. Throws TimingTooCostly. Several calls can share a budget. */
+/**
+ * Returns the occurrences after `afterMs`, up to and including `untilMs`, sorted. Throws TimingTooCostly. Several
+ * calls can share a budget.
+ */
 export function occurrencesOf(
   timing: ScheduleTiming,
   range: OccurrenceRange,
@@ -41,7 +44,7 @@ export function occurrencesOf(
   return [...iterate(timing, range, budget)]
 }
 
-/** Like occurrencesOf, for display only: returns those found within the budget. */
+/** Like occurrencesOf, for display only: returns the occurrences that are found within the budget. */
 export function occurrencesToShow(timing: ScheduleTiming, range: OccurrenceRange): Occurrence[] {
   const found: Occurrence[] = []
   try {
@@ -85,7 +88,7 @@ function stretchOf(zone: string, atMs: number, budget: SearchBudget): Stretch {
   return stretchAt(zone, atMs)
 }
 
-/** If several coincide, prefers the one that a clock change moved or doubled, because users should see that. */
+/** If several moments coincide, prefers one that a clock change moved or doubled, because users should see that. */
 function earliest(moments: (Moment | null)[]): Moment | null {
   return moments.reduce((best, one) => {
     if (one === null || best === null) return one ?? best
@@ -150,7 +153,7 @@ function cronMoment(timing: ScheduleTiming, means: CronMeans, firstMs: number, u
       return { nominalMs: wallMs - stretch.offsetMs, kind: kindOf(stretch, wallMs) }
     // Walls before the start of this search can recur if clocks go back at the end of the stretch.
     const isShownAgain = wallFromMs > stretch.endMs + stretch.nextOffsetMs
-    // Nothing matches earlier than two days before this wall.
+    // The next match is no earlier than two days before this wall, read as UTC.
     fromMs = isShownAgain ? stretch.endMs : Math.max(stretch.endMs, wallMs - 2 * DAY_MS)
     if (fromMs > untilMs) return null
     stretch = stretchOf(timing.zone, fromMs, budget)
@@ -169,7 +172,7 @@ function hasRunAtShift(timing: ScheduleTiming, { cron, walls, exclusions }: Cron
   return wallMs !== null && wallMs < untilWallMs
 }
 
-/** Earlier walls were already shown before the stretch started. */
+/** The wall at which the stretch stops repeating walls that clocks have already shown. */
 function repeatedUntil(stretch: Stretch): number {
   return stretch.startMs + stretch.previousOffsetMs
 }

@@ -1,9 +1,12 @@
 import type { ScheduleTiming } from '../contract/schedules.ts'
 import { ScrapdeckError } from '../errors.ts'
 
-/** Steps over days, hours, minutes and seconds: about 10 ms, fifty times what ordinary timings need. */
+/**
+ * The maximum number of steps over days, hours, minutes and seconds. They take about 10 ms, and ordinary timings need
+ * a fiftieth of them.
+ */
 const WORK_MAX = 100_000
-/** The cost of the clock changes of a zone in a year that is not cached: half a millisecond. */
+/** The cost of finding the clock changes of a zone in a year that is not cached: half a millisecond. */
 const ZONE_YEAR_WORK = 5_000
 const YEAR_MS = 364 * 86_400_000
 const SHOWN = 3
@@ -28,10 +31,10 @@ export class SearchBudget {
   readonly #timing: ScheduleTiming
   readonly #years: Set<number>
   #searched = 0
-  /** Counts in `spent` but never ends a search, because finding a single moment needs few years. */
+  /** Counts in `spent` but never ends a search, because finding a single moment takes few years. */
   #ofZones = 0
 
-  /** `previous`: the budget of an earlier search in the same timing. Its years are cached. */
+  /** `previous`: the budget of an earlier search in the same timing, whose years are already cached. */
   constructor(timing: ScheduleTiming, previous: SearchBudget | null = null) {
     this.#timing = timing
     this.#years = previous === null ? new Set() : previous.#years

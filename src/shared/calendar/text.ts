@@ -5,7 +5,7 @@ import { formatLocal, formatOffset, stretchAt } from './zones.ts'
 
 export interface TextValues {
   nominalMs: number
-  /** null: it has never fired, and the placeholder becomes empty. */
+  /** null: the schedule has never fired, and the placeholder becomes empty. */
   previousMs: number | null
   nowMs: number
   zone: string
@@ -16,13 +16,13 @@ export interface TextValues {
   outcome?: string
 }
 
-/** `{`, a word, and an optional format or name. JSON and other braces do not match. */
+/** Matches `{`, a word, an optional format or name, and `}`. Does not match JSON and other braces. */
 const PLACEHOLDER = /\{([a-z_]+)(?::([^{}]*)|\.([^{}]+))?\}/g
 /** A pattern, because replaceAll with a string takes four times as long for a million matches. */
 const LITERAL = /\{\{/g
 const MAY_HAVE_PLACEHOLDER = /\{[a-z_]/
 const MOMENTS = ['nominal', 'previous', 'now']
-/** Per text: far more than users write, and few enough to expand in a millisecond. */
+/** The maximum number of placeholders per text. It is far more than users write, and is expanded in a millisecond. */
 const PLACEHOLDERS_MAX = 1_000
 const EXPANDED_MAX = 16_000_000
 

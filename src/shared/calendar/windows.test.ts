@@ -101,7 +101,7 @@ describe('windows', () => {
         const offsetAt = (atMs: number) => readWall(name, atMs).minute - Math.floor((atMs / MINUTE_MS) % 1_440)
         const isChanged = (offsetAt(nowMs - 3 * HOUR_MS) - offsetAt(nowMs + 3 * HOUR_MS)) % 1_440 !== 0
         expect(nowMs < window.untilMs && window.fromMs < window.untilMs).toBe(true)
-        // Between two equal local times, the clocks may show a time outside all windows.
+        // Between two identical local times, the clocks may show a time outside all windows.
         if (isShown || !isChanged) expect(lasts).toBe(isShown)
         expect(windowFrom(windows, window.untilMs - 1)).toEqual(window)
       }

@@ -11,7 +11,10 @@ export interface Windows {
 const DAY_MS = 86_400_000
 const PERIOD_MS = { day: DAY_MS, week: 7 * DAY_MS }
 
-/** The current window, otherwise the next one, otherwise null. Skipped times are excluded, repeated ones included. */
+/**
+ * Returns the current window, otherwise the next one, otherwise null. Excludes skipped times and includes repeated
+ * ones.
+ */
 export function windowFrom(
   { fromMs, untilMs, repeats }: Windows,
   nowMs: number
@@ -21,7 +24,7 @@ export function windowFrom(
   const { zone, endsMs } = repeats
   const periodMs = PERIOD_MS[repeats.every]
   const [fromWallMs, untilWallMs] = [wallOf(zone, fromMs), wallOf(zone, untilMs)]
-  // A window can still be open although the clocks have passed its end, because they can show that time twice.
+  // A window can still be open after the clocks have passed its end, because they can show that time twice.
   const over = Math.floor((wallOf(zone, nowMs) - untilWallMs) / periodMs)
   for (let number = Math.max(1, over); ; number += 1) {
     const beginsMs = beginOf(zone, fromWallMs + number * periodMs)

@@ -1,6 +1,6 @@
 /**
- * Describes a rule exactly. The text uses the calendar's values and omits nothing, so two rules with the same
- * description have the same runs (a test checks this).
+ * Describes a rule exactly. The text uses the calendar's values and omits nothing, so rules with the same description
+ * have the same runs (a test checks this).
  */
 import type { ScheduleRule, ScheduleTiming } from '../contract/schedules.ts'
 import { formatDuration, twoDigits, WEEKDAYS } from '../time.ts'

@@ -33,7 +33,10 @@ export function listZones(): string[] {
   return ['UTC', ...Intl.supportedValuesOf('timeZone').filter((name) => name !== 'UTC')]
 }
 
-/** Ends at clock changes, or four days outside the 364-day chunk around `atMs`. Throws RangeError (unknown zone). */
+/**
+ * Returns the stretch around `atMs`. It ends at clock changes, or four days outside the 364-day chunk around `atMs`.
+ * Throws RangeError for an unknown zone.
+ */
 export function stretchAt(name: string, atMs: number): Stretch {
   const zone = zoneOf(name)
   if (zone === null) throw new RangeError(`${name} is not a time zone.`)

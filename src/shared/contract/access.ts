@@ -7,7 +7,7 @@ import { NodeTag } from './settings.ts'
 import { CHALLENGE, LOOPBACK_REDIRECT, SIGN_IN_CLIENTS, type SignInClient } from '../sign-in.ts'
 
 const GivenRole = z.string().min(1).max(64)
-/** A user from an identity provider can have several: `operator + shop keeper`. */
+/** A user from an identity provider can have several roles: `operator + shop keeper`. */
 const ShownRole = z.string()
 
 const KnownPermission = z.enum(PERMISSIONS)
@@ -23,7 +23,7 @@ const NodeGroupRoles = z
   .refine((all) => Object.keys(all).length <= 200, { error: 'There can be roles in 200 node groups' })
 const ShownNodeGroupRoles = z.record(z.string(), z.enum(NODE_GROUP_ROLES))
 
-/** Colons are forbidden because of basic authentication. */
+/** A user name cannot contain colons, because basic authentication uses them as separators. */
 const UserName = ShownName.max(64)
   .regex(/^[^\s:]+$/, 'A user name must not contain spaces or colons')
   .refine((name) => name === name.normalize('NFKC'), {
@@ -41,7 +41,10 @@ export const Me = z.object({
   userId: UserId.nullable(),
   name: z.string(),
   role: ShownRole,
-  /** `everywhere`: permissions in all projects. `projects`: all permissions in a project with more than that. */
+  /**
+   * `everywhere`: permissions in all projects. `projects`: all permissions in each project in which the caller has
+   * more.
+   */
   permissions: z.object({
     everywhere: z.array(KnownPermission).nullable(),
     projects: z.record(AnyProjectName, z.array(KnownPermission)),
@@ -67,7 +70,7 @@ export const User = z.object({
   nodeGroups: ShownNodeGroupRoles,
   enabled: z.boolean(),
   hasPassword: z.boolean(),
-  /** The password alone is not enough: the user also needs a code of an authenticator app. */
+  /** Whether the user needs a code of an authenticator app in addition to the password. */
   hasAuthenticator: z.boolean(),
   passkeyCount: z.number().int(),
   /** Where the user is managed. Unless it is `local`, the groups there determine the user's own roles. */
@@ -127,9 +130,9 @@ export type NewUser = z.infer<typeof NewUser>
 
 export const UserChanges = z.object({
   role: GivenRole.nullable().optional(),
-  /** Replaces all of them. */
+  /** Replaces all roles in projects. */
   projects: ProjectRoles.optional(),
-  /** Replaces all of them. */
+  /** Replaces all roles in node groups. */
   nodeGroups: NodeGroupRoles.optional(),
   enabled: z.boolean().optional(),
   password: NewPassword.optional()
@@ -145,7 +148,7 @@ export const NewAccessToken = z.object({
   projects: z.array(ProjectName).min(1).max(200).nullable().default(null),
   /** null: all node groups in which the user has a role, unless the token is limited to some projects. */
   nodeGroups: z.array(NodeTag).min(1).max(200).nullable().default(null),
-  /** null: it does not expire. */
+  /** null: the token does not expire. */
   expiresInDays: z.number().int().min(1).max(3_650).nullable().default(90)
 })
 export type NewAccessToken = z.infer<typeof NewAccessToken>
@@ -181,18 +184,21 @@ export const GroupChanges = z.object({
   name: GroupName.optional(),
   description: z.string().max(500).optional(),
   role: GivenRole.nullable().optional(),
-  /** Replaces all of them. */
+  /** Replaces all roles in projects. */
   projects: ProjectRoles.optional(),
-  /** Replaces all of them. */
+  /** Replaces all roles in node groups. */
   nodeGroups: NodeGroupRoles.optional(),
-  /** Replaces all of them. */
+  /** Replaces all members. */
   members: Members.optional(),
   addMembers: Members.optional(),
   removeMembers: Members.optional()
 })
 export type GroupChanges = z.infer<typeof GroupChanges>
 
-/** A change applies from each member's next request. It cuts off responses that members can no longer receive. */
+/**
+ * A change applies from each member's next request on. Responses in progress end if a member may no longer receive
+ * them.
+ */
 export const groupsContract = {
   list: read('users.change', 'GET /groups', 'service').output(z.object({ groups: z.array(Group) })),
 
@@ -222,7 +228,7 @@ export const usersContract = {
     .input(UserChanges.extend({ id: UserId }))
     .output(z.object({ user: User })),
 
-  /** Also removes all tokens and sessions. */
+  /** Also removes the user's tokens and ends the user's sessions. */
   remove: write('users.change', 'DELETE /users/{id}', 'service')
     .input(z.object({ id: UserId }))
     .output(z.object({ removed: z.boolean() })),
@@ -242,7 +248,7 @@ export const tokensContract = {
     .input(NewAccessToken)
     .output(z.object({ secret: z.string(), token: AccessToken })),
 
-  /** Cuts off responses in progress. */
+  /** Ends responses in progress. */
   revoke: write('read', 'DELETE /tokens/{id}', 'caller')
     .input(z.object({ id: AccessTokenId }))
     .output(z.object({ revoked: z.boolean() }))
@@ -252,13 +258,13 @@ export const sessionsContract = {
   /** Browser sessions, newest first: the caller's own; for an owner, those of all users. */
   list: read('read', 'GET /sessions', 'caller').output(z.object({ sessions: z.array(Session) })),
 
-  /** Cuts off responses in progress. */
+  /** Ends responses in progress. */
   revoke: write('read', 'DELETE /sessions/{id}', 'caller')
     .input(z.object({ id: z.string().max(100) }))
     .output(z.object({ revoked: z.literal(true) }))
 }
 
-/** A program that requests a token. The program states all fields itself. */
+/** A program that requests a token. The program itself sets all fields. */
 export const SignInRequester = z.object({
   client: z.enum(Object.keys(SIGN_IN_CLIENTS) as [SignInClient, ...SignInClient[]]),
   host: ShownName.max(64),
@@ -294,14 +300,17 @@ export const SignInApproval = z.object({
 })
 export type SignInApproval = z.infer<typeof SignInApproval>
 
-/** Programs that users sign in with their browser. Only for browser sessions. */
+/** Sign-ins of programs through the user's browser. Only browser sessions can use these operations. */
 export const signInsContract = {
   /** Rejects with SIGN_IN_NOT_FOUND if no sign-in waits with this code. */
   get: read('read', 'GET /sign-ins/{userCode}', 'caller')
     .input(z.object({ userCode: UserCode }))
     .output(WaitingSignIn),
 
-  /** Gives the program a token of the caller. `code` is for the redirect address: valid once, for a minute. */
+  /**
+   * Gives the program a token of the caller. `code` is for the redirect address and can be used once, within a
+   * minute.
+   */
   approve: write('read', 'POST /sign-ins', 'caller', { tellsSecret: 'again' })
     .input(SignInApproval)
     .output(z.object({ code: z.string().nullable() })),

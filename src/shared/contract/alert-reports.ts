@@ -27,14 +27,14 @@ export const AlertFigureHistory = z.object({
   bars: z.array(z.object({ value: z.number(), tone: z.enum(['past', 'now', 'failed', 'succeeded']) })),
   fromMs: z.number(),
   untilMs: z.number(),
-  /** The same in words with units, because not every user sees the bars. */
+  /** The same in words with units, because not all users see the bars. */
   caption: z.string(),
   captionCode: z.string().optional(),
   captionParams: Params.optional()
 })
 export type AlertFigureHistory = z.infer<typeof AlertFigureHistory>
 
-/** Helps to judge an alert, as of this request. A part is null if there is none, or if it could not be read in time. */
+/** Helps to judge an alert, as of this request. A part is null if it does not exist or could not be read in time. */
 export const AlertEvidence = z.object({ log: AlertLogExcerpt.nullable(), history: AlertFigureHistory.nullable() })
 export type AlertEvidence = z.infer<typeof AlertEvidence>
 
@@ -51,7 +51,7 @@ export const AlertRulePreview = z.object({
     })
   ),
   fromMs: z.number(),
-  /** False: some of the period has too little data, or too much to evaluate. */
+  /** False: part of the period has too little data, or too much to evaluate. */
   isComplete: z.boolean(),
   note: z.string(),
   noteCode: z.string().optional(),
@@ -101,7 +101,7 @@ export const AlertReport = z.object({
       diskFreePercent: z.number().nullable()
     })
     .nullable(),
-  /** False: there were too many jobs to include all in the lists of spiders. */
+  /** False: there were too many jobs to include all of them in the lists of spiders. */
   isComplete: z.boolean()
 })
 export type AlertReport = z.infer<typeof AlertReport>

@@ -50,9 +50,9 @@ export const AlertRuleSettings = AlertScope.extend({
   channels: Channels,
   groupBy: AlertGrouping.default('rule'),
   gatherSeconds: z.number().int().min(0).max(3_600).default(30),
-  /** Until a user acknowledges the alert; null: no reminders. */
+  /** How often to remind the channels until a user acknowledges the alert; null: never. */
   repeatSeconds: z.number().int().min(60).max(31_622_400).nullable().default(14_400),
-  /** Also sent to these channels if the alert stays unacknowledged for this time. */
+  /** The alert is also sent to these channels if it stays unacknowledged for this time. */
   escalation: z
     .object({ afterSeconds: z.number().int().min(60).max(2_678_400), channels: Channels.min(1) })
     .nullable()
@@ -103,9 +103,9 @@ export const Alert = z.object({
   firedAtMs: z.number().nullable(),
   resolvedAtMs: z.number().nullable(),
   acknowledged: z.object({ by: z.string(), atMs: z.number() }).nullable(),
-  /** Why no messages are sent about the alert now; null: they are sent. */
+  /** Why no messages are sent about the alert now; null: messages are sent. */
   muted: z.enum(['silenced', 'node_down', 'node_cordoned']).nullable(),
-  /** The alert started and stopped too often recently, so it stays open until it has been quiet for a while. */
+  /** The alert started and stopped too often recently, so it stays open until it has been quiet for some time. */
   isFlapping: z.boolean()
 })
 export type Alert = z.infer<typeof Alert>
@@ -114,7 +114,7 @@ export type Alert = z.infer<typeof Alert>
 export const SilenceRepeat = z.object({
   every: z.enum(['day', 'week']),
   zone: TimeZone,
-  /** No window starts after this time; null: it repeats until a user ends the silence. */
+  /** No window starts after this time; null: the windows repeat until a user ends the silence. */
   endsMs: z.number().nullable().default(null)
 })
 export type SilenceRepeat = z.infer<typeof SilenceRepeat>
@@ -131,13 +131,13 @@ export const AlertSilence = AlertScope.extend({
 })
 export type AlertSilence = z.infer<typeof AlertSilence>
 
-/** Times of day at which a channel sends only critical alerts. Other messages wait until the end. */
+/** Times of day at which a channel sends only critical alerts. Other messages wait until these times end. */
 export const QuietHours = z.object({
   zone: TimeZone,
   /** `22:00`. If it is after `until`, the quiet hours include midnight. */
   from: z.string().regex(/^([01]\d|2[0-3]):[0-5]\d$/, 'Write a time of day as 22:00'),
   until: z.string().regex(/^([01]\d|2[0-3]):[0-5]\d$/, 'Write a time of day as 07:00'),
-  /** The days on which they start, 0 (Sunday) to 6. */
+  /** The days on which the quiet hours start, 0 (Sunday) to 6. */
   days: z.array(z.number().int().min(0).max(6)).min(1).max(7)
 })
 export type QuietHours = z.infer<typeof QuietHours>
@@ -146,7 +146,7 @@ export const AlertDigest = z.object({
   every: z.enum(['day', 'week']),
   at: z.string().regex(/^([01]\d|2[0-3]):[0-5]\d$/, 'Write a time of day as 08:00'),
   zone: TimeZone,
-  /** For a weekly report: 0 (Sunday) to 6. */
+  /** For a weekly report, the day: 0 (Sunday) to 6. */
   weekday: z.number().int().min(0).max(6).default(1)
 })
 export type AlertDigest = z.infer<typeof AlertDigest>
@@ -224,7 +224,7 @@ const ChannelResult = z.object({
 
 export const AlertRuleState = AlertRule.extend({
   firing: z.number().int(),
-  /** In the last 30 days. `actedOn`: how many of these were acknowledged. */
+  /** How often the rule fired in the last 30 days. `actedOn`: how many of these alerts were acknowledged. */
   fired: z.number().int(),
   actedOn: z.number().int(),
   lastFiredAtMs: z.number().nullable()
@@ -246,7 +246,7 @@ export const AlertNotice = z.object({
 })
 export type AlertNotice = z.infer<typeof AlertNotice>
 
-/** The id of a message; `0`: before all of them. */
+/** The id of a message; `0`: before all messages. */
 const NoticePosition = z.string().regex(/^(?:0|msg_[0-9a-z]{1,12}_[0-9a-z]{1,10})$/)
 
 export const alertsContract = {
@@ -264,7 +264,7 @@ export const alertsContract = {
       })
     )
     .output(z.object({ alerts: z.array(Alert), nextBefore: z.string().nullable() })),
-  /** The end of the log of the alert's run, and the history of the figure. Computed on each request. */
+  /** The end of the log of the alert's run, and the history of the figure. Both are computed on each request. */
   evidence: read('read', 'GET /alerts/{id}/evidence', { id: 'alert' }, { answerBytes: () => 250_000 })
     .input(z.object({ id: AlertId }))
     .output(AlertEvidence),
@@ -315,7 +315,7 @@ export const alertSilencesContract = {
     .input(
       AlertScope.extend({
         ruleId: AlertRuleId.nullable().default(null),
-        /** null: now. The start of a repeating silence can be long ago. */
+        /** null: now. A repeating silence can have started long ago. */
         fromMs: z.number().nullable().default(null),
         untilMs: z.number(),
         repeats: SilenceRepeat.nullable().default(null),
@@ -333,7 +333,7 @@ export const alertSilencesContract = {
 }
 
 export const alertChannelsContract = {
-  /** `projects`: those of the caller's projects that can use the channel; empty: all. */
+  /** `projects`: the caller's projects that can use the channel; empty: all projects. */
   names: read('alerts.change', 'GET /alerts/channels/names', 'seen').output(
     z.object({
       channels: z.array(
@@ -347,14 +347,14 @@ export const alertChannelsContract = {
   create: write('webhooks.change', 'POST /alerts/channels', 'service', { tellsSecret: 'once' })
     .input(AlertChannelSettings.extend({ secret: Secret.optional() }))
     .output(ChannelResult),
-  /** Without a secret, keeps the stored one. */
+  /** Without a secret, the stored one is kept. */
   update: write('webhooks.change', 'PUT /alerts/channels/{id}', 'service')
     .input(AlertChannelSettings.extend({ id: WebhookId, secret: Secret.optional() }))
     .output(z.object({ channel: AlertChannel })),
   remove: write('webhooks.change', 'DELETE /alerts/channels/{id}', 'service')
     .input(z.object({ id: WebhookId }))
     .output(z.object({ removed: z.boolean() })),
-  /** Sends an example now, without retries, and returns the conversation. */
+  /** Sends an example now, without retries, and returns the recorded conversation. */
   test: write('webhooks.change', 'POST /alerts/channels/{id}/test', 'service')
     .input(z.object({ id: WebhookId }))
     .output(z.object({ ok: z.boolean(), answer: z.string(), conversation: z.array(z.string()) }))
@@ -379,7 +379,10 @@ export interface AlertNews {
   moreFiring: number
   moreResolved: number
   stillFiring: number
-  /** Set if this message reached the channel's limit: until when other messages are held, or only non-critical ones. */
+  /**
+   * Set if this message reached the channel's limit. `heldUntilMs`: until when messages are held. `all`: critical
+   * messages are held too.
+   */
   limit?: { heldUntilMs: number; all: boolean } | null
 }
 

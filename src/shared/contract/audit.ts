@@ -17,7 +17,7 @@ export const AuditWho = z.object({
   role: z.string().nullable(),
   tokenId: z.string().nullable(),
   tokenName: z.string().nullable(),
-  /** The same for all requests of a session. Cannot be used to log in. */
+  /** Identical for all requests of a session. Cannot be used to log in. */
   session: z.string().nullable()
 })
 export type AuditWho = z.infer<typeof AuditWho>
@@ -28,13 +28,13 @@ export type AuditField = z.infer<typeof AuditField>
 
 export const AuditChange = z.object({
   noun: z.string(),
-  /** For display: the id if there is no name. */
+  /** For display: the id if the thing has no name. */
   name: z.string(),
   fields: z.array(AuditField)
 })
 export type AuditChange = z.infer<typeof AuditChange>
 
-/** One operation of a caller, or several equal refusals within a minute. The hash covers all fields. */
+/** One operation of a caller, or several identical refusals within a minute. The hash covers all fields. */
 export const AuditRecord = z.object({
   seq: z.number().int(),
   atMs: z.number(),
@@ -46,16 +46,16 @@ export const AuditRecord = z.object({
   /** An operation of the contract (`nodes.update`) or of the Scrapyd API (`schedule.json`), or `login` or `logout`. */
   operation: z.string(),
   project: z.string().nullable(),
-  /** Things named in the request, at most 20. `moreTargets` counts the others. */
+  /** The things named in the request, at most 20. `moreTargets` counts the others. */
   targets: z.array(z.object({ noun: z.string(), name: z.string() })),
   moreTargets: z.number().int(),
   /** The request as JSON, with secrets masked and long values cut. */
   input: z.string(),
   changes: z.array(AuditChange),
   result: AuditResult,
-  /** The error, or null. */
+  /** The code of the error; null: there was none. */
   code: z.string().nullable(),
-  /** The number of equal requests. Can exceed one only for refused and failed ones. */
+  /** The number of identical requests. Only refused and failed requests are counted together. */
   count: z.number().int(),
   isCut: z.boolean()
 })
@@ -79,10 +79,10 @@ export const AuditFilter = z.object({
 export type AuditFilter = z.infer<typeof AuditFilter>
 
 export const AuditHead = z.object({
-  /** 0: there is no entry. */
+  /** 0: there are no entries. */
   seq: z.number().int(),
   hash: z.string(),
-  /** The last entry that was deleted because of its age; 0: none. */
+  /** The last entry that was deleted because of its age; 0: no entry was deleted. */
   deletedSeq: z.number().int()
 })
 export type AuditHead = z.infer<typeof AuditHead>
@@ -107,7 +107,7 @@ export const auditContract = {
     )
     .output(z.object({ entries: z.array(AuditEntry), nextBefore: z.number().int().nullable() })),
 
-  /** Oldest first, without a filter, for copies that continue where the last one ended. */
+  /** Oldest first, without a filter. For copies that continue where the last export ended. */
   export: read('audit.read', 'GET /audit/export', 'service', { answerBytes: pageBytes })
     .input(
       z.object({

@@ -1,8 +1,8 @@
 import type { Change } from './events.ts'
 
 /**
- * The part of the contract that a change belongs to. Clients update or invalidate results of that part. Separate
- * from the schemas, which the UI does not load before its first screen.
+ * Maps each kind of change to the part of the contract whose results clients must update or invalidate. Separate from
+ * the schemas, which the UI does not load before its first screen.
  */
 export const NOUN_OF = {
   job: 'jobs',

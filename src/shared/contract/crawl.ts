@@ -12,7 +12,7 @@ const CRON = /^(?:@[a-z]+|\S+(?:\s+\S+){4,5})$/i
 
 const INTERVAL_WORDS = 'Write seconds, or a number followed by s, m, h or d: 30m; or a cron expression: 0 9 * * *'
 
-/** Seconds as a number or as text (`90s`, `30m`, `12h`, `7d`), or a cron expression as in schedules. */
+/** Seconds as a number or as a string (`90s`, `30m`, `12h`, `7d`), or a cron expression as in schedules. */
 const Interval = z.union([
   z.number().int().min(1).max(31_536_000),
   z
@@ -25,10 +25,10 @@ const Interval = z.union([
 ])
 
 const MOMENT_WORDS = 'Write a time such as 2026-12-24T18:00:00+01:00, or milliseconds since 1970'
-/** The union explains values that are not text. This explains text. */
+/** Returns a message for strings only. For other values, the union has its own message. */
 const momentError = ({ code }: { code?: string | undefined }) => (code === 'invalid_format' ? MOMENT_WORDS : undefined)
 
-/** A time without an offset stays a text, because it is in the order's zone. Other times become milliseconds. */
+/** A time without an offset stays a string, because it is in the order's zone. Other times become milliseconds. */
 const WrittenMoment = [
   z.iso.datetime({ offset: true, error: momentError }).transform((text) => Date.parse(text)),
   z.iso.datetime({ local: true, error: momentError })
@@ -59,8 +59,8 @@ const Params = z.record(z.string().min(1).max(200), z.unknown())
 
 /**
  * A crawl request in the underscore style of crawl schedulers. The spider gets `start_urls` as one argument, a JSON
- * list. `depth` becomes the setting DEPTH_LIMIT. `params` become arguments: text unchanged, other values as JSON
- * text. A field that is null counts as absent.
+ * list. `depth` becomes the setting DEPTH_LIMIT. `params` become arguments: strings unchanged, other values as JSON.
+ * A field that is null counts as absent.
  */
 export const CrawlInput = z.object({
   /** The end user of the request. Requests of other users never share its cached response. */
@@ -117,7 +117,10 @@ export const CrawlOutput = z.union([
 ])
 export type CrawlOutput = z.infer<typeof CrawlOutput>
 
-/** As long as its response is cached. A repeated crawl is a schedule, which its key finds at any time. */
+/**
+ * A request is repeatable while its response is cached. A repeated crawl is a schedule, which its key finds at any
+ * time.
+ */
 function repeatableForMs(body: unknown, { crawlCacheSeconds } = { crawlCacheSeconds: DEFAULT_CRAWL_CACHE_SECONDS }) {
   const { interval, cache_seconds, ignore_cache } = (body ?? {}) as Record<string, unknown>
   if (isSet(ignore_cache)) return 0
@@ -138,7 +141,7 @@ export const crawlContract = write(
   .output(CrawlOutput)
 
 /**
- * A repeated crawl is a schedule, and a single one is a job. The order reflects their changes. A repeated crawl
+ * A crawl order as its client sees it. A repeated crawl is a schedule, and a single crawl is a job. A repeated crawl
  * that is `pending` waits for its next run, and a `finished` one never runs again.
  */
 export const CrawlOrder = z.object({
@@ -164,11 +167,11 @@ export const CrawlOrder = z.object({
 })
 export type CrawlOrder = z.infer<typeof CrawlOrder>
 
-/** Any text, because clients can send ids of another scheduler, which are then not found. */
+/** Any string, because clients can send ids of another scheduler, which are then not found. */
 const OrderId = z.object({ id: z.string().max(1_000).brand<'ScheduleId'>().brand<'JobId'>() })
 export type OrderId = z.infer<typeof OrderId>['id']
 
-/** Absent: unchanged; null: cleared. */
+/** Absent fields stay unchanged; null clears a field. */
 export const CrawlChange = OrderId.extend({
   start_urls: StartUrls.nullable().optional(),
   depth: Depth.nullable().optional(),
@@ -196,7 +199,7 @@ export const crawlOrdersContract = {
   get: read('read', 'GET /crawl/{id}', { id: 'crawlOrder' }).input(OrderId).output(CrawlOrder),
   /** Applies to the next runs. A single crawl can change only before its first run, and that also needs `jobs.run`. */
   update: write('schedules.change', 'PATCH /crawl/{id}', { id: 'crawlOrder' }).input(CrawlChange).output(CrawlOrder),
-  /** Removes a repeated crawl (its jobs stay), or cancels a single one. False: its job had already ended. */
+  /** Removes a repeated crawl (its jobs stay), or cancels a single one. False: the job had already ended. */
   cancel: write('jobs.cancel', 'DELETE /crawl/{id}', { id: 'crawlOrder' })
     .input(OrderId)
     .output(z.object({ cancelled: z.boolean() }))

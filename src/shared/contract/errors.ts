@@ -4,11 +4,11 @@ import { read, write } from './operation.ts'
 
 const Count = z.number().int()
 
-/** A `resolved` error reopens when it is logged again, and an `ignored` one does not. */
+/** A `resolved` error reopens when it is logged again. An `ignored` error does not. */
 export const ErrorState = z.enum(['open', 'resolved', 'ignored'])
 export type ErrorState = z.infer<typeof ErrorState>
 
-/** The same error (traceback or ERROR line) of all runs of a project. Times are by the engine's clock. */
+/** One error (a traceback or ERROR line) across all runs of a project. Times are by the engine's clock. */
 export const ErrorGroup = z.object({
   id: ErrorGroupId,
   project: AnyProjectName,
@@ -69,13 +69,13 @@ export const ErrorGroupDetail = z.object({
 })
 export type ErrorGroupDetail = z.infer<typeof ErrorGroupDetail>
 
-/** `text` matches in title and culprit. All other values must be equal. */
+/** `text` matches in title and culprit. The other filters must match exactly. */
 export const ErrorFilter = z.object({
   state: ErrorState.optional(),
   project: z.string().max(200).optional(),
   spider: z.string().max(200).optional(),
   version: z.string().max(200).optional(),
-  /** Only errors that first appeared in this version. */
+  /** Only errors that were first logged in this version. */
   firstVersion: z.string().max(200).optional(),
   nodeId: NodeId.optional(),
   text: z.string().max(200).optional()
@@ -85,7 +85,7 @@ export type ErrorFilter = z.infer<typeof ErrorFilter>
 const GROUP_BYTES = 4_000
 
 export const errorsContract = {
-  /** Last seen first. `before`: `nextBefore` of the previous page. */
+  /** Sorted by last occurrence, newest first. `before`: `nextBefore` of the previous page. */
   list: read('read', 'GET /errors', 'seen', {
     answerBytes: ({ limit = 100 }) => GROUP_BYTES * Math.min(Number(limit), 500)
   })
@@ -102,7 +102,7 @@ export const errorsContract = {
   get: read('read', 'GET /errors/{id}', { id: 'errorGroup' }, { answerBytes: () => 400_000 })
     .input(z.object({ id: z.coerce.number().int().positive().brand<'ErrorGroupId'>() }))
     .output(ErrorGroupDetail),
-  /** The errors that the job logged, in all attempts or in this one. Newest first, at most 200. */
+  /** The errors that the job logged in all attempts, or in the given one. Newest first, at most 200. */
   ofJob: read('read', 'GET /jobs/{jobId}/errors', { jobId: 'job' }, { answerBytes: () => 200 * (GROUP_BYTES + 2_000) })
     .input(
       z.object({ jobId: JobId, attemptNumber: z.coerce.number().int().positive().brand<'AttemptNumber'>().optional() })

@@ -9,7 +9,7 @@ import { Project } from './projects.ts'
 import { Schedule } from './schedules.ts'
 import { Figures, Problem, PythonState, Environment } from './system.ts'
 
-/** Several changes of one thing between two batches are merged into its newest state. */
+/** A change sent to clients. Several changes of one thing between two batches are merged into its newest state. */
 export const Change = z.discriminatedUnion('kind', [
   z.object({ kind: z.literal('job'), job: Job }),
   z.object({ kind: z.literal('job_removed'), id: JobId }),
@@ -31,7 +31,7 @@ export const Change = z.discriminatedUnion('kind', [
   z.object({ kind: z.literal('chains') }),
   z.object({ kind: z.literal('webhooks') }),
   z.object({ kind: z.literal('alerts') }),
-  /** Sent at most every two seconds. */
+  /** Sent at most once every two seconds. */
   z.object({ kind: z.literal('errors') }),
   z.object({ kind: z.literal('findings') }),
   z.object({ kind: z.literal('storage') }),
@@ -42,7 +42,7 @@ export type Change = z.infer<typeof Change>
 export const ChangeBatch = z.object({
   /** Pass this as `after` to resume after this batch. */
   cursor: z.string(),
-  /** The cursor is older than the stored changes: refetch everything shown, then resume from here. */
+  /** The cursor is older than the stored changes. Refetch everything shown, then resume from here. */
   reset: z.boolean(),
   changes: z.array(Change)
 })

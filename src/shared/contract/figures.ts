@@ -4,7 +4,7 @@ import { read } from './operation.ts'
 
 const Count = z.number().int()
 
-/** The course of a run. The values are cumulative, at the end of each interval. */
+/** How a run progressed. Each value is the total so far at the end of its interval. */
 export const RunSeries = z.object({
   startMs: z.number(),
   widthMs: z.number(),
@@ -15,14 +15,14 @@ export const RunSeries = z.object({
 export type RunSeries = z.infer<typeof RunSeries>
 
 /**
- * The figures of a run's log, so far or at its end. Times are by the engine's clock if the log's clock and zone
- * could be determined. null: the log does not contain the value.
+ * The figures of a run's log, so far or at its end. Times are by the engine's clock if the log's clock and zone are
+ * known. null: the log does not contain the value.
  */
 export const RunFigures = z.object({
   jobId: JobId,
   attemptNumber: AttemptNumber,
   isLive: z.boolean(),
-  /** Parts of the log were not read, so counts can be too low. */
+  /** Whether parts of the log were not read. Counts can then be too low. */
   isPartial: z.boolean(),
   bytes: Count,
   lines: Count,

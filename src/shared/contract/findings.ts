@@ -5,7 +5,7 @@ import { read, write } from './operation.ts'
 export const RunMetric = z.enum(['items', 'pages', 'runtime', 'errors', 'field'])
 export type RunMetric = z.infer<typeof RunMetric>
 
-/** The middle half of earlier runs of the spider. */
+/** The middle half of the values in earlier runs of the spider. */
 export const UsualRange = z.object({ low: z.number(), high: z.number() })
 export type UsualRange = z.infer<typeof UsualRange>
 
@@ -15,7 +15,7 @@ export const Finding = z.object({
   field: z.string().nullable(),
   /** `Items fell by 80 %: 120, usually 610 to 640` */
   words: z.string(),
-  /** The code of `words` (shared/texts). Findings from before there were codes have none. */
+  /** The code of `words` (shared/texts). Findings stored before codes existed do not have it. */
   code: z.string().optional(),
   params: z.record(z.string(), z.unknown()).optional(),
   value: z.number(),
@@ -42,7 +42,7 @@ export const JobExpectations = z.object({
   metrics: z.array(z.object({ metric: RunMetric, value: z.number().nullable(), usual: UsualRange })),
   /**
    * The percentage of items that have each field, in this run and in earlier runs with counted items. null: this
-   * run's items were not counted, because there are fewer than 20, or no readable file.
+   * run's items were not counted, because it has fewer than 20 or no readable file.
    */
   fields: z
     .object({

@@ -7,7 +7,7 @@ export const FleetFileChange = z.object({
   act: z.enum(['add', 'change', 'remove']),
   /** Fields that differ, with both values as YAML. Secrets are never shown. */
   fields: z.array(z.object({ name: z.string(), from: z.string().nullable(), to: z.string().nullable() })),
-  /** Not errors, but useful to know, such as a project that is not deployed yet. */
+  /** Remarks that are not errors, such as a project that is not deployed yet. */
   notes: z.array(z.string()).optional()
 })
 export type FleetFileChange = z.infer<typeof FleetFileChange>

@@ -3,10 +3,13 @@ import { wordsOfIssue } from '../issue-words.ts'
 import { problemOfShownName } from '../unseen.ts'
 import { JOB_ID_PATTERN, NODE_ID_PATTERN, RANDOM_ID_PATTERN } from '../id-patterns.ts'
 
-// Called here, because every schema of the contract imports this file.
+// Configures zod here, because every schema of the contract imports this file.
 z.config({ localeError: wordsOfIssue })
 
-/** A display name. Refuses invisible characters, which could make it look like another name (unseen.ts). */
+/**
+ * A name for display. It must not contain invisible characters, which could make it look like another name
+ * (unseen.ts).
+ */
 export const ShownName = z
   .string()
   .min(1)
@@ -34,7 +37,7 @@ export type VersionName = z.infer<typeof VersionName>
 export const AnyProjectName = z.string().brand<'ProjectName'>()
 export const AnyVersionName = z.string().brand<'VersionName'>()
 
-/** From 1. */
+/** The number of an attempt of a job, from 1. */
 export const AttemptNumber = z.number().int().positive().brand<'AttemptNumber'>()
 export type AttemptNumber = z.infer<typeof AttemptNumber>
 
@@ -52,7 +55,7 @@ export type WebhookId = z.infer<typeof WebhookId>
 export const AlertRuleId = randomId('The id of an alert rule').brand<'AlertRuleId'>()
 export type AlertRuleId = z.infer<typeof AlertRuleId>
 
-/** An alert channel is stored and delivered like a webhook: by deliveries from the outbox. */
+/** An alert channel is stored like a webhook, and its messages are delivered from the outbox. */
 export type AlertChannelId = WebhookId
 
 export const AlertId = randomId('The id of an alert').brand<'AlertId'>()

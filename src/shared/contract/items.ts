@@ -4,17 +4,20 @@ import { ITEMS_BOUNDS } from './fixed-values.ts'
 import { JobId, NodeId } from './ids.ts'
 import { ask, read } from './operation.ts'
 
-/** A top-level field of the item. A nested value counts as one, as JSON. */
+/** A top-level field of the item. A nested value counts as one field, as JSON. */
 const FieldName = z.string().max(200)
 
 export const ItemColumn = z.object({
   name: z.string(),
-  /** The type in sampled items from the start, middle and end of the file. `mixed`: several types. */
+  /** The type of the values in sampled items from the start, middle and end of the file. `mixed`: several types. */
   type: z.enum(['text', 'number', 'boolean', 'nested', 'mixed', 'empty'])
 })
 export type ItemColumn = z.infer<typeof ItemColumn>
 
-/** A value as text: numbers as they are in the file, nested values as JSON. null: the item does not have the field. */
+/**
+ * A value as a string: numbers as they are in the file, nested values as JSON. null: the item does not have the
+ * field.
+ */
 export const ItemCell = z
   .object({
     type: z.enum(['text', 'number', 'boolean', 'null', 'nested']),
@@ -24,7 +27,7 @@ export const ItemCell = z
   .nullable()
 export type ItemCell = z.infer<typeof ItemCell>
 
-/** Compares as numbers if `value` is one. `contains` and `starts with` ignore case. */
+/** If `value` is a number, values are compared as numbers. `contains` and `starts with` ignore case. */
 export const ItemCondition = z.object({
   field: FieldName,
   operator: z.enum(['is', 'is not', 'contains', 'starts with', 'empty', 'not empty', 'greater', 'less']),
@@ -45,17 +48,17 @@ export const ItemsFacts = z.object({
   nodeId: NodeId.nullable(),
   format: z.enum(['jsonl', 'json', 'csv']),
   sizeBytes: z.number().int(),
-  /** For a file of a remote node, how much was copied so far. Otherwise its size. */
+  /** For a file of a remote node, the number of bytes copied so far. Otherwise, the file's size. */
   copiedBytes: z.number().int(),
-  /** The attempt has not ended, so the file can grow. */
+  /** Whether the attempt is still live, so that the file can grow. */
   mayGrow: z.boolean(),
   columns: z.array(ItemColumn),
   hasMoreFields: z.boolean(),
-  /** null: not counted yet, see `count`. */
+  /** null: not counted yet (see `count`). */
   items: z.number().int().nullable(),
   /** Lines that are not items: broken JSON, invalid UTF-8, longer than 16 MB. null: not counted yet. */
   unreadable: z.number().int().nullable(),
-  /** The file ends in the middle of an item: it is being written, or its run was killed. */
+  /** Whether the file ends in the middle of an item: it is being written, or its run was killed. */
   endsInside: z.boolean(),
   /** `plain` does not support sorting, statistics, differences and Parquet. */
   engine: z.enum(['duckdb', 'plain']),
@@ -64,7 +67,7 @@ export const ItemsFacts = z.object({
 export type ItemsFacts = z.infer<typeof ItemsFacts>
 
 export const ItemRow = z.object({
-  /** From 0, in the order of the file. Lines that are not items also count. */
+  /** From 0, in the order of the file. Lines that are not items count too. */
   index: z.number().int(),
   cells: z.array(ItemCell).nullable()
 })
@@ -83,9 +86,9 @@ export const FieldStatistics = z.object({
   items: z.number().int(),
   unreadable: z.number().int(),
   filled: z.number().int(),
-  /** Estimated, some percent off. */
+  /** An estimate, which can be wrong by some percent. */
   distinct: z.number().int(),
-  /** Covers values that are numbers, or texts with one. */
+  /** Covers values that are numbers or strings with a number. */
   numbers: z.object({ count: z.number().int(), min: z.number(), max: z.number(), mean: z.number() }).nullable(),
   /** In characters, of all filled values. */
   length: z.object({ min: z.number().int(), max: z.number().int(), mean: z.number() }).nullable(),
@@ -108,7 +111,7 @@ export const ItemsDiff = z.object({
   same: z.number().int(),
   /** Items that were not compared: those without a key, and all but one with the same key. null: no key was given. */
   repeatedKeys: z.number().int().nullable(),
-  /** The first keys of each kind, or the items themselves, cut to 200 characters. */
+  /** The first keys of each kind, or the items themselves without a key, cut to 200 characters. */
   examples: z.object({ added: z.array(z.string()), removed: z.array(z.string()), changed: z.array(z.string()) })
 })
 export type ItemsDiff = z.infer<typeof ItemsDiff>
@@ -118,7 +121,7 @@ export type ItemsFormat = z.infer<typeof ItemsFormat>
 
 const ExportId = z.string().regex(/^[0-9a-f]{32}$/)
 
-/** `share`: how much was read, from 0 to 1. The last message has the file. */
+/** `share`: the share that was read so far, from 0 to 1. `file` is set in the last message. */
 export const ExportProgress = z.object({
   share: z.number(),
   file: z.object({ id: ExportId, name: z.string(), sizeBytes: z.number().int(), items: z.number().int() }).nullable()
@@ -128,7 +131,7 @@ export type ExportProgress = z.infer<typeof ExportProgress>
 const pageBytes = () => 6_000_000
 
 export const itemsContract = {
-  /** Returns what is known without reading all items. `count` reads them. */
+  /** Returns what is known without reading all items. With `count`, all items are read and counted. */
   describe: read('read', 'GET /jobs/{jobId}/items', { jobId: 'job' }, { answerBytes: () => 200_000 })
     .input(z.object({ ...ofJob, count: z.stringbool().or(z.boolean()).default(false) }))
     .output(ItemsFacts),
@@ -139,7 +142,7 @@ export const itemsContract = {
         ...ofJob,
         offset: z.number().int().min(0).max(1e12).default(0),
         limit: z.number().int().min(1).max(ITEMS_BOUNDS.pageRows).default(100),
-        /** Default: the first fifty that `describe` names. */
+        /** Default: the first fifty columns that `describe` returns. */
         columns: z.array(FieldName).max(ITEMS_BOUNDS.pageColumns).optional(),
         sort: z.object({ field: FieldName, descending: z.boolean().default(false) }).optional(),
         filter
@@ -159,7 +162,10 @@ export const itemsContract = {
   export: ask('read', 'POST /jobs/{jobId}/items/export', { jobId: 'job' })
     .input(z.object({ ...ofJob, format: ItemsFormat, filter }))
     .output(eventIterator(ExportProgress)),
-  /** A piece of an exported file, in base64. The file is deleted at its end, or ten minutes after the last read. */
+  /**
+   * Returns a piece of an exported file, in base64. The file is deleted after its last piece, or ten minutes after
+   * the last read.
+   */
   readExport: read('read', 'GET /item-exports/{id}', 'caller', { answerBytes: () => 6_000_000 })
     .input(z.object({ id: ExportId, offset: z.coerce.number().int().min(0).max(1e13).default(0) }))
     .output(z.object({ offset: z.number().int(), nextOffset: z.number().int().nullable(), base64: z.string() }))

@@ -65,7 +65,7 @@ export type Placement = z.infer<typeof Placement>
 
 const StringMap = z.record(z.string(), z.string())
 
-/** A job that must end first, and how. If it ends otherwise, the dependent job is cancelled (skipped). */
+/** A job that must end first, and how it must end. If it ends otherwise, the dependent job is cancelled (skipped). */
 export const Dependency = z.object({ jobId: JobId, on: z.enum(['succeeded', 'failed', 'ended']) })
 export type Dependency = z.infer<typeof Dependency>
 
@@ -76,7 +76,7 @@ export type Hold = z.infer<typeof Hold>
 export const UsageSample = z.object({
   atMs: z.number(),
   memoryBytes: z.number(),
-  /** Since the previous sample. 1 is one fully used core. */
+  /** The share of CPU time since the previous sample. 1 is one fully used core. */
   cpuShare: z.number(),
   processes: z.number().int()
 })
@@ -84,7 +84,7 @@ export type UsageSample = z.infer<typeof UsageSample>
 
 export const Job = z.object({
   id: JobId,
-  /** The id that Scrapyd clients see. Equal to `id` unless the client of schedule.json chose one. */
+  /** The id that Scrapyd clients see. Identical to `id` unless the client of schedule.json chose one. */
   jobid: z.string(),
   project: AnyProjectName,
   /** null: the active version when the job is sent (the pinned one, otherwise the latest). */
@@ -92,14 +92,14 @@ export const Job = z.object({
   spider: z.string(),
   settings: StringMap,
   args: StringMap,
-  /** Environment variables of its runs, on the local node only. */
+  /** Environment variables of the job's runs, on the local node only. */
   env: StringMap,
   /** Names of settings, arguments and variables with secret values, which the fields above replace with SECRET_MASK. */
   secretNames: z.array(z.string()),
   limits: RunLimits.nullable(),
   retry: RetryPolicy.nullable(),
   notBeforeMs: z.number().nullable(),
-  /** Cancelled with reason `expired` if it has not been sent by this time. */
+  /** If the job has not been sent by this time, it is cancelled with the reason `expired`. */
   expiresAtMs: z.number().nullable(),
   /** Among jobs with this flag, only one live run of this spider with these arguments is allowed. */
   noOverlap: z.boolean(),
@@ -113,13 +113,13 @@ export const Job = z.object({
   /** The end user of the order, if the order named one. */
   userId: z.string().nullable(),
   source: z.enum(['ui', 'api', 'scrapyd', 'demo', 'retry', 'adopted', 'schedule', 'chain', 'crawl']),
-  /** The schedule that created the job, and the scheduled time of the run (schedules.ts). */
+  /** The schedule that created the job, and the run's scheduled time (schedules.ts). */
   scheduleId: z.string().brand<'ScheduleId'>().nullable(),
   nominalMs: z.number().nullable(),
   state: JobState,
   outcome: Outcome.nullable(),
   status: JobStatus,
-  /** Why the job ended, in a few words (`finished`, `shutdown`, `exit code 1`); null before that. */
+  /** Why the job ended, in a few words (`finished`, `shutdown`, `exit code 1`); null: it has not ended. */
   reason: z.string().nullable(),
   /** The code of `reason` in shared/texts/en.ts, such as `reason.skipped`, if Scrapdeck wrote it. */
   reasonCode: z.string().optional(),
@@ -130,13 +130,16 @@ export const Job = z.object({
   lane: z.string(),
   nodeId: NodeId.nullable(),
   attemptCount: z.number().int(),
-  /** The version with which the newest attempt was sent; null: none was sent, or only long ago (see its attempts). */
+  /**
+   * The version that was sent with the newest attempt; null: no attempt was sent, or only long ago (see the
+   * attempts).
+   */
   sentVersion: AnyVersionName.nullable(),
   /** The job may have run more than once, because its node lost it or was given up. See its attempts. */
   mayHaveRunTwice: z.boolean(),
-  /** Since when the live job's node has not responded; null: its state is known. */
+  /** Since when the node of a live job has not responded; null: the job's state is known. */
   unknownSinceMs: z.number().nullable(),
-  /** Until the state is `ended`, the node has not confirmed the cancel. */
+  /** When a cancel was requested. Until the state is `ended`, the node has not confirmed it. */
   cancelAskedAtMs: z.number().nullable(),
   queuedAtMs: z.number(),
   startedAtMs: z.number().nullable(),
@@ -167,7 +170,7 @@ export const Attempt = z.object({
   spider: z.string(),
   state: AttemptState,
   result: AttemptResult.nullable(),
-  /** In a few words. For `reasonCode` and `reasonParams`, see the job. */
+  /** Why the attempt ended, in a few words. For `reasonCode` and `reasonParams`, see the job. */
   reason: z.string().nullable(),
   reasonCode: z.string().optional(),
   reasonParams: z.record(z.string(), z.unknown()).optional(),
@@ -178,12 +181,12 @@ export const Attempt = z.object({
   pid: z.number().int().nullable(),
   exitCode: z.number().int().nullable(),
   signal: z.string().nullable(),
-  /** Scrapy's own keys; null until the stats are read. Integers above 2^53 are texts, and null is Python's None. */
+  /** Scrapy's own keys; null until the stats are read. Integers above 2^53 are strings, and null is Python's None. */
   stats: z.record(z.string(), z.union([z.string(), z.number(), z.boolean(), z.null()])).nullable(),
   limitHit: z.string().nullable(),
   limitHitCode: z.string().optional(),
   limitHitParams: z.record(z.string(), z.unknown()).optional(),
-  /** Local node only: peak memory of all its processes together, and their CPU time. */
+  /** Only for the local node: the peak memory of all processes together, and their CPU time. */
   peakMemoryBytes: z.number().nullable(),
   cpuSeconds: z.number().nullable(),
   logArchived: z.boolean(),
@@ -228,7 +231,7 @@ export const Transition = z.object({
   ]),
   /** English, from `code` and `params` (shared/texts/en.ts). */
   text: z.string(),
-  /** `timeline.sent`. `text`: an entry from before there were codes. Its only parameter is the text. */
+  /** Such as `timeline.sent`. `text`: the entry was stored before codes existed; its only parameter is the text. */
   code: z.string(),
   /** A parameter can be an object with its own `code` and `params`. */
   params: z.record(z.string(), z.unknown()),
@@ -288,8 +291,8 @@ export const RunningJob = Job.pick({
 export type RunningJob = z.infer<typeof RunningJob>
 
 /**
- * `spider` and `project` accept `*`. `jobid` is a whole jobid. `text` matches in project or spider, the start of a
- * jobid or an id (from 10 digits), or the end of an id (from 8 digits).
+ * `spider` and `project` accept `*`. `jobid` matches a whole jobid. `text` matches part of a project or spider, the
+ * start of a jobid or id (from 10 digits), or the end of an id (from 8 digits).
  */
 export const JobFilter = z.object({
   /** Also accepts a single value: `?status=queued`. */
@@ -320,27 +323,30 @@ export const RunInput = z.object({
   settings: StringMap.optional(),
   args: StringMap.optional(),
   env: RunEnvironment.optional(),
-  /** The default settings, arguments and variables that this order omits. `*`: all, with priority and placement. */
+  /**
+   * The defaults that this order omits, by the names of settings, arguments and variables. `*`: all defaults,
+   * including priority and placement.
+   */
   withoutDefaults: z.array(z.string().max(200)).max(1_000).optional(),
-  /** Settings, arguments and variables with values that must never be shown again. */
+  /** Settings, arguments and variables with values that must never be shown. */
   secretNames: z.array(z.string().max(200)).max(100).optional(),
   limits: RunLimits.nullable().optional(),
   priority: z.number().finite().optional(),
   nodeId: NodeId.nullable().optional(),
   tags: z.array(TagTerm).max(20).optional(),
-  /** Absent: the project's policy; null: never. */
+  /** Absent: the project's policy applies; null: the job is never retried. */
   retry: RetryPolicy.nullable().optional(),
   notBeforeMs: MomentMs.nullable().optional(),
   expiresAtMs: MomentMs.nullable().optional(),
   noOverlap: z.boolean().optional(),
   after: z.array(Dependency).max(100).optional(),
   userId: ShownName.max(200).nullable().optional(),
-  /** For `ttlSeconds` from now, requests with the same key return this job instead of creating one. */
+  /** For `ttlSeconds`, requests with the same key return this job instead of creating one. */
   dedupe: z
     .object({
       key: z.string().min(1).max(500),
       ttlSeconds: z.number().min(1).max(31_536_000),
-      /** Always creates a new job, which the key then finds. */
+      /** Whether to create a new job in any case. The key then refers to this job. */
       renew: z.boolean().optional()
     })
     .nullable()
@@ -358,7 +364,7 @@ export type QueuePlace = z.infer<typeof QueuePlace>
 const Ids = z.object({ ids: z.array(JobId).min(1).max(10_000) })
 const Changed = z.object({ changed: z.array(JobId) })
 
-/** The job's idempotency key finds it, unless the job has its own dedupe key. */
+/** A request is repeatable without limit by its idempotency key, unless the job has its own dedupe key. */
 function repeatableForMs(body: unknown): number {
   const dedupe = (body as { dedupe?: { ttlSeconds?: unknown; renew?: unknown } | null } | null | undefined)?.dedupe
   if (dedupe == null) return Number.POSITIVE_INFINITY
@@ -396,7 +402,7 @@ export const jobsContract = {
   usage: read('read', 'GET /jobs/{id}/usage', { id: 'job' })
     .input(z.object({ id: JobId }))
     .output(z.object({ samples: z.array(UsageSample) })),
-  /** The log figures of its newest attempt, or of the given one. LOG_NOT_FOUND: nothing of the log was read. */
+  /** The log figures of the newest attempt, or of the given one. LOG_NOT_FOUND: nothing of the log has been read. */
   figures: figuresOperation,
   run: write(
     'jobs.run',
@@ -406,11 +412,14 @@ export const jobsContract = {
   )
     .input(RunInput)
     .output(z.object({ jobs: z.array(Job) })),
-  /** Creates all jobs in one transaction. `ids` is in the order of the items. A duplicate has the earlier job's id. */
+  /**
+   * Creates all jobs in one transaction. `ids` is in the order of the items. For a duplicate, it has the earlier
+   * job's id.
+   */
   runMany: write('jobs.run', 'POST /jobs/bulk', { jobs: 'runs' }, { repeatableForMs: allRepeatableForMs })
     .input(z.object({ jobs: z.array(RunItem).min(1).max(10_000) }))
     .output(z.object({ ids: z.array(JobId), deduplicated: z.number().int() })),
-  /** The number of these jobs by status: the progress of a bulk action. Ignores unknown ids. */
+  /** Counts these jobs by status, to show the progress of a bulk action. Ignores unknown ids. */
   count: ask('read', 'POST /jobs/count', { ids: 'jobs' })
     .input(Ids)
     .output(z.object({ status: z.array(FacetCount) })),
@@ -418,7 +427,7 @@ export const jobsContract = {
   setPriority: write('queue.order', 'POST /jobs/priority', { ids: 'jobs' })
     .input(Ids.extend({ priority: z.number().finite() }))
     .output(Changed),
-  /** Changes only queued jobs. With `before`, they also get the priority of that job. */
+  /** Changes only queued jobs. With `before`, they also get that job's priority. */
   reorder: write('queue.order', 'POST /jobs/reorder', { ids: 'jobs', to: 'place' })
     .input(Ids.extend({ to: QueuePlace }))
     .output(Changed),
@@ -429,14 +438,14 @@ export const jobsContract = {
    */
   runElsewhere: write('jobs.run', 'POST /jobs/elsewhere', { ids: 'jobs' }).input(Ids).output(Changed),
   /**
-   * Ends queued jobs immediately, and live ones by the stop ladder INT, INT, KILL. `force` takes the next step now,
-   * at least the second INT. `waitSeconds`: how long the runs can take to finish after the first INT; default: as
-   * set in their projects, otherwise 10 minutes. A cancel in progress keeps its wait.
+   * Ends queued jobs immediately, and live jobs by the stop ladder INT, INT, KILL. `force` takes the next step now,
+   * at least the second INT. `waitSeconds`: how long the runs can take to finish after the first INT; default: as set
+   * in their projects, otherwise 10 minutes. It does not change the wait of a cancel in progress.
    */
   cancel: write('jobs.cancel', 'POST /jobs/cancel', { ids: 'jobs' })
     .input(Ids.extend({ force: z.boolean().default(false), waitSeconds: CancelWaitSeconds.optional() }))
     .output(z.object({ asked: z.array(JobId), alreadyEnded: z.array(JobId) })),
-  /** Undoes a cancel: jobs that were cancelled while queued return to their place. */
+  /** Undoes a cancel: jobs that were cancelled while queued return to their position in the queue. */
   restore: write('jobs.cancel', 'POST /jobs/restore', { ids: 'jobs' })
     .input(Ids)
     .output(z.object({ restored: z.array(JobId) })),

@@ -10,16 +10,16 @@ const Quantity = z
   .max(40)
   .regex(/^\d+(\.\d+)?(m|k|Ki|[MGTPE]i?)?$/, 'Write a quantity of Kubernetes, such as 500m or 512Mi')
 
-/** Fields that a project does not set are those of the node. */
+/** Settings of pods. The node's settings apply to fields that a project does not set. */
 export const PodSettings = z.object({
-  /** Needs Python with Scrapy, as `python3`. */
+  /** The image must contain Python as `python3`, with Scrapy. */
   image: z
     .string()
     .min(1)
     .max(500)
     .regex(/^[^\s]+$/, 'An image reference contains no spaces')
     .optional(),
-  /** The project's settings module if the image contains its code. No egg is fetched then. */
+  /** The project's settings module, if the image contains the project's code. No egg is fetched then. */
   settingsModule: z
     .string()
     .max(200)
@@ -40,11 +40,17 @@ const FilePath = z
   .max(4_000)
   .refine((path) => path.startsWith('/') && !path.includes('\0'), 'Write an absolute path')
 
-/** Contains no secrets. */
+/** The settings of a Kubernetes node. They contain no secrets. */
 export const KubernetesSettings = z.object({
-  /** Read again at each change, because Kubernetes replaces these tokens; null: uses the token entered as password. */
+  /**
+   * Read for each change, because Kubernetes replaces these tokens; null: uses the token that was entered as the
+   * password.
+   */
   tokenFile: FilePath.nullable().default(null),
-  /** The CA of the API server, read with the token; null: the certificate of the node, otherwise the system's. */
+  /**
+   * The CA of the API server, read together with the token; null: the certificate of the node, otherwise the system's
+   * CAs.
+   */
   caFile: FilePath.nullable().default(null),
   /** The address at which pods reach this Scrapdeck to fetch eggs; null: every image contains its project. */
   engineUrl: z

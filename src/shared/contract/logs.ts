@@ -38,13 +38,13 @@ export const LogChunk = z.object({
   text: z.string(),
   /** The run has ended, and this piece reaches the end of its log. */
   complete: z.boolean(),
-  /** Another file replaced the log, or it became shorter. Earlier pieces belong to the previous file. */
+  /** Whether another file replaced the log, or the log became shorter. Earlier pieces belong to the previous file. */
   startsOver: z.boolean().optional(),
   format: HeadFormat.optional()
 })
 export type LogChunk = z.infer<typeof LogChunk>
 
-/** Bytes that are not UTF-8 take three each. */
+/** In JSON, bytes that are not UTF-8 take three bytes each. */
 const asJson = (limitBytes: unknown): number => 3 * Math.min(Number(limitBytes ?? 262_144), MAX_LOG_CHUNK_BYTES)
 
 export const FoundLogLine = z.object({
@@ -60,7 +60,7 @@ export type FoundLogLine = z.infer<typeof FoundLogLine>
 export const LogSearchProgress = z.object({
   /** `copying`: the log is copied from its node first. */
   state: z.enum(['copying', 'searching', 'complete']),
-  /** Further lines, in order. At most `mostLines` in total. */
+  /** Lines found since the last message, in order. At most `mostLines` in total. */
   found: z.array(FoundLogLine),
   matches: z.number().int(),
   searchedBytes: z.number().int(),
@@ -68,11 +68,11 @@ export const LogSearchProgress = z.object({
 })
 export type LogSearchProgress = z.infer<typeof LogSearchProgress>
 
-/** A place in a log. `line` is the number (from 1) of the line that starts at `offset`. */
+/** A position in a log. `line` is the number (from 1) of the line that starts at `offset`. */
 export const LogPlace = z.object({
   line: z.number().int(),
   offset: z.number().int(),
-  /** The number of lines in the whole log at that moment. */
+  /** The number of lines in the log at the time of the response. */
   lines: z.number().int(),
   sizeBytes: z.number().int()
 })
@@ -89,7 +89,7 @@ export const FleetLogHit = FoundLogLine.extend({
   project: ProjectName,
   spider: z.string(),
   nodeId: NodeId,
-  /** The level of the line's record; null: no record starts shortly above it. */
+  /** The level of the record to which the line belongs; null: no record starts shortly above the line. */
   level: z.enum(RECORD_LEVELS).nullable(),
   time: z.string().nullable()
 })
@@ -100,26 +100,28 @@ const LogAmount = z.object({ logs: z.number().int(), bytes: z.number().int() })
 export const LogSearchCursor = z.string().max(100)
 
 export const FleetLogSearchProgress = z.object({
-  /** Further lines: first from live runs, then from archived logs. In both, by job, newest first. */
+  /**
+   * Lines found since the last message: first from live runs, then from archived logs. In both, by job, newest first.
+   */
   hits: z.array(FleetLogHit),
-  /** So far: what the index ruled out, what was read, and logs that could not be read. */
+  /** So far: logs that the index ruled out, logs that were read, and the number of logs that could not be read. */
   ruledOut: LogAmount,
   scanned: LogAmount,
   unreadable: z.number().int(),
-  /** Set in the last message. `end`: every log was searched; otherwise the limit that ended the search. */
+  /** Set in the last message. `end`: all logs were searched; otherwise, the limit that ended the search. */
   stoppedBy: z.enum(['end', 'time', 'bytes', 'hits']).nullable(),
   cursor: LogSearchCursor.nullable()
 })
 export type FleetLogSearchProgress = z.infer<typeof FleetLogSearchProgress>
 
 export const FleetLogSearchInput = z.object({
-  /** One line, because no match extends past the end of a line. */
+  /** A single line, because no match extends past the end of a line. */
   text: z
     .string()
     .min(1)
     .max(500)
     .regex(/^[^\n]*$/, 'A line has no line breaks'),
-  /** `text` is a regular expression of JavaScript. */
+  /** Whether `text` is a JavaScript regular expression. */
   isRegex: z.boolean().default(false),
   matchesCase: z.boolean().default(false),
   project: z.string().max(200).optional(),
@@ -127,10 +129,13 @@ export const FleetLogSearchInput = z.object({
   nodeId: NodeId.optional(),
   outcome: Outcome.optional(),
   minLevel: z.enum(RECORD_LEVELS).optional(),
-  /** Times of records. The zone of a log is derived from its first record, which has the start time of the run. */
+  /**
+   * The times between which records are searched. A log's zone is derived from its first record, whose time is the
+   * start of the run.
+   */
   sinceMs: z.coerce.number().pipe(MomentMs).optional(),
   untilMs: z.coerce.number().pipe(MomentMs).optional(),
-  /** The search ends after this time, after reading this much text, or after this many lines. */
+  /** The search ends after this time, after reading this many bytes, or after finding this many lines. */
   maxSeconds: z.coerce.number().min(0.1).max(60).default(10),
   maxBytes: z.coerce.number().int().min(1_048_576).max(1_099_511_627_776).default(4_294_967_296),
   mostHits: z.coerce.number().int().min(1).max(10_000).default(1_000),
@@ -140,15 +145,15 @@ export type FleetLogSearchInput = z.infer<typeof FleetLogSearchInput>
 
 export const LogZipPiece = z.object({
   base64: z.string(),
-  /** How many logs are in the archive, or known to be missing, so far. */
+  /** How many logs are in the archive so far, or known to be missing. */
   logs: z.number().int()
 })
 export type LogZipPiece = z.infer<typeof LogZipPiece>
 
 export const logsContract = {
   /**
-   * A range of the log. A negative `offset` counts from the end, at most 4 MiB. `printed`: instead, the last 64 KiB
-   * that a successful run printed, while its local node keeps them.
+   * Returns a range of the log. A negative `offset` counts from the end, at most 4 MiB. With `printed`, returns the
+   * last 64 KiB that a successful run printed instead, as long as the local node keeps them.
    */
   read: read('read', 'GET /jobs/{jobId}/log', { jobId: 'job' }, { answerBytes: ({ limitBytes }) => asJson(limitBytes) })
     .input(
@@ -168,11 +173,13 @@ export const logsContract = {
       OfJob.extend({
         offset: z.coerce.number().int().min(0).optional(),
         tailBytes: z.coerce.number().int().min(0).max(MAX_LOG_CHUNK_BYTES).default(262_144),
-        /** If the viewer is further behind than this, the last `tailBytes` follow. Default: every byte is sent. */
+        /**
+         * If the viewer is further behind than this, it gets only the last `tailBytes`. Default: every byte is sent.
+         */
         maxLagBytes: z.coerce.number().int().min(65_536).optional(),
         /**
-         * The stream ends after about this much, and the next request confirms that the viewer showed it. Streams
-         * between documents have no back-pressure, so nothing else shows how far a viewer is.
+         * The stream ends after about this many bytes, and the next request confirms that the viewer showed them.
+         * Streams between documents have no back-pressure, so nothing else shows how far behind a viewer is.
          */
         limitBytes: z.coerce.number().int().min(65_536).optional()
       })
@@ -196,7 +203,7 @@ export const logsContract = {
     .input(
       OfJob.extend({
         text: z.string().min(1).max(500),
-        /** `text` is a regular expression of JavaScript. */
+        /** Whether `text` is a JavaScript regular expression. */
         isRegex: z.boolean().default(false),
         matchesCase: z.boolean().default(false),
         mostLines: z.coerce.number().int().min(1).max(10_000).default(1_000)
@@ -204,9 +211,9 @@ export const logsContract = {
     )
     .output(eventIterator(LogSearchProgress)),
   /**
-   * Searches the logs of all jobs and sends lines as they are found: first runs that are live or not archived yet
-   * (from other machines, the part copied so far), then the archive; both by job, newest first. The last message
-   * says what ended the search, and where to continue.
+   * Searches the logs of all jobs and sends lines as they are found. Starts with runs that are live or not archived
+   * yet (from other machines, the part copied so far). The archive follows. Both are searched by job, newest first.
+   * The last message contains what ended the search and where to continue.
    */
   searchAll: read('read', 'GET /logs/search', 'seen')
     .input(FleetLogSearchInput)

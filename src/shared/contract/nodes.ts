@@ -10,18 +10,18 @@ export const SourceState = SourceSettings.extend({
   /** Sources from the configuration file can be changed only there. */
   isFromConfiguration: z.boolean(),
   refreshedAtMs: z.number().nullable(),
-  /** What went wrong in the last refresh, and what to do. Earlier nodes stay. */
+  /** What went wrong in the last refresh, and what to do. Nodes that were found before are kept. */
   problem: z.string().nullable(),
   found: z.number().int(),
   vanished: z.number().int(),
-  /** `isCordonedForIt`: Scrapdeck cordoned the node because the source no longer lists it. */
+  /** `isCordonedForIt`: whether Scrapdeck cordoned the node because the source no longer lists it. */
   vanishedNodes: z.array(z.object({ nodeId: NodeId, sinceMs: z.number(), isCordonedForIt: z.boolean() }))
 })
 export type SourceState = z.infer<typeof SourceState>
 
 export const discoveryContract = {
   list: read('read', 'GET /discovery', 'seen').output(z.object({ sources: z.array(SourceState) })),
-  /** Creates or replaces a source and refreshes it. If `password` is absent, it stays unchanged. */
+  /** Creates or replaces a source and refreshes it. If `password` is absent, the stored password is kept. */
   put: write('nodes.change', 'PUT /discovery/{id}', 'service')
     .input(NewSource.extend({ password: NodeAddress.shape.password }))
     .output(SourceState),
@@ -40,7 +40,9 @@ export type StartMode = z.infer<typeof StartMode>
 export const NodeHealth = z.enum(['unknown', 'up', 'down', 'unauthorized', 'invalid'])
 export type NodeHealth = z.infer<typeof NodeHealth>
 
-/** `cordoned`: no new jobs. `draining`: no new jobs, and cordoned when the last one has ended. */
+/**
+ * `cordoned`: the node gets no new jobs. `draining`: the same, and the node is cordoned when its last job has ended.
+ */
 export const NodeMode = z.enum(['active', 'cordoned', 'draining'])
 export type NodeMode = z.infer<typeof NodeMode>
 
@@ -50,7 +52,7 @@ export const NodeRun = z.object({
   project: AnyProjectName,
   spider: z.string(),
   state: z.enum(['starting', 'running']),
-  /** The spider of `jobId` has ended, but something that it started keeps the node's process open. */
+  /** The spider of `jobId` has ended, but something that it started keeps the process open. */
   isHeldOpen: z.boolean().optional(),
   sinceMs: z.number().nullable(),
   /** As the node lists it. For our own jobs, see `jobs.running`. */
@@ -64,7 +66,7 @@ export const NodeTunnel = z.object({
   host: z.string(),
   state: z.enum(['connecting', 'up', 'down']),
   sinceMs: z.number(),
-  /** Why the tunnel is not connected, or was not before this attempt; null during the first attempt. */
+  /** Why the tunnel is not connected, or was not before this attempt; null: this is the first attempt. */
   problem: z.string().nullable(),
   retryAtMs: z.number().nullable()
 })
@@ -75,12 +77,12 @@ export const Node = z.object({
   name: z.string(),
   /** `pulling`: a Scrapyd that cannot be reached, so it fetches its jobs from here. */
   kind: z.enum(['local', 'engine', 'scrapyd', 'pulling', 'kubernetes']),
-  /** Empty for the local node, `pull:ID` for a pulling one, `ssh://HOST/http://…` for one behind an SSH host. */
+  /** Empty for the local node, `pull:ID` for a pulling node, `ssh://HOST/http://…` for a node behind an SSH host. */
   url: z.string(),
   username: z.string().nullable(),
   hasPassword: z.boolean(),
   hasCaCertificate: z.boolean(),
-  /** `slotsSource`: an operator set them, they are the default (1), or Scrapdeck learned them. */
+  /** `slotsSource`: whether an operator set the slots, Scrapdeck learned them, or the default (1) applies. */
   slots: z.number().int(),
   slotsSource: z.enum(['set', 'default', 'learned']),
   slotsText: z.string(),
@@ -119,7 +121,7 @@ export const Node = z.object({
 })
 export type Node = z.infer<typeof Node>
 
-/** With `nodeId`, probed with that node's connection settings, but without its password. */
+/** With `nodeId`, the address is probed with that node's connection settings, but without its password. */
 const ProbedAddress = NodeAddress.extend({ nodeId: NodeId.optional() })
 
 export const ProbeResult = z.object({
@@ -150,7 +152,7 @@ const PullingNodeSettings = NodeSettings.omit({ logsKept: true }).required({ nam
 /** Only this response has the token, because the store has only its hash. */
 export const NewToken = z.object({ node: Node, token: z.string() })
 export type NewToken = z.infer<typeof NewToken>
-/** As the node lists it, so that the job can be cancelled whatever its name is. */
+/** As the node lists the job, so that it can be cancelled whatever its name is. */
 const ExternalJob = ById.extend({
   project: z.string().min(1).max(1_000).brand<'ProjectName'>(),
   jobid: z.string().min(1).max(1_000)
@@ -179,7 +181,9 @@ export const nodesContract = {
   setMode: write('nodes.operate', 'POST /nodes/{id}/mode', { id: 'node' })
     .input(ById.extend({ mode: NodeMode }))
     .output(Node),
-  /** Rejects with NODE_BUSY while our jobs are live there, unless `force` is set: the jobs are then marked lost. */
+  /**
+   * Rejects with NODE_BUSY while our jobs are live on the node, unless `force` is set. The jobs are then marked lost.
+   */
   remove: write('nodes.change', 'DELETE /nodes/{id}', { id: 'node' })
     .input(ById.extend({ force: z.boolean().default(false) }))
     .output(z.object({ removed: NodeId })),
@@ -187,7 +191,7 @@ export const nodesContract = {
   cancelExternal: write('jobs.cancel', 'POST /nodes/{id}/external/cancel', { project: 'project' })
     .input(ExternalJob)
     .output(z.object({ wasState: z.enum(['pending', 'running']).nullable() })),
-  /** Adds an external job to our history. It is followed, judged and archived like our own. */
+  /** Adds an external job to our history. The job is then followed, judged and archived like our own. */
   adoptExternal: write('jobs.run', 'POST /nodes/{id}/external/adopt', { project: 'project' })
     .input(ExternalJob)
     .output(Job)

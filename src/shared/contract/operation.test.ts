@@ -11,8 +11,7 @@ describe('every operation of the contract', () => {
   it.each([...OPERATIONS])('%s has the metadata that a server needs', (_name, operation) => {
     const { meta, route } = operation['~orpc']
     expect(meta.needs).not.toBe(NONE)
-    // A permission that is needed in the projects or node groups of a named thing must be one that can be given
-    // there.
+    // If a permission is needed in the projects or node groups of a named thing, roles must be able to give it there.
     if (typeof meta.about === 'object') {
       const isOfNodes = Object.values(meta.about).some((thing) => thing === 'node' || thing === 'newNode')
       const given = isOfNodes ? nodePermissionsIn(ALL_PERMISSIONS) : PROJECT_PERMISSIONS
@@ -60,7 +59,8 @@ describe('every operation of the contract', () => {
     expect(telling.filter(([, { '~orpc': of }]) => of.meta.tellsSecret === undefined).map(([name]) => name)).toEqual([])
   })
 
-  // A write declared with `ask` would be open to viewers. Add one here only after checking that it only reads.
+  // A write declared with `ask` would be open to viewers. Add an operation here only after checking that it only
+  // reads.
   it('changes something, unless it is a GET or one of the few queries that are too long for one', () => {
     const asks = [...OPERATIONS].filter(([, { '~orpc': of }]) => !of.meta.writes && of.route.method !== 'GET')
     expect(asks.map(([name]) => name)).toEqual([
@@ -95,7 +95,7 @@ describe('a request that was cut off by a crash', () => {
     const forMs = (body: object, crawlCacheSeconds: number) => repeatableForMs?.(body, { crawlCacheSeconds })
     expect(forMs({ spider: 'a' }, 60)).toBe(50_000)
     expect(forMs({ spider: 'a', cache_seconds: 30 }, 60)).toBe(20_000)
-    // The response is not cached. The request's key finds the job.
+    // The response is not cached, but the request's own key finds the job.
     expect(forMs({ spider: 'a' }, 0)).toBe(Number.POSITIVE_INFINITY)
   })
 })

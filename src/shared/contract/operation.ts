@@ -2,8 +2,8 @@ import { type AnyContractProcedure, type HTTPMethod, type HTTPPath, isContractPr
 import { type Permission, type Permissions, permissionsOf } from '../permissions.ts'
 
 /**
- * A field of an operation's input that names things of projects. A plural can name missing things, which are
- * skipped. `run` has a project and dependencies. `place` is a position in the queue, before a job.
+ * What a field of an operation's input names. Missing things of a plural are skipped. `run` has a project and
+ * dependencies. `place` is a position in the queue, before a job.
  */
 export type NamedThing =
   | ('project' | 'job' | 'jobs' | 'place' | 'dependencies' | 'run' | 'runs' | 'schedule' | 'schedules')
@@ -13,25 +13,25 @@ export type NamedThing =
   | ('node' | 'newNode')
 
 /**
- * What an operation concerns. `caller`: only the caller, or public facts. `service`: the whole service, so the
- * caller needs the permissions for all projects. `seen`: everything that the caller can see; the handler selects
- * it. Otherwise, the things that these fields name (engine/api/router/subjects.ts): the caller needs the
- * permissions in all of their projects, or for the node.
+ * What an operation concerns. `caller`: only the caller, or public facts. `service`: the whole service, so the caller
+ * needs the permissions for all projects. `seen`: everything that the caller can see; the handler filters it.
+ * Otherwise, the things that these fields name (engine/api/router/subjects.ts): the caller needs the permissions in
+ * all of their projects, or for the node.
  */
 export type Subject = 'caller' | 'seen' | 'service' | { readonly [field: string]: NamedThing }
 
 export interface OperationMeta {
   about: Subject
   writes: boolean
-  /** Performed once per Idempotency-Key. */
+  /** Whether the operation is performed only once per Idempotency-Key. */
   takesKey: boolean
-  /** The largest response to this input, in bytes of JSON. Absent: small. */
+  /** The maximum size of the response to this input, in bytes of JSON. Absent: small. */
   answerBytes?: (input: Record<string, unknown>) => number
-  /** The permissions that a caller needs, checked before the input (engine/api/router/required-rights.ts). */
+  /** The permissions that a caller needs. They are checked before the input (engine/api/router/required-rights.ts). */
   needs: Permissions
   /**
-   * How long a request with this body can be repeated if its outcome is unknown: as long as its key finds the
-   * created jobs. The body is as received, not validated. Absent: never.
+   * How long a request with this body can be repeated if its outcome is unknown: as long as its key finds the created
+   * jobs. The body is not validated yet. Absent: never.
    */
   repeatableForMs?: (body: unknown, defaults?: { crawlCacheSeconds: number }) => number
   /**
@@ -39,11 +39,11 @@ export interface OperationMeta {
    * `again`, which replaces the first result, or, with `once`, rejects with IDEMPOTENCY_SECRET_NOT_KEPT.
    */
   tellsSecret?: 'again' | 'once'
-  /** Flags of its body that REST clients can also send in the query, as `1`, `true`, `yes` or `on`. */
+  /** Flags of the body that REST clients can also send in the query, as `1`, `true`, `yes` or `on`. */
   alsoInQuery?: readonly string[]
 }
 
-/** `answerBytes` of a list with pages that end after 4 MB of large rows. Other rows have less than 12 kB. */
+/** `answerBytes` of a list with pages that end after 4 MB of large rows. Other rows are smaller than 12 kB. */
 export const pageBytes = ({ limit = 100 }: Record<string, unknown>): number =>
   4_000_000 + 12_000 * Math.min(Number(limit), 500)
 
@@ -53,7 +53,7 @@ type Needed = Permission | readonly [Permission, ...Permission[]]
 export const read = (needed: Needed, address: Address, about: Subject, meta: Pick<OperationMeta, 'answerBytes'> = {}) =>
   begin(needed, address, about, { writes: false, takesKey: false, ...meta })
 
-/** Like `read`, with an input too large for a query. Sent with POST, which accepts a key like every POST. */
+/** Like `read`, for input that is too large for a query. Sent with POST, which accepts a key like every POST. */
 export const ask = (needed: Needed, address: Address, about: Subject, meta: Pick<OperationMeta, 'answerBytes'> = {}) =>
   begin(needed, address, about, { writes: false, takesKey: true, ...meta })
 
@@ -70,12 +70,12 @@ function begin(needed: Needed, address: Address, about: Subject, meta: Omit<Oper
   return oc.$meta<OperationMeta>({ needs, about, ...meta }).route({ method, path })
 }
 
-/** A key that is checked now must still exist when it is used a moment later. */
+/** The time for which a key must remain valid after it is checked, until it is used. */
 const MARGIN_MS = 10_000
 
-/** For `repeatableForMs` of requests whose jobs have their own key with this lifetime. */
+/** For the `repeatableForMs` of requests whose jobs have their own key with this lifetime. */
 export const knownForMs = (seconds: unknown): number => Number(seconds) * 1_000 - MARGIN_MS
-/** In a body that is not validated yet, any value except false may become true. */
+/** Whether the flag may become true. In a body that is not validated yet, any value except false can. */
 export const isSet = (flag: unknown): boolean => flag != null && flag !== false
 
 export type Operation = AnyContractProcedure & { '~orpc': { meta: OperationMeta } }

@@ -5,8 +5,8 @@ import { read, write } from './operation.ts'
 import { JobDefaults, OutcomeRules, ProjectSettings } from './settings.ts'
 
 /**
- * The state of a version on one node. `present`: the node has the egg that Scrapdeck sent. `missing`: the node lost
- * it. `foreign`: the node lists a version with this name from another source, so its code can differ.
+ * The state of a version on one node. `present`: the node has the egg that Scrapdeck sent. `missing`: the node no
+ * longer has it. `foreign`: the node lists a version of this name from another source, so its code can differ.
  */
 export const Deployment = z.object({
   nodeId: NodeId,
@@ -23,7 +23,7 @@ export const Version = z.object({
   /** null: the version was only seen on nodes, so there is no egg to send. */
   sha256: z.string().nullable(),
   sizeBytes: z.number().int().nullable(),
-  /** null: not listed yet (there is no Python here, and no node has listed them). */
+  /** null: not listed yet (there is no Python here, and no node has listed the spiders). */
   spiders: z.array(z.string()).nullable(),
   createdAtMs: z.number(),
   /** Set if nodes with Scrapyd before 1.4 and nodes with a later release sort this version differently. */
@@ -33,7 +33,7 @@ export const Version = z.object({
 export type Version = z.infer<typeof Version>
 
 const { shape: each } = ProjectSettings
-/** Absent settings stay unchanged. The defaults and the outcome rules of a spider are replaced, or removed if null. */
+/** Absent settings stay unchanged. The defaults and outcome rules of a spider are replaced, or removed if null. */
 export const ProjectSettingsChange = z.object({
   python: each.python.optional(),
   limits: each.limits.optional(),
@@ -56,7 +56,10 @@ export type ProjectSettingsChange = z.infer<typeof ProjectSettingsChange>
 export const Project = z.object({
   name: AnyProjectName,
   latestVersion: AnyVersionName.nullable(),
-  /** The version for jobs without one: the pinned one, otherwise the latest. null: there is none, so they wait. */
+  /**
+   * The version for jobs without one: the pinned version, otherwise the latest. null: there is none, so these jobs
+   * wait.
+   */
   activeVersion: AnyVersionName.nullable(),
   settings: ProjectSettings,
   versions: z.array(Version)
@@ -82,11 +85,11 @@ export const projectsContract = {
   deploy: write('eggs.deploy', 'POST /projects/{project}/versions/{version}/deploy', { project: 'project' })
     .input(ByVersion.extend({ nodeIds: z.array(NodeId).max(10_000).optional() }))
     .output(eventIterator(Deployment)),
-  /** Replaces the settings of a project. Runs that have already started keep the old ones. */
+  /** Replaces the settings of a project. Runs that have already started keep their settings. */
   configure: write('projects.change', 'PUT /projects/{project}/settings', { project: 'project' })
     .input(z.object({ project: ProjectName, settings: ProjectSettings }))
     .output(Project),
-  /** Changes only these settings, so that concurrent changes of other settings both succeed. */
+  /** Changes only the given settings, so that concurrent changes of different settings both succeed. */
   changeSettings: write('projects.change', 'PATCH /projects/{project}/settings', { project: 'project' })
     .input(z.object({ project: ProjectName, settings: ProjectSettingsChange }))
     .output(Project),

@@ -5,15 +5,15 @@ import { Waiting } from './jobs.ts'
 import { NodeTag } from './settings.ts'
 
 /**
- * At most `max` live runs of the matching spiders: in the whole fleet, on the nodes with a tag, or on each node.
- * All criteria must match: `{ project: 'shop' }` limits a project, `{ spider: 'price*', perNode: true, max: 1 }`
- * keeps spiders of one site on separate nodes. `*` matches anything; null matches all.
+ * Allows at most `max` live runs of the matching spiders: in the whole fleet, on the nodes with a tag, or on each
+ * node. All criteria must match: `{ project: 'shop' }` limits a project, `{ spider: 'price*', perNode: true, max: 1
+ * }` keeps spiders of one site on separate nodes. `*` matches any text; null matches everything.
  */
 export const LimitRule = z.object({
   id: z.string().regex(/^[0-9a-f]{1,32}$/),
   project: ProjectName.nullable(),
   spider: z.string().min(1).max(200).nullable(),
-  /** A stored tag can be any text. */
+  /** Any string, because stored tags are not validated. */
   tag: z.string().max(60).nullable(),
   perNode: z.boolean(),
   max: z.number().int().min(0).max(1_000_000)
@@ -34,9 +34,9 @@ export type LaneSummary = z.infer<typeof LaneSummary>
 const CountedLimit = LimitRule.extend({ live: z.number().int() })
 
 export const queueContract = {
-  /** `live`: how many runs count against the limit now. With `perNode`, those on the node with the most. */
+  /** `live`: how many runs count against the limit now. With `perNode`, the runs on the node with the most. */
   limits: read('read', 'GET /queue/limits', 'seen').output(z.object({ limits: z.array(CountedLimit) })),
-  /** Replaces all limits. Runs above a new limit continue, and new ones wait until there is room. */
+  /** Replaces all limits. Runs above a new limit continue, and new runs wait until there is room. */
   setLimits: write('limits.change', 'PUT /queue/limits', 'service')
     .input(z.object({ limits: z.array(NewLimitRule).max(1_000) }))
     .output(z.object({ limits: z.array(CountedLimit) })),

@@ -8,7 +8,10 @@ const KNOWN = z.enum(PERMISSIONS)
 const NOT_GIVEN: readonly string[] = namesOf(OWNER_PERMISSIONS)
 const BUILT_IN: readonly string[] = [...ROLES, 'none']
 
-/** Usable in configurations (`crawl-team = shop keeper in shop`) and command lines (`shop=shop keeper`). */
+/**
+ * A name that can be used in configurations (`crawl-team = shop keeper in shop`) and command lines (`shop=shop
+ * keeper`).
+ */
 export const RoleName = ShownName.max(64)
   .regex(
     /^[\p{L}\p{N}](?:[\p{L}\p{N} ._-]*[\p{L}\p{N}])?$/u,
@@ -51,7 +54,7 @@ export const rolesContract = {
     .input(NewRole)
     .output(z.object({ role: AccessRole })),
 
-  /** Takes effect with the next request of its users. Absent fields stay as they are. */
+  /** Takes effect with the next request of the role's users. Absent fields stay unchanged. */
   update: write('users.change', 'PATCH /roles/{name}', 'service')
     .input(
       z.object({
@@ -62,7 +65,7 @@ export const rolesContract = {
     )
     .output(z.object({ role: AccessRole })),
 
-  /** Refused while the role is in use. */
+  /** Rejected while the role is in use. */
   remove: write('users.change', 'DELETE /roles/{name}', 'service')
     .input(z.object({ name: z.string().max(64) }))
     .output(z.object({ removed: z.boolean() }))

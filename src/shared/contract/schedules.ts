@@ -13,9 +13,9 @@ export const RunTemplate = z.object({
   spiders: z.array(z.string().min(1).max(200)).min(1).max(100),
   settings: z.record(z.string(), z.string()).default({}),
   /**
-   * For all jobs. Values can use `{nominal}`, `{previous}`, `{now}` and `{schedule}`, with a date format after a
-   * colon (`{nominal:yyyy-MM-dd}`). In chains also `{stats.NAME}`, `{job}`, `{outcome}` of the previous job. `{{`
-   * is a brace.
+   * The arguments of all jobs. Values can use `{nominal}`, `{previous}`, `{now}` and `{schedule}`, with a date format
+   * after a colon (`{nominal:yyyy-MM-dd}`). In chains, they can also use `{stats.NAME}`, `{job}` and `{outcome}` of
+   * the previous job. `{{` stands for a brace.
    */
   args: z.record(z.string(), z.string()).default({}),
   /** Added to `args`, one job per set. Empty: one job. */
@@ -55,16 +55,16 @@ export type OverlapPolicy = z.infer<typeof OverlapPolicy>
 export const ScheduleTiming = z.object({
   zone: TimeZone,
   rules: z.array(ScheduleRule).min(1).max(20),
-  /** Excludes occurrences on these days, and those that one of these expressions also matches. */
+  /** Excludes occurrences on these days, and occurrences that one of these expressions also matches. */
   excludedDates: z.array(CalendarDate).max(1_000).default([]),
   excludedCrons: z.array(z.string().min(1).max(200)).max(20).default([]),
   /**
-   * A time of day that a clock change skips: run at the change, or not at all. Only for rules that name times of
-   * day. Rules that recur within the hour (minutes or hours are `*` or a step) follow elapsed time, as in
+   * For a time of day that a clock change skips: run at the change, or not at all. Applies only to rules that name
+   * times of day. Rules that recur within the hour (minutes or hours are `*` or a step) follow elapsed time, as in
    * vixie-cron.
    */
   gap: z.enum(['run_at_shift', 'skip']).default('run_at_shift'),
-  /** A time of day that clocks show twice: run at the first, or at both. */
+  /** For a time of day that clocks show twice: run at the first, or at both. */
   doubled: z.enum(['run_once', 'run_twice']).default('run_once'),
   startMs: MomentMs.nullable().default(null),
   endMs: MomentMs.nullable().default(null)
@@ -78,11 +78,11 @@ export const ScheduleSettings = ScheduleTiming.extend({
   /** Runs missed longer ago than the window (engine off, asleep, clock stepped) are only recorded. */
   catchUp: z.enum(['none', 'last', 'all']).default('last'),
   catchUpWindowSeconds: z.number().int().min(0).max(31_622_400).default(3_600),
-  /** Fires up to this much later, by an offset that is constant per schedule. */
+  /** The schedule fires up to this much later, by an offset that is constant per schedule. */
   jitterSeconds: z.number().int().min(0).max(86_400).default(0),
-  /** Paused with the reason `max_runs` after this many firings that created jobs; null: never. */
+  /** The schedule is paused with the reason `max_runs` after this many firings that created jobs; null: never. */
   maxRuns: z.number().int().min(1).max(1_000_000_000).nullable().default(null),
-  /** Paused after this many consecutive firings with a failed job; null: never. */
+  /** The schedule is paused after this many consecutive firings with a failed job; null: never. */
   pauseAfterFailures: z.number().int().min(1).max(1_000).nullable().default(null)
 })
 export type ScheduleSettings = z.infer<typeof ScheduleSettings>
@@ -108,7 +108,7 @@ export const Firing = z.object({
   id: z.number().int(),
   scheduleId: ScheduleId,
   nominalMs: z.number(),
-  /** `tick`: by the clock; `manual`: run now; `backfill`. */
+  /** `tick`: the clock; `manual`: a user ("run now"); `backfill`: a backfill. */
   origin: z.enum(['tick', 'manual', 'backfill']),
   atMs: z.number(),
   state: FiringState,
@@ -155,7 +155,7 @@ export const Schedule = ScheduleSettings.extend({
   nextNominalMs: z.number().nullable(),
   runCount: z.number().int(),
   failuresInARow: z.number().int(),
-  /** The last 30, newest first. In lists, as many as requested. */
+  /** The last 30 firings, newest first. In lists, as many as requested. */
   recent: z.array(Firing),
   backfill: Backfill.nullable()
 })
@@ -163,14 +163,14 @@ export type Schedule = z.infer<typeof Schedule>
 
 /**
  * Creates jobs when a job of another spider ends. Fires once for each job that ends after the chain was created,
- * except for jobs that it caused itself, so that a cycle of chains ends after one round.
+ * except for jobs that the chain itself caused, so that a cycle of chains ends after one round.
  */
 export const ChainSettings = z.object({
   name: ShownName.max(200),
   enabled: z.boolean().default(true),
   project: ProjectName,
   spider: z.string().min(1).max(200),
-  /** `failed` includes lost; `ended` is any end, including cancelled. */
+  /** `failed` includes lost runs. `ended` is any end, including cancelled. */
   on: Dependency.shape.on,
   run: RunTemplate
 })
@@ -181,7 +181,7 @@ export const Chain = ChainSettings.extend({
   id: ChainId,
   firedCount: z.number().int(),
   lastFiredAtMs: z.number().nullable(),
-  /** Why the chain created no job when it last should have; null: it did, or was not due yet. */
+  /** Why the chain created no job when it was last due; null: it created one, or was not due yet. */
   problem: z.string().nullable(),
   problemCode: z.string().optional(),
   problemParams: z.record(z.string(), z.unknown()).optional()
@@ -192,12 +192,12 @@ export const Occurrence = z.object({
   nominalMs: z.number(),
   /** As clocks in the zone show it, with the offset: `2026-03-29T03:00:00+02:00`. */
   local: z.string(),
-  /** `gap`: clocks skip this time, so it runs at the change. The last two: clocks show this time twice. */
+  /** `gap`: clocks skip this time, so the run is at the change. The last two: clocks show this time twice. */
   kind: z.enum(['normal', 'gap', 'first_of_two', 'second_of_two'])
 })
 export type Occurrence = z.infer<typeof Occurrence>
 
-/** Includes `fromMs` but not `untilMs`, so adjacent spans do not overlap. */
+/** A range that includes `fromMs` but not `untilMs`, so that adjacent ranges do not overlap. */
 const Span = z.object({ fromMs: MomentOfQueryMs, untilMs: MomentOfQueryMs })
 const Changed = z.object({ schedule: Schedule })
 const Ids = z.object({ ids: z.array(ScheduleId).min(1).max(10_000) })
@@ -220,13 +220,16 @@ export const schedulesContract = {
     .input(z.object({ id: ScheduleId }))
     .output(Schedule),
   /**
-   * Rejects with SCHEDULE_NAME_TAKEN. `replace` gives the schedule of that name these settings and keeps its
-   * history.
+   * Rejects with SCHEDULE_NAME_TAKEN if the name exists. With `replace`, the schedule of that name gets these
+   * settings and keeps its history.
    */
   create: write('schedules.change', 'POST /schedules', { jobs: 'runs' })
     .input(ScheduleSettings.extend({ replace: z.boolean().default(false) }))
     .output(Changed),
-  /** Rejects with CHANGED_MEANWHILE if there is a newer revision than the client edited. Absent: no check. */
+  /**
+   * Rejects with CHANGED_MEANWHILE if there is a newer revision than the one that the client edited. Absent: no
+   * check.
+   */
   update: write('schedules.change', 'PUT /schedules/{id}', { id: 'schedule', jobs: 'runs' })
     .input(ScheduleSettings.extend({ id: ScheduleId, revision: z.number().int().optional() }))
     .output(Changed),
@@ -239,7 +242,7 @@ export const schedulesContract = {
   runNow: write('jobs.run', 'POST /schedules/{id}/run', { id: 'schedule' })
     .input(z.object({ id: ScheduleId }))
     .output(z.object({ firing: Firing })),
-  /** Returns fewer than `count` if run times are spread over decades, or are hard to find. Rejects with BAD_INPUT. */
+  /** Returns fewer than `count` run times if they are spread over decades or hard to find. Rejects with BAD_INPUT. */
   preview: ask('read', 'POST /schedules/preview', 'caller')
     .input(
       z.object({
@@ -253,7 +256,7 @@ export const schedulesContract = {
   calendar: read('read', 'GET /schedules/calendar', 'seen')
     .input(Span.extend({ limit: z.coerce.number().int().min(1).max(20_000).default(5_000) }))
     .output(z.object({ moments: z.array(z.object({ scheduleId: ScheduleId, atMs: z.number() })), more: z.boolean() })),
-  /** Firings per minute, with jitter, and the fleet's slots. Shows where to spread schedules out. */
+  /** Firings per minute, with jitter, and the fleet's slots. Shows where schedules should be spread out. */
   load: read('read', 'GET /schedules/load', 'seen')
     .input(Span)
     .output(
@@ -262,7 +265,7 @@ export const schedulesContract = {
         minutes: z.array(z.object({ atMs: z.number(), firings: z.number().int(), jobs: z.number().int() }))
       })
     ),
-  /** Newest first, of all schedules if `scheduleId` is absent. A page ends early after 4 MB of job ids. */
+  /** Newest first; firings of all schedules if `scheduleId` is absent. A page ends early after 4 MB of job ids. */
   firings: read('read', 'GET /schedules/firings', 'seen', { answerBytes: pageBytes })
     .input(
       z.object({
@@ -273,7 +276,10 @@ export const schedulesContract = {
       })
     )
     .output(z.object({ firings: z.array(Firing), nextBefore: z.number().int().nullable() })),
-  /** Omits times that already have a job, and times for which that is unknown (`forgotten`) in a pruned history. */
+  /**
+   * Omits times that already have a job, and times for which this is unknown (`forgotten`) because the history was
+   * pruned.
+   */
   planBackfill: ask('read', 'POST /schedules/{id}/backfill/plan', { id: 'schedule' })
     .input(z.object({ id: ScheduleId, fromMs: MomentMs, untilMs: MomentMs }))
     .output(

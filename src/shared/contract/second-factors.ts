@@ -6,7 +6,7 @@ import { read, write } from './operation.ts'
 /** The caller's own password, required again because a browser may have been left unattended. */
 const Current = z.object({ current: z.string().max(200) })
 
-/** Shown once. Only their hashes are stored. */
+/** Shown only once, because only the hashes of the codes are stored. */
 const RecoveryCodes = z.object({ recoveryCodes: z.array(z.string()) })
 
 export const Passkey = z.object({
@@ -19,9 +19,9 @@ export const Passkey = z.object({
 export type Passkey = z.infer<typeof Passkey>
 
 export const LoginMethods = z.object({
-  /** False: only a user with a password of this Scrapdeck can have a second factor here. */
+  /** False: only users with a password of this Scrapdeck can have a second factor here. */
   hasPassword: z.boolean(),
-  /** With an authenticator app, the password alone is no longer enough. null: there is none. */
+  /** null: the user has no authenticator app. With one, the password alone is not enough. */
   authenticator: z.object({ createdAtMs: z.number(), recoveryCodesLeft: z.number().int() }).nullable(),
   passkeys: z.array(Passkey),
   /** Why no passkey can be added from the address of this request, or null. */
@@ -51,7 +51,7 @@ const AGAIN = { tellsSecret: 'again' } as const
 export const secondFactorsContract = {
   get: read('read', 'GET /users/me/second-factors', 'caller').output(LoginMethods),
 
-  /** The secret for an authenticator app (RFC 6238). The first code must confirm it within ten minutes. */
+  /** Returns the secret for an authenticator app (RFC 6238). The first code must confirm it within ten minutes. */
   beginAuthenticator: write('read', 'POST /users/me/authenticator', 'caller', AGAIN)
     .input(Current)
     .output(
@@ -62,12 +62,12 @@ export const secondFactorsContract = {
       })
     ),
 
-  /** Enables the app, ends the caller's other sessions, and returns recovery codes. */
+  /** Enables the authenticator app, ends the caller's other sessions, and returns recovery codes. */
   confirmAuthenticator: write('read', 'POST /users/me/authenticator/confirm', 'caller', AGAIN)
     .input(z.object({ code: z.string().max(20) }))
     .output(RecoveryCodes),
 
-  /** Disables the app, deletes its recovery codes, and ends the caller's other sessions. */
+  /** Disables the authenticator app, deletes the recovery codes, and ends the caller's other sessions. */
   removeAuthenticator: write('read', 'POST /users/me/authenticator/remove', 'caller')
     .input(Current)
     .output(z.object({ removed: z.boolean() })),
@@ -89,7 +89,7 @@ export const secondFactorsContract = {
     .input(Current.extend({ id: PasskeyId }))
     .output(z.object({ removed: z.boolean() })),
 
-  /** Removes authenticator app, recovery codes and passkeys of a user, and ends the user's sessions. */
+  /** Removes the authenticator app, recovery codes and passkeys of a user, and ends the user's sessions. */
   reset: write('users.change', 'POST /users/{id}/reset-sign-in', 'service')
     .input(z.object({ id: UserId }))
     .output(z.object({ user: User }))

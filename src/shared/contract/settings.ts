@@ -3,7 +3,7 @@ import { NodeId, ShownName, SourceId, VersionName } from './ids.ts'
 import { KubernetesSettings } from './kubernetes.ts'
 import { problemOfShownName } from '../unseen.ts'
 
-// What the engine needs to read its store and its options. Kept apart from the operations for a faster start.
+// What the engine needs to read its store and its options. Separate from the operations, for a faster start.
 
 /** A tag of a node. Spaces, `|` and `!` are the syntax of tag terms. */
 export const NodeTag = z
@@ -11,7 +11,10 @@ export const NodeTag = z
   .max(60)
   .regex(/^[^\s|!]+$/, 'A tag must not contain spaces, | or !')
   .refine((tag) => problemOfShownName(tag) === null, { error: 'A tag must not contain invisible characters' })
-/** One condition on a node's tags: `eu`, `!slow` (must not have it), `eu|us` (any of them), `gpu|!slow`. */
+/**
+ * A condition on a node's tags: `eu`, `!slow` (the node must not have the tag), `eu|us` (one of these tags),
+ * `gpu|!slow`.
+ */
 export const TagTerm = z
   .string()
   .max(200)
@@ -27,10 +30,10 @@ export const RunEnvironment = z.record(
 const Limit = z.number().int().min(1).max(1_000_000_000).nullable().optional()
 
 /**
- * Limits that end a run early. Every node enforces `wallSeconds` and those that the log shows (`noProgressSeconds`,
- * `maxErrors`, `maxBanPercent`); only the local node enforces the others. Absent or null: no limit, or for a job
- * the project's. Memory is the resident memory of all processes, sampled. `addressSpaceMegabytes`, `cpuSeconds` and
- * `openFiles` are also set in the kernel for each process.
+ * Limits that end a run early. Every node enforces `wallSeconds` and the limits on what the log shows
+ * (`noProgressSeconds`, `maxErrors`, `maxBanPercent`); only the local node enforces the others. Absent or null: no
+ * limit, or for a job, the project's. Memory is the resident memory of all processes, sampled.
+ * `addressSpaceMegabytes`, `cpuSeconds` and `openFiles` are also set in the kernel for each process.
  */
 export const RunLimits = z.object({
   wallSeconds: Limit,
@@ -40,11 +43,11 @@ export const RunLimits = z.object({
   openFiles: Limit,
   silentSeconds: Limit,
   logMegabytes: Limit,
-  /** Time without a new page or item that the log shows. */
+  /** The maximum time without a new page or item in the log. */
   noProgressSeconds: Limit,
   /** The maximum number of logged errors. One more ends the run. */
   maxErrors: Limit,
-  /** Share of 403, 429 and 503 among the responses, if there are enough of them (BAN_RESPONSES_MIN). */
+  /** The maximum share of 403, 429 and 503 among the responses, if there are enough responses (BAN_RESPONSES_MIN). */
   maxBanPercent: z.number().int().min(1).max(99).nullable().optional()
 })
 export type RunLimits = z.infer<typeof RunLimits>
@@ -52,8 +55,9 @@ export type RunLimits = z.infer<typeof RunLimits>
 export const CancelWaitSeconds = z.number().int().min(0).max(86_400)
 
 /**
- * When to retry a job that failed or was lost: at most `attempts` runs that reached a node. The wait before run n+1
- * is `backoffSeconds * backoffFactor^(n-1)`, at most `backoffMaxSeconds`. A cancelled job is never retried.
+ * When to retry a job that failed or was lost. `attempts`: the maximum number of runs that reach a node. The wait
+ * before run n+1 is `backoffSeconds * backoffFactor^(n-1)`, at most `backoffMaxSeconds`. A cancelled job is never
+ * retried.
  */
 export const RetryPolicy = z.object({
   attempts: z.number().int().min(1).max(100),
@@ -74,18 +78,20 @@ export const NodeAddress = z.object({
   password: z.string().max(1000).nullable().optional(),
   /** PEM, for certificates issued by a private CA. */
   caCertificate: z.string().max(100_000).nullable().optional(),
-  /** PEM, both or neither: for nodes that require a client certificate (mutual TLS). */
+  /** PEM, both or neither. For nodes that require a client certificate (mutual TLS). */
   clientCertificate: z.string().max(100_000).nullable().optional(),
   clientKey: z.string().max(100_000).nullable().optional(),
-  /** `http://user:password@proxy:3128`; `direct`: no proxy; null: from HTTP_PROXY, HTTPS_PROXY and NO_PROXY. */
+  /** `http://user:password@proxy:3128`; `direct`: no proxy; null: the proxy in HTTP_PROXY, HTTPS_PROXY and NO_PROXY. */
   proxyUrl: z.string().max(2000).nullable().optional(),
   /**
-   * The node is a namespace of a Kubernetes cluster. The address is `https://HOST:6443/api/v1/namespaces/NAME`,
+   * Set for a namespace of a Kubernetes cluster. The address is `https://HOST:6443/api/v1/namespaces/NAME`,
    * `in-cluster` or `in-cluster/NAME` (with the service account of this pod), or `kubeconfig`. The password is a
    * token.
    */
   kubernetes: KubernetesSettings.nullable().optional(),
-  /** With the address `kubeconfig` or `kubeconfig/NAME`: the file's text, which has address and credentials. */
+  /**
+   * For the addresses `kubeconfig` and `kubeconfig/NAME`: the file's content, which contains address and credentials.
+   */
   kubeconfig: z.string().max(200_000).nullable().optional(),
   kubeconfigContext: z.string().max(300).nullable().optional()
 })
@@ -106,7 +112,7 @@ export const NodeSettings = z.object({
 })
 export type NodeSettings = z.infer<typeof NodeSettings>
 
-/** `requirements`: a separate environment, built once per content. */
+/** `requirements`: a separate environment, which is built once for each content of the list. */
 export const ProjectPython = z.discriminatedUnion('kind', [
   z.object({ kind: z.literal('default') }),
   z.object({ kind: z.literal('interpreter'), path: z.string().min(1).max(4000) }),
@@ -116,12 +122,15 @@ export type ProjectPython = z.infer<typeof ProjectPython>
 
 const StringMap = z.record(z.string(), z.string())
 
-/** Values of every order that does not set them itself. */
+/** Values for orders that do not set them. */
 export const JobDefaults = z.object({
   args: StringMap.default({}),
   settings: StringMap.default({}),
   env: RunEnvironment.default({}),
-  /** Names with secret values, which responses replace with SECRET_MASK. Sent back masked, they stay unchanged. */
+  /**
+   * The names with secret values, which responses replace with SECRET_MASK. A value that is sent back masked stays
+   * unchanged.
+   */
   secretNames: z.array(z.string().max(200)).max(100).default([]),
   priority: z.number().finite().nullable().default(null),
   nodeId: NodeId.nullable().default(null),
@@ -133,8 +142,8 @@ export const NO_DEFAULTS: JobDefaults = JobDefaults.parse({})
 const Count = z.number().int().min(0).max(1_000_000_000).nullable().optional()
 
 /**
- * When a run counts as failed although its spider closed normally. null: no rule. Absent for a spider: its
- * project's rule. Values that the log does not show are not checked.
+ * When a run counts as failed although its spider closed normally. null: no rule. Absent for a spider: the project's
+ * rule applies. Values that the log does not show are not checked.
  */
 export const OutcomeRules = z.object({
   /** The run fails if every request failed before any response (DNS, connection, TLS) and no item was scraped. */
@@ -142,7 +151,9 @@ export const OutcomeRules = z.object({
   maxErrors: Count,
   minItems: Count,
   minPages: Count,
-  /** The finish_reasons of Scrapy that count as success. Others are failures. null: as usual (docs/outcomes.md). */
+  /**
+   * Scrapy's finish_reasons that count as success. Others count as failures. null: as described in docs/outcomes.md.
+   */
   finishReasons: z
     .array(z.string().trim().min(1).max(100))
     .min(1, 'Name at least one finish_reason, or leave out the rule')
@@ -156,7 +167,7 @@ export type OutcomeRules = z.infer<typeof OutcomeRules>
 export const ProjectSettings = z.object({
   python: ProjectPython,
   limits: RunLimits.nullable(),
-  /** Share of slots at equal priority: a project of weight 2 gets twice as many as one of weight 1. */
+  /** The share of slots at equal priority: a project of weight 2 gets twice as many slots as one of weight 1. */
   weight: z.number().min(0.01).max(100).default(1),
   paused: z.boolean().default(false),
   retry: RetryPolicy.nullable().default(null),
@@ -166,8 +177,8 @@ export const ProjectSettings = z.object({
   /** `on_demand`: a node gets an egg before its first job. `at_once`: all possible nodes get the active version. */
   distribution: z.enum(['on_demand', 'at_once']).default('on_demand'),
   /**
-   * The version for jobs without one; null: the latest. If the project does not have it, they wait. Always present
-   * in responses. If absent in a request, the pin stays unchanged.
+   * The version for jobs without one; null: the latest. If the project does not have this version, the jobs wait.
+   * Always present in responses. If absent in a request, the pinned version stays unchanged.
    */
   pinnedVersion: VersionName.nullable().optional(),
   defaults: JobDefaults.default(NO_DEFAULTS),
@@ -180,13 +191,13 @@ export const ProjectSettings = z.object({
     .record(z.string().min(1).max(200), OutcomeRules)
     .refine((all) => Object.keys(all).length <= 2_000, 'At most 2,000 spiders can have outcome rules')
     .default({}),
-  /** Compares runs with earlier runs of their spider, and reports unusual ones as a problem. */
+  /** Whether to compare runs with earlier runs of the spider, and to report unusual runs as a problem. */
   expectations: z.boolean().default(true),
-  /** Archives the items file of each run when the run has ended, on every node. */
+  /** Whether to archive the items file of each run when the run has ended, on every node. */
   keepItems: z.boolean().default(false)
 })
 export type ProjectSettings = z.infer<typeof ProjectSettings>
-/** For projects without settings of their own. Settings from before `requireResponse` do not have that field. */
+/** For projects without their own settings. Settings stored before `requireResponse` existed do not have that field. */
 export const DEFAULT_PROJECT_SETTINGS: ProjectSettings = ProjectSettings.parse({
   python: { kind: 'default' },
   limits: null,
@@ -195,9 +206,9 @@ export const DEFAULT_PROJECT_SETTINGS: ProjectSettings = ProjectSettings.parse({
 })
 
 /**
- * Where nodes are found. `file`: one address per line (`URL [name=…] [slots=…] [tags=a,b]`, `#` comments), read
- * again when it changes. `list`: the same lines stored here, without passwords. `dns`: every address of a name, as
- * in Kubernetes's headless services. Nodes that are no longer listed are cordoned, never deleted.
+ * Where nodes are found. `file`: one address per line (`URL [name=…] [slots=…] [tags=a,b]`, `#` comments). The file
+ * is read again when it changes. `list`: the same lines stored here, without passwords. `dns`: every address of a
+ * name, as in Kubernetes's headless services. Nodes that are no longer listed are cordoned, never deleted.
  */
 export const DiscoverySource = z.discriminatedUnion('kind', [
   z.object({ kind: z.literal('file'), path: z.string().min(1).max(4000) }),
@@ -219,7 +230,9 @@ export const SourceSettings = z.object({
   id: SourceId,
   source: DiscoverySource,
   refreshSeconds: z.number().int().min(5).max(86_400).default(30),
-  /** Initial settings of the nodes that it finds. Changes that an operator makes to a node later are kept. */
+  /**
+   * The initial settings of the nodes that the source finds. Later changes that an operator makes to a node are kept.
+   */
   node: NodeDefaults.extend({
     tags: z.array(z.string()).max(20).optional(),
     group: z.string().min(1).max(100).nullable().optional()

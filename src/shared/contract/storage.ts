@@ -3,8 +3,8 @@ import { AnyProjectName, ProjectName } from './ids.ts'
 import { ask, read, write } from './operation.ts'
 
 /**
- * Proposed until a policy is set: logs older than a quarter of a year are rarely read, but jobs of whole years can
- * be compared. Kept apart from the schemas, because every start of the engine needs it.
+ * Proposed until a policy is set: logs older than three months are rarely read, but users can compare jobs of whole
+ * years. Separate from the schemas, because every start of the engine needs it.
  */
 export const RECOMMENDED_POLICY: StoragePolicy = {
   paused: false,
@@ -20,7 +20,7 @@ export const RECOMMENDED_POLICY: StoragePolicy = {
 
 const Bound = (max: number) => z.number().int().min(1).max(max).nullable()
 
-/** What exceeds any of the bounds is deleted; null: no bound. */
+/** The bounds of retention. Data that exceeds any of them is deleted; null: no bound. */
 export const KeepPolicy = z.object({
   days: Bound(36_500).default(null),
   perSpider: Bound(10_000_000).default(null),
@@ -28,7 +28,7 @@ export const KeepPolicy = z.object({
 })
 export type KeepPolicy = z.infer<typeof KeepPolicy>
 
-/** Deletes a version if it is neither one of the `newest` of its project nor younger than `days`; null: never. */
+/** A version is deleted if it is neither one of the `newest` of its project nor younger than `days`; null: never. */
 export const EggPolicy = z.object({
   days: Bound(36_500).default(null),
   newest: z.number().int().min(1).max(10_000).default(5)
@@ -71,7 +71,7 @@ export const ProtectionReason = z.enum([
 
 const StoredKind = z.enum(['jobs', 'logs', 'items', 'eggs'])
 
-/** `bytes` of jobs are estimated: their share of the database. */
+/** `bytes` of jobs is an estimate: their share of the database. */
 export const ProjectUsage = z.object({
   project: AnyProjectName,
   jobs: z.object({ count: z.number().int(), bytes: z.number() }),
@@ -90,7 +90,7 @@ export const EncryptionState = z.object({
   total: z.number().int(),
   /** Files encrypted with a lost key. They can be neither read nor encrypted again. */
   lost: z.number().int(),
-  /** When all were encrypted; null: not yet, or before that was recorded. */
+  /** When all files were encrypted; null: not all are, or the time was not recorded. */
   sealedAtMs: z.number().nullable(),
   problem: z.object({ text: z.string(), files: z.number().int(), sinceMs: z.number() }).nullable()
 })
@@ -102,14 +102,14 @@ export const StorageUsage = z.object({
   database: z.object({ bytes: z.number(), freeBytes: z.number(), canShrink: z.boolean() }),
   cacheBytes: z.number(),
   searchIndexBytes: z.number(),
-  /** All known contents of the data directory. `measuredAtMs`: files are measured at intervals. */
+  /** The size of all known contents of the data directory. `measuredAtMs`: files are measured at intervals. */
   totalBytes: z.number(),
   measuredAtMs: z.number().nullable(),
   disk: z
     .object({
       totalBytes: z.number(),
       freeBytes: z.number(),
-      /** When the disk is full at the current rate; null: not within a month, or not known yet. */
+      /** When the disk will be full at the current rate; null: not within a month, or unknown. */
       fullAtMs: z.number().nullable()
     })
     .nullable(),
@@ -139,7 +139,7 @@ export const PreviewRow = z.object({
 })
 export type PreviewRow = z.infer<typeof PreviewRow>
 
-/** What retention would do. `isCut`: there was too much to count, and the figures are lower bounds. */
+/** What retention would do. `isCut`: there was too much to count, so the figures are lower bounds. */
 export const StoragePreview = z.object({
   goes: z.array(PreviewRow),
   protected: z.array(PreviewRow.extend({ reason: ProtectionReason })),
@@ -149,7 +149,7 @@ export const StoragePreview = z.object({
 export type StoragePreview = z.infer<typeof StoragePreview>
 
 const StoredPolicy = z.object({
-  /** 0: none was ever set. `policy` is then the recommended one, and nothing is deleted. */
+  /** 0: no policy was ever set. `policy` is then the recommended one, and nothing is deleted. */
   revision: z.number().int(),
   policy: StoragePolicy
 })
@@ -157,7 +157,7 @@ const StoredPolicy = z.object({
 export const storageContract = {
   usage: read('read', 'GET /storage', 'seen').output(StorageUsage),
   policy: read('read', 'GET /storage/policy', 'seen').output(StoredPolicy),
-  /** Rejects with CHANGED_MEANWHILE if `revision`, which the client edited, is not the current one. */
+  /** Rejects with CHANGED_MEANWHILE if the client edited another `revision` than the current one. */
   setPolicy: write('storage.change', 'PUT /storage/policy', 'service').input(StoredPolicy).output(StoredPolicy),
   preview: ask('read', 'POST /storage/preview', 'seen')
     .input(z.object({ policy: StoragePolicy.optional() }))

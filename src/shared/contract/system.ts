@@ -6,7 +6,7 @@ import { Job, JobStatus } from './jobs.ts'
 import { StartMode } from './nodes.ts'
 
 export const Environment = z.object({
-  /** `main`: the default for projects; otherwise a short hash of what it is built from. */
+  /** `main`: the default for projects. Otherwise, a short hash of what the environment is built from. */
   id: z.string().regex(/^[a-z0-9-]{1,64}$/),
   kind: z.enum(['main', 'interpreter', 'requirements']),
   state: z.enum(['building', 'ready', 'failed']),
@@ -44,7 +44,7 @@ export const EngineInfo = z.object({
   address: z.string(),
   version: z.string(),
   startedAtMs: z.number(),
-  /** `silent`: it has sent no heartbeat for some seconds. */
+  /** `silent`: the engine has sent no heartbeat for some seconds. */
   state: z.enum(['leading', 'following', 'silent']),
   silentMs: z.number(),
   drained: z.boolean(),
@@ -53,10 +53,10 @@ export const EngineInfo = z.object({
 export type EngineInfo = z.infer<typeof EngineInfo>
 
 export const EngineList = z.object({
-  /** True on PostgreSQL. Otherwise there is only this engine. */
+  /** Whether the database is PostgreSQL. Otherwise, there is only this engine. */
   shared: z.boolean(),
   engines: z.array(EngineInfo),
-  /** Which engines led since when, and why. Newest first. */
+  /** Which engine led from when on, and why. Newest first. */
   terms: z.array(z.object({ epoch: z.number().int(), engine: z.string(), sinceMs: z.number(), reason: z.string() }))
 })
 export type EngineList = z.infer<typeof EngineList>
@@ -65,11 +65,14 @@ const EngineId = z.string().min(1).max(100)
 
 export const enginesContract = {
   list: read('read', 'GET /engines', 'seen').output(EngineList),
-  /** Returns before the handover is complete. Requests can fail with NO_LEADER for a moment. Default: any engine. */
+  /**
+   * Returns before the handover is complete. Requests can fail with NO_LEADER in the meantime. `to`: the next leader;
+   * default: any engine.
+   */
   handOver: write('engines.operate', 'POST /engines/handover', 'service')
     .input(z.object({ to: EngineId.optional() }))
     .output(z.object({ handedOver: z.literal(true) })),
-  /** For maintenance. A drained engine responds but never leads. A leader hands over. */
+  /** For maintenance. A drained engine responds to requests but never leads. If it leads, it hands over. */
   drain: write('engines.operate', 'POST /engines/{id}/drain', 'service')
     .input(z.object({ id: EngineId, drained: z.boolean() }))
     .output(z.object({ drained: z.boolean() }))
@@ -78,7 +81,9 @@ export const enginesContract = {
 /** The figures of the status bar and the overview, as of `sampledAtMs`. */
 export const Figures = z.object({
   sampledAtMs: z.number(),
-  /** Slots of responding nodes. Those that accept no jobs (cordoned, draining, stuck) count only their used slots. */
+  /**
+   * The slots of responding nodes. For nodes that accept no jobs (cordoned, draining, stuck), only used slots count.
+   */
   slotsTotal: z.number().int(),
   slotsUsed: z.number().int(),
   queued: z.number().int(),
@@ -93,8 +98,8 @@ export const Figures = z.object({
 export type Figures = z.infer<typeof Figures>
 
 /**
- * Something that an operator should fix, worst first. `titleCode` and `code`: the codes of `title` and `text`
- * (shared/texts). Older servers do not send them. `mend`: the action that the UI offers.
+ * Something that an operator should fix. `titleCode` and `code`: the codes of `title` and `text` (shared/texts).
+ * Older servers do not send them. `mend`: the action that the UI offers.
  */
 export const Problem = z.object({
   id: z.string(),
@@ -111,7 +116,7 @@ export const Problem = z.object({
   spider: z.string().nullable(),
   scheduleId: z.string().brand<'ScheduleId'>().optional(),
   jobId: JobId.optional(),
-  /** For `open_jobs`: only the jobs with this status. */
+  /** For `open_jobs`: show only the jobs with this status. */
   status: JobStatus.optional(),
   mend: z
     .enum([
@@ -127,7 +132,7 @@ export const Problem = z.object({
       'open_project',
       'open_storage',
       'open_schedules',
-      /** Opens `jobId`, or dismisses what is unusual about it (findings.dismiss). */
+      /** Opens `jobId`, or dismisses its findings (findings.dismiss). */
       'open_findings'
     ])
     .nullable()
@@ -149,9 +154,9 @@ export const SystemStatus = z.object({
   startedAtMs: z.number(),
   address: z.string().nullable(),
   host: z.enum(['desktop', 'service']),
-  /** Where node passwords are stored, for Settings: `keychain`, or `file` with a description of its protection. */
+  /** Where node passwords are stored: `keychain`, or `file` with a description of its protection. Shown in Settings. */
   secrets: z.object({ store: z.enum(['keychain', 'file']), text: z.string() }),
-  /** Other engines that the UI links to. Each has its own login. Older engines do not send this. */
+  /** Other engines that the UI links to. Each has its own login. Older engines do not send this field. */
   trustedEngines: z.array(z.object({ name: z.string(), url: z.string() })).optional(),
   figures: Figures,
   problems: z.array(Problem),

@@ -37,7 +37,7 @@ export const Webhook = WebhookSettings.extend({
 export type Webhook = z.infer<typeof Webhook>
 
 export const Delivery = z.object({
-  /** `webhook-id` of Standard Webhooks: the same for every attempt. */
+  /** The `webhook-id` of Standard Webhooks. It is the same for every attempt. */
   id: z.string(),
   webhookId: WebhookId,
   event: WebhookEvent,
@@ -65,11 +65,11 @@ export const webhooksContract = {
   remove: write('webhooks.change', 'DELETE /webhooks/{id}', 'service')
     .input(z.object({ id: WebhookId }))
     .output(z.object({ removed: z.boolean() })),
-  /** Creates a new secret. The old one stays valid for a day. */
+  /** Creates a new secret. The old secret stays valid for a day. */
   rotate: write('webhooks.change', 'POST /webhooks/{id}/rotate', 'service', { tellsSecret: 'once' })
     .input(z.object({ id: WebhookId }))
     .output(Secret.extend({ webhook: Webhook })),
-  /** Sends a test event now and returns the response. Not retried. */
+  /** Sends a test event now, without retries, and returns the response. */
   test: write('webhooks.change', 'POST /webhooks/{id}/test', 'service')
     .input(z.object({ id: WebhookId }))
     .output(z.object({ ok: z.boolean(), answer: z.string() })),
@@ -83,7 +83,7 @@ export const webhooksContract = {
       })
     )
     .output(z.object({ deliveries: z.array(Delivery), nextBefore: z.string().nullable() })),
-  /** Delivers again and resets the count of attempts. Empty `deliveryIds`: all dead ones. */
+  /** Delivers again and resets the count of attempts. Empty `deliveryIds`: all dead deliveries. */
   replay: write('webhooks.change', 'POST /webhooks/{id}/replay', 'service')
     .input(z.object({ id: WebhookId, deliveryIds: z.array(z.string().max(100)).max(10_000).default([]) }))
     .output(z.object({ replayed: z.number().int() }))

@@ -13,7 +13,7 @@ const PLAIN_ADDRESS = /^https?:\/\/[^/?#@\s]+(\/[^?#@\s]*)?$/
 const HOW_TO_WRITE =
   'must be http://HOST:PORT, https://HOST or ssh://USER@HOST/http://127.0.0.1:6800, without a password'
 
-/** Without credentials, query and fragment. If it is behind an SSH host: the address as seen from that host. */
+/** An address without credentials, query and fragment. Behind an SSH host, it is the address as seen from that host. */
 const Address = z
   .string()
   .trim()
@@ -36,7 +36,7 @@ const PasswordCredentials = z.object({
 export const EngineCredentials = z.discriminatedUnion('kind', [TokenCredentials, PasswordCredentials])
 export type EngineCredentials = z.infer<typeof EngineCredentials>
 
-/** `browser`: the token of a sign-in stays in the app, and the page sends only a ticket for it. */
+/** `browser`: the token of a sign-in stays in the app, and the page sends only a ticket for the token. */
 export const EnteredCredentials = z.discriminatedUnion('kind', [
   TokenCredentials,
   PasswordCredentials,
@@ -44,14 +44,14 @@ export const EnteredCredentials = z.discriminatedUnion('kind', [
 ])
 export type EnteredCredentials = z.infer<typeof EnteredCredentials>
 
-/** SHA-256 as pairs of capitals: `AB:CD:…`. */
+/** SHA-256 as pairs of capital hex digits: `AB:CD:…`. */
 const Fingerprint = z.string().regex(/^([0-9A-F]{2}:){31}[0-9A-F]{2}$/)
 
 export const EngineSettings = z.object({
   name: z.string().trim().min(1, 'must not be empty').max(60),
   url: Address,
   colour: z.enum(ENGINE_COLOURS),
-  /** Forbids changes on this engine from this computer. */
+  /** Whether changes on this engine are forbidden from this computer. */
   readOnly: z.boolean()
 })
 export type EngineSettings = z.infer<typeof EngineSettings>
@@ -68,18 +68,18 @@ export const RemoteEngine = EngineSettings.extend({
   id: z.uuid(),
   signsInWith: z.enum(['token', 'password', 'browser']),
   username: z.string().nullable(),
-  /** The fingerprint of the only trusted certificate; null: the system's authorities apply. */
+  /** The fingerprint of the only trusted certificate; null: the system's certificate authorities apply. */
   pinned: Fingerprint.nullable(),
-  /** `refused`: the engine responds, but refuses these credentials or has another certificate. */
+  /** `refused`: the engine responds, but rejects these credentials or has another certificate. */
   state: z.enum(['connecting', 'live', 'offline', 'refused']),
   sinceMs: z.number(),
-  /** The time of the data that is shown while the engine does not respond; null: no data. */
+  /** The time of the data that is shown while the engine does not respond; null: there is no data. */
   asOfMs: z.number().nullable(),
   problem: z.object({ code: z.string(), message: z.string() }).nullable(),
-  /** As of the last contact; null: none yet. */
+  /** As of the last contact; null: there was none yet. */
   version: z.string().nullable(),
   age: z.enum(['same', 'older', 'newer']).nullable(),
-  /** Operations of this app that an older engine does not have, such as `webhooks.list`. */
+  /** Operations of this app that an older engine lacks, such as `webhooks.list`. */
   lacks: z.array(z.string())
 })
 export type RemoteEngine = z.infer<typeof RemoteEngine>
@@ -100,7 +100,9 @@ export const desktopContract = {
      * SIGN_IN_FAILED.
      */
     signIn: oc.input(SignInTo).output(SignInTicket),
-    /** Like `signIn`, with a code for any browser that reaches the engine. Sends the code first, then the ticket. */
+    /**
+     * Like `signIn`, but with a code for any browser that reaches the engine. Sends the code first, then the ticket.
+     */
     signInWithCode: oc
       .input(SignInTo)
       .output(
@@ -111,9 +113,12 @@ export const desktopContract = {
           ])
         )
       ),
-    /** Connects first. Rejects with ENGINE_CERTIFICATE_UNTRUSTED (`data` has the certificate) if it is not trusted. */
+    /**
+     * Connects first. Rejects with ENGINE_CERTIFICATE_UNTRUSTED if the certificate is not trusted (`data` contains
+     * it).
+     */
     add: oc.input(EngineSettings.extend({ credentials: EnteredCredentials, ...Trusted })).output(RemoteEngine),
-    /** Without credentials, keeps the earlier ones, but only for the same address. */
+    /** Without credentials, keeps the previous ones, but only for the same address. */
     update: oc
       .input(EngineSettings.extend({ ...EngineId.shape, credentials: EnteredCredentials.nullable(), ...Trusted }))
       .output(RemoteEngine),

@@ -76,7 +76,7 @@ export interface Example<Input = unknown, Output = unknown> {
 }
 
 type Event<Output> = Output extends AsyncIterator<infer One> ? One : Output
-/** Shaped like the contract, so that an operation without an example does not compile. */
+/** Has the shape of the contract, so that an operation without an example does not compile. */
 type ExamplesOf<Inputs, Outputs> = {
   [Noun in keyof Inputs & keyof Outputs]: Noun extends 'crawl'
     ? Example<Inputs[Noun], Outputs[Noun]>

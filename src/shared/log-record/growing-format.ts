@@ -4,13 +4,16 @@ import { learnedFormat } from './usual-formats.ts'
 const PIECES_TO_LEARN_FROM = 16
 const LINES_TO_LEARN_FROM = 500
 
-/** The format of a log that is read in pieces. Uses the engine's format as soon as it is known, otherwise learns it. */
+/**
+ * The format of a log that is read in pieces. Uses the engine's format when it is known, and otherwise learns the
+ * format.
+ */
 export class GrowingFormat {
   #format: HeadFormat | null = null
   #isGiven = false
   #piecesLeft = PIECES_TO_LEARN_FROM
 
-  /** undefined: not known yet. Readers then assume Scrapy's own format. */
+  /** undefined: the format is not known yet. Readers then assume Scrapy's own format. */
   get current(): HeadFormat | undefined {
     return this.#format ?? undefined
   }

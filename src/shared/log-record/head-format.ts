@@ -17,14 +17,14 @@ export type HeadPart =
   | { part: 'level'; case: 'upper' | 'lower' | 'title' | 'initial' }
   | { part: 'logger'; until: string | null }
   | { part: 'other' }
-  /** Any number of spaces, because levels and names can be padded. */
+  /** Any number of spaces, because levels and names can be padded with spaces. */
   | { part: 'gap' }
   | { part: 'text'; text: string }
 
 export const SCRAPY_FORMAT: HeadFormat = { kind: 'scrapy' }
 export const JSON_FORMAT: HeadFormat = { kind: 'json' }
 
-/** Longer heads are neither learned nor found. */
+/** The maximum length of a head. Longer heads are neither learned nor found. */
 export const MAX_HEAD = 512
 const MAX_PARTS = 40
 
@@ -46,9 +46,9 @@ const KNOWN_MESSAGES: [start: string, logger: string][] = [
 ]
 
 /**
- * Learns the format of a line with a message of Scrapy's own: known values show where time, logger and level are.
- * Returns null for other lines, and if no level precedes the message. `order`: from LOG_DATEFORMAT, if the log has
- * shown it.
+ * Learns the format from a line with a message of Scrapy's own: known values show where time, logger and level are.
+ * Returns null for other lines, and if no level precedes the message. `order`: the order in LOG_DATEFORMAT, if the
+ * log has shown it.
  */
 export function learnHeadFormat(line: string, order: DayOrder = 'day-first'): PatternFormat | null {
   const head = line.slice(0, MAX_HEAD)
@@ -86,11 +86,11 @@ export function learnFromPrefix(prefix: string, logger: string, order: DayOrder)
   return triesOf(bounded) > MOST_TRIES ? null : { kind: 'pattern', parts: bounded }
 }
 
-/** Limits the time per line to some tenths of a millisecond. A hostile log could otherwise take hours. */
+/** Limits matching to some tenths of a millisecond per line. A hostile log could otherwise take hours. */
 const MOST_TRIES = 40_000
 const LENGTHS: Partial<Record<HeadPart['part'], number>> = { logger: 200, other: 160, gap: 40 }
 
-/** The maximum number of ways to match a line. Each loose end multiplies the attempts after it. */
+/** Returns the maximum number of ways to match a line. Each part with a variable end multiplies the attempts. */
 function triesOf(parts: readonly HeadPart[]): number {
   let tries = 1
   let longestAfter = 1
@@ -110,8 +110,8 @@ function isLoose(part: HeadPart, next: HeadPart | undefined, afterNext: HeadPart
 }
 
 /**
- * Whether both neighbors of a gap could include its characters. Without a required space, each split would be
- * tried. The text after a word can start with word characters, such as the dash of `a - b`.
+ * Whether both neighbors of a gap could include its characters. Every split would then be tried if no space were
+ * required. The text after a word can start with word characters, such as the dash of `a - b`.
  */
 export function needsSpace(before: HeadPart | undefined, after: HeadPart | undefined): boolean {
   if (before?.part === 'other' && after?.part === 'text') return OF_WORD.test(after.text)
@@ -132,7 +132,7 @@ function findTime(prefix: string, order: DayOrder): Found | null {
   return null
 }
 
-/** With LOG_SHORT_NAMES, every logger of Scrapy is `scrapy`. */
+/** LOG_SHORT_NAMES replaces the names of all loggers of Scrapy with `scrapy`. */
 function findLogger(prefix: string, logger: string): Found | null {
   for (const name of [logger, 'scrapy']) {
     const from = prefix.lastIndexOf(name)
@@ -169,7 +169,7 @@ function partsOfFiller(filler: string): HeadPart[] {
   })
 }
 
-/** A name ends where the text after it starts, so that names can contain spaces. */
+/** Ends a name at the first character of the text after it, so that names can contain spaces. */
 function boundBy(part: HeadPart, next: HeadPart | undefined): HeadPart {
   if (part.part !== 'logger' || next?.part !== 'text') return part
   return { part: 'logger', until: next.text.charAt(0) }

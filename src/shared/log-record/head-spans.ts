@@ -1,6 +1,6 @@
 import { msOf } from './time-text.ts'
 
-/** Reuse one object for all lines, because a large log has millions of them. */
+/** Use the same object for all lines, because a large log has millions of them. */
 export interface HeadSpans {
   /** Empty (from = to) if the format has no time. */
   timeFrom: number
@@ -10,9 +10,9 @@ export interface HeadSpans {
   /** Index in RECORD_LEVELS. */
   level: number
   messageAt: number
-  /** The time in the text, read as UTC; NaN: none, or an invalid one. */
+  /** The time in the text, read as UTC; NaN: there is no valid time. */
   atMs: number
-  /** NaN: the text has no zone. */
+  /** NaN: the text contains no zone. */
   zoneMinutes: number
 }
 

@@ -11,7 +11,7 @@ export interface JsonRecord {
   /** As in HeadSpans. */
   atMs: number
   zoneMinutes: number
-  /** A traceback as Python prints it, or structlog's structure; null: none. */
+  /** A traceback as Python prints it, or in structlog's structure; null: none. */
   trouble: string | StructuredException[] | null
 }
 
@@ -27,7 +27,7 @@ const LOGGER_KEYS = ['name', 'logger', 'logger_name', 'loggername', 'log.logger'
 const TIME_KEYS = ['asctime', 'timestamp', '@timestamp', 'time', 'ts', 'datetime', 'created']
 const TROUBLE_KEYS = ['exc_info', 'exception', 'traceback', 'exc_text', 'error.stack_trace', 'stack_info']
 
-/** Requires a level and a message, because a scraped item printed on a line of its own is not a record. */
+/** Requires a level and a message, because a scraped item that is printed as JSON is not a record. */
 export function parseJsonRecord(line: string): JsonRecord | null {
   if (!line.startsWith('{"') && !line.startsWith('{ "')) return null
   let fields: Record<string, unknown>
@@ -58,7 +58,7 @@ function asJson(value: unknown): string {
   try {
     return JSON.stringify(value)
   } catch {
-    // Some values can be parsed but are nested too deeply to be written.
+    // Some values can be parsed but are nested too deeply to be serialized.
     return Array.isArray(value) ? '[…]' : '{…}'
   }
 }

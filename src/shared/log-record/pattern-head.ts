@@ -71,8 +71,8 @@ const LEVEL_WORDS = {
 }
 
 /**
- * Every repetition is bounded, and few share characters with what follows (head-format.ts counts them), so matching
- * time depends only on MAX_HEAD. Each part is one group. `encode`: for undecoded text.
+ * Every repetition is bounded, and few can match characters of the next part (head-format.ts counts them), so
+ * matching time depends only on MAX_HEAD. Each part is one group. `encode`: for text that is not decoded.
  */
 function patternOf(format: PatternFormat, encode: (text: string) => string = (text) => text): RegExp {
   const source = format.parts.map((part, index) => {

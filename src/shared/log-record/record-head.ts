@@ -49,7 +49,7 @@ function headOf(line: string, found: HeadSpans | null): RecordHead | null {
   const { timeFrom, timeTo, loggerFrom, loggerTo, level, messageAt, atMs } = found
   const parts = TIME_PARTS.exec(line.slice(timeFrom, timeTo))
   return {
-    // Unchanged if the time is in Scrapy's order.
+    // Scrapy's own order needs no conversion.
     ...(parts === null
       ? clockOf(atMs)
       : { date: parts[1] as string, time: parts[2] as string, fraction: parts[3] ?? '' }),

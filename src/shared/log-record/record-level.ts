@@ -1,7 +1,7 @@
 export const RECORD_LEVELS = ['DEBUG', 'INFO', 'WARNING', 'ERROR', 'CRITICAL'] as const
 export type RecordLevel = (typeof RECORD_LEVELS)[number]
 
-/** Includes names of structlog, loguru and others that Python's logging lacks. */
+/** Includes the level names of structlog, loguru and others that Python's logging lacks. */
 const WORDS = new Map<string, number>([
   ['TRACE', 0],
   ['DEBUG', 0],
@@ -20,7 +20,7 @@ export function levelIndexOf(word: string): number {
   return word.length > 9 ? -1 : (WORDS.get(word.toUpperCase()) ?? -1)
 }
 
-/** For a number of Python's logging (10, 20 … 50). A number between two levels counts as the lower one. */
+/** For a numeric level of Python's logging (10, 20 … 50). A number between two levels counts as the lower level. */
 export function levelIndexOfNumber(number: number): number {
   return number > 0 && number <= 1000 ? Math.max(0, Math.min(4, Math.floor(number / 10) - 1)) : -1
 }

@@ -2,20 +2,20 @@
 export interface ReadTime {
   /** NaN: there is no valid time. */
   atMs: number
-  /** Minutes east of UTC in the text itself; NaN: none. */
+  /** Minutes east of UTC, if the text contains a zone; NaN: it does not. */
   zoneMinutes: number
 }
 
 export const TIME_STYLES = ['iso', 'numeric', 'named-month', 'syslog', 'compact', 'epoch', 'clock'] as const
 export type TimeStyle = (typeof TIME_STYLES)[number]
-/** Whether 02/03 is the second of March or the third of February. Only `numeric` needs it. */
+/** Whether 02/03 is 2 March or 3 February. Only used for `numeric`. */
 export type DayOrder = 'day-first' | 'month-first'
 
 const CLOCK = String.raw`\d\d?:\d\d(?::\d\d)?(?:[.,:]\d{1,9})?(?: ?[AaPp][Mm])?`
 const ZONE = String.raw`(?: ?(?:Z\b|UTC|GMT|[+-]\d\d:?\d\d))?`
 const MONTH = '(?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec)[a-z]{0,6}'
 
-/** In the order in which they are tried: `clock` is part of all the others. None contains a capturing group. */
+/** In the order in which they are tried, because `clock` is part of all the others. None contains a capturing group. */
 export const TIME_PATTERNS: Record<TimeStyle, string> = {
   iso: String.raw`\d{4}[-/.]\d\d?[-/.]\d\d?[T _,]{1,2}${CLOCK}${ZONE}`,
   numeric: String.raw`\d\d?[-/.]\d\d?[-/.](?:\d{4}|\d\d)[T :_,]{1,2}${CLOCK}${ZONE}`,
@@ -26,7 +26,10 @@ export const TIME_PATTERNS: Record<TimeStyle, string> = {
   clock: CLOCK
 }
 
-/** Without a date, the time counts from 1970-01-01, and a day without a year is in 1970. */
+/**
+ * Whether times of the style have a full date. Without a date, a time counts from 1970-01-01; a day without a year is
+ * in 1970.
+ */
 export function hasDate(style: TimeStyle): boolean {
   return style !== 'clock' && style !== 'syslog'
 }

@@ -12,7 +12,9 @@ import { parseJsonRecord } from './json-record.ts'
 import { readerOf } from './pattern-head.ts'
 import { withoutColours } from './without-colours.ts'
 
-/** Common formats of projects. Only for text without a known message, such as the end of a killed run's log. */
+/**
+ * Common log formats of projects. Used only for text without a known message, such as the end of a killed run's log.
+ */
 const USUAL_HEADS = [
   '2026-01-02 03:04:05,678 - scrapy.utils.log - INFO - ',
   '2026-01-02 03:04:05,678 - INFO - scrapy.utils.log - ',
@@ -31,12 +33,15 @@ const USUAL_HEADS = [
 let usualFormats: PatternFormat[] | null = null
 
 export function guessHeadFormat(line: string): PatternFormat | null {
-  // Compiled for the first log that needs them, because most programs that load this file never do.
+  // Compiled for the first log that needs them, because most programs that load this file never need them.
   usualFormats ??= USUAL_HEADS.map((head) => learnFromPrefix(head, 'scrapy.utils.log', 'day-first') as PatternFormat)
   return usualFormats.find((format) => readerOf(format).pattern.test(line.slice(0, MAX_HEAD))) ?? null
 }
 
-/** For a part of a log. Prefers a line with a known message of Scrapy over one that only matches a common format. */
+/**
+ * Finds the format of a part of a log. Prefers a line with a known message of Scrapy over one that only matches a
+ * common format.
+ */
 export function findHeadFormat(lines: Iterable<string>): HeadFormat {
   return learnedFormat(lines) ?? SCRAPY_FORMAT
 }

@@ -32,7 +32,7 @@ export function aNode(over: Plain<Partial<Node>> = {}): Node {
   })
 }
 
-/** A queued job. For another `status`, sets the matching state and outcome. */
+/** A queued job. If `over` has another `status`, the state and outcome match it. */
 export function aJob(over: Plain<Partial<Job>> = {}): Job {
   const id = over.id ?? jobIdAt(Date.now(), 1)
   const status: JobStatus = over.status ?? 'queued'

@@ -1,4 +1,4 @@
-/** Both the engine and the renderer's fake pass these tests, so that screens are tested against real behavior. */
+/** Both the engine and the renderer's fake engine must pass these tests, so that tests of screens use real behavior. */
 import { type ContractRouterClient, isContractProcedure } from '@orpc/contract'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { aProjectName } from './ids.ts'
@@ -13,7 +13,7 @@ export interface OpenedEngine {
   stop(): Promise<void> | void
 }
 
-/** Covered by other tests, because they need Python, a controlled spider, items, or the network. */
+/** Other tests cover these operations, because they need Python, a controlled spider, items, or the network. */
 const NOT_COVERED = [
   'alertRules.preview',
   'alerts.report',

@@ -8,11 +8,11 @@ interface OfSpider {
 }
 
 const nameOf = ({ project, spider }: OfSpider): string => `${project}/${spider}`
-/** `engine` is null if it is the engine that writes this text. */
+/** `engine` is null for the engine that writes this text. */
 const certificateOf = ({ engine }: { engine: string | null }): string =>
   `The certificate of ${engine === null ? 'the service' : `the engine ${engine}`}`
 
-/** The subjects of alerts, and their condition. No text contains an age, because a changed text is stored again. */
+/** The subjects and conditions of alerts. No text contains an age, because a changed text is stored again. */
 export const alerts = {
   'alert_subject.node': ({ node }: AtNode) => node,
   'alert_subject.spider': nameOf,
@@ -32,7 +32,7 @@ export const alerts = {
   'alert.job_waits_long': ({ waiting, ...of }: OfSpider & { waiting: Words }) => `${nameOf(of)} waits: ${waiting}`,
   'alert.job_waited_long': (of: OfSpider) => `${nameOf(of)} waited`,
   'alert.spider_succeeded': (of: OfSpider) => `${nameOf(of)} succeeded`,
-  /** `hasMore`: it failed at least this many times. */
+  /** `hasMore`: the spider failed at least this many times. */
   'alert.spider_fails': (of: OfSpider & { isLost: boolean; times: number; hasMore: boolean; why: Words }) => {
     const times = of.times > 1 ? ` ${of.hasMore ? 'at least ' : ''}${of.times} times in a row` : ''
     return `${nameOf(of)} ${of.isLost ? 'was lost' : 'failed'}${times}: ${of.why}`

@@ -1,7 +1,7 @@
 import { formatAge, formatDuration } from '../time.ts'
 import { type AtNode, countOf, gigabytes, several, type Words, withoutStop } from './parts.ts'
 
-/** Follows the name of a node. */
+/** These texts follow the name of a node. */
 const AWAY = {
   unknown: '',
   up: '',
@@ -56,7 +56,7 @@ export const problems = {
   'problem.node_stuck': ({ forMs }: { forMs: number }) =>
     `it accepts jobs but has started none for ${formatAge(forMs)}. Its queued jobs are withdrawn, and it gets one test job from time to time. Restart Scrapyd there, or cordon the node`,
   'problem_title.node_excess': ({ node }: AtNode) => `${node} lists more than Scrapdeck reads`,
-  /** `external`: how many of the listed jobs Scrapdeck did not start; null: all of them are shown. */
+  /** `external`: how many of the listed jobs were not started by Scrapdeck; null: all of them are shown. */
   'problem.node_excess': ({
     excess,
     external,
@@ -177,7 +177,7 @@ export const problems = {
     `${withoutStop(firing)}${agoMs === null ? '' : `; ${formatAge(agoMs)} ago`}`,
   'problem_title.chain_refused': ({ chain }: { chain: string }) => `The chain ${chain} could not create a job`,
   'problem_title.schedule_paused': ({ schedule }: { schedule: string }) => `${schedule} was paused`,
-  /** `failures`: how many in a row; 0: unknown. */
+  /** `failures`: the number of consecutive failures; 0: unknown. */
   'problem.schedule_paused': ({ failures }: { failures: number }) =>
     `${failures > 0 ? `its last ${failures}` : 'too many of its'} runs failed; fix the cause, then resume it`,
   'problem.schedule_invalid': () => 'its rules can no longer be read; correct them, then resume it',

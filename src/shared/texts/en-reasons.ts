@@ -70,7 +70,7 @@ export const reasons = {
   'reason.ban_limit': ({ percent }: { percent: number }) => `ban limit of ${percent} %`,
   'reason.error_limit': ({ max }: { max: number }) => `error limit of ${max}`,
   'reason.kubernetes': () => 'Kubernetes',
-  /** A limit with what exceeded it. The job's reason is only `limit`, so that it is the same for every hit. */
+  /** A limit and what exceeded it. The job's reason is only `limit`, so that it is the same for every hit. */
   'limit_hit.ran': ({ limit, seconds }: InSeconds) => `${limit} (ran ${formatDuration(seconds)})`,
   'limit_hit.silent': ({ limit, seconds }: InSeconds) => `${limit} (no new log line for ${formatDuration(seconds)})`,
   'limit_hit.still': ({ limit, seconds }: InSeconds) => `${limit} (no new page or item for ${formatDuration(seconds)})`,

@@ -11,7 +11,7 @@ import { firings } from './en-schedules.ts'
 import type { AtNode, Words } from './parts.ts'
 
 type List = 'running' | 'pending' | 'finished'
-/** Who did it; null: the owner of this machine, or Scrapdeck itself. */
+/** Who did something; null: the owner of this machine, or Scrapdeck itself. */
 interface By {
   by: string | null
 }
@@ -54,7 +54,7 @@ const UNWANTED = {
   queued: 'the job is queued again'
 }
 
-/** Follows the name of a node. */
+/** These texts follow the name of a node. */
 const UNAVAILABLE = {
   unknown: 'has not answered yet',
   down: 'does not answer',
@@ -70,7 +70,7 @@ interface Where {
   tags: readonly string[]
 }
 
-/** Follows a noun: ` of eu-1`, ` tagged eu`; empty for any node. */
+/** Follows a noun: ` of eu-1`, ` tagged eu`; empty if any node is meant. */
 function ofNodes({ only, tags }: Where): string {
   if (only !== null) return ` of ${only}`
   return tags.length === 0 ? '' : ` ${describeTags(tags)}`
@@ -89,17 +89,17 @@ const stopped = (run: string) => [
   `Killed ${run} (KILL)`
 ]
 
-/** null: this reader may not see the job (`withoutJobs`). */
+/** null: this reader is not allowed to see the job (`withoutJobs`). */
 const another = (jobId: JobId | null): string => jobId ?? 'another job'
 
 const aJob = (jobId: JobId | null): string => (jobId === null ? 'another job' : `job ${jobId}`)
 
 /**
  * Every sentence that is stored or sent, by its code. A parameter named `jobId` is the id of a job that not all
- * readers may see. The parameters `chain` and `spider` are hidden together with it.
+ * readers are allowed to see. The parameters `chain` and `spider` are hidden together with it.
  */
 export const en = {
-  /** External texts, and texts of rows from before there were codes. */
+  /** External texts, and texts stored before codes existed. */
   text: ({ text }: { text: string }) => text,
   ...problems,
   ...alerts,
@@ -260,7 +260,7 @@ export const en = {
   /** `matching`: how many nodes could run the job; `node`: that node, if there is only one. */
   'waiting.nodes_cordoned': ({ node, matching, ...where }: Where & { node: string | null; matching: number }) =>
     `${matching === 1 ? node : `every node${ofNodes(where)} that could run the job`} is cordoned`,
-  /** `down`: how many of them are not cordoned. `node` and `why` are null if the text names no node. */
+  /** `down`: how many of the matching nodes are not cordoned. `node` and `why` are null if the text names no node. */
   'waiting.nodes_down': (
     of: Where & { matching: number; down: number; node: string | null; why: Unavailable | null }
   ) => {
@@ -273,7 +273,10 @@ export const en = {
     const { node, matching, why, ...where } = of
     return `${node} ${why}${matching === 1 ? '' : `, and no other node${ofNodes(where)} can take it`}`
   },
-  /** `held`: slots that remains of ended spiders take up. `version`: if set, only slots on nodes with it count. */
+  /**
+   * `held`: the slots that processes left by ended spiders take up. `version`: if set, only slots on nodes with this
+   * version count.
+   */
   'waiting.all_slots_busy': (of: Where & { slots: number; held: number; version: string | null }) => {
     const { slots, held, version, ...where } = of
     if (version !== null) return `all slots with version ${version} are busy`

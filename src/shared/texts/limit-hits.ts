@@ -3,7 +3,10 @@ import { isMessage, type Message, plain, say } from './message.ts'
 export const wallLimitHit = (seconds: number, ranMs: number): Message =>
   say('limit_hit.ran', { limit: say('reason.wall_time_limit', { seconds }), seconds: Math.floor(ranMs / 1000) })
 
-/** `memory limit of 512 MB (used 530 MB)` without the parentheses, so that the same limit gives the same reason. */
+/**
+ * Returns `memory limit of 512 MB (used 530 MB)` without the parentheses, so that the same limit gives the same
+ * reason.
+ */
 export function limitOf(hit: Message): Message {
   const { limit, text } = hit.params
   if (isMessage(limit)) return limit

@@ -26,7 +26,7 @@ export function say<C extends Code>(code: C, ...[params]: Parameterized<C>): Mes
   return { code, params: (params ?? {}) as Message['params'] }
 }
 
-/** The text itself, for places where no code is stored or sent: e-mails and chats. */
+/** Returns the text itself, for e-mails and chats, where no code is stored or sent. */
 export const textOf = <C extends Code>(code: C, ...params: Parameterized<C>): string => render(say(code, ...params))
 
 type WaitingCodes<C extends Code = Code> = C extends `waiting.${infer W}` ? W : never
@@ -40,17 +40,17 @@ export function waitFor<W extends WaitingCodes>(
   return { code, text, params: given }
 }
 
-/** Servers from before there were parameters sent only a text. */
+/** For servers that did not send parameters yet, only the text is available. */
 export const waitingMessage = ({ code, text, params }: Waiting): Message =>
   params === undefined ? plain(text) : ({ code: `waiting.${code}`, params } as Message)
 
 export const messageOf = (sent: { text: string; code?: string | undefined; params?: object | undefined }): Message =>
   isKnown(sent.code) ? ({ code: sent.code, params: sent.params ?? {} } as Message) : plain(sent.text)
 
-/** A later version may have sent unknown codes. */
+/** Whether this version has the code. A later version may have sent others. */
 const isKnown = (code: string | undefined): code is Code => code !== undefined && Object.hasOwn(en, code)
 
-/** For an external text, such as a node's response, or a text from before there were codes. */
+/** For an external text, such as a node's response, or a text stored before codes existed. */
 export const plain = (text: string): Message => say('text', { text })
 
 /** Returns the code itself if a later version wrote it, or if the stored parameters do not fit its text. */
@@ -68,7 +68,7 @@ function renderKnown({ code, params }: Message, texts: Texts): string {
   return (texts[code] as (params: Record<string, unknown>) => string)(Object.fromEntries(given))
 }
 
-/** The message as a parameter of another one, where external texts need no code. */
+/** The message as a parameter of another message, where external texts need no code. */
 export const asParam = (message: Message): Message | string =>
   message.code === 'text' ? (message.params['text'] as string) : message
 
@@ -94,8 +94,8 @@ export function encode({ code, params }: Message): string {
 }
 
 /**
- * Decodes a stored text. Spiders can write to some of the files in which texts are stored, so everything without a
- * message's exact form is an external text.
+ * Decodes a stored text. Spiders can write to some of the files in which texts are stored, so everything that does
+ * not have the exact form of a message is an external text.
  */
 export function decode(stored: string): Message {
   if (!ENCODED.test(stored)) return plain(stored)
@@ -126,7 +126,7 @@ export const readsSame = (one: string, other: string): boolean =>
 
 const JOB_IDS = /(?:\bjob )?\b([0-9a-f]{32})\b/g
 
-/** Includes jobs in messages and external texts among the parameters. */
+/** The ids of jobs in the parameters, including those in nested messages and external texts. */
 export function jobsIn({ params }: Message): JobId[] {
   return Object.values(params).flatMap((value) => {
     if (typeof value === 'string') return [...value.matchAll(JOB_IDS)].map(([, id]) => id as JobId)
@@ -134,7 +134,10 @@ export function jobsIn({ params }: Message): JobId[] {
   })
 }
 
-/** Hidden together with the job of the same message. `outcome` is hidden only with a chain, which watched that job. */
+/**
+ * Parameters that are hidden together with the job of the same message. `outcome` is hidden only with a chain,
+ * because it is then the outcome of the hidden job.
+ */
 const NAMES_OF_JOB = ['jobId', 'chain', 'spider']
 const NAMES_WITH_CHAIN = [...NAMES_OF_JOB, 'outcome']
 

@@ -1,4 +1,4 @@
-/** A parameter that is a message itself (`retry.in_time` within `timeline.and_next`), already rendered. */
+/** A parameter that is itself a message (`retry.in_time` within `timeline.and_next`), already rendered. */
 export type Words = string & { readonly isRendered: true }
 
 export interface AtNode {
@@ -9,7 +9,7 @@ export const countOf = (value: number): string => value.toLocaleString('en-US')
 
 export const several = (value: number, one: string): string => `${countOf(value)} ${value === 1 ? one : `${one}s`}`
 
-/** For an external text that is followed by our own full stop or semicolon. */
+/** For an external text that is followed by our full stop or semicolon. */
 export const withoutStop = (text: string): string => text.replace(/\.$/, '')
 
 const GB = 1_000_000_000

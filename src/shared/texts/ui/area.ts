@@ -1,4 +1,4 @@
-/** The texts of one language by area, `{ jobs: {…} }`. Missing ones stay English. */
+/** The texts of one language by area: `{ jobs: {…} }`. Missing texts stay English. */
 export type Language = Readonly<Record<string, object>>
 
 let language: Language = {}
