@@ -380,8 +380,8 @@ export interface AlertNews {
   moreResolved: number
   stillFiring: number
   /**
-   * Set if this message reached the channel's limit. `heldUntilMs`: until when messages are held. `all`: critical
-   * messages are held too.
+   * Set if this message reached the channel's limit. `heldUntilMs`: until when messages are held. `all`: whether
+   * critical messages are held too.
    */
   limit?: { heldUntilMs: number; all: boolean } | null
 }
