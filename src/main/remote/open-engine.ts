@@ -44,7 +44,7 @@ const OPERATIONS = listOperations(contract)
  *   connecting ──responds──▶ live ──no response──▶ offline ──responds──▶ live
  *       any ──other credentials or certificate──▶ refused ──edited, or Retry──▶ connecting
  *
- * A refused engine is not retried automatically, because it counts each wrong password.
+ * A refused engine is not retried automatically, because the engine counts each wrong password.
  */
 export class OpenEngine {
   stored: StoredEngine

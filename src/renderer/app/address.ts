@@ -1,4 +1,6 @@
-/** Lists are repeated names (`?status=failed&status=lost`), which people can read and type. */
+/**
+ * Parses the query of a URL. A list is a repeated name (`?status=failed&status=lost`), which people can read and type.
+ */
 export function parseAddress(search: string): Record<string, unknown> {
   const result: Record<string, unknown> = {}
   for (const [name, value] of new URLSearchParams(search)) {

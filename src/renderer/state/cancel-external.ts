@@ -5,7 +5,7 @@ import { cancelSoon } from '../ui/cancel-grace.tsx'
 import { notifyDone, notifyError } from '../ui/notify.tsx'
 import { texts } from '../../shared/texts/ui/shared.ts'
 
-/** Made safe to show: names on a node can contain any character. */
+/** The name of an external job, made safe to show, because names on a node can contain any character. */
 export const externalName = ({ project, spider }: Pick<NodeRun, 'project' | 'spider'>): string =>
   showUnseen(`${project}/${spider}`)
 

@@ -2,7 +2,8 @@ import { useEffect } from 'react'
 import { create } from 'zustand'
 
 /**
- * Receives dropped files instead of the projects screen. The window shows its text while files are dragged over it.
+ * Receives dropped files instead of the projects screen. While files are dragged over the window, the window shows
+ * `title` and `text`.
  */
 interface DropTarget {
   title: string

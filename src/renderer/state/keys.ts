@@ -125,7 +125,7 @@ function isTyping(target: EventTarget | null): boolean {
   )
 }
 
-/** A focused button or link handles Enter itself. */
+/** Whether the focused element, such as a button or link, handles Enter itself. */
 const keepsEnter = ({ key, target }: KeyboardEvent) =>
   key === 'Enter' && target instanceof Element && target.closest('a, button, summary') !== null
 

@@ -1,6 +1,6 @@
 /**
- * What each screen keeps in its address. Addresses are untrusted, so every value is validated and invalid ones are
- * dropped. Features read it with `getRouteApi('/jobs').useSearch()`.
+ * What each screen stores in the URL. URLs are untrusted, so every value is validated and invalid ones are dropped.
+ * Features read the values with `getRouteApi('/jobs').useSearch()`.
  */
 import { SHOWN_STATUSES } from '../../shared/choices.ts'
 import { RECORD_LEVELS } from '../../shared/log-record/record-level.ts'
@@ -182,7 +182,7 @@ export const parseCalendarSearch = (raw: Raw) => ({
   week: textOf(raw['week'], DAY_PATTERN),
   /** The hour to list runs for, in milliseconds since the epoch. */
   hour: instantOf(raw['hour']),
-  /** Shows times in UTC, not in the local time zone. */
+  /** Whether to show times in UTC, not in the local time zone. */
   utc: flagOf(raw['utc'])
 })
 

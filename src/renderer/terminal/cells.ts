@@ -1,6 +1,9 @@
 import { eastAsianWidth } from 'get-east-asian-width'
 
-/** The number of terminal cells that a character takes: 0, 1 or 2. The terminal uses the same (terminal-look.ts). */
+/**
+ * The number of terminal cells that a character takes: 0, 1 or 2. The terminal uses the same widths
+ * (terminal-look.ts).
+ */
 export function cellsOf(codePoint: number): 0 | 1 | 2 {
   if (codePoint < 0x300) return 1
   if (ZERO_WIDTH.test(String.fromCodePoint(codePoint))) return 0

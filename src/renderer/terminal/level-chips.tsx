@@ -7,7 +7,7 @@ export interface LevelChipsProps {
   snapshot: {
     readonly shownLevels: ReadonlySet<LogLevel>
     readonly counts: Readonly<Record<LogLevel, number>>
-    /** Default: the counts include all lines. */
+    /** Whether the counts include all lines of the log. Default: true. */
     readonly holdsAll?: boolean
   }
   /** Records per level in the whole log, as far as the engine has read it. undefined: unknown. */

@@ -15,9 +15,9 @@ export interface FeedOptions {
   readonly attemptNumber?: AttemptNumber | undefined
   readonly onChange: (change: FeedChange) => void
   readonly onError: (title: string, error: unknown) => void
-  /** Resolves when little enough is unpainted; then the next piece is requested. */
+  /** Resolves when so little is unpainted that the next piece can be requested. */
   readonly mayContinue: (bytes: number) => void | Promise<void>
-  /** The first loaded lines must stay because the user is reading them. */
+  /** Whether the first loaded lines must stay, because the user is reading them. */
   readonly needsStart: () => boolean
 }
 
@@ -25,7 +25,7 @@ export interface FeedOptions {
 const FIRST_BYTES = 262_144
 const AROUND_BYTES = 131_072
 const MORE_BYTES = 524_288
-/** A view that is further behind skips to near the end and shows how much it skipped. */
+/** The maximum lag of a view. A view that is further behind skips to near the end and shows how much it skipped. */
 const MAX_LAG_BYTES = 4_194_304
 const MOST_LINES = 50_000
 

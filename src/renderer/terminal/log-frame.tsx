@@ -69,7 +69,7 @@ interface LogFrameProps {
   snapshot: ViewSnapshot & LevelChipsProps['snapshot']
   records?: LevelChipsProps['records']
   search: ReactNode
-  /** Buttons before and after the common ones. */
+  /** Buttons before, between and after the common ones. */
   actionsBefore?: ReactNode
   actionsBetween?: ReactNode
   actionsAfter?: ReactNode

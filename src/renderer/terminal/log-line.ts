@@ -15,7 +15,10 @@ export interface LogLine {
   readonly offset: number
 }
 
-/** Longer lines are cut: a spider that prints a whole page must not freeze the window. */
+/**
+ * The maximum length of a line. Longer lines are cut, because a spider that prints a whole page must not freeze the
+ * window.
+ */
 export const MAX_LINE_CHARS = 16_384
 
 /** Parses a line; CRITICAL counts as ERROR. `above`: the previous line's level, which tracebacks inherit. */
@@ -35,14 +38,14 @@ export function readHead(raw: string, format?: HeadFormat): RecordHead | null {
 const MAX_HEAD_CHARS = 600
 const MAX_JSON_CHARS = 131_072
 
-/** Rejects most lines by their first character, without a regular expression. */
+/** Whether the line can start a record. Excludes most lines by their first character, without a regular expression. */
 function mayBeHead(raw: string): boolean {
   const first = raw.charCodeAt(0)
   return (first >= 0x30 && first <= 0x39) || first === 0x1b
 }
 
 export interface LineLook {
-  /** A narrow terminal omits the logger. */
+  /** Whether the terminal is too narrow to show the logger. */
   isNarrow: boolean
   showsTimes: boolean
 }

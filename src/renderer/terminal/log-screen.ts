@@ -147,7 +147,10 @@ let answer: boolean | null = null
 /** Software renderers for WebGL: Chromium's, Mesa's, Windows'. */
 const SOFTWARE_RENDERER = /SwiftShader|llvmpipe|softpipe|Software|Basic Render/i
 
-/** In software, WebGL costs more CPU than DOM elements. Not all browsers report this, so also check the name. */
+/**
+ * Whether WebGL runs on a graphics card. In software, it costs more CPU than DOM elements. Not all browsers report
+ * this, so also check the name of the renderer.
+ */
 function hasGraphicsCard(): boolean {
   if (answer !== null) return answer
   const gl = document.createElement('canvas').getContext('webgl2', { failIfMajorPerformanceCaveat: true })

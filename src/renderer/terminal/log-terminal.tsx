@@ -29,11 +29,11 @@ export interface LogTerminalProps {
   /** Whether the log's keys (f, n, N, e, w, t, l) are active: only for a single visible log. */
   hasKeys: boolean
   extraActions?: ReactNode
-  /** `/` focuses the search of this log, not another search box of the screen. */
+  /** Whether `/` focuses the search of this log, not another search box of the screen. */
   hasSearchKey?: boolean
   /** Records per level in the whole log (RunFigures). undefined: unknown. */
   records?: Readonly<Record<string, number>> | undefined
-  /** Only the copied part is available: the node deleted the rest or no longer exists. */
+  /** Whether only the copied part is available, because the node deleted the rest or no longer exists. */
   isCut?: boolean
   /** The first lines to show. Default: the end of the log. */
   line?: LineRange | undefined

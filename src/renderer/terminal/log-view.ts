@@ -67,11 +67,11 @@ export interface LogViewOptions {
 
 /** How much can be appended before it must be painted. This couples the engine's pace to xterm's parser. */
 const UNPAINTED_BYTES = 4_194_304
-/** More bytes than this since the last frame are a flood. */
+/** The number of bytes since the last frame above which the log counts as a flood. */
 const FLOOD_BYTES = 262_144
 /** How close to an end of the loaded lines to load more. */
 const NEAR_ROWS = 60
-/** Hidden levels can leave few visible lines. Below this number, load more. */
+/** The number of visible lines below which to load more, because hidden levels can leave few. */
 const FEW_LINES = 200
 
 /** One log in one terminal, with random access to all of it. */
@@ -179,7 +179,7 @@ export class LogView extends TerminalView<LogSnapshot> {
     this.#fillScreen()
   }
 
-  /** Searches the whole log. As soon as it finds them, shows the last match that is visible or further up. */
+  /** Searches the whole log. Shows the last match that is visible or further up as soon as it is found. */
   find(query: SearchQuery): void {
     this.#match = null
     if (query.text === '') {
@@ -343,7 +343,7 @@ export class LogView extends TerminalView<LogSnapshot> {
     this.invalidate()
   }
 
-  /** Fits the highest line number of the log. 0: the numbers are unknown or there is no room. */
+  /** The width for the highest number of the loaded lines. 0: the numbers are unknown or there is no room. */
   protected gutterWidth(): number {
     const { firstNumber, lines } = this.#feed.window
     if (firstNumber === null || this.screen.size.columns < NARROW_COLUMNS) return 0

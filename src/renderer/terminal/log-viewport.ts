@@ -24,7 +24,7 @@ interface Layout {
   starts: number[]
 }
 
-/** Longer lines are cut off; the downloaded log has the rest. */
+/** The maximum number of rows of one line. Longer lines are cut off. The downloaded log has the rest. */
 const MAX_ROWS_OF_LINE = 200
 
 /**

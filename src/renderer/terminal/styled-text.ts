@@ -32,7 +32,10 @@ export function parseColours(sanitised: string): StyledText {
   }
 }
 
-/** A reset drops all earlier codes. Bounded, because a spider can change colors without end. */
+/**
+ * Appends codes. A reset drops all earlier ones. The result is bounded, because a spider can change colors without
+ * end.
+ */
 function after(codes: string, more: string): string {
   if (more === '' || more === '0') return ''
   const [, sinceReset] = /(?:^|;)0;(.*)$/.exec(more) ?? []

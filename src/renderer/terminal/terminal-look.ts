@@ -24,7 +24,10 @@ export function createTerminal(): Terminal {
   return terminal
 }
 
-/** Uses the widths that the row cutter uses. If xterm still considers a row too long, it must not wrap (DECAWM). */
+/**
+ * The widths of characters, from cells.ts, which also cuts the rows. If xterm still considers a row too long, it must
+ * not wrap the row (DECAWM).
+ */
 const WIDTHS: IUnicodeVersionProvider = {
   version: 'scrapdeck',
   wcwidth: cellsOf,

@@ -68,7 +68,7 @@ export function createFakeErrors({ jobs, jobOf, emit }: FakeWorld) {
     const [title, culprit, exceptionType, because] = KINDS[kindOf(all[0]!)]!
     const seen = all.map(occurrenceOf).sort((one, other) => one.firstSeenMs - other.firstSeenMs)
     const startMs = (Math.floor(Date.now() / WIDTH_MS) - POINTS + 1) * WIDTH_MS
-    // The errors are older than the fake jobs: seen for days, or new.
+    // Two thirds of the errors were already seen for days before the fake jobs. The others are new.
     const counts = Array.from({ length: POINTS }, (_, point) => (id % 3 === 0 ? 0 : (point * id * 7) % 11))
     for (const { lastSeenMs, count } of seen) {
       const point = Math.floor((lastSeenMs - startMs) / WIDTH_MS)

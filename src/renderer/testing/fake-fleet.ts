@@ -14,7 +14,7 @@ import { aJob, aNode, jobIdAt } from '../../shared/testing/builders.ts'
 import { anAttemptNumber, aProjectName, aVersionName, branded } from '../../shared/testing/ids.ts'
 import { fakeUsage, WARM } from './fake-local-node.ts'
 
-/** Generates numbers in [0, 1). Equal seeds give equal sequences. */
+/** Returns a generator of numbers in [0, 1). The same seed gives the same sequence. */
 export function seededRandom(seed: number): () => number {
   let state = seed
   return () => {

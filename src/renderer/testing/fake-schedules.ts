@@ -8,7 +8,7 @@ import type { FakeWorld } from './fake-world.ts'
 
 const RECENT = 30
 const DAY_MS = 86_400_000
-/** The limit up to which the engine counts the runs of a backfill. */
+/** The number up to which the engine counts the runs of a backfill. */
 const BACKFILL_MAX = 10_000
 
 /** Schedules in memory with a realistic history. Only `step()` and `runNow` create jobs. */

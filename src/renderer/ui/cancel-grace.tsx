@@ -34,7 +34,7 @@ export const usePendingCancels = create<{ byId: ReadonlyMap<string, Pending> }>(
 let nextNumber = 1
 const all = new Map<string, Pending>()
 
-/** Calls `send` after the grace period. A second request for the same job changes nothing. */
+/** Calls `send` after the grace period. A second call for the same job changes nothing. */
 export function cancelSoon<Id extends string>({ ids, send, ...grace }: Grace<Id>): void {
   const { byId } = usePendingCancels.getState()
   const fresh = new Set(ids.filter((id) => !byId.has(id)))

@@ -14,7 +14,7 @@ interface ConfirmDialogProps {
   /** Why the action was refused, unless a notice shows it. */
   error?: unknown
   isHarmless?: boolean
-  /** Focuses the action's button, so Enter triggers it. */
+  /** Whether to focus the action's button, so that Enter triggers it. */
   focusesAct?: boolean
   keep?: string
   instead?: ReactNode

@@ -7,7 +7,7 @@ import { texts } from '../../shared/texts/ui/shared.ts'
 interface FoldProps {
   title: string
   summary: ReactNode
-  /** Opens the section, because a field in it is invalid. */
+  /** Whether a field in the section is invalid. If so, the section opens. */
   isWrong?: boolean
   children: ReactNode
 }

@@ -26,7 +26,7 @@ interface ListScreenProps<Row> {
   query: QueryStateProps<unknown>['query']
   /** Completes "Could not load …". */
   what: string
-  /** Shows the skeleton even if the query has data. */
+  /** Whether to show the skeleton even if the query has data. */
   isLoading?: boolean
   table: Omit<VirtualTableProps<Row>, 'label' | 'primary'> & { label?: string }
   pane?: ReactNode

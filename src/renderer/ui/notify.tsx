@@ -6,7 +6,10 @@ import { texts } from '../../shared/texts/ui/shared.ts'
 
 const UNDO_MS = 10_000
 let nextId = 1
-/** Mantine would queue further notices invisibly, and the user could not reach their Undo. */
+/**
+ * The maximum number of visible notices. Mantine queues further ones invisibly, and the user could not reach their
+ * Undo.
+ */
 const SHOWN_AT_ONCE = 50
 let shown = 0
 

@@ -10,7 +10,7 @@ interface PanelProps {
   title?: ReactNode
   note?: ReactNode
   aside?: ReactNode
-  /** No padding: for tables and lists with their own. */
+  /** Whether to omit the padding, for tables and lists that have their own. */
   flush?: boolean
   children: ReactNode
 }
@@ -68,7 +68,7 @@ export function ScreenHead({ title, views, note, children }: ScreenHeadProps) {
 
 interface DetailPaneProps {
   label: string
-  /** For long texts, in sections with an `h3`. */
+  /** Whether the pane is wide, for long text in sections with an `h3`. */
   isWide?: boolean
   children: ReactNode
 }

@@ -107,7 +107,10 @@ export function followChanges(options: FollowChangesOptions): { stop(): void } {
     void queryClient.invalidateQueries()
   }
 
-  /** Called once per frame with all queries and changes, and after a fetch with the changes it may have missed. */
+  /**
+   * Called once per frame with all queries and changes, and after a fetch with the changes that the fetch may have
+   * missed.
+   */
   function applyTo(queries: readonly Query[], changes: readonly Change[]): void {
     for (const { queryKey, write, isOutdated } of queryUpdates(changes, api.query)) {
       for (const query of queries.filter((each) => matchQuery({ queryKey }, each))) {

@@ -12,7 +12,7 @@ const { query } = createApi(createFakeEngine({ jobCount: 0, nodeCount: 1 }).clie
 it('everything an operation writes is announced as a change of its noun', () => {
   const written = [...listOperations(contract)].filter(([, operation]) => operation['~orpc'].meta.writes)
   const nouns = new Set(written.map(([name]) => name.split('.')[0] as keyof Contract))
-  // These change data of other nouns, or data that is refetched while it is shown.
+  // Operations of these nouns change data of other nouns, or data that is refetched while it is shown.
   const access = ['users', 'groups', 'roles', 'tokens', 'sessions', 'secondFactors', 'signIns'] as const
   const alerts = ['alertRules', 'alertSilences', 'alertChannels'] as const
   for (const other of ['crawl', 'crawlOrders', 'fleetFile', 'engines', ...alerts, ...access] as const)

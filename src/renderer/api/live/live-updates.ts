@@ -102,7 +102,7 @@ export function queryUpdates(changes: readonly Change[], query: Api['query']): Q
 
 const updatesOf = (noun: Noun) => LIVE_UPDATES[noun] as NounUpdates<Noun>
 
-/** For changes that carry no data. */
+/** Updates for changes that carry no data. */
 function outdates(updates: (query: Api['query']) => QueryUpdate[]) {
   return { thingOf: () => 'all', updates: (_changes: readonly unknown[], query: Api['query']) => updates(query) }
 }

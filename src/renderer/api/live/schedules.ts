@@ -24,7 +24,10 @@ export const schedules: NounUpdates<'schedules'> = {
   }
 }
 
-/** Rows are sorted by name. Only the engine knows the place of a new or renamed one, and whether the filter matches. */
+/**
+ * Whether a schedule is new or was renamed. Rows are sorted by name, and only the engine knows where the schedule
+ * belongs and whether the filter matches it.
+ */
 function hasNewPlaces(data: Pages<SchedulePage>, byId: ById): boolean {
   const rows = new Map(pagesOf(data).flatMap((page) => page.schedules.map((row) => [row.id, row])))
   return [...byId.values()].some((schedule) => schedule !== null && rows.get(schedule.id)?.name !== schedule.name)

@@ -29,9 +29,9 @@ interface EngineTexts extends z.input<typeof EngineSettings> {
   token: string
   username: string
   password: string
-  /** Sign in with the browser again to replace the current credentials. */
+  /** Whether to sign in with the browser again, which replaces the current credentials. */
   again: boolean
-  /** Sign in by entering a code in another browser, for engines behind an SSH host. */
+  /** Whether to sign in by entering a code in another browser, for engines behind an SSH host. */
   withCode: boolean
 }
 

@@ -5,7 +5,7 @@ import classes from './access.module.css'
 import { describeRole } from './role-words.ts'
 import { texts } from '../../../shared/texts/ui/access.ts'
 
-/** Wide enough for the descriptions, even below a narrow field. */
+/** The size and position of the list of roles. It is wide enough for the descriptions, even below a narrow field. */
 const LIST = { width: 350, position: 'bottom-start' } as const
 
 interface RoleSelectProps extends SelectProps {
@@ -16,7 +16,7 @@ interface RoleSelectProps extends SelectProps {
 /** `hasNone`: also offers no role. */
 export function RoleSelect({ roles, hasNone = false, ...props }: RoleSelectProps) {
   const names = [...(hasNone ? ['none'] : []), ...roles.map(({ name }) => name)]
-  // The value is not an option: the user has several roles from groups, or the role was removed.
+  // Whether the value is not an option, because the user has several roles from groups or the role was removed.
   const isOther = typeof props.value === 'string' && !names.includes(props.value)
   return (
     <Select

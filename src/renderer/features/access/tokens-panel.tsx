@@ -209,7 +209,9 @@ function TokenSecretDialog({ token, secret, userName, onClose }: CreatedToken & 
   )
 }
 
-/** The address where programs reach this Scrapdeck. The desktop's page has none, so it uses the engine's. */
+/**
+ * The address where programs reach this Scrapdeck. The desktop's page has no such address, so it shows the engine's.
+ */
 function useAddress(): string {
   const { query } = useApi()
   const isBrowser = hasBrowserSession()

@@ -307,7 +307,7 @@ function RemoveDialog({ user, groups, tokenCount, onClose }: UserRowProps & { on
 
 interface RightsDialogProps {
   user: User
-  /** A member of a group needs no role of their own. */
+  /** Whether the user is a member of a group and therefore needs no role of their own. */
   isInGroup: boolean
   onClose: () => void
 }

@@ -47,7 +47,7 @@ export interface AskedChannel {
   secret: string | undefined
 }
 
-/** The secret of each kind of channel, in its issuer's words. null: it needs none. */
+/** The secret that each kind of channel needs, in the words of the service that issues it. null: it needs none. */
 export const SECRETS: Record<AlertTargetKind, { label: string; help: string } | null> = {
   email: { label: words.password, help: words.passwordHint },
   slack: { label: words.webhookUrl, help: words.slackUrlHint },
@@ -62,7 +62,7 @@ export const SECRETS: Record<AlertTargetKind, { label: string; help: string } | 
 }
 const NEEDS_SECRET: readonly AlertTargetKind[] = ['slack', 'telegram', 'discord', 'teams', 'pagerduty']
 
-/** Reports are too long for a pager or a notification. */
+/** Whether the kind of channel can receive reports, which are too long for a pager or a notification. */
 export const takesReports = (kind: AlertTargetKind): boolean => kind !== 'pagerduty' && kind !== 'desktop'
 
 const USUAL_PER_HOUR = 60

@@ -24,12 +24,14 @@ import { texts } from '../../../shared/texts/ui/alerts.ts'
 const ANYWHERE = { project: null, spider: null, scheduleId: null, nodeId: null, nodeTag: null }
 const NO_NAMES = { node: (id: string) => id, schedule: (id: string) => id }
 
-/** `spider_overdue` needs a named spider, because some spiders are not meant to run. */
+/**
+ * The usual rules. `spider_overdue` is left out, because it needs a named spider: some spiders are not meant to run.
+ */
 const usual = ALERT_WATCH_NAMES.filter((watch) => watch !== 'spider_overdue').map((watch) => {
   const { compares, usual: values } = ALERT_WATCHES[watch]
   return { watch, comparison: compares[0], ...values, ...ANYWHERE }
 })
-/** In a fleet that never had alerts, these would fire too often on the first day. */
+/** Rules that would fire too often on the first day in a fleet that has never had alerts. */
 const LOUD_AT_FIRST: readonly AlertWatch[] = ['spider_errors', 'spider_unusual', 'error_appears', 'job_runs_long']
 
 export function FirstRules() {

@@ -2,9 +2,9 @@ import type { AlertRuleState } from '../../../shared/contract/index.ts'
 import { ALERT_WATCHES } from '../../../shared/alert-watches.ts'
 import { texts } from '../../../shared/texts/ui/alerts.ts'
 
-/** With fewer alerts, it is too early to judge a rule. */
+/** The minimum number of alerts for judging a rule. */
 const FIRED_MIN = 10
-/** Below this share, a rule teaches people to ignore alerts. */
+/** The minimum share of alerts that users act on. A rule with a lower share teaches people to ignore alerts. */
 const ACTED_ON_MIN = 0.2
 
 type Judged = Pick<AlertRuleState, 'watch' | 'comparison' | 'fired' | 'actedOn'>

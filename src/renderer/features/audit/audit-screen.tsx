@@ -23,7 +23,7 @@ import { texts } from '../../../shared/texts/ui/audit.ts'
 const route = getRouteApi('/audit')
 const PAGE_ROWS = 100
 const ROW_PX = 40
-/** The change feed does not announce new entries. */
+/** How often to poll, because the change feed does not announce new entries. */
 const READ_AGAIN_MS = 15_000
 const MINUTE_MS = 60_000
 const HOUR_MS = 3_600_000

@@ -16,7 +16,7 @@ import { HandOverDialog } from './hand-over-dialog.tsx'
 import { inOrder, livingVersions } from './engine-rules.ts'
 import { texts } from '../../../shared/texts/ui/engines.ts'
 
-/** The screen polls: the change feed has no engines, because each sends a heartbeat every second. */
+/** How often the screen polls. The change feed has no engines, because each engine sends a heartbeat every second. */
 const EVERY_MS = 2_000
 
 export function EnginesScreen() {
@@ -109,7 +109,10 @@ function SharedEngines({ list: { engines, terms }, readAtMs, own }: SharedEngine
   )
 }
 
-/** The chosen engine has 3 s to take the lease. A new leader then opens its wings before it serves requests. */
+/**
+ * How long to wait for a new leader. The chosen engine has 3 s to take the lease, and then opens its wings before it
+ * serves requests.
+ */
 const TAKEOVER_LIMIT_MS = 15_000
 
 function ScalingPage() {

@@ -237,7 +237,7 @@ function Occurrences({
   )
 }
 
-/** A traceback through Scrapy's middlewares has more than a hundred lines. */
+/** How many bytes to read, because a traceback through Scrapy's middlewares has more than a hundred lines. */
 const READ_BYTES = 65_536
 const MOST_LINES = 400
 

@@ -12,7 +12,7 @@ import { formatInstant } from '../../ui/time.tsx'
 import classes from './items-screen.module.css'
 import { texts } from '../../../shared/texts/ui/items.ts'
 
-/** Not a possible field name. */
+/** The value of the select for comparing whole items. It is not a possible field name. */
 const WHOLE = '\0'
 /** Field names that usually are keys. */
 const LIKELY_KEYS = ['url', 'id', 'sku', 'isbn', 'link', 'name', 'title']
@@ -37,7 +37,7 @@ export function ComparePane({ job, of, columns, onClose }: ComparePaneProps) {
   const [key, setKey] = useState<string>(
     () => LIKELY_KEYS.find((name) => columns.some((column) => column.name.toLowerCase() === name)) ?? WHOLE
   )
-  // Newest first, so the first older one is the previous run.
+  // `others` has the newest run first, so the first older one is the previous run.
   const before = (chosen ?? (others.find(({ id }) => id < job.id) ?? others[0])?.id ?? null) as JobId | null
   return (
     <DetailPane label={texts.comparison}>

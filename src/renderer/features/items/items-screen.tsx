@@ -43,7 +43,7 @@ import { texts } from '../../../shared/texts/ui/items.ts'
 const route = getRouteApi('/items')
 
 const PAGE_ROWS = 200
-/** More columns render slowly. The menu has the others. */
+/** The maximum number of columns shown by default, because more render slowly. The menu has the others. */
 const COLUMNS_SHOWN = 50
 
 export function ItemsScreen() {
@@ -235,7 +235,7 @@ function ItemsOfJob({ job, facts }: { job: Job; facts: ItemsFacts }) {
             of={of}
             field={search.field}
             onValue={(value) =>
-              // The engine truncates longer values.
+              // The engine truncates longer values, so match only the start.
               addCondition({
                 field: search.field!,
                 operator: value.length < 200 ? OPERATOR.is : OPERATOR['starts with'],

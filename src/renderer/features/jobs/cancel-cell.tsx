@@ -15,7 +15,7 @@ export function isCancelling(job: CancelTarget): boolean {
   return job.cancelAskedAtMs !== null && job.state !== 'ended'
 }
 
-/** Cancels a live job with one click. Until the stop signal is sent, the same place offers Undo. */
+/** Cancels a live job with one click. Until the stop signal is sent, the same button offers Undo. */
 export function CancelCell<One extends CancelTarget>({ job, cancel }: { job: One; cancel: (job: One) => unknown }) {
   const isPending = usePendingCancels(({ byId }) => byId.has(job.id))
   const name = `${job.project}/${job.spider}`

@@ -173,7 +173,7 @@ interface JobHeadProps {
 
 function JobHead({ job, attempt, nodeName, away, onElsewhere, onOpen }: JobHeadProps) {
   const unknownSinceMs = away?.unknownSinceMs ?? null
-  // A job without a version was sent with a specific one.
+  // If the job has no version, show the version that was sent to the node.
   const version = job.version ?? attempt?.version ?? null
   // The node reports no version for an adopted run.
   const versionWords =

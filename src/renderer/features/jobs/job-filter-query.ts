@@ -14,7 +14,7 @@ export type FilterSearch = Pick<
   'status' | 'project' | 'spider' | 'node' | 'schedule' | 'user' | 'text' | 'sinceHours'
 >
 
-/** The word before the colon. Aliases are accepted and replaced with these. */
+/** The possible keys before the colon. Aliases are accepted and replaced with these. */
 export const FILTER_KEYS = ['status', 'project', 'spider', 'node', 'schedule', 'user', 'since'] as const
 export type FilterKey = (typeof FILTER_KEYS)[number]
 
@@ -39,8 +39,8 @@ export interface ParsedFilter {
 /**
  * Parses the text of the filter box, such as `status:failed,running project:shop since:2d amazon`. Spaces separate the
  * terms. A term is `key:value` or a word, and a value with spaces needs double quotes. `status` takes several values,
- * separated by commas. If any other key occurs twice, the last value counts. The words form one text to search for in
- * project, spider and job id.
+ * separated by commas. If any other key occurs twice, the last value counts. All words together are one search string,
+ * which must occur in the project, the spider or the job id.
  */
 export function parseFilterText(text: string, context: FilterContext): ParsedFilter {
   const search: FilterSearch = {}

@@ -20,9 +20,9 @@ import { MultiSelect, Select } from '../../ui/fields/select.tsx'
 import { usePriorityLimit } from '../../ui/fields/priority-limit.ts'
 import { texts } from '../../../shared/texts/ui/jobs.ts'
 
-/** From this many running jobs on, a dialog asks for confirmation. */
+/** The number of running jobs from which a dialog asks for confirmation. */
 const MANY_RUNNING = 6
-/** Menus must not open below the notice of an earlier action. */
+/** The z-index of menus, which must not open behind the notice of an earlier action. */
 const OVER_NOTICES = 500
 
 interface JobMarksBarProps {

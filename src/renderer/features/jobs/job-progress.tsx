@@ -134,5 +134,8 @@ export function ratesOf(
   return endedAtMs === null ? rates.slice(0, -1) : rates
 }
 
-/** A rate over a very short interval is meaningless, because the clocks of log and engine differ. */
+/**
+ * The minimum share of an interval over which to compute a rate. Over a shorter time, a rate is meaningless, because
+ * the clocks of log and engine differ.
+ */
 const SHORTEST_SHARE = 0.2

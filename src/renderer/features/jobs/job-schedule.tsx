@@ -8,7 +8,7 @@ import { formatInstant } from '../../ui/time.tsx'
 import { formatMoment } from '../../ui/moment.ts'
 import { texts } from '../../../shared/texts/ui/jobs.ts'
 
-/** Shorter delays are normal and not shown. */
+/** The minimum delay to show. Shorter delays are normal. */
 const LATE_MS = 60_000
 
 /** `by nightly prices, for 03:00`: the job's schedule and scheduled time. */

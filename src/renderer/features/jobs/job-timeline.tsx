@@ -61,7 +61,10 @@ export function JobTimeline({ detail: { job, timeline }, nodeName, unknown }: Jo
 
 const toned = (tone: Tone = 'off') => ({ 'data-tone': tone, style: { '--tone': `var(--${tone})` } as CSSProperties })
 
-/** An adopted run starts and confirms its attempt at the same moment, so one entry is enough. */
+/**
+ * Whether the next step repeats this one. An adopted run starts and confirms its attempt at the same time, so one
+ * entry is enough.
+ */
 const isRepeated = (step: Transition, next: Transition | undefined) =>
   next !== undefined && next.text === step.text && next.atMs === step.atMs
 

@@ -6,7 +6,7 @@ import { texts } from '../../../shared/texts/ui/jobs.ts'
 
 /**
  * Which live jobs have a node with problems. Uses the nodes when they are loaded, because a node that responds again
- * changes before its jobs do. Until then, uses the job.
+ * changes before its jobs do. Until then, uses the fields of the job.
  */
 export function useAway(nodes: readonly Node[] | undefined): AwayOf {
   // Nodes change every second. Only changes that matter here render the rows again.

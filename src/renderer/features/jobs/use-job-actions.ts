@@ -19,7 +19,10 @@ export function useJobActions(): JobActions {
   return useMemo(() => jobActions(client, mayGoFirst), [client, mayGoFirst])
 }
 
-/** A closing page can still send 64 KiB. Larger requests have no grace period, because a dialog confirmed them. */
+/**
+ * The maximum number of jobs in a cancel that a closing page can still send (64 KiB). Cancels of more jobs have no
+ * grace period, because a dialog confirmed them.
+ */
 const SENT_ON_CLOSE_MAX = 1_500
 
 const idsOf = (jobs: readonly Job[]) => jobs.map(({ id }) => id)
@@ -142,7 +145,7 @@ function jobActions(client: Client, mayGoFirst: boolean) {
         skipped: texts.skippedLeftQueue
       })
     },
-    /** `undoTo`: their previous place, if it can be expressed. */
+    /** `undoTo`: the previous place of the jobs, if it can be expressed. */
     reorder(jobs: readonly Job[], to: QueuePlace, undoTo?: QueuePlace): Promise<void> {
       const queued = queuedOf(jobs)
       const { priority } = queued[0] ?? { priority: 0 }

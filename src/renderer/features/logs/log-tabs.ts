@@ -11,7 +11,7 @@ export interface LogTabs {
   readonly isMerged: boolean
 }
 
-/** With more, each would be too narrow to read. */
+/** The maximum number of logs beside the front one. With more, each would be too narrow to read. */
 export const MOST_BESIDE = 3
 
 /** The tabs in the address, corrected: every visible log is open, and an open one is in front. */
@@ -33,7 +33,10 @@ export function searchOf({ open, front, beside, isMerged }: LogTabs): LogsSearch
   }
 }
 
-/** Adds the node to equal names, or the job's short id if the node is also equal. Color alone does not suffice. */
+/**
+ * Adds the node to identical names, or the job's short id if the nodes are also identical. Color alone does not
+ * suffice.
+ */
 export function distinctNames(logs: readonly { id: JobId; name: string; node?: string | null }[]): string[] {
   return logs.map(({ id, name, node }) => {
     const shared = logs.filter((other) => other.id !== id && other.name === name)

@@ -50,8 +50,8 @@ export function LogsScreen() {
   const detailOf = (id: JobId) => details[tabs.open.indexOf(id)]?.data
   const isUnknown = (id: JobId) => details[tabs.open.indexOf(id)]?.isError === true
   const names = distinctNames(tabs.open.map((id) => ({ id, name: nameOf(detailOf(id)?.job) })))
-  /** Whether loading the job finished or failed. A log opened before its attempt is known would have to reopen. */
   const { isPending: areNodesUnknown } = useQuery(api.query.nodes.list.queryOptions())
+  /** Whether the job is known or could not be loaded. A log opened before its attempt is known would have to reopen. */
   const isKnown = (id: JobId) => !areNodesUnknown && (detailOf(id) !== undefined || isUnknown(id))
   const titleOf = (id: JobId) => (isUnknown(id) ? texts.unknownJob : names[tabs.open.indexOf(id)]!)
   const go = (next: LogTabs) => void navigate({ search: searchOf(next), replace: true })

@@ -16,7 +16,7 @@ const NOT_AN_ADDRESS = texts.addressWrong
 
 /**
  * Reads pasted lines: `host`, `host:port`, `https://user:pass@host/base`, each optionally behind `ssh://bastion/`.
- * Ignores the commas, list marks and `#` notes of inventories and scrapyd.cfg files. Merges duplicate addresses.
+ * Ignores the commas, list markers and `#` notes of inventories and scrapyd.cfg files. Merges duplicate addresses.
  */
 export function parseAddresses(text: string): PastedAddress[] {
   const found = new Map<string, PastedAddress>()

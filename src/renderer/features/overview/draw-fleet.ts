@@ -74,7 +74,10 @@ function readPaint(canvas: HTMLCanvasElement): Paint {
   }
 }
 
-/** Most changes of a node (last response, which job is in a slot) do not change how it is drawn. */
+/**
+ * Whether two states of a node are drawn alike. Most changes (last response, which job is in a slot) make no
+ * difference.
+ */
 export function looksAlike(left: Node, right: Node): boolean {
   if (left.name !== right.name || left.health !== right.health || left.mode !== right.mode) return false
   if (left.slots !== right.slots || left.runs.length !== right.runs.length) return false

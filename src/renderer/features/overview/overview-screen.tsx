@@ -60,7 +60,9 @@ function AsOf() {
 
 const DAY_MS = 86_400_000
 const SHOWN = 4
-/** Errors are sorted by when they were last seen, so new ones are usually among these. */
+/**
+ * The number of errors to check. Errors are sorted by when they were last seen, so new ones are usually among these.
+ */
 const LOOKED_AT = 100
 
 /** Errors that are new or were reopened within a day: each points to a recent change. */

@@ -31,7 +31,7 @@ export const DefaultsForm = z
     secretNames: secretNamesOf([...args, ...settings, ...env])
   })) as never as z.ZodType<JobDefaults, DefaultsTexts>
 
-/** Secrets are sent back masked unless the user enters another value. The engine then keeps them. */
+/** Masks secrets. If the user enters no other value, the form sends the mask, and the engine keeps the secret. */
 export function startDefaults({ env, secretNames, priority, ...defaults }: JobDefaults): DefaultsTexts {
   const { args, settings, where, nodeId, tags } = jobTexts({ ...defaults, secretNames })
   const keep = (rows: FormRow[]) => rows.map((row) => (row.isSecret ? { ...row, value: SECRET_MASK } : row))

@@ -3,7 +3,9 @@ import type { Spread } from './compare-versions.ts'
 import classes from './projects.module.css'
 import { texts } from '../../../shared/texts/ui/projects.ts'
 
-/** `all 5 nodes`, `3 of 5 nodes`. A missing version is no problem: the engine sends it when a job needs it. */
+/**
+ * `all 5 nodes`, `3 of 5 nodes`. A missing version is not a problem, because the engine sends it when a job needs it.
+ */
 export function SpreadText({ spread: { present, failed, drifted, total } }: { spread: Spread }) {
   if (present === total && total > 0)
     return <span className="dim">{total === 1 ? texts.onTheNode : texts.onAllNodes(total)}</span>

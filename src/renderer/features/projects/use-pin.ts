@@ -4,12 +4,12 @@ import { useApi } from '../../api/api.tsx'
 import { notifyError, notifyUndo } from '../../ui/notify.tsx'
 import { texts } from '../../../shared/texts/ui/projects.ts'
 
-/** null unpins. The screen changes when the engine has confirmed it. */
+/** `pin(null)` unpins. The screen changes when the engine has confirmed the change. */
 export function usePin({ name, settings: { pinnedVersion = null } }: Project) {
   const { client, query } = useApi()
   const { mutate, isPending } = useMutation(
     query.projects.pinVersion.mutationOptions({
-      // The change feed can update the project before the response arrives.
+      // Remember the current pin for Undo, because the change feed can update the project before the response arrives.
       onMutate: () => ({ before: pinnedVersion }),
       onSuccess: ({ activeVersion, settings }, _asked, { before }) =>
         notifyUndo(

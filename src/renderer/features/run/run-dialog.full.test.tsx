@@ -65,7 +65,7 @@ it('selects a typed option: with Enter the exact or only match, with Tab the exa
     fireEvent.change(input, { target: { value: text } })
     return fireEvent.keyDown(input, { key, code: key })
   }
-  // Incomplete: several projects contain it.
+  // The text is incomplete, because several projects contain it.
   expect(type(project, 'e', 'Enter')).toBe(false)
   expect(useRunDialog.getState().prefill).not.toBeNull()
   expect(dialog.queryByText('Correct the marked fields.')).toBeNull()

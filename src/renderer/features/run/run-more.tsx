@@ -24,7 +24,7 @@ interface RunMoreProps {
   ofProject: ProjectSettings | null
 }
 
-/** Collapsed, this summarizes what was set, because most users never open it. */
+/** While collapsed, the section summarizes what was set, because most users never open it. */
 export function RunMore({ fields, run, ofProject }: RunMoreProps) {
   const { values } = fields
   const isRepeated = values.when.kind === 'cron'

@@ -79,7 +79,7 @@ function curl(path: string, options: readonly string[][], { address, username }:
   return lines.join(' \\\n  ')
 }
 
-/** For POSIX shells. Unquoted if nothing in it is special to them. */
+/** Quotes text for POSIX shells, unless nothing in it is special to them. */
 function quoteForShell(text: string): string {
   return /^[\w@%+=:,./-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`
 }

@@ -16,7 +16,7 @@ export interface ClockChange {
 
 const DAY_MS = 86_400_000
 const AHEAD_MS = 370 * DAY_MS
-/** More runs than this on one day add no information. */
+/** The maximum number of runs to compute for one day. More would add no information. */
 const RUNS_LOOKED_AT = 2_000
 
 /** The next clock changes within a year, at most two, and what each does to that day's runs. */
@@ -26,7 +26,7 @@ export function clockChangesOf(timing: ScheduleTiming, fromMs: number): ClockCha
   while (stretch.endMs < fromMs + AHEAD_MS && found.length < 2) {
     const atMs = stretch.endMs
     const next = stretchAt(timing.zone, atMs)
-    // If only the search ended here, the clocks do not change.
+    // The offset stays the same if only the search ended here.
     if (next.offsetMs !== stretch.offsetMs && (timing.endMs === null || atMs <= timing.endMs))
       found.push(describeChange(timing, atMs, stretch.offsetMs, next.offsetMs))
     if (next.endMs <= stretch.endMs) break

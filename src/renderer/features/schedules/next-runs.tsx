@@ -90,7 +90,7 @@ function ClockChangeText({ change }: { change: ClockChange | null }) {
   )
 }
 
-/** Two names for the same clock (`UTC` and `Etc/UTC`) need no second column. */
+/** Whether two zones show the same time all year (`UTC` and `Etc/UTC`), so that one column is enough. */
 function sameClock(zone: string, other: string, atMs: number): boolean {
   return [0, 91, 182, 273].every((days) => {
     const moment = atMs + days * 86_400_000

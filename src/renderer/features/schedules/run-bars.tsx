@@ -9,7 +9,7 @@ const BARS = 30
 const BAR_PX = 4
 const STEP_PX = 5
 const HEIGHT_PX = 20
-/** Failed runs have a mark below the line, because color must not be the only signal. */
+/** The height of the mark below the line for failed runs, because color must not be the only signal. */
 const FOOT_PX = 4
 
 /** The last runs of a schedule, oldest left. Color: the outcome. Height: the duration. Hollow: no job ran. */

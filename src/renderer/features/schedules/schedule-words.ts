@@ -46,7 +46,7 @@ export function timingShort({ rules }: Pick<ScheduleTiming, 'rules'>): string {
   return rules.length > 1 ? `${word}  +${rules.length - 1}` : word
 }
 
-/** A timing in words. If it is invalid, its expression, because it must never break the screen. */
+/** A timing in words, or its expression if it is invalid, because an invalid timing must not break the screen. */
 export function timingWords(timing: ScheduleTiming): string {
   try {
     return describeTiming(timing)

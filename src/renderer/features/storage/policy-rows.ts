@@ -12,7 +12,9 @@ export const COUNT_WORDS: Record<Kind, (count: number) => string> = {
 export const KINDS = Object.keys(KIND_WORDS) as Kind[]
 const GB = 1_000_000_000
 
-/** A row of the table. `project` is null for the defaults. `newest` counts per spider, for eggs per project. */
+/**
+ * A row of the table. `project` is null for the defaults. `newest` is a number per spider or, for eggs, per project.
+ */
 export interface PolicyRow {
   project: ProjectName | null
   kind: Kind

@@ -27,7 +27,10 @@ const HEIGHT = 104
 const TOP = 6
 const BOTTOM = 18
 const RIGHT = 8
-/** Fits `512 MB`. The same for all charts, to align the time axes of stacked ones. */
+/**
+ * The width for the values on the left, which fits `512 MB`. It is the same for all charts, to align the time axes of
+ * stacked ones.
+ */
 const LEFT = 52
 
 export function LineChart(props: LineChartProps) {

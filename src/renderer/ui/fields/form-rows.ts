@@ -7,9 +7,9 @@ export interface FormRow {
   readonly key: number
   readonly name: string
   readonly value: string
-  /** A secret is not shown again after it is saved. */
+  /** Whether the value is a secret, which is not shown again after it is saved. */
   readonly isSecret: boolean
-  /** Focuses the value, because the button that added the row is gone. */
+  /** Whether to focus the value, because the button that added the row is gone. */
   readonly takesFocus?: boolean
 }
 

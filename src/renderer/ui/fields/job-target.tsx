@@ -15,7 +15,7 @@ interface JobTargetProps {
   takesFocus?: boolean
 }
 
-/** Above the input, because the open list would cover an error below it. */
+/** Shows an error above the input, because the open list would cover an error below it. */
 const ERROR_FIRST: InputWrapperProps['inputWrapperOrder'] = ['label', 'error', 'input', 'description']
 
 export function JobTarget({ fields, projects, takesFocus = false }: JobTargetProps) {

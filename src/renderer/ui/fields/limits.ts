@@ -82,7 +82,7 @@ export const LIMITS: readonly LimitField[] = [
     text: words.addressSpaceHint
   }
 ]
-/** Enforced on every node. Only the local node enforces the others. */
+/** The limits that every node enforces. Only the local node enforces the others. */
 export const LIMITS_EVERYWHERE: ReadonlySet<LimitName> = new Set(['wallSeconds', ...LOG_LIMITS])
 export const ADVANCED_LIMITS: ReadonlySet<LimitName> = new Set(['openFiles', 'addressSpaceMegabytes'])
 

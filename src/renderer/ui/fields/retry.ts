@@ -4,7 +4,7 @@ import { formatDuration } from '../../../shared/time.ts'
 import { durationText, numberText } from './texts.ts'
 import { texts } from '../../../shared/texts/ui/shared.ts'
 
-/** If `attempts` is empty, there is no own policy. */
+/** If `attempts` is empty, no policy is set. */
 export interface RetryTexts {
   readonly attempts: string
   readonly backoffSeconds: string

@@ -75,7 +75,10 @@ function useTyped(props: Typed, isMany: boolean, chosen: string | undefined, cho
   }
 }
 
-/** The common select for one value. A dialog focuses its first field, so the list must not cover the fields below. */
+/**
+ * The common select for one value. The list does not open on focus, because a dialog focuses its first field and the
+ * list would cover the fields below.
+ */
 export function Select<Value extends string = string>(props: SelectProps<Value>) {
   const { value = null, onChange } = props
   const options = getOptionsLockup(getParsedComboboxData(props.data))
@@ -131,7 +134,7 @@ function chooseTyped(event: KeyboardEvent<HTMLInputElement>): boolean {
   const only = key === 'Enter' && options.length === 1 ? 0 : -1
   const option = options[typed === -1 ? only : typed]
   if (option === undefined) return false
-  // Choosing it again would clear it.
+  // Choosing the chosen option again would clear it.
   if (option.getAttribute('aria-selected') === 'true') return true
   // Ctrl-Enter chooses the option and saves the form.
   if (key === 'Enter' && !event.ctrlKey && !event.metaKey) event.preventDefault()

@@ -242,7 +242,10 @@ function SearchResults({ state, hasQuery, onMore }: SearchResultsProps) {
   )
 }
 
-/** Shown per run until the user requests all: a common text can occur on thousands of lines of one log. */
+/**
+ * The number of lines shown per run until the user requests all. A common text can occur on thousands of lines of one
+ * log.
+ */
 const LINES_SHOWN = 10
 
 function RunHits({ group: { first, hits }, nodeName }: { group: HitsOfRun; nodeName: string }) {
@@ -295,7 +298,7 @@ interface HitsOfRun {
   hits: FleetLogHit[]
 }
 
-/** The hits of one log arrive in sequence. */
+/** Groups the hits by log. The hits of one log arrive one after the other. */
 function groupHits(hits: readonly FleetLogHit[]): HitsOfRun[] {
   const groups: HitsOfRun[] = []
   for (const hit of hits) {

@@ -17,7 +17,7 @@ export interface WeekViewProps {
   onHour: (hourMs: number) => void
 }
 
-/** The grid only counts further runs of an hour. */
+/** The number of runs shown per hour. The grid only counts further ones. */
 const SHOWN_PER_HOUR = 3
 const OFTEN_ROWS = 5
 

@@ -7,7 +7,7 @@ export interface Run {
   readonly scheduleId: ScheduleId
   readonly atMs: number
   readonly look: RunLook
-  /** Consecutive missed runs are one row of the history. */
+  /** The number of runs. Consecutive missed runs are one row of the history. */
   readonly count: number
   readonly firing: Firing | null
 }
@@ -38,7 +38,7 @@ interface OftenDay {
   readonly hours: readonly { readonly count: number; readonly look: RunLook | null }[]
 }
 
-/** From this many runs on one day, a schedule has its own row. */
+/** The number of runs on one day from which a schedule has its own row. */
 export const OFTEN_FROM = 7
 const HOUR_MS = 3_600_000
 

@@ -25,7 +25,7 @@ export interface GraphChain {
   readonly to: readonly string[]
   readonly x: number
   readonly y: number
-  /** The link leads back to the left: part of a cycle. */
+  /** Whether the link leads back to the left, because it is part of a cycle. */
   readonly isBack: boolean
 }
 export interface Graph {
@@ -157,7 +157,10 @@ function placeChains(
   })
 }
 
-/** Sorted by the wanted position and at least `apart` from each other, moved as little as possible on average. */
+/**
+ * Sorts the boxes by their wanted positions, and moves them so that they are at least `apart` from each other. Moves
+ * them as little as possible on average.
+ */
 function spacedOut<T extends { key: string; y: number }>(wanted: readonly T[], apart: number): T[] {
   const inOrder = [...wanted].sort((left, right) => left.y - right.y || (left.key < right.key ? -1 : 1))
   let last = Number.NEGATIVE_INFINITY

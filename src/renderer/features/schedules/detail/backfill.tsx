@@ -23,10 +23,10 @@ import { texts } from '../../../../shared/texts/ui/schedules.ts'
 
 const DAY_MS = 86_400_000
 const CONCURRENCY_MAX = 1_000
-/** Lists this many of the first and last runs and counts those in between. */
+/** The number of runs to list at the start and at the end. Those in between are only counted. */
 const MOMENTS_SHOWN = 3
 
-/** Creates the runs of a past period as if it were the present. First shows how many. */
+/** Creates the runs of a past period. First shows how many. */
 export function BackfillDialog({ schedule, onClose }: { schedule: Schedule; onClose: () => void }) {
   const { client, query } = useApi()
   const [nowMs] = useState(() => Date.now())
@@ -192,7 +192,7 @@ export function BackfillProgress({ schedule, backfill }: { schedule: Schedule; b
   const [alsoJobs, setAlsoJobs] = useState(false)
   const nowMs = Date.now()
   const { state, total, fired, ended, failed } = backfill
-  // Its seconds are arbitrary.
+  // The seconds of the period are arbitrary, so omit them.
   const minute = (atMs: number) => formatMoment(Math.floor(atMs / 60_000) * 60_000, schedule.zone, nowMs)
   const share = (count: number) => (total === 0 ? 100 : (count / total) * 100)
   const cancel = useMutation(

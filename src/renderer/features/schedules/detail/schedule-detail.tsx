@@ -165,7 +165,7 @@ function StateWord({ schedule }: { schedule: Schedule }) {
   return <span className="tone-ok">{texts.onState}</span>
 }
 
-/** Runs missed since the last run: shown here with the fix, not only in the history. */
+/** Runs missed since the last run. Shown here with the fix, not only in the history. */
 function MissedNotice({ schedule, onCatchUp }: { schedule: Schedule; onCatchUp: () => void }) {
   const { may } = useMay('jobs.run', schedule.jobs[0] ?? 'somewhere')
   const missed = missedLately(schedule)
@@ -183,7 +183,7 @@ function MissedNotice({ schedule, onCatchUp }: { schedule: Schedule; onCatchUp: 
 }
 
 function Upcoming({ schedule }: { schedule: Schedule }) {
-  // Computed with the engine's own code: it appears immediately.
+  // Computed here, with the engine's own code, so that the list appears immediately.
   const { occurrences, changes } = useMemo(() => {
     const nowMs = Date.now()
     try {

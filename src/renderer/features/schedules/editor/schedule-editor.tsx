@@ -249,7 +249,8 @@ function unsavedWords(saved: Schedule | null): string {
 const MINUTE_MS = 60_000
 const SPREAD_MINUTES = 30
 /**
- * With this many other schedules in the minute, another is better even with enough slots, because all start together.
+ * The number of other schedules in the minute from which to suggest another minute, even if there are enough slots,
+ * because all of them start together.
  */
 const MANY = 5
 
@@ -322,7 +323,10 @@ function LoadHint({ timing, jobs, saved, savedJobs, onSpread }: LoadHintProps) {
   )
 }
 
-/** The timing with the rules that fire in that minute moved by `minutes`. null: a rule cannot be moved. */
+/**
+ * Returns the timing, but moves the rules that fire in the minute from `fromMs` by `minutes`. null: a rule cannot be
+ * moved.
+ */
 function shifted(timing: ScheduleTiming, fromMs: number, minutes: number): ScheduleTiming | null {
   const moved = timing.rules.map((rule) => {
     const minute = { afterMs: fromMs - 1, untilMs: fromMs + MINUTE_MS - 1, limit: 1 }

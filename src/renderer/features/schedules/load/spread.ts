@@ -35,18 +35,21 @@ export function shiftRule(rule: ScheduleRule, minutes: number): { rule: Schedule
   return { rule: { ...rule, expression: fields.join(' ') } }
 }
 
-/** How much later than scheduled it fires. Jitter is constant per schedule, so the next run shows it. */
+/** How much later than scheduled the schedule fires. Jitter is constant per schedule, so the next run shows it. */
 export const jitterMsOf = ({ nextAtMs, nextNominalMs }: Schedule): number =>
   nextAtMs === null || nextNominalMs === null ? 0 : Math.max(0, nextAtMs - nextNominalMs)
 
-/** Whether it fires within the minute, including jitter. */
+/** Whether the schedule fires within the minute, including jitter. */
 export const firesIn = (schedule: Schedule, minuteMs: number): boolean => {
   if (schedule.paused) return false
   const fromMs = minuteMs - jitterMsOf(schedule)
   return occurrencesToShow(schedule, { afterMs: fromMs - 1, untilMs: fromMs + 59_999, limit: 1 }).length > 0
 }
 
-/** The schedule with the rules that fire in that minute moved, or why it cannot be moved. */
+/**
+ * Returns the schedule's settings, but moves the rules that fire in the minute from `atMs` by `minutes`. If a rule
+ * cannot be moved, returns why.
+ */
 export function shiftSchedule(
   schedule: Schedule,
   atMs: number,

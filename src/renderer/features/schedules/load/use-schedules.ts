@@ -3,7 +3,7 @@ import { useEffect, useEffectEvent, useMemo, useRef } from 'react'
 import type { Schedule } from '../../../../shared/contract/index.ts'
 import { useApi } from '../../../api/api.tsx'
 
-/** Schedules beyond these pages are only counted. */
+/** The maximum number of pages to load. Schedules beyond them are only counted. */
 const PAGES_MAX = 6
 const PAGE_ROWS = 500
 
