@@ -79,7 +79,7 @@ function actionsOf(
 ) {
   const acknowledge = {
     text: texts.acknowledge,
-    failure: texts.acknowledgeFailed,
+    failure: texts.couldNotAcknowledge,
     run: () => client.alerts.acknowledge({ ids: alertIds }) as Promise<unknown>
   }
   const retry = {

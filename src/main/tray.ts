@@ -83,4 +83,4 @@ export function describeFigures(figures: Figures): string {
 }
 
 const describeAlerts = (count: number): string =>
-  (count < ALERTS_MAX ? texts.alerts : texts.alertsOrMore)(Math.min(count, ALERTS_MAX))
+  (count < ALERTS_MAX ? texts.alertCount : texts.alertsOrMore)(Math.min(count, ALERTS_MAX))

@@ -145,11 +145,11 @@ function useScreens(onShowKeys: () => void): Entry[] {
     ...screens.map(({ to, word, Icon }) => goTo(to, word, Icon)),
     goTo('/settings', texts.settings, IconSettings, texts.settingsWords),
     goTo('/engines', texts.engines, IconServerBolt, texts.enginesWords),
-    goTo('/access', texts.usersAccess, IconShieldLock, texts.accessWords),
+    goTo('/access', texts.usersAndAccess, IconShieldLock, texts.accessWords),
     ...(mayAudit ? [goTo('/audit', texts.auditLog, IconHistory, texts.auditWords)] : []),
     ...(mayRun ? [act('run', texts.runSpidersMenu, IconPlayerPlay, () => openRunDialog())] : []),
     ...(mayAddNodes
-      ? [act('add-node', texts.addNodes, IconPlus, () => void navigate({ to: '/nodes', search: { add: true } }))]
+      ? [act('add-node', texts.addNodesMenu, IconPlus, () => void navigate({ to: '/nodes', search: { add: true } }))]
       : []),
     ...(maySchedule
       ? [

@@ -37,7 +37,7 @@ export function SettingsScreen() {
           texts.versionAndStart(status.data.scrapdeckVersion, <RelativeTime atMs={status.data.startedAtMs} ago />)
         }
       >
-        <LinkButton to="/access">{texts.usersAccess}</LinkButton>
+        <LinkButton to="/access">{texts.usersAndAccess}</LinkButton>
         {mayAudit && <LinkButton to="/audit">{texts.auditLog}</LinkButton>}
         <LinkButton to="/engines">{texts.engines}</LinkButton>
       </ScreenHead>

@@ -175,7 +175,7 @@ function AccountMenu() {
           {me.name} · {me.role}
         </Menu.Label>
         <Menu.Item leftSection={<IconShieldLock size={14} />} onClick={() => void navigate({ to: '/access' })}>
-          {texts.usersAccess}
+          {texts.usersAndAccess}
         </Menu.Item>
         {mayAudit && (
           <Menu.Item leftSection={<IconHistory size={14} />} onClick={() => void navigate({ to: '/audit' })}>

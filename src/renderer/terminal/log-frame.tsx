@@ -120,7 +120,7 @@ export function LogFrame(props: LogFrameProps) {
           data-on={isFollowing || undefined}
           className={`${classes.follow} fixed`}
         >
-          {isFollowing ? texts.following : texts.follow} <Kbd>f</Kbd>
+          {isFollowing ? texts.following : texts.followLog} <Kbd>f</Kbd>
         </Button>
       </Group>
       <div

@@ -73,7 +73,7 @@ function BuildLog({ environment }: { environment: Environment }) {
       ) : (
         // A fast log would flood a screen reader: it can be read, but only the state is announced.
         <pre ref={screen} className={classes.screen} role="log" aria-live="off" tabIndex={0} onScroll={onScroll}>
-          {text === '' && <span>{isOpen ? texts.buildLogEmpty : texts.noBuildLog}</span>}
+          {text === '' && <span>{isOpen ? texts.logEmpty : texts.noBuildLog}</span>}
           {text}
         </pre>
       )}

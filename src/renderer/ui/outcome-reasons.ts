@@ -21,7 +21,7 @@ const OF_SCRAPY: Readonly<Record<string, Entry>> = {
   closespider_errorcount: [texts.tooManyErrors, texts.errorCountHint, 'closespider_errorcount'],
   memusage_exceeded: [texts.memoryExceeded, texts.memoryUsageHint, 'memusage_exceeded'],
   shutdown: [texts.shutDown, texts.shutDownHint, 'shutdown'],
-  cancelled: [texts.cancelled, texts.cancelledHint, 'cancelled'],
+  cancelled: [texts.cancelledRun, texts.cancelledHint, 'cancelled'],
   no_reason: [texts.noReason, texts.noReasonHint, 'no_reason']
 }
 
@@ -32,8 +32,8 @@ const LIMIT: Entry = [texts.limitExceeded, texts.limitExceededHint, null]
 const OUT_OF_MEMORY: Entry = [texts.killed, texts.outOfMemoryHint, 'killed by oom']
 
 const OF_CODE: { [C in Code]?: Entry } = {
-  'reason.cancelled': [texts.cancelled, texts.cancelledHint, 'cancelled'],
-  'reason.cancelled_before_start': [texts.cancelled, texts.cancelledBeforeStartHint, 'cancelled'],
+  'reason.cancelled': [texts.cancelledRun, texts.cancelledHint, 'cancelled'],
+  'reason.cancelled_before_start': [texts.cancelledRun, texts.cancelledBeforeStartHint, 'cancelled'],
   'reason.progress_limit': STALLED,
   'reason.silence_limit': STALLED,
   'reason.wall_time_limit': [texts.timeExceeded, texts.timeExceededHint, 'cancelled (24h limit)'],

@@ -122,7 +122,7 @@ export function PaneHead({ what, children, menu, onClose }: PaneHeadProps) {
       {children}
       <Flex component="span" gap={8} className="fixed push">
         {menu}
-        <Tooltip label={words.closeHint}>
+        <Tooltip label={words.closeEsc}>
           <ActionIcon onClick={onClose} aria-label={words.closeNamed(what)}>
             <IconX size={16} />
           </ActionIcon>

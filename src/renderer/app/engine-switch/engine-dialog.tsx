@@ -62,8 +62,7 @@ const formSchema = (isOptional: boolean) =>
       if (isEmpty && isOptional) return choose(null)
       const read = EngineCredentials.safeParse(kind === 'token' ? { kind, token } : { kind, username, password })
       if (read.success) return choose(read.data)
-      for (const { path } of read.error.issues)
-        context.addIssue({ code: 'custom', path, message: texts.credentialRequired })
+      for (const { path } of read.error.issues) context.addIssue({ code: 'custom', path, message: texts.required })
       return z.NEVER
     })
 
@@ -125,22 +124,12 @@ function EngineDialog({ engine }: { engine: RemoteEngine | null }) {
   const signsIn = kind === 'browser' && (engine === null || form.values.again)
   const isPlain = /^http:/i.test(form.values.url) && !/^http:\/\/(localhost|127\.|\[::1\])/i.test(form.values.url)
   return (
-    <Dialog
-      opened
-      onClose={close}
-      title={engine === null ? texts.addEngine : texts.editEngineTitle(engine.name)}
-      size={520}
-    >
+    <Dialog opened onClose={close} title={engine === null ? texts.addEngine : texts.editNamed(engine.name)} size={520}>
       <SchemaForm form={form}>
-        <TextInput
-          {...form.input('name')}
-          label={texts.engineName}
-          placeholder={texts.engineNameExample}
-          data-autofocus
-        />
+        <TextInput {...form.input('name')} label={texts.name} placeholder={texts.engineNameExample} data-autofocus />
         <TextInput
           {...form.input('url')}
-          label={texts.engineAddress}
+          label={texts.address}
           placeholder="https://deck.example.org"
           description={isOverSsh ? texts.sshAddressHint : isPlain ? texts.plainAddressHint : undefined}
         />
@@ -208,7 +197,7 @@ function EngineDialog({ engine }: { engine: RemoteEngine | null }) {
         >
           {engine !== null && (
             <Button variant="subtle" color="red" onClick={() => setRemoves(true)}>
-              {texts.removeEngine}
+              {texts.removeItem}
             </Button>
           )}
         </FormFoot>

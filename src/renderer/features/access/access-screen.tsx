@@ -42,7 +42,7 @@ export function AccessScreen() {
   const isOwner = useMay('users.change', 'everywhere').may
   return (
     <PanelsScreen isNarrow>
-      <ScreenHead title={texts.title}>{me.data !== undefined && isOwner && <SeeAs />}</ScreenHead>
+      <ScreenHead title={texts.usersAndAccess}>{me.data !== undefined && isOwner && <SeeAs />}</ScreenHead>
       <QueryState query={me} what={texts.yourRole} rows={3}>
         {(data) => (
           <>

@@ -38,6 +38,6 @@ const SHOWN_MAX = 5
 /** `anna, ben and kim`; `anna, ben, kim, lee, mia and 7 others`. */
 export function namesIn(users: readonly Pick<User, 'name'>[]): string {
   const names = users.map(({ name }) => name).toSorted((one, other) => one.localeCompare(other))
-  if (names.length <= SHOWN_MAX + 1) return texts.list(names)
+  if (names.length <= SHOWN_MAX + 1) return texts.listOf(names)
   return texts.namesAndOthers(names.slice(0, SHOWN_MAX).join(', '), names.length - SHOWN_MAX)
 }

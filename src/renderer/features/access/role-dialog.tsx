@@ -144,10 +144,10 @@ function fixedBecause(name: Permission): string | null {
 }
 
 const GROUPS: Record<PermissionGroup, string> = {
-  jobs: texts.jobsGroup,
-  projects: texts.projectsGroup,
-  nodes: texts.nodesGroup,
-  service: texts.serviceGroup
+  jobs: texts.jobs,
+  projects: texts.projects,
+  nodes: texts.nodes,
+  service: texts.service
 }
 
 const ofWholeService = (permissions: readonly Permission[]): Permission[] =>

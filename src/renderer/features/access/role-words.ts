@@ -39,7 +39,7 @@ const labelOf = (name: Permission): string => PERMISSION_TEXTS[name]?.label ?? n
 /** `run jobs and cancel jobs`. Names `read` only if there is nothing else. */
 export function listPermissions(names: readonly Permission[]): string {
   const labels = (names.length > 1 ? names.filter((name) => name !== 'read') : names).map(labelOf)
-  return texts.list(labels)
+  return texts.listOf(labels)
 }
 
 /** In lower case, to follow a role's name. */

@@ -53,7 +53,7 @@ export function ScopedRolesField<Role extends string>(props: ScopedRolesFieldPro
             <ActionIcon
               variant="subtle"
               color="gray"
-              aria-label={texts.removeRow(name || words.row(index + 1))}
+              aria-label={texts.removeNamed(name || words.row(index + 1))}
               onClick={() => onChange(value.filter((_, at) => at !== index))}
             >
               <IconX size={14} />

@@ -202,7 +202,7 @@ function TokenSecretDialog({ token, secret, userName, onClose }: CreatedToken & 
       </Tabs>
       <DialogFoot>
         <Button variant="filled" onClick={onClose}>
-          {texts.tokenSaved}
+          {texts.secretSaved}
         </Button>
       </DialogFoot>
     </Dialog>

@@ -33,7 +33,7 @@ export function UserDialog({ groups, onClose }: { groups: readonly Group[]; onCl
         <TextInput {...form.input('name')} label={texts.name} maxLength={64} {...CODE_INPUT} data-autofocus />
         <ChoiceField
           label={texts.kind}
-          data={optionsOf({ person: texts.person, service: texts.serviceKind })}
+          data={optionsOf({ person: texts.person, service: texts.service })}
           value={kind}
           onChange={(next) => form.change({ kind: next })}
           note={kind === 'person' ? texts.personHint : texts.serviceHint}

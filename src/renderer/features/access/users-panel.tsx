@@ -299,7 +299,7 @@ function RemoveDialog({ user, groups, tokenCount, onClose }: UserRowProps & { on
       change={() => client.users.remove({ id })}
       onClose={onClose}
     >
-      {whatEnds.length > 0 && `${texts.list(whatEnds)}. `}
+      {whatEnds.length > 0 && `${texts.listOf(whatEnds)}. `}
       {enabled && texts.disableInstead}
     </ConfirmAccessChange>
   )

@@ -45,9 +45,9 @@ export function scopeWords(scope: AlertScope, names: Names): string | null {
       ? `${project}/${spider}`
       : spider !== null
         ? texts.spiderScope(spider)
-        : project !== null && texts.projectScope(project),
+        : project !== null && texts.projectNamed(project),
     scheduleId !== null && texts.scheduleScope(names.schedule(scheduleId)),
-    nodeId !== null && texts.nodeScope(names.node(nodeId)),
+    nodeId !== null && texts.nodeNamed(names.node(nodeId)),
     nodeTag !== null && texts.nodeTagScope(nodeTag)
   ].filter((word) => word !== false)
   return words.length === 0 ? null : words.join(', ')

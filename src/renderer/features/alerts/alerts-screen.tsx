@@ -80,7 +80,7 @@ export function AlertsScreen() {
     ...(mayChange ? [{ key: 'n', label: texts.newAlertRule, run: () => newAlertRule() }] : []),
     {
       key: 'Escape',
-      label: texts.clearSelection,
+      label: texts.clearSelectionAndDetails,
       run: () => (marks.size > 0 ? clearMarks() : setSearch({ alert: undefined }))
     }
   ]

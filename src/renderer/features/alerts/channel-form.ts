@@ -127,7 +127,7 @@ export const channelForm = (hasSecret: boolean): z.ZodType<AskedChannel, Channel
       for (const { path, message } of read.error?.issues ?? []) add(fieldOf(path), message)
       if (NEEDS_SECRET.includes(texts.kind) && secret === undefined && !hasSecret) add(['secret'], words.required)
       if (texts.kind === 'webhook' && texts.url.trim() !== '' && !/^https?:\/\/[^/]/.test(texts.url.trim()))
-        add(['url'], words.urlNeedsHttp)
+        add(['url'], words.urlNeedsScheme)
       return read.success ? { settings: read.data, secret } : z.NEVER
     })
   )

@@ -77,11 +77,11 @@ function Report({ report, isOld }: { report: AlertReport; isOld: boolean }) {
   const compared = days === 1 ? texts.comparedWithDayBefore : texts.comparedWithWeekBefore
   const figures = [
     { word: texts.runs, count: sumOf(runs), was: sumOf(runsBefore), isBad: false },
-    { word: texts.succeeded, count: runs.succeeded, was: runsBefore.succeeded, isBad: false },
-    { word: texts.failed, count: runs.failed, was: runsBefore.failed, isBad: true },
-    { word: texts.lost, count: runs.lost, was: runsBefore.lost, isBad: true },
-    { word: texts.unclear, count: runs.unclear, was: runsBefore.unclear, isBad: false },
-    { word: texts.cancelled, count: runs.cancelled, was: runsBefore.cancelled, isBad: false }
+    { word: texts.succeededRuns, count: runs.succeeded, was: runsBefore.succeeded, isBad: false },
+    { word: texts.failedRuns, count: runs.failed, was: runsBefore.failed, isBad: true },
+    { word: texts.lostRuns, count: runs.lost, was: runsBefore.lost, isBad: true },
+    { word: texts.unclearRuns, count: runs.unclear, was: runsBefore.unclear, isBad: false },
+    { word: texts.cancelledRuns, count: runs.cancelled, was: runsBefore.cancelled, isBad: false }
   ]
   const sinceHours = days * 24
   return (

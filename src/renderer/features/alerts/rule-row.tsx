@@ -47,7 +47,7 @@ export function RuleRow({ rule, names }: { rule: AlertRuleState; names: Names })
       <Switch
         checked={enabled}
         disabled={!may || update.isPending}
-        title={why ?? (enabled ? texts.ruleOnHint : texts.offHint)}
+        title={why ?? (enabled ? texts.ruleOnHint : texts.off)}
         onChange={(event) =>
           update.mutate({ ...AlertRuleSettings.parse(rule), id, revision, enabled: event.currentTarget.checked })
         }
@@ -77,7 +77,7 @@ export function RuleRow({ rule, names }: { rule: AlertRuleState; names: Names })
         )}
       </div>
       <span className={`${classes.facts} fixed dim`}>
-        {advice === null && <span title={texts.last30Days}>{firedWords(rule)}</span>}
+        {advice === null && <span title={texts.inLast30Days}>{firedWords(rule)}</span>}
         {lastFiredAtMs !== null && <span>{texts.lastFired(<RelativeTime atMs={lastFiredAtMs} ago />)}</span>}
       </span>
       {may && (

@@ -80,9 +80,9 @@ function timesOnce({ until, start, at }: TimeTexts, nowMs: number): Times | Prob
   }
   const untilMs = Date.parse(at)
   const fromMs = start === '' ? null : Date.parse(start)
-  if (Number.isNaN(untilMs)) return { field: 'at', message: words.enterDateAndTime }
-  if (untilMs <= nowMs) return { field: 'at', message: words.timeIsPast }
-  if (Number.isNaN(fromMs)) return { field: 'start', message: words.enterDateAndTime }
+  if (Number.isNaN(untilMs)) return { field: 'at', message: words.enterTime }
+  if (untilMs <= nowMs) return { field: 'at', message: words.timeInPast }
+  if (Number.isNaN(fromMs)) return { field: 'start', message: words.enterTime }
   if (fromMs !== null && untilMs <= fromMs) return { field: 'at', message: words.beforeStart }
   return { fromMs, untilMs, repeats: null }
 }

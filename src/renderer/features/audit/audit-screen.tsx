@@ -139,7 +139,7 @@ function AuditLog() {
               { value: 'all', label: texts.all },
               { value: 'done', label: texts.done },
               { value: 'refused', label: texts.refused },
-              { value: 'failed', label: texts.failed }
+              { value: 'failed', label: texts.failedRequests }
             ]}
           />
           <TextInput
@@ -253,7 +253,7 @@ function ExportButton() {
   }
   return progress === null ? (
     <Button leftSection={<IconDownload size={14} />} onClick={() => void start(download)} title={texts.exportHint}>
-      {texts.exportEntries}
+      {texts.exportItems}
     </Button>
   ) : (
     <Button leftSection={<IconX size={14} />} onClick={cancel}>

@@ -22,8 +22,8 @@ export function targetWords({ changes, targets, moreTargets, project }: AuditEnt
   const named = changes.length > 0 ? changes : targets
   const shown = named.slice(0, 3).map(({ noun, name }) => (noun === name ? noun : `${noun} ${name}`))
   const more = named.length - shown.length + (changes.length > 0 ? 0 : moreTargets)
-  if (shown.length === 0) return project === null ? '' : texts.projectTarget(project)
-  return [...shown, ...(more > 0 ? [texts.more(more)] : [])].join(', ')
+  if (shown.length === 0) return project === null ? '' : texts.projectNamed(project)
+  return [...shown, ...(more > 0 ? [texts.moreEntries(more)] : [])].join(', ')
 }
 
 export function prettyJson(text: string): string {

@@ -58,7 +58,7 @@ export function EngineRow({ engine, all, readAtMs, isOwn, isTakingOver, onHandOv
       </Flex>
       <Flex component="span" gap="1px 16px" wrap="wrap" className={`${classes.facts} dim small break`}>
         <span className="mono">{address}</span>
-        <span>{texts.version(version)}</span>
+        <span>{texts.versionNamed(version)}</span>
         {hasLocalNode && <span title={texts.localNodeHint}>{texts.localNode}</span>}
         <span>{texts.startedAgo(<RelativeTime atMs={startedAtMs} />)}</span>
         <span className={state === 'silent' ? 'tone-wait' : undefined}>

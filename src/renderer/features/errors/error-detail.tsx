@@ -160,7 +160,7 @@ function Spread({ title, rows, total, name = (value) => value, onPick }: SpreadP
             <span className={classes.bar} aria-hidden>
               <i style={{ width: `${Math.max(2, (count / most) * 100)}%` }} />
             </span>
-            <span title={texts.runs(runCount)}>{formatCount(count)}</span>
+            <span title={texts.runCount(runCount)}>{formatCount(count)}</span>
             <span className="dim">
               <RelativeTime atMs={lastSeenMs} />
             </span>

@@ -19,7 +19,7 @@ export function useSetErrorState(): SetErrorState {
         const undo = () => client.errors.setState({ ids, state: group.state })
         notifyUndo(texts.changed(DONE[state], group.title), undo, `error:${group.id}`)
       } catch (error) {
-        notifyError(texts.couldNotChange, error)
+        notifyError(texts.couldNotChangeError, error)
       }
     },
     [client]

@@ -72,7 +72,7 @@ function Figures({ data, onValue }: { data: FieldStatistics; onValue: (value: st
             {texts.lengthRange(length.min, length.max, formatNumber(Math.round(length.mean)))}
           </FieldRow>
         )}
-        {unreadable > 0 && <FieldRow label={texts.unreadable}>{texts.unreadableLines(unreadable)}</FieldRow>}
+        {unreadable > 0 && <FieldRow label={texts.unreadable}>{texts.lineCount(unreadable)}</FieldRow>}
       </div>
       {top.length > 0 ? (
         <div>

@@ -46,7 +46,7 @@ export function JobArguments({ job, nodeName, onOpen }: JobArgumentsProps) {
       <Values title={texts.arguments} values={job.args} secretNames={job.secretNames} none={texts.noArguments} />
       <Values title={texts.settings} values={job.settings} secretNames={job.secretNames} none={texts.noSettings} />
       {Object.keys(job.env).length > 0 && (
-        <Values title={texts.environmentVariables} values={job.env} secretNames={job.secretNames} none="" />
+        <Values title={texts.environmentVariablesLocal} values={job.env} secretNames={job.secretNames} none="" />
       )}
       <section>
         <h2 className={classes.sectionTitle}>{texts.request}</h2>

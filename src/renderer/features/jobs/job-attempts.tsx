@@ -82,7 +82,7 @@ function logPlace({ logArchived, logDeletedAtMs }: Attempt, keptBytes: number | 
 }
 
 const STATE_WORDS: Record<AttemptState, string> = {
-  sending: texts.stateSending,
+  sending: texts.sending,
   uncertain: texts.stateUncertain,
   accepted: texts.stateAccepted,
   running: texts.stateRunning,
@@ -90,18 +90,18 @@ const STATE_WORDS: Record<AttemptState, string> = {
   ended: texts.stateEnded
 }
 const RESULT_WORDS: Record<AttemptResult, string> = {
-  succeeded: texts.resultSucceeded,
-  failed: texts.resultFailed,
-  cancelled: texts.resultCancelled,
-  lost: texts.resultLost,
-  unclear: texts.resultUnclear,
+  succeeded: texts.succeeded,
+  failed: texts.failed,
+  cancelled: texts.cancelled,
+  lost: texts.lost,
+  unclear: texts.unclear,
   refused: texts.resultRefused,
   absent: texts.resultAbsent
 }
 
 /** `lost` and `absent` have several causes, which the reason distinguishes. */
 function resultWord({ result, reasonCode, state }: Attempt): string {
-  if (result === 'lost' && reasonCode === 'reason.given_up') return texts.resultGivenUp
+  if (result === 'lost' && reasonCode === 'reason.given_up') return texts.givenUp
   if (result === 'absent' && reasonCode === 'reason.taken_back') return texts.resultWithdrawn
   return result === null ? STATE_WORDS[state] : RESULT_WORDS[result]
 }

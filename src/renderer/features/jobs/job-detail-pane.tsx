@@ -177,7 +177,7 @@ function JobHead({ job, attempt, nodeName, away, onElsewhere, onOpen }: JobHeadP
   const version = job.version ?? attempt?.version ?? null
   // The node reports no version for an adopted run.
   const versionWords =
-    version === null ? texts.activeVersion : version === '' ? texts.unknownVersion : texts.versionFact(version)
+    version === null ? texts.activeVersion : version === '' ? texts.unknownVersion : texts.versionNamed(version)
   const limitHit = job.outcome === 'failed' ? (attempt?.limitHit ?? null) : null
   return (
     <Flex component="header" direction="column" gap={6}>

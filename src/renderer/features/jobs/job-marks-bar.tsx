@@ -289,7 +289,7 @@ function MoveButton({ queued, nodes, onMove }: MoveButtonProps) {
       {kind === 'node' && (
         <Select
           aria-label={texts.node}
-          placeholder={texts.chooseANode}
+          placeholder={texts.chooseNode}
           searchable
           limit={100}
           value={nodeId}

@@ -117,7 +117,7 @@ function JobErrors({ job }: { job: Job }) {
                   <span className="mono tiny faint break">{group.culprit}</span>
                   <Flex component="span" gap="0 12px" wrap="wrap">
                     {group.state !== 'open' && <ErrorStateText group={group} />}
-                    <span>{texts.timesLogged(occurrence.count)}</span>
+                    <span>{texts.timeCount(occurrence.count)}</span>
                     {group.jobCount > 1 && <span className="dim">{texts.inJobs(group.jobCount)}</span>}
                     {occurrence.attemptNumber > 1 && (
                       <span className="dim">{texts.attemptNumber(occurrence.attemptNumber)}</span>

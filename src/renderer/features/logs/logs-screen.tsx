@@ -180,7 +180,7 @@ function mergedSources(logs: readonly { id: JobId; job: Job | undefined }[], nod
   const names = distinctNames(
     logs.map(({ id, job }) => ({
       id,
-      name: job?.spider ?? texts.unknownSpider,
+      name: job?.spider ?? texts.unknown,
       node: job?.nodeId && nodeName(job.nodeId)
     }))
   )

@@ -94,7 +94,7 @@ function EnvironmentItem({ environment, onLog }: { environment: Environment; onL
             }
             onClick={() => setRemoving(true)}
           >
-            {texts.removeMenu}
+            {texts.removeItem}
           </Menu.Item>
         </MoreMenu>
       </header>
@@ -156,7 +156,7 @@ function RemoveDialog({ environment, onClose }: { environment: Environment; onCl
   )
   return (
     <ConfirmDialog
-      title={texts.removeTitle(name)}
+      title={texts.askRemove(name)}
       act={texts.remove}
       onAct={() => mutate({ id: environment.id })}
       isActing={isPending}

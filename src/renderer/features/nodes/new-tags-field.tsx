@@ -21,7 +21,7 @@ export function NewTagsField({ value, onChange }: { value: string[]; onChange: (
       description={texts.nodeGroupsHint}
       data={[...own]}
       value={value}
-      error={value.length === 0 ? texts.nodeGroupsMissing : undefined}
+      error={value.length === 0 ? texts.chooseAtLeastOne : undefined}
       onChange={onChange}
     />
   )

@@ -175,7 +175,7 @@ const unlessEmpty = z.string().transform((text) => text || undefined)
 function nodeForm(node: Node): z.ZodType<NodeChange, NodeTexts> {
   const whole = z
     .object({
-      name: z.string().trim().min(1, texts.nameMissing).pipe(shape.name.unwrap()),
+      name: z.string().trim().min(1, texts.enterName).pipe(shape.name.unwrap()),
       slots: numberText(shape.slots, null),
       tags: shape.tags.unwrap(),
       group: textOrNull,

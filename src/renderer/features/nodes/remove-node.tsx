@@ -45,7 +45,7 @@ export function useRemoveNode(node: Node, onRemoved: () => void) {
   )
   const confirmation = asking && (
     <ConfirmDialog
-      title={texts.removeTitle(node.name)}
+      title={texts.askRemove(node.name)}
       act={texts.remove}
       onAct={() => mutate({ id: node.id, force: ours > 0 })}
       isActing={isPending}

@@ -119,7 +119,7 @@ function drawNode(context: CanvasRenderingContext2D, node: Node, layout: FleetLa
 }
 
 const HEALTH_WORDS: Record<Exclude<Node['health'], 'up'>, string> = {
-  unknown: texts.nodeUnknown,
+  unknown: texts.unknown,
   down: texts.nodeDown,
   unauthorized: texts.nodeUnauthorized,
   invalid: texts.nodeInvalid

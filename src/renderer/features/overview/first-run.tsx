@@ -32,7 +32,7 @@ export function FirstRun({ python }: { python: PythonState }) {
         <Way icon={<IconServer2 size={20} stroke={1.5} />} title={texts.addNodes} text={texts.addNodesHint}>
           {may && (
             <LinkButton to="/nodes" search={{ add: true }}>
-              {texts.addNodesButton}
+              {texts.addNodesMenu}
             </LinkButton>
           )}
         </Way>

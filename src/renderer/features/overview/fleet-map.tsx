@@ -124,10 +124,10 @@ function Hint({ spot, x, y }: { spot: FleetSpot; x: number; y: number }) {
 
 const LEGEND = {
   running: texts.legendRunning,
-  starting: texts.legendStarting,
+  starting: texts.starting,
   trouble: texts.legendTrouble,
   free: texts.legendFree,
-  external: texts.legendExternal
+  external: texts.external
 }
 
 function Legend() {

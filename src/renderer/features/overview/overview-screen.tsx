@@ -42,7 +42,7 @@ export function OverviewScreen() {
           </>
         )}
       </QueryState>
-      <QueryState query={nodes} what={texts.nodes} rows={4}>
+      <QueryState query={nodes} what={texts.theNodes} rows={4}>
         {(data) => <FleetMap nodes={data.nodes} />}
       </QueryState>
       <NewErrors />
@@ -143,7 +143,7 @@ function FigureCards({ figures }: { figures: Figures }) {
         search={{ status: ['succeeded'], sinceHours: 1 }}
       />
       <Card
-        title={texts.failed}
+        title={texts.failedRuns}
         value={figures.failedLastHour}
         unit={texts.perHour}
         tone="bad"

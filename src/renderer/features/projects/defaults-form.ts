@@ -68,7 +68,7 @@ export function describeDefaults(
     return names.length === 0 ? [] : [fact(names)]
   })
   if (priority !== null) words.push(texts.priorityFact(priority))
-  if (nodeId !== null) words.push(texts.nodeFact(nodeName(nodeId)))
+  if (nodeId !== null) words.push(texts.nodeNamed(nodeName(nodeId)))
   if (tags.length > 0) words.push(tags.map((tag) => `#${tag}`).join(' '))
   return words.length === 0 ? null : words.join(' · ')
 }

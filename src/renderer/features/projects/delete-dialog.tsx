@@ -64,7 +64,7 @@ export function DeleteDialog({ project, version, onClose, onProjectGone }: Delet
       onAct={mutate}
       isActing={isPending}
       error={error}
-      keep={texts.keep}
+      keep={texts.keepIt}
       onClose={onClose}
     >
       {version === null

@@ -41,7 +41,7 @@ export function ProjectDetail({ name, ...props }: { name: string } & Omit<Conten
       direction="column"
       gap={14}
       className={`${classes.detail} grow`}
-      aria-label={texts.projectNamed(name)}
+      aria-label={texts.projectTitle(name)}
     >
       <QueryState query={project} what={texts.theProject(name)}>
         {(data: Project) => <Content project={data} {...props} />}

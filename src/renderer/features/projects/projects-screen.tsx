@@ -125,14 +125,20 @@ function projectColumns(nodes: readonly Node[], lastJobs: ReadonlyMap<string, Jo
     },
     {
       id: 'active',
-      header: texts.activeVersion,
+      header: texts.activeVersionTitle,
       width: 'minmax(130px, 1.2fr)',
       hideBelowPx: 560,
       cell: ({ activeVersion, settings }) => (
         <>
           {activeVersion ?? <span className="faint">{texts.none}</span>}
           {settings.pinnedVersion != null && (
-            <IconPin size={13} className={classes.pin} role="img" aria-label={texts.pinned} title={texts.pinnedTitle} />
+            <IconPin
+              size={13}
+              className={classes.pin}
+              role="img"
+              aria-label={texts.versionPinned}
+              title={texts.pinnedTitle}
+            />
           )}
         </>
       )

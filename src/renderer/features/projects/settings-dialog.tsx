@@ -62,7 +62,7 @@ export function SettingsDialog({ project, onClose }: { project: Project; onClose
             className={classes.first}
             data={optionsOf({
               default: texts.defaultPython,
-              interpreter: texts.interpreter,
+              interpreter: texts.interpreterEnvironment,
               requirements: texts.requirements
             })}
           />
@@ -182,7 +182,7 @@ function VersionSetting({ fields, project }: { fields: Fields<SettingsTexts>; pr
       <h3 id="settings-version">{texts.version}</h3>
       <Select
         {...fields.input('pinnedVersion')}
-        label={texts.activeVersion}
+        label={texts.activeVersionTitle}
         description={texts.activeVersionHint}
         allowDeselect={false}
         data={[

@@ -50,13 +50,13 @@ export function SpiderRow({ project, spider, last, unusual }: SpiderRowProps) {
         </MoreMenu>
         {may && (
           <>
-            <Tooltip label={texts.runNow(lastTime)} multiline maw={360}>
+            <Tooltip label={texts.runNowHint(lastTime)} multiline maw={360}>
               <Button
                 size="compact-xs"
                 leftSection={<IconPlayerPlay size={12} />}
                 loading={isPending}
                 onClick={(event) => (event.shiftKey ? runWith() : runNow())}
-                aria-label={texts.runSpider(spider)}
+                aria-label={texts.runSpiderNamed(spider)}
                 aria-keyshortcuts="Enter Shift+Enter"
               >
                 {texts.run}

@@ -60,7 +60,7 @@ export function VersionRows({ project, onDeploy, onDelete }: VersionRowsProps) {
                 <strong className="ellipsis medium">{version.version}</strong>
                 {version.version === project.activeVersion && (
                   <Badge size="sm" variant="light" tt="none" fw={500} title={texts.activeHint}>
-                    {project.settings.pinnedVersion == null ? texts.active : texts.pinned}
+                    {project.settings.pinnedVersion == null ? texts.active : texts.versionPinned}
                   </Badge>
                 )}
                 {version.version === project.latestVersion && (

@@ -94,7 +94,7 @@ function LimitsEditor({ rules }: { rules: readonly LiveRule[] }) {
                   {texts.live}
                 </th>
                 <th>
-                  <span className="visually-hidden">{texts.removeColumn}</span>
+                  <span className="visually-hidden">{texts.remove}</span>
                 </th>
               </tr>
             </thead>
@@ -115,7 +115,7 @@ function LimitsEditor({ rules }: { rules: readonly LiveRule[] }) {
         <Group gap={8} justify="flex-end" className={classes.save}>
           <FormFailure error={form.failure} />
           <span className="dim" role="status">
-            {form.isRefused ? texts.correctFields : texts.unsavedChanges}
+            {form.isRefused ? texts.correctMarkedFields : texts.unsavedChanges}
           </span>
           <Button variant="subtle" color="gray" onClick={() => form.restart({ limits: rules.map(textsOfRule) })}>
             {texts.discardChanges}

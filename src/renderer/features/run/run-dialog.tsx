@@ -43,7 +43,7 @@ export function RunDialog() {
   return (
     <Dialog opened={prefill !== null} onClose={closeRunDialog} title={texts.runSpiders} size={640}>
       {prefill !== null && (
-        <QueryState query={projects} what={texts.projects} rows={6}>
+        <QueryState query={projects} what={texts.theProjects} rows={6}>
           {(data) =>
             data.projects.length === 0 ? (
               <EmptyState title={texts.noProjectsYet}>{texts.noProjectsHint}</EmptyState>
@@ -178,7 +178,7 @@ function RunEnvironment({ form, inherited }: Omit<InheritedProps, 'kind'>) {
         kind="env"
         title={texts.variables}
         names={[]}
-        hint={texts.variablesHint}
+        hint={texts.environmentVariablesHint}
         inherited={<InheritedOf form={form} kind="env" inherited={inherited} />}
       />
     </Fold>
@@ -227,9 +227,7 @@ function announceJobs(jobs: readonly Job[], go: Go): void {
 
 function announceSchedule({ id, name, nextAtMs }: Schedule, go: Go): void {
   notifyLink(
-    nextAtMs === null
-      ? texts.scheduleCreated(name)
-      : texts.scheduleCreatedNext(name, formatMoment(nextAtMs, Date.now())),
+    nextAtMs === null ? texts.created(name) : texts.scheduleCreatedNext(name, formatMoment(nextAtMs, Date.now())),
     texts.openSchedule,
     () => void go({ to: '/schedules', search: { schedule: id } })
   )

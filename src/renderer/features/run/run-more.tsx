@@ -81,7 +81,7 @@ export function describeMore(run: Partial<RunInput>, nowMs: number): string | nu
   const { expiresAtMs, retry, noOverlap, after, dedupe } = run
   const words = joinFacts(
     expiresAtMs != null && texts.expiresAt(formatMoment(expiresAtMs, nowMs)),
-    retry && (describeRetry(retry) === null ? texts.withoutRetry : texts.upToAttempts(retry.attempts)),
+    retry && (describeRetry(retry) === null ? texts.noRetry : texts.upToAttempts(retry.attempts)),
     noOverlap === true && texts.withoutOverlap,
     after !== undefined && after.length > 0 && texts.afterJobs(after.length),
     dedupe && texts.withKey(dedupe.key)

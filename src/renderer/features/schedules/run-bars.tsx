@@ -69,7 +69,7 @@ export function RunBars({ firings }: { firings: readonly Firing[] }) {
 }
 
 function firingInWords(firing: Firing): string {
-  const took = firing.durationMs === null ? '' : texts.runtime(formatRuntime(firing.durationMs))
+  const took = firing.durationMs === null ? '' : texts.ranIn(formatRuntime(firing.durationMs))
   const text = firing.text === '' ? '' : ` – ${firing.text}`
   return `${formatInstant(firing.nominalMs)}: ${firingWords(firing)}${took}${text}`
 }

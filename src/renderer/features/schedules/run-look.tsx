@@ -19,7 +19,7 @@ export const RUN_LOOKS: Record<RunLook, { tone: Tone; Icon: typeof IconCheck; wo
   ahead: { tone: 'off', Icon: IconCircleDashed, word: texts.upcoming },
   live: { tone: 'run', Icon: IconCircleFilled, word: texts.running },
   succeeded: { tone: 'ok', Icon: IconCheck, word: texts.succeeded },
-  failed: { tone: 'bad', Icon: IconX, word: texts.failedWord },
+  failed: { tone: 'bad', Icon: IconX, word: texts.failed },
   cancelled: { tone: 'off', Icon: IconBan, word: texts.cancelled },
   lost: { tone: 'lost', Icon: IconHelp, word: texts.lost },
   unclear: { tone: 'lost', Icon: IconEyeOff, word: texts.unclear },

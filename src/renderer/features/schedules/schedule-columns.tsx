@@ -74,7 +74,7 @@ export function scheduleColumns(
           size="xs"
           tabIndex={-1}
           checked={!schedule.paused}
-          aria-label={texts.scheduleIsOn(schedule.name)}
+          aria-label={texts.isOn(schedule.name)}
           disabled={onPause === null}
           onChange={(event) => onPause?.(schedule, !event.currentTarget.checked)}
         />

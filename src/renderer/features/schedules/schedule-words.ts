@@ -36,7 +36,7 @@ export const pausedWords = ({ pausedBy }: Schedule): string => PAUSED_BY[pausedB
 /** For tables: `0 3 * * 1-5`, `every 1 h 30 min`, `once`. `+2` means further rules. */
 export function timingShort({ rules }: Pick<ScheduleTiming, 'rules'>): string {
   const [first] = rules
-  if (first === undefined) return texts.neverWord
+  if (first === undefined) return texts.never
   const word =
     first.kind === 'cron'
       ? first.expression

@@ -106,7 +106,7 @@ function ScheduleList() {
             : []),
           {
             key: 'Escape',
-            label: texts.clearSelection,
+            label: texts.clearSelectionAndDetails,
             run: () => (marks.size > 0 ? setMarks(new Set()) : open(null))
           }
         ]}
@@ -187,7 +187,7 @@ function FirstSchedule({ onNew }: { onNew: () => void }) {
 
 /** `46 on · 3 paused · 1 with missed runs` if all are loaded, otherwise only the total. */
 function countWords(rows: readonly Schedule[], total: number): string {
-  if (total === 0) return texts.noneNote
+  if (total === 0) return texts.none
   if (rows.length < total) return texts.scheduleCount(total)
   const paused = rows.filter((schedule) => schedule.paused).length
   const missed = rows.filter((schedule) => missedLately(schedule) > 0).length

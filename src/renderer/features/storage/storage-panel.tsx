@@ -123,7 +123,7 @@ function Usage({ usage }: { usage: StorageUsage }) {
 }
 
 function Encryption({ state }: { state: StorageUsage['encryption'] }) {
-  if (state === null) return <span className="dim">{texts.encryptionOff}</span>
+  if (state === null) return <span className="dim">{texts.off}</span>
   const { keyId, sealed, total, lost, sealedAtMs, problem } = state
   const left = Math.max(0, total - sealed)
   return (

@@ -19,7 +19,7 @@ type Shown = Delivery['state'] | 'all'
 
 const LOOKS = {
   delivered: { tone: 'ok', Icon: IconCheck, word: texts.delivered, none: texts.noneDelivered },
-  waiting: { tone: 'wait', Icon: IconClock, word: texts.waiting, none: texts.noneWaiting },
+  waiting: { tone: 'wait', Icon: IconClock, word: texts.waitingDeliveries, none: texts.noneWaiting },
   dead: { tone: 'bad', Icon: IconX, word: texts.givenUp, none: texts.noneGivenUp }
 } as const
 

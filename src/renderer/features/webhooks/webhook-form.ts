@@ -12,7 +12,7 @@ export const EVENT_GROUPS: readonly {
     title: texts.jobs,
     summary: texts.jobEvents,
     events: [
-      { value: 'job.queued', words: texts.queuedEvent },
+      { value: 'job.queued', words: texts.queued },
       { value: 'job.started', words: texts.startedEvent },
       { value: 'job.ended', words: texts.endedEvent }
     ]
@@ -76,5 +76,5 @@ export function eventWords({ events, project }: Pick<WebhookSettings, 'events' |
     const words = known.filter(({ value }) => events.includes(value)).map((each) => each.words)
     return words.length === 0 ? [] : [summary(words.join(', '))]
   })
-  return joinFacts(...groups, project !== null && texts.onlyProject(project))
+  return joinFacts(...groups, project !== null && texts.projectNamed(project))
 }

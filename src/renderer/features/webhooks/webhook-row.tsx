@@ -40,8 +40,8 @@ export function WebhookRow({ webhook, onEdit, onDeliveries, onSecret }: WebhookR
           checked={enabled}
           disabled={update.isPending}
           onChange={(event) => update.mutate({ ...settingsOf(webhook), id, enabled: event.currentTarget.checked })}
-          aria-label={texts.switchLabel(name)}
-          title={enabled ? texts.switchOnHint : texts.switchOffHint}
+          aria-label={texts.isOn(name)}
+          title={enabled ? texts.onHint : texts.switchOffHint}
         />
         <strong className="ellipsis">{name}</strong>
         <Flex component="span" align="center" gap={6} className={`${classes.rowActs} fixed push`}>
@@ -56,15 +56,15 @@ export function WebhookRow({ webhook, onEdit, onDeliveries, onSecret }: WebhookR
           <Button size="compact-xs" onClick={onDeliveries}>
             {texts.deliveries}
           </Button>
-          <MoreMenu label={texts.moreActions(name)} size={22}>
+          <MoreMenu label={texts.moreActionsFor(name)} size={22}>
             <Menu.Item leftSection={<IconPencil size={14} />} onClick={onEdit}>
-              {texts.editMenu}
+              {texts.editItem}
             </Menu.Item>
             <Menu.Item leftSection={<IconKey size={14} />} onClick={() => setAsking('rotate')}>
               {texts.newSecretMenu}
             </Menu.Item>
             <Menu.Item color="red" leftSection={<IconTrash size={14} />} onClick={() => setAsking('remove')}>
-              {texts.removeMenu}
+              {texts.removeItem}
             </Menu.Item>
           </MoreMenu>
         </Flex>

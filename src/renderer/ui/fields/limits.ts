@@ -33,7 +33,7 @@ export const LIMITS: readonly LimitField[] = [
   },
   {
     name: 'maxErrors',
-    label: words.loggedErrors,
+    label: words.errors,
     unit: 'count',
     example: '1000',
     text: words.loggedErrorsHint

@@ -11,7 +11,7 @@ import { texts } from '../../../shared/texts/ui/shared.ts'
 const BACKOFF = [
   { name: 'backoffSeconds', label: texts.backoff, title: texts.backoffHint },
   { name: 'backoffFactor', label: texts.backoffFactor, title: texts.backoffFactorHint },
-  { name: 'backoffMaxSeconds', label: texts.backoffMaximum, title: texts.backoffMaximumHint }
+  { name: 'backoffMaxSeconds', label: texts.maximum, title: texts.backoffMaximumHint }
 ] as const
 
 interface RetryFieldsProps {

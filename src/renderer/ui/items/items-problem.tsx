@@ -18,7 +18,7 @@ export const mayPass = (failures: number, error: unknown): boolean =>
 export function ItemsProblem({ job, error, onRetry }: { job: Job | undefined; error: unknown; onRetry: () => void }) {
   const { code } = explainError(error)
   if (code === 'ITEMS_COPYING') return <Copying error={error} />
-  if (code !== 'ITEMS_NOT_FOUND') return <ErrorState what={texts.items} error={error} onRetry={onRetry} />
+  if (code !== 'ITEMS_NOT_FOUND') return <ErrorState what={texts.theItems} error={error} onRetry={onRetry} />
   const icon = <IconTable size={28} />
   if (job?.state === 'queued')
     return (

@@ -6,14 +6,16 @@ import { expect, test, vi } from 'vitest'
 import { rich } from './rich.ts'
 
 const ROOT = path.join(import.meta.dirname, '../../../..')
+const FOLDER = 'src/shared/texts/ui'
 const AREAS = fs.readdirSync(import.meta.dirname).filter((file) => !/^(?:area|rich)\./.test(file))
 
 test('an area has the texts of the chosen language, and English ones for the rest', async () => {
   vi.resetModules()
   const { area, setLanguage } = await import('./area.ts')
-  setLanguage({ jobs: { cancel: 'Abbrechen' }, nodes: { cancel: 'Nein' } })
-  const texts = area('jobs', { cancel: 'Cancel', selected: (count: number) => `${count} selected` })
-  expect([texts.cancel, texts.selected(3)]).toEqual(['Abbrechen', '3 selected'])
+  setLanguage({ common: { undo: 'Rückgängig', tags: 'Tags' }, jobs: { cancel: 'Abbrechen', tags: 'Schlagwörter' } })
+  const texts = area('jobs', { hold: 'Hold', selected: (count: number) => `${count} selected` })
+  expect([texts.cancel, texts.undo, texts.tags]).toEqual(['Abbrechen', 'Rückgängig', 'Schlagwörter'])
+  expect([texts.hold, texts.selected(3), texts.close]).toEqual(['Hold', '3 selected', 'Close'])
   expect(() => setLanguage({}), 'too late').toThrow('before a module with texts is loaded')
 })
 
@@ -23,14 +25,23 @@ test('a sentence with elements keeps their order', () => {
 })
 
 test.each(AREAS)('the UI shows each text of %s', (file) => {
-  const keys = [...read(`src/shared/texts/ui/${file}`).matchAll(/^ {2}(\w+):/gm)].map(([, key]) => key!)
+  const keys = [...read(`${FOLDER}/${file}`).matchAll(/^ {2}(\w+):/gm)].map(([, key]) => key!)
   const shown = new Set<string>()
-  for (const source of sources) {
-    const name = new RegExp(`import \\{ texts(?: as (\\w+))? \\} from '[./]*/shared/texts/ui/${file}'`).exec(source)
-    if (name === null) continue
-    for (const [, key] of source.matchAll(new RegExp(`\\b${name[1] ?? 'texts'}\\.(\\w+)`, 'g'))) shown.add(key!)
-  }
+  const from = file === 'common.ts' ? String.raw`\w+\.ts` : file
+  const imports = new RegExp(String.raw`import \{ texts(?: as (\w+))? \} from '[./]*/shared/texts/ui/${from}'`, 'g')
+  for (const source of sources)
+    for (const [, name = 'texts'] of source.matchAll(imports))
+      for (const [, key] of source.matchAll(new RegExp(String.raw`\b${name}\.(\w+)`, 'g'))) shown.add(key!)
   expect(keys.filter((key) => !shown.has(key))).toEqual([])
+})
+
+test('no area repeats a common text', () => {
+  const areas = AREAS.filter((file) => file !== 'common.ts').flatMap((file) => read(`${FOLDER}/${file}`).split('\n'))
+  const texts = new Set(areas.map((line) => line.replace(/,$/, '')))
+  const common = read(`${FOLDER}/common.ts`)
+    .split('\n')
+    .filter((line) => /^ {2}\w+:/.test(line))
+  expect(common.filter((line) => texts.has(line.replace(/,$/, '')))).toEqual([])
 })
 
 const sources = ['src/renderer', 'src/main'].flatMap((folder) =>

@@ -1,4 +1,6 @@
-/** The texts of one language by area: `{ jobs: {…} }`. Missing texts stay English. */
+import { common } from './common.ts'
+
+/** The texts of one language by area: `{ common: {…}, jobs: {…} }`. Missing texts stay English. */
 export type Language = Readonly<Record<string, object>>
 
 let language: Language = {}
@@ -10,7 +12,7 @@ export function setLanguage(chosen: Language): void {
   language = chosen
 }
 
-export function area<T extends object>(name: string, english: T): T {
+export function area<T extends object>(name: string, english: T): Omit<typeof common, keyof T> & T {
   isRead = true
-  return { ...english, ...language[name] }
+  return { ...common, ...language['common'], ...english, ...language[name] }
 }

@@ -2,23 +2,17 @@ import { formatCount, plural } from '../../numbers.ts'
 import { area } from './area.ts'
 
 export const texts = area('desktop', {
-  scrapdeck: 'Scrapdeck',
   openScrapdeck: 'Open Scrapdeck',
   viewMenu: 'View',
-  pauseQueue: 'Pause queue',
   quit: 'Quit',
-  starting: 'starting',
   figures: (running: number, free: number, failed: number) =>
     `${running} running, ${free} free, ${failed} failed in the last hour`,
   figuresPaused: (running: number, free: number, failed: number) =>
     `paused, ${running} running, ${free} free, ${failed} failed in the last hour`,
-  alerts: (count: number) => plural(count, 'alert'),
   alertsOrMore: (count: number) => `${formatCount(count)} or more alerts`,
   fleetAndAlerts: (fleet: string, alerts: string) => `${fleet}, ${alerts}`,
   tooltip: (summary: string) => `Scrapdeck: ${summary}`,
   ofEngine: (engine: string, text: string) => `${engine}: ${text}`,
-  acknowledge: 'Acknowledge',
-  acknowledgeFailed: 'Could not acknowledge',
   retryRuns: (count: number) => (count === 1 ? 'Retry' : `Retry ${count} runs`),
   retryFailed: (count: number) => (count === 1 ? 'Could not retry' : `Retry ${count} runs failed`),
   couldNotStart: 'Scrapdeck could not start',
@@ -31,12 +25,10 @@ export const texts = area('desktop', {
     'They can continue without Scrapdeck, which finds them again at its next start, with their logs and outcomes. Either way, queued jobs wait until then.',
   quitAndKeep: (count: number) => `Quit, keep ${plural(count, 'spider')} running`,
   stopAndQuit: (count: number) => `Stop ${plural(count, 'spider')} and quit`,
-  cancel: 'Cancel',
   inKeychain: 'In the keychain of this system',
   inKeychainNamed: (keychain: string) => `In the keychain of this system (${keychain})`,
   notInKeychain: (keychain: string, instead: string) =>
     `This desktop session has no keychain (${keychain}), so passwords are stored differently: ${instead}`,
-  noResponse: 'No response',
   notThroughSsh: 'Not possible through SSH',
   leadsElsewhere: (engine: string, host: string) =>
     `${engine} sends you to ${host}, which would then send you back to ${engine}’s own address. This browser cannot reach that through SSH. Log in with a user name and password, or cancel the sign-in in Scrapdeck and choose the sign-in with a code.`,

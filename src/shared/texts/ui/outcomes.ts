@@ -1,7 +1,6 @@
 import { area } from './area.ts'
 
 export const texts = area('outcomes', {
-  finished: 'Finished',
   finishedHint: 'The spider did all its work and closed. It may have logged errors.',
   itemLimit: 'Item limit',
   itemLimitHint: 'CLOSESPIDER_ITEMCOUNT was reached: enough items.',
@@ -17,7 +16,7 @@ export const texts = area('outcomes', {
   memoryUsageHint: 'Scrapy’s memory usage extension closed the spider: it used more than MEMUSAGE_LIMIT_MB.',
   shutDown: 'Shut down',
   shutDownHint: 'A signal stopped the spider: a cancel, or if none was requested, the machine or another user.',
-  cancelled: 'Cancelled',
+  cancelledRun: 'Cancelled',
   cancelledHint: 'The spider was closed before its work was done.',
   cancelledBeforeStartHint: 'The job was cancelled before its spider started.',
   noReason: 'No reason',
@@ -32,8 +31,6 @@ export const texts = area('outcomes', {
   bannedHint: 'Too many responses were 403, 429 or 503: the website blocks the spider, so the run was stopped.',
   limitExceeded: 'Limit exceeded',
   limitExceededHint: 'The run exceeded a limit and was stopped.',
-  noResponse: 'No response',
-  noResponseHint: 'Every request failed before any response (DNS, connection refused, TLS), and nothing was scraped.',
   errorsAboveHint: 'The run finished, but with more errors than the project allows.',
   fewItems: 'Few items',
   fewItemsHint: 'The run finished, but with too few items.',

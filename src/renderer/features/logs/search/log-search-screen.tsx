@@ -199,7 +199,7 @@ function SearchNote({ state: { hits, progress, isSearching } }: { state: FleetSe
   const logs = scanned.logs + ruledOut.logs
   return joinFacts(
     isSearching && texts.searching,
-    texts.lines(hits.length),
+    texts.lineCount(hits.length),
     texts.logsSearched(logs, formatBytes(scanned.bytes)),
     unreadable > 0 && texts.logsUnreadable(unreadable),
     !isSearching && stoppedBy !== 'end' && texts.olderLogsLeft
@@ -258,7 +258,7 @@ function RunHits({ group: { first, hits }, nodeName }: { group: HitsOfRun; nodeN
         <Link to="/jobs" search={{ job: jobId }} className="link">
           {project}/{spider}
         </Link>
-        <span className="faint">{joinFacts(nodeName, time?.slice(0, 16) ?? false, texts.lines(hits.length))}</span>
+        <span className="faint">{joinFacts(nodeName, time?.slice(0, 16) ?? false, texts.lineCount(hits.length))}</span>
       </header>
       <ol>
         {shown.map((hit) => (

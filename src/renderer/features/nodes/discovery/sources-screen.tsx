@@ -111,9 +111,9 @@ function SourceRow({ source, onEdit, onRemove }: SourceRowProps) {
         {may && !isFromConfiguration && (
           <>
             <Button size="compact-xs" onClick={onEdit} aria-label={texts.editLabel(id)}>
-              {texts.editMenu}
+              {texts.editItem}
             </Button>
-            <Tooltip label={texts.removeMenu}>
+            <Tooltip label={texts.removeItem}>
               <ActionIcon size="sm" onClick={onRemove} aria-label={texts.removeLabel(id)}>
                 <IconTrash size={14} />
               </ActionIcon>

@@ -5,7 +5,7 @@ import { texts } from '../../../../shared/texts/ui/schedules.ts'
 
 export const ENDINGS: Record<Chain['on'], { word: string; sentence: string; tone: Tone; Icon: typeof IconCheck }> = {
   succeeded: { word: texts.succeeded, sentence: texts.succeeds, tone: 'ok', Icon: IconCheck },
-  failed: { word: texts.failedWord, sentence: texts.fails, tone: 'bad', Icon: IconX },
+  failed: { word: texts.failed, sentence: texts.fails, tone: 'bad', Icon: IconX },
   ended: { word: texts.endedWord, sentence: texts.ends, tone: 'run', Icon: IconFlag }
 }
 

@@ -70,7 +70,7 @@ export function BackfillDialog({ schedule, onClose }: { schedule: Schedule; onCl
         <Group align="stretch" gap={6}>
           {[1, 7, 30].map((days) => (
             <Button key={days} size="compact-xs" onClick={() => ago(days)}>
-              {days === 1 ? texts.lastDay : texts.lastDays(days)}
+              {days === 1 ? texts.last24Hours : texts.lastDays(days)}
             </Button>
           ))}
         </Group>
@@ -115,7 +115,7 @@ interface BackfillTexts {
 const backfillForm = (zone: string, nowMs: number) => {
   const moment = z
     .string()
-    .min(1, texts.enterDateAndTime)
+    .min(1, texts.enterTime)
     .transform((text) => fromLocalInput(text, zone) ?? 0)
   return z
     .object({
@@ -223,7 +223,7 @@ export function BackfillProgress({ schedule, backfill }: { schedule: Schedule; b
       </span>
       <Progress.Root aria-label={texts.endedOfTotal(ended, total)}>
         <Progress.Section value={share(ended - failed)} color="var(--ok)" aria-label={texts.succeeded} />
-        <Progress.Section value={share(failed)} color="var(--bad)" aria-label={texts.failedWord} />
+        <Progress.Section value={share(failed)} color="var(--bad)" aria-label={texts.failed} />
         <Progress.Section value={share(fired - ended)} color="var(--run)" aria-label={texts.live} />
       </Progress.Root>
       <span className="dim">

@@ -298,7 +298,7 @@ function Policies({ schedule }: { schedule: Schedule }) {
           <span className="mono">{schedule.excludedCrons.join(' · ')}</span>
         </FieldRow>
       )}
-      <FieldRow label={texts.runsSoFar}>{texts.timesRun(schedule.runCount)}</FieldRow>
+      <FieldRow label={texts.runsSoFar}>{texts.timeCount(schedule.runCount)}</FieldRow>
     </section>
   )
 }

@@ -112,7 +112,7 @@ function LimitFields({ fields }: PolicyFieldsProps) {
           {...fields.input('pauseAfterFailures')}
           label={texts.pauseAfterFailures}
           description={texts.pauseAfterFailuresHint}
-          placeholder={texts.neverWord}
+          placeholder={texts.never}
           inputMode="numeric"
         />
         <TextInput {...fields.input('startMs')} type="datetime-local" label={texts.start} description={zone} />

@@ -131,7 +131,7 @@ function EditorForm({ start, saved, onDone }: EditorFormProps) {
           note={saved?.paused ? texts.pausedState : undefined}
         >
           <span className={`${classes.missing} dim`} role="status">
-            {form.isRefused ? texts.correctTheMarkedFields : ''}
+            {form.isRefused ? texts.correctMarkedFields : ''}
           </span>
           <Flex component="span" gap={8}>
             <Button onClick={() => leave(null)}>{isDirty ? texts.discardChanges : texts.close}</Button>

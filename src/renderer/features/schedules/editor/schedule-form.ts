@@ -154,7 +154,7 @@ export function copyOf(settings: ScheduleSettings, nowMs: number): ScheduleTexts
 }
 
 const [, IntervalRule] = ScheduleRule.options
-const momentText = z.string().min(1, words.enterDateAndTime)
+const momentText = z.string().min(1, words.enterTime)
 const cronText = z
   .string()
   .trim()

@@ -106,7 +106,7 @@ export function LoadChart({ minutes, slots, fromMs, untilMs, atMs, onOpen }: Loa
           <g className={classes.slots}>
             <line x1={LEFT} x2={width - RIGHT} y1={y(slots)} y2={y(slots)} />
             <text x={width - RIGHT} y={y(slots) - 4} textAnchor="end">
-              {texts.slots(slots)}
+              {texts.slotCount(slots)}
             </text>
           </g>
         )}
