@@ -1,4 +1,4 @@
-/** Keeps the `max` entries that were set last. A loop over the map that sets keys never ends. */
+/** Keeps the `max` entries that were set last. Do not set keys in a loop over the map, which would never end. */
 export class BoundedMap<K, V> extends Map<K, V> {
   readonly max: number
 

@@ -5,13 +5,13 @@ import { MAX_LOG_CHUNK_BYTES } from '../../shared/contract/index.ts'
  */
 export const MAX_TAIL_BYTES = MAX_LOG_CHUNK_BYTES + 1
 
-/** A range of a file. A negative `offset` counts from its end, at most MAX_TAIL_BYTES. */
+/** A range of a file. A negative `offset` counts from the end of the file, at most MAX_TAIL_BYTES. */
 export interface WantedBytes {
   offset: number
   limitBytes: number
 }
 
-/** A piece of a log, and the size of the whole log at that time. Same shape as the node client's LogRange. */
+/** A piece of a log, and the size of the whole log at that time. Has the same shape as the node client's LogRange. */
 export interface LogBytes {
   offset: number
   sizeBytes: number
@@ -23,7 +23,7 @@ export interface LogBytes {
 export interface ByteWindow {
   append(piece: Uint8Array): void
   result(): LogBytes
-  /** Further pieces cannot change the bytes of the range, only the size. */
+  /** Whether further pieces can change only the size, but no longer the bytes of the range. */
   isFull(): boolean
 }
 
@@ -60,7 +60,7 @@ function keepTail(tailBytes: number, limitBytes: number): ByteWindow {
       pieces.push(new Uint8Array(piece))
       keptBytes += piece.length
       seenBytes += piece.length
-      // Joined only after the size has doubled, so that the work stays linear.
+      // Joins the pieces only after the size has doubled, so that the work stays linear.
       if (keptBytes < tailBytes * 2 + 65_536) return
       const tail = new Uint8Array(concat(pieces).subarray(-tailBytes))
       pieces = [tail]
@@ -100,8 +100,9 @@ export const fromTail =
   }
 
 /**
- * Otherwise, buffers of a megabyte make the garbage collector run so often that threads that read whole logs spend a
- * third of their time in it. Does nothing for small buffers, which may share their memory.
+ * Frees the memory of a buffer. Otherwise, buffers of a megabyte make the garbage collector run so often that threads
+ * that read whole logs spend a third of their time in it. Does nothing for small buffers, which may share their
+ * memory.
  */
 export function freeBuffer({ buffer }: Buffer): void {
   if (buffer instanceof ArrayBuffer && buffer.byteLength > Buffer.poolSize) buffer.transfer(0)

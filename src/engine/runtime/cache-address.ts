@@ -8,14 +8,14 @@ export interface CacheAddress {
   password: string | null
   database: number
   isTls: boolean
-  /** Prefix of all keys: one per Scrapdeck, or per group of engines on one database. */
+  /** The prefix of all keys: one per Scrapdeck, or per group of engines on one database. */
   namespace: string
   name: string
 }
 
 export interface AnswerLimits {
   ttlMs: number
-  /** The size of one response before compression. Longer responses are not cached. */
+  /** The maximum size of a response before compression. Longer responses are not cached. */
   maxBytes: number
   compressFromBytes: number
 }

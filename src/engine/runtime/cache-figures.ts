@@ -2,6 +2,6 @@ export interface CacheFigures {
   hits: number
   misses: number
   entries: number
-  /** null: its entries are objects in memory, whose size is not measured. */
+  /** null: the entries of this cache are objects in memory, whose size is not measured. */
   bytes: number | null
 }

@@ -6,13 +6,13 @@ export interface Timer {
 export interface Clock {
   /** Wall time: milliseconds since 1970 UTC. Can jump. Use it for records. */
   nowMs(): number
-  /** Never goes back. Use it for measuring and for waits. */
+  /** Monotonic time in milliseconds, which never goes back. Use it to measure and to wait. */
   monotonicMs(): number
   /** The timer does not keep the process alive. */
   setTimer(delayMs: number, callback: () => void): Timer
 }
 
-/** The timers of one part. Stopping cancels all of them. None can be set afterwards. */
+/** The timers of one part. Stopping cancels all of them. After that, no more can be set. */
 export class Timers {
   readonly #clock: Clock
   readonly #timers = new Set<Timer>()
@@ -132,7 +132,7 @@ export const systemClock: Clock = {
   }
 }
 
-/** A class without closures, because thousands are set per second, and most are cancelled. */
+/** A class without closures, because thousands of timers are set per second, and most are cancelled. */
 class ShortTimer implements Timer {
   readonly #timeout: NodeJS.Timeout
 

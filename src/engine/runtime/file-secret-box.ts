@@ -13,7 +13,7 @@ const FORM = 'v1.'
 const KEY_TEXT = new RegExp(`^[0-9a-fA-F]{${KEY_BYTES * 2}}$`)
 
 export interface FileSecretBox extends SecretBox {
-  /** Another secret, the same for all owners of this key. It does not reveal the key. */
+  /** Derives another secret, which is the same for all owners of this key and does not reveal the key. */
   deriveSecret(purpose: string): string
 }
 
@@ -90,7 +90,7 @@ async function readOrMakeKey(path: string): Promise<Buffer> {
       cause: error
     })
   }
-  // Never overwrite it: everything encrypted with the real key would be lost.
+  // Never overwrites the file, because everything encrypted with the real key would be lost.
   throw new ScrapdeckError('DATA_DIRECTORY_UNUSABLE', sentence('storage.key_file_invalid', { path }))
 }
 

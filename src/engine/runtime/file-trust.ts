@@ -26,18 +26,18 @@ export function isForeign({ uid }: Pick<Stats, 'uid'>): boolean {
   return HAS_OWNERS && uid !== ROOT && uid !== ownUserId()
 }
 
-/** Another user may have planted it. Root chooses among the files of all users. */
+/** Whether another user may have planted the file. Not checked for root, who works with the files of all users. */
 export const mayBePlanted = (info: Pick<Stats, 'uid'>): boolean => isForeign(info) && ownUserId() !== ROOT
 
-/** Belongs to this user, who can therefore change its mode. */
+/** Whether the file belongs to this user, who can therefore change its mode. */
 export const isOwn = ({ uid }: Pick<Stats, 'uid'>): boolean => HAS_OWNERS && uid === ownUserId()
 
 export const isOthers = (info: Pick<Stats, 'uid'>): boolean => HAS_OWNERS && !isOwn(info)
 
-/** The owner's name, or number if the system does not list it. */
+/** The owner's name, or the user id if the system does not list it. */
 export const findOwner = ({ uid }: Pick<Stats, 'uid'>): string => userName(uid)
 
-/** Others can open this file, or files in this directory if they know their names. */
+/** Whether others can open this file, or files in this directory if they know their names. */
 export function othersMayReach({ mode }: Pick<Stats, 'mode'>): boolean {
   return HAS_OWNERS && (mode & 0o033) !== 0
 }
@@ -91,7 +91,7 @@ function foreignOwner(place: string, uid: number): Omit<Distrust, 'path'> {
   return { reason: `belongs to another user (${userName(uid)})`, remedy: `chown ${userName(ownUserId()!)} ${place}` }
 }
 
-/** Who can write besides the owner and root. null: no one. */
+/** Who can write to the file besides its owner and root. null: no one. */
 export function findWriters({ mode, gid }: Pick<Stats, 'mode' | 'gid'>): string | null {
   if (!HAS_OWNERS) return null
   if (mode & WRITABLE_BY_ALL) return 'every user'

@@ -26,7 +26,7 @@ export async function readFreeMemory(root = '/'): Promise<FreeMemory> {
   }
 }
 
-/** null: it has no limit. */
+/** null: the control group has no limit. */
 async function readGroup(directory: string): Promise<FreeMemory | null> {
   const [max, current, stat] = await Promise.all(
     ['memory.max', 'memory.current', 'memory.stat'].map((name) => readText(join(directory, name)))

@@ -8,7 +8,8 @@ export const ISOLATION_WAYS = ['off', 'auto', 'sandbox', 'users', 'if-possible']
 
 /**
  * `auto`: separate users if Scrapdeck runs as root, otherwise a sandbox. `if-possible`: like `auto`, but spiders run
- * even if isolation is not possible, which the overview reports. In all other modes, they do not.
+ * even if isolation is not possible, and the overview then reports it. Except for `off`, the other modes do not run
+ * them then.
  */
 export interface IsolationSettings {
   way: (typeof ISOLATION_WAYS)[number]

@@ -29,7 +29,7 @@ function ownerOf(name: string): Owner | null {
 
 const OwnerOfHold = z.object({ host: z.string(), pid: z.number().int().positive(), startTime: z.string() })
 
-/** Removes drafts and holds that killed backups and restores of this machine left. Returns whether there were any. */
+/** Removes drafts and holds left by killed backups and restores on this machine. Returns whether there were any. */
 export async function removeLeftHolds(parent: string): Promise<boolean> {
   let removed = false
   for (const name of await readdir(parent).catch(() => [])) {
@@ -44,7 +44,7 @@ export async function removeLeftHolds(parent: string): Promise<boolean> {
   return removed
 }
 
-/** A path next to `path` for writing until it is complete. First removes drafts of killed processes. */
+/** Returns a path next to `path` for a file that is not complete yet. First removes drafts of killed processes. */
 export async function draftBeside(path: string): Promise<string> {
   // A draft that cannot be removed is harmless.
   await removeLeftHolds(dirname(path)).catch(() => {})

@@ -49,7 +49,7 @@ function makeLists() {
 }
 
 /**
- * False for a text that is not an IP address. IPv4 addresses inside IPv6 ones (`::ffff:10.0.0.1`) are checked as IPv4.
+ * False for text that is not an IP address. IPv4 addresses inside IPv6 ones (`::ffff:10.0.0.1`) are checked as IPv4.
  */
 export function isMetadataAddress(address: string): boolean {
   const family = isIP(address)
@@ -65,7 +65,7 @@ export function isMetadataAddress(address: string): boolean {
 }
 
 function bytesOf(address: string): number[] {
-  // As in URLs: no zone, no dotted part, lower case.
+  // Normalizes the address as in URLs: no zone, no dotted part, lower case.
   const written = new URL(`http://[${address.split('%', 1)[0]}]`).hostname.slice(1, -1)
   const [before = [], after = []] = written.split('::').map((half) => (half === '' ? [] : half.split(':')))
   const groups = [...before, ...Array<string>(8 - before.length - after.length).fill('0'), ...after]

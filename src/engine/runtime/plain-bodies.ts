@@ -2,9 +2,9 @@ import type { IncomingHttpHeaders } from 'node:http'
 import type { Readable } from 'node:stream'
 
 /**
- * Requests to other servers ask for unencoded bodies, and encoded responses are refused unread, so that our decoders
- * never read untrusted bytes. Node's Brotli decoder wrote out of bounds (CVE-2026-111497). `fetch` always offers and
- * decodes `br`, so it is not used outside the browser (oxlint.config.ts).
+ * For requests to other servers. Requests unencoded bodies, and encoded responses are refused unread, so that our
+ * decoders never read untrusted bytes. Node's Brotli decoder wrote out of bounds (CVE-2026-111497). `fetch` always
+ * offers and decodes `br`, so it is not used outside the browser (oxlint.config.ts).
  */
 export const PLAIN_BODIES = { 'accept-encoding': 'identity' }
 
@@ -16,7 +16,7 @@ export function encodingProblem(encoding: string | string[] | undefined): string
   return `sent a response with the encoding ${JSON.stringify(codings.slice(0, 40))}, which was not requested`
 }
 
-/** Discards an encoded body and throws. `server` starts the sentence of the error. */
+/** Discards an encoded body and throws. `server` is the subject of the error message. */
 export function requirePlainBody(answer: { headers: IncomingHttpHeaders; body: Readable }, server: string): void {
   const problem = encodingProblem(answer.headers['content-encoding'])
   if (problem === null) return

@@ -5,7 +5,7 @@ import { sentence } from '../../shared/texts/errors/storage.ts'
 import { findDistrust, findOwner, findWriters, isForeign, isOwn, othersMayReach, othersMayRead } from './file-trust.ts'
 
 const FOR_OWNER_ONLY = 0o700
-/** The files of Scrapdeck in its data directory. It must not change any others. */
+/** The names of Scrapdeck's files in its data directory. Scrapdeck must not change any others. */
 const OURS =
   /^(scrapdeck\.sqlite(\.copying)?(-wal|-shm)?|engine\.lock(-journal)?|(credentials|sessions|service)\.json(\.new)?|secret\.key|blobs|blob-cache|incoming|log-cache|log-copies|log-index|items-cache|local|health-probe|tls|items-copies|backup-[A-Za-z0-9_-]+)$/
 const OF_LOCAL_NODE = /^(runs|work|eggs|egg-files|logs|items|environments|warm)$/
@@ -42,9 +42,10 @@ function makeDirectory(path: string, modeIn: (above: Stats) => number): void {
 }
 
 /**
- * Creates the data directory, or opens one of this user (or root, such as a mounted volume). Makes Scrapdeck's files
- * in it private, and the directory itself unless it has other files. Refuses files that others own or could have
- * changed, because they could choose the password, or the code that runs. Throws DATA_DIRECTORY_UNUSABLE.
+ * Creates the data directory, or opens one that belongs to this user (or to root, such as a mounted volume). Makes
+ * Scrapdeck's files in it private, and the directory itself unless it has other files. Refuses files that others own
+ * or could have changed, because they could choose the password, or the code that runs. Throws
+ * DATA_DIRECTORY_UNUSABLE.
  */
 export function openDataDirectory(path: string): void {
   try {
@@ -78,7 +79,7 @@ function takeOver(directory: string, names: RegExp, isReachable: boolean): void 
     const path = join(directory, name)
     const isLink = isTrustedLink(path)
     const info = statSync(path, { throwIfNoEntry: false })
-    // The link is broken, or the Scrapdeck that uses the directory removed it meanwhile.
+    // The link is broken, or the Scrapdeck that uses the directory removed the file in the meantime.
     if (info === undefined) continue
     const writers = findWriters(info)
     // Modes have no effect if no other user could reach the file.

@@ -33,7 +33,7 @@ async function readFromProc(pid: number): Promise<string | null> {
     return `${bootId}:${fields[19]}`
   } catch (error) {
     const code = (error as NodeJS.ErrnoException).code
-    // ESRCH: it ended between open and read.
+    // ESRCH: the process ended between open and read.
     if (code === 'ENOENT' || code === 'ESRCH') return null
     throw error
   }

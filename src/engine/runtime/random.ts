@@ -6,7 +6,7 @@ export interface Random {
   hex(count: number): string
 }
 
-// Drawn in bulk, because a system call for each id would dominate the cost of creating a job id.
+// Random bytes are drawn in bulk, because a system call per id would dominate the cost of creating a job id.
 const POOL_BYTES = 4096
 let pool = Buffer.alloc(0)
 let drawnBytes = 0

@@ -10,7 +10,7 @@ export async function* reportsOf<T>(work: (report: (one: T) => void) => Promise<
     isDone = true
     wake()
   })
-  // The `await` below throws it, after the last report.
+  // The `await` below throws the error, after the last report.
   done.catch(() => {})
   while (!isDone || reports.length > 0) {
     if (reports.length > 0) yield reports.shift()!

@@ -2,10 +2,10 @@ import { ScrapdeckError } from '../../shared/errors.ts'
 import { sentence } from '../../shared/texts/errors/storage.ts'
 import type { Sentence } from '../../shared/texts/sentence.ts'
 
-/** It has no secrets, because those come from the environment or a file. */
+/** Contains no secrets, because these come from the environment or a file. */
 export interface S3Address {
   bucket: string
-  /** Precedes each name. Empty, or ends with a slash. */
+  /** Precedes the name of each object. Empty, or ends with a slash. */
   prefix: string
   /** Such as `https://minio.example:9000`. null: Amazon's, in the region. */
   endpoint: string | null

@@ -1,4 +1,4 @@
-/** Runs work once at a time. Calls during a run share its result. */
+/** Runs work at most once at a time. Calls during a run share its result. */
 export class SingleFlight<T = void> {
   #running: Promise<T> | null = null
 

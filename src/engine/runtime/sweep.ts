@@ -12,7 +12,7 @@ interface SweepParts<Item> {
   logger: Logger
 }
 
-/** After each item, so that others can use the disk and the store. */
+/** The pause after each item, so that other work can use the disk and the store. */
 const PAUSE_MS = 20
 const MOST_AT_ONCE = 2_000
 

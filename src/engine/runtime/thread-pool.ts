@@ -47,7 +47,9 @@ interface Thread {
 }
 
 const END_WITHIN_MS = 2_000
-/** A task that has not stopped by then is busy with something long, such as a user's regular expression. */
+/**
+ * How long a task may take to stop. After that, it is busy with something long, such as a user's regular expression.
+ */
 const STOP_WITHIN_MS = 150
 
 /** Threads are started on demand and ended when idle. If a task ignores a request to stop, its thread is ended. */
@@ -144,7 +146,7 @@ export class ThreadPool {
     thread.worker.unref()
   }
 
-  /** Rejects immediately. Requests the thread to stop, and ends it if it does not. */
+  /** Rejects immediately. Signals the thread to stop, and ends it if it does not stop soon. */
   #abort(job: Job, reason: unknown): void {
     const at = this.#waiting.indexOf(job)
     if (at >= 0) this.#waiting.splice(at, 1)

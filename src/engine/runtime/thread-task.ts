@@ -13,7 +13,7 @@ export interface ThreadTask {
   tooLarge: (what: string) => ScrapdeckError
 }
 
-/** For work of unknown duration on untrusted text. Rejects with the ScrapdeckError that the task threw. */
+/** Runs work of unknown duration on untrusted text. Rejects with the ScrapdeckError that the task threw. */
 export async function runInThread<Result>(task: ThreadTask): Promise<Result> {
   const { file, input, timeoutMs, memoryMb, clock, tooLarge } = task
   const worker = new Worker(file, {

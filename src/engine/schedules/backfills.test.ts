@@ -51,7 +51,7 @@ describe('a backfill', () => {
     )
   })
 
-  // The store's thread can report the end of a job before it returns what it read before the commit of that end.
+  // The store's thread can report the end of a job before it returns a result that it read before that end.
   it.for([1, 2, 3, 4])('notices the end of a job that read number %s just missed', async (missed, { world }) => {
     const id = await addHourly(world)
     await world.scheduler.stop()

@@ -31,25 +31,25 @@ interface Held {
   isOver: boolean
 }
 
-/** More than this is a mistake, or should be split into several orders. */
+/** The maximum number of times per order. More are a mistake, or should be split into several orders. */
 const MOMENTS_MAX = 100_000
 const SHOWN = 10
-/** Writes per step before other work gets a turn, because times that create no job follow each other immediately. */
+/** The number of writes per step, after which other work gets a turn. Times that create no job need no other pause. */
 const WRITES_A_STEP = 50
-/** Minimum interval between recounts, because each reads every row of the backfill. */
+/** The minimum interval between recounts, because each recount reads every row of the backfill. */
 const COUNT_APART_MS = 5_000
 const FIRINGS_A_PAGE = 1_000
 
 /**
- * Fires past moments that have no job yet, with limited concurrency:
+ * Fires past times that have no job yet, with limited concurrency:
  *
  *   begin ──▶ running ──step: fewer live than its concurrency──▶ fires the next moments ──┐
  *                ▲  │ none left, and none live                                            │
  *                │  └──▶ done                              a job ended (step) ◀───────────┘
  *                └── cancel ──▶ cancelled: running jobs continue unless they are cancelled too
  *
- * Only the order is stored. Its firing rows say which moments are done, so a backfill continues after a crash. The
- * store's unique index prevents it from repeating moments fired by the clock or an earlier backfill.
+ * Only the order is stored. Its firing rows show which times are done, so a backfill continues after a crash. The
+ * store's unique index prevents it from repeating times fired by the clock or an earlier backfill.
  */
 export class Backfills {
   readonly #parts: BackfillsParts
@@ -59,7 +59,10 @@ export class Backfills {
     this.#parts = parts
   }
 
-  /** Resumes backfills of an earlier engine. Returns those of their jobs that may be live. */
+  /**
+   * Resumes the backfills of an earlier engine. Returns their jobs that may be live, each with the id of its
+   * backfill.
+   */
   async load(scheduleIds: ReadonlySet<ScheduleId>): Promise<Map<JobId, string>> {
     const backfillOf = new Map<JobId, string>()
     const all = await this.#parts.store.listBackfills()
@@ -132,7 +135,10 @@ export class Backfills {
     this.#held.set(scheduleId, held)
   }
 
-  /** A time that cannot create a job gets a row with the reason. Returns true to be called again. */
+  /**
+   * Fires the next times. If a time cannot create a job, writes a row with the reason. Returns whether to call it
+   * again.
+   */
   async step(state: ScheduleState): Promise<boolean> {
     const held = this.#held.get(state.stored.id)
     if (held === undefined || held.isOver) return false
@@ -161,7 +167,7 @@ export class Backfills {
       }
       const written = await this.#parts.write(rows)
       held.left.length -= rows.length
-      // A time that fired meanwhile is done, but does not count for this backfill.
+      // A time that fired in the meantime is done, but does not count for this backfill.
       const fired = written.filter((row) => row !== null).length
       kept.total -= written.length - fired
       kept.fired += fired
@@ -176,7 +182,7 @@ export class Backfills {
     return false
   }
 
-  /** The last job's end may have been published before it was counted here, so publish the schedule again. */
+  /** Publishes the schedule again, because the last job's end may have been published before it was counted here. */
   async #publish({ stored }: ScheduleState): Promise<void> {
     await this.#parts.store.setFailuresInARow(stored.id, stored.failuresInARow)
   }
@@ -200,7 +206,7 @@ export class Backfills {
     return this.#parts.live.firingsOf(scheduleId, id)
   }
 
-  /** Past times only. The scheduler fires future ones. */
+  /** Lists only past times. The scheduler fires future ones. */
   async #momentsOf(state: ScheduleState, { fromMs, untilMs }: { fromMs: number; untilMs: number }) {
     const { id, settings } = state.stored
     const pastMs = Math.min(untilMs, this.#parts.clock.nowMs() - state.offsetMs, state.doneUntilMs)
@@ -217,7 +223,7 @@ export class Backfills {
     return { moments, alreadyRun: fired.length, forgotten: forgotten.length }
   }
 
-  /** After a crash: the times without a row of this backfill in any state. */
+  /** After a crash: the times for which this backfill has no row in any state. */
   async #stillToRun(state: ScheduleState, kept: StoredBackfill): Promise<number[]> {
     const { moments } = await this.#momentsOf(state, kept)
     const tried = new Set((await this.#rowsOf(kept.id)).map(({ nominalMs }) => nominalMs))

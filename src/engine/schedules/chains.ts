@@ -120,10 +120,10 @@ export class ChainRunner {
       const answers: ChainAnswer[] = []
       let weight = 0
       for (const one of due) {
-        // The rest is due again after these are written.
+        // The other ends are due again after these are written.
         if (weight > WEIGHT_AT_ONCE) break
         const [chain, job] = [chains.get(one.chainId), jobs.get(one.jobId)]
-        // Deleted since the previous read, together with its recorded ends.
+        // The chain or the job was deleted since the previous read, together with its recorded ends.
         if (chain === undefined || job === undefined) continue
         const made = await this.#answer(one, chain, job)
         answers.push(made.answer)

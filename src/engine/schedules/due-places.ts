@@ -30,7 +30,7 @@ export class DuePlaces {
     return null
   }
 
-  /** Removes and returns the schedules due until then. Each needs a new `put`. */
+  /** Removes and returns the schedules that are due up to `untilMs`. Each needs a new `put`. */
   removeDue(untilMs: number): { dueMs: number; state: ScheduleState }[] {
     const taken: { dueMs: number; state: ScheduleState }[] = []
     for (let first = this.first(); first !== null && first.dueMs <= untilMs; first = this.first()) {

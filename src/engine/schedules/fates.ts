@@ -5,7 +5,7 @@ import type { NewFiring } from '../model/records.ts'
 import type { Moment } from './moments.ts'
 
 /**
- * The fate of a moment:
+ * What happens to a due time:
  *
  *   its time comes ──▶ schedule paused? ──yes──▶ skipped (paused)
  *                            │ no
@@ -24,7 +24,7 @@ import type { Moment } from './moments.ts'
  *                                                                             fire ──▶ fired
  */
 
-/** A firing this late is still on time (busy event loop, service restart). Above the scheduler's longest sleep. */
+/** How late a firing can be and still be on time (busy event loop, restart). Above the scheduler's longest sleep. */
 export const LATE_AFTER_MS = 60_000
 
 export interface Fate extends Pick<NewFiring, 'reason' | 'message'> {
@@ -115,8 +115,9 @@ export type OverlapDecision =
   | { kind: 'fire'; after: JobId[]; cancel: JobId[] }
 
 /**
- * Decides whether a time fires although runs of earlier times are live (oldest first). Jobs that must wait are created
- * immediately. The store releases them in the transaction that ends the jobs they wait for, so no crash can lose this.
+ * Decides whether a time fires although runs of earlier times are live (oldest first). Jobs that must wait are
+ * created immediately. The store releases them in the transaction that ends the jobs they wait for, so no crash can
+ * prevent it.
  */
 export function decideOverlap(policy: OverlapPolicy, live: readonly LiveFiring[]): OverlapDecision {
   const all = live.flatMap(({ jobIds }) => jobIds)

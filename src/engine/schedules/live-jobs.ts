@@ -5,7 +5,7 @@ import type { ChangeLog, JobReader, ScheduleStore } from '../storage/store.ts'
 import { isLive } from './failures.ts'
 import type { LiveFiring } from './fates.ts'
 
-/** A delay is harmless, because the store itself releases the jobs that wait for ended jobs. */
+/** The delay of a scan. It is harmless, because the store itself releases the jobs that wait for ended jobs. */
 const SCAN_AFTER_MS = 200
 const CHANGES_AT_ONCE = 1_000
 const JOBS_AT_ONCE = 500
@@ -34,7 +34,7 @@ export class LiveJobs {
   #cursor: number | null = null
   readonly #alarm: Alarm
   #isScanning = false
-  /** A change arrived during a scan, whose reads may not include it. */
+  /** Whether a change arrived during a scan. The reads of the scan may not include it. */
   #hasChanged = false
   #isStopped = false
   #unsubscribe: () => void = () => undefined
@@ -72,7 +72,7 @@ export class LiveJobs {
     this.#scanSoon()
   }
 
-  /** Some of the jobs may just have ended. */
+  /** Whether the schedule has live jobs. Some of them may just have ended. */
   hasAny(scheduleId: ScheduleId): boolean {
     return this.#bySchedule.has(scheduleId)
   }
@@ -112,7 +112,7 @@ export class LiveJobs {
       this.#scheduleOf.set(id, scheduleId)
     }
     if (byMoment.size > 0) this.#bySchedule.set(scheduleId, [...byMoment.values()])
-    // Jobs that ended since are no longer listed, so report their end too.
+    // Jobs that ended since are no longer listed, so their end is reported too.
     if ([...known.keys()].some((id) => !this.#scheduleOf.has(id))) this.#parts.onEnded(new Set([scheduleId]))
   }
 

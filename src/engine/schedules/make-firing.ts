@@ -21,7 +21,7 @@ export type FiringRequest = Pick<NewFiring, 'nominalMs' | 'origin' | 'reason' | 
   doneUntilMs: number | null
 }
 
-/** Most dependencies per firing. Beyond this, each job waits for a share of the earlier jobs instead of all. */
+/** The maximum number of dependencies per firing. If exceeded, each job waits for a share of the earlier jobs. */
 const WAITS_MAX = 20_000
 
 /**

@@ -6,7 +6,7 @@ import type { Clock } from '../runtime/clock.ts'
 
 export interface Moment {
   nominalMs: number
-  /** A clock change skips this local time, and the schedule is set not to run then. The time is only recorded. */
+  /** Whether a clock change skips this local time and the schedule does not run then. The time is only recorded. */
   isLeftOut: boolean
 }
 

@@ -19,7 +19,7 @@ export interface ScheduleState {
   nextRunMs: number | null
   /** Why the next time cannot be found. The schedule must then be paused. */
   problem: string | null
-  /** The valid place of the schedule by due time (due-places.ts). */
+  /** The number of the schedule's valid place in `DuePlaces`. */
   place: number
   prefetched: Prefetched | null
 }
@@ -59,14 +59,14 @@ export function createState(stored: StoredSchedule, nowMs: number): ScheduleStat
   return state
 }
 
-/** Resets a schedule that a clock far ahead would silence until that time. Returns whether it did. */
+/** Resets a schedule that would stay silent because the clock was once far ahead. Returns whether it did. */
 export function healAfterClock(state: ScheduleState, nowMs: number): boolean {
   if (state.doneUntilMs <= nowMs + CLOCK_SET_BACK_MAX_MS) return false
   state.doneUntilMs = nowMs - state.offsetMs
   return true
 }
 
-/** The schedule does not fire again unless it is changed. */
+/** Whether the schedule never fires again unless it is changed. */
 export function isOver({ stored }: ScheduleState): boolean {
   return stored.paused && stored.pausedBy !== 'operator' && stored.pausedBy !== 'failures'
 }
@@ -101,7 +101,7 @@ export function dueAt(state: ScheduleState): number | null {
   return state.next.nominalMs + state.offsetMs + (state.stored.paused ? PAUSED_ROWS_EVERY_MS : 0)
 }
 
-/** Returns only the next time if they take too long to find. findNext then reports why. */
+/** Returns only `next` if the times take too long to find. findNext then reports why. */
 function dueMoments({ moments, doneUntilMs }: ScheduleState, next: Moment, untilMs: number): Moment[] {
   try {
     return moments.between(doneUntilMs, untilMs, MOMENTS_AT_ONCE)
@@ -111,7 +111,7 @@ function dueMoments({ moments, doneUntilMs }: ScheduleState, next: Moment, until
   }
 }
 
-/** The fates of due times, a limited number per call, up to `doneUntilMs`. */
+/** The fates of due times up to the returned `doneUntilMs`, a limited number per call. */
 export function judgeDue(
   state: ScheduleState,
   { nowMs, cause }: { nowMs: number; cause: LateCause }

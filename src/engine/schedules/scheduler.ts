@@ -43,7 +43,7 @@ export interface SchedulerParts extends JobMaker {
 
 /** How long after startup an engine may not know yet what nodes have. Less than LATE_AFTER_MS. */
 const SETTLING_MS = 45_000
-/** Schedules per write, while the next are decided. One write of prepared firings costs less than several. */
+/** The maximum number of schedules per write. The next ones are decided during the write, and few writes cost less. */
 const SCHEDULES_AT_ONCE = 1_000
 const SEARCHES_AT_ONCE = 100
 
@@ -222,7 +222,7 @@ export class Scheduler {
     return this.#backfills.of(scheduleId)
   }
 
-  /** When it fires next, with and without its jitter. null: never with its current settings. */
+  /** When the schedule fires next, with and without its jitter. null: never with its current settings. */
   nextOf(scheduleId: ScheduleId): { nextAtMs: number; nextNominalMs: number } | null {
     const state = this.#states.get(scheduleId)
     if (state === undefined || state.stored.paused || state.nextRunMs === null) return null
@@ -362,7 +362,7 @@ export class Scheduler {
     }
   }
 
-  /** null: it failed for a reason outside the schedule, and is retried. */
+  /** null: the decision failed for a reason outside the schedule, and is retried. */
   async #decide(state: ScheduleState): Promise<DecidedFirings | null> {
     const around = this.#around(state)
     try {

@@ -6,16 +6,16 @@ import { MAX_ORDER_BYTES } from '../../shared/job-defaults.ts'
 import { yielder } from '../runtime/yielder.ts'
 import type { Clock } from '../runtime/clock.ts'
 
-/** Most jobs of one firing, all written in one transaction. More is a mistake. */
+/** The maximum number of jobs per firing. They are written in one transaction. */
 export const JOBS_A_FIRING_MAX = 10_000
 const VALUES_A_FIRING_MAX = 200_000
-/** Settings and arguments of one template: room for a long list of addresses. */
+/** The maximum number of characters in a template's settings and arguments. Allows a long list of addresses. */
 const TEMPLATE_TEXT_MAX = 3_000_000
 const ITEMS_AT_ONCE = 50
 
 type Named = Pick<ScheduleSettings, 'name' | 'jobs'>
 
-/** If the caller may not put jobs before those of all projects, lowers priorities above 0, which others have set. */
+/** For callers who must not put jobs before those of all projects. Lowers priorities above 0 that others have set. */
 export function inTurn<Kind extends { settings: ScheduleSettings }>(schedule: Kind): Kind {
   const jobs = schedule.settings.jobs.map((job) => ({ ...job, priority: Math.min(job.priority, 0) }))
   return { ...schedule, settings: { ...schedule.settings, jobs } }
@@ -61,7 +61,7 @@ export async function expandTemplates(
   return { items, bytes }
 }
 
-/** For templates that are about to be saved. Rejects like expandTemplates. */
+/** Checks templates before they are saved. Rejects like expandTemplates. */
 export async function checkTemplates(named: Named, zone: string, clock: Clock): Promise<void> {
   for (const { project, args, argSets, matrix, settings } of named.jobs) {
     const length = [settings, args, ...argSets, matrix].reduce((sum, values) => sum + lengthOf(values), 0)

@@ -9,7 +9,10 @@ export interface WatchdogParts {
 const LOOK_EVERY_MS = 60_000
 const LATE_AFTER_MS = 300_000
 
-/** Times that came due while the machine slept or the engine was off count as late only after several minutes. */
+/**
+ * Reports firings that are several minutes late. Counts from when the due time was first noticed, so times that came due
+ * while the machine slept or the engine was off are not late immediately.
+ */
 export class ScheduleWatchdog {
   readonly events = new EventEmitter<{ changed: [] }>()
   readonly #parts: WatchdogParts

@@ -14,7 +14,8 @@ export const projectsOfTemplates = (jobs: readonly Pick<RunTemplate, 'project'>[
 ]
 
 /**
- * The projects of what a schedule did then. null: from before its jobs moved here, so for users who see all projects.
+ * The projects of what a schedule did at `atMs`. null: its jobs were in other projects then, so only users who see
+ * all projects may read it.
  */
 export const projectsAt = (
   { settings, movedAtMs }: Pick<StoredSchedule, 'movedAtMs'> & { settings: Pick<StoredSchedule['settings'], 'jobs'> },

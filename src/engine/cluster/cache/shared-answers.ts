@@ -2,7 +2,7 @@ import type { CacheFigures } from '../../runtime/cache-figures.ts'
 import type { SharedCache } from './shared-cache.ts'
 import type { StorePosition } from './store-position.ts'
 
-/** Limits the answers that are kept in memory, all at the newest position. */
+/** The maximum size of the answers that are kept in memory, all at the newest position. */
 const HELD_MAX_BYTES = 32_000_000
 
 export type FoundAnswer =
@@ -12,9 +12,9 @@ export type FoundAnswer =
 
 /**
  * Answers that depend only on the store. One engine computes them and all serve them. An answer's position in the
- * change log is read *before* the answer is computed, so it never claims a change that it lacks. An answer is served
- * only if the store is still at that position after the request arrived. So changes need no invalidation, and an old
- * answer that is written late is never served.
+ * change log is read *before* the answer is computed, so the answer includes at least all changes up to its position.
+ * An answer is served only if the store is still at that position after the request arrived. So changes need no
+ * invalidation, and an old answer that is written late is never served.
  */
 export class SharedAnswers {
   readonly #cache: Pick<SharedCache, 'readAnswer' | 'writeAnswer' | 'isAway'>

@@ -13,7 +13,7 @@ export interface CachedAnswer {
 
 /**
  * The cache that several engines share. Each method resolves to null if the cache does not respond in time; the
- * engine then works alone. It stores only hashes of the tokens of sessions and links.
+ * engine then works alone. Of the tokens of sessions and links, the cache stores only hashes.
  */
 export interface SharedCache {
   /** Whether the cache is bypassed at present. Checking this first saves a turn of the event loop. */

@@ -2,7 +2,7 @@ import type { EngineInfo } from '../../../shared/contract/index.ts'
 import type { EngineRow, EngineSelf } from '../../storage/lease-table.ts'
 import { canReadEachOther, isSamePlace } from '../../storage/blobs/blobs-place.ts'
 
-/** Engines send a heartbeat each second, so this means several missed ones. */
+/** How long an engine can send no heartbeat before it counts as silent. Engines send one each second. */
 export const SILENT_AFTER_MS = 5_000
 
 export function describeEngines(rows: readonly EngineRow[], leader: string | null): EngineInfo[] {
@@ -19,7 +19,9 @@ export function describeEngines(rows: readonly EngineRow[], leader: string | nul
   }))
 }
 
-/** Returns the live engines that store eggs and logs elsewhere than `self` or encrypt them with other keys. */
+/**
+ * Returns the live engines that store eggs and logs in another location than `self` or encrypt them with other keys.
+ */
 export function listApart(rows: readonly EngineRow[], self: EngineSelf): EngineRow[] {
   const others = rows.filter(
     // The same address means an earlier process of this engine.
@@ -28,6 +30,9 @@ export function listApart(rows: readonly EngineRow[], self: EngineSelf): EngineR
   return others.filter(({ blobs }) => !isSamePlace(blobs, self.blobs) || !canReadEachOther(blobs, self.blobs))
 }
 
-/** Decides which of two engines that start at the same moment gives way. */
+/**
+ * Whether `one` started before `other`, or has the lower id if they started at the same time. The later one gives
+ * way.
+ */
 export const isBefore = (one: EngineRow, other: EngineRow): boolean =>
   one.startedAtMs === other.startedAtMs ? one.id < other.id : one.startedAtMs < other.startedAtMs

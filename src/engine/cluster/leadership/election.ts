@@ -7,9 +7,9 @@ import { Mutex } from '../../runtime/mutex.ts'
 /** How often a leader renews its lease, and a follower sends a heartbeat. */
 const BEAT_MS = 1_000
 const LOOK_MS = 150
-/** A leader sends nothing during the last part of its lease, because a request takes time to arrive. */
+/** The last part of its lease, during which a leader sends nothing, because a request takes time to arrive. */
 const MARGIN_MS = 500
-/** Without a response within this time, the election opens a new connection, which may get through. */
+/** How long to wait for a response. After that, the election opens a new connection, which may get through. */
 const ANSWER_MS = 4_500
 /** How long an engine that failed to start as leader leaves the lease to others. */
 const UNABLE_MS = 10_000
@@ -19,7 +19,7 @@ export interface ElectionOptions {
   self: EngineSelf
   clock: Clock
   logger: Logger
-  /** Starts to lead. Rejects if this engine cannot; another one may be able to. */
+  /** Starts to lead. Rejects if this engine cannot lead. Another engine may be able to. */
   lead: (lease: Lease) => Promise<void>
   follow: (why: string) => Promise<void>
 }
@@ -61,7 +61,7 @@ export class Election {
     return this.#isConnected
   }
 
-  /** Whether this engine certainly leads at this moment. */
+  /** Whether this engine is certain to be the leader now. */
   mayAct(): boolean {
     return (
       this.#lease !== null && this.#isConnected && this.#options.clock.monotonicMs() < this.#validUntilMs - MARGIN_MS
@@ -80,11 +80,11 @@ export class Election {
   leaderAddress(): string | null {
     const seen = this.#seen
     if (this.#lease !== null || seen === null || seen.holder === null || this.#unchangedMs() >= LEASE_MS) return null
-    // An earlier process had this engine's address, so forwarding to it would lead back here.
+    // The leader was an earlier process at this engine's address, so forwarding to it would lead back here.
     return seen.leaderAddress === this.#options.self.address ? null : seen.leaderAddress
   }
 
-  /** PEM of the leader at `leaderAddress`. Null if it speaks plain HTTP or publishes no certificate. */
+  /** The PEM certificate of the leader. Null if it speaks plain HTTP or publishes no certificate. */
   leaderCertificate(): string | null {
     return this.#seen?.leaderCertificate || null
   }
@@ -164,7 +164,8 @@ export class Election {
       await this.#ask(this.#table.release({ ...lease, next, graceMs: HANDOVER_MS }))
       return this.#dropLock()
     }
-    // The former leader may still hold the lock, or an old connection of this engine that the database has not closed.
+    // The former leader may still hold the lock, or an old connection of this engine that is still open in the
+    // database may.
     if (!this.#hasLock) this.#hasLock = (await this.#ask(this.#table.look({ wantsLock: true }))).gotLock
     const askedAtMs = clock.monotonicMs()
     if (await this.#ask(this.#table.renew({ ...lease, hasLock: this.#hasLock, leaseMs: LEASE_MS }))) {

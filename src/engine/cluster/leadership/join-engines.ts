@@ -40,34 +40,34 @@ export interface JoinOptions {
   encryption?: EncryptionOptions | null
   scrapdeckVersion: string
   name: string
-  /** Whether it runs spiders itself, for the leader (openHostedNode). */
+  /** Whether this engine runs spiders itself, for the leader (openHostedNode). */
   hasLocalNode: boolean
   /** This engine's address for other engines. `seenAs`: this machine's address as the database sees it. */
   addressOf: (seenAs: string | null) => string
   certificate: EngineCertificate | null
   /** Where eggs and logs are: a directory, a bucket, or neither (in the data directory). Null if a plugin decides. */
   blobs: BlobsOptions | null
-  /** As configured; the same for all engines. Default: those of the first engine. */
+  /** The configured credentials, which are the same for all engines. Null: those of the first engine. */
   credentials: StoredCredentials | null
   clock: Clock
   random: Random
   logger: Logger
-  /** Opens the engine. Rejects if this engine cannot lead; another one may be able to. */
+  /** Opens the engine. Rejects if this engine cannot lead. Another engine may be able to. */
   lead(mandate: Mandate): Promise<void>
   follow(why: string): Promise<void>
 }
 
 export interface Membership {
-  /** Authenticates requests between engines. Only they know it. */
+  /** Authenticates requests between engines. Only the engines know it. */
   readonly secret: string
   readonly name: string
   readonly address: string
   isLeading(): boolean
   leaderAddress(): string | null
-  /** PEM of the leader. Null if it speaks plain HTTP or its version publishes no certificate. */
+  /** The PEM certificate of the leader. Null if it speaks plain HTTP or its version publishes no certificate. */
   leaderCertificate(): string | null
   isConnected(): boolean
-  /** Resolves after the next look at the database, or after `limitMs`. */
+  /** Resolves after the next check of the database, or after `limitMs`. */
   change(limitMs: number): Promise<void>
   /** Resolves when any engine leads. Rejects if this one should lead but cannot. */
   start(): Promise<void>
@@ -141,8 +141,9 @@ async function agreeOnKey(table: LeaseTable, secretBox: FileSecretBox, database:
 }
 
 /**
- * The next leader must find what each engine stores. Each engine publishes its place before it checks the others, so
- * if two start at the same moment, the later one sees the other. The place can change while no engine runs.
+ * Checks that all engines store eggs and logs in one location, because the next leader must find what each engine
+ * stores. Each engine publishes its location before it checks the others, so if two start at the same time, the later
+ * one sees the other. The location can change while no engine runs.
  */
 async function agreeOnBlobs(
   table: LeaseTable,

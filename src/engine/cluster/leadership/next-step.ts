@@ -2,7 +2,10 @@ import type { SeenLease } from '../../storage/lease-table.ts'
 
 /** How long a leader that stops renewing keeps the lease. */
 export const LEASE_MS = 5_000
-/** On a new connection, a free lock can mean that the database restarted and the leader has not reconnected yet. */
+/**
+ * How long a connection must exist before a free lock counts. Before that, the database may have restarted and the
+ * leader not have reconnected yet.
+ */
 export const SETTLED_AFTER_MS = 3_000
 /** How long only the successor may take the lease after a handover. */
 export const HANDOVER_MS = 3_000

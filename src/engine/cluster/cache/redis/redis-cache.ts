@@ -136,7 +136,7 @@ export class RedisCache implements SharedCache {
   async readAnswer(key: string): Promise<CachedAnswer | undefined | null> {
     const { answers } = this.#options
     const most = longestEntry(answers)
-    // Reads one byte more than allowed, because an entry of that length is not ours.
+    // Reads one byte more than allowed, to detect longer entries, which are not ours.
     const entry = await this.#link.ask((client) => client.getrangeBuffer(this.#answer(key), 0, most))
     if (entry === null) return null
     if (entry.length === 0 || entry.length > most) return undefined
@@ -168,7 +168,8 @@ export class RedisCache implements SharedCache {
       this.#hasAdoptedCredentials = true
     }
     this.#identity = await origin.readIdentity()
-    // Read before the database's position. If the database is still behind it, it was restored from a backup.
+    // Reads this before the database's position. If the database is behind nevertheless, it was restored from a
+    // backup.
     const newest = Number((await client.get(this.#newest)) ?? -1)
     if (newest > (await origin.position())) this.#identity = await origin.renewIdentity()
   }
@@ -185,7 +186,7 @@ export class RedisCache implements SharedCache {
     return [this.#prefix, ...parts].join(':')
   }
 
-  /** Keyed, because otherwise anyone with write access to the cache could add the hash of their own token. */
+  /** Uses a key, because otherwise anyone with write access to the cache could add the hash of their own token. */
   #mark(hash: string): string {
     return createHmac('sha256', this.#markKey).update(hash).digest('hex')
   }

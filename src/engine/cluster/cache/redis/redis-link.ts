@@ -27,7 +27,7 @@ export interface RedisLinkOptions {
   limits?: Partial<LinkLimits>
 }
 
-/** Every wait is bounded. No call is repeated, because a failed one may have had its effect. */
+/** Every wait is bounded. No call is repeated, because a failed call may have taken effect. */
 export class RedisLink {
   /** `changed`: the cache became available or unavailable. */
   readonly events = new EventEmitter<{ changed: [] }>()
@@ -165,7 +165,7 @@ export class RedisLink {
     if (this.#client.status !== 'ready') return
     if (!this.#isPrepared) return this.#prepare()
     const before = this.#breaker.isOpen
-    // A write, because a full server or a replica refuses only writes.
+    // Probes with a write, because a full server or a replica refuses only writes.
     const key = `{${this.#options.address.namespace}}:alive`
     await this.#send((client) => client.set(key, '1', 'PX', ALIVE_MS), { isProbe: true })
     // A dead connection can go unnoticed for minutes, and its calls are lost anyway, so reconnect.
@@ -268,7 +268,7 @@ export interface Breaker {
 const FAILURES_TO_OPEN = 5
 const FIRST_HOLD_MS = 500
 const LONGEST_HOLD_MS = 15_000
-/** A cache that fails again within this time only handles probes, so the hold keeps growing. */
+/** If a cache fails again within this time, it can handle only probes, so the hold keeps growing. */
 const STEADY_AFTER_MS = 30_000
 
 export const CLOSED_BREAKER: Breaker = { isOpen: false, failuresInARow: 0, holdMs: FIRST_HOLD_MS, closedAtMs: 0 }
@@ -283,7 +283,7 @@ export function afterSuccess(breaker: Breaker, nowMs: number): Breaker {
 
 export function afterFailure(breaker: Breaker, { isCertain }: { isCertain: boolean }): Breaker {
   if (breaker.isOpen) {
-    // Calls that were in progress when it opened do not count. A failed probe does.
+    // Calls that were in progress when the breaker opened do not count. A failed probe does.
     return isCertain ? { ...breaker, holdMs: Math.min(breaker.holdMs * 2, LONGEST_HOLD_MS) } : breaker
   }
   const failuresInARow = breaker.failuresInARow + 1

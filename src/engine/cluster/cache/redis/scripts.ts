@@ -74,7 +74,7 @@ local kept = redis.call('GET', KEYS[2])
 if kept and kept ~= ${fingerprint} then return false end
 `
 
-/** KEYS: set, fingerprint. ARGV: hash, valid for ms, most members, now, fingerprint. */
+/** KEYS: set, fingerprint. ARGV: hash, validity in ms, maximum number of members, now, fingerprint. */
 const ADD_SESSION = `${NOW}${OURS('ARGV[5]')}
 if not kept then redis.call('SET', KEYS[2], ARGV[5]) end
 ${ADD}`

@@ -14,7 +14,7 @@ export const whyNoRedis = (): string | null =>
 export interface RedisServer {
   port: number
   url: string
-  /** As if its machine failed: its data is lost. */
+  /** Kills the server as if its machine failed. Its data is lost. */
   kill(): Promise<void>
   start(): Promise<void>
   /** Keeps its connections open but sends no responses. */

@@ -6,7 +6,7 @@ import { FakeDatabase } from './fake-database.ts'
 import { FakeLeaseClient } from './fake-lease-client.ts'
 
 export const DISTURBANCES = [
-  /** kill -9. Another process replaces it. */
+  /** kill -9. Another process replaces the killed one. */
   'kill',
   /** SIGSTOP: the process is frozen. Overdue timers fire when it resumes. */
   'stall',
@@ -31,7 +31,7 @@ export interface Disturbance {
 
 /** How soon a live, connected, undrained engine leads after the last disturbance. */
 const LEADS_WITHIN_MS = 25_000
-/** Latency in each direction: usual and occasional. */
+/** The usual and the occasional latency in each direction. */
 const ON_ITS_WAY_MS = 40
 const LATE_MS = 900
 const STEP_MS = 3_600_000
@@ -181,7 +181,7 @@ class SimulatedEngine {
   readonly election: Election
   readonly client: FakeLeaseClient
   readonly #world: World
-  /** Callbacks that became due while it was stalled. They run when it resumes. */
+  /** Callbacks that became due while the engine was stalled. They run when it resumes. */
   #due: (() => void)[] = []
 
   constructor(world: World, Implementation: typeof Election, id: string) {

@@ -107,7 +107,7 @@ export class FakeLeaseClient {
         const answer = statement(connection.session)
         send(() => connection.pending.delete(reject) && run(() => resolve(answer)))
       } else if (!connection.isClosed) {
-        // The server ended it at the request of a new leader. The client notices now.
+        // The server ended the connection at the request of a new leader. The client notices now.
         if (this.#connection === connection) this.#connection = null
         this.#close(connection)
       }

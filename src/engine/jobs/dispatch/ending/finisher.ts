@@ -22,8 +22,7 @@ const RETRY_FIRST_MS = 1_000
 const RETRY_MAX_MS = 30_000
 // After this many failures, the job ends without an archived log or without its items.
 const ARCHIVE_TRIES = 3
-// The maximum number of runs that archive their items at once. Items can be large, and other runs must not wait for
-// them.
+// The maximum number of runs that archive their items in parallel. Items can be large and must not delay other runs.
 const ITEMS_AT_ONCE = 4
 const FINAL_FOR_ITEMS = new Set<unknown>(['ITEMS_TOO_LARGE', 'ITEMS_NOT_FOUND'])
 // After this many failed reads, we give up the log. If a proxy blocks /logs, this delays the run's end by about 30 s.

@@ -4,11 +4,9 @@ import { NodeError, type SeenJob, type Snapshot } from '../../../nodes/node-clie
 import type { DispatchContext } from '../context.ts'
 import type { LiveAttempt } from '../live-attempts.ts'
 
-/** How long a run whose process has ended may stay listed as running while its node reads the rest of its output. */
+/** How long a run may stay listed after its process has ended, while its node reads the rest of its output. */
 const CONFIRMED_AFTER_MS = 2_000
-/**
- * How long a process may outlive its complete log before we first ask the node about it. Doubles after each request.
- */
+/** How long a process may outlive its complete log before we ask the node about it. Doubles with each request. */
 const QUIET_FIRST_MS = 30_000
 /** How long a log may stay unchanged before we ask the node whether the process still exists. */
 const QUIET_MAX_MS = 600_000
