@@ -8,7 +8,7 @@ import DatabaseConstructor, { type Database } from 'better-sqlite3'
 export interface ScrapydDatabase {
   /** `spider_queue`, in Scrapyd's order. `problem`: why a row cannot be read. */
   pending: { id: number; priority: number | null; message: string; problem?: string | null | undefined }[]
-  /** `finished_jobs`, oldest first. Times are naive local text. */
+  /** `finished_jobs`, oldest first. Times are local times without a zone. */
   finished: { project: ProjectName; spider: string; job: string; startTime: string; endTime: string }[]
 }
 

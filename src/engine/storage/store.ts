@@ -578,7 +578,10 @@ export interface AlertFactStore {
     watch: AlertWatch,
     page: { fromMs: number; after: { atMs: number; id: number } | null; limit: number }
   ): Promise<(StoredAlertFact & { id: number })[]>
-  /** Deletes facts from before `beforeMs` and those beyond the newest `most`, oldest first. Returns their number. */
+  /**
+   * Deletes facts from before `beforeMs`, and all but the newest `most` facts, oldest first. Returns the number of
+   * deleted facts.
+   */
   pruneAlertFacts(beforeMs: number, most: number, limit: number): Promise<number>
 }
 

@@ -23,7 +23,9 @@ const LAST_MS = Date.UTC(2300, 0, 1)
 /** The cost of finding a stretch that is not cached: a third of a millisecond. */
 const STRETCH_WORK = 1_000
 const INTERVAL_WORK = 4
-/** How many stretches a search for one moment can cross for free. Ordinary rules fire within these. */
+/**
+ * How many stretches a search for one moment can cross without spending its budget. Ordinary rules fire within these.
+ */
 const CROSSED_FREE = 4
 
 export interface OccurrenceRange {

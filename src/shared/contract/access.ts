@@ -240,7 +240,7 @@ export const usersContract = {
 }
 
 export const tokensContract = {
-  /** Lists the caller's own tokens; for an owner, those of all users. */
+  /** Lists the caller's own tokens. For an owner, lists the tokens of all users. */
   list: read('read', 'GET /tokens', 'caller').output(z.object({ tokens: z.array(AccessToken) })),
 
   /** Only this response contains the token itself. Callers with a token are refused. */
@@ -255,7 +255,7 @@ export const tokensContract = {
 }
 
 export const sessionsContract = {
-  /** Browser sessions, newest first: the caller's own; for an owner, those of all users. */
+  /** Lists browser sessions, newest first: the caller's own. For an owner, lists the sessions of all users. */
   list: read('read', 'GET /sessions', 'caller').output(z.object({ sessions: z.array(Session) })),
 
   /** Ends responses in progress. */

@@ -240,7 +240,7 @@ export const AlertNotice = z.object({
   severity: AlertSeverity.nullable(),
   title: z.string(),
   body: z.string(),
-  /** Firing alerts, in the order of the text. A click opens the first one. */
+  /** The firing alerts, in the order in which the text lists them. A click opens the first one. */
   alertIds: z.array(AlertId),
   retryJobIds: z.array(JobId)
 })

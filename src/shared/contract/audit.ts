@@ -1,7 +1,10 @@
 import { z } from 'zod'
 import { pageBytes, read } from './operation.ts'
 
-/** `refused`: the caller lacks a permission. `failed`: any other error. Nothing changed, unless an entry says so. */
+/**
+ * `refused`: the caller lacks a permission. `failed`: any other error. If the operation changed something before it
+ * failed, the changes have a separate entry with the same `requestId`.
+ */
 export const AuditResult = z.enum(['done', 'refused', 'failed'])
 export type AuditResult = z.infer<typeof AuditResult>
 
@@ -34,7 +37,10 @@ export const AuditChange = z.object({
 })
 export type AuditChange = z.infer<typeof AuditChange>
 
-/** One operation of a caller, or several identical refusals within a minute. The hash covers all fields. */
+/**
+ * One operation of a caller, or several identical ones within a minute that were refused, failed or changed nothing.
+ * The hash covers all fields.
+ */
 export const AuditRecord = z.object({
   seq: z.number().int(),
   atMs: z.number(),
@@ -55,7 +61,7 @@ export const AuditRecord = z.object({
   result: AuditResult,
   /** The code of the error; null: there was none. */
   code: z.string().nullable(),
-  /** The number of identical requests. Only refused and failed requests are counted together. */
+  /** The number of identical requests. Exceeds one only for requests that were refused, failed or changed nothing. */
   count: z.number().int(),
   isCut: z.boolean()
 })

@@ -18,8 +18,8 @@ export const ShownName = z
   })
 
 /**
- * Ids and names have their own types, so that they cannot be confused. They are created where data enters: these
- * schemas parse it, the store declares its rows, and one place generates new ids.
+ * Ids and names have their own types, so that they cannot be confused. Values of these types are created where data
+ * enters: these schemas parse it, the store declares its rows, and one module generates new ids.
  */
 export const JobId = z.string().regex(JOB_ID_PATTERN, 'A job id has 32 hexadecimal digits').brand<'JobId'>()
 export type JobId = z.infer<typeof JobId>

@@ -109,7 +109,10 @@ export const ItemsDiff = z.object({
   removed: z.number().int(),
   changed: z.number().int().nullable(),
   same: z.number().int(),
-  /** Items that were not compared: those without a key, and all but one with the same key. null: no key was given. */
+  /**
+   * Items that were not compared: items without a key, and all but one of the items with the same key. null: no key
+   * was given.
+   */
   repeatedKeys: z.number().int().nullable(),
   /** The first keys of each kind, or the items themselves without a key, cut to 200 characters. */
   examples: z.object({ added: z.array(z.string()), removed: z.array(z.string()), changed: z.array(z.string()) })

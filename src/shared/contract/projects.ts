@@ -76,7 +76,7 @@ export const projectsContract = {
   /**
    * Uploads an egg, a wheel, or a zip of a folder with scrapy.cfg, from which an egg is built. `project` and
    * `version` default to the archive's metadata and to the current time (`20261119T181000`). An upload does not
-   * change `pinnedVersion`: if it is set to another version, jobs without a version run that one.
+   * change `pinnedVersion`: if another version is pinned, jobs without a version run the pinned version.
    */
   upload: write('eggs.deploy', 'POST /projects', { project: 'project' })
     .input(z.object({ file: z.file(), project: ProjectName.optional(), version: VersionName.optional() }))

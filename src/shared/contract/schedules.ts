@@ -6,7 +6,7 @@ import { Dependency } from './jobs.ts'
 import { RetryPolicy, RunLimits, TagTerm } from './settings.ts'
 import { MomentMs, MomentOfQueryMs } from './moment.ts'
 
-/** What a schedule or chain runs each time: one job per spider, argument set and matrix combination. */
+/** What each firing of a schedule or chain runs: one job per spider, argument set and matrix combination. */
 export const RunTemplate = z.object({
   project: ProjectName,
   version: VersionName.nullable().default(null),

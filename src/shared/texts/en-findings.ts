@@ -78,7 +78,10 @@ export const findings = {
     `Outcomes of the last ${runs} runs of ${subject}`,
   'history_title.day': ({ figure, hours }: { figure: keyof typeof FIGURES; hours: number }) =>
     `${FIGURES[figure].what} in the last ${hours === 1 ? 'hour' : `${hours} hours`}`,
-  /** `low`, `high`: the range of the other runs. `isOfAlert`: the alert is about this run, not only the newest one. */
+  /**
+   * `low`, `high`: the range of the other runs. `isOfAlert`: whether the alert is about this run. Otherwise, this is
+   * only the newest run.
+   */
   'history.runs': ({
     isOfAlert,
     value,

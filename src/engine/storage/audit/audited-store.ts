@@ -4,7 +4,7 @@ import { prepareEntry } from './chain.ts'
 
 /** The audit entry of an operation until a write stores it. */
 export interface AuditTicket {
-  /** Returns the entry, which the caller must write; null: it is already written, or the operation has ended. */
+  /** Returns the entry, which the caller must write; null: the entry is already written, or the operation has ended. */
   take(): NewAuditRecord | null
   giveBack(): void
   add(facts: Readonly<Record<string, unknown>>): void

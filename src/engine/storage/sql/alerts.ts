@@ -139,7 +139,7 @@ export function createAlerts({ database, outbox }: { database: Database; outbox:
 
   return {
     writeAlerts: write,
-    /** Separate from writeAlerts, because the audit log records only this one: a user requests it. */
+    /** Separate from writeAlerts, so that the audit log records only this call, which a user requests. */
     answerAlerts: write,
 
     listAlertRules: (): AlertRule[] => rules.all().map(({ settings, ...row }) => ({ ...settings, ...row })),

@@ -18,7 +18,7 @@ export interface Fragments {
   readonly like: string
   /** `*` in the pattern matches anything; `[*]`, `[?]` and `[[]` match these characters literally. */
   glob(text: string, pattern: string): string
-  /** The text without case, in the same form as in the indexes. */
+  /** The text folded to one case, in the same form as in the indexes. */
   folded(text: string): string
   /** Compares outcomes, which can both be null. */
   sameOutcome(outcome: string, other: string): string

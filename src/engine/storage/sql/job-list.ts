@@ -267,7 +267,8 @@ export function createJobList(database: Database) {
     const kinds = kindsOf(filter, isOfNode ? KIND_ON_NODE : KIND)
     const walks = kinds.map((kind): Walk => {
       const key = [kind.project, kind.spider, ...columnsOf(kind.status)]
-      // No index has only jobs without a node. This walk also returns those with one, and the merge drops duplicates.
+      // No index has only jobs without a node. This walk also returns jobs with a node, and the merge drops
+      // duplicates.
       return (before, count) =>
         isOfNode && kind.nodeId !== ''
           ? ofKindOnNode.all(kind.nodeId, ...key, before, from, count)
@@ -298,7 +299,7 @@ export function createJobList(database: Database) {
     const walks = walksOfOwner(owner, statuses, from).map(
       (rowsBefore): Walk =>
         (before, count) => {
-          // Skips rows that do not match, because a page with too few would look like the end of the walk.
+          // Skips rows that do not match, because a page with too few rows would look like the end of the walk.
           const ids: string[] = []
           for (const row of rowsBefore(before)) {
             if (isLeft(row)) ids.push(row.id)

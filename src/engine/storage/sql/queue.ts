@@ -224,7 +224,7 @@ export function createQueue({ database, changes, timeline, counters, holds, chai
       return endAll(there, eggNotImportable(error, entry), { restorable: 'never' })
     },
 
-    /** Also restores jobs that were skipped because one of these was cancelled. */
+    /** Also restores jobs that were skipped because one of these jobs was cancelled. */
     restoreCancelled(ids: JobId[], entry: TimelineEntry): JobId[] {
       const asked = new Set(ids)
       const restored: JobId[] = []

@@ -35,7 +35,7 @@ export const schedulesSql = (sql: Fragments) => ({
   newest: `SELECT ${FIRING} FROM firings WHERE id < ? ORDER BY id DESC LIMIT ?`,
   newestIn: `SELECT ${FIRING} FROM firings WHERE state = ? AND id < ? ORDER BY id DESC LIMIT ?`,
   ofSchedule: `SELECT ${FIRING} FROM firings WHERE schedule_id = ? AND id < ? ORDER BY id DESC LIMIT ?`,
-  /** Names the index, because SQLite considers the one by state, which has all schedules, equally good. */
+  /** Names the index, because SQLite considers the index by state, which covers all schedules, equally good. */
   ofScheduleIn: `SELECT ${FIRING} FROM firings ${sql.byIndex('firings_of_schedule')}
     WHERE schedule_id = ? AND state ${among(sql, '?')} AND id < ? ORDER BY id DESC LIMIT ?`,
   changedAfter: 'SELECT changed_after_firing_id FROM schedule_progress WHERE schedule_id = ?',
@@ -147,7 +147,10 @@ export function createSchedules({ database, changes, enqueue, outbox }: Dependen
     return (nominalMs) => fromMs !== null && untilMs !== null && nominalMs >= fromMs && nominalMs <= untilMs
   }
 
-  /** For a backfill, also true if the moment may have fired. Clock firings are newer than any pruned row. */
+  /**
+   * Whether the moment has fired; for a backfill, also whether it may have fired. Firings by the clock are always
+   * newer than the pruned rows.
+   */
   function hasBeenDone({ scheduleId, nominalMs, origin, state }: NewFiring, taken: Set<string>): boolean {
     if (origin === 'manual' || state !== 'fired') return false
     const key = `${scheduleId} ${nominalMs}`

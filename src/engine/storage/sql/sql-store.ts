@@ -96,7 +96,10 @@ export function createSqlStore({ driver, clock, logger, scheduleFlush = setImmed
   const schedules = createSchedules({ database, changes, enqueue, outbox })
   const prune = createPruning({ database, changes, outbox, answers, chainEnds })
   const retention = createRetention({ database, changes, timeline, counters, logSums, clock })
-  /** Parts that collect rows during a write. Flushing one can add rows to later ones, so the change log comes last. */
+  /**
+   * Parts that collect rows during a write. Flushing a part can add rows to later parts, so the change log comes
+   * last.
+   */
   const collecting = [attempts, readings, chainEnds, timeline, counters, logSums, outbox]
   const changed = new Listeners<number>(logger)
   const queueChanged = new Listeners<string[]>(logger)

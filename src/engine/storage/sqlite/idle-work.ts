@@ -15,8 +15,8 @@ const ROWS_MIN_BETWEEN_COMMITS = 8_000
 
 /**
  * Checkpoints the write-ahead log while the store is idle. Otherwise, SQLite checkpoints in a commit
- * (wal_autocheckpoint), which then takes several times as long. A store that is never idle still relies on that. A
- * failed checkpoint is retried after the next commit.
+ * (wal_autocheckpoint), which then takes several times as long. A store that is never idle still checkpoints in
+ * commits. A failed checkpoint is retried after the next commit.
  */
 export function createIdleWork({ database, clock, logger }: { database: Database; clock: Clock; logger: Logger }): {
   postpone(): void

@@ -125,8 +125,8 @@ async function writeWhole(place: Place, path: string, content: Uint8Array | Read
 }
 
 async function moveIn(place: Place, path: string, source: string): Promise<void> {
-  // The caller does not sync the file, because other blob stores do not need it. The disk combines simultaneous
-  // syncs.
+  // The caller does not sync the file, because only this blob store needs a synced file. The disk combines
+  // simultaneous syncs.
   await syncFile(source)
   try {
     await rename(source, path).catch(async (error: unknown) => {
