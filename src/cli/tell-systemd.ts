@@ -5,9 +5,9 @@ import type { Logger } from '../engine/runtime/logger.ts'
 const LIMIT_MS = 10_000
 
 /**
- * Removes systemd's notify socket from the environment, so that spiders do not inherit it. The returned function tells
- * systemd that the service is ready, if systemd started it. Node cannot open this kind of socket, so it runs
- * systemd-notify.
+ * Removes systemd's notify socket from the environment, so that spiders do not inherit it. The returned function
+ * notifies systemd that the service is ready, if systemd started it. Node cannot open this kind of socket, so the
+ * function runs systemd-notify.
  */
 export function takeSystemdSocket(environment: NodeJS.ProcessEnv): (logger: Logger) => Promise<void> {
   const { NOTIFY_SOCKET: socket } = environment

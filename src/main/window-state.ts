@@ -20,7 +20,7 @@ const SAVE_AFTER_MS = 400
 // If less of the title bar is on a display, the user cannot drag the window.
 const GRABBABLE_PX = 80
 
-/** Restores the window's place if a display still shows it. Otherwise, centres it on the first display. */
+/** Restores the window's position if a display still shows it. Otherwise, centres the window on the first display. */
 export function placeWindow(saved: WindowState | null, workAreas: Rectangle[]): WindowState {
   const [first] = workAreas
   if (!first) return saved ?? { x: 0, y: 0, ...FIRST_SIZE, maximized: false }

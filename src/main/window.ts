@@ -12,7 +12,7 @@ interface MainWindowOptions {
 export interface MainWindow {
   /** Shows the window, creating it if necessary. With a view (`#/jobs?…`), navigates there. */
   open(view?: string): void
-  /** Resolves after the window's place is on disk. */
+  /** Resolves after the window's position is on disk. */
   flush(): Promise<void>
 }
 

@@ -28,10 +28,13 @@ export interface ListenOptions extends Omit<AppOptions, 'engine' | 'port' | 'clo
   clock?: Clock
 }
 
-/** A stop cuts off requests that are still open after this time, so that it always ends. */
+/** How long a stop waits for open requests. It then cuts them off, so that it always ends. */
 const STOP_LIMIT_MS = 5_000
 
-/** Loading the contract blocks the thread, so the service responds to the first requests before that. */
+/**
+ * How long after the start to load the contract. Loading it blocks the thread, so the service responds to the first
+ * requests before that.
+ */
 const LOAD_CONTRACT_AFTER_MS = 20
 
 /** Starts the HTTP server of an engine, and sets the engine's address. Rejects if the port is not available. */

@@ -214,7 +214,7 @@ function listedSessions(sessions: Session[], nowMs: number): string {
 const tokensOf = async (client: Client, id: User['id']): Promise<AccessToken[]> =>
   (await client.tokens.list()).tokens.filter(({ userId }) => userId === id)
 
-/** Tokens and passkeys remain valid, but somebody who knew the old password may have created them. */
+/** Lists the tokens and passkeys that remain valid. They may come from a person who knew the old password. */
 function whatStillWorks(tokens: number, passkeys: number): string {
   const line = (count: number, noun: string, act: string) =>
     count === 0

@@ -28,8 +28,8 @@ export class BrowserSignIns {
   }
 
   /**
-   * Resolves when the user has approved in the browser, which can reach an engine behind an SSH host until then.
-   * Rejects with the problem, or when `signal` aborts.
+   * Resolves when the user has approved the sign-in in the browser. Until then, the browser can reach an engine behind
+   * an SSH host. Rejects with the problem, or when `signal` aborts.
    */
   async begin({ name, url }: SignInTo, connection: RemoteConnection, signal: AbortSignal) {
     const { ssh, inner } = splitAddress(url)

@@ -23,8 +23,8 @@ const OPERATIONS = listOperations(contract)
 type Call = (input: unknown, options: object) => Promise<unknown>
 
 /**
- * Forwards each call to a remote engine, which validates it and applies the rights of its own user. While the engine is
- * unreachable, small reads return their last response.
+ * Forwards each call to a remote engine, which validates the call and applies the rights of the user who is signed in
+ * there. While the engine is unreachable, small reads return their last response.
  */
 export function forwardingRouter(to: ForwardTo): { router: AnyRouter; refresh(): Promise<void> } {
   const { kept } = to

@@ -220,7 +220,7 @@ export async function openSignInRelay({ name, inner, connection }: RelayOptions)
   }
 }
 
-/** Limits connections, so that other programs leave room for the browser. */
+/** Limits connections, so that other programs cannot use up those that the browser needs. */
 class Connections {
   readonly #isOurs = new WeakMap<Socket, Promise<boolean>>()
   /** Connections without an accepted request, longest waiting first. */

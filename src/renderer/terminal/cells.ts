@@ -20,7 +20,7 @@ export function widthOf(text: string): number {
   return width
 }
 
-/** The start of each row of a text wrapped at `columns`. All rows after the first leave `indent` columns free. */
+/** The start of each row when `text` is wrapped at `columns`. All rows after the first leave `indent` columns free. */
 export function wrapAt(text: string, columns: number, indent = 0): number[] {
   const starts = [0]
   if (PLAIN.test(text)) {
@@ -41,7 +41,7 @@ export function wrapAt(text: string, columns: number, indent = 0): number[] {
   return starts
 }
 
-/** The part of a text that is visible after scrolling `skipped` columns to the right. */
+/** The part of `text` that is visible after scrolling `skipped` columns to the right. */
 export function sliceColumns(text: string, skipped: number, columns: number): { from: number; to: number } {
   if (PLAIN.test(text)) return { from: Math.min(skipped, text.length), to: Math.min(skipped + columns, text.length) }
   let column = 0

@@ -6,7 +6,7 @@ import { LogWindow } from './log-window.ts'
 const head = (level: string, message: string) => `2026-11-19 03:12:51 [a] ${level}: ${message}`
 const bytes = (text: string) => new TextEncoder().encode(text).length
 
-/** Cuts a text into chunks as the engine sends them, with offsets in bytes. */
+/** Cuts text into chunks as the engine sends them, with offsets in bytes. */
 function piecesOf(text: string, cuts: readonly number[]) {
   const places = [0, ...[...cuts].sort((a, b) => a - b), text.length]
   return places.slice(1).map((end, index) => {

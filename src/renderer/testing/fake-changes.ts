@@ -13,7 +13,7 @@ export function createFakeChanges() {
       for (const wake of [...wakers]) wake(false)
     },
     dropStreams: () => [...wakers].forEach((wake) => wake(true)),
-    /** Records a change without sending it to subscribers: it exists only to be missed. */
+    /** Records a change without sending it to subscribers, and expires all earlier cursors. */
     forget: (change: Change) => {
       firstKept = changes.length + 1
       changes.push(change)

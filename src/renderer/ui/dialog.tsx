@@ -48,7 +48,7 @@ function HeldFocus() {
       const isEarly = !isUsed && at?.matches('[class*=Modal-close]') === true && dialog.contains(at)
       if (!isLost && !isEarly) return
       const near = path.find((each) => dialog.contains(each) && firstIn(each) !== null)
-      // A loading button is disabled, and the next one would be Cancel.
+      // While the dialog saves, its button is disabled, and the next focusable element would be Cancel.
       const isSaving = dialog.querySelector('button[data-loading]') !== null
       ;(isSaving ? dialog : (firstIn(near ?? dialog) ?? dialog)).focus()
     }

@@ -18,7 +18,7 @@ export function Notices() {
   return <Notifications position="bottom-left" limit={SHOWN_AT_ONCE} withinPortal={false} />
 }
 
-/** The newest notice is on top, where it is always visible. The others keep their places. */
+/** The newest notice is on top, where it is always visible. The others keep their positions. */
 export function showNotice(notice: NotificationData): void {
   notifications.show({ withBorder: true, priority: ++shown, ...notice })
 }

@@ -99,7 +99,7 @@ export function CodeBlock({ label, children }: { label: string; children: string
   )
 }
 
-/** A screen of stacked panels, which scrolls as a whole. `isNarrow`: for forms and texts, not tables. */
+/** A screen of stacked panels, which scrolls as a whole. `isNarrow`: for forms and text, not tables. */
 export function PanelsScreen({ isNarrow = false, children }: { isNarrow?: boolean; children: ReactNode }) {
   return (
     <Stack gap={12} className={`${panelsScreenClasses.screen} grow`} data-narrow={isNarrow || undefined}>

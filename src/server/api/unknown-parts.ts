@@ -194,7 +194,7 @@ function findUnknown(value: unknown, shape: Shape, root: Shape): Unknown | null 
   return null
 }
 
-/** Whether a value can match this member of a union: the types are equal, and no constant (such as `kind`) differs. */
+/** Whether a value can match this member of a union: the types match, and no constant (such as `kind`) differs. */
 function mayBe(value: object, choice: Shape): boolean {
   if (choice.type !== undefined && choice.type !== (Array.isArray(value) ? 'array' : 'object')) return false
   return Object.entries(choice.properties ?? {}).every(

@@ -94,7 +94,10 @@ export class PasswordCheck {
     pluginUsers: PluginUsers | null
     clock: Clock
     maxFailuresPerMinute: number
-    /** Accepts a token instead of a password. Never set for sessions, which would then have all rights of the user. */
+    /**
+     * Whether to accept a token instead of a password. Never true for logins that start a session, because the session
+     * would then have all rights of the user.
+     */
     takesTokens: boolean
     nextStepOf: (principal: Principal) => NextStep | null
     known: KnownClients

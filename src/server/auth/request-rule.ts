@@ -54,7 +54,10 @@ export function requireOurHost(
   })
 }
 
-/** Node.js keeps only the first Host. Over HTTP/2, a Host that equals the authority is allowed. */
+/**
+ * Whether the request has several hosts. Node.js ignores all but the first Host header. Over HTTP/2, a Host header
+ * that is identical to the authority is allowed.
+ */
 export function hasSeveralHosts(rawHeaders: readonly string[] = []): boolean {
   const valuesOf = (wanted: string) =>
     rawHeaders.flatMap((name, at) => (at % 2 === 0 && name.toLowerCase() === wanted ? [rawHeaders[at + 1]] : []))

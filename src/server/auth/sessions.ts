@@ -69,7 +69,7 @@ export interface SessionsOptions {
   onEnd: (id: string) => void
 }
 
-/** Sessions of browsers, kept in a file across restarts. The file contains only hashes of tokens. */
+/** Sessions of browsers, stored in a file, so that they survive a restart. The file contains only hashes of tokens. */
 export class Sessions {
   readonly #options: SessionsOptions
   /** Oldest first. */
@@ -192,7 +192,7 @@ export class Sessions {
     }
   }
 
-  /** A browser that sends the next cookie has received it, so the previous one becomes invalid. */
+  /** A browser that sends the next cookie has received it, so the previous one becomes invalid after FORMER_FOR_MS. */
   #accepts(session: Session, { id, renewal }: SessionToken): boolean {
     if (renewal === session.renewal) return true
     const { clock } = this.#options

@@ -101,7 +101,7 @@ export async function readAnswer(ask: Ask, clock: FakeClock, options: InjectOpti
   return { status, head, text, conclusion, isCut: !isEnded }
 }
 
-/** Returns the names and texts in an archive, or an empty string if the bytes are not an archive. */
+/** Returns the names and contents of the files in an archive, or an empty string if the bytes are not an archive. */
 async function inZip(bytes: Buffer): Promise<string> {
   if (bytes.subarray(0, 2).toString() !== 'PK') return ''
   return [...(await readArchive(bytes))].map(([name, content]) => `${name}\n${content.toString()}`).join('\n')

@@ -10,7 +10,7 @@ import { ChangePasswordForm, PASSWORD_HELP, SetPasswordForm } from './access-for
 import { useReadAccess } from './use-access.ts'
 import { texts } from '../../../shared/texts/ui/access.ts'
 
-/** Changing the own password ends all sessions of the user, so a browser goes to the login page. */
+/** When users change their own password, all their sessions end, so the browser goes to the login page. */
 export function ChangePasswordDialog({ onClose }: { onClose: () => void }) {
   const { client } = useApi()
   const form = useFormOf({

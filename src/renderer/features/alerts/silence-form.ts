@@ -19,16 +19,16 @@ export type Until = keyof typeof UNTIL
 export interface TimeTexts {
   repeat: keyof typeof REPEATS
   until: Until
-  /** As `<input type="datetime-local">` writes them. An empty `start` means now. */
+  /** In the format of `<input type="datetime-local">`. An empty `start` means now. */
   start: string
   at: string
   /** The value of the select: `0` is Sunday. */
   weekday: string
-  /** As `<input type="time">` writes them: `02:00`. If `to` is not later than `from`, it is on the next day. */
+  /** In the format of `<input type="time">`: `02:00`. If `to` is not later than `from`, it is on the next day. */
   from: string
   to: string
   zone: string
-  /** As `<input type="date">` writes it. Empty: the silence continues until a user ends it. */
+  /** In the format of `<input type="date">`. Empty: the silence continues until a user ends it. */
   lastDay: string
 }
 

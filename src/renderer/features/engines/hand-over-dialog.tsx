@@ -10,7 +10,7 @@ interface HandOverDialogProps {
   onClose: () => void
 }
 
-/** Confirms a handover, because it interrupts all users for a moment. */
+/** Asks for confirmation, because a handover briefly interrupts all users. */
 export function HandOverDialog({ engine: { id, name }, onAsked, onClose }: HandOverDialogProps) {
   const { query } = useApi()
   const queries = useQueryClient()

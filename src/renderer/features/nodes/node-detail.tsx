@@ -134,7 +134,6 @@ function ModeButtons({ node }: { node: Node }) {
 
 const SLOTS_SOURCE = { set: texts.slotsSetByYou, default: texts.slotsDefault, learned: texts.slotsLearned }
 const TUNNEL_WORDS = { connecting: texts.tunnelConnecting, up: texts.tunnelUp, down: texts.tunnelDown }
-/** The minimum clock offset to show. */
 const CLOCK_OFFSET_MIN_MS = 2_000
 
 /** A response without news causes no change event, so this polls a healthy node while its detail pane is open. */

@@ -26,7 +26,7 @@ const OutcomeForm = z
     return set.length === 0 ? null : Object.fromEntries(set)
   })
 
-/** Fields of other kinds keep their text. */
+/** Only the fields of the chosen kind of Python are validated. The others keep their text. */
 export const SettingsForm = z.object({
   python: z.discriminatedUnion('kind', [
     z.object({ kind: z.literal('default') }),

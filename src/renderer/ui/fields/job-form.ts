@@ -15,7 +15,7 @@ const tagTerms = z.string().transform((text, context) => {
   return z.NEVER
 })
 
-/** The default nodes, any node, nodes with tags, or one node. Unused fields keep their text. */
+/** The default nodes, any node, nodes with tags, or one node. The fields of other choices keep their text. */
 export const WhereForm = z.discriminatedUnion('where', [
   z.object({ where: z.literal('default') }).transform(() => ({})),
   z.object({ where: z.literal('any') }).transform(() => ({ nodeId: null, tags: [] as string[] })),

@@ -6,7 +6,7 @@ import classes from './items.module.css'
 import { texts } from '../../../shared/texts/ui/shared.ts'
 
 const NUMBER_PX = 64
-/** A column's width depends on its first rows. */
+/** How a column's width is computed from its first rows. */
 const WIDTH_PX = { least: 84, most: 320, perCharacter: 7.4, around: 26 }
 const MEASURED_ROWS = 50
 

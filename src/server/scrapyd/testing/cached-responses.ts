@@ -130,7 +130,7 @@ export async function findWrongAnswer(
   }
 }
 
-/** Forgets everything after each call, even what an engine keeps in memory. */
+/** Creates new commands for each call, so that nothing stays in memory between calls. */
 function anewEachTime(parts: ScrapydCommandsParts): ScrapydCommands {
   return new Proxy(new ScrapydCommands(parts), {
     get(_target, name: keyof ScrapydCommands) {

@@ -12,7 +12,7 @@ const CHAIN_ROW = CHAIN_HEIGHT + 8
 const SWEEPS = 6
 
 export interface GraphSpider {
-  /** `prices/otto`. With `*`, it stands for every matching spider. */
+  /** `prices/otto`. With `*`, it represents every matching spider. */
   readonly key: string
   readonly project: ProjectName
   readonly spider: string
@@ -178,7 +178,7 @@ function spacedOut<T extends { key: string; y: number }>(wanted: readonly T[], a
 const mean = (values: readonly number[] | undefined, otherwise: number) =>
   values === undefined || values.length === 0 ? otherwise : values.reduce((sum, each) => sum + each, 0) / values.length
 
-/** Circles of enabled chains, at least one if there are any. A pattern stands for the spiders that it matches. */
+/** Circles of enabled chains, at least one if there are any. A pattern represents the spiders that it matches. */
 function findCircles(chains: readonly Chain[]): string[][] {
   const circles: string[][] = []
   const done = new Set<string>()

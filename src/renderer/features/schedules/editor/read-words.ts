@@ -3,7 +3,7 @@ import { texts } from '../../../../shared/texts/ui/schedules.ts'
 
 /**
  * Reads everyday language as a cron expression: `every weekday at 3:00`, `every 15 minutes between 8 and 18`, `first
- * Monday of the month at noon`. Fails unless it understands every word. Pure.
+ * Monday of the month at noon`. Returns a problem unless every word is understood. Pure.
  */
 export function readWords(text: string): { expression: string } | { problem: string } {
   const plain = text.trim()
