@@ -2,7 +2,10 @@ import { expect, it } from 'vitest'
 import { EXIT_CODES } from './client/exit-codes.ts'
 import { openEngine } from './testing/call.ts'
 
-/** The rows of the table in docs/cli.md for errors from an engine itself. remote-engine.test.ts covers the others. */
+/**
+ * Files for the commands. This test covers the rows of the table in docs/cli.md for errors from an engine itself.
+ * remote-engine.test.ts covers the others.
+ */
 const FILES = {
   crontab: '0 3 * * * curl http://10.9.9.9:6800/schedule.json -d project=shop -d spider=prices\n',
   'fleet.yaml': 'version: 1\nnodes: []\n',

@@ -92,7 +92,7 @@ const FILES = {
   crontab: '0 3 * * * curl http://localhost:6800/schedule.json -d project=shop -d spider=prices\n'
 }
 
-/** These commands take an address and need no password before the login (login.test.ts). */
+/** Commands that take an address and need no password before the login (login.test.ts). */
 const LOGINS = ['login to', 'login status', 'logout']
 
 const leaves = (command: Command, path: string[] = []): { name: string; command: Command }[] =>

@@ -17,7 +17,7 @@ export interface WrittenValue {
 
 /** `$NAME` and `${NAME}`, as in Python's os.path.expandvars. */
 const VARIABLE = /\$(?:(\w+)|\{([^}]*)\})/g
-/** A whole address, optionally with a path, so that a value cannot become part of a host name. */
+/** A variable as a whole address, optionally with a path, so that its value cannot become part of a host name. */
 const WHOLE_ADDRESS = /^\$(?:(\w+)|\{([^}]*)\})((?:\/[^$]*)?)$/
 
 /**

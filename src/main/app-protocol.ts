@@ -3,7 +3,8 @@ import { extname } from 'node:path'
 import { protocol } from 'electron'
 import { APP_SCHEME, findAppFile } from './app-url.ts'
 
-// Mantine and xterm insert inline styles, and blob workers zip large files. The page has no network access.
+// Allows inline styles, which Mantine and xterm insert, and blob workers, which zip large files. The page has no
+// network access.
 const CONTENT_SECURITY_POLICY = [
   "default-src 'none'",
   "script-src 'self'",

@@ -3,7 +3,7 @@ import { JobId } from '../shared/contract/index.ts'
 
 export const APP_SCHEME = 'scrapdeck-app'
 
-/** Origin of the UI. A file:// page could read the disk, but this origin can read only out/renderer. */
+/** The origin of the UI. A file:// page could read the disk, but this origin can read only out/renderer. */
 export const APP_URL = `${APP_SCHEME}://app/`
 
 /** Whether this is one of our documents: the exact scheme and host, without a user or port. */

@@ -25,7 +25,8 @@ export function readDesktopSettings(
     workingDirectory: userData,
     cpuCount: availableParallelism()
   })
-  // A Scrapyd may be using a port from Scrapyd's own files or variables, so the next free port is used instead.
+  // Whether the port was named for Scrapdeck itself. A port from Scrapyd's own files or variables may be in use by a
+  // Scrapyd, so the next free port is used instead.
   const { from } = resolved.listed.find(({ name }) => name === 'http_port')!
   const isPortNamed = from === 'SCRAPDECK_PORT' || from.startsWith(`${own},`)
   const options = { ...resolved.options, isPortNamed, tls: null }

@@ -13,11 +13,11 @@ export type WindowState = z.infer<typeof WindowState>
 
 type Rectangle = Omit<WindowState, 'maximized'>
 
-// 1280 × 720 is the smallest display for which the UI is designed.
+// The minimum size of the window. The UI is designed for displays of at least 1280 × 720.
 export const MINIMUM_SIZE = { width: 960, height: 600 }
 const FIRST_SIZE = { width: 1440, height: 900 }
 const SAVE_AFTER_MS = 400
-// If less of the title bar is on a display, the user cannot drag the window.
+// How much of the title bar must be on a display, so that the user can drag the window.
 const GRABBABLE_PX = 80
 
 /** Restores the window's position if a display still shows it. Otherwise, centres the window on the first display. */

@@ -98,7 +98,10 @@ declare module 'fastify' {
 const noSchema = () => {
   throw new Error('Our routes have no schemas of Fastify.')
 }
-/** Without this, Fastify loads two schema compilers, which no route uses and which take a tenth of the startup time. */
+/**
+ * Turns off Fastify's schemas. Otherwise, Fastify loads two schema compilers, which no route uses and which take a
+ * tenth of the startup time.
+ */
 const NO_SCHEMAS = { compilersFactory: { buildValidator: noSchema, buildSerializer: noSchema } }
 
 const DEFAULT_METRICS = { isServed: true, prefix: 'scrapdeck', openTo: [] }

@@ -10,7 +10,7 @@ import { type EngineWithFakeNode, openEngineWithFakeNode } from '../engine/testi
 
 const SHOP = { project: 'shop', spiders: ['prices'] }
 /**
- * These operations add two entries, because they write a record or upload the demo before they find that there is no
+ * Operations that add two entries, because they write a record or upload the demo before they find that there is no
  * other engine or no Python.
  */
 const IN_TWO = new Set(['engines.handOver', 'engines.drain', 'system.runDemo'])

@@ -24,7 +24,10 @@ interface Parts {
 
 const CHECK_EVERY_MS = 10_000
 
-/** TLS 1.2 with forward secrecy and authenticated encryption, or TLS 1.3: Mozilla's "intermediate" configuration. */
+/**
+ * The accepted protocols: TLS 1.2 with forward secrecy and authenticated encryption, or TLS 1.3. This is Mozilla's
+ * "intermediate" configuration.
+ */
 const MODERN = {
   minVersion: 'TLSv1.2',
   ecdhCurve: 'X25519:prime256v1:secp384r1',

@@ -16,7 +16,7 @@ export interface ClosableServer extends Server {
   closeAllConnections(): void
 }
 
-/** Time limits of every server. They disconnect a client that does not send what it announced. */
+/** The time limits of every server. A client is disconnected if it does not send what it announced. */
 export const TIME_LIMITS = {
   requestTimeout: REQUEST_LIMIT_MS,
   headersTimeout: HEADERS_LIMIT_MS,

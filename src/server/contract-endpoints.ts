@@ -29,7 +29,7 @@ interface ContractEndpointsOptions {
   handlers: () => Promise<ContractHandlers>
 }
 
-/** Each call of a batch counts as a request, so the batch is charged after its body is read. */
+/** The path of JSON-RPC. Each call of a batch counts as a request, so the batch is charged after its body is read. */
 const JSON_RPC = '/api/v1/jsonrpc'
 const isJsonRpc = ({ routeOptions }: FastifyRequest): boolean => routeOptions.url === JSON_RPC
 

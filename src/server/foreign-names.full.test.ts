@@ -116,7 +116,7 @@ const known: Known = { ids: [], names: [], cursors: {}, parts: {} }
 const { operations, requestsFor } = createRequestGenerator(document, { known, headers: {}, isRight: true })
 const metas = new Map([...listOperations(contract)].map(([name, { '~orpc': of }]) => [name, of.meta]))
 const isWrite = (name: string) => metas.get(name)?.writes ?? /^(schedule|cancel|add\w+|del\w+)\.json$/.test(name)
-/** These operations run last, because all others need what they remove. */
+/** Operations that run last, because all others need what they remove. */
 const REMOVES = /\.(remove|delete\w+|cancel|revoke)$|^(del\w+|cancel)\.json$/
 const orderOf = (name: string) => (REMOVES.test(name) ? 2 : isWrite(name) ? 1 : 0)
 

@@ -15,7 +15,9 @@ const isInPath = (program: string): boolean =>
     }
   })
 
-/** A Secret Service needs a desktop session, so the setup scripts install none. */
+/**
+ * The programs that the test needs. The setup scripts install no Secret Service, because it needs a desktop session.
+ */
 const NEEDED = ['dbus-run-session', 'gnome-keyring-daemon']
 const missing = process.platform === 'linux' ? NEEDED.filter((program) => !isInPath(program)) : ['Linux']
 

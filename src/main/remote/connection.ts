@@ -185,7 +185,7 @@ export function connectRemote(
     retryNow: () => tunnel?.retryNow(),
     async explain(error) {
       const code = networkCode(error)
-      // oRPC throws these errors for a response in another format.
+      // Whether the response has another format, for which oRPC throws these errors.
       const isForeign = error instanceof Error && /^(Cannot parse response|Invalid RPC)/.test(error.message)
       if (code === null) return isForeign ? notScrapdeck('something else') : fromWireError(error)
       if (isUntrusted(code)) return explainCertificate(label, { url, certificate, readCertificate }, error)

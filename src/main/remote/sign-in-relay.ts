@@ -69,7 +69,10 @@ const NOT_FOR_ENGINE =
  */
 const FOR_BROWSER =
   /^(content-(type|length|encoding|language|disposition|range|security-policy)|retry-after|referrer-policy|permissions-policy|x-content-type-options|x-frame-options|cross-origin-(opener|embedder|resource)-policy)$/
-/** Applies in addition to the engine's own policy, because its pages must not reach other programs on this computer. */
+/**
+ * A Content-Security-Policy in addition to the engine's own, because the engine's pages must not reach other programs
+ * on this computer.
+ */
 const POLICY =
   "default-src 'self' 'unsafe-inline' data: blob:; connect-src 'self'; img-src 'self' data: blob:; frame-src 'none'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
 

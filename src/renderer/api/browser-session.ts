@@ -1,4 +1,4 @@
-/** A browser has a login session that can expire. The desktop's window has none. */
+/** Whether the page runs in a browser, which has a login session that can expire. The desktop's window has none. */
 export const hasBrowserSession = (): boolean => window.scrapdeck === undefined
 
 /** Ends the browser's session and its streams, then opens the login page of Scrapdeck or of the identity provider. */

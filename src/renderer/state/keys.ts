@@ -39,7 +39,7 @@ export function useKeys(title: string, bindings: readonly KeyBinding[], enabled 
   }, [title, names, enabled])
 }
 
-/** Dialogs and menus have their own keys, and Esc closes only them. */
+/** Matches dialogs and menus. These have their own keys, and Esc closes only them. */
 const OVER_THE_SCREEN = '[role="dialog"], [role="menu"]'
 
 /** Keys typed while their screen is loading. null: no screen is loading. */

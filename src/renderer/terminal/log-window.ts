@@ -11,7 +11,7 @@ export interface Appended {
   readonly skippedBytes: number
 }
 
-/** A line without a newline is shown in pieces of this size. */
+/** The maximum length of an unfinished line. A longer one is shown in pieces of this size. */
 const MAX_UNFINISHED_CHARS = 65_536
 const NONE: Appended = { added: 0, dropped: 0, skippedBytes: 0 }
 

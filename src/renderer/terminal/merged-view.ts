@@ -36,7 +36,7 @@ export const EMPTY_MERGED: MergedSnapshot = {
 
 const FIRST_BYTES = 131_072
 const MAX_LAG_BYTES = 1_048_576
-/** After this time, the view stops waiting for logs without lines. */
+/** How long the view waits for logs without lines. */
 const BEGIN_WITHIN_MS = 1_500
 const NAME_CHARS = 24
 

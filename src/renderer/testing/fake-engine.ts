@@ -48,7 +48,7 @@ interface FakeEngineOptions extends FakeWorldOptions {
   role?: Role
   /** Roles in single projects, instead of one in all projects. */
   projectRoles?: Record<string, Role>
-  /** Behaves like a service whose user is logged in with a browser. */
+  /** Whether to behave like a service whose user is logged in with a browser. */
   isInBrowser?: boolean
   /** Milliseconds between live changes. 0: only `step()` makes changes. */
   liveEveryMs?: number

@@ -26,7 +26,10 @@ export interface FakeWorldOptions {
   stepMs?: number
 }
 
-/** Bulk actions on more jobs than this are announced as one change, as in the engine. */
+/**
+ * The maximum number of jobs whose changes a bulk action announces one by one. More are announced as one change, as in
+ * the engine.
+ */
 const EMITTED_ONE_BY_ONE_MAX = 200
 
 export type FakeWorld = ReturnType<typeof createFakeWorld>

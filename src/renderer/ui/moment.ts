@@ -1,4 +1,4 @@
-/** Formats times in any zone. Caches formatters, because creating one costs more than 100 uses. */
+/** Formatters by zone and format. They are cached, because creating one costs more than 100 uses. */
 const formats = new Map<string, Intl.DateTimeFormat>()
 
 export function zoneFormat(kind: string, options: Intl.DateTimeFormatOptions): Intl.DateTimeFormat {

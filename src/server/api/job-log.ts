@@ -16,7 +16,7 @@ interface LogLine {
   level: RecordLevel | null
   logger: string | null
   message: string
-  /** This line continues the record above it (a traceback or printed text) and shares its time and level. */
+  /** Whether the line continues the record above it (a traceback or printed text) and shares its time and level. */
   continued: boolean
   nextOffset: number
 }

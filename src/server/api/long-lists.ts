@@ -9,7 +9,7 @@ import { type Clock, systemClock } from '../../engine/runtime/clock.ts'
  * properties of the input are validated in slices, because jobs.runMany accepts 10,000 items.
  */
 const LONG_LIST_ITEMS = 50
-/** Validation of a list stops after this many issues, because only the first ones are reported (wire-errors.ts). */
+/** The maximum number of issues to find in a list, because only the first ones are reported (wire-errors.ts). */
 const ISSUES_MAX = 5
 
 interface Call {

@@ -7,7 +7,7 @@ import { SIGN_IN_PATH } from './oidc-sign-in.ts'
 /** The path that returns the options for a passkey. */
 export const PASSKEY_OPTIONS_PATH = '/ui/login/passkey'
 
-/** Browsers do not send the fragment, which names the UI's page, so the script adds it to the link. */
+/** Adds the fragment, which names the UI's page, to the link. Browsers do not send fragments. */
 const LINK_SCRIPT = `const link = document.querySelector('a.button')
 if (location.hash) link.href += '?page=' + encodeURIComponent(location.hash)`
 

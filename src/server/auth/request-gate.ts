@@ -192,7 +192,7 @@ function isOpenToAll(request: FastifyRequest): boolean {
   )
 }
 
-/** Callers of these routes have no credentials yet, or at most a code. */
+/** Routes whose callers have no credentials yet, or at most a code. */
 const SIGN_IN_ROUTES: ReadonlySet<string> = new Set([
   ...[SIGN_IN_PATH, CALLBACK_PATH, BACK_CHANNEL_PATH, DEVICE_PATH, TOKEN_PATH]
 ])

@@ -70,7 +70,7 @@ export function isNavigation(headers: IncomingHttpHeaders): boolean {
   return headers['sec-fetch-mode'] === 'navigate' && headers['sec-fetch-dest'] === 'document'
 }
 
-/** Pages, and the Scrapyd queries that ScrapydWeb links to. Not the API. */
+/** Paths that a link on another page can open: pages, and the Scrapyd queries that ScrapydWeb links to. Not the API. */
 const OPEN_TO_LINKS =
   /^\/(?:|jobs|api|(?:logs|items|docs|ui)(?:\/.*)?|(?:daemonstatus|listprojects|listversions|listspiders|listjobs|status)\.json)$/
 
@@ -81,7 +81,10 @@ export function changesNothing({ routeOptions, query }: FastifyRequest): boolean
   return url !== '/ui/login' || !Object.hasOwn(query as object, 'token')
 }
 
-/** Ignores the scheme, because behind a proxy, the page uses https although we see http. */
+/**
+ * Whether the origin has our host. Ignores the scheme, because behind a proxy, the page uses https although we see
+ * http.
+ */
 function isSameOrigin(origin: string, host: string): boolean {
   if (!URL.canParse(origin)) return false
   const page = new URL(origin)

@@ -21,7 +21,7 @@ import { aProjectName, aVersionName } from '../../shared/testing/ids.ts'
 import { openEngineEndpoint } from './engine-endpoint.ts'
 
 const SECRET = 'of-the-engines'
-/** HTTP headers cannot contain this name unencoded. */
+/** A name that HTTP headers cannot contain unencoded. */
 const ENGINE = 'Łódź 1'
 const DEMO = aProjectName('demo')
 const V1 = aVersionName('1')

@@ -37,7 +37,10 @@ export interface ScrapydEndpointsOptions {
   nowMs(): number
 }
 
-/** Pages have inline styles, and the Cancel buttons of /jobs ask for confirmation. No other script can run in them. */
+/**
+ * The hash of the only script that pages can run: the Cancel buttons of /jobs ask for confirmation. Pages also have
+ * inline styles.
+ */
 const CONFIRM_SHA256 = createHash('sha256').update("return confirm('Are you sure?');").digest('base64')
 const PAGE_POLICY = `default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-hashes' 'sha256-${CONFIRM_SHA256}'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'`
 
@@ -141,7 +144,10 @@ function keyPrefixOf({ finishedToKeep, hasLogs, hasItems }: ScrapydEndpointSetti
   return `${ANSWERS_VERSION} ${finishedToKeep} ${Number(hasLogs)}${Number(hasItems)} ${timeZone}`
 }
 
-/** Increase this when the text of a shared response changes, because engines of two versions can run side by side. */
+/**
+ * The version of the text of shared responses. Increase it when the text changes, because engines of two versions can
+ * run side by side.
+ */
 const ANSWERS_VERSION = 1
 
 interface Context extends Pick<ScrapydEndpointsOptions, 'fleet' | 'logger' | 'audit' | 'shared'> {

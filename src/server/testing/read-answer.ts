@@ -20,7 +20,7 @@ export interface Answer {
 }
 
 const DIFFER = /^(date|content-length|x-ratelimit.*|ratelimit.*|etag|connection|keep-alive)$/
-/** A stream that is silent twice for this long is no longer read. */
+/** How long a stream can be silent. If it is silent twice for that long, it is no longer read. */
 const SILENCE_MS = 10
 const STREAM_BYTES = 1_000_000
 const PAUSE_MS = 50

@@ -25,7 +25,7 @@ import { texts } from '../../../shared/texts/ui/access.ts'
 
 interface RoleDialogProps {
   role: AccessRole | null
-  /** Starts a new role as a copy of `role`. */
+  /** Whether to start a new role as a copy of `role`. */
   isCopy?: boolean
   onClose: () => void
 }

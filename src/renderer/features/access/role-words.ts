@@ -25,7 +25,7 @@ export const NODE_ROLE_WORDS: Record<NodeGroupRole, string> = {
   admin: texts.nodeAdminMay
 }
 
-/** Used until the engine has responded, and for engines too old to have custom roles. */
+/** The roles to show until the engine has responded, and for engines too old to have custom roles. */
 export const BUILT_IN_ROLES: readonly AccessRole[] = ROLES.map((name) => ({
   name,
   description: '',

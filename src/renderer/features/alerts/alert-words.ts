@@ -120,7 +120,7 @@ export const MUTED: Record<NonNullable<Alert['muted']>, { word: string; text: st
 
 export const FLAPPING_TEXT = texts.flappingHint
 
-/** In the order of the select. */
+/** The names of the kinds of channels, in the order of the select. */
 export const CHANNEL_KINDS: Record<AlertTargetKind, string> = {
   email: texts.email,
   slack: texts.slack,

@@ -14,7 +14,7 @@ import { texts } from '../../../shared/texts/ui/items.ts'
 
 /** The value of the select for comparing whole items. It is not a possible field name. */
 const WHOLE = '\0'
-/** Field names that usually are keys. */
+/** Names of fields that are usually keys. */
 const LIKELY_KEYS = ['url', 'id', 'sku', 'isbn', 'link', 'name', 'title']
 
 interface ComparePaneProps {

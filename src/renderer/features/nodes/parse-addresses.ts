@@ -37,7 +37,10 @@ export function parseAddresses(text: string): PastedAddress[] {
   return [...found.values()]
 }
 
-/** Words in a row are addresses only if all of them look like one. Otherwise the whole text is one error. */
+/**
+ * Whether a word can be an address. Words without a comma between them are addresses only if this holds for each of
+ * them. Otherwise, they are one error together.
+ */
 const looksLikeAddress = (word: string) => /[.:/\d]|^localhost$/i.test(word)
 
 function notAnAddress(text: string): PastedAddress {

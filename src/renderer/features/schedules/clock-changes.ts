@@ -96,7 +96,7 @@ function untouched(timing: ScheduleTiming, atMs: number, byMs: number): string {
   return dayRuns > 0 ? `${texts.noRunAffected} ${after}` : after
 }
 
-/** Rules that recur within the hour follow elapsed time (contract/schedules.ts). */
+/** Whether all cron rules recur within the hour. Such rules follow elapsed time (contract/schedules.ts). */
 function isOpenOnly({ rules }: ScheduleTiming): boolean {
   return rules.every((rule) => rule.kind !== 'cron' || readCron(rule.expression).isOpen)
 }

@@ -7,7 +7,7 @@ import { EmptyState, ErrorState } from '../states.tsx'
 import classes from './items.module.css'
 import { texts } from '../../../shared/texts/ui/shared.ts'
 
-/** Refetch interval while items are copied or the run writes more. */
+/** How often to refetch while items are copied or the run writes more. */
 export const ITEMS_AGAIN_MS = 3_000
 
 export const isCopying = (error: unknown): boolean => error !== null && explainError(error).code === 'ITEMS_COPYING'

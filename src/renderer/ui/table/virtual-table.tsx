@@ -31,7 +31,7 @@ export interface VirtualTableProps<Row> {
   onEndReached?: () => void
   /** Whether a row's values are outdated, which grays it out. */
   isStale?: (row: Row) => boolean
-  /** j, k, Enter and x work without a click into the table first. At most one table per screen can set this. */
+  /** Whether j, k, Enter and x work without a click into the table first. At most one table per screen can set this. */
   primary?: boolean
   /** Enables reordering. Moves these rows right before that row, or to the end. */
   onReorder?: ((ids: readonly string[], before: string | null) => void) | undefined

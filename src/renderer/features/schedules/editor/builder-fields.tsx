@@ -17,7 +17,7 @@ interface BuilderFieldsProps {
   onChange: (expression: string) => void
 }
 
-/** Shows the expression as choices. Users edit other expressions field by field. */
+/** Shows a simple expression as choices. Users edit all other expressions field by field. */
 export function BuilderFields({ expression, of, onChange }: BuilderFieldsProps) {
   const builder = readBuilder(expression)
   const [isCustom, setCustom] = useState(false)
@@ -178,7 +178,7 @@ const KIND_WORDS: Record<BuilderKind, string> = {
   custom: texts.custom
 }
 
-/** Divisors of 60. Others would be uneven over the hour. */
+/** The minutes to choose from: divisors of 60, because others would be uneven over the hour. */
 const EVERY_MINUTES = [1, 2, 3, 4, 5, 6, 10, 12, 15, 20, 30]
 
 /** The closest expression of another kind. */
