@@ -91,7 +91,7 @@ export interface ServeOptions {
   tls: { files: { certificate: string; key: string } | 'self-made'; clientAuthority: string | null } | null
   redirectPort: number | null
   behindProxy: boolean
-  /** The operator accepts that passwords travel unencrypted. */
+  /** Whether the operator accepts that passwords travel unencrypted. */
   allowPlainHttp: boolean
   /** `isServed`: whether /metrics exists. `openTo`: addresses that need no password. */
   metrics: { isServed: boolean; prefix: string; openTo: string[] }

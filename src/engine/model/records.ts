@@ -55,8 +55,6 @@ import type { NodeGroupRole } from '../../shared/roles.ts'
 import { PLAIN_ORDER } from '../../shared/plain-job.ts'
 import { type Message, plain, say } from '../../shared/texts/message.ts'
 
-/** The records that the Store (store.ts) accepts and returns. */
-
 export interface NewJob {
   id: JobId
   jobid: string
@@ -348,7 +346,7 @@ export interface StoredPasskey {
   name: string
   /** The only host at which the passkey works (the relying party's id). */
   host: string
-  /** COSE, base64url. */
+  /** A COSE key in base64url. */
   publicKey: string
   /** The authenticator's signature counter; 0: the authenticator has none. */
   signCount: number

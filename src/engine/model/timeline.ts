@@ -53,12 +53,12 @@ export function timeReached(hold: Hold | null, notBeforeMs: number | null, atMs:
   return { atMs, message, evidence: { notBeforeMs } }
 }
 
-/** `jobId`: the job whose run it waited for. */
+/** `jobId`: the job whose run the released job waited for. */
 export function overlapEnded(jobId: JobId, atMs: number): TimelineEntry {
   return { atMs, message: say('timeline.previous_run_ended'), evidence: { jobId } }
 }
 
-/** The job ahead in the lane, which has the same overlap key, moved to other nodes. */
+/** For a job that is released because the job ahead, with the same overlap key, moved to other nodes. */
 export function nextAfterPlacement(atMs: number): TimelineEntry {
   return {
     atMs,

@@ -562,7 +562,7 @@ export interface AlertStore {
   getAlerts(ids: AlertId[]): Promise<StoredEpisode[]>
   /** The first page starts with all firing alerts. Ended alerts follow, newest first; equal times are sorted by id. */
   listAlerts(filter: AlertFilter, page: AlertPage): Promise<StoredEpisode[]>
-  /** Per rule, for alerts that fired after `sinceMs`. */
+  /** The figures of each rule, for alerts that fired after `sinceMs`. */
   sumAlerts(sinceMs: number): Promise<AlertRuleFigures[]>
   /** Deletes settled alerts and silences that ended before `beforeMs`. Returns the number of deleted alerts. */
   pruneAlerts(beforeMs: number, limit: number): Promise<number>
@@ -632,7 +632,7 @@ export interface SecondFactorStore {
    */
   usePasskey(id: PasskeyId, signCount: number, atMs: number): Promise<boolean>
   deletePasskey(userId: UserId, id: PasskeyId): Promise<boolean>
-  /** Returns false if the user had none. */
+  /** Returns false if the user had no second factors. */
   deleteSecondFactors(userId: UserId): Promise<boolean>
 }
 

@@ -3,14 +3,14 @@ import { readCron } from './cron-fields.ts'
 import { problemOfCron } from './problems.ts'
 
 export type Builder =
-  /** Every n minutes: 1, or a divisor of 60. */
+  /** `every`: 1, or another divisor of 60. */
   | { kind: 'minutes'; every: number }
   | { kind: 'hourly'; minute: number }
-  /** All at the same minute. */
+  /** `minute` applies to all hours. */
   | { kind: 'daily'; hours: number[]; minute: number }
-  /** 0 is Sunday. */
+  /** `days`: 0 (Sunday) to 6. */
   | { kind: 'weekly'; days: number[]; hours: number[]; minute: number }
-  /** 1 to 31; `L`: the last. */
+  /** `days`: 1 to 31, or `L` (the last day of the month). */
   | { kind: 'monthly'; days: (number | 'L')[]; hours: number[]; minute: number }
 
 /** Returns null if the builder cannot represent the expression, which is then edited as text ("custom"). */

@@ -2,7 +2,7 @@ import type { NewAuditRecord, NewAuditEntry } from '../../model/records.ts'
 import type { Store } from '../store.ts'
 import { prepareEntry } from './chain.ts'
 
-/** The audit entry of an operation until a write stores it. */
+/** The audit entry of an operation, until a write stores it. */
 export interface AuditTicket {
   /** Returns the entry, which the caller must write; null: the entry is already written, or the operation has ended. */
   take(): NewAuditRecord | null

@@ -47,7 +47,6 @@ export interface Statement<Values extends unknown[] = unknown[], Row = unknown> 
   ahead(...values: Values): () => Row | undefined
   aheadAll(...values: Values): () => Row[]
   iterate(...values: Values): IterableIterator<Row>
-  /** Returns only the first column of each row. */
   pluck(): Statement<Values, Row>
   raw(): Statement<Values, Row>
 }

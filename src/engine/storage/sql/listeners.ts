@@ -8,7 +8,6 @@ export class Listeners<News> {
     this.#logger = logger
   }
 
-  /** Returns a function that unsubscribes. */
   add(listener: (news: News) => void): () => void {
     this.#listeners.add(listener)
     return () => void this.#listeners.delete(listener)

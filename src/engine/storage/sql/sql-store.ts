@@ -40,7 +40,7 @@ import { sendRows, type RowStore } from '../thread/store-messages.ts'
 import { createSecondFactors } from './second-factors.ts'
 import { createTimeline } from './timeline.ts'
 
-/** Longer commits are logged, because they block the thread. */
+/** The duration above which commits are logged, because they block the thread. */
 const SLOW_COMMIT_MS = 250
 
 export interface SqlStoreOptions {

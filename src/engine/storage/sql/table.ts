@@ -36,7 +36,7 @@ interface TableOptions {
   order: string
   /** Field names in the order of the thing's fields. `:json` and `:flag` mark fields that are stored in this form. */
   fields: string
-  /** Columns whose names differ from their fields'. */
+  /** The columns whose names differ from the names of their fields. */
   columns?: Readonly<Record<string, string>>
 }
 

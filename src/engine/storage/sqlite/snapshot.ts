@@ -7,7 +7,7 @@ import { missingSteps, requireNewestSchema } from '../schema-versions.ts'
 import { findForeign, MIGRATIONS, requireOwn } from './migrate.ts'
 import { explainSqliteError } from './sqlite-error.ts'
 
-/** A file beside the database that one of its rows refers to. */
+/** A file to which a row of the database refers. */
 export type FileOfRow =
   | { kind: 'egg'; sha256: string; sizeBytes: number | null }
   | { kind: 'log' | 'items'; jobId: JobId; number: AttemptNumber; sizeBytes: number | null }

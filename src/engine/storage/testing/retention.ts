@@ -23,7 +23,6 @@ const OLDER_THAN_2_DAYS = everywhere(
   boundsOf({ jobs: { endedSinceMs: daysAgo(2) }, logs: { endedSinceMs: daysAgo(2) } })
 )
 
-/** Runs one complete pass. Calls `between` after each step. */
 async function deleteOld(
   store: Store,
   bounds: RetentionBounds,

@@ -118,7 +118,7 @@ function fill(path: string, schema: string, rows: { table: string; row: Row }[])
   database.close()
 }
 
-/** `timer_tasks.db`; ids count from 1. `servers`: where a task ran, by node number. */
+/** Creates `timer_tasks.db`. Ids start at 1. `servers`: where a task ran, by node number. */
 export function makeScrapydWebDatabase(path: string, tasks: Row[], servers: Record<number, string> = {}): void {
   const ran = Object.entries(servers).map(([node, server]) => ({
     table: 'task_job_result',
@@ -129,7 +129,7 @@ export function makeScrapydWebDatabase(path: string, tasks: Row[], servers: Reco
   fill(path, SCRAPYDWEB, [...tasks.map((task) => ({ table: 'task', row: { ...A_TASK, ...task } })), ...history])
 }
 
-/** `apscheduler.db`; null: the job is paused. */
+/** Creates `apscheduler.db`. A job whose next run time is null is paused. */
 export function makeApschedulerDatabase(path: string, nextRunTimes: Record<string, number | null>): void {
   const jobs = Object.entries(nextRunTimes).map(([id, next_run_time]) => ({ id, next_run_time, job_state: 'pickled' }))
   fill(
@@ -139,7 +139,7 @@ export function makeApschedulerDatabase(path: string, nextRunTimes: Record<strin
   )
 }
 
-/** `db.sqlite3`; ids count from 1. */
+/** Creates `db.sqlite3`. Ids start at 1. */
 export function makeGerapyDatabase(path: string, clients: Row[], tasks: Row[]): void {
   const times = { created_at: DAY, updated_at: DAY }
   fill(path, GERAPY, [

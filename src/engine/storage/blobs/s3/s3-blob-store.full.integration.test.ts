@@ -195,7 +195,7 @@ describe.skipIf(whyNoS3() !== null)('on a real S3 server', () => {
     test('are deleted without references only after the grace period, and an old egg that is uploaded again counts as new', async () => {
       const prefix = randomUUID()
       const [one, other] = [egg('one'), egg('other')]
-      // S3's times are whole seconds.
+      // The grace period is several seconds, because S3's times are whole seconds.
       const engine = (await openAt(directory, prefix, { graceMs: 4_000 })).store
       const peer = (await openAt(directory, prefix, { graceMs: 4_000 })).store
       await engine.write(one.name, one.bytes)
