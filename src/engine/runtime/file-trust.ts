@@ -37,7 +37,7 @@ export const isOthers = (info: Pick<Stats, 'uid'>): boolean => HAS_OWNERS && !is
 /** The owner's name, or the user id if the system does not list it. */
 export const findOwner = ({ uid }: Pick<Stats, 'uid'>): string => userName(uid)
 
-/** Whether others can open this file, or files in this directory if they know their names. */
+/** Whether others can reach the files in this directory if they know their names. */
 export function othersMayReach({ mode }: Pick<Stats, 'mode'>): boolean {
   return HAS_OWNERS && (mode & 0o033) !== 0
 }

@@ -8,8 +8,8 @@ export const ISOLATION_WAYS = ['off', 'auto', 'sandbox', 'users', 'if-possible']
 
 /**
  * `auto`: separate users if Scrapdeck runs as root, otherwise a sandbox. `if-possible`: like `auto`, but spiders run
- * even if isolation is not possible, and the overview then reports it. Except for `off`, the other modes do not run
- * them then.
+ * even if isolation is not possible, and the overview then reports it. With the other modes except `off`, spiders do
+ * not run without isolation.
  */
 export interface IsolationSettings {
   way: (typeof ISOLATION_WAYS)[number]

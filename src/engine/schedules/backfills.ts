@@ -34,7 +34,7 @@ interface Held {
 /** The maximum number of times per order. More are a mistake, or should be split into several orders. */
 const MOMENTS_MAX = 100_000
 const SHOWN = 10
-/** The number of writes per step, after which other work gets a turn. Times that create no job need no other pause. */
+/** The number of writes per step. Then other work gets a turn, because times without a job follow without a pause. */
 const WRITES_A_STEP = 50
 /** The minimum interval between recounts, because each recount reads every row of the backfill. */
 const COUNT_APART_MS = 5_000

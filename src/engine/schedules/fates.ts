@@ -116,8 +116,8 @@ export type OverlapDecision =
 
 /**
  * Decides whether a time fires although runs of earlier times are live (oldest first). Jobs that must wait are
- * created immediately. The store releases them in the transaction that ends the jobs they wait for, so no crash can
- * prevent it.
+ * created immediately. The store releases them in the transaction that ends the jobs they wait for, so a crash
+ * cannot prevent the release.
  */
 export function decideOverlap(policy: OverlapPolicy, live: readonly LiveFiring[]): OverlapDecision {
   const all = live.flatMap(({ jobIds }) => jobIds)

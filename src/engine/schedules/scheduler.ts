@@ -43,7 +43,10 @@ export interface SchedulerParts extends JobMaker {
 
 /** How long after startup an engine may not know yet what nodes have. Less than LATE_AFTER_MS. */
 const SETTLING_MS = 45_000
-/** The maximum number of schedules per write. The next ones are decided during the write, and few writes cost less. */
+/**
+ * The maximum number of schedules per write. The next ones are decided during the write. One write of prepared firings
+ * costs less than several.
+ */
 const SCHEDULES_AT_ONCE = 1_000
 const SEARCHES_AT_ONCE = 100
 

@@ -164,8 +164,8 @@ export class Election {
       await this.#ask(this.#table.release({ ...lease, next, graceMs: HANDOVER_MS }))
       return this.#dropLock()
     }
-    // The former leader may still hold the lock, or an old connection of this engine that is still open in the
-    // database may.
+    // The lock may still be held by the former leader, or by an old connection of this engine that the database has not
+    // closed yet.
     if (!this.#hasLock) this.#hasLock = (await this.#ask(this.#table.look({ wantsLock: true }))).gotLock
     const askedAtMs = clock.monotonicMs()
     if (await this.#ask(this.#table.renew({ ...lease, hasLock: this.#hasLock, leaseMs: LEASE_MS }))) {

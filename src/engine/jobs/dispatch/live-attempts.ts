@@ -59,7 +59,7 @@ export interface LiveAttempt {
   readonly limitHit: Message | null
   /** How the process ended, if the node reports it (local node). */
   readonly exit: SeenExit | null
-  /** Whether the log was archived because the attempt counted as lost. It was found again since. */
+  /** Whether the log was already archived, when the attempt counted as lost before it was found again. */
   readonly logArchived: boolean
 }
 

@@ -31,8 +31,8 @@ export interface Judgement {
 }
 
 /**
- * Not called a kill: Scrapy also writes no closing stats after a second INT. Only the signal of the process proves a
- * kill.
+ * Does not report a kill, because Scrapy also writes no closing stats after a second INT. Only the signal that ended
+ * the process proves a kill.
  */
 const NO_CLOSING_STATS = say('reason.no_closing_stats')
 const NO_RECORDS: LogFigures['records'] = { DEBUG: 0, INFO: 0, WARNING: 0, ERROR: 0, CRITICAL: 0 }

@@ -4,7 +4,7 @@ import type { QueueHead } from '../../model/records.ts'
 import type { LaneReader } from '../../storage/store.ts'
 import type { QueueLane, QueueLine } from './fair-order.ts'
 
-/** How many heads are read from a lane at first, and at most, when its jobs are taken fast. */
+/** How many heads are read from a lane at first, and the maximum that this grows to as its jobs are taken. */
 const HEADS_FIRST = 4
 const HEADS_MAX = 512
 const HEADS_KEPT = 200_000

@@ -79,7 +79,7 @@ const READS_AT_ONCE_PER_NODE = 2
 const MOST_BYTES_AT_ONCE = 1_048_576
 /** How often the errors of running jobs are recorded, in one write. They are recorded again when the run ends. */
 const RECORD_EVERY_MS = 30_000
-/** The maximum for all logs together. What exceeds it is read later. */
+/** The maximum number of bytes read per second from all logs together. The rest is read later. */
 const BYTES_PER_SECOND = 20_000_000
 
 /**

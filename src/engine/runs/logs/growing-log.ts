@@ -30,7 +30,7 @@ interface Waiter {
   wake: (error?: unknown) => void
 }
 
-/** The end of a log, read once for all followers, and only while one of them waits there. */
+/** The end of a log, read once for all followers, and only while one of them waits for more. */
 export class GrowingLog {
   readonly #source: LogSource
   readonly #clock: Clock

@@ -38,7 +38,7 @@ const TASK_BYTES = 16 * FRAME_RAW_BYTES
 const TASK_LOGS = 64
 /** The maximum number of tasks at once. Keeps all threads busy, but loses little work when the search ends. */
 const TASKS_AT_ONCE = 6
-/** The time limit for one task, plus a second for every 20 MB. A slower expression would take hours. */
+/** The base time limit for one task. A second is added for every 20 MB. A slower expression would take hours. */
 const TASK_MS = 3_000
 const SLOWEST_BYTES_PER_MS = 20_000
 /** If an expression times out on more logs than this, the expression itself is to blame, not a line of megabytes. */

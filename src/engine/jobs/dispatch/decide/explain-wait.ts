@@ -37,7 +37,7 @@ function explainUnavailable(summary: PlacementSummary, where: Where): Waiting {
   if (down === null) {
     return waitFor('nodes_cordoned', { node: matching === 1 ? first!.name : null, matching, ...where })
   }
-  // Omits the node's name if the text does not contain it, because readers who must not see it would find it there.
+  // Omits the node's name if the text does not contain it, because some readers must not see it.
   const named = unavailable < matching || matching === 1 ? down : null
   const { name: node = null, unavailable: why = null } = named ?? {}
   return waitFor('nodes_down', { node, why, matching, down: unavailable, ...where })

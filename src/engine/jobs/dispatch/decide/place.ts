@@ -264,8 +264,8 @@ class Placing {
   }
 
   /**
-   * A node to wait for: it receives, or will now be sent, the egg. Records in `found` what keeps the job from the
-   * others.
+   * Returns a node that is receiving the egg, or is sent it now, for this job. Records in `found` what keeps the job
+   * from the other nodes without the egg.
    */
   #nodeToGetTheEgg(choice: Choice, head: Head, rules: readonly CountedRule[], found: Kept): PlaceableNode | null {
     const { line } = head

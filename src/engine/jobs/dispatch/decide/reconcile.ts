@@ -41,7 +41,7 @@ export interface Reconciliation {
 export interface ReconcileOptions {
   absentSoFar: ReadonlyMap<string, Absence>
   nodePollIntervalMs: number
-  /** Minimum time between the snapshots for attempts taken over unresolved, if longer than the poll interval. */
+  /** The minimum time between the snapshots for attempts taken over unresolved, if longer than the poll interval. */
   takenOverApartMs: number
 }
 

@@ -43,7 +43,7 @@ export interface Stuck {
  *
  * A slot counts as free only if the node was seen running more jobs together, because the configured number of slots
  * can be too high. A node that polls rarely looks stuck at first, so each strike gives it more time. When it then
- * starts a job, its patience becomes three times what the start took.
+ * starts a job, its `patienceMs` becomes three times the time that the start took.
  */
 export function judgeLists(before: StartWatch | null, seen: Lists): StartWatch {
   const running = new Set(seen.running)

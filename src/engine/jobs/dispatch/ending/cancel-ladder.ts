@@ -21,7 +21,10 @@ interface Climb {
   /** How long the run may take to finish after the first INT, if the request specified it. */
   firstWaitMs: number | null
   timer: Timer | null
-  /** Whether the next step waits for its turn at the node. The delay of the step after it starts when it is sent. */
+  /**
+   * Whether the next step waits for its turn at the node. The delay of the following step starts when this one is
+   * sent.
+   */
   isWaitingForTurn: boolean
 }
 

@@ -192,7 +192,9 @@ export class Finisher {
     this.#retry(one, delayMs, failures)
   }
 
-  /** Puts the attempt in the queue again, because thousands of runs can end at a restart, and each end uses a file. */
+  /**
+   * Retries through the queue, because thousands of runs can end at a restart, and each end reads and writes a file.
+   */
   #retry(one: LiveAttempt, delayMs: number, failures: Failures): void {
     this.#retries.set(delayMs, () => this.#enqueue(one, failures))
   }

@@ -38,7 +38,7 @@ export class EndedProcesses {
   readonly #newest = new WeakMap<FleetNode, Snapshot>()
   readonly #saidAtMs = new WeakMap<LiveAttempt, number>()
   readonly #asking = new Map<LiveAttempt, Asking>()
-  /** The held runs in the newest lists of each node: their jobs by `runKey`. */
+  /** By node: the job ids of the held runs in its newest lists, by `runKey`. */
   readonly #held = new Map<NodeId, ReadonlyMap<string, JobId>>()
 
   constructor(context: Pick<DispatchContext, 'live' | 'fleet' | 'clock' | 'collector' | 'logger'>) {

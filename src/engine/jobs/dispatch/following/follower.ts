@@ -86,7 +86,7 @@ export class Follower {
   }
 
   /**
-   * Whether all that runs on the node is known. It is not before the node's first lists, or while runs that were
+   * Whether we know everything that runs on the node. We do not before its first lists, and while runs that were
    * given up may reappear. Sending to the node could then exceed its room (I3).
    */
   knowsLists(node: FleetNode): boolean {
@@ -403,7 +403,8 @@ function moveFor(
 }
 
 /**
- * Whether it is unknown if the node has it. `sending` after the end of the POST: the response could not be recorded.
+ * Whether it is unknown if the node has the attempt. If the attempt is still `sending` after its POST ended, the
+ * response could not be recorded.
  */
 function isUnresolved(one: LiveAttempt): boolean {
   return one.state === 'uncertain' || (one.state === 'sending' && one.sendEndedAtMs !== null)

@@ -50,7 +50,10 @@ export class ReturnedRuns {
   readonly #known = new WeakMap<FleetNode, Map<string, string>>()
   /** Monotonic end times of attempts, by jobid. Lists that were requested before that do not count. */
   readonly #endedAtMs = new Map<string, number>()
-  /** Nodes that were unreachable when attempts on them ended, and when. Those runs may still be running. */
+  /**
+   * Nodes that were unreachable when attempts on them ended, with the monotonic time of the last end. Those runs may
+   * still be running.
+   */
   readonly #expecting = new Map<string, number>()
   readonly #stopping = new Map<string, Map<string, Stopping>>()
 

@@ -24,7 +24,7 @@ const NODES_NAMED_MAX = 20
 export class BrokenEggJobs {
   readonly #context: Context
   readonly #sendEgg: (upload: EggUpload) => void
-  /** Heads that the store did not fail because they were queued after this time. */
+  /** Heads that the store did not fail, each with a time after which its job was queued. */
   readonly #cameAfterMs = new WeakMap<QueueHead, number>()
   /** The wall clock time when a project was last seen paused. Its nodes may have been repaired during the pause. */
   readonly #pausedAtMs = new Map<ProjectName, number>()

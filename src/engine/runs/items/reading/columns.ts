@@ -7,7 +7,7 @@ import { splitLines } from './split-lines.ts'
 
 const SAMPLED_ITEMS = 1_000
 const SAMPLED_BYTES = 2 * 1024 * 1024
-/** How many bytes are sampled in the middle and at the end of JSON lines, because some fields first appear late. */
+/** How many bytes are sampled in the middle and at the end of a JSON lines file. Some fields first appear late. */
 const LATER_SAMPLE_BYTES = 256 * 1024
 
 export interface Columns {

@@ -25,7 +25,7 @@ const PAGED = 200
 /** The pause after each item, so that other work can use the disk and the store. */
 const PAUSE_MS = 20
 const REPORTED_EVERY_MS = 30_000
-/** When a log counts as settled. Before that, its run can be found again, and the log is then archived again. */
+/** The time after which a log counts as settled. Until then, its run can be found again and its log archived again. */
 const SETTLED_MS = 3_600_000
 const AGAIN_MS = 3_600_000
 

@@ -129,8 +129,8 @@ function* frameBlocks(bytes: FileBytes, map: FrameMap, from: number, to: number)
 }
 
 /**
- * If at most this much of a frame is wanted (the end of a line), the rest is not unpacked. It costs five times as
- * much.
+ * If at most this much of a frame is wanted (the end of a line), the rest is not unpacked, because unpacking the whole
+ * frame costs five times as much.
  */
 const FRAME_START_BYTES = 65_536
 const PACKED_START_BYTES = 32_768

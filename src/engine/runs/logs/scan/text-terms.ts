@@ -40,7 +40,7 @@ class Runs {
   #text = ''
   #isStart = false
 
-  /** Null: something unknown. */
+  /** Null: unknown text. */
   add(char: string | null): void {
     if (char === null) this.#flush(false)
     else this.#text += char

@@ -30,7 +30,7 @@ import { FILTER_BITS, FILTER_BYTES } from './block-filter.ts'
  */
 export const SEGMENT_BLOCKS = 1_024
 const SLICE_BYTES = SEGMENT_BLOCKS / 8
-/** The filter is followed by its checksum and a marker that it exists. */
+/** A row has the filter, its checksum and a marker that shows that the row was written. */
 const ROW_BYTES = FILTER_BYTES + 8
 const WRITTEN = 0x6b636f6c
 /** The filter's bits, plus one slice that shows which blocks have a filter. */

@@ -144,7 +144,7 @@ function scanLog(log: OpenLog, { pieces, matcher, finder, left, isStopped, resul
       return search(carriedAt, line)
     }
 
-    /** Whole lines, except that the first of a piece can be the end of a line that starts before it. */
+    /** `bytes` has whole lines, except that its first line can be the end of one that starts before the piece. */
     function search(offset: number, bytes: Buffer): boolean {
       finder.enter(offset, bytes)
       return matcher.find(bytes, ({ lineStart, text, matchAt, matchLength }) => {
