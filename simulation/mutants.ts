@@ -58,9 +58,9 @@ export const MUTANTS: Mutant[] = [
       mutation(() => import('../src/engine/nodes/node-client.ts'), {
         NodeError: (Original) =>
           class extends Original {
-            constructor(...[kind, message, details]: ConstructorParameters<typeof Original>) {
+            constructor(...[kind, said, details]: ConstructorParameters<typeof Original>) {
               const isCut = kind === 'timeout' || kind === 'reset'
-              super(kind, message, isCut ? { ...details, delivered: 'no' } : details)
+              super(kind, said, isCut ? { ...details, delivered: 'no' } : details)
             }
           }
       })

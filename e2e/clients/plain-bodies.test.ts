@@ -49,7 +49,7 @@ const CLIENTS: Record<string, () => Promise<unknown>> = {
   },
   async 'the API of Kubernetes'() {
     const address = { ...plain, url }
-    const connection = createConnection({ address, name: 'k', clock, program: 'Kubernetes', environment: {} })
+    const connection = createConnection({ address, name: 'k', clock, program: 'kubernetes', environment: {} })
     onTestFinished(() => connection.close())
     return new KubernetesApi(connection, async () => null).ask({ path: 'version' })
   },

@@ -2,7 +2,8 @@ import { Readable } from 'node:stream'
 import { buffer } from 'node:stream/consumers'
 import type { AnswerHead, Connection, NodeRequest } from '../../src/engine/nodes/scrapyd/connection.ts'
 import type { createConnection } from '../../src/engine/nodes/scrapyd/connection.ts'
-import { NodeError } from '../../src/engine/nodes/node-client.ts'
+import { NodeError, type NodeErrorKind } from '../../src/engine/nodes/node-client.ts'
+import { say } from '../../src/shared/texts/message.ts'
 import { type HttpRequest, plain, serve } from '../scrapyd/http.ts'
 import type { HttpAnswer, SimulatedScrapyd } from '../scrapyd/simulated-scrapyd.ts'
 import type { Chance } from './chance.ts'
@@ -70,8 +71,8 @@ export class Network {
       const base = new URL(address.url)
       const host = base.hostname
       const label = `${name} (${base.origin})`
-      const fail: Connection['fail'] = (kind, problem, delivered, cause) =>
-        new NodeError(kind, `Node ${label} ${problem}`, { delivered, cause })
+      const fail = (kind: NodeErrorKind, problem: string, delivered: 'no' | 'unknown', cause?: unknown) =>
+        new NodeError(kind, say('text', { text: `Node ${label} ${problem}` }), { delivered, cause })
       const running = new Set<(error: NodeError) => void>()
       const waiting: (() => void)[] = []
       let open = 0
@@ -146,7 +147,6 @@ export class Network {
       return {
         label,
         send,
-        fail,
         close: async () => {
           isClosed = true
           for (const giveUp of [...running])

@@ -9,6 +9,7 @@ import { SECRET_MASK } from '../shared/contract/index.ts'
 import type { ErrorCode } from '../shared/errors.ts'
 import type { ScrapydFile } from './api/scrapyd-commands/scrapyd-shapes.ts'
 import { createEngine, type Engine } from './index.ts'
+import { plain } from '../shared/texts/message.ts'
 import { NodeError, type NodeSignal } from './nodes/node-client.ts'
 import { buildEgg } from './projects/egg-builder.ts'
 import { createFakeClock, type FakeClock } from './testing/fake-clock.ts'
@@ -266,7 +267,7 @@ describe('invalid commands', () => {
   it('a version that queued jobs would use is not deleted', async () => {
     await prepare()
     node.daemonStatus = async () => {
-      throw new NodeError('unreachable', 'fake is down', { delivered: 'no' })
+      throw new NodeError('unreachable', plain('fake is down'), { delivered: 'no' })
     }
     await clock.advanceBy(15_000)
     await client.jobs.run({ project: 'shop', spiders: ['prices'] })
@@ -284,7 +285,7 @@ describe('invalid commands', () => {
     node.endAll()
     await until(async () => (await client.jobs.list({ status: ['succeeded'] })).jobs.length === 1)
     node.deleteVersion = async () => {
-      throw new NodeError('refused', 'it refused', { delivered: 'no', nodeMessage: 'no', refusal })
+      throw new NodeError('refused', plain('it refused'), { delivered: 'no', nodeMessage: 'no', refusal })
     }
     const { failedNodes } = await client.projects.deleteVersion({ project: 'shop', version: '1' })
     expect(failedNodes).toMatchObject(failed)
@@ -377,7 +378,7 @@ describe('draining', () => {
     await clock.advanceBy(100)
     await asked.promise
     expect((await client.nodes.setMode({ id, mode: 'draining' })).mode).toBe('draining')
-    answer.reject(new NodeError('refused', 'fake refused: no', { delivered: 'no', nodeMessage: 'no' }))
+    answer.reject(new NodeError('refused', plain('fake refused: no'), { delivered: 'no', nodeMessage: 'no' }))
     node.schedule = schedule
     await clock.advanceBy(0)
     await until(async () => (await client.jobs.list({ status: ['queued'] })).jobs.length === 1)

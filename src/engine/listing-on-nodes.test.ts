@@ -1,5 +1,6 @@
 import { expect, onTestFinished, test, vi } from 'vitest'
 import { aProjectName, aVersionName } from '../shared/testing/ids.ts'
+import { plain } from '../shared/texts/message.ts'
 import { NodeError } from './nodes/node-client.ts'
 import { anEgg } from './testing/archives.ts'
 import { openEngineWithFakeNode } from './testing/engine-with-fake-node.ts'
@@ -15,7 +16,7 @@ async function openService() {
   const wedge = (message: string) => {
     node.addVersion = async () => {
       const details = { delivered: 'no', nodeMessage: `RunnerError: ${message}`, refusal: 'import_failed' } as const
-      throw new NodeError('refused', 'the node refused it', details)
+      throw new NodeError('refused', plain('the node refused it'), details)
     }
   }
   return {

@@ -5,6 +5,7 @@ import { createFakeClock, type FakeClock } from '../testing/fake-clock.ts'
 import { FakeNode } from '../testing/fake-node.ts'
 import { createSeededRandom } from '../testing/seeded-random.ts'
 import { Fleet } from './fleet.ts'
+import { plain } from '../../shared/texts/message.ts'
 import { NodeError } from './node-client.ts'
 
 type DaemonStatus = FakeNode['daemonStatus']
@@ -61,7 +62,7 @@ async function startFleet(names: string[], isSilent: (name: string) => boolean) 
     room.asked -= counted
     if (isSilent(name)) {
       room.failed.add(name)
-      throw new NodeError('timeout', 'no answer in time', { delivered: 'unknown' })
+      throw new NodeError('timeout', plain('no answer in time'), { delivered: 'unknown' })
     }
     room.answers.set(name, (room.answers.get(name) ?? 0) + 1)
     return answer()
@@ -116,7 +117,7 @@ test('nodes behind an SSH host are polled as soon as it is connected, and its st
       const node = new FakeNode(clock, { slots: 2 })
       node.daemonStatus = async () => {
         asked += 1
-        throw new NodeError('unreachable', 'no connection', { delivered: 'no' })
+        throw new NodeError('unreachable', plain('no connection'), { delivered: 'no' })
       }
       const watch = (listener: () => void) => (listeners.add(listener), () => void listeners.delete(listener))
       return Object.assign(node, { tunnel: { status: () => tunnel, watch } })
@@ -145,7 +146,7 @@ test('a Scrapyd that has restarted, perhaps with another max_proc, is learned ag
   let isAway = false
   let counters = { running: 3, pending: 0, finished: 5 }
   const fleet = openFleet(clock, async (_name, answer) => {
-    if (isAway) throw new NodeError('unreachable', 'nothing listens', { delivered: 'no' })
+    if (isAway) throw new NodeError('unreachable', plain('nothing listens'), { delivered: 'no' })
     return { ...(await answer()), ...counters }
   })
   await fleet.add(aStoredNode({ id: 'n1', slots: null }))

@@ -1,5 +1,5 @@
 import type { JobId, NodeHealth, ProjectName, RunLimits, VersionName } from '../../shared/contract/index.ts'
-import type { Message } from '../../shared/texts/message.ts'
+import { type Message, render } from '../../shared/texts/message.ts'
 import type { EggToSend } from '../projects/projects.ts'
 import type { NodeTraits } from './node-traits.ts'
 import type { TunnelUse } from './ssh/ssh-tunnels.ts'
@@ -181,10 +181,11 @@ export type RefusalKind =
   | 'unrunnable'
   | 'other'
 
-/** A failed request to a node. `message` is a sentence for operators and names the node. */
+/** A failed request to a node. `said` is a sentence for operators and names the node; `message` is its text. */
 export class NodeError extends Error {
   override readonly name = 'NodeError'
   readonly kind: NodeErrorKind
+  readonly said: Message
   /** `no`: the node certainly did not act on the request (connection refused, 401, its own "error"). */
   readonly delivered: 'no' | 'unknown'
   readonly nodeMessage: string | null
@@ -194,11 +195,12 @@ export class NodeError extends Error {
 
   constructor(
     kind: NodeErrorKind,
-    message: string,
+    said: Message,
     details: { delivered: 'no' | 'unknown'; nodeMessage?: string | null; refusal?: RefusalKind; cause?: unknown }
   ) {
-    super(message, details.cause === undefined ? undefined : { cause: details.cause })
+    super(render(said), details.cause === undefined ? undefined : { cause: details.cause })
     this.kind = kind
+    this.said = said
     this.delivered = details.delivered
     this.nodeMessage = details.nodeMessage ?? null
     this.refusal = details.refusal ?? 'other'

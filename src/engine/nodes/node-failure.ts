@@ -1,4 +1,5 @@
 import { type ErrorCode, ScrapdeckError } from '../../shared/errors.ts'
+import type { Message } from '../../shared/texts/message.ts'
 import { NodeError, type NodeErrorKind } from './node-client.ts'
 
 const CODES: Record<NodeErrorKind, ErrorCode> = {
@@ -13,6 +14,9 @@ const CODES: Record<NodeErrorKind, ErrorCode> = {
   too_large: 'NODE_ANSWER_INVALID',
   refused: 'NODE_REFUSED'
 }
+
+export const failure = (kind: NodeErrorKind, said: Message, delivered: 'no' | 'unknown', cause?: unknown): NodeError =>
+  new NodeError(kind, said, { delivered, cause })
 
 /** Converts a NodeError for clients. Other errors pass unchanged. */
 export function toClientError(error: unknown): unknown {

@@ -4,6 +4,7 @@ import { silentLogger } from '../runtime/logger.ts'
 import { createFakeClock, type FakeClock } from '../testing/fake-clock.ts'
 import { FakeNode } from '../testing/fake-node.ts'
 import { createSeededRandom } from '../testing/seeded-random.ts'
+import { plain } from '../../shared/texts/message.ts'
 import { NodeError } from './node-client.ts'
 import { Observer } from './observer.ts'
 
@@ -170,7 +171,7 @@ describe('watching a node', () => {
     let finish = () => {}
     void observer.duringLongCall(new Promise<void>((resolve) => (finish = resolve)))
     node.daemonStatus = async () => {
-      throw new NodeError('timeout', 'no answer in time', { delivered: 'unknown' })
+      throw new NodeError('timeout', plain('no answer in time'), { delivered: 'unknown' })
     }
     await clock.advanceBy(60_000)
     expect(seen.failures).toEqual([])

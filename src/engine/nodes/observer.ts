@@ -1,7 +1,9 @@
+import { plain } from '../../shared/texts/message.ts'
 import { type Clock, unlessAborted } from '../runtime/clock.ts'
 import type { Logger } from '../runtime/logger.ts'
 import type { Random } from '../runtime/random.ts'
 import { NodeError, type DaemonStatus, type NodeClient, type Snapshot } from './node-client.ts'
+import { failure } from './node-failure.ts'
 import { backoffMs } from '../runtime/backoff.ts'
 
 export interface Observation {
@@ -182,5 +184,5 @@ export class Observer {
 
 function asNodeError(error: unknown): NodeError {
   if (error instanceof NodeError) return error
-  return new NodeError('not_scrapyd', String(error), { delivered: 'unknown', cause: error })
+  return failure('not_scrapyd', plain(String(error)), 'unknown', error)
 }

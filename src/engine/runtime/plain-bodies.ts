@@ -8,12 +8,17 @@ import type { Readable } from 'node:stream'
  */
 export const PLAIN_BODIES = { 'accept-encoding': 'identity' }
 
-/** Describes the problem, to follow the name of the server. null: the body is unencoded. */
-export function encodingProblem(encoding: string | string[] | undefined): string | null {
+/** The start of the encoding. null: the body is unencoded. */
+export function unwantedEncoding(encoding: string | string[] | undefined): string | null {
   if (encoding === undefined) return null
   const codings = String(encoding).trim().toLowerCase()
-  if (codings === '' || codings === 'identity') return null
-  return `sent a response with the encoding ${JSON.stringify(codings.slice(0, 40))}, which was not requested`
+  return codings === '' || codings === 'identity' ? null : codings.slice(0, 40)
+}
+
+/** Describes the problem, to follow the name of the server. null: the body is unencoded. */
+export function encodingProblem(encoding: string | string[] | undefined): string | null {
+  const unwanted = unwantedEncoding(encoding)
+  return unwanted && `sent a response with the encoding ${JSON.stringify(unwanted)}, which was not requested`
 }
 
 /** Discards an encoded body and throws. `server` is the subject of the error message. */

@@ -1,4 +1,5 @@
 import type { ProjectName, VersionName } from '../../shared/contract/index.ts'
+import { plain } from '../../shared/texts/message.ts'
 import {
   NodeError,
   type EggTarget,
@@ -114,9 +115,9 @@ export class FakeNode implements NodeClient, EggTarget {
 
   async schedule(request: FakeRequest): Promise<{ jobid: string }> {
     const behaviour = this.isDown ? 'unreachable' : (this.behaviours.shift() ?? 'ok')
-    if (behaviour === 'unreachable') throw new NodeError('unreachable', 'fake is down', { delivered: 'no' })
+    if (behaviour === 'unreachable') throw new NodeError('unreachable', plain('fake is down'), { delivered: 'no' })
     if (behaviour === 'refuse')
-      throw new NodeError('refused', `fake refused: ${this.refusal}`, {
+      throw new NodeError('refused', plain(`fake refused: ${this.refusal}`), {
         delivered: 'no',
         nodeMessage: this.refusal,
         refusal: classifyRefusal(this.refusal)
@@ -126,7 +127,7 @@ export class FakeNode implements NodeClient, EggTarget {
       this.pending.push({ ...request, startedAtMs: null, endedAtMs: null, signals: [] })
       this.#startPending()
     }
-    if (behaviour !== 'ok') throw new NodeError('timeout', 'fake did not answer', { delivered: 'unknown' })
+    if (behaviour !== 'ok') throw new NodeError('timeout', plain('fake did not answer'), { delivered: 'unknown' })
     return { jobid: request.jobid }
   }
 
@@ -138,7 +139,7 @@ export class FakeNode implements NodeClient, EggTarget {
     if (run !== undefined && this.#withoutProcess.has(jobid)) {
       const nodeMessage = 'ProcessExitedAlready: '
       const refusal = classifyRefusal(nodeMessage)
-      throw new NodeError('refused', 'fake refused', { delivered: 'no', nodeMessage, refusal })
+      throw new NodeError('refused', plain('fake refused'), { delivered: 'no', nodeMessage, refusal })
     }
     run?.signals.push(String(signal))
     return { wasState: run !== undefined ? ('running' as const) : wasPending ? ('pending' as const) : null }
@@ -158,7 +159,7 @@ export class FakeNode implements NodeClient, EggTarget {
 
   async listSpiders() {
     this.#answer()
-    if (this.spiders === null) throw new NodeError('http', 'fake lists no spiders', { delivered: 'no' })
+    if (this.spiders === null) throw new NodeError('http', plain('fake lists no spiders'), { delivered: 'no' })
     return this.spiders
   }
 
@@ -199,7 +200,7 @@ export class FakeNode implements NodeClient, EggTarget {
   }
 
   #answer(): void {
-    if (this.isDown) throw new NodeError('unreachable', 'fake is down', { delivered: 'no' })
+    if (this.isDown) throw new NodeError('unreachable', plain('fake is down'), { delivered: 'no' })
   }
 
   #startPending(): void {

@@ -6,6 +6,8 @@ import type { FastifyInstance } from 'fastify'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { pickLength } from '../../../scripts/test-length.mjs'
 import { createEngine, type Engine } from '../../engine/index.ts'
+import { plain } from '../../shared/texts/message.ts'
+import { failure } from '../../engine/nodes/node-failure.ts'
 import { createConnection } from '../../engine/nodes/scrapyd/connection.ts'
 import { buildEgg } from '../../engine/projects/egg-builder.ts'
 import { systemClock } from '../../engine/runtime/clock.ts'
@@ -103,11 +105,8 @@ beforeAll(async () => {
       createNodeClient: () => new FakeNode(clock, { slots: 2 }),
       // Nothing leaves this process, whatever addresses are generated.
       connect(options) {
-        const connection = createConnection(options)
-        return {
-          ...connection,
-          send: async () => Promise.reject(connection.fail('unreachable', 'nobody is there', 'no'))
-        }
+        const nobody = failure('unreachable', plain('nobody is there'), 'no')
+        return { ...createConnection(options), send: () => Promise.reject(nobody) }
       },
       resolver: { addresses: async () => [], services: async () => [] },
       post: async () => ({ kind: 'status', status: 204, retryAfterSeconds: null })

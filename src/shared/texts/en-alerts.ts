@@ -23,7 +23,7 @@ export const alerts = {
   'alert_subject.test': () => 'Scrapdeck',
 
   'alert.node_up': ({ node }: AtNode) => `${node} responds`,
-  'alert.node_away': ({ problem, ...of }: AtNode & { health: NodeHealth; problem: string | null }) =>
+  'alert.node_away': ({ problem, ...of }: AtNode & { health: NodeHealth; problem: Words | null }) =>
     `${nodeIs(of)}${problem === null ? '' : `: ${withoutStop(problem)}`}`,
   'alert.node_stuck': ({ node }: AtNode) => `${node} accepts jobs but starts none`,
   'alert.job_runs_long': ({ node, ...of }: OfSpider & AtNode) => `${nameOf(of)} still runs on ${node}`,

@@ -42,7 +42,7 @@ const freeOf = ({ freeBytes, totalBytes }: Disk): string =>
 export const problems = {
   'problem_title.node_away': nodeIs,
   'problem.node_away': (of: {
-    problem: string
+    problem: Words
     seenAgoMs: number | null
     jobs: number
     giveUpAfterSeconds: number | null

@@ -58,7 +58,7 @@ export const reasons = {
     `${reason} (${failed} failed ${failed === 1 ? 'request' : 'requests'})`,
   'ended.expected': ({ reason, finishReasons }: { reason: Words; finishReasons: readonly string[] }) =>
     `${reason} (expected ${finishReasons.join(' or ')})`,
-  'ended.node_said': ({ reason, error }: { reason: Words; error: string }) => `${reason} (${error})`,
+  'ended.node_said': ({ reason, error }: { reason: Words; error: Words }) => `${reason} (${error})`,
 
   'reason.wall_time_limit': ({ seconds }: { seconds: number }) => `wall time limit of ${formatDuration(seconds)}`,
   'reason.silence_limit': ({ seconds }: { seconds: number }) => `silence limit of ${formatDuration(seconds)}`,

@@ -5,10 +5,11 @@ import { formatDuration } from '../time.ts'
 import { alerts } from './en-alerts.ts'
 import { findings } from './en-findings.ts'
 import { mails } from './en-mails.ts'
+import { nodeErrors } from './en-node-errors.ts'
 import { problems } from './en-problems.ts'
 import { reasons } from './en-reasons.ts'
 import { firings } from './en-schedules.ts'
-import type { AtNode, Words } from './parts.ts'
+import { type AtNode, type Words, withoutStop } from './parts.ts'
 
 type List = 'running' | 'pending' | 'finished'
 /** Who did something; null: the owner of this machine, or Scrapdeck itself. */
@@ -107,6 +108,7 @@ export const en = {
   ...mails,
   ...firings,
   ...reasons,
+  ...nodeErrors,
 
   'timeline.queued': ({ source, ...who }: By & { source: Job['source'] }) => `Queued ${QUEUED[source]}${by(who)}`,
   'timeline.queued_by_chain': (of: {
@@ -162,9 +164,9 @@ export const en = {
   'timeline.cancelled_before_sending': () => 'Cancelled before it was sent',
   'timeline.not_sent_without_lead': () => 'Not sent: this engine was not certain that it still leads',
   'timeline.accepted': () => 'Accepted',
-  'timeline.not_accepted': ({ error }: { error: string }) => `Not accepted: ${error}`,
-  'timeline.failed': ({ error }: { error: string }) => `Failed: ${error}`,
-  'timeline.no_response': ({ error }: { error: string }) =>
+  'timeline.not_accepted': ({ error }: { error: Words }) => `Not accepted: ${error}`,
+  'timeline.failed': ({ error }: { error: Words }) => `Failed: ${error}`,
+  'timeline.no_response': ({ error }: { error: Words }) =>
     `No response; checking whether the job reached the node (${error})`,
   'timeline.interrupted_sending': () => 'Scrapdeck stopped while sending the job; checking whether it reached the node',
 
@@ -183,8 +185,8 @@ export const en = {
     `The job is not on ${node}, which may have forgotten it; queued again and flagged`,
 
   'timeline.ended': ({ outcome, reason }: { outcome: Outcome; reason: Words }) => `${ENDED_AS[outcome]}: ${reason}`,
-  'timeline.lost_log_refused': ({ node, error }: AtNode & { error: string }) =>
-    `Lost: ${node} no longer lists the job and does not return its log (${error})`,
+  'timeline.lost_log_refused': ({ node, error }: AtNode & { error: Words }) =>
+    `Lost: ${node} no longer lists the job and does not return its log (${withoutStop(error)})`,
   'timeline.cancelled_on_node': ({ node }: AtNode) => `Cancelled: ${node} no longer knows the job and has no log of it`,
   'timeline.lost_without_log': ({ node }: AtNode) =>
     `Lost: ${node} accepted the job, but no longer knows it and has no log of it`,

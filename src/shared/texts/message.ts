@@ -108,6 +108,16 @@ export function decode(stored: string): Message {
   return plain(stored)
 }
 
+/** The message with each string among its parameters changed, in lists and nested messages too. */
+export function mapStrings({ code, params }: Message, change: (text: string) => string): Message {
+  const changed = (value: Param): Param => {
+    if (typeof value === 'string') return change(value)
+    if (isMessage(value)) return mapStrings(value, change)
+    return typeof value === 'object' && value !== null ? value.map((one) => change(one)) : value
+  }
+  return { code, params: Object.fromEntries(Object.entries(params).map(([name, value]) => [name, changed(value)])) }
+}
+
 const NESTED_MAX = 8
 
 function isShapedLike({ code, params }: { code?: unknown; params?: unknown }, depth = 0): boolean {

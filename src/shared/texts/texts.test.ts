@@ -6,6 +6,7 @@ import {
   decode,
   encode,
   jobsIn,
+  mapStrings,
   type Message,
   messageOf,
   plain,
@@ -92,6 +93,12 @@ describe('a message', () => {
       params: { text: 'Sent to eu-1' }
     })
   })
+})
+
+it('the strings of a message are changed in lists and nested messages too', () => {
+  const placed = (node: string) => say('timeline.placed', { where: [node], by: null })
+  const both = (node: string) => say('timeline.and_next', { what: placed(node), next: node })
+  expect(mapStrings(both('eu-1'), (text) => text.toUpperCase())).toEqual(both('EU-1'))
 })
 
 describe('for a reader who may not see another job', () => {

@@ -3,6 +3,7 @@ import { describe, expect } from 'vitest'
 import { aJobId, aProjectName, aVersionName } from '../../../shared/testing/ids.ts'
 import { IncomingFiles } from '../../storage/blobs/incoming-files.ts'
 import { openFilesystemBlobStore } from '../../storage/blobs/filesystem/filesystem-blob-store.ts'
+import { plain } from '../../../shared/texts/message.ts'
 import { importErrorOf, NodeError } from '../../nodes/node-client.ts'
 import { Distribution } from '../../projects/distribution.ts'
 import { Projects } from '../../projects/projects.ts'
@@ -40,7 +41,7 @@ class TestedNode extends FakeNode {
   }
 
   override async daemonStatus() {
-    if (this.rejectsCredentials) throw new NodeError('unauthorized', 'it rejects us', { delivered: 'no' })
+    if (this.rejectsCredentials) throw new NodeError('unauthorized', plain('it rejects us'), { delivered: 'no' })
     return super.daemonStatus()
   }
 
@@ -52,7 +53,7 @@ class TestedNode extends FakeNode {
 }
 
 function refusal(nodeMessage: string): NodeError {
-  return new NodeError('refused', 'it refused', { delivered: 'no', refusal: 'import_failed', nodeMessage })
+  return new NodeError('refused', plain('it refused'), { delivered: 'no', refusal: 'import_failed', nodeMessage })
 }
 
 async function startRoom({ clock, store, engine }: Pick<DispatchFixtures, 'clock' | 'store' | 'engine'>) {

@@ -1,5 +1,6 @@
 import { expect } from 'vitest'
 import { aJobId, anAttemptNumber } from '../../../shared/testing/ids.ts'
+import { plain } from '../../../shared/texts/message.ts'
 import { NodeError } from '../../nodes/node-client.ts'
 import { it, type TestedEngine } from '../../testing/dispatch-fixtures.ts'
 import { until } from '../../testing/until.ts'
@@ -57,7 +58,7 @@ it('items that a node refuses are given up after some tries; the log is fetched 
     logReads += 1
     return readLog(...asked)
   }
-  node.readItems = () => Promise.reject(new NodeError('http', 'n1 answered 403', { delivered: 'unknown' }))
+  node.readItems = () => Promise.reject(new NodeError('http', plain('n1 answered 403'), { delivered: 'unknown' }))
   node.end(id!)
   await clock.advanceBy(20_000)
   await hasSucceeded(engine, id!)
@@ -72,7 +73,7 @@ it('a run waits for the items of a node that does not respond', async ({ clock, 
   await clock.advanceBy(2_000)
   node.items.set(id!, ITEMS)
   const readItems = node.readItems.bind(node)
-  node.readItems = () => Promise.reject(new NodeError('unreachable', 'n1 is away', { delivered: 'no' }))
+  node.readItems = () => Promise.reject(new NodeError('unreachable', plain('n1 is away'), { delivered: 'no' }))
   node.end(id!)
   await clock.advanceBy(120_000)
   expect((await engine.job(id!)).state).toBe('running')

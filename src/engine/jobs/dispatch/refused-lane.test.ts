@@ -1,5 +1,6 @@
 import { expect } from 'vitest'
 import { aProjectName } from '../../../shared/testing/ids.ts'
+import { plain } from '../../../shared/texts/message.ts'
 import { NodeError } from '../../nodes/node-client.ts'
 import { aNewJob } from '../../testing/builders.ts'
 import { it } from '../../testing/dispatch-fixtures.ts'
@@ -12,7 +13,7 @@ it.for([0, 5])(
     const schedule = node.schedule.bind(node)
     node.schedule = async (request) => {
       if (request.project !== 'shop') return schedule(request)
-      throw new NodeError('refused', 'n1 refused it', { delivered: 'no', nodeMessage: 'no memory' })
+      throw new NodeError('refused', plain('n1 refused it'), { delivered: 'no', nodeMessage: 'no memory' })
     }
     await engine.start({ n1: node })
     await store.enqueueJobs(Array.from({ length: 1_000 }, () => aNewJob({ version: '1', priority })))

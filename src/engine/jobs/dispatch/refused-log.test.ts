@@ -1,6 +1,7 @@
 import { describe, expect } from 'vitest'
 import { ScrapdeckError } from '../../../shared/errors.ts'
 import { aJobId, anAttemptNumber } from '../../../shared/testing/ids.ts'
+import { plain } from '../../../shared/texts/message.ts'
 import { fromProxy, NodeError } from '../../nodes/node-client.ts'
 import { it } from '../../testing/dispatch-fixtures.ts'
 import { type FakeNode } from '../../testing/fake-node.ts'
@@ -9,7 +10,7 @@ import { advanceUntil } from '../../testing/until.ts'
 describe('a run that its node no longer lists, and whose log the node refuses', () => {
   const refuseLogs = (node: FakeNode) => {
     node.readLog = async () => {
-      throw new NodeError('http', 'n1 answered 403', { delivered: 'unknown' })
+      throw new NodeError('http', plain('n1 answered 403'), { delivered: 'unknown' })
     }
   }
 
@@ -56,7 +57,7 @@ it('a run whose log a node always refuses ends without it, and says why', async 
   const [id] = await engine.enqueueMany(1)
   await clock.advanceBy(2_000)
   node.readLog = () =>
-    Promise.reject(new NodeError('http', 'n1 answered the log with status 403', { delivered: 'unknown' }))
+    Promise.reject(new NodeError('http', plain('n1 answered the log with status 403'), { delivered: 'unknown' }))
   node.end(id!)
   await clock.advanceBy(20_000)
   expect((await engine.job(id!)).state).toBe('running')
@@ -75,7 +76,8 @@ it('a proxy that answers only log requests, while the node is up, does not delay
   await engine.start({ n1: node })
   const [id] = await engine.enqueueMany(1)
   await clock.advanceBy(2_000)
-  const answer = () => new NodeError('unreachable', 'n1 is down (the proxy answers 502)', { delivered: 'unknown' })
+  const answer = () =>
+    new NodeError('unreachable', plain('n1 is down (the proxy answers 502)'), { delivered: 'unknown' })
   node.readLog = () => Promise.reject(fromProxy(answer()))
   node.end(id!)
   await clock.advanceBy(80_000)
@@ -91,10 +93,10 @@ it('unanswered tries do not count: a log that is refused once after an outage is
   const [id] = await engine.enqueueMany(1)
   await clock.advanceBy(2_000)
   const { readLog } = node
-  node.readLog = () => Promise.reject(new NodeError('timeout', 'n1 did not answer', { delivered: 'unknown' }))
+  node.readLog = () => Promise.reject(new NodeError('timeout', plain('n1 did not answer'), { delivered: 'unknown' }))
   node.end(id!)
   await clock.advanceBy(120_000)
-  node.readLog = () => Promise.reject(new NodeError('http', 'n1 answered 503', { delivered: 'unknown' }))
+  node.readLog = () => Promise.reject(new NodeError('http', plain('n1 answered 503'), { delivered: 'unknown' }))
   await clock.advanceBy(31_000)
   node.readLog = readLog
   await clock.advanceBy(60_000)

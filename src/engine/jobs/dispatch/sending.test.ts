@@ -4,7 +4,9 @@ import { aJobId, aNodeId, aProjectName, aVersionName, branded } from '../../../s
 import { aNewJob } from '../../testing/builders.ts'
 import { type DispatchFixtures, it } from '../../testing/dispatch-fixtures.ts'
 import { FakeNode } from '../../testing/fake-node.ts'
+import { plain, say } from '../../../shared/texts/message.ts'
 import { NodeError } from '../../nodes/node-client.ts'
+import { failure } from '../../nodes/node-failure.ts'
 import { LOCAL_TRAITS } from '../../nodes/node-traits.ts'
 
 const STRANGER = {
@@ -17,7 +19,7 @@ const STRANGER = {
 }
 const EGGS = ['shop@1']
 const refuseAsUnrunnable = async (): Promise<never> => {
-  throw new NodeError('refused', 'n1 was not contacted: too large.', { delivered: 'no', refusal: 'unrunnable' })
+  throw new NodeError('refused', plain('n1 was not contacted: too large.'), { delivered: 'no', refusal: 'unrunnable' })
 }
 
 describe('sending', () => {
@@ -215,6 +217,20 @@ describe('sending', () => {
   })
 })
 
+it('the error of a node is in the timeline as a code with parameters', async ({ store, node, engine }) => {
+  const said = say('node_error.no_answer', { label: 'n1 (http://n1)', endpoint: 'schedule.json', seconds: 60 })
+  node.schedule = () => Promise.reject(failure('timeout', said, 'unknown'))
+  await engine.start({ n1: node })
+  const [id] = await engine.enqueueMany(1)
+  const uncertain = (await store.listTimeline(branded(id!))).find(({ kind }) => kind === 'uncertain')
+  const why = 'Node n1 (http://n1) did not answer schedule.json within 60 s. Check whether it is overloaded or stuck.'
+  expect(uncertain).toMatchObject({
+    code: 'timeline.no_response',
+    params: { error: said },
+    text: `No response; checking whether the job reached the node (${why})`
+  })
+})
+
 describe('secret values', () => {
   const openSecret = async (sealed: string) => {
     if (!sealed.startsWith('sealed:')) throw new Error('sealed elsewhere')
@@ -279,6 +295,36 @@ describe('secret values', () => {
     expect(timeline).toContain(`unknown option '${SECRET_MASK}'`)
     expect(timeline).not.toContain('open sesame')
   })
+
+  const echo = (value: string) => {
+    const refusal = say('node_error.refused', { label: 'n1', endpoint: 'schedule.json', why: `no option ${value}.` })
+    return say('node_error.egg_refused', { refusal, became: 'removed', version: value })
+  }
+  it.for([
+    ['among its parameters and in nested messages', 'open sesame', echo('open sesame'), echo(SECRET_MASK)],
+    [
+      'that is a word of ours',
+      'removed',
+      echo('x'),
+      `Node n1 refused schedule.json: no option x. It was ${SECRET_MASK} from the node.`
+    ],
+    [
+      'that spans two parameters',
+      'shop, version 1',
+      say('node_error.lists_no_spiders', { label: 'n1', project: 'shop', version: '1' }),
+      `Node n1 cannot list the spiders of ${SECRET_MASK}: it is a cluster. A node of another kind, or this computer, can.`
+    ]
+  ] as const)(
+    'in the error of a node, %s, are not recorded',
+    async ([, secret, said, error], { clock, store, node, engine }) => {
+      const job = secretJob(`sealed:${secret}`)
+      node.schedule = () => Promise.reject(failure('refused', said, 'no'))
+      await send({ clock, store, node, engine }, job)
+      const refused = (await store.listTimeline(job.id)).find(({ kind }) => kind === 'refused')
+      expect(refused).toMatchObject({ code: 'timeline.not_accepted', params: { error } })
+      expect(JSON.stringify(refused)).not.toContain(secret)
+    }
+  )
 })
 
 it('a node that enforces limits gets the limits of the job, which replace those of its project at that time', async ({

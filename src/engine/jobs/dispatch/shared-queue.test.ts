@@ -1,6 +1,7 @@
 import { describe, expect } from 'vitest'
 import { aProjectName, aVersionName } from '../../../shared/testing/ids.ts'
 import { type DispatchFixtures, it } from '../../testing/dispatch-fixtures.ts'
+import { plain } from '../../../shared/texts/message.ts'
 import { NodeError } from '../../nodes/node-client.ts'
 import { FakeNode } from '../../testing/fake-node.ts'
 
@@ -60,7 +61,7 @@ describe('of two nodes with a shared queue, the one that a job was not sent to',
     node.behaviours = ['lose_request']
     const readLog = node.readLog.bind(node)
     node.readLog = async () => {
-      throw new NodeError('timeout', 'fake is slow', { delivered: 'unknown' })
+      throw new NodeError('timeout', plain('fake is slow'), { delivered: 'unknown' })
     }
     const id = await engine.enqueue()
     await other.schedule({ ...REQUEST, jobid: id })

@@ -1,5 +1,6 @@
 import { expect } from 'vitest'
 import { aNodeId, branded } from '../../../shared/testing/ids.ts'
+import { plain } from '../../../shared/texts/message.ts'
 import { NodeError } from '../../nodes/node-client.ts'
 import { it, MINUTE_MS } from '../../testing/dispatch-fixtures.ts'
 import type { FakeClock } from '../../testing/fake-clock.ts'
@@ -9,7 +10,9 @@ import { FakeNode } from '../../testing/fake-node.ts'
 function fallSilent(node: FakeNode, clock: FakeClock): void {
   const timeout = (afterMs: number) =>
     new Promise<never>((_resolve, reject) => {
-      clock.setTimer(afterMs, () => reject(new NodeError('timeout', 'n1 did not answer', { delivered: 'unknown' })))
+      clock.setTimer(afterMs, () =>
+        reject(new NodeError('timeout', plain('n1 did not answer'), { delivered: 'unknown' }))
+      )
     })
   node.daemonStatus = () => timeout(5_000)
   node.listJobs = () => timeout(15_000)

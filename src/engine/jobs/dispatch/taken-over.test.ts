@@ -71,7 +71,7 @@ it('an engine that stops leaves no timer behind, even with pending retries', asy
   const id = await engine.enqueue({ limits: { wallSeconds: 60 } })
   await clock.advanceBy(2_000)
   node.readLog = async () => {
-    throw new NodeError('timeout', 'fake is slow', { delivered: 'unknown' })
+    throw new NodeError('timeout', plain('fake is slow'), { delivered: 'unknown' })
   }
   node.end(id)
   await clock.advanceBy(3_000)

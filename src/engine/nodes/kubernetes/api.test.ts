@@ -1,6 +1,5 @@
 import { expect, it } from 'vitest'
 import { z } from 'zod'
-import { NodeError } from '../node-client.ts'
 import type { Connection } from '../scrapyd/connection.ts'
 import { KubernetesApi } from './api.ts'
 
@@ -8,7 +7,6 @@ it('reading a list stops if its pages never end, even if they are empty', async 
   let asked = 0
   const connection = {
     label: 'Node k',
-    fail: (kind: 'too_large', words: string, delivered: 'no') => new NodeError(kind, words, { delivered }),
     async send(request: { receive: (head: object) => (piece: Buffer) => unknown }) {
       asked += 1
       if (asked > 5_000) throw new Error('asked for ever')

@@ -1,9 +1,12 @@
 import type { z } from 'zod'
 import { problemOfJsonText } from '../../../shared/json-text.ts'
 import { showUnseen } from '../../../shared/unseen.ts'
+import type { CredentialFile } from '../../../shared/texts/en-node-errors.ts'
+import { say } from '../../../shared/texts/message.ts'
 import { ScrapdeckError } from '../../../shared/errors.ts'
 import { fromProxy, kindOfGateway, NodeError } from '../node-client.ts'
 import { LISTED_MAX } from '../list-limits.ts'
+import { failure } from '../node-failure.ts'
 import { type AnswerHead, type Connection, collectBody, type NodeRequest } from '../scrapyd/connection.ts'
 import type { CredentialFiles } from './credential-files.ts'
 import { ApiStatus, ListPage } from './objects.ts'
@@ -44,8 +47,6 @@ export class KubernetesApi {
   get label(): string {
     return this.#connection.label
   }
-
-  fail: Connection['fail'] = (...parts) => this.#connection.fail(...parts)
 
   /** Rejects if the API itself did not respond: no connection, a page from a proxy, a rejected token. */
   async ask(request: ApiRequest, signal?: AbortSignal): Promise<ApiAnswer> {
@@ -91,7 +92,7 @@ export class KubernetesApi {
       const listed = await this.#listOnce(path, labelSelector, schema, signal)
       if (listed !== 'expired') return listed
       if (begun === LISTS_BEGUN_MAX) {
-        throw this.fail('http', `changes faster than ${path} can be listed (410).`, 'no')
+        throw failure('http', say('node_error.changes_too_fast', { label: this.label, path }), 'no')
       }
     }
   }
@@ -113,8 +114,8 @@ export class KubernetesApi {
         items.push(item.data)
       }
       if (items.length > LISTED_MAX.jobs || pages > PAGES_MAX) {
-        const problem = `lists more than ${LISTED_MAX.jobs.toLocaleString('en-US')} objects, which Scrapdeck does not read.`
-        throw this.fail('too_large', `${problem} Delete ended Jobs of this node.`, 'no')
+        const said = say('node_error.too_many_objects', { label: this.label, most: LISTED_MAX.jobs })
+        throw failure('too_large', said, 'no')
       }
       const { continue: next, resourceVersion } = page.data.metadata
       if (!next) return { items, resourceVersion, head: answer.head }
@@ -125,28 +126,27 @@ export class KubernetesApi {
   errorOf({ status, value, head }: ApiAnswer, { method = 'GET', path }: ApiRequest): NodeError {
     const parsed = ApiStatus.safeParse(value)
     const { message = '', reason = '' } = parsed.success ? parsed.data : {}
-    const words = showUnseen(message.replace(/\s+/g, ' ').trim().slice(0, 500))
-    if (status === 401) {
-      return this.fail('unauthorized', 'rejected the token or client certificate. Replace it in the settings.', 'no')
-    }
-    if (status === 407)
-      return this.fail('unreachable', 'cannot be reached: its proxy refuses the password (407).', 'no')
-    if (status === 403 && !/exceeded quota/.test(words)) {
-      const advice = 'Grant it with the Role of docs/kubernetes.md.'
-      return this.fail('forbidden', `does not allow this: ${words || `${method} ${path}`}. ${advice}`, 'no')
+    const why = showUnseen(message.replace(/\s+/g, ' ').trim().slice(0, 500))
+    const { label } = this
+    if (status === 401) return failure('unauthorized', say('node_error.token_rejected', { label }), 'no')
+    if (status === 407) return failure('unreachable', say('node_error.proxy_refuses_password', { label }), 'no')
+    if (status === 403 && !/exceeded quota/.test(why)) {
+      const said = say('node_error.not_allowed', { label, why: why || `${method} ${path}` })
+      return failure('forbidden', said, 'no')
     }
     if (!parsed.success && status >= 300 && status < 400) {
-      const target = showUnseen(String(head.headers.location ?? 'nowhere').slice(0, 200))
-      return this.fail('http', `redirects to ${target}. Is there a login page in front of it?`, 'no')
+      const { location } = head.headers
+      const target = location === undefined ? null : showUnseen(String(location).slice(0, 200))
+      return failure('http', say('node_error.redirects_all', { label, target }), 'no')
     }
     // The API's own Status proves that nothing was created. A proxy's page proves nothing.
     const delivered = parsed.success && status < 500 ? 'no' : 'unknown'
     const isRefusal = status === 422 || (status === 400 && parsed.success)
-    const text = `answered ${path} with ${status}${reason ? ` ${reason}` : ''}${words ? `: ${words}` : ''}`
+    const answered = { label, path, status, reason, why }
     const gateway = kindOfGateway(status)
-    if (gateway !== null) return fromProxy(this.fail(gateway, `${text}.`, delivered))
-    if (!isRefusal) return this.fail('http', `${text}.`, delivered)
-    return new NodeError('refused', `Node ${this.label} ${text}`, { delivered: 'no', nodeMessage: words })
+    if (gateway !== null) return fromProxy(failure(gateway, say('node_error.api_status', answered), delivered))
+    if (!isRefusal) return failure('http', say('node_error.api_status', answered), delivered)
+    return new NodeError('refused', say('node_error.api_refused', answered), { delivered: 'no', nodeMessage: why })
   }
 
   #parse(head: AnswerHead, text: string, path: string): unknown {
@@ -166,7 +166,7 @@ export class KubernetesApi {
   }
 
   #notKubernetes(path: string, cause?: unknown): NodeError {
-    return this.fail('not_scrapyd', `did not answer ${path} as the API server of Kubernetes does.`, 'unknown', cause)
+    return failure('not_scrapyd', say('node_error.not_kubernetes', { label: this.label, path }), 'unknown', cause)
   }
 }
 
@@ -174,19 +174,19 @@ const LISTS_BEGUN_MAX = 3
 
 /** Reads a credential file. Rejects with a NodeError that does not quote the content. */
 export async function readCredential(
-  fail: Connection['fail'],
+  label: string,
   files: Pick<CredentialFiles, 'read'>,
   path: string,
-  noun: string
+  file: CredentialFile
 ): Promise<string> {
   try {
     return await files.read(path)
   } catch (error) {
-    const reason = (error as NodeJS.ErrnoException).code ?? (error as Error).message
-    const words =
+    const why = (error as NodeJS.ErrnoException).code ?? (error as Error).message
+    const said =
       error instanceof ScrapdeckError
-        ? error.message
-        : `${noun} ${path} cannot be read (${reason}). Put the file back, or change the credentials of the node.`
-    throw fail('unauthorized', `cannot be used: ${words}`, 'no', error)
+        ? say('node_error.credential_unusable', { label, why: error.message })
+        : say('node_error.credential_unreadable', { label, file, path, why })
+    throw failure('unauthorized', said, 'no', error)
   }
 }

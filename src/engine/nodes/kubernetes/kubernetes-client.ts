@@ -1,8 +1,10 @@
 import pLimit from 'p-limit'
 import type { KubernetesSettings, ProjectName, VersionName } from '../../../shared/contract/index.ts'
+import { type Message, say } from '../../../shared/texts/message.ts'
 import { type Clock, sleep } from '../../runtime/clock.ts'
 import type { Logger } from '../../runtime/logger.ts'
 import { LISTED_MAX } from '../list-limits.ts'
+import { failure } from '../node-failure.ts'
 import {
   type DaemonStatus,
   ENDING_SIGNALS,
@@ -42,7 +44,6 @@ export interface KubernetesClientOptions extends Omit<NodeAddressParts, 'usernam
   connect?: typeof createConnection | undefined
 }
 
-const API_SERVER = 'its API server'
 /** The maximum age of a list that we report. The limit is longer while a watch receives events. */
 const LIST_AGE_MS = 2_000
 const WATCHED_LIST_AGE_MS = 5_000
@@ -99,11 +100,9 @@ export class KubernetesClient implements NodeClient {
     const { caFile } = options.settings
     if (caFile === null) return new KubernetesClient(options)
     const label = `${options.name} (${options.url})`
-    const fail = (kind: NodeError['kind'], problem: string, delivered: 'no' | 'unknown', cause?: unknown) =>
-      new NodeError(kind, `Node ${label} ${problem}`, { delivered, cause })
     return new KubernetesClient({
       ...options,
-      caCertificate: await readCredential(fail, options.files, caFile, 'CA file')
+      caCertificate: await readCredential(label, options.files, caFile, 'ca')
     })
   }
 
@@ -117,7 +116,7 @@ export class KubernetesClient implements NodeClient {
     const open = () => {
       const { connect = createConnection, name, clock } = options
       const address = { ...options, url: server, username: null, password: null }
-      const connection = connect({ address, name, clock, program: API_SERVER })
+      const connection = connect({ address, name, clock, program: 'kubernetes' })
       this.#connections.add(connection)
       const close = async () => {
         this.#connections.delete(connection)
@@ -166,7 +165,7 @@ export class KubernetesClient implements NodeClient {
       address: { ...this.#options, url: server, username: null, password: null },
       name,
       clock,
-      program: API_SERVER
+      program: 'kubernetes'
     })
     this.#connections.add(connection)
     this.#watching = watchPods({
@@ -188,12 +187,15 @@ export class KubernetesClient implements NodeClient {
   async schedule(request: ScheduleRequest, signal?: AbortSignal): Promise<{ jobid: string }> {
     this.#checks.checkSchedule(request)
     const { nodeId, settings, eggOf } = this.#options
+    const { label } = this.#api
     const { image, settingsModule } = podSettingsOf(settings, request.project)
-    if (image === undefined) throw this.#refuse(`no image is set for the project ${request.project}`)
+    if (image === undefined) throw refused(say('node_error.no_image', { label, project: request.project }))
     const linked = settingsModule === undefined ? (eggOf?.(request) ?? null) : null
-    if (settingsModule === undefined && linked === null) throw this.#refuse(`there is no egg of ${request.project}`)
+    if (settingsModule === undefined && linked === null) {
+      throw refused(say('node_error.no_egg_for_pod', { label, project: request.project }))
+    }
     if (linked !== null && settings.engineUrl === null) {
-      throw this.#refuse('it has no address at which pods reach Scrapdeck (engineUrl), so they cannot fetch eggs')
+      throw refused(say('node_error.no_engine_url', { label }))
     }
     const egg =
       linked === null ? null : { url: new URL(linked.path, withSlash(settings.engineUrl!)).href, sha256: linked.sha256 }
@@ -251,7 +253,7 @@ export class KubernetesClient implements NodeClient {
     const parsed = JobObject.safeParse(answer.value)
     const run = parsed.success ? runOf(parsed.data) : null
     if (run?.jobid === request.jobid && run.project === request.project) return
-    throw this.#refuse(`there is a Job ${name} already, which is not of this run`)
+    throw refused(say('node_error.other_job_there', { label: this.#api.label, name }))
   }
 
   async cancel(
@@ -259,7 +261,9 @@ export class KubernetesClient implements NodeClient {
     abort?: AbortSignal
   ): Promise<{ wasState: 'pending' | 'running' | null }> {
     this.#checks.checkName('project', project)
-    if (!ENDING_SIGNALS.has(signal)) throw this.#refuse(`it cannot send the signal ${signal}, only end a run`)
+    if (!ENDING_SIGNALS.has(signal)) {
+      throw refused(say('node_error.signal_unsupported', { label: this.#api.label, signal }))
+    }
     const jobName = jobNameOf({ project, jobid })
     const run = (await this.#list(0, abort)).runs.get(jobName)
     this.#isStale = true
@@ -299,8 +303,8 @@ export class KubernetesClient implements NodeClient {
   }
 
   async listSpiders(project: ProjectName, version: VersionName): Promise<string[]> {
-    const problem = `cannot list the spiders of ${project}, version ${version}: it is a cluster.`
-    throw this.#api.fail('http', `${problem} A node of another kind, or this computer, can.`, 'no')
+    const { label } = this.#api
+    throw failure('http', say('node_error.lists_no_spiders', { label, project, version }), 'no')
   }
 
   async readLog(run: RunNames, range: { offset: number; limitBytes: number }, signal?: AbortSignal) {
@@ -348,9 +352,10 @@ export class KubernetesClient implements NodeClient {
       }
       const { value } = await this.#api.get(request, signal)
       if ((value as { status?: { allowed?: unknown } } | null)?.status?.allowed === true) continue
-      const what = `${verb} ${resource}${subresource ? `/${subresource}` : ''}${group ? ` (${group})` : ''}`
-      const problem = `lacks a right: ${what} in the namespace ${this.#namespace}.`
-      throw this.#api.fail('forbidden', `${problem} Grant it with the Role of docs/kubernetes.md.`, 'no')
+      const right = `${verb} ${resource}${subresource ? `/${subresource}` : ''}${group ? ` (${group})` : ''}`
+      const { label } = this.#api
+      const said = say('node_error.right_missing', { label, right, namespace: this.#namespace })
+      throw failure('forbidden', said, 'no')
     }
   }
 
@@ -382,7 +387,7 @@ export class KubernetesClient implements NodeClient {
     const arrivedAtMs = clock.nowMs()
     const pods = await this.#api.list(`${this.#core}pods`, this.#selector, PodObject, signal)
     if (jobs.items.length + pods.items.length > LISTED_MAX.jobs) {
-      throw this.#api.fail('too_large', 'lists more Jobs and pods than Scrapdeck reads. Delete ended ones.', 'no')
+      throw failure('too_large', say('node_error.too_many_pods', { label: this.#api.label }), 'no')
     }
     const runs = new Map(joinRuns(jobs.items, pods.items).map((run) => [run.jobName, run]))
     await this.#readEvents(runs, signal)
@@ -490,16 +495,13 @@ export class KubernetesClient implements NodeClient {
     if (tokenFile === null) return this.#options.token
     const nowMs = this.#options.clock.monotonicMs()
     if (this.#token === null || nowMs - this.#token.atMs >= TOKEN_EVERY_MS) {
-      const fail = this.#api.fail
-      this.#token = { text: await readCredential(fail, files, tokenFile, 'token file'), atMs: nowMs }
+      this.#token = { text: await readCredential(this.#api.label, files, tokenFile, 'token'), atMs: nowMs }
     }
     return this.#token.text
   }
-
-  #refuse(problem: string): NodeError {
-    return this.#api.fail('refused', `was not contacted: ${problem}.`, 'no')
-  }
 }
+
+const refused = (said: Message): NodeError => failure('refused', said, 'no')
 
 /** The permissions that runs need, as in the Role of docs/kubernetes.md: API group, resource, verb, subresource. */
 const RIGHTS: readonly (readonly [string, string, string, string?])[] = [
@@ -527,8 +529,8 @@ function newestEvent({ value }: ApiAnswer): string | null {
 
 function withDelivery(error: NodeError, delivered: 'no' | 'unknown'): NodeError {
   if (error.delivered === delivered) return error
-  const { kind, message, nodeMessage, refusal } = error
-  return new NodeError(kind, message, { delivered, nodeMessage, refusal, cause: error })
+  const { kind, said, nodeMessage, refusal } = error
+  return new NodeError(kind, said, { delivered, nodeMessage, refusal, cause: error })
 }
 
 const withSlash = (url: string) => (url.endsWith('/') ? url : `${url}/`)

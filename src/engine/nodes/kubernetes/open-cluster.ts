@@ -1,5 +1,7 @@
 import type { ProjectName, VersionName } from '../../../shared/contract/index.ts'
+import { say } from '../../../shared/texts/message.ts'
 import { type NodeClient, NodeError, type ScheduleRequest } from '../node-client.ts'
+import { failure } from '../node-failure.ts'
 import { KUBERNETES_TRAITS } from '../node-traits.ts'
 import { KubernetesClient, type KubernetesClientOptions } from './kubernetes-client.ts'
 
@@ -81,7 +83,7 @@ class UnopenedCluster implements NodeClient {
   #open(): Promise<KubernetesClient> {
     if (this.#opened === null && this.#isClosed) {
       const { name } = this.#options
-      return Promise.reject(new NodeError('aborted', `Node ${name} was removed or changed.`, { delivered: 'no' }))
+      return Promise.reject(failure('aborted', say('node_error.removed_or_changed', { label: name }), 'no'))
     }
     this.#opening ??= this.#openNow().catch((error: unknown) => {
       this.#opening = null

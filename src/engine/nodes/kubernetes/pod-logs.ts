@@ -1,7 +1,9 @@
 import { type FileHandle, mkdir, open, rm } from 'node:fs/promises'
 import { join } from 'node:path'
+import { say } from '../../../shared/texts/message.ts'
 import { type Clock, sleep } from '../../runtime/clock.ts'
 import type { LogRange } from '../node-client.ts'
+import { failure } from '../node-failure.ts'
 import type { KubernetesApi } from './api.ts'
 import type { Connection } from '../scrapyd/connection.ts'
 
@@ -170,7 +172,8 @@ export class PodLogs {
     copy.completing ??= this.#fetchRest(logged, copy).finally(() => (copy.completing = null))
     if (signal === undefined) return copy.completing
     const stopped = Promise.withResolvers<never>()
-    const onAbort = () => stopped.reject(this.#api.fail('aborted', 'timed out.', 'no'))
+    const said = say('node_error.aborted', { label: this.#api.label })
+    const onAbort = () => stopped.reject(failure('aborted', said, 'no'))
     signal.addEventListener('abort', onAbort)
     try {
       await Promise.race([copy.completing, stopped.promise])

@@ -3,6 +3,7 @@ import { hostname } from 'node:os'
 import { join } from 'node:path'
 import type { ProjectName, ProjectPython, StartMode, VersionName } from '../../../shared/contract/index.ts'
 import { ScrapdeckError } from '../../../shared/errors.ts'
+import { say } from '../../../shared/texts/message.ts'
 import { CANCEL_WAITS_MS, type CancelWaitsMs, limitWaitsOf } from '../../../shared/run-limits.ts'
 import { LAST_STEP, signalOfStep, stepDue } from '../../../shared/stop-ladder.ts'
 import {
@@ -17,6 +18,7 @@ import {
   type Snapshot,
   type SeenJob
 } from '../node-client.ts'
+import { failure } from '../node-failure.ts'
 import { LOCAL_TRAITS } from '../node-traits.ts'
 import { problemOfRun } from '../node-checks.ts'
 import { problemOfPathPart } from '../../projects/names.ts'
@@ -263,8 +265,8 @@ export class LocalNode implements NodeClient {
       isAccepted = await runs.accept({ ...request, acceptedAtMs: clock.nowMs() }, source)
     } catch (error) {
       // The next snapshot shows whether the run was written.
-      const message = `The local node could not write the run to the data directory: ${(error as Error).message}`
-      throw new NodeError('reset', message, { delivered: 'unknown', cause: error })
+      const said = say('node_error.local_not_written', { why: (error as Error).message })
+      throw failure('reset', said, 'unknown', error)
     }
     if (!isAccepted) throw refusal(`job '${request.jobid}' was already accepted`)
     return { jobid: request.jobid }
@@ -318,7 +320,7 @@ export class LocalNode implements NodeClient {
 
   async close(): Promise<void> {
     const { watch, runs, pool } = this.#parts
-    this.#closing.abort(new NodeError('aborted', 'The local node is closing.', { delivered: 'unknown' }))
+    this.#closing.abort(failure('aborted', say('node_error.local_closing'), 'unknown'))
     this.events.removeAllListeners()
     this.python.close()
     await this.environments.close()
@@ -361,7 +363,7 @@ export class LocalNode implements NodeClient {
   }
 
   #refuseWhenClosed(): void {
-    if (this.#closing.signal.aborted) throw new NodeError('aborted', 'The local node is closed.', { delivered: 'no' })
+    if (this.#closing.signal.aborted) throw failure('aborted', say('node_error.local_closed'), 'no')
   }
 }
 
@@ -389,11 +391,8 @@ function refuseBadNames(run: RunNames): void {
 }
 
 export function refusal(nodeMessage: string, refusal: RefusalKind = 'other'): NodeError {
-  return new NodeError('refused', `The local node rejected the request: ${nodeMessage}`, {
-    delivered: 'no',
-    nodeMessage,
-    refusal
-  })
+  const said = say('node_error.local_rejected', { why: nodeMessage })
+  return new NodeError('refused', said, { delivered: 'no', nodeMessage, refusal })
 }
 
 function toSeenJob(run: Run, watch: Pick<RunWatch, 'endOf'>): SeenJob {

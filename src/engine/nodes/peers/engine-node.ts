@@ -3,6 +3,7 @@ import { isDeepStrictEqual } from 'node:util'
 import type { z } from 'zod'
 import type { ProjectName, ProjectPython, VersionName } from '../../../shared/contract/index.ts'
 import { problemOfJsonText } from '../../../shared/json-text.ts'
+import { say } from '../../../shared/texts/message.ts'
 import { showUnseen } from '../../../shared/unseen.ts'
 import {
   EggAnswer,
@@ -43,6 +44,7 @@ import {
   type NodeRequest
 } from '../scrapyd/connection.ts'
 import type { EngineCertificate } from '../../cluster/leadership/leadership.ts'
+import { failure } from '../node-failure.ts'
 import { DIRECT } from '../scrapyd/proxy.ts'
 import { dateOf } from '../scrapyd/scrapyd-client.ts'
 import type { EnginePlace } from './engine-nodes.ts'
@@ -303,8 +305,7 @@ export class EngineNode implements NodeClient {
     const { place: find, certificate: own, connect, name, clock } = this.#options
     const place = find()
     if (place === null) {
-      const text = `Node ${name} cannot be reached: its engine has not said for some seconds that it lives. Start it.`
-      throw new NodeError('unreachable', text, { delivered: 'no' })
+      throw failure('unreachable', say('node_error.engine_away', { label: name }), 'no')
     }
     if (this.#connections === null || !isDeepStrictEqual(this.#connections.place, place)) {
       void this.#disconnect()
@@ -312,38 +313,38 @@ export class EngineNode implements NodeClient {
       // The engines' secret must not pass through a proxy.
       const parts = { url, username: null, password: null, caCertificate: null, proxyUrl: DIRECT }
       const tls = { onlyCertificate: place.certificate, own: place.certificate === null ? null : own }
-      const open = () => connect({ address: { ...parts, ...tls }, name, clock, program: 'its engine' })
+      const open = () => connect({ address: { ...parts, ...tls }, name, clock, program: 'engine' })
       this.#connections = { place, all: open(), news: open() }
     }
     return this.#connections[use]
   }
 
-  #failureOf(connection: Connection, head: AnswerHead, text: string, path: string): NodeError {
-    const failure = parseJson(HostedFailure, text)?.failure
-    const what = path.split('?')[0]
-    if (failure === undefined) {
-      if (head.status === 421) return connection.fail('http', `is another engine's: ${ADVICE}`, 'no')
-      const problem = `answered ${what} with status ${head.status}. See the log of that engine.`
+  #failureOf({ label }: Connection, { status }: AnswerHead, text: string, path: string): NodeError {
+    const sent = parseJson(HostedFailure, text)?.failure
+    const endpoint = path.split('?')[0] ?? ''
+    if (sent === undefined) {
+      if (status === 421) return failure('http', say('node_error.engine_of_others', { label }), 'no')
+      const said = say('node_error.engine_status', { label, endpoint, status })
       // An engine that lacks this path, is starting or is stopping has not acted on the request.
-      const isUndone = [401, 404, 503].includes(head.status)
-      const gateway = kindOfGateway(head.status)
-      const error = connection.fail(gateway ?? 'http', problem, isUndone ? 'no' : 'unknown')
+      const isUndone = [401, 404, 503].includes(status)
+      const gateway = kindOfGateway(status)
+      const error = failure(gateway ?? 'http', said, isUndone ? 'no' : 'unknown')
       return gateway === null ? error : fromProxy(error)
     }
-    const { kind, delivered, nodeMessage, refusal } = failure
-    const message = `Node ${connection.label} ${kind === 'refused' ? 'refused' : 'could not do'} ${what}: ${showUnseen(failure.message.slice(-500))}`
-    return new NodeError(kind, message, { delivered, nodeMessage, refusal })
+    const { kind, delivered, nodeMessage, refusal } = sent
+    const code = kind === 'refused' ? 'node_error.refused' : 'node_error.engine_failed'
+    const said = say(code, { label, endpoint, why: showUnseen(sent.message.slice(-500)) })
+    return new NodeError(kind, said, { delivered, nodeMessage, refusal })
   }
 
-  #parse<T>(schema: z.ZodType<T>, answer: Buffer | string, what: string): T {
+  #parse<T>(schema: z.ZodType<T>, answer: Buffer | string, endpoint: string): T {
     const value = parseJson(schema, String(answer))
     if (value !== null) return value
-    const problem = `answered ${what} as no engine does. Do all engines have the same version?`
-    throw this.#connect('all').fail('not_scrapyd', problem, 'unknown')
+    const { label } = this.#connect('all')
+    throw failure('not_scrapyd', say('node_error.not_engine', { label, endpoint }), 'unknown')
   }
 }
 
-const ADVICE = 'two engines have one address, or one name. Correct engine_address and engine_name.'
 const NO_PYTHONS = createHash('sha256').update('[]').digest('hex')
 const DEFAULT_PYTHON: ProjectPython = { kind: 'default' }
 const JSON_TYPE = { 'content-type': 'application/json' }

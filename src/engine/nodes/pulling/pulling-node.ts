@@ -3,6 +3,7 @@ import pLimit from 'p-limit'
 import type { AttemptState, ProjectName, VersionName } from '../../../shared/contract/index.ts'
 import { ScrapdeckError } from '../../../shared/errors.ts'
 import { sentence } from '../../../shared/texts/errors/nodes.ts'
+import { say } from '../../../shared/texts/message.ts'
 import { showUnseen } from '../../../shared/unseen.ts'
 import type { EggToSend } from '../../projects/projects.ts'
 import { BoundedSet } from '../../runtime/bounded.ts'
@@ -21,6 +22,7 @@ import {
   type SeenJob,
   type Snapshot
 } from '../node-client.ts'
+import { failure } from '../node-failure.ts'
 import { type NodeTraits, PULLING_TRAITS } from '../node-traits.ts'
 import { problemOfRun } from '../node-checks.ts'
 import { classifyRefusal } from '../scrapyd/refusals.ts'
@@ -199,7 +201,7 @@ export class PullingNode implements NodeClient {
     const pending = { offer, egg, atMs: this.#options.clock.monotonicMs(), granted: done.resolve, failed: done.reject }
     this.#offers.set(key, pending)
     this.#push(session, { kind: 'offer', offer })
-    const onAbort = () => this.#withdraw(key, this.#error('aborted', 'was not asked any more.'))
+    const onAbort = () => this.#withdraw(key, this.#error('aborted', 'aborted'))
     signal?.addEventListener('abort', onAbort, { once: true })
     const check = this.#watchOffer(key, pending)
     try {
@@ -238,15 +240,15 @@ export class PullingNode implements NodeClient {
 
   async close(): Promise<void> {
     this.#isClosed = true
-    this.#leave(this.#error('aborted', 'was removed, or Scrapdeck is stopping.'))
-    for (const key of [...this.#offers.keys()]) this.#withdraw(key, this.#error('aborted', 'was removed.'))
+    this.#leave(this.#error('aborted', 'closed'))
+    for (const key of [...this.#offers.keys()]) this.#withdraw(key, this.#error('aborted', 'removed'))
     this.#session = null
     this.#options.onClosed()
   }
 
   /** The token is no longer valid, or the node violates the protocol. The node must open a new session. */
   disconnect(): void {
-    this.#leave(this.#error('reset', 'was disconnected.'))
+    this.#leave(this.#error('reset', 'disconnected'))
     this.#session = null
   }
 
@@ -267,7 +269,7 @@ export class PullingNode implements NodeClient {
     }
     if (before !== null) {
       this.#superseded.add(before.id)
-      this.#leave(this.#error('reset', 'was restarted.'))
+      this.#leave(this.#error('reset', 'restarted'))
     }
     this.#epoch = Math.max(this.#epoch, lastEpoch) + 1
     const { clock } = this.#options
@@ -365,7 +367,7 @@ export class PullingNode implements NodeClient {
     this.#answers.delete(id)
     if (problem === undefined) this.#resolve(pending, 'cancel', answer)
     else if (classifyRefusal(problem) === 'process_ended') pending?.reject(this.#refusal(problem, 'process_ended'))
-    else pending?.reject(this.#error('http', `could not do it: ${showUnseen(problem)}`, 'unknown'))
+    else pending?.reject(this.#failed(problem))
   }
 
   receiveData({ id, offset, size, file, none, ...stamp }: DataOfFile, bytes: Uint8Array): void {
@@ -377,7 +379,7 @@ export class PullingNode implements NodeClient {
 
   #resolve(pending: Asked | undefined, kind: Command['kind'], answer: unknown): void {
     if (pending?.kind === kind) pending.resolve(answer)
-    else pending?.reject(this.#error('not_scrapyd', 'answered something else than it was asked.', 'unknown'))
+    else pending?.reject(this.#error('not_scrapyd', 'other_answer', 'unknown'))
   }
 
   /** Rejects with NOT_FOUND unless a run on offer needs the egg. */
@@ -425,7 +427,7 @@ export class PullingNode implements NodeClient {
       const forMs = clock.monotonicMs() - atMs
       const limitMs = this.#downloads.has(egg.sha256) ? OFFER_WITH_EGG_MS : OFFER_MS
       if (this.#session === null || !this.#isHeard(this.#session)) this.#withdraw(key, this.#unheard())
-      else if (forMs > limitMs) this.#withdraw(key, this.#error('timeout', 'did not fetch the job in time.'))
+      else if (forMs > limitMs) this.#withdraw(key, this.#error('timeout', 'fetched_nothing'))
       else timer = clock.setTimer(OFFER_CHECK_MS, check)
     }
     let timer = clock.setTimer(OFFER_CHECK_MS, check)
@@ -460,7 +462,7 @@ export class PullingNode implements NodeClient {
       const askedFrom = offset < 0 ? Math.max(0, sizeBytes + offset) : offset
       const end = part.offset + bytes.length
       if (part.offset !== askedFrom || bytes.length > limitBytes || (bytes.length > 0 && end > sizeBytes))
-        throw this.#error('not_scrapyd', 'sent another part of a file than was asked for.')
+        throw this.#error('not_scrapyd', 'other_part')
       // This is a new file with the same name. The earlier pieces belong to a different run.
       if (whole !== null && part.fileId !== whole.fileId) break
       whole ??= part
@@ -490,10 +492,11 @@ export class PullingNode implements NodeClient {
 
   async #within<T>(answer: Promise<T>, limitMs: number, signal: AbortSignal | undefined, drop: () => void): Promise<T> {
     const stopped = Promise.withResolvers<never>()
-    const onAbort = () => stopped.reject(this.#error('aborted', 'was not asked any more.', 'unknown'))
-    const timer = this.#options.clock.setTimer(limitMs, () =>
-      stopped.reject(this.#error('timeout', `did not answer within ${limitMs / 1000} s.`, 'unknown'))
-    )
+    const onAbort = () => stopped.reject(this.#error('aborted', 'aborted', 'unknown'))
+    const timer = this.#options.clock.setTimer(limitMs, () => {
+      const said = say('node_error.pulling_no_answer', { node: this.name, seconds: limitMs / 1000 })
+      stopped.reject(failure('timeout', said, 'unknown'))
+    })
     signal?.addEventListener('abort', onAbort, { once: true })
     if (signal?.aborted) onAbort()
     try {
@@ -557,9 +560,9 @@ export class PullingNode implements NodeClient {
 
   #unheard(): NodeError {
     const session = this.#session
-    if (session === null) return this.#error('unreachable', 'has not asked for jobs since Scrapdeck started.')
-    const forSeconds = Math.round((this.#options.clock.monotonicMs() - session.heardAtMs) / 1000)
-    return this.#error('unreachable', `has not asked for jobs for ${forSeconds} s. Is its Scrapyd running?`)
+    if (session === null) return this.#error('unreachable', 'never_heard')
+    const seconds = Math.round((this.#options.clock.monotonicMs() - session.heardAtMs) / 1000)
+    return failure('unreachable', say('node_error.pulling_silent', { node: this.name, seconds }), 'no')
   }
 
   #remembersAll(): boolean {
@@ -569,15 +572,32 @@ export class PullingNode implements NodeClient {
     return oldestMs === null || session.journalBeganAtMs + JOURNAL_MARGIN_MS < oldestMs
   }
 
-  #error(kind: NodeErrorKind, words: string, delivered: 'no' | 'unknown' = 'no'): NodeError {
-    return new NodeError(kind, `${this.#options.name()} ${words}`, { delivered })
+  #error(kind: NodeErrorKind, what: PlainFailure, delivered: 'no' | 'unknown' = 'no'): NodeError {
+    return failure(kind, say(`node_error.pulling_${what}`, { node: this.name }), delivered)
+  }
+
+  #failed(problem: string): NodeError {
+    const said = say('node_error.pulling_failed', { node: this.name, why: showUnseen(problem) })
+    return failure('http', said, 'unknown')
   }
 
   #refusal(nodeMessage: string, refusal: RefusalKind): NodeError {
-    const words = `${this.#options.name()} rejected the request: ${nodeMessage}`
-    return new NodeError('refused', words, { delivered: 'no', nodeMessage, refusal })
+    const said = say('node_error.pulling_rejected', { node: this.name, why: nodeMessage })
+    return new NodeError('refused', said, { delivered: 'no', nodeMessage, refusal })
   }
 }
+
+/** Those of which only the node's name differs. */
+type PlainFailure =
+  | 'removed'
+  | 'closed'
+  | 'disconnected'
+  | 'restarted'
+  | 'aborted'
+  | 'fetched_nothing'
+  | 'other_answer'
+  | 'other_part'
+  | 'never_heard'
 
 interface DataOfFile extends Stamp {
   id: number

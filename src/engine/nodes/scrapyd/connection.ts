@@ -5,12 +5,15 @@ import type { Clock } from '../../runtime/clock.ts'
 import { isScrapdeckError } from '../../../shared/errors.ts'
 import { showUnseen } from '../../../shared/unseen.ts'
 import type { ChannelRefused } from '../ssh/ssh-streams.ts'
-import { encodingProblem, PLAIN_BODIES } from '../../runtime/plain-bodies.ts'
-import { NodeError, type NodeErrorKind } from '../node-client.ts'
+import { PLAIN_BODIES, unwantedEncoding } from '../../runtime/plain-bodies.ts'
+import type { NodeProgram } from '../../../shared/texts/en-node-errors.ts'
+import { type Message, say } from '../../../shared/texts/message.ts'
+import type { NodeError } from '../node-client.ts'
+import { failure } from '../node-failure.ts'
 import { nameOfSshHost, type SshHost, splitAddress } from '../../../shared/ssh-address.ts'
 import type { SshTunnels, TunnelUse } from '../ssh/ssh-tunnels.ts'
 import { chooseProxy, type Environment } from './proxy.ts'
-import { createTransport, type NodeAddressParts } from './transport.ts'
+import { createTransport, type NodeAddressParts, type ProxyRefused, type Transport } from './transport.ts'
 
 export interface NodeRequest {
   method: 'GET' | 'POST' | 'OPTIONS' | 'DELETE' | 'PATCH'
@@ -33,7 +36,6 @@ export interface Connection {
   readonly label: string
   /** Resolves for every status, when `receive` has enough or the body ends. Rejects with NodeError. */
   send(request: NodeRequest, signal?: AbortSignal): Promise<AnswerHead>
-  fail(kind: NodeErrorKind, problem: string, delivered: 'no' | 'unknown', cause?: unknown): NodeError
   /** Absent: the node is not behind an SSH host. */
   readonly tunnel?: TunnelUse | undefined
   close(): Promise<void>
@@ -49,12 +51,12 @@ export function createConnection(options: {
   name: string
   clock: Clock
   /** The program at the address, for messages. */
-  program?: string
+  program?: NodeProgram
   /** The source of proxies for nodes without their own setting (chooseProxy). */
   environment?: Environment
   tunnels?: Pick<SshTunnels, 'use'> | undefined
 }): Connection {
-  const { address, name, clock, program = 'Scrapyd', environment = process.env } = options
+  const { address, name, clock, program = 'scrapyd', environment = process.env } = options
   const { ssh, inner } = splitAddress(address.url)
   const base = new URL(inner)
   const tunnel = ssh === null ? undefined : tunnelTo(ssh, options.tunnels)
@@ -72,8 +74,6 @@ export function createConnection(options: {
   }
   let hasAnswered = false
   const aborts = new WeakMap<AbortSignal, Set<() => void>>()
-  const fail: Connection['fail'] = (kind, problem, delivered, cause) =>
-    new NodeError(kind, `Node ${label} ${problem}`, { delivered, cause })
 
   function freestClient(): { client: Client; inFlight: number } {
     let freest = clients[0]
@@ -93,7 +93,10 @@ export function createConnection(options: {
   }
 
   function send(request: NodeRequest, signal?: AbortSignal): Promise<AnswerHead> {
-    if (proxyProblem !== null) return Promise.reject(fail('unreachable', proxyProblem, 'no'))
+    if (proxyProblem !== null) {
+      const said = say('node_error.proxy_unusable', { label, why: proxyProblem })
+      return Promise.reject(failure('unreachable', said, 'no'))
+    }
     return new Promise((resolve, reject) => {
       // undici calls onRequestStart just before it writes the first byte. Until then, nothing was delivered.
       let begun = false
@@ -112,18 +115,19 @@ export function createConnection(options: {
         abort?.(error)
       }
       const delivered = () => (begun ? 'unknown' : 'no')
-      const onAbort = () => giveUp(fail('aborted', 'timed out.', delivered(), signal?.reason))
-      const endpoint = () => request.path.split('?')[0]
+      const onAbort = () =>
+        giveUp(failure('aborted', say('node_error.aborted', { label }), delivered(), signal?.reason))
+      const endpoint = () => request.path.split('?')[0] ?? ''
       const timer = clock.setTimer(request.timeoutMs, () => {
         const waiting = tunnel?.whyWaiting()
-        if (!begun && waiting) return giveUp(fail('unreachable', `cannot be reached: ${waiting}`, 'no'))
-        const late = `did not answer ${endpoint()} within ${request.timeoutMs / 1000} s`
+        if (!begun && waiting) {
+          return giveUp(failure('unreachable', say('node_error.ssh_down', { label, why: waiting }), 'no'))
+        }
         // A Scrapyd without TLS mistakes our handshake for a request and waits for the rest of it.
         const hasNoTls = base.protocol === 'https:' && !begun && !hasAnswered
-        const check = hasNoTls
-          ? 'whether it uses TLS at all (else: http://), or is stuck'
-          : 'whether it is overloaded or stuck'
-        giveUp(fail('timeout', `${late}. Check ${check}.`, delivered()))
+        const code = hasNoTls ? 'node_error.no_answer_to_tls' : 'node_error.no_answer'
+        const said = say(code, { label, endpoint: endpoint(), seconds: request.timeoutMs / 1000 })
+        giveUp(failure('timeout', said, delivered()))
       })
       if (signal?.aborted === true) return onAbort()
       if (signal !== undefined) stopListening = onceAborted(signal, onAbort)
@@ -140,8 +144,10 @@ export function createConnection(options: {
         onResponseStart(_controller, status, headers) {
           if (status < 200) return
           hasAnswered = true
-          const problem = encodingProblem(headers['content-encoding'])
-          if (problem !== null) return giveUp(fail('not_scrapyd', `${problem}. Is this a Scrapyd?`, 'unknown'))
+          const encoding = unwantedEncoding(headers['content-encoding'])
+          if (encoding !== null) {
+            return giveUp(failure('not_scrapyd', say('node_error.encoded', { label, encoding }), 'unknown'))
+          }
           head = { status, headers }
           receivePiece = request.receive(head)
         },
@@ -152,7 +158,7 @@ export function createConnection(options: {
           if (verdict === 'more') return
           const answer = head
           if (verdict === 'enough') settle(() => resolve(answer))
-          else giveUp(fail('too_large', `sent too large a response to ${endpoint()}. Is this a Scrapyd?`, 'unknown'))
+          else giveUp(failure('too_large', say('node_error.too_large', { label, endpoint: endpoint() }), 'unknown'))
           // Reading the small rest of the response is cheaper than a new connection.
           if (verdict === 'enough' && sizeOf(answer) - receivedBytes <= DRAINED_MAX_BYTES) return
           controller.abort(new Error('enough was read'))
@@ -190,27 +196,28 @@ export function createConnection(options: {
     const code = errorCode(error)
     if (begun) {
       if (code === 'SSH_LOST') {
-        const problem = `lost its connection before its response was complete: ${(error as Error).message}`
-        return fail('reset', problem, 'unknown', error)
+        const why = (error as Error).message
+        return failure('reset', say('node_error.ssh_lost', { label, why }), 'unknown', error)
       }
       if (error instanceof errors.HTTPParserError || code === 'UND_ERR_HEADERS_OVERFLOW') {
-        return fail('not_scrapyd', 'sent a response that is not HTTP. Check the port and http/https.', 'unknown', error)
+        return failure('not_scrapyd', say('node_error.not_http', { label }), 'unknown', error)
       }
       if (/ALERT/.test(code)) {
         // With TLS 1.3, the rejection arrives only after we wrote the request. The server never read it.
-        return fail('unreachable', clientCertificateProblem(code), 'no', error)
+        return failure('unreachable', certificateRejected(label, code), 'no', error)
       }
       // With TLS 1.3, servers check a client certificate after our handshake. Some then just hang up.
-      const hint = base.protocol === 'https:' && !hasAnswered ? ' It may require a client certificate.' : ''
-      return fail('reset', `closed the connection before its response was complete (${code}).${hint}`, 'unknown', error)
+      const mayWantCertificate = base.protocol === 'https:' && !hasAnswered
+      const said = say('node_error.closed_early', { label, errorCode: code, mayWantCertificate })
+      return failure('reset', said, 'unknown', error)
     }
-    return fail('unreachable', unreachableProblem(code, base, transport.firstHop, error, program), 'no', error)
+    const said = whyUnreachable(code, { label, base, firstHop: transport.firstHop, error, program })
+    return failure('unreachable', said, 'no', error)
   }
 
   return {
     label,
     send,
-    fail,
     tunnel,
     async close() {
       await Promise.all(clients.map(({ client }) => client.destroy()))
@@ -235,8 +242,7 @@ function proxyOf(address: NodeAddressParts, environment: Environment) {
     return { proxyUrl: chooseProxy(address.proxyUrl ?? null, address.url, environment), proxyProblem: null }
   } catch (error) {
     if (!isScrapdeckError(error)) throw error
-    const proxyProblem = `cannot be reached: HTTP_PROXY or HTTPS_PROXY cannot be used: ${error.message} Correct it and restart Scrapdeck, or set a proxy for this node.`
-    return { proxyUrl: null, proxyProblem }
+    return { proxyUrl: null, proxyProblem: error.message }
   }
 }
 
@@ -277,56 +283,62 @@ function errorCode(error: unknown): string {
   return typeof code === 'string' ? code : 'unknown error'
 }
 
-function unreachableProblem(code: string, base: URL, firstHop: string, error: unknown, program: string): string {
+interface Unreached {
+  label: string
+  base: URL
+  firstHop: Transport['firstHop']
+  error: unknown
+  program: NodeProgram
+}
+
+function whyUnreachable(code: string, unreached: Unreached): Message {
+  const { label, base, firstHop, error, program } = unreached
+  const { host } = base
+  const hop = { label, ...firstHop }
   switch (code) {
     case 'ECONNREFUSED':
-      return firstHop === base.host
-        ? `cannot be reached: nothing listens on ${base.host}. Start ${program} there, or correct the address.`
-        : `cannot be reached: nothing listens on ${firstHop}. Correct the node's proxy setting, or HTTP_PROXY and HTTPS_PROXY.`
+      return firstHop.via === null
+        ? say('node_error.nothing_listens', { label, host, program })
+        : say('node_error.nothing_listens_first', hop)
     case 'ENOTFOUND':
     case 'EAI_AGAIN':
-      return `cannot be reached: the name ${firstHop.replace(/:\d+$/, '')} does not resolve. Correct the address, or check DNS.`
+      return say('node_error.name_unresolved', { ...hop, at: firstHop.at.replace(/:\d+$/, '') })
     case 'SSH_DOWN':
     case 'SSH_LOST':
-      return `cannot be reached: ${(error as Error).message}`
+      return say('node_error.ssh_down', { label, why: (error as Error).message })
     case 'SSH_TIMEOUT':
-      return `cannot be reached: ${firstHop} got no connection to ${base.host} in time. Check the network and firewall behind it, and the address.`
+      return say('node_error.ssh_timeout', { ...hop, host })
     case 'SSH_REFUSED':
-      return refusedBySshHost(error as ChannelRefused, base, firstHop, program)
+      return refusedBySshHost(error as ChannelRefused, unreached)
     case 'FORBIDDEN_ADDRESS':
-      return `is not contacted: ${base.hostname} resolves to a link-local or cloud metadata address. Correct the address.`
+      return say('node_error.forbidden_address', { label, host: base.hostname })
     case 'PROXY_UNAUTHORIZED':
-      return `cannot be reached: ${firstHop} rejects the user name or password (407). Correct them in the proxy setting of the node.`
+      return say('node_error.proxy_rejects_login', hop)
     case 'PROXY_REFUSED':
-      return `cannot be reached: ${firstHop} could not connect to ${base.host} (${(error as Error).message}). Correct the proxy or the address.`
+      return say('node_error.proxy_refused', { ...hop, host, status: (error as ProxyRefused).status })
     case 'UND_ERR_CONNECT_TIMEOUT':
     case 'ETIMEDOUT':
     case 'EHOSTUNREACH':
     case 'ENETUNREACH':
-      return `cannot be reached: ${firstHop} did not accept a connection. Check the network, firewall and address.`
+      return say('node_error.no_connection', hop)
     case 'UND_ERR_DESTROYED':
     case 'UND_ERR_CLOSED':
-      return 'was not contacted: Scrapdeck closed the connection.'
+      return say('node_error.closed_here', { label })
   }
-  if (/ALERT/.test(code)) return clientCertificateProblem(code)
+  if (/ALERT/.test(code)) return certificateRejected(label, code)
   if (/CERT|SIGNATURE|ERR_TLS|ISSUER/.test(code)) {
-    return `cannot be trusted: its TLS certificate was rejected (${code}). Add its CA certificate, or correct the address.`
+    return say('node_error.certificate_untrusted', { label, errorCode: code })
   }
-  if (/ERR_SSL|EPROTO/.test(code)) {
-    return `cannot be reached: ${firstHop} does not accept TLS (${code}). Try http:// instead of https://.`
-  }
-  return `cannot be reached: ${error instanceof Error ? error.message.slice(0, 300) : code}. Check the address and the network.`
+  if (/ERR_SSL|EPROTO/.test(code)) return say('node_error.no_tls', { ...hop, errorCode: code })
+  return say('node_error.unreachable', { label, why: error instanceof Error ? error.message.slice(0, 300) : code })
 }
 
 /** Reason 1: administratively prohibited (RFC 4254, 5.1). */
-function refusedBySshHost(error: ChannelRefused, base: URL, firstHop: string, program: string): string {
-  if (error.reason === 1) {
-    return `cannot be reached: ${firstHop} does not allow connections to ${base.host}. See AllowTcpForwarding and PermitOpen in its sshd_config, and permitopen in authorized_keys.`
-  }
-  const reason = showUnseen(error.message.slice(0, 200))
-  return `cannot be reached: ${firstHop} could not connect to ${base.host} (${reason}). Start ${program} there, or correct the address.`
+function refusedBySshHost(error: ChannelRefused, { label, base: { host }, firstHop, program }: Unreached): Message {
+  if (error.reason === 1) return say('node_error.ssh_forbids', { label, ...firstHop, host })
+  const why = showUnseen(error.message.slice(0, 200))
+  return say('node_error.ssh_refused', { label, ...firstHop, host, why, program })
 }
 
-function clientCertificateProblem(code: string): string {
-  return `rejected the client certificate (${code}). Set a client certificate that it accepts, with its key, in the node's settings.`
-}
+const certificateRejected = (label: string, errorCode: string): Message =>
+  say('node_error.client_certificate_rejected', { label, errorCode })

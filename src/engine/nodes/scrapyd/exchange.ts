@@ -1,7 +1,9 @@
 import type { Readable } from 'node:stream'
 import { problemOfJsonText } from '../../../shared/json-text.ts'
 import { showUnseen } from '../../../shared/unseen.ts'
+import { say } from '../../../shared/texts/message.ts'
 import { fromProxy, kindOfGateway, NodeError } from '../node-client.ts'
+import { failure } from '../node-failure.ts'
 import { classifyRefusal } from './refusals.ts'
 import { type AnswerHead, type Connection, collectBody } from './connection.ts'
 
@@ -31,6 +33,7 @@ export async function askJson<T>(
   request: JsonRequest<T>,
   signal?: AbortSignal
 ): Promise<{ answer: T; head: AnswerHead }> {
+  const { label } = connection
   const endpoint = request.path.split('?')[0] ?? ''
   const collected = collectBody(request.limitBytes)
   const head = await connection.send({ ...request, receive: collected.receive }, signal)
@@ -38,52 +41,41 @@ export async function askJson<T>(
   const text = collected.body().toString('utf8')
   const envelope = parseObject(text)
   if (envelope === null) {
-    const problem = `answered ${endpoint} with something that is not JSON (${excerpt(text)})`
-    const hint = 'Is this a Scrapyd, with debug = off and no login page in front of it?'
-    throw connection.fail('not_scrapyd', `${problem}. ${hint}`, 'unknown')
+    throw failure('not_scrapyd', say('node_error.not_json', { label, endpoint, excerpt: excerpt(text) }), 'unknown')
   }
   if (envelope.status === 'error') throw refusal(connection, endpoint, envelope.message)
   const parsed = request.schema.safeParse(envelope)
   if (envelope.status !== 'ok' || !parsed.success) {
-    const problem = `answered ${endpoint} with JSON that is not Scrapyd's (${excerpt(text)}). Check the address.`
-    throw connection.fail('not_scrapyd', problem, 'unknown', (parsed as { error?: unknown }).error)
+    const said = say('node_error.other_json', { label, endpoint, excerpt: excerpt(text) })
+    throw failure('not_scrapyd', said, 'unknown', (parsed as { error?: unknown }).error)
   }
   return { answer: parsed.data, head }
 }
 
-export function statusError({ fail }: Connection, head: AnswerHead, what: string): NodeError {
-  const { status } = head
-  if (status === 401) {
-    return fail('unauthorized', 'rejected the user name or password. Correct them in the settings of the node.', 'no')
-  }
-  if (status === 407) {
-    const problem = 'cannot be reached: its proxy refuses its user name or password (407)'
-    return fail('unreachable', `${problem}. Correct them in the proxy of the node.`, 'no')
-  }
-  if (status === 404) return fail('http', `has no ${what} (404). Check the address and its base path.`, 'no')
-  if (status === 200) {
-    return fail('not_scrapyd', `answered ${what} with a web page. Is there a login page in front of it?`, 'unknown')
-  }
+/** `what`: the endpoint, or `log` or `items`. */
+export function statusError({ label }: Connection, { status, headers }: AnswerHead, what: string): NodeError {
+  if (status === 401) return failure('unauthorized', say('node_error.login_rejected', { label }), 'no')
+  if (status === 407) return failure('unreachable', say('node_error.proxy_refuses_login', { label }), 'no')
+  if (status === 404) return failure('http', say('node_error.not_found', { label, what }), 'no')
+  if (status === 200) return failure('not_scrapyd', say('node_error.web_page', { label, what }), 'unknown')
   if (status >= 300 && status < 400) {
-    const target = excerpt(String(head.headers.location ?? 'nowhere'))
-    return fail('http', `redirects ${what} to ${target}. Use that address instead.`, 'unknown')
+    const target = headers.location === undefined ? null : excerpt(String(headers.location))
+    return failure('http', say('node_error.redirects', { label, what, target }), 'unknown')
   }
   const gateway = kindOfGateway(status)
   if (gateway !== null) {
-    const advice = 'Check that Scrapyd runs there, or see the log of the proxy.'
-    return fromProxy(fail(gateway, `is down (the proxy answers ${status}). ${advice}`, 'unknown'))
+    return fromProxy(failure(gateway, say('node_error.behind_failing_proxy', { label, status }), 'unknown'))
   }
-  const hint = status === 400 ? ' nginx returns this when it requires a client certificate.' : ''
-  return fail('http', `answered ${what} with status ${status}. See the log of the node or its proxy.${hint}`, 'unknown')
+  return failure('http', say('node_error.status', { label, what, status }), 'unknown')
 }
 
-function refusal(connection: Connection, endpoint: string, message: unknown): NodeError {
+function refusal({ label }: Connection, endpoint: string, message: unknown): NodeError {
   // The end of a traceback contains the cause. Hostile or broken nodes can send anything.
   const nodeMessage = (typeof message === 'string' ? message : '').slice(-16_000)
   const lastLine = nodeMessage.trim().split('\n').at(-1) ?? ''
-  const text = `Node ${connection.label} refused ${endpoint}: ${showUnseen(lastLine.slice(0, 500)) || 'no reason given'}`
+  const said = say('node_error.refused', { label, endpoint, why: showUnseen(lastLine.slice(0, 500)) })
   const kind = typeof message === 'string' ? classifyRefusal(nodeMessage, endpoint) : 'other'
-  return new NodeError('refused', text, { delivered: 'no', nodeMessage, refusal: kind })
+  return new NodeError('refused', said, { delivered: 'no', nodeMessage, refusal: kind })
 }
 
 /** Skipped for short responses, because they are harmless and thousands arrive per second. */
@@ -105,5 +97,5 @@ function parseObject(text: string): Record<string, unknown> | null {
 function excerpt(text: string): string {
   const oneLine = text.slice(0, 400).replace(/[\s\p{Cc}]+/gu, ' ')
   const line = showUnseen(oneLine.trim())
-  return line.length > 80 ? `${line.slice(0, 80)}…` : line || 'empty'
+  return line.length > 80 ? `${line.slice(0, 80)}…` : line
 }

@@ -2,6 +2,7 @@ import { afterEach, describe, expect, test } from 'vitest'
 import { systemClock } from '../../runtime/clock.ts'
 import { silentLogger } from '../../runtime/logger.ts'
 import { answerJson, type Script, startScriptedHttpNode } from '../../testing/scripted-http-node.ts'
+import { plain } from '../../../shared/texts/message.ts'
 import { healthOf, NodeError, type NodeErrorKind } from '../node-client.ts'
 import { probeNode } from './probe.ts'
 
@@ -134,6 +135,6 @@ test('each kind of failure maps to a health state', () => {
     aborted: 'unknown'
   }
   for (const [kind, health] of Object.entries(kinds)) {
-    expect(healthOf(new NodeError(kind as NodeErrorKind, '', { delivered: 'no' }))).toBe(health)
+    expect(healthOf(new NodeError(kind as NodeErrorKind, plain(''), { delivered: 'no' }))).toBe(health)
   }
 })

@@ -1,3 +1,4 @@
+import { say } from '../../../shared/texts/message.ts'
 import { showUnseen } from '../../../shared/unseen.ts'
 import type { Clock } from '../../runtime/clock.ts'
 import type { Logger } from '../../runtime/logger.ts'
@@ -16,6 +17,7 @@ import {
   SeenJobs
 } from './answers.ts'
 import { LISTED_MAX } from '../list-limits.ts'
+import { failure } from '../node-failure.ts'
 import type { SshTunnels, TunnelUse } from '../ssh/ssh-tunnels.ts'
 import { SCRAPYD_TRAITS } from '../node-traits.ts'
 import { type AnswerHead, createConnection, type Connection, collectBody } from './connection.ts'
@@ -118,13 +120,12 @@ export function createScrapydClient(options: ScrapydClientOptions): ScrapydClien
   }
 
   function tooMany(noun: 'jobs' | 'projects'): NodeError {
-    const hint = noun === 'jobs' ? ' Lower finished_to_keep in its scrapyd.conf, or empty its queue.' : ''
-    const problem = `lists more than ${LISTED_MAX[noun].toLocaleString('en-US')} ${noun}, which Scrapdeck does not read.`
-    return connection.fail('too_large', `${problem}${hint}`, 'unknown')
+    const said = say(`node_error.too_many_${noun}`, { label: connection.label, most: LISTED_MAX[noun] })
+    return failure('too_large', said, 'unknown')
   }
 
   async function readFile(
-    { tree, extension, noun }: { tree: string; extension: string; noun: string },
+    { what, tree, extension }: { what: 'log' | 'items'; tree: string; extension: string },
     ...[run, range, signal]: Parameters<NodeClient['readLog']>
   ) {
     for (const [name, value] of Object.entries({ project: run.project, spider: run.spider, job: run.jobid })) {
@@ -133,7 +134,7 @@ export function createScrapydClient(options: ScrapydClientOptions): ScrapydClien
     const path = [tree, run.project, run.spider, `${run.jobid}.${extension}`].map(encodeURIComponent).join('/')
     const request = { method: 'GET', path, timeoutMs: limits.logMs } as const
     const ask: AskLog = (range, receive) => connection.send({ ...request, headers: { range }, receive }, signal)
-    return fetchLogRange(ask, range, (head) => statusError(connection, head, noun))
+    return fetchLogRange(ask, range, (head) => statusError(connection, head, what))
   }
 
   const client: ScrapydClient = {
@@ -222,9 +223,8 @@ export function createScrapydClient(options: ScrapydClientOptions): ScrapydClien
       await post('delversion.json', form, DoneAnswer, other, signal)
     },
 
-    readLog: (run, range, signal) => readFile({ tree: 'logs', extension: 'log', noun: 'the log' }, run, range, signal),
-    readItems: (run, range, signal) =>
-      readFile({ tree: 'items', extension: 'jl', noun: 'the items' }, run, range, signal),
+    readLog: (run, range, signal) => readFile({ what: 'log', tree: 'logs', extension: 'log' }, run, range, signal),
+    readItems: (run, range, signal) => readFile({ what: 'items', tree: 'items', extension: 'jl' }, run, range, signal),
 
     close: () => connection.close()
   }

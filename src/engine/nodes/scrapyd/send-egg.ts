@@ -2,6 +2,8 @@ import { createHash } from 'node:crypto'
 import { Readable } from 'node:stream'
 import type { ProjectName, VersionName } from '../../../shared/contract/index.ts'
 import { sanitiseVersion } from '../../../shared/ids.ts'
+import type { RefusedEgg } from '../../../shared/texts/en-node-errors.ts'
+import { asParam, say } from '../../../shared/texts/message.ts'
 import type { EggToSend } from '../../projects/projects.ts'
 import type { Logger } from '../../runtime/logger.ts'
 import { type EggTarget, NodeError } from '../node-client.ts'
@@ -37,8 +39,8 @@ export async function sendEgg(
     const isRefusal = error instanceof NodeError && error.kind === 'refused'
     if (!isRefusal || storedNothing(error.nodeMessage ?? '')) throw error
     const became = await removeRefused(parts, project, version, wasThere, signal)
-    const { delivered, nodeMessage, refusal } = error
-    throw new NodeError('refused', `${error.message.replace(/\.?$/, '.')} ${became}`, {
+    const { said, delivered, nodeMessage, refusal } = error
+    throw new NodeError('refused', say('node_error.egg_refused', { refusal: asParam(said), became, version }), {
       delivered,
       nodeMessage,
       refusal,
@@ -63,7 +65,7 @@ async function hasVersion(
 
 /**
  * Scrapyd keeps an egg that it refused, as its newest version (scrapyd-protocol.md, 3.4). This never deletes a
- * version with this name that existed before. Returns what happened, as a sentence.
+ * version with this name that existed before. Returns what happened.
  */
 async function removeRefused(
   { client, logger, name }: EggUploadParts,
@@ -71,16 +73,16 @@ async function removeRefused(
   version: VersionName,
   wasThere: boolean | null,
   signal?: AbortSignal
-): Promise<string> {
-  if (wasThere === true) return `It has replaced the node's previous version ${version}: send a corrected one.`
-  if (wasThere === null) return `It is not known whether the node kept it: check for version ${version} there.`
+): Promise<RefusedEgg> {
+  if (wasThere === true) return 'replaced'
+  if (wasThere === null) return 'unknown'
   try {
     await client.deleteVersion(project, version, signal)
-    return 'It was removed from the node.'
+    return 'removed'
   } catch (error) {
-    if (error instanceof NodeError && error.isUnknownThere) return 'The node did not keep it.'
+    if (error instanceof NodeError && error.isUnknownThere) return 'not_kept'
     logger.warn({ node: name, project, version, error }, 'a refused egg could not be removed from the node')
-    return `It could not be removed: delete version ${version} there, or the node may use it as the latest.`
+    return 'not_removed'
   }
 }
 

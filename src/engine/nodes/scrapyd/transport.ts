@@ -32,8 +32,8 @@ export interface Transport {
   /** The start of each path: the base path, or the full base URL for a forwarding proxy. */
   pathPrefix: string
   headers: Record<string, string>
-  /** The host that we connect to first, for messages. */
-  firstHop: string
+  /** The host that we connect to first, for messages. `via` null: the node itself. */
+  firstHop: { via: 'proxy' | 'ssh' | null; at: string }
   createClient(): Client
 }
 
@@ -59,7 +59,7 @@ export function createTransport(
     return {
       pathPrefix: base.pathname,
       headers: {},
-      firstHop: base.host,
+      firstHop: { via: null, at: base.host },
       createClient: () => new Client(base.origin, { ...CLIENT_OPTIONS, connect })
     }
   }
@@ -67,7 +67,7 @@ export function createTransport(
   const proxy = new URL(through)
   const authorization = proxyAuthorization(proxy)
   const checkTarget = () => refuseForbidden(base.hostname, clock)
-  const firstHop = `its proxy ${proxy.host}`
+  const firstHop = { via: 'proxy', at: proxy.host } as const
   if (base.protocol === 'http:') {
     const toProxy = proxy.protocol === 'https:' ? connectorFor(null) : connectPlainly
     const connect: buildConnector.connector = (options, callback) => {
@@ -117,7 +117,7 @@ function transportOverSsh(
   return {
     pathPrefix: base.pathname,
     headers: {},
-    firstHop: `SSH host ${tunnel.status().host}`,
+    firstHop: { via: 'ssh', at: tunnel.status().host },
     createClient: () => new Client(base.origin, { ...CLIENT_OPTIONS, connect })
   }
 }
@@ -163,12 +163,12 @@ function openTunnel(proxy: URL, base: URL, authorization: Record<string, string>
     socket.setTimeout(0)
     if (answer.statusCode === 200) return resolve(socket)
     socket.destroy()
-    reject(proxyError(answer.statusCode))
+    reject(new ProxyRefused(answer.statusCode ?? null))
   })
   // Some proxies refuse with an ordinary response.
   asked.once('response', (answer) => {
     answer.destroy()
-    reject(proxyError(answer.statusCode))
+    reject(new ProxyRefused(answer.statusCode ?? null))
   })
   asked.once('timeout', () => asked.destroy(Object.assign(new Error('no answer in time'), { code: 'ETIMEDOUT' })))
   asked.on('error', reject)
@@ -176,9 +176,16 @@ function openTunnel(proxy: URL, base: URL, authorization: Record<string, string>
   return promise
 }
 
-function proxyError(status: number | undefined): Error {
-  const code = status === 407 ? 'PROXY_UNAUTHORIZED' : 'PROXY_REFUSED'
-  return Object.assign(new Error(`the proxy answered ${status}`), { code })
+/** `code` is PROXY_REFUSED or PROXY_UNAUTHORIZED. */
+export class ProxyRefused extends Error {
+  readonly code: string
+  readonly status: number | null
+
+  constructor(status: number | null) {
+    super(`the proxy answered ${status}`)
+    this.code = status === 407 ? 'PROXY_UNAUTHORIZED' : 'PROXY_REFUSED'
+    this.status = status
+  }
 }
 
 function proxyAuthorization(proxy: URL): Record<string, string> {

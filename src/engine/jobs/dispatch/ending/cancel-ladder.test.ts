@@ -94,7 +94,7 @@ describe('cancelling', () => {
     let asked = 0
     node.cancel = async () => {
       asked += 1
-      throw new NodeError('http', 'Internal Server Error', { delivered: 'unknown' })
+      throw new NodeError('http', plain('Internal Server Error'), { delivered: 'unknown' })
     }
     await engine.cancel([id])
     for (let passed = 0; passed < 10_000; passed += 100) await clock.advanceBy(100)
@@ -151,7 +151,7 @@ describe('cancelling', () => {
     node.cancel = async (request) => {
       node.cancel = ask
       await ask(request)
-      throw new NodeError('timeout', 'fake did not answer', { delivered: 'unknown' })
+      throw new NodeError('timeout', plain('fake did not answer'), { delivered: 'unknown' })
     }
     await engine.cancel([id!])
     await clock.advanceBy(0)

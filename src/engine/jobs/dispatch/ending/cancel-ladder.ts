@@ -4,6 +4,7 @@ import { LAST_STEP, signalOfStep, waitAfterStep } from '../../../../shared/stop-
 import { type Message, say } from '../../../../shared/texts/message.ts'
 import type { FleetNode } from '../../../nodes/fleet.ts'
 import { NodeError, type NodeSignal } from '../../../nodes/node-client.ts'
+import { failure } from '../../../nodes/node-failure.ts'
 import type { Timer } from '../../../runtime/clock.ts'
 import type { DispatchContext } from '../context.ts'
 import type { EndedProcesses } from '../following/ended-processes.ts'
@@ -67,7 +68,7 @@ export class CancelLadder {
   async signal(one: LiveAttempt, signal: NodeSignal): Promise<void> {
     const node = this.#context.fleet.get(one.nodeId)
     try {
-      if (node === undefined) throw new NodeError('unreachable', 'Its node is not in the fleet', { delivered: 'no' })
+      if (node === undefined) throw failure('unreachable', say('node_error.not_in_fleet'), 'no')
       const { wasState } = await this.#inTurn(node, () =>
         node.client.cancel({ project: one.project, jobid: one.jobid, signal })
       )

@@ -101,7 +101,7 @@ describe('a run that was given up and reappears', () => {
     const id = await engine.startRunning({ n1: node }, onlyOn('n1'))
     const readLog = node.readLog.bind(node)
     node.readLog = async () => {
-      throw new NodeError('timeout', 'fake is slow', { delivered: 'unknown' })
+      throw new NodeError('timeout', plain('fake is slow'), { delivered: 'unknown' })
     }
     node.end(id)
     await clock.advanceBy(3_000)

@@ -1,5 +1,6 @@
 import { describe, expect } from 'vitest'
 import { aNodeId, branded } from '../../../../shared/testing/ids.ts'
+import { plain } from '../../../../shared/texts/message.ts'
 import { NodeError } from '../../../nodes/node-client.ts'
 import { it as dispatchTest, MINUTE_MS } from '../../../testing/dispatch-fixtures.ts'
 
@@ -121,7 +122,7 @@ describe('a node that accepts jobs but starts none', () => {
     const cancel = node.cancel.bind(node)
     node.cancel = async (request) => {
       await cancel(request)
-      throw new NodeError('timeout', 'fake did not answer', { delivered: 'unknown' })
+      throw new NodeError('timeout', plain('fake did not answer'), { delivered: 'unknown' })
     }
     await clock.advanceBy(20_000)
     expect(node.pending).toEqual([])

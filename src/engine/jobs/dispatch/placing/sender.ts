@@ -4,9 +4,10 @@ import { LOST_ARGUMENTS } from '../../../../shared/reserved-arguments.ts'
 import { effectiveLimits, hasLocalOnlyLimits } from '../../../../shared/run-limits.ts'
 import { meetsTags } from '../../../../shared/tag-terms.ts'
 import { maskSecrets, secretValues, withSecrets } from '../../../../shared/secret-values.ts'
-import { say } from '../../../../shared/texts/message.ts'
+import { asParam, mapStrings, type Message, plain, render, say } from '../../../../shared/texts/message.ts'
 import type { FleetNode } from '../../../nodes/fleet.ts'
 import { isFinal, NodeError } from '../../../nodes/node-client.ts'
+import { failure } from '../../../nodes/node-failure.ts'
 import { type DispatchVerdict, patched } from '../../../notify/plugins/plugins.ts'
 import type { BegunAttempt, StoredJob } from '../../../model/records.ts'
 import type { DispatchContext } from '../context.ts'
@@ -94,7 +95,7 @@ export class Sender {
       const { env } = opened
       secrets = secretValues({ settings, args, env, secretNames: job.secretNames })
       if (node === undefined) {
-        throw new NodeError('unreachable', 'The node was removed before the job was sent', { delivered: 'no' })
+        throw failure('unreachable', say('node_error.removed_before_sending'), 'no')
       }
       const { holdsLimits, hidesSecrets, setsEnvironment } = node.client.traits
       const sendNotes = {
@@ -265,7 +266,7 @@ export class Sender {
       reason: say(refusal === 'unknown_spider' ? 'reason.unknown_spider' : 'reason.refused'),
       jobOutcome: isHopeless ? 'failed' : null,
       killingLine: isHopeless ? (error.nodeMessage ?? error.message) : null,
-      message: say(isHopeless ? 'timeline.failed' : 'timeline.not_accepted', { error: error.message }),
+      message: say(isHopeless ? 'timeline.failed' : 'timeline.not_accepted', { error: asParam(error.said) }),
       evidence: { kind: error.kind, nodeMessage: error.nodeMessage }
     })
   }
@@ -318,7 +319,7 @@ export class Sender {
       from: ['sending'],
       to: 'uncertain',
       kind: 'uncertain',
-      message: say('timeline.no_response', { error: error.message }),
+      message: say('timeline.no_response', { error: asParam(error.said) }),
       evidence: { kind: error.kind, ...this.sendNotesOf(one) }
     })
   }
@@ -345,6 +346,17 @@ function scrubbed(error: NodeError, secrets: string[]): NodeError {
   const values = secrets.filter((value) => value.length >= HIDDEN_LENGTH_MIN)
   values.sort((one, other) => other.length - one.length)
   const hide = (text: string) => values.reduce((hidden, value) => hidden.replaceAll(value, SECRET_MASK), text)
-  const { kind, delivered, nodeMessage, refusal } = error
-  return new NodeError(kind, hide(error.message), { delivered, refusal, nodeMessage: nodeMessage && hide(nodeMessage) })
+  const { kind, said, delivered, nodeMessage, refusal } = error
+  return new NodeError(kind, hiddenIn(said, hide), {
+    delivered,
+    refusal,
+    nodeMessage: nodeMessage && hide(nodeMessage)
+  })
+}
+
+/** Only the text is left if a value spans parameters, is one of our own words, or changes a parameter's meaning. */
+function hiddenIn(said: Message, hide: (text: string) => string): Message {
+  const hidden = mapStrings(said, hide)
+  const text = hide(render(said))
+  return render(hidden) === text ? hidden : plain(text)
 }
