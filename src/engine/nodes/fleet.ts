@@ -4,6 +4,7 @@ import pLimit, { type LimitFunction } from 'p-limit'
 import type { NodeHealth, NodeId } from '../../shared/contract/index.ts'
 import { ScrapdeckError } from '../../shared/errors.ts'
 import { sentence } from '../../shared/texts/errors/nodes.ts'
+import { type Message, render } from '../../shared/texts/message.ts'
 import type { Clock } from '../runtime/clock.ts'
 import type { Logger } from '../runtime/logger.ts'
 import type { Random } from '../runtime/random.ts'
@@ -24,7 +25,7 @@ import { withoutCredentials } from './scrapyd/proxy.ts'
 /** What the polls of a node have revealed. Kept only in memory, because it is soon outdated. */
 export interface NodeStatus {
   health: NodeHealth
-  problem: string | null
+  problem: Message | null
   nodeName: string | null
   running: number | null
   pending: number | null
@@ -311,14 +312,14 @@ export class Fleet {
       return
     }
     const { status } = node
-    if (
+    const isSame =
       status.health === health &&
-      status.problem === error.message &&
+      status.problem !== null &&
+      render(status.problem) === error.message &&
       status.unreachableSinceMs === unreachableSinceMs
-    )
-      return
+    if (isSame) return
     const notUpSinceMs = status.notUpSinceMs ?? this.#options.clock.nowMs()
-    this.#update(node, { health, problem: error.message, unreachableSinceMs, notUpSinceMs })
+    this.#update(node, { health, problem: error.said, unreachableSinceMs, notUpSinceMs })
   }
 
   #followTunnel(node: FleetNode): void {

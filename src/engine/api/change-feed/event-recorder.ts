@@ -1,5 +1,6 @@
 import { EventEmitter } from 'node:events'
 import type { NodeHealth, ProjectName } from '../../../shared/contract/index.ts'
+import { type Message, render } from '../../../shared/texts/message.ts'
 import type { Clock } from '../../runtime/clock.ts'
 import type { Logger } from '../../runtime/logger.ts'
 import type { NewEvent, StoredNode, StoredVersion } from '../../model/records.ts'
@@ -7,7 +8,7 @@ import type { EventStore } from '../../storage/store.ts'
 
 interface SeenNode {
   stored: Pick<StoredNode, 'id' | 'name' | 'url'>
-  status: { health: NodeHealth; problem: string | null }
+  status: { health: NodeHealth; problem: Message | null }
 }
 
 /** The store itself records the events of jobs and schedules. */
@@ -26,7 +27,7 @@ export class EventRecorder {
     const wasUp = healthWas === 'up' || healthWas === 'unknown'
     if (status.health === 'unknown' || isUp === wasUp) return
     const { id, name, url } = stored
-    const node = { id, name, url, health: status.health, problem: status.problem }
+    const node = { id, name, url, health: status.health, problem: status.problem && render(status.problem) }
     this.#record(isUp ? 'node.up' : 'node.down', null, { node })
   }
 

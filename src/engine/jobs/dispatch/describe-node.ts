@@ -1,5 +1,6 @@
 import type { Node, NodeRun, PythonState } from '../../../shared/contract/index.ts'
 import { LOCAL_NODE_ID } from '../../../shared/ids.ts'
+import { render } from '../../../shared/texts/message.ts'
 import type { LocalNode } from '../../nodes/local/local-node.ts'
 import { trueTime } from '../../nodes/clock-offset.ts'
 import type { FleetNode } from '../../nodes/fleet.ts'
@@ -38,7 +39,7 @@ export function describeNode(
     stuckSinceMs,
     proxyUrl: node.proxyUrl,
     health,
-    problem,
+    problem: problem && render(problem),
     nodeName,
     running,
     pending,

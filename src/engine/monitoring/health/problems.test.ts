@@ -3,6 +3,7 @@ import type { Environment } from '../../../shared/contract/index.ts'
 import type { LiveAttempt } from '../../jobs/dispatch/live-attempts.ts'
 import { LOCAL_NODE_ID } from '../../../shared/ids.ts'
 import { aNodeId, aProjectName } from '../../../shared/testing/ids.ts'
+import { plain } from '../../../shared/texts/message.ts'
 import type { FleetNode, NodeStatus } from '../../nodes/fleet.ts'
 import { LOCAL_TRAITS, SCRAPYD_TRAITS } from '../../nodes/node-traits.ts'
 import type { StoredJob, StoredSchedule } from '../../model/records.ts'
@@ -84,7 +85,7 @@ describe('the list of problems', () => {
 
   it('has a node that is down, with the cause, the time, and what is unknown because of it', () => {
     const [problem] = problemsOf({
-      nodes: [aFleetNode({ health: 'down', problem: 'connection refused.' })],
+      nodes: [aFleetNode({ health: 'down', problem: plain('connection refused.') })],
       live: [accepted]
     })
     expect(problem).toMatchObject({ severity: 'error', title: 'eu-1 is down', mend: 'run_elsewhere', nodeId: 'n1' })
@@ -107,7 +108,7 @@ describe('the list of problems', () => {
       'edit_node',
       'edit_node'
     ])
-    const patient = aFleetNode({ health: 'down', problem: 'no answer' }, { giveUpAfterSeconds: 600 })
+    const patient = aFleetNode({ health: 'down', problem: plain('no answer') }, { giveUpAfterSeconds: 600 })
     expect(problemsOf({ nodes: [patient], live: [accepted, accepted] })[0]?.text).toMatch(
       /2 jobs on this node are in an unknown state until it responds, or is given up after 10 min$/
     )

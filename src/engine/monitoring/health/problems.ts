@@ -7,7 +7,7 @@ import type {
   SpiderFindings
 } from '../../../shared/contract/index.ts'
 import { LOCAL_NODE_ID } from '../../../shared/ids.ts'
-import { plain, say } from '../../../shared/texts/message.ts'
+import { asParam, plain, say } from '../../../shared/texts/message.ts'
 import type { LiveAttempt } from '../../jobs/dispatch/live-attempts.ts'
 import type { FleetNode } from '../../nodes/fleet.ts'
 import { LISTED_MAX } from '../../nodes/list-limits.ts'
@@ -126,7 +126,12 @@ function nodeProblems({ nodes, live, nowMs }: ProblemsInput): Problem[] {
       id: `node:${id}`,
       severity: 'error',
       title: say('problem_title.node_away', { node: name, health }),
-      text: say('problem.node_away', { problem: status.problem ?? '', seenAgoMs, jobs, giveUpAfterSeconds }),
+      text: say('problem.node_away', {
+        problem: status.problem === null ? '' : asParam(status.problem),
+        seenAgoMs,
+        jobs,
+        giveUpAfterSeconds
+      }),
       sinceMs: lastSeenAtMs,
       nodeId: id,
       mend: mayBeGone ? 'run_elsewhere' : 'edit_node'

@@ -147,7 +147,7 @@ export class Finisher {
         this.#end(one, judgement, problem, {
           logBytes: tail?.sizeBytes ?? null,
           ...(isCut ? { logKeptBytes: keptBytes } : {}),
-          ...(problem === null ? {} : { logProblem: problem }),
+          ...(problem === null ? {} : { logProblem: problem.message }),
           ...(reading?.errors.hasMessage(FEEDS_UNUSABLE) === true ? { feeds: FEEDS_UNUSABLE } : {}),
           ...(failures.itemsProblem === null ? {} : { itemsProblem: failures.itemsProblem })
         })
@@ -203,14 +203,14 @@ export class Finisher {
     node: FleetNode,
     one: LiveAttempt,
     failures: Failures
-  ): Promise<{ tail: LogTail | null; problem: string | null }> {
+  ): Promise<{ tail: LogTail | null; problem: NodeError | null }> {
     try {
       return { tail: await this.readTail(node, one), problem: null }
     } catch (error) {
       if (!isAnswer(node, error) || ++failures.reads < READ_TRIES) throw error
       const facts = { error, jobId: one.jobId }
       this.#context.logger.warn(facts, 'the log of an ended run cannot be read; deciding without it')
-      return { tail: null, problem: error.message }
+      return { tail: null, problem: error }
     }
   }
 
@@ -259,7 +259,7 @@ export class Finisher {
   async #end(
     one: LiveAttempt,
     judgement: RuledJudgement,
-    problem: string | null,
+    problem: NodeError | null,
     log: Record<string, unknown>
   ): Promise<void> {
     const atMs = this.#context.clock.nowMs()
@@ -273,7 +273,7 @@ export class Finisher {
         outcome: judgement.outcome,
         reason: asParam(
           judgement.reason.code === 'reason.log_refused'
-            ? say('ended.node_said', { reason: judgement.words, error: problem! })
+            ? say('ended.node_said', { reason: judgement.words, error: asParam(problem!.said) })
             : judgement.words
         )
       }),

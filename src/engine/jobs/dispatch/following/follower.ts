@@ -1,6 +1,6 @@
 import { EventEmitter } from 'node:events'
 import type { NodeId, ProjectName } from '../../../../shared/contract/index.ts'
-import { say } from '../../../../shared/texts/message.ts'
+import { asParam, say } from '../../../../shared/texts/message.ts'
 import { type ClockEstimate, trueTime, trueTimeBetween } from '../../../nodes/clock-offset.ts'
 import type { FleetNode } from '../../../nodes/fleet.ts'
 import { NodeError, type SeenJob, type Snapshot } from '../../../nodes/node-client.ts'
@@ -196,7 +196,7 @@ export class Follower {
       this.#refusedSinceMs.delete(one)
     } catch (error) {
       if (!isAnswer(node, error)) throw error
-      return this.#concludeRefused(node, one, error.message)
+      return this.#concludeRefused(node, one, error)
     }
     if (this.#context.live.get(one.key) !== one || !this.#absences.has(one.key)) return
     if (log === null) await this.#concludeWithoutLog(node, one)
@@ -204,7 +204,7 @@ export class Follower {
     else await this.#followOrphan(node, one, log.sizeBytes)
   }
 
-  async #concludeRefused(node: FleetNode, one: LiveAttempt, error: string): Promise<void> {
+  async #concludeRefused(node: FleetNode, one: LiveAttempt, { said, message }: NodeError): Promise<void> {
     const nowMs = this.#context.clock.monotonicMs()
     const sinceMs = this.#refusedSinceMs.get(one) ?? nowMs
     this.#refusedSinceMs.set(one, sinceMs)
@@ -214,8 +214,8 @@ export class Follower {
       from: [one.state],
       result: 'lost',
       reason: say('reason.log_refused'),
-      message: say('timeline.lost_log_refused', { node: node.stored.name, error: error.replace(/\.$/, '') }),
-      evidence: { inNoListOfSnapshots: absence.snapshots, log: error },
+      message: say('timeline.lost_log_refused', { node: node.stored.name, error: asParam(said) }),
+      evidence: { inNoListOfSnapshots: absence.snapshots, log: message },
       isTriedAgain: isUnresolved(one)
     })
   }

@@ -1,6 +1,7 @@
 import { expect, it } from 'vitest'
 import type { ScheduleId } from '../../../../shared/contract/index.ts'
 import { aNodeId } from '../../../../shared/testing/ids.ts'
+import { plain } from '../../../../shared/texts/message.ts'
 import type { FleetNode } from '../../../nodes/fleet.ts'
 import { aJob } from '../../../../shared/testing/builders.ts'
 import { textsOf } from '../episodes.ts'
@@ -13,7 +14,7 @@ const asSent = (signals: Signal[]) => signals.map((signal) => ({ ...signal, ...t
 const aNode = (health: string, problem: string | null = null) =>
   ({
     stored: { id: aNodeId('n1'), name: 'north', tags: ['eu'] },
-    status: { health, problem, notUpSinceMs: 5_000, lastSeenAtMs: 1_000 }
+    status: { health, problem: problem && plain(problem), notUpSinceMs: 5_000, lastSeenAtMs: 1_000 }
   }) as unknown as FleetNode
 
 it('a node that has not been polled yet gives no signal', () => {

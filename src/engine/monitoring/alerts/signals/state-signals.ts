@@ -1,5 +1,5 @@
 import type { Figures, NodeId, Problem, SpiderFindings } from '../../../../shared/contract/index.ts'
-import { encode, type Message, messageOf, say } from '../../../../shared/texts/message.ts'
+import { asParam, encode, type Message, messageOf, say } from '../../../../shared/texts/message.ts'
 import { wordsOf } from '../../expectations/expectations.ts'
 import type { LiveAttempt } from '../../../jobs/dispatch/live-attempts.ts'
 import type { FleetNode } from '../../../nodes/fleet.ts'
@@ -27,7 +27,9 @@ export function nodeSignals(nodes: readonly FleetNode[]): { signals: Signal[]; u
 const nodeSubject = ({ name }: FleetNode['stored']): string => encode(say('alert_subject.node', { node: name }))
 
 const stateOf = (node: string, { health, problem }: FleetNode['status']): Message =>
-  health === 'up' ? say('alert.node_up', { node }) : say('alert.node_away', { node, health, problem })
+  health === 'up'
+    ? say('alert.node_up', { node })
+    : say('alert.node_away', { node, health, problem: problem && asParam(problem) })
 
 export const stuckSignals = (nodes: readonly FleetNode[], stuckSinceMs: (id: NodeId) => number | null): Signal[] =>
   nodes.flatMap(({ stored }): Signal[] => {
