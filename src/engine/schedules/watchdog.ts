@@ -10,8 +10,8 @@ const LOOK_EVERY_MS = 60_000
 const LATE_AFTER_MS = 300_000
 
 /**
- * Reports firings that are several minutes late. Counts from when the due time was first noticed, so times that came due
- * while the machine slept or the engine was off are not late immediately.
+ * Reports firings that are several minutes late. Counts from when the due time was first noticed, so times that came
+ * due while the machine slept or the engine was off are not late immediately.
  */
 export class ScheduleWatchdog {
   readonly events = new EventEmitter<{ changed: [] }>()
