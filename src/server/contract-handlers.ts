@@ -317,7 +317,10 @@ const converter = new ZodToJsonSchemaConverter()
 const coercer = new JsonSchemaCoercer()
 const schemas = new WeakMap<object, Exclude<JSONSchema, boolean>>()
 
-/** Needed for queries, forms and paths, where everything is text, such as `limit=5`. JSON bodies are also coerced. */
+/**
+ * Returns a function that converts strings to the expected types. Queries, forms and paths contain only strings, such
+ * as `limit=5`. JSON bodies are also coerced.
+ */
 function coerceFor(procedure: AnyProcedure): Coerce {
   const { inputSchema } = procedure['~orpc']
   if (inputSchema === undefined) return (value) => value

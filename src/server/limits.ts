@@ -47,11 +47,14 @@ export interface RateLimit {
 
 /** null means no limit. */
 export interface RateLimits {
-  /** For REST, JSON-RPC and the UI's API, per credential and address. */
+  /** The limit for REST, JSON-RPC and the UI's API, per credential and address. */
   api: RateLimit | null
-  /** For all other endpoints that require credentials (Scrapyd's, logs, items, metrics, pages), in the same way. */
+  /**
+   * The limit for all other endpoints that require credentials (Scrapyd's, logs, items, metrics, pages), in the same
+   * way.
+   */
   endpoints: RateLimit | null
-  /** For public endpoints (health, login) and requests with rejected credentials, per address. */
+  /** The limit for public endpoints (health, login) and requests with rejected credentials, per address. */
   open: RateLimit | null
 }
 

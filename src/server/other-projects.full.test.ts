@@ -94,7 +94,7 @@ it('an owner sees the data that the tests above hide', async () => {
       `${name}: ${text}`
     ).toBe(true)
   }
-  // This line is from the log of the run, which no other user may read.
+  // The line is from the log of the other project's run, which only users of that project may read.
   const { log } = await client.alerts.evidence({ id: other.alert })
   expect(log?.lines).toContain(`ValueError: ${SECRET}`)
 })

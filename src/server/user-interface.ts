@@ -213,6 +213,6 @@ function sendProblem(
   return login.sendPage(request, reply, { status, problem: error.message, isElsewhere: true })
 }
 
-/** For example, `https://deck.example.org`. The gate has already checked the host. */
+/** The public address, such as `https://deck.example.org`. The gate has already checked the host. */
 const publicAddressOf = ({ publicUrl }: UserInterfaceOptions, request: FastifyRequest): string =>
   publicUrl ?? addressInBrowser(request)

@@ -231,7 +231,10 @@ function withAddress(command: Command): Command {
     .option('--proxy <address>', 'HTTP proxy to reach it; direct: none (default: from HTTP_PROXY)')
 }
 
-/** Uses this command's address without credentials. The node may need a different one. */
+/**
+ * Returns the instructions for setting up a pulling node. They contain this command's address without credentials, but
+ * the node may need a different address.
+ */
 function setUp({ token }: NewToken, { url = '' }: Session['flags']): string {
   const given = /^https?:/.test(url) ? URL.parse(url) : null
   const address = given === null ? 'https://SCRAPDECK-ADDRESS' : `${given.origin}${given.pathname}`

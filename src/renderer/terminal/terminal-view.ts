@@ -197,7 +197,10 @@ export abstract class TerminalView<Snapshot extends ViewSnapshot> {
     if (this.#isStale) this.invalidate()
   }
 
-  /** Not updated with each frame of a flood: the browser lays these lines out although they are invisible. */
+  /**
+   * Returns the last visible lines. In a flood, they are not updated with each frame, because the browser lays them
+   * out although they are invisible.
+   */
   #lastLines(): string {
     const nowMs = performance.now()
     if (this.isFlooded && nowMs - this.#lastLinesAtMs < LAST_LINES_EVERY_MS) return this.#snapshot.lastLines

@@ -15,7 +15,10 @@ export function stubCanvas(): void {
   } as unknown as typeof IntersectionObserver
 }
 
-/** For `afterAll`: a terminal uses `window` until shortly after it closes (log-screen.ts). jsdom must last longer. */
+/**
+ * Call this in `afterAll`. A terminal uses `window` until shortly after it closes (log-screen.ts), so jsdom must last
+ * longer.
+ */
 export function outliveTerminals(): Promise<void> {
   return new Promise((resolve) => setTimeout(resolve, 150))
 }

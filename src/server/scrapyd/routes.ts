@@ -292,7 +292,7 @@ function sendJson(request: FastifyRequest, reply: FastifyReply, body: Body): Fas
   return request.method === 'HEAD' ? reply.send() : reply.serializer(unchanged).send(body)
 }
 
-/** Without this serializer, Fastify would add a charset to the content type. */
+/** A serializer for text that is already encoded. Fastify's own would add a charset to the content type. */
 const unchanged = (body: unknown) => body as string
 
 function encode(answer: Record<string, PythonJsonValue>): string {

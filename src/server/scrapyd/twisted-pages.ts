@@ -20,7 +20,7 @@ function page(title: string, heading: string, text: string): string {
 export const NO_SUCH_PAGE = page('404 - No Such Resource', 'No Such Resource', 'Sorry. No luck finding that resource.')
 export const NO_SUCH_FILE = page('404 - No Such Resource', 'No Such Resource', 'File not found.')
 
-/** Also sends the content length in response to HEAD, without a body. */
+/** Sends a page. The response to HEAD has the page's content length, but no body. */
 export function sendPage(request: FastifyRequest, reply: FastifyReply, html: string, status = 200): FastifyReply {
   const body = Buffer.from(html)
   reply.code(status).header('content-type', 'text/html; charset=utf-8').header('content-length', body.length)

@@ -28,7 +28,7 @@ export async function openTwoProjects() {
   return opened
 }
 
-/** Like openTwoProjects, for several tests, which must close it themselves. */
+/** Like openTwoProjects, but for several tests, which must close the engine themselves. */
 export async function fillTwoProjects(opened?: EngineWithFakeNode) {
   return fillBoth(opened ?? (await openEngineWithFakeNode()))
 }

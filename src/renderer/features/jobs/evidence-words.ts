@@ -89,7 +89,7 @@ export function valueWords(key: string, value: unknown, nodeName: NodeName): str
   return value === null ? texts.none : JSON.stringify(value)
 }
 
-/** In the local node's format: `{ code: 1, signal: null }`. */
+/** Describes how a process ended. `value` has the local node's format: `{ code: 1, signal: null }`. */
 function exitWords(value: unknown): string {
   const { code, signal } = (value ?? {}) as { code?: unknown; signal?: unknown }
   if (typeof signal === 'string') return texts.exitSignal(signal)

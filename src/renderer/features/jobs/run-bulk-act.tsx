@@ -25,9 +25,9 @@ export interface BulkActPlan {
   undo?: ((changed: readonly JobId[]) => Promise<unknown>) | undefined
   /** The action is over for jobs with one of these statuses. Absent: it is over with the response. */
   until?: readonly JobStatus[]
-  /** For jobs that have not reached the intended state: `3 still stopping`. */
+  /** Describes jobs that have not reached the intended state: `3 still stopping`. */
   pending?: (count: number) => string
-  /** For jobs to which it did not apply: `3 had already ended`. */
+  /** Describes jobs to which the action did not apply: `3 had already ended`. */
   skipped: (count: number) => string
   /** In a series of actions on the same jobs (moved up five times), only the newest keeps its notice. */
   series?: string

@@ -32,7 +32,7 @@ function Step({ title, text, what }: { title: string; text: string; what: string
   )
 }
 
-/** In the desktop, the page's address is not the one that nodes use. */
+/** Returns a placeholder in the desktop, because nodes cannot use the address of the desktop's page. */
 function addressHere(): string {
   return /^https?:$/.test(location.protocol) ? location.origin : 'https://SCRAPDECK-ADDRESS'
 }

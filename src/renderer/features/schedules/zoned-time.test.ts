@@ -11,7 +11,7 @@ describe('times in a zone', () => {
       fc.property(fc.constantFrom(...ZONES), fc.integer({ min: 0, max: 2 * 365 * 24 * 60 }), (zone, minutes) => {
         const atMs = fromMs + minutes * 60_000
         const read = fromLocalInput(toLocalInput(atMs, zone), zone)
-        // If two instants have the same time of day, either can be returned: the clocks show the same for both.
+        // If two instants have the same time of day, either can be returned, because the clocks show the same for both.
         expect(toLocalInput(read ?? 0, zone)).toBe(toLocalInput(atMs, zone))
         expect(Math.abs((read ?? 0) - atMs)).toBeLessThanOrEqual(3_600_000)
       })

@@ -151,7 +151,7 @@ function Encryption({ state }: { state: StorageUsage['encryption'] }) {
   )
 }
 
-/** Never 100 % while something is left. */
+/** Returns 100 % only if nothing is left. */
 const formatShare = (part: number, whole: number): string =>
   whole === 0 ? '0 %' : `${Math.min(part < whole ? 99 : 100, Math.floor((100 * part) / whole))} %`
 

@@ -21,7 +21,7 @@ function roundStep(least: number): number {
 
 const TIME_STEPS_S = [1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 10_800, 21_600, 43_200, 86_400]
 
-/** Round times since the start, at most `count` of them within the span. */
+/** Returns round times since the start, with at most `count` of them within the span. */
 export function timeTicks(fromMs: number, untilMs: number, startedAtMs: number, count: number): number[] {
   const leastS = (untilMs - fromMs) / 1000 / count
   const stepS = TIME_STEPS_S.find((step) => step >= leastS) ?? Math.ceil(leastS / 86_400) * 86_400

@@ -16,7 +16,7 @@ export function FormFailure({ error }: { error: unknown }) {
   )
 }
 
-/** Not inline: it must run when the failure appears, not on every key press. */
+/** Not an inline function, because it must run when the failure appears, not on every key press. */
 function bringIntoSight(element: HTMLElement | null): void {
   element?.scrollIntoView?.({ block: 'nearest' })
 }

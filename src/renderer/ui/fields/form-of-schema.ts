@@ -12,7 +12,7 @@ export interface Fields<Values> {
   input(name: keyof Values & string, type?: 'checkbox'): ReturnType<UseFormReturnType<object>['getInputProps']>
   /** A field's problem, after it was changed or a save was tried. */
   error(path: string): string | undefined
-  /** Like `error`, but immediately: for fields that are valid while empty. */
+  /** Like `error`, but before a change or a save, for fields that are valid while empty. */
   problem(path: string): string | undefined
   hasError(...names: (keyof Values & string)[]): boolean
   change(patch: Partial<Values>): void

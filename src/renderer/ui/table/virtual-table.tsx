@@ -256,7 +256,7 @@ function HeadCell<Row>({ column, sort, onSort }: HeadCellProps<Row>) {
   )
 }
 
-/** In pixels, known before the first paint and updated on resize. 0 without layout. */
+/** The width in pixels, known before the first paint and updated on resize. 0 without layout. */
 function useWidth(element: RefObject<HTMLElement | null>): number {
   const [widthPx, setWidthPx] = useState(0)
   useLayoutEffect(() => {

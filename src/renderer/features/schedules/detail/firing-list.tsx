@@ -83,7 +83,7 @@ const wholeMinute = (atMs: number) => Math.floor(atMs / 60_000) * 60_000
 function FiringRow({ firing, zone, nowMs }: { firing: Firing; zone: string; nowMs: number }) {
   const [first] = firing.jobIds
   const word = REASON_WORDS[firing.reason]
-  // If it ran as scheduled, the text above is enough.
+  // If the run started as scheduled, the text above is enough.
   const isLate = firing.reason === 'caught_up' || firing.reason === 'buffered'
   const showsText = firing.text !== '' && (firing.state !== 'fired' || isLate)
   const text = firingWords(firing)

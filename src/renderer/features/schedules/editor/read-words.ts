@@ -128,7 +128,7 @@ function readClock(phrase: Phrase): Clock | { problem: string } | null {
     /\b(?:between|from) (\d{1,2})(?::(\d\d))?( ?[ap]m)? (?:and|to|until|through|-) (\d{1,2})(?::(\d\d))?( ?[ap]m)?\b/
   )
   const from = between && hourOf(between[1], between[3])
-  // Until 18:00 includes the run at 18:00. Until 18:59 is also in hour 18.
+  // `until 18:00` includes the run at 18:00. `until 18:59` is also in hour 18.
   const to = between && hourOf(between[4], between[6])
   const span = from === null || to === null ? '*' : `${from}-${to}`
   if (phrase.consume(/\bevery half(?:[ -]an)?[ -]hour\b|\bhalf[ -]hourly\b/) !== null)

@@ -33,7 +33,7 @@ export interface TemplateTexts extends JobTexts {
   argSets: string
   /** One row per name, with its values separated by commas. */
   matrix: FormRow[]
-  /** Part of a crawl order. Kept unchanged. */
+  /** The user of a crawl order. The editor does not change it. */
   userId: string | null
 }
 
