@@ -3,13 +3,14 @@ import { existsSync } from 'node:fs'
 import { connect } from 'node:net'
 import { homedir } from 'node:os'
 import { dirname, join, resolve } from 'node:path'
-import { type ImportCounts, importScrapyd } from '../engine/api/import/import-scrapyd.ts'
+import { type ImportCounts, type ImportOptions, importScrapyd } from '../engine/api/import/import-scrapyd.ts'
 import { ScrapdeckError } from '../shared/errors.ts'
 import { sentence } from '../shared/texts/errors/cli.ts'
 import { listScrapydFiles, readConfiguration } from '../config/read-files.ts'
 import { isUrl, localPath } from '../config/read-scrapyd-options.ts'
 import { readPasswordFile } from '../config/option-reader.ts'
 import { parsePostgresAddress } from '../engine/runtime/postgres-address.ts'
+import { processExists } from '../engine/runtime/process-identity.ts'
 import { readSettingsFile } from '../engine/runtime/regular-file.ts'
 import type { ServeOptions } from '../config/serve-options.ts'
 
@@ -27,12 +28,7 @@ export interface ImportFlags {
 }
 
 /** The address and the data directories of a Scrapyd that was started in a given directory. */
-interface StoppedScrapyd {
-  eggs: string
-  logs: string | null
-  items: string | null
-  databases: string | null
-  settingsProjects: string[]
+interface StoppedScrapyd extends Omit<ImportOptions['source'], 'sharedQueue'> {
   address: string | null
 }
 
@@ -114,7 +110,7 @@ function findScrapyd(root: string, configFile: string | undefined): StoppedScrap
 async function refuseRunning(root: string, address: string | null): Promise<void> {
   const pidFile = join(root, 'twistd.pid')
   const pid = Number(readSettingsFile(pidFile)?.trim() ?? 0)
-  if (Number.isInteger(pid) && pid > 1 && isAlive(pid)) {
+  if (Number.isInteger(pid) && pid > 1 && processExists(pid)) {
     refuse(`${pidFile} names the process ${pid}, which runs.`)
   }
   if (address === null) return
@@ -127,15 +123,6 @@ async function refuseRunning(root: string, address: string | null): Promise<void
 
 function refuse(what: string): never {
   throw new ScrapdeckError('BAD_INPUT', sentence('cli.scrapyd_runs', { what }))
-}
-
-function isAlive(pid: number): boolean {
-  try {
-    process.kill(pid, 0)
-    return true
-  } catch (error) {
-    return (error as NodeJS.ErrnoException).code === 'EPERM'
-  }
 }
 
 /** Drops an items storage that is not on this machine, because the import cannot write there. */

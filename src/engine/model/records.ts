@@ -769,20 +769,13 @@ export interface RunReading {
   errors: RunErrorRow[]
 }
 
-export interface StoredErrorGroup {
+export interface StoredErrorGroup extends Omit<RunErrorRow, 'fingerprint' | 'line' | 'offset' | 'message'> {
   id: ErrorGroupId
   project: ProjectName
-  title: string
-  culprit: string
-  exceptionType: string | null
-  because: RunErrorRow['because']
   state: ErrorState
   stateAtMs: number | null
   reopenedAtMs: number | null
-  firstSeenMs: number
-  lastSeenMs: number
   firstVersion: VersionName
-  count: number
   jobCount: number
   spiderCount: number
   versionCount: number
@@ -793,18 +786,13 @@ export interface StoredErrorGroup {
 }
 
 /** `line` and `offset` are those of the run's first occurrence. */
-export interface StoredOccurrence {
+export interface StoredOccurrence
+  extends Pick<RunErrorRow, 'count' | 'firstSeenMs' | 'lastSeenMs' | 'line' | 'offset' | 'message'> {
   jobId: JobId
   attemptNumber: AttemptNumber
   spider: string
   version: VersionName
   nodeId: NodeId
-  count: number
-  firstSeenMs: number
-  lastSeenMs: number
-  line: number
-  offset: number
-  message: string
 }
 
 export interface ErrorSpreadRow {

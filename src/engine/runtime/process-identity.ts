@@ -19,7 +19,7 @@ export async function isAlive(identity: ProcessIdentity): Promise<boolean> {
 export async function readStartTime(pid: number): Promise<string | null> {
   if (process.platform === 'linux') return readFromProc(pid)
   if (process.platform === 'darwin') return askPs(pid)
-  return exists(pid) ? '' : null
+  return processExists(pid) ? '' : null
 }
 
 /** Clock ticks since boot (proc(5), stat, field 22) are unique only together with the boot id. */
@@ -49,7 +49,7 @@ function askPs(pid: number): Promise<string | null> {
   })
 }
 
-function exists(pid: number): boolean {
+export function processExists(pid: number): boolean {
   try {
     process.kill(pid, 0)
     return true

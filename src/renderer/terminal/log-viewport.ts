@@ -69,10 +69,6 @@ export class LogViewport {
     return this.shownCount === 0 ? null : this.#indexAt(this.#top)
   }
 
-  get leftColumn(): number {
-    return this.#leftColumn
-  }
-
   resize(size: ViewSize, look: LineLook, isWrapping: boolean): void {
     this.#size = { columns: Math.max(1, size.columns), rows: Math.max(1, size.rows) }
     this.#look = look

@@ -287,7 +287,6 @@ export class AlertCommands {
   /** Throws BAD_INPUT for a comparison that the watch does not support, or for a rule that could never fire. */
   checkFigures(settings: Pick<AlertRuleSettings, 'watch' | 'comparison'> & Record<ScopeField, string | null>): void {
     const watch = ALERT_WATCHES[settings.watch]
-    const bad = (text: string) => new ScrapdeckError('BAD_INPUT', text)
     if (!(watch.compares as readonly string[]).includes(settings.comparison))
       throw bad(`A rule that tells when ${watch.label} compares with ${watch.compares.join(' or ')} only.`)
     const fits = SCOPE_OF[settings.watch]
@@ -348,7 +347,6 @@ type NewSilence = Omit<AlertSilence, 'id' | 'by' | 'fromMs'> & { fromMs: number 
 /** Throws BAD_INPUT for a silence that could never apply, or that has invalid times. */
 function checkSilence(silence: AlertSilence, nowMs: number): void {
   const { fromMs, untilMs, repeats } = silence
-  const bad = (text: string) => new ScrapdeckError('BAD_INPUT', text)
   if (fromMs < 0 || untilMs <= fromMs || untilMs - nowMs > SILENCE_MAX_MS)
     throw bad('A silence ends after it begins and within a year: choose another end.')
   if (repeats === null) return
@@ -359,6 +357,7 @@ function checkSilence(silence: AlertSilence, nowMs: number): void {
     throw bad('This silence would never hold, because its last day has passed: choose a later one, or none.')
 }
 
+const bad = (text: string): ScrapdeckError => new ScrapdeckError('BAD_INPUT', text)
 const noZone = (zone: string): ScrapdeckError => new ScrapdeckError('BAD_INPUT', sentence('api.no_time_zone', { zone }))
 
 const projectsOf = (stored: StoredWebhook | undefined): readonly ProjectName[] => stored?.channel?.projects ?? []

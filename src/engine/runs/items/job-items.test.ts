@@ -92,8 +92,6 @@ it('the process that reads items pages, counts, compares and exports the file of
   const piece = await jobItems.readExport(file.id, 0)
   expect(Buffer.from(piece.base64, 'base64').toString('latin1')).toMatch(/^PAR1/)
   expect(piece.nextOffset).toBeNull()
-  await jobItems.removeExport(file.id)
-  await expect(jobItems.readExport(file.id, 0)).rejects.toMatchObject({ code: 'NOT_FOUND' })
 })
 
 it('a job without items says so, and one that has not ended says that there may be some', async () => {

@@ -209,10 +209,6 @@ export class JobItems {
     return this.#exports.read(id, offset)
   }
 
-  removeExport(id: string): Promise<void> {
-    return this.#exports.remove(id)
-  }
-
   #using<Result>(sources: ItemsSource[], work: () => Promise<Result>): Promise<Result> {
     return this.#parts.cache.using(
       sources.flatMap(({ path, convertedPath }) => [path, convertedPath]),

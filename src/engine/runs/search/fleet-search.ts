@@ -9,7 +9,7 @@ import { isScrapdeckError, ScrapdeckError } from '../../../shared/errors.ts'
 import { sentence } from '../../../shared/texts/errors/runs.ts'
 import type { LogArchivePort } from '../logs/archive/log-archive.ts'
 import { FRAME_RAW_BYTES } from '../logs/archive/frames.ts'
-import { createMatcher } from '../logs/scan/line-matcher.ts'
+import { checkQuery } from '../logs/scan/log-scans.ts'
 import type { LogFile } from '../logs/scan/log-file.ts'
 import type { Clock } from '../../runtime/clock.ts'
 import type { ThreadPool } from '../../runtime/thread-pool.ts'
@@ -414,14 +414,6 @@ function hitOf({ jobId, number, project, spider, nodeId }: SearchedRun, hit: Sca
 function filterOf(input: FleetLogSearchInput & OnlyProjects): KeptLogFilter {
   const { project, spider, nodeId, outcome, sinceMs, untilMs, onlyProjects } = input
   return { project, spider, nodeId, outcome, sinceMs, untilMs, onlyProjects }
-}
-
-function checkQuery(query: FleetLogSearchInput): void {
-  try {
-    createMatcher(query)
-  } catch (error) {
-    throw new ScrapdeckError('BAD_INPUT', sentence('runs.expression_invalid', { error: (error as Error).message }))
-  }
 }
 
 const tooSlow = () => new ScrapdeckError('BAD_INPUT', sentence('runs.expression_too_slow_for_logs'))

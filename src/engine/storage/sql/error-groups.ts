@@ -96,7 +96,7 @@ const MOST_OF_JOB = 200
 
 type GroupRow = Omit<StoredErrorGroup, 'spiderCount' | 'versionCount' | 'nodeCount' | 'spiders' | 'hours'>
 
-interface RunRow {
+export interface RunRow {
   project: string
   spider: string
   version: string

@@ -4,7 +4,7 @@ import type { AttemptNumber, JobId } from '../../../shared/contract/index.ts'
 import type { RunReading } from '../../model/records.ts'
 import { attemptKey } from './rows.ts'
 import { insertMany } from './table.ts'
-import type { createErrorGroups } from './error-groups.ts'
+import type { createErrorGroups, RunRow } from './error-groups.ts'
 
 export const readingsSql = (sql: Fragments) => ({
   kept: 'SELECT figures FROM run_figures WHERE job_id = ? AND attempt_number = ?',
@@ -19,13 +19,6 @@ export const READINGS_MANY = {
     { job_id: 'TEXT', attempt_number: 'INTEGER', figures: 'TEXT' },
     'ON CONFLICT (job_id, attempt_number) DO UPDATE SET figures = excluded.figures'
   )
-}
-
-interface RunRow {
-  project: string
-  spider: string
-  version: string
-  nodeId: string
 }
 
 export function createReadings({

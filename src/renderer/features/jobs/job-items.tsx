@@ -1,6 +1,6 @@
 import { Flex, Group, Stack } from '@mantine/core'
 import { useQuery } from '@tanstack/react-query'
-import type { AttemptNumber, Job, JobDetail } from '../../../shared/contract/index.ts'
+import type { Job } from '../../../shared/contract/index.ts'
 import { useApi } from '../../api/api.tsx'
 import { ExportMenu } from '../../ui/items/export-menu.tsx'
 import { type ItemsOf, describeFacts } from '../../ui/items/items-facts.ts'
@@ -11,18 +11,12 @@ import { joinFacts } from '../../ui/numbers.ts'
 import { RowsSkeleton } from '../../ui/states.tsx'
 import { VirtualTable } from '../../ui/table/virtual-table.tsx'
 import { AttemptSelect } from './attempt-select.tsx'
+import type { JobLogProps } from './job-log.tsx'
 import { texts } from '../../../shared/texts/ui/jobs.ts'
 
 const SHOWN = 100
 
-interface JobItemsProps {
-  detail: JobDetail
-  attemptNumber: AttemptNumber | undefined
-  onAttempt: (number: AttemptNumber) => void
-  nodeName: (id: string) => string
-}
-
-export function JobItems({ detail: { job, attempts }, attemptNumber, onAttempt, nodeName }: JobItemsProps) {
+export function JobItems({ detail: { job, attempts }, attemptNumber, onAttempt, nodeName }: JobLogProps) {
   const number = attemptNumber ?? attempts.at(-1)?.number
   return (
     <>

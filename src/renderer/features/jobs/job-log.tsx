@@ -14,7 +14,7 @@ import { CodeBlock } from '../../ui/panel.tsx'
 import { RowsSkeleton } from '../../ui/states.tsx'
 import { texts } from '../../../shared/texts/ui/jobs.ts'
 
-interface JobLogProps {
+export interface JobLogProps {
   detail: JobDetail
   attemptNumber: AttemptNumber | undefined
   onAttempt: (number: AttemptNumber) => void

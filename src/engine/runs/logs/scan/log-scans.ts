@@ -99,7 +99,7 @@ export class LogScans {
   }
 }
 
-function checkQuery(query: LineQuery): void {
+export function checkQuery(query: LineQuery): void {
   try {
     createMatcher(query)
   } catch (error) {
