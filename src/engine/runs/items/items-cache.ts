@@ -19,7 +19,7 @@ export const ITEMS_LIMITS: ItemsLimits = {
   exports: 8
 }
 
-/** Contains only files that can be recreated. They are deleted on startup and when there are too many. */
+/** Contains only files that can be recreated. They are deleted on startup and when they take up too much space. */
 export class ItemsCache {
   readonly limits: ItemsLimits
   readonly exportDirectory: string

@@ -14,10 +14,7 @@ import { BoundedMap } from '../../../runtime/bounded.ts'
 const PART_BYTES = 16 * FRAME_RAW_BYTES
 /** The time limit for one part. A slower expression would take hours for a log. */
 const PART_TIMEOUT_MS = 20_000
-/**
- * The maximum number of parts in the pool. Keeps all threads busy. Other requests wait only for parts, not for whole
- * logs.
- */
+/** The maximum number of parts of a search in the pool. Keeps all threads busy, but delays other requests little. */
 const PARTS_AT_ONCE = 4
 const INDEXES_KEPT = 64
 

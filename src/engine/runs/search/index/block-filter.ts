@@ -71,11 +71,11 @@ export class FilterBuilder {
     }
   }
 
-  /** Separates the bytes added so far from the following ones, which belong to another log. */
+  /** Separates the bytes added so far from the following ones, which do not continue them. */
   end(): void {
     this.add(LINE_END)
     this.#memory.fill(0, BEFORE_AT, TEXT_AT)
-    // The bit of the zeros before the first byte. Logs shorter than 16 bytes set it, so it is set for all.
+    // The bit of the zeros before the first byte. Inputs shorter than 16 bytes set it, so it is set for all.
     this.#memory[0] = 1
   }
 
