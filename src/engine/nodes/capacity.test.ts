@@ -71,7 +71,10 @@ describe('the slots of a node', () => {
   })
 })
 
-/** Polls a Scrapyd with `capacity` slots every second. We never set the number and always have enough long jobs. */
+/**
+ * Polls a Scrapyd with `capacity` slots every second. The number of slots is not configured, and there are always
+ * enough long jobs to fill them.
+ */
 function fill(capacity: number, forMs: number, before: { belief: SlotsBelief; ours: number; atMs: number }) {
   let { belief, ours, atMs } = before
   let mostWaiting = 0

@@ -15,7 +15,10 @@ export interface SlotsBelief {
   limit: number | null
   /** The newest proof of the limit. `times` counts consecutive proofs of the same limit. */
   proof: { atMs: number; waited: number; forMs: number; times: number } | null
-  /** Since when nothing has changed while jobs waited or the node was at its limit. */
+  /**
+   * The current period in which jobs wait or the limit is reached, and nothing changes. null: there is no such
+   * period.
+   */
   still: { sinceMs: number; looks: number; running: number; finished: number; isWaiting: boolean } | null
 }
 
@@ -30,11 +33,14 @@ export interface Capacity {
 }
 
 const MIN_LOOKS = 3
-/** Two of Scrapyd's 5 s poll intervals. Scrapyd would have filled a free slot by then. */
+/**
+ * How long nothing must change before a limit counts as proven: two of Scrapyd's 5 s poll intervals, in which
+ * Scrapyd would have filled a free slot.
+ */
 const MIN_SPAN_MS = 10_000
 // A node that used to run more jobs is probably stuck, so a lower limit takes longer to prove.
 const SHRUNK_SPAN_MS = 10 * 60_000
-// When to test a proven limit again. The time doubles with each new proof.
+// How long after its proof a limit is tested again. This time doubles with each new proof.
 const FIRST_DOUBT_MS = 15 * 60_000
 const LONGEST_DOUBT_MS = 24 * 60 * 60_000
 
@@ -56,7 +62,7 @@ export function learnFromCounters(before: SlotsBelief, seen: CountersSeen): Slot
   const mostRan = Math.max(before.mostRan, running, Math.min(finished, 1))
   const limit = isOverLimit ? null : before.limit
   const proof = isOverLimit ? null : before.proof
-  // A node that runs nothing while jobs wait is stuck, which says nothing about its slots.
+  // A node that runs nothing although jobs wait is stuck. This does not reveal how many slots it has.
   const isFull = running > 0 && (isWaiting || (limit !== null && running >= limit))
   if (!isFull) {
     const isSame = before.still === null && mostRan === before.mostRan && limit === before.limit
@@ -73,7 +79,7 @@ export function learnFromCounters(before: SlotsBelief, seen: CountersSeen): Slot
     : { sinceMs: atMs, looks: 1, running, finished, isWaiting }
   const spanMs = running < mostRan ? SHRUNK_SPAN_MS : MIN_SPAN_MS
   if (!isWaiting || !isLongEnough(next, atMs, spanMs)) return { mostRan, limit, proof, still: next }
-  // The same situation still lasts, so this is not a new proof.
+  // A situation that continues after its proof is not a new proof.
   const isNews = limit !== running || proof === null || proof.atMs < next.sinceMs
   if (!isNews) return { mostRan, limit, proof, still: next }
   const times = limit === running && proof !== null ? proof.times + 1 : 1

@@ -13,7 +13,7 @@ import {
 const START_MS = 1_800_000_000_000
 const offsetMs = fc.integer({ min: -86_400_000, max: 86_400_000 })
 const zones = fc.integer({ min: -56, max: 56 }).map((quarter) => quarter * 15)
-/** Polls of a node. `stampedAt`: the moment of the Date header within the poll (0 to 1). */
+/** `stampedAt`: when within the poll the node writes the Date header (0: at the start, 1: at the end). */
 const polls = fc.array(
   fc.record({
     afterMs: fc.integer({ min: 900, max: 15_000 }),
@@ -23,7 +23,7 @@ const polls = fc.array(
   { minLength: 1, maxLength: 60 }
 )
 
-/** Applies polls of a node. Its clock is `offset` ahead of ours and drifts by `drift`. */
+/** Applies polls of a node whose clock is `offset` ahead of ours and drifts by `drift`. */
 function watch(from: ClockEstimate, startMs: number, offset: number, seen: Poll[], drift = 0) {
   let estimate = from
   let nowMs = startMs

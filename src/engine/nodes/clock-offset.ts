@@ -24,7 +24,8 @@ export function ownClock(nowMs: number): ClockEstimate {
 
 // The Date header has a resolution of one second, and servers cache it for some milliseconds more.
 const DATE_RESOLUTION_MS = 1_020
-// Twice the drift of a bad quartz. The range widens at this rate so that it can follow a drifting clock.
+// Twice the drift of a bad quartz clock. The bounds of the offset widen at this rate, so that they can follow a
+// drifting clock.
 const DRIFT_PER_MS = 0.000_2
 const SHOWN_STEP_MS = 50
 // All time zones since 1972 are multiples of this.
@@ -76,7 +77,7 @@ export function trueTime(nodeText: string | null, estimate: ClockEstimate): numb
   return Math.round(localMs - estimate.zoneMinutes * 60_000 - middle(estimate.offset))
 }
 
-/** The node's own time of an event if plausible, otherwise the later of two moments of our clock around it. */
+/** Returns when an event happened by our clock: the node's time if it is plausible, otherwise `beforeMs`. */
 export function trueTimeBetween(
   nodeText: string | null,
   estimate: ClockEstimate,

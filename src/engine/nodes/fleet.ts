@@ -39,7 +39,7 @@ export interface NodeStatus {
   lastSeenAtMs: number | null
   /** Wall clock. When polls started to fail. A 401 counts as a response. null: the node responds. */
   unreachableSinceMs: number | null
-  /** Wall clock. Since when its health has not been `up`. null: it is up, or has not been polled yet. */
+  /** Wall clock. Since when the node has not been `up`. null: the node is up, or has not been polled yet. */
   notUpSinceMs: number | null
   clockOffsetMs: number | null
   clockEstimate: ClockEstimate
@@ -53,7 +53,7 @@ export interface FleetNode {
   client: NodeClient
   observer: Observer
   status: NodeStatus
-  /** Without credentials, or `direct`. null: the proxy from the environment. */
+  /** The proxy's URL without credentials, or `direct`. null: the proxy from the environment. */
   proxyUrl: string | null
   unwatchTunnel?: () => void
   publishedAtMs: number
@@ -85,7 +85,7 @@ export interface FleetEvents {
   observed: [node: FleetNode]
 }
 
-// A single failed poll can be a lost packet.
+// The number of failed polls in a row after which a node is down. A single failure can be a lost packet.
 const FAILURES_UNTIL_DOWN = 2
 // If nothing else changes, clients receive the time of the last response only at this interval.
 const PUBLISH_ANYWAY_MS = 60_000
@@ -96,9 +96,9 @@ const ARRIVALS_AT_ONCE = 100
 const ARRIVAL_EVERY_MS = 0.5
 
 /**
- * The number of parallel requests to nodes that have not responded yet, because thousands of dead addresses must
- * not use up all file descriptors. Nodes that have failed only once have a separate queue, because their jobs
- * continue and we must see them end in time.
+ * The maximum number of parallel requests to nodes that have not responded yet. Without it, thousands of dead
+ * addresses could use up all file descriptors. Nodes that have failed only once have a separate queue, because
+ * their jobs continue and we must notice in time when they end.
  */
 const ASKED_AT_ONCE = 256
 
@@ -208,7 +208,10 @@ export class Fleet {
     if (node.status.excess !== excess) this.#update(node, { excess })
   }
 
-  /** A request of the dispatcher failed. The node gets no more jobs until it responds to a poll. */
+  /**
+   * Call this when a request from the dispatcher has failed. The node gets no more jobs until it responds to a
+   * poll.
+   */
   reportUnreachable(id: NodeId, error: NodeError): void {
     const node = this.#nodes.get(id)
     if (node === undefined) return
@@ -235,7 +238,7 @@ export class Fleet {
     if (seen.dateSeen != null) status.clockEstimate = refineByDate(status.clockEstimate, seen.dateSeen)
     const { running, pending, finished, nodeName } = seen
     status.slotsTold = seen.slots ?? null
-    // A lower count means that the node restarted, perhaps with a different max_proc.
+    // A lower count of finished jobs means that the node restarted, perhaps with a different max_proc.
     const known = finished < (status.finished ?? 0) ? NOTHING_LEARNED : status.slotsBelief
     status.slotsBelief = learnFromCounters(known, { atMs, running, pending, finished })
     const hasNewSlots = this.#planSlots(node)
@@ -285,7 +288,7 @@ export class Fleet {
     node.snapshotAtMs = clock.nowMs()
   }
 
-  /** Runs that were not in the previous lists have started since, so their start times reveal the time zone. */
+  /** Runs that were not in the previous lists have started since then, so their start times reveal the time zone. */
   #learnClock(node: FleetNode, snapshot: Snapshot): void {
     const { status, snapshotAtMs, runsSeen } = node
     node.runsSeen = new Set(snapshot.running.map(({ jobid }) => jobid))

@@ -26,7 +26,10 @@ export class Inventories {
   readonly events = new EventEmitter<{ recorded: []; available: [] }>()
   readonly #parts: InventoriesParts
   readonly #modes = new Map<string, NodeMode>()
-  /** Finished jobs per node. A lower count means that the node restarted, perhaps as a different installation. */
+  /**
+   * The number of finished jobs per node. A lower count means that the node restarted, perhaps as a different
+   * installation.
+   */
   readonly #finished = new Map<string, number>()
   // At startup, all nodes come up together. Reading them all in parallel would fill the memory and delay jobs.
   readonly #inTurn = pLimit(READ_AT_ONCE)

@@ -2,7 +2,7 @@ import { showUnseen } from '../../shared/unseen.ts'
 import { KEPT_MAX } from '../projects/seen-on-nodes.ts'
 import type { SeenJob } from './node-client.ts'
 
-/** How much one node can list. Real nodes stay far below, yet many broken nodes do no harm. */
+/** The maximum that one node can list. Real nodes stay far below it, and even many broken nodes do no harm. */
 export const LISTED_MAX = {
   projects: 2_000,
   /** Total for all projects of the node. */
@@ -37,7 +37,7 @@ export class InventoryQuota {
     return noun === 'versions' ? usable.slice(usable.length - room) : usable.slice(0, room)
   }
 
-  /** Records that storage had no room for all of these. */
+  /** Records that the storage had no room for all items of these kinds. */
   exceed(nouns: readonly Noun[]): void {
     for (const noun of nouns) this.#exceeded.add(noun)
   }

@@ -4,7 +4,10 @@ import { problemOfFolderName } from '../projects/names.ts'
 import type { ScheduleRequest } from './node-client.ts'
 import type { NodeTraits } from './node-traits.ts'
 
-/** Linux starts no process with an argument or variable of 128 KiB or more, or several megabytes in total. */
+/**
+ * The maximum size of an argument or variable. Linux starts no process if one of them has 128 KiB or more, or all
+ * of them have several megabytes in total.
+ */
 export const ONE_MAX_BYTES = 131_000
 const ALL_MAX_BYTES = 1_000_000
 

@@ -5,8 +5,8 @@ import type { NodeTraits } from './node-traits.ts'
 import type { TunnelUse } from './ssh/ssh-tunnels.ts'
 
 /**
- * A place that runs spiders: scrapyd/ sends HTTP requests to a remote Scrapyd, local/ runs spiders on this
- * machine, pulling/ waits for the node's requests. Every method has its own time limit and rejects with NodeError.
+ * A node that runs spiders: scrapyd/ sends HTTP requests to a remote Scrapyd, local/ runs spiders on this machine,
+ * pulling/ waits for the node's requests. Every method has its own time limit and rejects with NodeError.
  */
 export interface NodeClient {
   readonly traits: NodeTraits
@@ -38,7 +38,7 @@ export interface NodeClient {
   listSpiders(project: ProjectName, version: VersionName, signal?: AbortSignal): Promise<string[]>
   /**
    * Reads a range of a run's log. A negative `offset` counts from the end. null: no such file. `sizeBytes` is the
-   * size at that moment. `bytes` is empty if `offset` is at or past the end.
+   * size of the whole file when it was read. `bytes` is empty if `offset` is at or past the end.
    */
   readLog(run: RunNames, range: { offset: number; limitBytes: number }, signal?: AbortSignal): Promise<LogRange | null>
   /** Calls `onChange` when the log grows, until the returned function is called. Absent: poll the log. */
@@ -132,7 +132,7 @@ export interface ScheduleRequest {
   /** Absent for nodes that cannot set variables (node-traits.ts). */
   env?: Record<string, string>
   priority: number
-  /** The client named the version. Otherwise the spider does not receive it, as with Scrapyd. */
+  /** Whether the client named the version. If not, the spider does not receive it, as with Scrapyd. */
   isVersionAsked: boolean
   /** Settings and arguments with values that must be hidden. */
   secretNames: string[]
@@ -190,7 +190,7 @@ export class NodeError extends Error {
   readonly delivered: 'no' | 'unknown'
   readonly nodeMessage: string | null
   readonly refusal: RefusalKind
-  /** A proxy responded instead of the node. It might do so for one path only. */
+  /** Whether a proxy responded instead of the node. The proxy might do so for one path only. */
   isFromProxy = false
 
   constructor(
@@ -206,7 +206,10 @@ export class NodeError extends Error {
     this.refusal = details.refusal ?? 'other'
   }
 
-  /** A deletion that fails for this reason counts as successful. */
+  /**
+   * Whether the node does not have the project or version. A deletion that fails for this reason counts as
+   * successful.
+   */
   get isUnknownThere(): boolean {
     return this.refusal === 'unknown_project' || this.refusal === 'unknown_version'
   }

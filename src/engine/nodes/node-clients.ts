@@ -154,7 +154,7 @@ export function createNodeClients(parts: NodeClientParts) {
     })
   }
 
-  /** Empties the directory. Logs that an earlier engine copied are fetched again. */
+  /** Deletes the logs that an earlier engine copied. They are fetched again. */
   async function emptyCopies(): Promise<string> {
     const directory = join(parts.dataDirectory, 'kubernetes')
     await rm(directory, { recursive: true, force: true })

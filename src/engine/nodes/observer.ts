@@ -20,9 +20,12 @@ export interface ObserverOptions {
   firstLookAfterMs?: number
   /** Limits concurrent polls of nodes that have not responded, or not recently. Default: no limit. */
   inTurn?: <T>(ask: () => Promise<T>, failures: number) => Promise<T>
-  /** The node has jobs of ours, or jobs wait for it. Polls it every second instead of every five. */
+  /**
+   * Whether the node has jobs of ours, or jobs wait for it. If so, it is polled every second instead of every five
+   * seconds.
+   */
   isBusy: () => boolean
-  /** An attempt is unresolved, and only the job lists can resolve it. */
+  /** Whether there is an unresolved attempt that only the job lists can resolve. */
   wantsSnapshot: () => boolean
   onStatus: (observation: Observation) => void
   /** The next poll starts only after this has resolved, so that snapshots are reconciled in order. */
@@ -34,7 +37,8 @@ export interface ObserverOptions {
 export const BUSY_INTERVAL_MS = 1_000
 export const IDLE_INTERVAL_MS = 5_000
 const DOWN_INTERVAL_MAX_MS = 15_000
-// Counters can remain the same while jobs change: one ends as another starts, and `finished` is capped.
+// The maximum age of the job lists. Counters can remain the same while jobs change: one ends as another starts, and
+// `finished` is capped.
 const SNAPSHOT_MAX_AGE_BUSY_MS = 5_000
 const SNAPSHOT_MAX_AGE_IDLE_MS = 60_000
 
@@ -55,7 +59,10 @@ export class Observer {
   #hasAnswered = false
   #longCalls = 0
   #lastCounters = ''
-  /** When the last response arrived or failed. The interval starts here, and not after the response was stored. */
+  /**
+   * When the last poll received a response or failed. The interval starts then, and not after the response was
+   * stored.
+   */
   #heardAtMs = 0
   #lastSnapshotAtMs = Number.NEGATIVE_INFINITY
 
@@ -70,7 +77,10 @@ export class Observer {
     this.#wakeUp?.()
   }
 
-  /** While a long call blocks the node, a poll that times out says nothing about the node's health. */
+  /**
+   * Awaits a call that can block the node. A poll that times out in the meantime says nothing about the node's
+   * health.
+   */
   async duringLongCall<T>(call: Promise<T>): Promise<T> {
     this.#longCalls += 1
     try {

@@ -48,9 +48,12 @@ export interface DiscoveryOptions {
   logger: Logger
 }
 
-/** The wait after a file change, because writers often make several changes in a row. */
+/** How long we wait after a file change, because writers often make several changes in a row. */
 const FILE_SETTLES_MS = 300
-/** Prevents sources that were created together from always refreshing together. */
+/**
+ * The share of the interval by which a refresh randomly comes earlier or later, so that sources that were created
+ * together do not always refresh together.
+ */
 const JITTER_SHARE = 0.1
 const PROBLEMS_SHOWN = 3
 

@@ -4,7 +4,7 @@ import { splitAddress } from '../../../shared/ssh-address.ts'
 import { problemOfShownName } from '../../../shared/unseen.ts'
 import { parseNodeUrl } from '../scrapyd/node-url.ts'
 
-/** A node as a source names it. The source's own settings supply missing fields. */
+/** A node as a source lists it. The settings of the source supply missing fields. */
 export interface FoundNode {
   /** Normalized by parseNodeUrl. Identifies the node. */
   url: string
@@ -17,15 +17,21 @@ export interface FoundNode {
   password?: string
 }
 
-/** The result of a source. `problems` describes unreadable parts. The nodes that they name are unknown. */
+/**
+ * The result of reading a source. `problems` describes the parts that could not be read. Nodes in these parts are
+ * missing.
+ */
 export interface Answer {
   nodes: FoundNode[]
   problems: string[]
 }
 
-/** Several times what one source can add (NODES_MAX). Reading this many lines takes a few dozen milliseconds. */
+/**
+ * The maximum number of lines, several times what one source can add (NODES_MAX). Reading them takes a few dozen
+ * milliseconds.
+ */
 const LINES_MAX = 10_000
-/** A file with more unreadable lines is probably not a list of nodes. */
+/** The maximum number of unreadable lines. A file with more is probably not a list of nodes. */
 const PROBLEMS_MAX = 100
 const LINE_LENGTH_MAX = 2_000
 const NAME_LENGTH_MAX = 100
@@ -36,7 +42,8 @@ const HOST = new RegExp(`^(\\[[0-9a-f:.]+\\]|${LABEL}(\\.${LABEL})*\\.?)$`)
 
 /**
  * Reads one address per line: `URL [name=…] [slots=…] [tags=a,b] [group=…] [queue_ahead=…]`. `#` starts a comment.
- * Problems never quote lines, because this may be the wrong file. The first line with an address counts.
+ * Problems never quote lines, because the operator may have named the wrong file. If several lines have the same
+ * address, the first one counts.
  */
 export function readNodeLines(text: string, options: { passwords?: boolean } = {}): Answer {
   const nodes = new Map<string, FoundNode>()

@@ -12,7 +12,7 @@ export interface NameResolver {
   services(hostname: string): Promise<ServiceRecord[]>
 }
 
-/** Limits a whole query, including all servers and retries. */
+/** The time limit of a whole query, including all servers and retries. */
 const TIME_LIMIT_MS = 10_000
 
 export interface NameResolverOptions {

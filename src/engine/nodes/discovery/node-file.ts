@@ -17,7 +17,10 @@ const FAILURES: Record<string, 'nodes.file_missing' | 'nodes.file_forbidden' | '
   EISDIR: 'nodes.file_is_directory'
 }
 
-/** Waits until the file is unchanged for a second, because half a file names half the nodes. Rejects with BAD_INPUT. */
+/**
+ * Reads the file when it has not changed for a second, because a half-written file lists only some of the nodes.
+ * Rejects with BAD_INPUT.
+ */
 export async function readNodeFile(path: string, clock: Clock): Promise<string> {
   for (let look = 0; look < LOOKS_MAX; look++) {
     const text = await readAtRest(path, clock)
@@ -53,7 +56,7 @@ async function readAtRest(path: string, clock: Clock): Promise<string | null> {
 
 /**
  * Watches the directory of the file, because a watch on the file would miss its replacement (Kubernetes
- * ConfigMaps). Best effort. null: it cannot be watched, so only the refresh interval reveals changes.
+ * ConfigMaps). Best effort. null: the directory cannot be watched, so only the refresh interval reveals changes.
  */
 export function watchNodeFile(path: string, onChange: () => void): { close(): void } | null {
   try {

@@ -5,7 +5,7 @@ import type { FoundNode } from './found-node.ts'
 export interface SourceAnswer {
   sourceId: SourceId
   nodes: readonly FoundNode[] | null
-  /** Some entries were unreadable, so none of the source's nodes count as vanished. */
+  /** Whether some entries were unreadable. If so, none of the source's nodes count as vanished. */
   isPartial: boolean
 }
 
@@ -32,9 +32,9 @@ export const NODES_MAX = {
 export interface DiscoveryPlan {
   add: { sourceId: SourceId; node: FoundNode }[]
   leftOut: Map<SourceId, number>
-  /** Nodes that are no longer listed. `cordon`: send them no more jobs. */
+  /** Nodes that are no longer listed. `cordon`: whether to cordon the node, so that it gets no more jobs. */
   vanish: { nodeId: NodeId; cordon: boolean }[]
-  /** Nodes that are listed again. `activate`: only their disappearance had cordoned them. */
+  /** Nodes that are listed again. `activate`: whether the node was cordoned only because it had vanished. */
   comeBack: { nodeId: NodeId; activate: boolean }[]
 }
 

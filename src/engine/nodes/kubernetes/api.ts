@@ -29,9 +29,12 @@ export interface ApiAnswer {
 
 const TIMEOUT_MS = 10_000
 const ANSWER_MAX_BYTES = 8_000_000
-/** Small enough that parsing a page does not block the event loop. */
+/** The number of objects per page, small enough that parsing a page does not block the event loop. */
 const PAGE = 100
-/** Pages can be empty, so this is twice the necessary number. It stops a server with endless pages. */
+/**
+ * The maximum number of pages, in case a server sends endless pages. Twice the necessary number, because pages can
+ * be empty.
+ */
 const PAGES_MAX = (2 * LISTED_MAX.jobs) / PAGE
 const BOUNDS = { depth: 100, values: 1_000_000, fields: 100_000 }
 
@@ -139,7 +142,7 @@ export class KubernetesApi {
       const target = location === undefined ? null : showUnseen(String(location).slice(0, 200))
       return failure('http', say('node_error.redirects_all', { label, target }), 'no')
     }
-    // The API's own Status proves that nothing was created. A proxy's page proves nothing.
+    // A Status object from the API proves that nothing was created. A page from a proxy proves nothing.
     const delivered = parsed.success && status < 500 ? 'no' : 'unknown'
     const isRefusal = status === 422 || (status === 400 && parsed.success)
     const answered = { label, path, status, reason, why }

@@ -15,7 +15,7 @@ export interface ClusterAddress {
 const IN_CLUSTER = 'https://kubernetes.default.svc'
 
 /**
- * Replaces `in-cluster` and `kubeconfig` by the URL to store. Fields that the operator filled in take precedence.
+ * Replaces `in-cluster` and `kubeconfig` with the URL to store. Fields that the operator filled in take precedence.
  * Rejects with NODE_URL_INVALID, NODE_CONNECTION_INVALID or CREDENTIAL_FILE_NOT_ALLOWED.
  */
 export async function resolveClusterAddress<Address extends Partial<NodeAddress>>(

@@ -7,7 +7,7 @@ import { sentence } from '../../../shared/texts/errors/nodes.ts'
 export const SERVICE_ACCOUNT = '/var/run/secrets/kubernetes.io/serviceaccount'
 
 const FILE_MAX_BYTES = 64 * 1_024
-/** Never waits for a pipe without a writer. Windows has neither flag. */
+/** Opens a file without following a link, and without waiting for the writer of a pipe. Windows has neither flag. */
 const READ_AT_ONCE = constants.O_RDONLY | (constants.O_NOFOLLOW ?? 0) | (constants.O_NONBLOCK ?? 0)
 
 export interface CredentialFilesOptions {

@@ -15,7 +15,10 @@ export interface LinkedEgg {
   jobid: string
 }
 
-/** A pod can wait for capacity for hours. Most links expire earlier, when their run ends. */
+/**
+ * How long a link is valid, because a pod can wait for capacity for hours. Most links expire earlier, when their
+ * run ends.
+ */
 const VALID_MS = 24 * 60 * 60_000
 const LONGEST_TOKEN = 4_000
 const KEY_BYTES = 32

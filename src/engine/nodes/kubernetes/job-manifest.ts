@@ -23,7 +23,7 @@ export interface ManifestParts {
 
 /**
  * The name of a run's Job. It depends only on the run, so a repeated request cannot start the run twice. Job names
- * are shorter than jobids, so a hash makes the name unique and the rest makes it readable.
+ * must be shorter than jobids can be, so a hash makes the name unique and the rest makes it readable.
  */
 export function jobNameOf({ project, jobid }: Pick<ScheduleRequest, 'project' | 'jobid'>): string {
   const hash = createHash('sha256').update(`${project}\n${jobid}`).digest('hex').slice(0, 20)

@@ -3,7 +3,7 @@ import type { KubernetesApi } from './api.ts'
 
 const WATCH_SECONDS = 300
 const AGAIN_MS = 2_000
-/** Far longer than any event. A longer line ends the watch. */
+/** The maximum length of a line, far longer than any event. A longer line ends the watch. */
 const LINE_MAX = 4_000_000
 
 /**

@@ -238,7 +238,8 @@ describe('the client of a cluster', () => {
       (size) => size === 8
     )
     cluster.logs.set('pod-1', 'three\n')
-    // Another stream of the running pod sees the rotation first, so the end does not report it again.
+    // The stream that follows the running pod sees the rotation first, so the read after the pod's end does not
+    // report it again.
     await until(
       'the rest',
       async () => text(await read()),

@@ -49,7 +49,7 @@ const LIST_AGE_MS = 2_000
 const WATCHED_LIST_AGE_MS = 5_000
 const LISTS_APART_MS = 1_000
 const POST_WAITS_MS = [200, 500, 1_000, 2_000, 4_000]
-/** Users of the cluster can see ended runs for this long. */
+/** How long ended runs remain visible to users of the cluster. */
 const KEPT_MS = 60_000
 const DELETED_AT_ONCE = 4
 const QUOTA_EVERY_MS = 60_000
@@ -65,8 +65,8 @@ interface Listed {
 }
 
 /**
- * A namespace of a Kubernetes cluster as a node. Each run is a Job. Its name derives from the jobid, so we can
- * repeat a POST until its outcome is known: if the Job already exists, it is the requested one.
+ * A namespace of a Kubernetes cluster as a node. Each run is a Job. The name of the Job derives from the jobid, so
+ * we can repeat a POST until its outcome is known: if the Job already exists, it is the requested one.
  */
 export class KubernetesClient implements NodeClient {
   readonly traits = KUBERNETES_TRAITS
@@ -270,7 +270,7 @@ export class KubernetesClient implements NodeClient {
     if (run === undefined || run.state === 'ended' || run.state === 'gone') return { wasState: null }
     if (run.hasJob) await this.#delete(`${this.#jobs}/${jobName}`, { propagationPolicy: 'Background' }, abort)
     const isKill = signal === 'KILL' || signal === 9
-    // Kubernetes deletes the pods with the Job, after their grace period, which a second cancellation shortens.
+    // Kubernetes deletes the pods with the Job, but only after their grace period. A second cancellation shortens it.
     const grace = isKill ? { gracePeriodSeconds: 1 } : run.hasJob ? {} : { gracePeriodSeconds: 10 }
     for (const pod of run.pods) {
       if (pod.phase === 'ended') continue
@@ -292,7 +292,10 @@ export class KubernetesClient implements NodeClient {
     this.#deleteDue()
   }
 
-  /** Also called between two releases, because no lists are requested while nothing changes. */
+  /**
+   * Deletes runs that ended long enough ago. Also called between calls of `release`, which happen only after new
+   * lists.
+   */
   #deleteDue(): void {
     const nowMs = this.#options.clock.monotonicMs()
     for (const [name, run] of this.#listed?.runs ?? []) {

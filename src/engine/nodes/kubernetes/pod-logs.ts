@@ -21,9 +21,9 @@ interface Copy {
   path: string
   uid: string
   sizeBytes: number
-  /** Where the log from the API starts in the copy. Not 0 after the log was rotated. */
+  /** The offset in the copy at which the log from the API starts. Not 0 after the log was rotated. */
   beginsAt: number
-  /** The first bytes from there. They show whether the log from the API still starts the same way. */
+  /** The first bytes of the log from the API. If it starts differently later, it was rotated. */
   head: Buffer
   isComplete: boolean
   following: { stop: AbortController; done: Promise<void> } | null
@@ -35,9 +35,12 @@ interface Copy {
 }
 
 const FOLLOWED_MAX = 200
-/** When all streams are in use, a log that was not read for this long loses its stream. */
+/** How long a log must remain unread before it loses its stream when all streams are in use. */
 const UNREAD_MS = 30_000
-/** A dead connection looks like a run that logs nothing, so we reopen silent streams after this time. */
+/**
+ * How long a stream can be silent before we reopen it, because a dead connection looks like a run that logs
+ * nothing.
+ */
 const SILENT_MS = 120_000
 const FETCH_LIMIT_MS = 10 * 60_000
 const QUEUED_MAX_BYTES = 16_000_000
@@ -278,7 +281,7 @@ function parsed(pieces: Buffer[]): unknown {
   try {
     return JSON.parse(Buffer.concat(pieces).toString('utf8'))
   } catch {
-    // Not a response of the API. The status is enough.
+    // This is not a response from the API. The status is enough.
     return null
   }
 }

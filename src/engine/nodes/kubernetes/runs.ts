@@ -35,7 +35,7 @@ export interface ClusterRun extends RunNote {
  *   Job, no pod, not failed             pending; the condition or event of the Job says why
  *   Job failed without a pod            ended, without an exit code
  *   pod Pending, and not being deleted  pending; its condition or container says why
- *   pod Pending and being deleted       gone, as it never starts
+ *   pod Pending and being deleted       gone, because it never starts
  *   pod Running                         running
  *   pod Succeeded, Failed               ended; the exit code of its container
  */

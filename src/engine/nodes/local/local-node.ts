@@ -377,7 +377,7 @@ function liveRuns(runs: RunList): Run[] {
   return [...pending.filter((run) => run.state === 'starting'), ...running]
 }
 
-/** null: an earlier engine started a run with an unknown Python. */
+/** null: an earlier engine started one of the live runs, so its Python is unknown. */
 function pythonsInUse(runs: RunList): string[] | null {
   const pythons = liveRuns(runs).map((run) => run.python)
   return pythons.includes(null) ? null : pythons.filter((path) => path !== null)
@@ -412,7 +412,7 @@ function toSeenJob(run: Run, watch: Pick<RunWatch, 'endOf'>): SeenJob {
 }
 
 type Times = Pick<SeenJob, 'startTime' | 'endTime'>
-/** Snapshots contain up to a thousand ended runs. Formatting their times again took 9 ms. */
+/** Caches the formatted times of ended runs. Formatting those of a snapshot with a thousand ended runs took 9 ms. */
 const timesOfEnded = new WeakMap<Run, Times>()
 
 function timesOf(run: Run): Times {

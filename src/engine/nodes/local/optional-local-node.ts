@@ -21,7 +21,10 @@ export interface LocalNodeSettings extends Pick<LocalNodeOptions, 'pythonPath'> 
   host: 'desktop' | 'service'
   /** The path of resources/ (python, demo), which differs between a checkout and a packaged app. */
   resourcesDirectory: string
-  /** Concurrent spiders, overriding earlier settings. Default: the number of CPUs. 0 turns the local node off. */
+  /**
+   * The number of concurrent spiders, overriding earlier settings. Default: the number of CPUs. 0 turns the local
+   * node off.
+   */
   localSlots?: number
   /** From the configuration file. Applied only if changed since the last start, so that changes in the UI persist. */
   configuredSlots?: number
@@ -30,7 +33,7 @@ export interface LocalNodeSettings extends Pick<LocalNodeOptions, 'pythonPath'> 
    * URL.
    */
   directories?: { eggs?: string; logs?: string | null; items?: string | null; jobs?: string | null }
-  /** Logs and item files kept per spider, in addition to those of live jobs. null: all. */
+  /** The number of logs and item files kept per spider, in addition to those of live jobs. null: all. */
   jobsToKeep?: number | null
   /** Default: on, at most four parents with one parked child each, and no start waits for a parent. */
   warmStarts?: LocalNodeOptions['warmStarts']

@@ -203,7 +203,7 @@ describe('a run of a user who may not choose code', () => {
       run('reader', { args: { urls }, env }),
       run('reader', { args: { urls }, env, settings: { ...WITHOUT_FILES } })
     ])
-    // A user who is allowed to choose code can still read the file with many of them.
+    // A user who is allowed to choose code can still read the file with many of these spellings.
     expect(free.items.filter(({ text }) => text === 'the secret of the node').length).toBeGreaterThan(20)
     expect(limited.items).toEqual([])
     expect(limited.exit).toMatchObject({ code: 0 })
@@ -280,7 +280,7 @@ describe('the server of Scrapy that executes code', () => {
       const [begun, gate] = [join(place.path, `begun-${how}`), join(place.path, `gate-${how}`)]
       const jobid = await start('watched', { args: { begun, gate }, env: how === 'cold' ? COLD : {} })
       await vi.waitFor(() => readFile(begun), WAIT)
-      // The settings that enable it require the permission to choose code, and there is nothing to enable.
+      // The settings that enable the server require the permission to choose code, and there is no server to enable.
       const hostile = await run('hostile', { settings: { REMOTE_CONTROL_ENABLED: 'True' } })
       await writeFile(gate, '')
       const { log } = await ended('watched', jobid)

@@ -43,7 +43,7 @@ beforeAll(async () => {
   }
   vi.stubEnv('PYTHONPATH', outside)
   vi.stubEnv('TZ', 'Asia/Tokyo')
-  // Containers mostly set it. Unset is the harder case, because output is written at the very end.
+  // Most containers set this variable. Unset is the harder case, because output is then written only at the very end.
   vi.stubEnv('PYTHONUNBUFFERED', undefined)
   pool = new WarmPool(poolOptions(place.path))
   pool.prepare(python)
@@ -215,7 +215,7 @@ test.each([
     expect(steady(warm.log)).toBe(steady(cold.log))
     expect(warm.output).toBe(cold.output)
     expect(warm.output).toContain('printed ü')
-    // No module imported before the project is missing, and no module of ours interferes.
+    // A warm start has every module that a cold start imports before the project, and no module of ours interferes.
     const early = new Set<string>(warm.report['modules at import'])
     expect(cold.report['modules at import'].filter((name: string) => !early.has(name))).toEqual([])
     for (const name of ['crawl', 'warm', 'parking', 'supervisor', 'hidden_values']) expect(early).not.toContain(name)

@@ -74,13 +74,16 @@ const JOBS_MS = 15_000
 const OTHER_MS = 15_000
 const SCHEDULE_MS = 60_000
 const EGG_MS = 180_000
-/** Longer than the node keeps the request open. */
+/** The time limit of a `news` request, longer than the node keeps the request open. */
 const NEWS_MS = 30_000
 const NEWS_APART_MS = 100
 const NEWS_AFTER_FAILURE_MS = 5_000
 const ANSWER_MAX_BYTES = 8_000_000
 const FAILURE_MAX_BYTES = 200_000
-/** A quarter of the 4 MB that the other engine accepts, because one character can take several bytes. */
+/**
+ * The maximum length of the Pythons in a request: a quarter of the 4 MB that the other engine accepts, because one
+ * character can take several bytes.
+ */
 const PYTHONS_MAX_CHARACTERS = 1_000_000
 
 /** The local node of another engine (hosted-node.ts), as the leader uses it. The engine's address can change. */
@@ -227,7 +230,7 @@ export class EngineNode implements NodeClient {
 
   /**
    * The projects that do not use the default Python, up to the size limit of a message. Jobs of the remaining
-   * projects wait. Cached, because every poll needs this and the texts can be long.
+   * projects wait. Cached, because every poll needs the list and requirements can be long.
    */
   #pythons(): { pythons: [ProjectName, ProjectPython][]; pythonsTag: string } {
     const { projects, pythonOf } = this.#options

@@ -6,7 +6,7 @@ import { type Clock, Timers } from '../../runtime/clock.ts'
 import type { Logger } from '../../runtime/logger.ts'
 
 const LOOK_EVERY_MS = 2_000
-/** Longer than a killed process still appears alive. */
+/** How long engines must share a name before we report it: longer than a killed process still appears alive. */
 const NAMESAKES_FOR_MS = 30_000
 
 export interface EnginePlace {
@@ -21,7 +21,10 @@ export interface EngineNodesParts {
   logger: Logger
 }
 
-/** Finds the engines that have a local node. Each becomes a node under its name and remains one while it is away. */
+/**
+ * Finds the engines that have a local node. Each engine becomes a node under its name and remains one while the
+ * engine is away.
+ */
 export class EngineNodes {
   /** Emitted for every engine each time the engines are listed. */
   readonly events = new EventEmitter<{ found: [engine: string] }>()

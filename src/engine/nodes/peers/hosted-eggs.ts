@@ -13,7 +13,10 @@ const INDEX = 'eggs.json'
 const PART = '.part'
 const Index = z.array(EggUpload)
 
-/** Folders are named after hashes, so replacing an egg never changes the file of a running spider. */
+/**
+ * The eggs of a hosted node. Folders are named after hashes, so replacing an egg never changes the file of a
+ * running spider.
+ */
 export class HostedEggs {
   readonly #directory: string
   #eggs: readonly EggUpload[]

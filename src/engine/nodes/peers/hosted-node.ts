@@ -23,7 +23,10 @@ import {
 } from './messages.ts'
 import { isAlive, readStartTime } from '../../runtime/process-identity.ts'
 
-/** As in Scrapyd. The archive keeps files that are needed for longer. */
+/**
+ * The number of logs and item files kept per spider, as in Scrapyd. The archive keeps files that are needed for
+ * longer.
+ */
 const FILES_KEPT = 5
 const NEWS_LIMIT_MS = 20_000
 const WORDS_MAX = 2_000
@@ -273,7 +276,7 @@ async function refusing<T>(work: Promise<T>): Promise<T> {
 }
 
 const FILE = 'hosted.lock'
-/** A process that is being replaced may still be closing. */
+/** How long we wait for a lock, because a process that is being replaced may still be closing. */
 const WAIT_MS = 10_000
 const PAUSE_MS = 200
 const Holder = z.object({ pid: z.number().int(), startTime: z.string() })

@@ -6,13 +6,17 @@ import { decode, encode, plain, render } from '../../../shared/texts/message.ts'
 import type { SeenJob as SeenByNode } from '../node-client.ts'
 
 /**
- * The leader's requests to the local node of each engine. Engines trust each other, so the bounds only limit the
- * damage by a broken engine. Both sides ignore unknown fields, because different versions can run together.
+ * The path of the leader's requests to the local node of each engine. Engines trust each other, so the bounds of
+ * the messages only limit the damage by a broken engine. Both sides ignore unknown fields, because different
+ * versions can run together.
  */
 export const HOSTED_PATH = '/api/engine/v1'
 
 const NAME_MAX = 1_000
-/** Long texts keep their end, because the end of a traceback contains the cause. */
+/**
+ * The maximum length of an error message. Longer messages keep their end, because the end of a traceback contains
+ * the cause.
+ */
 const WORDS_MAX = 20_000
 const RUNS_MAX = 5_000
 const FILE_BYTES_MAX = 64 * 1024 * 1024

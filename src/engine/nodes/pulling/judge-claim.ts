@@ -2,9 +2,9 @@ import type { AttemptState } from '../../../shared/contract/index.ts'
 
 export interface ClaimFacts {
   isOffered: boolean
-  /** Granted before. The response may have been lost. */
+  /** Whether the claim was granted before. The response may have been lost. */
   wasGranted: boolean
-  /** Withdrawn. The job may already be on another node. */
+  /** Whether the offer was withdrawn. The job may already be on another node. */
   wasWithdrawn: boolean
   /** The state of the attempt that the engine assumes. null: not live. */
   belief: AttemptState | null
@@ -17,8 +17,8 @@ export type ClaimVerdict = 'granted' | 'gone' | 'wait'
  * Decides on a claim. The decision is final. Every engine repeats it. Pure.
  *
  * An earlier engine sent an attempt that is `sending` or `uncertain` without an offer. We do not grant it
- * immediately, because this engine may be concluding that it never arrived. Meanwhile, the node lists the run
- * (isHeldByNode), which makes the attempt accepted, or the attempt ends and the run is gone.
+ * immediately, because this engine may be concluding that the attempt never arrived. Either the node lists the run
+ * in the meantime (isHeldByNode) and the attempt becomes accepted, or the attempt ends and the run is gone.
  */
 export function judgeClaim({ isOffered, wasGranted, wasWithdrawn, belief }: ClaimFacts): ClaimVerdict {
   if (wasWithdrawn) return 'gone'

@@ -30,7 +30,7 @@ export interface Offer {
 
 export type NumberedCommand = Command & { n: number }
 
-/** Enough for several hundred offers with large arguments. */
+/** The maximum length of a response, enough for several hundred offers with large arguments. */
 const ANSWER_CHARACTERS_MAX = 4_000_000
 
 /**
@@ -53,7 +53,7 @@ export class Mailbox {
     this.#commands = first === -1 ? [] : this.#commands.slice(first)
   }
 
-  /** Removes commands with results that no caller waits for. The node may already have received them. */
+  /** Removes commands whose results no caller waits for. The node may already have received them. */
   drop(isUnneeded: (command: NumberedCommand) => boolean): void {
     this.#commands = this.#commands.filter(({ command }) => !isUnneeded(command))
   }

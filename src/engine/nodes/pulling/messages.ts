@@ -11,7 +11,7 @@ const Name = z.string().min(1).max(LISTED_MAX.nameCharacters)
 const Count = z.number().int().min(0).max(1_000_000_000)
 const RunName = z.object({ project: Name, jobid: Name })
 
-/** The sender's session. Messages of an earlier session are refused. */
+/** The sender's session. Messages from an earlier session are refused. */
 export const Stamp = z.object({
   session: z.string().regex(/^[0-9a-f]{32}$/),
   epoch: z.coerce.number().int().min(1).max(Number.MAX_SAFE_INTEGER)
@@ -63,7 +63,7 @@ const ListedRun = RunName.extend({
 })
 export type ListedRun = z.infer<typeof ListedRun>
 
-/** The lists at the moment when the node had carried out all commands up to `through`. */
+/** The lists when the node had carried out all commands up to `through`. */
 const Listed = z.array(ListedRun).max(LISTED_MAX.jobs)
 export const ListsMessage = Stamp.extend({
   through: Count,
@@ -89,7 +89,10 @@ export const DataMessage = Stamp.extend({
   none: z.string().optional()
 })
 
-/** More than the package sends in one request (FILE_BYTES_MAX in client.py). */
+/** The maximum size of uploaded data: more than the package sends in one request (FILE_BYTES_MAX in client.py). */
 export const DATA_BYTES_MAX = 1024 * 1024
-/** Enough for the lists of a node with the maximum number of unacknowledged ended runs. */
+/**
+ * The maximum size of a message: enough for the lists of a node with the maximum number of unacknowledged ended
+ * runs.
+ */
 export const MESSAGE_BYTES_MAX = 8 * 1024 * 1024

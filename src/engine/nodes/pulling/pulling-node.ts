@@ -56,9 +56,12 @@ export interface PullingNodeOptions {
   clock: Clock
 }
 
-/** A node polls again immediately, so a longer silence means that it is gone. */
+/**
+ * The maximum silence of a node that is there. A node polls again immediately, so a longer silence means that it is
+ * gone.
+ */
 const UNHEARD_MS = 8_000
-/** An older open request was lost in transit, because the node's own limit is shorter. */
+/** The maximum age of an open request. The node's own limit is shorter, so an older request was lost in transit. */
 const HELD_MS = 45_000
 const REQUEST_MS = 15_000
 const READ_MS = 30_000
@@ -246,7 +249,10 @@ export class PullingNode implements NodeClient {
     this.#options.onClosed()
   }
 
-  /** The token is no longer valid, or the node violates the protocol. The node must open a new session. */
+  /**
+   * Call this when the token is no longer valid or the node violates the protocol. The node must open a new
+   * session.
+   */
   disconnect(): void {
     this.#leave(this.#error('reset', 'disconnected'))
     this.#session = null
@@ -339,7 +345,6 @@ export class PullingNode implements NodeClient {
   refuse(stamp: Stamp & { project: string; jobid: string; reason: RefusalKind; message: string }): void {
     this.#sessionOf(stamp)
     const pending = this.#offers.get(keyOf(stamp))
-    // The egg was replaced while the run was offered. Another attempt receives the new egg.
     if (pending === undefined) return
     this.#withdraw(
       keyOf(stamp),
@@ -407,7 +412,7 @@ export class PullingNode implements NodeClient {
     }
   }
 
-  /** A later claim is refused, so nothing was delivered. */
+  /** Withdraws an offer. A later claim is refused, so the run was not delivered. */
   #withdraw(key: string, error: NodeError): void {
     const pending = this.#offers.get(key)
     if (pending === undefined) return

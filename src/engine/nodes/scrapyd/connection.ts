@@ -41,7 +41,8 @@ export interface Connection {
   close(): Promise<void>
 }
 
-// Enough to poll while a log is read and jobs are sent. More would only wait in Scrapyd's single thread.
+// The maximum number of connections to a node, enough to poll while a log is read and jobs are sent. Requests on
+// more connections would only wait for Scrapyd's single thread.
 const CONNECTIONS_MAX = 4
 const DRAINED_MAX_BYTES = 16_384
 

@@ -78,7 +78,10 @@ function refusal({ label }: Connection, endpoint: string, message: unknown): Nod
   return new NodeError('refused', said, { delivered: 'no', nodeMessage, refusal: kind })
 }
 
-/** Skipped for short responses, because they are harmless and thousands arrive per second. */
+/**
+ * The bounds of a response. Not checked for short responses, which are harmless and arrive by the thousands per
+ * second.
+ */
 const ANSWER_BOUNDS = { depth: 100, values: 1_000_000, fields: 10_000 }
 const HARMLESS_CHARACTERS = 10_000
 

@@ -64,8 +64,8 @@ async function hasVersion(
 }
 
 /**
- * Scrapyd keeps an egg that it refused, as its newest version (scrapyd-protocol.md, 3.4). This never deletes a
- * version with this name that existed before. Returns what happened.
+ * Deletes an egg that Scrapyd refused, because Scrapyd keeps such an egg as its newest version
+ * (scrapyd-protocol.md, 3.4). Never deletes a version with this name that existed before. Returns what happened.
  */
 async function removeRefused(
   { client, logger, name }: EggUploadParts,
@@ -87,7 +87,8 @@ async function removeRefused(
 }
 
 async function multipart(fields: { project: ProjectName; version: VersionName }, egg: EggToSend) {
-  // Derived from the content, so the content cannot contain it and the same request always has the same bytes.
+  // The boundary derives from the content, so the content cannot contain it and the same request always has the
+  // same bytes.
   const hash = createHash('sha256').update(fields.project).update('\0').update(fields.version).update('\0')
   const boundary = `scrapdeck-${hash.update(egg.sha256).digest('hex').slice(0, 40)}`
   const fieldParts = Object.entries(fields).map(

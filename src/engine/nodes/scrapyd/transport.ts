@@ -38,11 +38,14 @@ export interface Transport {
 }
 
 const CONNECT_TIMEOUT_MS = 5000
-/** Shorter than the limit of any request, so that the reported reason is the failed connection. */
+/**
+ * The time limit for connecting over SSH. It is shorter than that of any request, so that the failed connection is
+ * the reported reason.
+ */
 const CONNECT_OVER_SSH_TIMEOUT_MS = 4500
 // Scrapyd (Twisted) closes an idle connection after 60 s, and nginx after 75 s. We close ours before that.
 const IDLE_CONNECTION_MS = 30_000
-// If a proxy resolves the node's name, our own lookup is only a hint and gets little time.
+// The time limit of our own lookup if a proxy or SSH host resolves the node's name. Our result is then only a hint.
 const HINT_MS = 1_000
 
 /** Shared by all plain connections, because each connector has a TLS session cache and there can be thousands. */

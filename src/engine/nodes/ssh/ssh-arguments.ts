@@ -26,8 +26,9 @@ const OPTIONS = [
 ]
 
 /**
- * The arguments of an ssh that runs no command. `controlPath`: it opens connections on request at this socket.
- * `target`: its standard streams become a connection to this address. Its log confirms the connection or login.
+ * The arguments for an ssh process that runs no command. `controlPath`: ssh opens connections on request at this
+ * socket. `target`: the standard streams of ssh become a connection to this address. Unless there is a socket, the
+ * log of ssh confirms the connection or login.
  */
 export function sshArguments(
   host: SshHost,

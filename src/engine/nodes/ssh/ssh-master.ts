@@ -32,11 +32,14 @@ export type StartMaster = (options: {
   signal: AbortSignal
 }) => Promise<SshMaster>
 
-/** Long enough for a user to touch a hardware key. */
+/** The time limit for connecting, long enough for a user to touch a hardware key. */
 export const READY_WITHIN_MS = 40_000
 const LOOK_EVERY_MS = 40
 
-/** A directory for ssh's control socket: short, and without characters that ssh's configuration would expand. */
+/**
+ * Matches directories that can contain ssh's control socket: short, and without characters that ssh's configuration
+ * would expand.
+ */
 const PLAIN_PATH = /^\/[\w./+-]{0,50}$/
 
 /**

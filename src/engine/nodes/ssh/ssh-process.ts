@@ -43,7 +43,10 @@ export function startInGroup(program: string, args: string[], clock: Clock): Ssh
   return follow(child, clock, { askToEnd: () => child.stdin!.end(), kill: () => killGroup(child) })
 }
 
-/** Runs ssh without a process group. On Windows, ssh ends with this process, because Node puts it in its job. */
+/**
+ * Runs ssh without a process group. On Windows, ssh ends with this process, because Node puts its child processes
+ * into a job object.
+ */
 export function startAlone(program: string, args: string[], clock: Clock, stdin: 'ignore' | 'pipe'): SshProcess {
   const stdout = stdin === 'pipe' ? 'pipe' : 'ignore'
   const child = start(program, args, { stdio: [stdin, stdout, 'pipe'], windowsHide: true })
@@ -51,7 +54,7 @@ export function startAlone(program: string, args: string[], clock: Clock, stdin:
 }
 
 function start(program: string, args: string[], options: SpawnOptions): ChildProcess {
-  // We parse its messages, and the C library would translate the names of errors.
+  // We parse the messages of ssh, and the C library would translate the names of errors.
   return spawn(program, args, { ...options, env: { ...childEnvironment(process.env), LC_ALL: 'C' } })
 }
 

@@ -12,10 +12,10 @@ import {
   shortMessage
 } from './mux-messages.ts'
 
-/** The limit of received but unread bytes per connection. */
+/** The maximum number of received but unread bytes per connection. */
 const WINDOW_BYTES = 1_048_576
 const PACKET_BYTES = 32_768
-/** Several times what the nodes behind one host need. */
+/** The maximum number of channels, several times what the nodes behind one host need. */
 const CHANNELS_MAX = 10_000
 
 /** The tunnel refused a connection. `reason` is a code of RFC 4254, 5.1. */

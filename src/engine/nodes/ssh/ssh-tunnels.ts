@@ -12,7 +12,10 @@ export type TunnelUse = Pick<Tunnel, 'open' | 'status' | 'watch' | 'whyWaiting' 
   release(): void
 }
 
-/** Each connection is a process and a login. 200 nodes behind 20 hosts log in twenty times. */
+/**
+ * The maximum number of parallel logins. Each connection is a process and a login. 200 nodes behind 20 hosts log in
+ * 20 times.
+ */
 const CONNECTING_AT_ONCE = 16
 const HOSTS_MAX = 500
 /** How long an unused connection remains open, so that a probe and the node that is then added share one. */

@@ -7,7 +7,7 @@ import { READY_WITHIN_MS, SshFailed, type SshMaster, type StartMaster } from './
 import { problemOf } from './ssh-problem.ts'
 import { type SshProcess, startAlone } from './ssh-process.ts'
 
-/** Each connection is a login of its own. */
+/** The maximum number of connections. Each one is a separate login. */
 const CONNECTIONS_MAX = 64
 const LOOK_EVERY_MS = 40
 

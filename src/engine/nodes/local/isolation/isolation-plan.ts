@@ -48,7 +48,7 @@ export function sandboxArguments(proc: readonly string[], view: SandboxView): st
   ]
 }
 
-/** Reports that the namespaces exist, and keeps them until its input ends. */
+/** A command that reports that the namespaces exist and keeps them until its input ends. */
 const WAITING = ['/bin/sh', '-c', 'echo; read wait']
 
 /**
@@ -75,7 +75,7 @@ export function isolate(
   const files = [...(isRun ? [launch.logFile] : []), ...(items === null ? [] : [items])]
   const leading = [...files, ...(jobs === null ? [] : [jobs])].map(dirname)
   const owned = [launch.workingDirectory, ...(jobs === null ? [] : [jobs])]
-  // All projects share the directory of eggs, so the user gets a copy. It is removed with the run.
+  // All projects share the directory of eggs, so the user gets a copy of the egg. The copy is removed with the run.
   const copy = join(runDirectory, 'code.egg')
   const isCopied = user !== null && 'egg' in launch.source
   const source = isCopied ? { egg: copy } : launch.source

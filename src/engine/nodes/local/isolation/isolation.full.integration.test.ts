@@ -303,7 +303,7 @@ def build_wheel(*_, **__):
     raise SystemExit("GOT %d of its wishes" % len(got))
 `
   )
-  // Outside the folder that it contains, because tar refuses a folder that changes while tar reads it.
+  // The archive is outside the folder that it contains, because tar refuses a folder that changes while tar reads it.
   const archive = join(place, 'hostile-1.tar.gz')
   execFileSync('tar', ['-C', place, '--mode=a+rX', '-czf', archive, 'hostile-1'])
   const served = createHttpServer((_request, answer) => createReadStream(archive).pipe(answer)).listen(0, '127.0.0.1')

@@ -12,7 +12,8 @@ import { findUserOfRange, ProjectUsers } from './project-users.ts'
 
 const NOTHING = ['/bin/sh', '-c', 'exit 0']
 const TRY_LIMIT_MS = 10_000
-// Containers often cover parts of /proc, which prevents mounting a new one. Spiders then have no /proc.
+// The ways to provide /proc, the best first. In a container that covers parts of /proc, a new one cannot be
+// mounted. Spiders then have an empty /proc.
 const PROCS = [
   ['--proc', '/proc'],
   ['--dir', '/proc']
@@ -199,7 +200,7 @@ export class Isolation {
   }
 }
 
-/** May run again after the user owns the directory, so it stops at the first directory of this user. */
+/** Does nothing if the directory already belongs to the user, so it can run again. */
 async function giveAll(directory: string, user: number): Promise<void> {
   if ((await lstat(directory)).uid === user) return
   for (const entry of await readdir(directory, { withFileTypes: true, recursive: true })) {

@@ -35,7 +35,7 @@ export class ProjectUsers {
     return this.#range.first
   }
 
-  /** The id of a project or of an environment's build. On disk when this resolves. */
+  /** Returns the id of a project or of an environment's build. Resolves when the id is on disk. */
   async of(name: string): Promise<number> {
     const known = this.#ids.get(name)
     if (known !== undefined) {

@@ -26,7 +26,7 @@ export async function openProcessTable(platform: NodeJS.Platform = process.platf
   return platform === 'darwin' ? { read: async () => parsePs(await runPs()) } : null
 }
 
-/** After this many passes, a full read finds reused pids. */
+/** The number of passes after which a full read finds reused pids. */
 const WHOLE_EVERY = 30
 /** We learn of a run within this many passes after its first process started. */
 const LATELY_PASSES = 5

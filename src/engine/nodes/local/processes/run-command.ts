@@ -3,8 +3,8 @@ import type { NodeSignal } from '../../node-client.ts'
 import type { Clock, Timer } from '../../../runtime/clock.ts'
 
 /**
- * Signals a process group leader and all its descendants. Resolves with whether any existed. Windows has only
- * KILL. Other signals ask the processes to close, which those without a window can ignore.
+ * Signals a process group leader and all its descendants. Resolves with whether any existed. Windows has only KILL.
+ * There, any other signal asks the processes to close, and processes without a window can ignore it.
  */
 export async function signalGroup(leaderPid: number, signal: NodeSignal): Promise<boolean> {
   if (process.platform === 'win32') {
@@ -27,14 +27,17 @@ interface CommandResult {
   signal: string | null
   stdout: string
   stderr: string
-  /** Why we ended it. null: it ended on its own. */
+  /** Why we stopped the command. null: it ended on its own. */
   stoppedFor: 'time' | 'output' | 'abort' | null
 }
 
 const STDERR_KEPT_CHARACTERS = 16_384
 const DRAIN_MS = 1000
 
-/** Runs a command in its own process group, which the time limit ends. Rejects only if the command cannot start. */
+/**
+ * Runs a command in its own process group. The time limit ends the whole group. Rejects only if the command cannot
+ * start.
+ */
 export function runCommand(options: {
   command: string
   args: string[]

@@ -78,7 +78,7 @@ export async function* readBuildLog(
   await using file = await open(path, 'r')
   const decoder = new TextDecoder()
   while (!signal?.aborted) {
-    // Subscribes before the read, so that it misses nothing that is written meanwhile.
+    // Subscribes before the read, so that no line written during the read is missed.
     const grown = growing === null || growing.hasEnded ? null : growing.grown(signal)
     const { bytesRead, buffer } = await file.read(Buffer.alloc(PIECE_BYTES), 0, PIECE_BYTES)
     const text = decoder.decode(buffer.subarray(0, bytesRead), { stream: true })

@@ -69,8 +69,9 @@ export async function checkPython(
 }
 
 /**
- * Avoids json and importlib.util, because importing them takes as long as the rest. Import finders of the
- * operator's packages can lack `find_spec` or throw. Other finders or the real import then decide.
+ * A program that prints the version of its Python and whether an import of Scrapy would find a module. It avoids
+ * json and importlib.util, because importing them takes as long as the rest. Import finders of the operator's
+ * packages can lack `find_spec` or throw. Then other finders or the real import decide.
  */
 const LOOK = `
 import sys

@@ -319,7 +319,7 @@ test('leftovers are deleted once no run can be starting with them, and never whi
   await one.tidy(() => false)
   expect(await builds()).toEqual([second])
   expect(open().current()).toEqual(one.current())
-  // The Python that it was made from was uninstalled.
+  // As if the Python from which the environment was built had been uninstalled.
   await rm(one.current()!.path)
   expect(open().current()).toBeNull()
 })

@@ -22,7 +22,7 @@ export interface Environments {
   remove(id: string): Promise<void>
   /** Rejects with BAD_INPUT if a project could not run with it. */
   verify(python: ProjectPython): Promise<void>
-  /** Call this when projects or their Pythons change. Starts missing builds. */
+  /** Call this when projects or their Pythons have changed. Starts missing builds. */
   refresh(project?: ProjectName): void
 }
 
@@ -129,7 +129,7 @@ export class LocalEnvironments implements Environments {
     const { id, check } = this.#interpreters.check(python.path)
     const problem = problemOfInterpreter(python.path, await check)
     if (problem === null) return
-    // If another project names it, the new result is kept.
+    // If another project uses this Python, the new result is kept.
     if (!this.#projectsById().has(id)) this.#interpreters.forget(id)
     throw new ScrapdeckError('BAD_INPUT', problem, { data: { field: 'python' } })
   }

@@ -183,7 +183,7 @@ export class MadeEnvironment {
     await remove(this.directory)
   }
 
-  /** Ends processes that the build left behind first. They could replace the directory with a link to our files. */
+  /** First ends the processes that the build left behind. They could replace the directory with a link to our files. */
   async #remove(build: string): Promise<void> {
     await this.#isolation.takeBack(this.#user, build)
     await remove(build)

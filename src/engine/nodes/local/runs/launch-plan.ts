@@ -8,14 +8,14 @@ import type { RunSpec } from './run-directory.ts'
 
 export type RunSource = { egg: string } | { settingsModule: string; path: string[] }
 
-/** Runs write their files to PROJECT/SPIDER/ below these. */
+/** Runs write their files to PROJECT/SPIDER/ below these directories. */
 export interface RunDirectories {
   logsDirectory: string
   /** A folder, a URL (`s3://bucket/prefix`), or null: no feed. */
   itemsDirectory: string | null
   /** For JOBDIR. null: not set. */
   jobsDirectory: string | null
-  /** Spiders run in PROJECT/ below it. */
+  /** Spiders run in PROJECT/ below this directory. */
   workDirectory: string
 }
 
@@ -45,7 +45,7 @@ export interface LaunchPlan {
   logFile: string
   directories: string[]
   secrets: string[]
-  /** Our feed, which is also in the arguments as with Scrapyd, and the job's own FEEDS setting. */
+  /** `url`: our feed, which the arguments also contain, as with Scrapyd. `asked`: the job's own FEEDS setting. */
   feed?: { url: string; asked: string | null }
   /** Scrapy gets no handlers for `file:`, `s3:` and `ftp:` (access/run-rights.ts). */
   isWithoutFiles?: true
@@ -65,14 +65,15 @@ export function planLaunch(
   const logFile = logFileOf(directories.logsDirectory, spec)
   const feed = feedOf(directories.itemsDirectory, spec)
   const settings: Record<string, string> = { ...spec.settings, LOG_FILE: logFile }
-  // Passed as a flag, which keeps the installed Scrapy's own handlers for http: in every kind of crawl.
+  // Passed as a flag instead, so that crawls of every kind keep the installed Scrapy's own handlers for http:.
   if (isWithoutFiles(spec.settings)) delete settings.DOWNLOAD_HANDLERS_BASE
   if (feed !== null) settings.FEEDS = `{${asciiJson(feed.url)}: {"format": "jsonlines"}}`
   const jobs = jobDirectoryOf(directories.jobsDirectory, spec)
   if (jobs !== null) settings.JOBDIR = jobs
   const version: [string, string][] = spec.isVersionAsked ? [['_version', spec.version]] : []
   const args = [['_job', spec.jobid], ...Object.entries(spec.args), ...version]
-  // As with Scrapyd, relative paths mean the same folder in every run of a project. It has none of our data.
+  // As with Scrapyd, relative paths refer to the same folder in every run of a project. The folder contains none of
+  // our data.
   const workingDirectory = join(directories.workDirectory, spec.project)
   return {
     id: spec.jobid,

@@ -2,7 +2,7 @@ import type { RunLimits } from '../../../../shared/contract/index.ts'
 import { wallLimitHit } from '../../../../shared/texts/limit-hits.ts'
 import { type Message, say } from '../../../../shared/texts/message.ts'
 
-/** A running run at one moment. null: unknown. */
+/** What is known about a live run at some point in time. null: unknown. */
 export interface RunFacts {
   startedAtMs: number
   memoryBytes: number | null
@@ -19,7 +19,7 @@ interface LimitHit {
 }
 
 const MEGABYTE = 1024 * 1024
-/** The kernel enforces the CPU limit this much later, because only our own limit lets the spider close its files. */
+/** How much later than we the kernel enforces the CPU limit. Only our own limit lets the spider close its files. */
 const KERNEL_CPU_MARGIN_SECONDS = 60
 
 /** The limit that was hit first. Pure. Only the kernel enforces `addressSpaceMegabytes` and `openFiles`. */

@@ -12,13 +12,13 @@ import { type ProcessIdentity, readStartTime } from '../../../runtime/process-id
  * The files of one run in `runs/JOBID/`. All files except the first are written atomically, in this order:
  *
  *   spec.json    the accepted job; durable before schedule() resolves
- *   launch.json  the parameters of the next start; rewritten by every try
+ *   launch.json  the parameters of the next start; rewritten by every attempt
  *   started      the claim: created exactly once, by the supervisor, or by an engine to prevent a start
  *   begun        created exactly once, by the supervisor just before the spider starts, or by an engine to prevent that
  *   child.json   the spider's process
- *   limit.json   the limit that it hit, written before the signal for it (run-watch.ts)
+ *   limit.json   the limit that the run hit, written before the signal for it (run-watch.ts)
  *   printed.txt  the output of a run that did not fail (local-node.ts reads it)
- *   exit.json    how it ended; `code` and `signal` both null: the end was not observed
+ *   exit.json    how the run ended; `code` and `signal` both null: the end was not observed
  *
  * resources/python/supervisor.py writes started, begun, child.json and exit.json.
  */
@@ -29,7 +29,10 @@ export interface RunFiles {
   exit: RunExit | null
 }
 
-/** The maximum length of a string in JavaScript. Arguments can be as large as a request. */
+/**
+ * The maximum size of spec.json: the maximum length of a string in JavaScript. Arguments can be as large as a
+ * request.
+ */
 const LARGEST_SPEC_BYTES = 512 * 1024 ** 2
 const LARGEST_FACTS_BYTES = 64 * 1024
 const NO_FILE = new Set(['ENOENT', 'ENOTDIR', 'EISDIR', 'ELOOP', 'ENXIO', 'EACCES'])
@@ -51,7 +54,7 @@ const RunSpec = z.object({
 })
 export type RunSpec = z.infer<typeof RunSpec>
 
-/** The year 10000, because clients parse times with four-digit years. */
+/** The latest accepted time: the start of the year 10000, because clients parse times with four-digit years. */
 const LATEST_TIME_MS = 253_402_300_800_000
 // Spiders can write to these files, so we accept only plausible values.
 const Time = z.number().int().min(0).max(LATEST_TIME_MS)
@@ -59,7 +62,10 @@ const Time = z.number().int().min(0).max(LATEST_TIME_MS)
 export const RunExit = z.object({
   code: z.number().int().nullable(),
   signal: z.string().max(20).nullable(),
-  /** Why the spider closed, according to Scrapy's signal. Up to 200 characters of any plane. null: it did not close. */
+  /**
+   * Why the spider closed, according to Scrapy's signal. Up to 200 characters, each of one or two UTF-16 code
+   * units. null: it did not close.
+   */
   finishReason: z.string().max(400).nullish(),
   atMs: Time,
   /** CPU time of all processes that were waited for, and the peak memory of the largest one. Absent: not measured. */
@@ -69,7 +75,7 @@ export const RunExit = z.object({
 export type RunExit = z.infer<typeof RunExit>
 
 const Supervisor = z.object({ pid: z.number().int().min(1), startTime: z.string() })
-// We signal its process group. Groups 0, 1 and below would be other processes.
+// We signal the child's process group. Groups 0, 1 and below would be other processes.
 export const RunChild = Supervisor.extend({ pid: z.number().int().min(2), atMs: Time })
 export type RunChild = z.infer<typeof RunChild>
 
@@ -134,7 +140,10 @@ export async function claimRun(directory: string): Promise<boolean> {
   }
 }
 
-/** Returns false if the spider has started or may have. Synchronous, because the supervisor may end immediately. */
+/**
+ * Prevents the start of the spider. Returns false if the spider has started or may have. Synchronous, because the
+ * supervisor may end immediately.
+ */
 export function preventSpider(directory: string): boolean {
   try {
     closeSync(openSync(join(directory, 'begun'), 'wx', 0o600))

@@ -32,15 +32,15 @@ export interface Run {
   state: 'pending' | 'starting' | 'running' | 'finished'
   child: ProcessIdentity | null
   startedAtMs: number | null
-  /** Where its code is, if it was just looked up. */
+  /** Where the run's code is, if we have just looked it up. */
   source: RunSource | null
-  /** The Python that it was started with. null: not started, or started by an earlier engine. */
+  /** The Python that started the run. null: not started, or started by an earlier engine. */
   python: string | null
   exit: RunExit | null
-  /** Its supervisor reports events, so we poll it slowly, in case an event is lost. */
+  /** Whether the run's supervisor reports events to us. If so, we poll the run slowly, in case an event is lost. */
   supervised: boolean
   problem: string | null
-  /** Cancelled before its spider started. The list drops the run when its supervisor has ended. */
+  /** Whether the run was cancelled before its spider started. The list drops it when its supervisor has ended. */
   isPrevented: boolean
   checking: Promise<void> | null
   timer: Timer | null
@@ -65,11 +65,11 @@ export interface RunListOptions {
   onStart: (spec: RunSpec) => void
 }
 
-/** For runs that an earlier engine started. Their supervisors do not report to us. */
+/** The poll interval of runs that an earlier engine started. Their supervisors do not report to us. */
 const POLL_MS = 250
-/** For such runs until their process is visible. */
+/** The poll interval of such runs until their process is visible. */
 const UNSEEN_POLL_MS = 25
-/** For runs with a supervisor that reports to us. It can die, or an event can be lost. */
+/** The poll interval of runs with a supervisor that reports to us. The supervisor can die, or an event can be lost. */
 const SUPERVISED_POLL_MS = 2_000
 /** How long a cancellation waits for a run's process, or for a run to end before its spider starts. */
 const CHILD_WAIT_MS = 10_000
@@ -92,7 +92,7 @@ export class RunList {
   readonly #runs = new Map<string, Run>()
   readonly #underWay = new Set<Promise<unknown>>()
   #isClosed = false
-  // Slots count only after all live runs of the last engine are known.
+  // Whether all live runs of the last engine are known. Until then, no slot counts as free.
   #isRead = false
 
   private constructor(options: RunListOptions) {
@@ -154,7 +154,7 @@ export class RunList {
     const run = this.#runs.get(jobid)
     if (!run || run.spec.project !== project || run.state === 'finished') return null
     if (run.state === 'pending') {
-      // Removed from the list first, so that a slot that becomes free does not start it.
+      // Removed from the list first, so that a slot that becomes free does not start the run.
       this.#runs.delete(jobid)
       await this.#track(removeRun(run.directory))
       this.#options.onChange()
@@ -180,7 +180,10 @@ export class RunList {
     return this.#runs.has(jobid)
   }
 
-  /** Pending in starting order, including those without a process. Running oldest first. Finished newest first. */
+  /**
+   * Pending runs in starting order, including those that are being started. Running runs oldest first. Finished
+   * runs newest first.
+   */
   list(): { pending: Run[]; running: Run[]; finished: Run[] } {
     const inState = (state: Run['state']) => [...this.#runs.values()].filter((run) => run.state === state)
     return {
@@ -218,7 +221,7 @@ export class RunList {
     const directory = join(this.#runsDirectory, name)
     const files = await readRunFiles(directory)
     if (!files.spec || runDirectoryName(files.spec.jobid) !== name) {
-      // Never acknowledged. The engine died while it wrote the spec or removed a cancelled run.
+      // There is nothing to start: the engine died while it wrote the spec of a new run or removed a cancelled one.
       await rm(directory, { recursive: true, force: true }).catch((error: unknown) => {
         this.#logger.warn({ directory, error: String(error) }, 'the files of a run cannot be removed')
       })
@@ -327,7 +330,10 @@ export class RunList {
     await this.#endWith(run, { code: null, signal: null, atMs: this.#clock.nowMs() })
   }
 
-  /** A spider can remove the directory, which prevents recording the exit. The slot must still become free. */
+  /**
+   * Ends the run even if the exit cannot be recorded, because a spider can remove the directory and the slot must
+   * become free.
+   */
   async #endWith(run: Run, exit: RunExit): Promise<void> {
     await writeExit(run.directory, exit).catch((error: unknown) => {
       this.#logger.error({ jobid: run.spec.jobid, error: String(error) }, 'the end of a run could not be recorded')

@@ -110,7 +110,7 @@ function end(run: Run): void {
   finished.unshift(run)
 }
 
-/** File reads take real time while the fake clock stands still. */
+/** Waits until the watch has read its files, which takes real time, before the fake clock advances again. */
 async function pass(durationMs: number): Promise<void> {
   for (let left = durationMs; left > 0; left -= SAMPLE_INTERVAL_MS) {
     await clock.advanceBy(Math.min(left, SAMPLE_INTERVAL_MS))
@@ -175,7 +175,7 @@ describe('a limit', () => {
     table = [uses(100, 51), uses(200, 900)]
     await pass(2_000)
     expect(signals).toEqual(['a INT recorded'])
-    // Its usage no longer matters after it received the signal.
+    // After a run has received the signal, its usage no longer matters.
     table = [uses(100, 1), uses(200, 900)]
     await pass(28_000)
     expect(signals).toHaveLength(1)

@@ -26,7 +26,10 @@ export interface RunWatchOptions {
   onSample: () => void
 }
 
-/** If the wall clock shifts against the monotonic clock by more than this, the clock was set or the machine slept. */
+/**
+ * The smallest shift between the wall clock and the monotonic clock that counts as a jump: the clock was set or the
+ * machine slept.
+ */
 const JUMP_MS = 1_000
 export const SAMPLE_INTERVAL_MS = 2_000
 const ENDED_KEPT = 50
@@ -34,7 +37,7 @@ const ENDED_KEPT = 50
 interface Watched extends RunProcesses {
   run: Run
   isCancelled: boolean
-  /** The limit that was hit, encoded, and its wall time. */
+  /** The limit that was hit (encoded), and when (wall clock). */
   limit: { text: string; atMs: number } | null
   steps: number
   history: UsageHistory
@@ -77,7 +80,10 @@ export class RunWatch {
     this.#clocksApartMs = clock.nowMs() - clock.monotonicMs()
   }
 
-  /** Takes over what an earlier engine left: limits that were hit, and secrets of runs that have since ended. */
+  /**
+   * Takes over from an earlier engine: reads the limits that were hit, and masks the secrets of runs that have
+   * since ended.
+   */
   static async open(options: RunWatchOptions): Promise<RunWatch> {
     const watch = new RunWatch(options)
     const { running, finished } = options.runs()
@@ -120,7 +126,8 @@ export class RunWatch {
     const peaks = [one?.peakMemoryBytes, exit?.maxRssBytes].filter((bytes) => bytes != null)
     return {
       limit: hit !== undefined ? decode(hit.text) : exit === null ? null : limitOfExit(spec.limits, exit),
-      // Our samples cover all processes at some moments. The system covers all moments of single processes.
+      // Our samples add up all processes of a run, but only at intervals. The system's maximum misses no peak, but
+      // is that of one process.
       peakMemoryBytes: peaks.length === 0 ? null : Math.max(...peaks),
       cpuSeconds: exit?.cpuSeconds ?? one?.cpuSeconds ?? null
     }
@@ -242,7 +249,8 @@ export class RunWatch {
       const hit = findLimitHit(run.spec.limits, await this.#factsOf(one, usage?.get(one) ?? null), nowMs)
       if (hit === null || this.#isClosed || run.state !== 'running' || one.isCancelled) return
       const limit = { text: encode(hit.hit), atMs: nowMs }
-      // A spider cannot escape by removing its directory. Only the next engine will not know why it was stopped.
+      // A spider cannot escape its limits by removing the directory. Only the next engine will not know why the run
+      // was stopped.
       await writeLimit(run.directory, { ...limit, atMs: this.#clock.nowMs() }).catch((error: unknown) => {
         this.#logger.error({ jobid: run.spec.jobid, error: String(error) }, 'an exceeded limit could not be recorded')
       })
@@ -270,7 +278,10 @@ export class RunWatch {
     }
   }
 
-  /** In the run's own time. A line from before a jump can appear to be from any time, even the future. */
+  /**
+   * When the run last logged, in its own time. A line from before a jump can appear to be from any time, even the
+   * future.
+   */
   #loggedAtOf(one: Watched, wallMs: number): number {
     if (one.jumpsMs === 0) return wallMs
     const ownMs = wallMs - one.jumpsMs

@@ -4,7 +4,10 @@ import type { ProcessRow } from '../processes/process-table.ts'
 
 export interface RunProcesses {
   child: ProcessIdentity
-  /** Waits for the child and inherits its orphans. Its own usage does not count. null: shared with other runs. */
+  /**
+   * The process that waits for the child and inherits the child's orphans. Its own usage does not count. null:
+   * shared with other runs.
+   */
   supervisor: ProcessIdentity | null
   /** pid -> start time, from the last pass. Finds a process that lost its parents and left its group. */
   members: Map<number, string>
@@ -75,10 +78,13 @@ function isSame(row: ProcessRow, identity: ProcessIdentity): boolean {
   return identity.startTime.split(':').at(-1) === row.startTime
 }
 
-/** One hour at one sample per 2 s. */
+/** The maximum number of samples: one hour at one sample per 2 s. */
 export const SAMPLES_KEPT = 1800
 
-/** A run's usage in bounded space. When it is full, neighbors are merged (larger memory, mean CPU share). */
+/**
+ * A run's usage in bounded space. When the history is full, neighboring samples are merged (larger memory, mean CPU
+ * share).
+ */
 export class UsageHistory {
   #samples: UsageSample[] = []
   #stride = 1

@@ -45,14 +45,17 @@ export interface WarmPoolOptions extends Partial<WarmStarts> {
 export const CAN_FORK = process.platform === 'linux'
 
 const MOST_PARENTS = 4
-/** Users and schedules usually start one run at a time, and the starts of a burst share the CPUs anyway. */
+/**
+ * The default of `mostParked`. Users and schedules usually start one run at a time, and the starts of a burst share
+ * the CPUs anyway.
+ */
 const MOST_PARKED = 1
 const LARGEST_RSS_BYTES = 512 * 1024 * 1024
 const PAGE_BYTES = 4096
 const UNUSED_MS = 30 * 60_000
 /** How long a check of a parent is valid. Shorter than the time to install a package and request a run. */
 const CHECK_HOLDS_MS = 50
-/** Normally about 5 ms from the request to the claim of the run. */
+/** The time limit from the request to the claim of the run. It normally takes about 5 ms. */
 const CLAIM_LIMIT_MS = 5_000
 const WARMING_LIMIT_MS = 120_000
 const FIRST_BACKOFF_MS = 1_000
@@ -98,8 +101,8 @@ interface Place {
  *                                          ready ──┬─ packages changed, too large ──> warming (a new one)
  *                                                  └─ unused, or one too many ──> absent
  *
- * A run survives its parent, because its own supervisor's events still arrive here. If no parent is ready, `start`
- * immediately returns false and the run starts cold.
+ * A run survives its parent, because each run has its own supervisor. The events from the supervisor still arrive
+ * here. If no parent is ready, `start` immediately returns false and the run starts cold.
  */
 export class WarmPool {
   readonly #options: WarmPoolOptions
