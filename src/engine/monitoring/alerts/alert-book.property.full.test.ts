@@ -12,7 +12,10 @@ import {
 } from './testing/invariants.ts'
 import { liveThrough } from './testing/live-through.ts'
 
-/** `SCRAPDECK_PROPERTY_RUNS=20000 SCRAPDECK_PROPERTY_SEED=7 npx vitest run …` runs more stories, or others. */
+/**
+ * The number of stories. To set it and the seed: `SCRAPDECK_PROPERTY_RUNS=20000 SCRAPDECK_PROPERTY_SEED=7 npx vitest
+ * run …`
+ */
 const RUNS = Number(process.env['SCRAPDECK_PROPERTY_RUNS'] || pickLength(500, 40_000))
 const SEED = process.env['SCRAPDECK_PROPERTY_SEED']
 const options = { numRuns: RUNS, ...(SEED !== undefined && { seed: Number(SEED) }) }
@@ -40,7 +43,7 @@ test('a channel that got a firing alert gets its end once, and no channel gets a
   timeout: 900_000
 }, () => {
   const property = fc.property(anAlertStory(LENGTH), ({ setup, steps }) => {
-    // Sends messages that are due at the time of a change before the change.
+    // The wait lets messages that are due at the time of a change be sent before the change.
     const onTime = steps.flatMap((step) => [
       { do: 'wait' as const, ms: 1, isCalled: false },
       step.do === 'restart' ? { ...step, behindMs: 0 } : step

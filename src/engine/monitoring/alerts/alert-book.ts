@@ -69,7 +69,7 @@ export class AlertBook {
   }
 
   /**
-   * Continues where another book stopped, and does the work that became due meanwhile. No alert ends before its
+   * Continues where another book stopped, and does the work that became due in the meantime. No alert ends before its
    * signals arrive.
    */
   restore({ episodes, groups, sent }: AlertMemory, setup: AlertSetup, nowMs: number): void {
@@ -102,7 +102,10 @@ export class AlertBook {
     this.#step(nowMs, () => this.#forget(watch, key, nowMs))
   }
 
-  /** Receives all signals of this watch. A missing signal has disappeared, unless it is currently `unknown`. */
+  /**
+   * Receives all current signals of the watch. A watched thing without a signal has disappeared, unless its key is in
+   * `unknown`.
+   */
   receiveAll(
     watch: AlertWatch,
     signals: readonly Signal[],
@@ -133,7 +136,7 @@ export class AlertBook {
     return count
   }
 
-  /** Returns how many of these alerts were firing and acknowledged. Sends the messages that are then due. */
+  /** Returns how many of these alerts were firing and acknowledged. Escalates alerts whose escalation is overdue. */
   unacknowledge(ids: readonly AlertId[], nowMs: number): number {
     let count = 0
     this.#step(nowMs, () => {
@@ -195,7 +198,10 @@ export class AlertBook {
     return one.state === 'calming' || this.#ends.isFlapping(one, nowMs)
   }
 
-  /** Earlier due work comes first. Messages due at this time wait for other input of the same time. */
+  /**
+   * Does all work that was due before, then `act`. Messages due at exactly `nowMs` wait for other changes at the same
+   * time.
+   */
   #step(nowMs: number, act: () => void): void {
     for (;;) {
       const dueMs = this.#due.first()?.atMs ?? Number.POSITIVE_INFINITY

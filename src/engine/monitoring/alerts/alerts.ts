@@ -36,17 +36,21 @@ export interface AlertsParts {
   cordonedNodes: () => ReadonlySet<NodeId>
 }
 
-/** Alerts that have not ended. `pending`: the rule waits for them to last longer. */
+/**
+ * The number of alerts that have not ended. `pending`: not firing yet, because the rule waits for them to last
+ * longer.
+ */
 export type AlertCounts = Record<AlertSeverity, Record<'pending' | 'firing', number>>
 
-/** Signals come in bursts, so their changes are written together. */
+/** How long to collect changes before writing them together, because signals come in bursts. */
 const WRITE_AFTER_MS = 50
 const RETRY_AFTER_MS = 5_000
-/** The longest wait between checks, because the wall clock can be set. */
+/** The longest wait between checks. The wall clock can be set, so waiting until the next due time is not enough. */
 const LOOK_EVERY_MS = 60_000
 
 /**
- * Stores the changes of the alert book (store.writeAlerts) before anything is sent. Only the leading engine has one.
+ * Stores the changes of the alert book (store.writeAlerts) before anything is sent. Only the leading engine has an
+ * instance.
  */
 export class Alerts {
   /** `changed`: alerts, rules or silences. `configured`: rules or muting. `recorded`: the outbox has new messages. */
@@ -295,7 +299,7 @@ function joined(before: AlertWrite, after: AlertWrite | AlertChanges): AlertWrit
   }
 }
 
-/** The most alerts to list per kind and message. The app shows the rest. */
+/** The maximum number of alerts listed per kind and message. The app shows the rest. */
 const LISTED_MAX = 20
 
 function newsOf({ kind, ruleId, groupId, firing, resolved, stillFiring, limit }: AlertMessage): AlertNews {

@@ -7,7 +7,7 @@ export type Group = StoredAlertGroup
 
 export const isFiring = ({ state }: Episode): boolean => state === 'firing' || state === 'calming'
 
-/** The book mutates its own objects. */
+/** Copies an episode, because the book changes its episodes in place. */
 export const copyOf = (one: Episode): Episode => ({ ...one, channels: { ...one.channels } })
 
 export const textsOf = ({ subject, text }: Pick<Episode, 'subject' | 'text'>) => ({

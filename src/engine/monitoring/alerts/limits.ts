@@ -5,7 +5,7 @@ import { Heap } from '../../runtime/heap.ts'
 export const LIMIT_WINDOW_MS = 3_600_000
 
 /**
- * Another message can be sent while the last hour has fewer messages than this. null: unlimited (README.md, rule 9).
+ * Returns the number of messages in the last hour at which no more may be sent (README.md, rule 9). null: unlimited.
  */
 export function mostBefore(perHour: number | null, isCritical: boolean, kind: 'news' | 'repeat'): number | null {
   if (perHour === null) return null
@@ -24,7 +24,10 @@ export class RecentMessages {
     if (times.length > 2 * MAX_MESSAGES_PER_HOUR) times.shift()
   }
 
-  /** When the last hour will have fewer than `most` messages, if no others are sent. Can be in the past. */
+  /**
+   * Returns when the last hour will contain fewer than `most` messages if none are sent until then. Can be in the
+   * past.
+   */
   roomAtMs(channelId: AlertChannelId, most: number | null): number {
     const times = most === null ? undefined : this.#sent.get(channelId)
     const oldestMs = times?.[times.length - most!]
@@ -36,7 +39,7 @@ interface Queue<Item> {
   channelId: AlertChannelId
   critical: Set<Item>
   other: Set<Item>
-  /** When the limit next has room for a waiting item. Infinity: no item waits. */
+  /** When the limit next allows a waiting item to be sent. Infinity: no item waits. */
   releaseAtMs: number
 }
 

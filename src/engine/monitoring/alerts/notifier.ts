@@ -46,7 +46,7 @@ export class Notifier {
   readonly #parts: NotifierParts
   readonly #groups = new Map<string, LiveGroup>()
   readonly #touched = new Set<LiveGroup>()
-  /** These can contain outdated times. The fields of the group decide. */
+  /** These three heaps can contain outdated times. The fields of the group decide. */
   readonly #looks = earliest()
   readonly #limitedLooks = earliest()
   readonly #repeats = earliest()
@@ -99,7 +99,7 @@ export class Notifier {
     for (const group of this.#groups.values()) this.#touched.add(group)
   }
 
-  /** Call this after all events of one time or one call, to decide when groups are evaluated. */
+  /** Decides when changed groups are evaluated. Call this after all events of one time or one call. */
   plan(atMs: number): void {
     for (const group of this.#touched) if (this.#isCurrent(group)) this.#plan(group, atMs)
     this.#touched.clear()
@@ -128,7 +128,7 @@ export class Notifier {
     this.#heldNews.release(nowMs, (group) => this.#look(group, nowMs, 'news'))
   }
 
-  /** Sends the reminders that are due. Those missed during a long sleep are sent once, as of now. */
+  /** Sends the reminders that are due. Reminders missed during a long sleep are sent once, as of now. */
   repeat(nowMs: number): void {
     const send = (group: LiveGroup) => {
       // Plans again, because quiet hours may have started.
@@ -329,14 +329,14 @@ export class Notifier {
       group = liveOf({ id, channelId, ruleId, lastToldAtMs: null, flushAtMs: null })
       this.#groups.set(id, group)
       this.#ended.delete(id)
-      // A restart needs this even if the whole group is muted.
+      // The group is needed after a restart even if all its alerts are muted.
       this.#changed.add(group)
     }
     return group
   }
 }
 
-/** The first time that is still current for its group. Infinity: none. Drops outdated times. */
+/** Returns the first time that is still current for its group, and drops outdated times. Infinity: none. */
 function firstOf(heap: Heap<Look>, momentOf: (group: LiveGroup) => number | null): number {
   for (let next = heap.first(); next !== undefined; next = heap.first()) {
     if (momentOf(next.group) === next.atMs) return next.atMs

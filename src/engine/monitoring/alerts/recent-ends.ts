@@ -1,6 +1,9 @@
 import type { Episode } from './episodes.ts'
 
-/** An alert that ended this often within an hour must stay quiet for a while before it is resolved. */
+/**
+ * The number of ends within an hour after which an alert is flapping. It must then stay quiet for a while to be
+ * resolved.
+ */
 const ENDS_OF_FLAPPING = 3
 export const FLAP_WINDOW_MS = 3_600_000
 

@@ -5,11 +5,11 @@ import { encode, say } from '../../../shared/texts/message.ts'
 export interface Signal {
   watch: AlertWatch
   key: string
-  /** A figure in the watch's unit, or 1 or 0 for a yes-or-no watch. */
+  /** A number in the watch's unit. For a yes-or-no watch, 1 or 0. */
   value: number
   /** When the value started to hold. For a figure, when it was measured. */
   sinceMs: number
-  /** An encoded message (shared/texts), like `text`. Both are stored in this form. */
+  /** An encoded message (shared/texts). Both `subject` and `text` are stored in this form. */
   subject: string
   /** A sentence for the recipient, without its full stop. */
   text: string

@@ -30,13 +30,13 @@ interface Spider {
   spider: string
 }
 
-/** Runs end in bursts and judgements can wait, so dispatch has priority. */
+/** How long a judgement waits after a run, because runs end in bursts and dispatch has priority. */
 const JUDGE_AFTER_MS = 2_000
 const PAUSE_MS = 50
-/** How long to wait while this file, or others, are being copied from a node. */
+/** How long to wait before counting again while the file of items, or other files, are being copied from a node. */
 const COUNT_AGAIN_MS = 5_000
 const COUNT_TRIES = 5
-/** On startup, judges one run per spider that the last engine did not judge. */
+/** How far back, on startup, to look for runs that the previous engine did not judge. Judges one run per spider. */
 const CATCH_UP_MS = 86_400_000
 const CATCH_UP_JOBS = 500
 const SHOWN_MAX = 1_000
@@ -65,7 +65,7 @@ export class ExpectationWatch {
     const filter = { status: ['succeeded' as const], sinceMs: clock.nowMs() - CATCH_UP_MS }
     try {
       const known = await store.listFindings()
-      // Judgements made meanwhile are newer.
+      // Runs judged during the read have newer findings.
       this.#current = new Map([...known.map((one) => [keyOf(one), one] as const), ...this.#current])
       if (known.length > 0) this.events.emit('changed')
       for (const job of await store.listJobs(filter, { before: null, limit: CATCH_UP_JOBS })) this.refresh(job)

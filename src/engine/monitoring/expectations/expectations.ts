@@ -8,7 +8,7 @@ export type JudgedRun = Omit<PastRun, 'jobId'>
 interface Expected {
   values: readonly number[]
   median: number
-  /** Median absolute deviation. Unlike in a standard deviation, single odd runs do not change it. */
+  /** Median absolute deviation. Unlike a standard deviation, it barely reacts to single odd runs. */
   deviation: number
   usual: UsualRange
 }
@@ -21,7 +21,7 @@ export interface Expectations {
   fields: ExpectedFields
 }
 
-/** The percentage of items that have each field. Based only on runs whose items were counted. */
+/** The percentage of items that have each field. Based only on runs whose fields were counted. */
 export interface ExpectedFields {
   neededRuns: number
   comparedRuns: number
@@ -32,7 +32,7 @@ type CountedMetric = Exclude<RunMetric, 'field'>
 
 export const HISTORY_RUNS = 30
 const RUNS_MIN = 5
-/** Per weekday. 30 daily runs have at least four of each. */
+/** The minimum number of runs on a weekday to judge by. 30 daily runs include at least four of each weekday. */
 const WEEKDAY_RUNS_MIN = 4
 const DEVIATION_SCALE = 1.4826
 const Z_MIN = 3.5
@@ -42,13 +42,15 @@ const SPREAD_MIN_SHARE = 0.05
 const USUAL_SHARE = 0.2
 
 interface Rule {
-  /** The smallest change to report, as a share of the median. null: this direction is not reported. */
+  /**
+   * The smallest fall and rise to report, as a share of the median. null: a change in this direction is not reported.
+   */
   fall: number | null
   rise: number | null
   leastChange: number
 }
 
-/** More items than usual, fewer errors or a faster run are no problem. */
+/** More items, fewer errors or a shorter run than usual are not reported. */
 const RULES: Record<CountedMetric, Rule> = {
   items: { fall: 0.4, rise: null, leastChange: 20 },
   pages: { fall: 0.4, rise: 2, leastChange: 20 },
@@ -59,12 +61,12 @@ const METRICS = Object.keys(RULES) as CountedMetric[]
 /** Fewer errors than this are never reported, regardless of their share. */
 const ERRORS_MIN = 10
 const FIELD_RULE: Rule = { fall: 0.2, rise: null, leastChange: 20 }
-/** With fewer items, a share means little. */
+/** The minimum number of items for which shares of fields are judged. With fewer items, a share means little. */
 const FIELD_ITEMS_MIN = 20
 const FIELDS_REPORTED = 5
 const FIELD_NAME_CHARACTERS = 60
 
-/** A metric of a run: items, pages, seconds, or errors per 100 pages. null: unknown. */
+/** Returns the metric of a run as a number of items or pages, in seconds, or in errors per 100 pages. null: unknown. */
 export function metricOf(run: JudgedRun, metric: CountedMetric): number | null {
   const { pages, errors, startedAtMs, endedAtMs } = run
   if (metric === 'items' || metric === 'pages') return run[metric]
@@ -98,7 +100,10 @@ function runsToCompare<Run extends JudgedRun>(history: readonly Run[], weekday: 
   return { compared: isByWeekday ? ofWeekday : history, neededRuns, isByWeekday }
 }
 
-/** Based on fewer runs than the rest, because items can be counted only where their files are kept. */
+/**
+ * Can be based on fewer runs than the other expectations, because items can be counted only where their files are
+ * kept.
+ */
 function expectedFieldsOf(history: readonly JudgedRun[], weekday: number | null): ExpectedFields {
   const { compared, neededRuns, isByWeekday } = runsToCompare(history.filter(isCounted), weekday)
   const comparedRuns = compared.length
@@ -115,7 +120,10 @@ function expectedFieldsOf(history: readonly JudgedRun[], weekday: number | null)
 
 const isCounted = ({ filledFields }: JudgedRun): boolean => (filledFields?.items ?? 0) >= FIELD_ITEMS_MIN
 
-/** The percentage of items that have each field. null: too few items. `others`: of all other fields. null: unknown. */
+/**
+ * The percentage of items that have each field. null: too few items. `others`: the percentage for all other fields.
+ * null: unknown.
+ */
 export function sharesOf(run: JudgedRun): { of: ReadonlyMap<string, number>; others: 0 | null } | null {
   if (run.filledFields === null || !isCounted(run)) return null
   const { items, fields, hasMoreFields } = run.filledFields

@@ -12,7 +12,7 @@ export interface BlobsState {
   problem: string | null
   sinceMs: number | null
   disk: { totalBytes: number; freeBytes: number } | null
-  /** The engine that checked. null: this is the only engine. */
+  /** The engine that performed the check. null: this is the only engine. */
   engine: string | null
   apart: readonly { engine: string; place: string }[]
 }
@@ -26,7 +26,9 @@ export interface BlobWatchParts {
 
 const EVERY_MS = 5_000
 const LIMIT_MS = 5_000
-/** Checked rarely, because an engine's storage does not change while it runs. */
+/**
+ * How often to compare the storage of the engines. Rarely, because an engine's storage does not change while it runs.
+ */
 const APART_EVERY_MS = 30_000
 
 export class BlobWatch {
@@ -50,7 +52,7 @@ export class BlobWatch {
   }
 
   start(): void {
-    // Files in the data directory need a check only if other engines can have their own.
+    // Blobs in the data directory need checking only if there are other engines, whose blobs may be elsewhere.
     if (this.#parts.blobs !== null || this.#parts.engines !== null) void this.#look()
   }
 

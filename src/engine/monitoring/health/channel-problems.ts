@@ -9,17 +9,18 @@ export interface ChannelTrouble {
   name: string
   answer: string
   sinceMs: number
-  /** `failing`: messages wait. `given_up`: some are lost. `gone`: the receiver unsubscribed. */
+  /** `failing`: messages are waiting. `given_up`: some messages are lost. `gone`: the receiver unsubscribed. */
   state: 'failing' | 'given_up' | 'gone'
   isReportedElsewhere: boolean
 }
 
-/** A receiver that restarts is not yet a problem. */
+/** How long a channel must fail before it is a problem, because receivers restart. */
 const FAILING_AFTER_MS = 600_000
 const WAITING_READ = 100
 
 /**
- * Skips channels that received their last message. `mayFollow`: time alone can turn another channel into a problem.
+ * Skips channels that received their last message. `mayFollow`: whether another channel can become a problem just
+ * because time passes.
  */
 export async function readChannelTroubles(
   store: WebhookReader & Pick<DeliveryStore, 'listDeliveries'>,
@@ -63,14 +64,14 @@ export const pluginsWithoutChannel = (
 
 const channelsOf = ({ channels, escalation }: AlertRule) => [...channels, ...(escalation?.channels ?? [])]
 
-/** `oldestMs`: time of the oldest waiting message. `dead`: the newest message that was given up. */
+/** `oldestMs`: time of the oldest waiting message. `dead`: the newest message that will not be sent any more. */
 export function stateOf(
   { enabled, problem, lastDeliveredAtMs }: Pick<StoredWebhook, 'enabled' | 'problem' | 'lastDeliveredAtMs'>,
   oldestMs: number | null,
   dead: { madeAtMs: number; endedAtMs: number | null } | null,
   nowMs: number
 ): Pick<ChannelTrouble, 'state' | 'sinceMs'> | null {
-  // A user who disabled the channel knows. A receiver that responded with 410 disabled it itself.
+  // A user who disables a channel needs no problem. A receiver that responds with 410 disables its channel itself.
   const isGone = !enabled && problem?.startsWith('410') === true
   if (problem === null || (!enabled && !isGone)) return null
   if (isGone) return { state: 'gone', sinceMs: dead?.endedAtMs ?? nowMs }
@@ -80,7 +81,7 @@ export function stateOf(
   return { state: 'failing', sinceMs: oldestMs }
 }
 
-/** Users rely on alert channels, so the problem list must report a silent one. */
+/** Returns a problem for each failing channel, because users rely on alerts and must know when none arrive. */
 export function channelProblems(troubles: readonly ChannelTrouble[]): Problem[] {
   return troubles.map(({ id, name, answer, sinceMs, state, isReportedElsewhere }) =>
     problem({

@@ -13,7 +13,10 @@ export interface NamesakeEngines {
   sinceMs: number
 }
 
-/** Runs would be looked up on the wrong engine, and only one of the local nodes is in the fleet. */
+/**
+ * With two engines of the same name, runs would be looked up on the wrong one, and only one local node is in the
+ * fleet.
+ */
 export function namesakeEngineProblems(namesakes: readonly NamesakeEngines[]): Problem[] {
   return namesakes.map(({ name, addresses, sinceMs }) =>
     problem({
@@ -26,7 +29,7 @@ export function namesakeEngineProblems(namesakes: readonly NamesakeEngines[]): P
   )
 }
 
-/** Over plain HTTP, others on the network could read passwords and sessions. */
+/** Warns of plain HTTP, because others on the network could read passwords and sessions. */
 export function plainHttpProblems(address: string | null): Problem[] {
   if (address === null) return []
   const text = say('problem.plain_http', { address })
@@ -56,7 +59,7 @@ export function isolationProblems(why: string | null): Problem[] {
   return [problem({ id: 'spiders-not-apart', severity: 'warning', title: say('problem_title.not_apart'), text })]
 }
 
-/** An unknown project has no Python of its own, so it uses the main one. */
+/** Stands for any project: an unknown project has no specific Python, so it uses the main one. */
 const ANY_PROJECT = '' as ProjectName
 
 export function unreadyEngineProblems(nodes: readonly FleetNode[]): Problem[] {
@@ -77,7 +80,7 @@ export function unreadyEngineProblems(nodes: readonly FleetNode[]): Problem[] {
   })
 }
 
-/** Users who rely on the external copy must know when it is behind. */
+/** Warns if the syslog server is away, because users who rely on the external copy must know when it is behind. */
 export function auditProblems(away: SyslogAway | null): Problem[] {
   if (away === null) return []
   const { sinceMs, ...of } = away
@@ -85,7 +88,7 @@ export function auditProblems(away: SyslogAway | null): Problem[] {
   return [problem({ id: 'syslog', severity: 'warning', title: say('problem_title.syslog_away'), text, sinceMs })]
 }
 
-/** Without the shared cache, several engines no longer act as one. */
+/** Warns if the shared cache is away, because the engines then no longer act as one. */
 export function cacheProblems(cache: CacheState | null): Problem[] {
   if (cache === null || cache.isUp || cache.reason === null) return []
   const { name, reason, sinceMs } = cache

@@ -44,7 +44,10 @@ export class FiguresSampler {
   readonly #history: Figures[] = []
   #current: Figures
   #lastHour: EndsOfHour | null = null
-  /** Keyed by set of projects. Between two samples, jobs are counted once, regardless of the number of requests. */
+  /**
+   * The figures of sets of projects. Between two samples, the jobs of a set are counted once, regardless of the
+   * number of requests.
+   */
   readonly #counted = new BoundedMap<
     string,
     { of: Figures; counting: Promise<JobCounts>; lastHour: EndsOfHour | null }
@@ -166,8 +169,8 @@ export class FiguresSampler {
 }
 
 /**
- * A node that is cordoned, drained or stuck gets no jobs, so only its used slots count: `used` equals `total` when all
- * slots are busy.
+ * A node that is cordoned, drained or stuck gets no jobs, so only its used slots count towards `slotsTotal`. When all
+ * slots are busy, `slotsUsed` equals `slotsTotal`.
  */
 export function countSlots<Node extends Pick<FleetNode, 'status' | 'stored'>>(
   nodes: readonly Node[],

@@ -78,7 +78,7 @@ describe('health', () => {
 
   it.runIf(existsSync('/dev/full'))('notices that a real disk is full, and that it has space again', async () => {
     const health = open()
-    // The write goes to a device that never has free space.
+    // The probe is written to a device that is always full.
     await symlink('/dev/full', join(directory.path, 'health-probe'))
     expect((await health.check()).reasons).toEqual([expect.stringContaining('is full')])
     await clock.advanceBy(5_000)

@@ -10,14 +10,14 @@ export interface Health {
   live: boolean
   /** false: send no requests for now. */
   ready: boolean
-  /** Readable without credentials, so they must contain no paths and names. */
+  /** Must not contain paths or names, because they can be read without credentials. */
   reasons: string[]
 }
 
 const CHECK_EVERY_MS = 5_000
-/** Longer than a working disk needs, shorter than load balancers wait. */
+/** The time limit of a check: longer than a working disk needs, shorter than load balancers wait. */
 const CHECK_LIMIT_MS = 2_000
-/** More than file systems store inline in an inode, so that a full disk refuses the write. */
+/** The size of the probe file: more than file systems store in an inode, so that a full disk refuses the write. */
 const PROBE_BYTES = 16_384
 const BLOBS_LATE = 'The blob storage does not respond'
 
@@ -56,7 +56,7 @@ export class HealthWatch {
     return { live: true, ready, reasons: this.#blobProblem === null ? reasons : [...reasons, this.#blobProblem] }
   }
 
-  /** Checks the disk first, at most once in five seconds. */
+  /** Returns the state after checking the disk, which happens at most every five seconds. */
   async check(): Promise<Health> {
     if (this.#parts.clock.monotonicMs() - this.#checkedAtMs >= CHECK_EVERY_MS) {
       await this.#checking.run(() => this.#checkDisk())

@@ -15,7 +15,10 @@ export interface LongWait {
 const LONG_MS = 3_600_000
 const LANES_READ = 1_000
 const SHOWN_MAX = 20
-/** These last until an operator uploads a version, adds a node or a tag, fixes an egg, or uncordons a node. */
+/**
+ * Reasons for waiting that last until an operator uploads a version, adds a node or a tag, fixes an egg, or uncordons
+ * a node.
+ */
 const ENDLESS = new Set<Waiting['code']>([
   'version_missing',
   'no_matching_node',

@@ -62,7 +62,10 @@ interface RequestFigures {
   receivedBytes: number
 }
 
-/** Labels beyond these limits are summed as `other`, because Prometheus keeps a time series for each. */
+/**
+ * The maximum number of label values. The others are summed as `other`, because Prometheus keeps a time series for
+ * each.
+ */
 const SPIDERS_MAX = 1_000
 const NODES_MAX = 1_000
 const PROJECTS_MAX = 200
@@ -70,7 +73,7 @@ const CHANNELS_MAX = 200
 const OTHER = 'other'
 const LANES_READ = 1_000
 
-/** Results of one attempt. After `failed`, the delivery is retried. */
+/** The label for the state of a delivery after an attempt. After `failed`, the delivery is retried. */
 const OUTCOMES = { delivered: 'delivered', waiting: 'failed', dead: 'given_up' } as const
 
 const WAIT_BUCKETS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 15, 60, 300, 900, 3_600, 14_400, 86_400]
@@ -347,7 +350,9 @@ export class Metrics extends NamedMetrics {
 
 let ofProcess: Registry | null = null
 
-/** All engines in the process share these. Created on first use, because their observers cost a little. */
+/**
+ * The metrics of the process, which all its engines share. Created on first use, because the observers cost a little.
+ */
 function processRegistry(): Registry {
   if (ofProcess === null) {
     ofProcess = new Registry()

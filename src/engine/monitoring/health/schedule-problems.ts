@@ -21,7 +21,8 @@ export const NO_SCHEDULE_TROUBLES: ScheduleTroubles = { stopped: [], missed: [],
 const DAY_MS = 86_400_000
 const FIRINGS_AT_ONCE = 500
 /**
- * The most firings to read per state. A schedule that fails every minute has 1,440 a day, which must not hide others.
+ * The maximum number of firings read per state. A schedule that fails every minute has 1,440 a day, which must not
+ * hide others.
  */
 const FIRINGS_READ = 10_000
 const STOPPED_READ = 500
@@ -77,7 +78,7 @@ export function scheduleProblems({ stopped, missed, refused, chains }: ScheduleT
   return allScheduleProblems(shown, nowMs)
 }
 
-/** Without `nowMs`, the texts do not contain ages, so they change only with the problems. */
+/** Without `nowMs`, the messages contain no ages, so they change only when the problems do. */
 export function allScheduleProblems(
   { stopped, missed, refused, chains }: ScheduleTroubles,
   nowMs: number | null = null
@@ -150,7 +151,7 @@ export function lateProblems(lateSinceMs: number | null): Problem[] {
   ]
 }
 
-/** Both keep firing, so the operator must decide which one is right. */
+/** Reports schedules with the same name. All of them keep firing, so the operator must decide which one is right. */
 export function namesakeProblems(namesakes: readonly StoredSchedule[]): Problem[] {
   const byName = Map.groupBy(namesakes, ({ settings }) => settings.name)
   return [...byName].slice(0, SHOWN_MAX).map(([name, same]) =>
@@ -165,7 +166,7 @@ export function namesakeProblems(namesakes: readonly StoredSchedule[]): Problem[
   )
 }
 
-/** Firings missed for a schedule's former projects are separate problems, for other users. */
+/** Firings missed for a schedule's former projects are reported as separate problems, because other users see them. */
 const splitByMove = ({ schedule, firings }: ScheduleTroubles['missed'][number]) =>
   [...Map.groupBy(firings, ({ atMs }) => projectsAt(schedule, atMs) === null)].map(([isFormer, some]) => ({
     schedule,

@@ -18,7 +18,7 @@ test('a disk is reported before it is full: when little is free, or when it fill
     ['warning', 'The disk will be full within a day', 'open_storage']
   ])
   expect(wordsOf({ disk: { ...disk, fullAtMs: 30 * HOUR_MS } })).toEqual([])
-  // On a large disk, 10 % is plenty, so a fixed 10 GB applies.
+  // 10 % of a large disk would be a lot, so a fixed limit of 10 GB applies.
   expect(wordsOf({ disk: { ...disk, totalBytes: 4_000 * GB, freeBytes: 50 * GB } })).toEqual([])
 })
 

@@ -27,7 +27,7 @@ export class Evidence {
   }
 
   async #read(wanted: Wanted): Promise<AlertEvidence> {
-    // Most engines run for a long time before the first alert.
+    // Loaded with the first alert, because most engines run for a long time without one.
     const { readEvidence } = await import('./read-evidence.ts')
     return readEvidence(this.#parts, wanted)
   }

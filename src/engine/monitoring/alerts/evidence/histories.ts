@@ -5,7 +5,8 @@ import { metricOf } from '../../expectations/expectations.ts'
 import type { PastRun, StoredAlertFact, StoredJob } from '../../../model/records.ts'
 import type { RecordedFigure } from './wanted.ts'
 
-// Charts of a watched figure. null: a chart would add nothing. `runs` are of one spider, newest first.
+// Charts of a watched figure. null: a chart would add nothing. `runs` belong to one spider and are sorted newest
+// first.
 
 export const RUNS_SHOWN = 30
 const DAY_BARS = 48
@@ -75,7 +76,7 @@ export function historyOfMetric(metric: RunMetric, runs: readonly PastRun[], { s
   return historyOfPoints(points, UNITS[metric], title)
 }
 
-/** `job` is running, or ran for a long time. `runs` are successful. */
+/** Shows the run time of `job`, which may still be running, beside those of the successful `runs`. */
 export function historyOfRunTime(
   job: Pick<StoredJob, 'id' | 'startedAtMs' | 'endedAtMs'>,
   runs: readonly PastRun[],

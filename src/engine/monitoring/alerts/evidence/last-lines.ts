@@ -3,8 +3,8 @@ import { STATS_HEADING } from '../../../runs/log-parser/closing-stats.ts'
 const LINES_MAX = 30
 
 /**
- * Omits Scrapy's closing statistics, because they would fill the e-mail. `beginsInLine`: the first line can be
- * incomplete.
+ * Returns the last lines of a log without Scrapy's closing statistics, which would fill the e-mail. `beginsInLine`:
+ * whether the first line may be incomplete.
  */
 export function lastLines(text: string, beginsInLine: boolean): string[] {
   const lines = text.split('\n').map((line) => line.trimEnd())

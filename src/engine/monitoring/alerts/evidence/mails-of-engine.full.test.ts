@@ -34,7 +34,7 @@ const runSpider = async (finishReason?: string) => {
   return jobs[0]!.id
 }
 
-/** Advances slowly, because the time limit of reads follows the fake clock. */
+/** Advances the clock slowly, because the time limit of reads follows the fake clock. */
 const untilMailed = (count: number) =>
   until(
     `${count} mails`,

@@ -26,9 +26,9 @@ export interface EvidenceParts {
 
 type LogText = Pick<LogBytes, 'offset'> & { text: string }
 
-/** A late message is worse than one without evidence. */
+/** The time limit for reading evidence. A late message is worse than one without evidence. */
 const TIME_LIMIT_MS = 2_000
-/** Closing statistics take several kilobytes of these. */
+/** How much of the end of a log to read. The closing statistics alone take several kilobytes. */
 const LOG_BYTES = 32_768
 
 /** Resolves to what can be read in time. Never rejects. */

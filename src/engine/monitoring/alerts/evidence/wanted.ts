@@ -12,7 +12,7 @@ export type WantedHistory =
       project: ProjectName
       spider: string
       jobId: JobId
-      /** true: highlights this run. false: highlights the newest. */
+      /** Whether to highlight this run. If false, the newest run is highlighted. */
       standsOut: boolean
     }
   | { kind: 'day'; watch: RecordedFigure }
@@ -26,7 +26,10 @@ export type RecordedFigure = 'queue_length' | 'disk_free'
 
 export const DAY_MS = 86_400_000
 
-/** Watches that concern a run. A waiting job has no log, and the log of the last success does not help. */
+/**
+ * The charts of watches that concern a run. Other watches have no log: a waiting job has none yet, and the log of the
+ * last success does not help.
+ */
 const RUNS: Partial<Record<AlertWatch, Exclude<WantedHistory['kind'], 'day'>>> = {
   spider_fails: 'outcomes',
   spider_items: 'items',

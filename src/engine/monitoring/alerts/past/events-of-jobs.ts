@@ -9,7 +9,7 @@ import { type Signal, NO_LABELS, spiderSubject } from '../signal.ts'
 import { signalsOfRuns, RUNS_READ, type RunRow } from '../signals/stored-signals.ts'
 import type { PastEvent } from './replay.ts'
 
-/** Only the fields that a preview needs, because up to 50,000 jobs are in memory. */
+/** The fields of a job that a preview needs. It has no others, because up to 50,000 jobs are in memory. */
 export type PastJob = RunRow &
   Pick<StoredJob, 'lane' | 'priority' | 'startedAtMs' | 'notBeforeMs' | 'attemptCount'> & { isAfterOthers: boolean }
 
@@ -42,10 +42,10 @@ interface Nodes {
   nodeOf: (id: NodeId) => StoredNode | undefined
 }
 
-/** Accepts any order, but is fast for nearly sorted jobs, as the store returns them. */
+/** Sorts in place. Fast for nearly sorted entries, as the store returns them. */
 const byTime = <One extends { atMs: number }>(moves: One[]): One[] => moves.sort((one, other) => one.atMs - other.atMs)
 
-/** Live signals ignore the same outcomes (newestRuns). */
+/** Outcomes that are ignored, as in live signals (newestRuns). */
 const SAYS_NOTHING: ReadonlySet<string> = new Set<Outcome>(['cancelled', 'unclear'])
 
 /** Returns the signals of spiders after each run. Here and below, `jobs` are newest first. */
@@ -59,7 +59,7 @@ export function* eventsOfRuns(watch: AlertWatch, jobs: readonly PastJob[], nodes
   for (const { job, atMs } of byTime(ends)) {
     const subject = `${job.project}/${job.spider}`
     const those = [job, ...(runs.get(subject) ?? [])]
-    // As for live signals, the newest run is the one queued last.
+    // As in live signals, the newest run is the one queued last.
     if (those.length > 1 && those[1]!.id > job.id) those.sort((one, other) => (one.id < other.id ? 1 : -1))
     const newest = those.slice(0, RUNS_READ)
     runs.set(subject, newest)
@@ -73,7 +73,10 @@ interface Move {
   begins: boolean
 }
 
-/** Starts and ends, by time. Skips a job if `timesOf` returns null. A separate list of ends sorts faster. */
+/**
+ * Returns the starts and ends of jobs, sorted by time. Skips a job if `timesOf` returns null. Ends are collected in a
+ * separate list, because that makes sorting faster.
+ */
 function movesOf(
   jobs: readonly PastJob[],
   timesOf: (job: PastJob) => { fromMs: number; untilMs: number | null } | null
@@ -118,7 +121,7 @@ export function* eventsOfRunning(jobs: readonly PastJob[], { nodeOf }: Nodes): G
 
 const isWaitKnown = ({ isAfterOthers, attemptCount }: PastJob): boolean => !isAfterOthers && attemptCount <= 1
 
-/** Waiting jobs: the first of each lane, as for live signals. */
+/** Returns the signals of waiting jobs. As in live signals, only the first job of each lane counts. */
 export function* eventsOfWaiting(jobs: readonly PastJob[], nodes: Nodes): Generator<PastEvent> {
   const moves = movesOf(jobs, (job) => {
     const fromMs = Math.max(job.queuedAtMs, job.notBeforeMs ?? 0)

@@ -16,7 +16,8 @@ export const eventOfRecorded = ({ atMs, value, ...signal }: StoredAlertFact): Pa
   value === null ? { atMs, gone: { watch: signal.watch, key: signal.key } } : { atMs, signal: { ...signal, value } }
 
 /**
- * Only the current count of an error is known. It counts as one run when first seen, and as all runs when last seen.
+ * Returns the signals of errors. Only the current number of affected runs is known, so an error counts as one run
+ * when first seen, and as all its runs when last seen.
  */
 export const eventsOfErrors = (groups: readonly StoredErrorGroup[]): PastEvent[] =>
   byTime(
@@ -32,7 +33,10 @@ export const eventsOfErrors = (groups: readonly StoredErrorGroup[]): PastEvent[]
     })
   )
 
-/** `endsMs`: ends of successful runs, ascending. Hours count from `fromMs`. */
+/**
+ * Returns a signal for each full hour since the last success. `endsMs`: when successful runs ended, ascending. Hours
+ * before `fromMs` are skipped.
+ */
 export function* eventsOfSuccesses(
   { project, spider }: { project: ProjectName; spider: string },
   endsMs: readonly number[],
@@ -57,7 +61,8 @@ export function* eventsOfSuccesses(
 }
 
 /**
- * As in the list of problems, these firings last a day. Those without jobs end earlier if the schedule fires again.
+ * As in the list of problems, missed and failed firings stay for a day. Failed ones end earlier if the schedule fires
+ * again.
  */
 export function eventsOfFirings(
   firings: readonly StoredFiring[],

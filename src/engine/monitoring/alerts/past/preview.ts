@@ -32,7 +32,10 @@ interface Past {
 }
 
 const LISTED_MAX = 50
-/** Also reads runs before the previewed period, for a fifth failure in a row, or a wait that started earlier. */
+/**
+ * How far before the previewed period runs are read, for example for a fifth failure in a row or a wait that began
+ * earlier.
+ */
 const BEFORE_MS = 7 * DAY_MS
 const WAITING_AT_MOST = 10
 

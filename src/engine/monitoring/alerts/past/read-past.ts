@@ -16,7 +16,10 @@ import { SIGNALS_READ_BEFORE_MS } from './signal-history.ts'
 
 export type PastStore = JobReader & ErrorStore & FindingStore & FiringReader & ScheduleReader & AlertFactStore
 
-/** The most rows per kind. Reads in slices, so that a preview neither fills the memory nor blocks the store. */
+/**
+ * The maximum number of rows per kind. They are read in slices, so that a preview neither fills the memory nor blocks
+ * the store.
+ */
 const ROWS_MAX = 50_000
 const ROWS_AT_ONCE = 1_000
 const SLICE_BYTES = 4_000_000
@@ -93,7 +96,7 @@ export async function readErrors(
   return { rows: rows.filter((group) => bornMs(group) >= sinceMs), isComplete }
 }
 
-/** Ends of successful runs since then, and the last one before, ascending. */
+/** Resolves to the times at which successful runs ended since `sinceMs`, and to the last one before, ascending. */
 export async function readSuccesses(
   store: FindingStore,
   { project, spider }: Pick<AlertScope, 'project' | 'spider'>,
@@ -117,7 +120,10 @@ export async function readSuccesses(
   }
 }
 
-/** Firings since then that created no job, and the times at which their schedules fired again. */
+/**
+ * Reads firings since the day before `sinceMs` that created no job, and the times at which schedules with failed
+ * firings fired again.
+ */
 export async function readFirings(
   store: FiringReader & ScheduleReader,
   scheduleId: ScheduleId | null,

@@ -2,15 +2,18 @@ import { ALERT_WATCHES, type AlertWatch } from '../../../../shared/alert-watches
 import type { StoredAlertFact } from '../../../model/records.ts'
 import { areSameLabels, type Signal } from '../signal.ts'
 
-/** Watches without another history. Runs, errors and schedules have their own. */
+/**
+ * Watches whose signals are recorded. Runs, errors and schedules need no recording, because the store has their
+ * history.
+ */
 export const RECORDED_WATCHES: ReadonlySet<AlertWatch> = new Set<AlertWatch>([
   ...(['node_down', 'node_stuck', 'queue_length', 'disk_free'] as const),
   ...(['service_problem', 'spider_unusual', 'certificate_days'] as const)
 ])
 
-/** Figures change all the time, so they are recorded only this often. */
+/** The shortest time between two records of a figure, because figures change all the time. */
 const FIGURE_EVERY_MS = 300_000
-/** Unchanged values are written again after this time, which limits how far back reads must go. */
+/** The time after which an unchanged value is recorded again. This limits how far back reads must go. */
 const AGAIN_AFTER_MS = 86_400_000
 export const SIGNALS_READ_BEFORE_MS = 90_000_000
 
@@ -21,7 +24,10 @@ export class SignalHistory {
     this.written(signals)
   }
 
-  /** `signals`: all of this watch except `unknown`. They count as written only after `written`. */
+  /**
+   * Returns the records to write. `signals`: all signals of the watch, except those with a key in `unknown`. Call
+   * `written` after writing the records.
+   */
   changesOf(
     watch: AlertWatch,
     signals: readonly Signal[],

@@ -9,7 +9,7 @@ import type { PastJob } from '../past/events-of-jobs.ts'
 export interface DigestInput {
   fromMs: number
   untilMs: number
-  /** Jobs that ended since `fromMs`. `endedWithBefore` also counts those of the previous period of the same length. */
+  /** Jobs that ended since `fromMs`. `endedWithBefore` also includes the previous period of the same length. */
   ended: Record<Outcome, number>
   endedWithBefore: Record<Outcome, number>
   jobs: readonly PastJob[]

@@ -46,7 +46,7 @@ export interface SignalWatchParts {
   disk: () => DiskState | null
   certificateEndsMs: () => number | null
   otherCertificates: () => Promise<{ engine: string; endsAtMs: number }[]>
-  /** If two problems have the same id, the later one counts. */
+  /** The current problems. If two have the same id, the later one counts. */
   problems: () => readonly Problem[]
   waitingOf: (lane: string) => Waiting
 }
@@ -59,7 +59,7 @@ interface Spider {
 const LOOK_AFTER_MS = 500
 const LOOK_EVERY_MS = 15_000
 const READ_EVERY_MS = 60_000
-/** Until then, the engine's state is incomplete, so a missing signal ends no alert. */
+/** How long after startup the engine's state is incomplete, so that a missing signal ends no alert. */
 const COMPLETE_AFTER_MS = 60_000
 const SPIDERS_AT_ONCE = 50
 const CATCH_UP_MS = 86_400_000
@@ -107,7 +107,10 @@ export class SignalWatch {
     await this.catchUp()
   }
 
-  /** Reads which spiders ran recently: an earlier engine may not have evaluated them, or no rule applied to them. */
+  /**
+   * Evaluates spiders that ran recently again: an earlier engine may not have evaluated them, or no rule applied to
+   * them.
+   */
   async catchUp(): Promise<void> {
     const { store, clock, alerts } = this.#parts
     this.#readAtMs = Number.NEGATIVE_INFINITY

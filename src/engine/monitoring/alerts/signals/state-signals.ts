@@ -126,7 +126,10 @@ export const scheduleSignals = (problems: readonly SeenProblem[]): Signal[] =>
       labels: { ...NO_LABELS, project: one.project, scheduleId: one.scheduleId ?? null }
     }))
 
-/** Problems without another watch: not about a node, a project, a spider or a schedule. */
+/**
+ * Returns the signals of problems that no other watch covers: those not about a node, a project, a spider or a
+ * schedule.
+ */
 export const serviceSignals = (problems: readonly SeenProblem[]): Signal[] =>
   problems
     .filter(

@@ -26,7 +26,7 @@ interface OneSpider {
   spider: string
 }
 
-/** Newest first, without cancelled runs and those with an unclear outcome. */
+/** Resolves to the newest runs, newest first, without cancelled runs and runs with an unclear outcome. */
 export function newestRuns(store: JobReader, { project, spider }: OneSpider, limit: number): Promise<StoredJob[]> {
   const status: ('succeeded' | 'failed' | 'lost')[] = ['succeeded', 'failed', 'lost']
   return store.listJobs({ project, spider, status }, { before: null, limit })
@@ -41,7 +41,7 @@ export type RunRow = Pick<
   | ('queuedAtMs' | 'endedAtMs' | 'killingLine' | 'reason' | 'reasonCode' | 'reasonParams')
 >
 
-/** `runs` are of one spider, newest first. */
+/** `runs` belong to one spider and are sorted newest first. */
 export function signalsOfRuns(runs: readonly RunRow[], { nodeOf }: Nodes): Signal[] {
   const [newest] = runs
   if (newest === undefined) return []

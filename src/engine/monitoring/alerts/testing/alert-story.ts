@@ -43,7 +43,10 @@ const of = (watch: AlertWatch, key: string, labels: Partial<Record<'project' | '
   labels
 })
 
-/** There are only a few things, so that rules, groups and silences overlap. Two have the same key. */
+/**
+ * What the signals are about. Only a few things, so that rules, groups and silences overlap. Two of them have the
+ * same key.
+ */
 const THINGS = [
   ...[of('node_down', 'north', { nodeId: 'north' }), of('node_down', 'south', { nodeId: 'south' })],
   ...[of('node_stuck', 'north', { nodeId: 'north' })],
@@ -76,7 +79,7 @@ export function signalOf({ of: index, value, sinceAgoMs, isMoved }: StorySignal,
   }
 }
 
-/** Mostly changes one part, because two unrelated setups would reveal little. */
+/** Usually changes only one part, because two unrelated setups would reveal little. */
 export function changed(before: AlertSetup, { setup: given, what }: Change, nowMs: number): AlertSetup {
   const laterMs = nowMs - STORY_BEGINS_MS
   const silences = given.muting.silences.map((one) => ({

@@ -29,7 +29,10 @@ export function sentWhileMuted({ firing, atMs }: AlertMessage, { muting }: Alert
   return muted.map(({ id }) => `${id} is sent while it is muted`)
 }
 
-/** Messages of a group that are too close together, if rules do not change and channels have no quiet hours. */
+/**
+ * Returns the messages of a group that follow each other too closely. Assumes that rules do not change and channels
+ * have no quiet hours.
+ */
 export function sentTooClose(sent: readonly AlertMessage[], { rules }: AlertSetup): string[] {
   const last = new Map<string, number>()
   const problems: string[] = []

@@ -105,7 +105,7 @@ export function liveThrough(story: { setup: AlertSetup; steps: readonly Step[] }
         const problem = step.isWritten ? write() : null
         nowMs -= step.behindMs
         if (step.change !== null) setup = changed(setup, step.change, nowMs)
-        // The old book still exists. It must not share any object with the new one.
+        // The old book still exists, but must not share any object with the new one.
         book = new Book(newId)
         book.restore(rows.read(nowMs), setup, nowMs)
         model.restart(setup, nowMs)

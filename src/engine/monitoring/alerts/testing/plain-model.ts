@@ -48,10 +48,10 @@ export class PlainModel {
   #sent: { channel: string; atMs: number }[] = []
   #signals: Signal[] = []
   #setup: AlertSetup
-  /** Boundaries of silences up to this time have been handled. */
+  /** The time up to which starts and ends of silences have been handled. */
   #silencesUntilMs: number
   #startedMs: number
-  /** No message has an earlier time than this, even after a limit is removed. */
+  /** When the setup last changed. No message has an earlier time, even after a limit is removed. */
   #setUpMs: number
   #serial = 0
   #kept: { episodes: PlainEpisode[]; groups: PlainGroup[]; sent: { channel: string; atMs: number }[] } = {
@@ -141,7 +141,7 @@ export class PlainModel {
     this.#tellByUrgency('repeat', nowMs)
   }
 
-  /** Rule 9: messages that are due and have no room, by channel. */
+  /** Rule 9: due messages that a limit holds back, by channel. */
   held(nowMs: number): string[] {
     const isHeld = (group: PlainGroup) => this.#isDue(group, nowMs) && this.#roomAt(group, 'news', nowMs) > nowMs
     return [...this.#setup.channels.keys()].flatMap((channel) => {
@@ -159,7 +159,7 @@ export class PlainModel {
     return silences.some((silence) => this.#isSilencedBy(silence, one, nowMs)) ? 'silenced' : null
   }
 
-  /** Rule 10: does all work that was due before now. Of the work due now, does only changes to episodes. */
+  /** Rule 10: does all work that was due before now. Of the work due now, does only what changes episodes. */
   #passUntil(nowMs: number): void {
     for (;;) {
       const stepMs = Math.min(...this.#stepMoments())
@@ -181,7 +181,7 @@ export class PlainModel {
     return this.#channel(channel)?.messagesPerHour != null
   }
 
-  /** Rule 9: one after another, while there is room. */
+  /** Rule 9: sends messages one after another, while the limit allows it. */
   #tellByUrgency(kind: 'news' | 'repeat', nowMs: number): void {
     for (;;) {
       const due = this.#groups.filter((group) =>
