@@ -32,15 +32,18 @@ export interface AccessParts {
   isGuessable?: (password: JudgedPassword) => Promise<boolean>
 }
 
-/** No event reports that a user left the identity provider, so tokens are valid only for this long after a login. */
+/** How long tokens are valid after a login through an identity provider, which does not report when a user leaves. */
 const VOUCHED_FOR_MS = 30 * DAY_MS
 
 /** A user for whom an identity provider or a proxy vouches. */
 export interface Vouched {
-  /** The user's identity there: `oidc ISSUER SUB` or `proxy NAME`. Later logins are recognized by this key only. */
+  /**
+   * The user's identity at the provider or proxy: `oidc ISSUER SUB` or `proxy NAME`. Later logins are recognized by
+   * this key only.
+   */
   subject: string
   name: string
-  /** Comes from the user's groups there and replaces the previous role. */
+  /** Derived from the user's groups at the provider or proxy. Replaces the previous role. */
   role: string | null
   projects: StoredUser['projects']
   nodeGroups: StoredUser['nodeGroups']
@@ -93,7 +96,7 @@ export class Access {
 
   /**
    * Performs `work` after all earlier changes. `check` throws if the work is no longer allowed by then. By default,
-   * it throws UNAUTHORIZED if the actor has been logged out or changed meanwhile.
+   * it throws UNAUTHORIZED if the actor has been logged out or changed in the meantime.
    */
   readonly inTurn: InTurn = (work, check = () => refuseEndedActor((principal) => this.isCurrent(principal))) =>
     this.#directory.inTurn(async () => {
@@ -140,7 +143,7 @@ export class Access {
     return this.#principalOfToken(owner, token)
   }
 
-  /** For a token of another issuer. null: verify the token first. */
+  /** Finds the principal of a token from another issuer. null: the token must be verified first. */
   findByBearer(text: string): Principal | null {
     return this.#bearers.find(text)
   }
@@ -151,7 +154,7 @@ export class Access {
     return this.#bearers.add(text, { ...bearer, name: nameFrom(bearer.name) || 'jwt' })
   }
 
-  /** A synchronous `signIn` for a proxy that vouches with each request. null: call `signIn`. */
+  /** A synchronous `signIn` for a proxy that vouches with each request. null: `signIn` must be called instead. */
   findVouched({ subject, role, projects, nodeGroups }: Vouched): Principal | null {
     const user = this.#directory.userBySubject(subject)
     if (user === undefined) return null
@@ -165,7 +168,7 @@ export class Access {
   /**
    * Returns the user with this subject and sets the role. Creates the user at the first login. Never returns a user
    * with the same name for whom another service vouches. Rejects with UNAUTHORIZED if an owner disabled the user,
-   * with ROLE_REQUIRED if neither the role nor the user's groups give any rights here, and with BAD_INPUT.
+   * with ROLE_REQUIRED if neither the role nor the user's groups in Scrapdeck give any rights, and with BAD_INPUT.
    */
   async signIn(vouched: Vouched): Promise<Principal> {
     const { subject, name, role, projects, nodeGroups } = vouched
@@ -193,7 +196,10 @@ export class Access {
     })
   }
 
-  /** For a user whose outside groups give no role. null: groups in Scrapdeck give the user no role either. */
+  /**
+   * Returns empty roles for a user to whom only groups in Scrapdeck give a role. null: these give the user no role
+   * either.
+   */
   noneOfItsOwn(subject: string): Pick<Vouched, 'role' | 'projects' | 'nodeGroups'> | null {
     const user = this.#directory.userBySubject(subject)
     if (user === undefined || !this.#directory.groupsOf(user.id).some(hasRole)) return null
@@ -205,7 +211,7 @@ export class Access {
     return this.#changeSubject(subject, (user) => user)
   }
 
-  /** Call this when no service vouches for this subject any more. Suspends its tokens until the next login. */
+  /** Call this when no service vouches for this subject any more. Suspends the user's tokens until the next login. */
   disown(subject: string): Promise<void> {
     return this.#changeSubject(subject, (user) => (user.vouchedAtMs === null ? null : { ...user, vouchedAtMs: null }))
   }
@@ -216,7 +222,7 @@ export class Access {
     const sinceMs = this.sessionStart(user?.id ?? null)
     const isRight = await this.#passwords.isRight(password, user?.passwordHash ?? null)
     if (!isRight || user === undefined) return null
-    // The password can have changed meanwhile.
+    // The password can have changed during the check.
     const now = this.#directory.user(user.id)
     if (now?.passwordHash !== user.passwordHash) return null
     this.#lastSeen.mark(user.id, null)
@@ -228,7 +234,10 @@ export class Access {
     return user === undefined ? foldName(name) === foldName(this.#parts.ownerName) : user.subject === null
   }
 
-  /** Returns null if the session has ended. `userId` null: the owner. `isSeen`: counts as activity. */
+  /**
+   * Returns null if the session has ended. `userId` null: the owner. `isSeen`: whether the call counts as activity of
+   * the user.
+   */
   findBySession(userId: UserId | null, beganAtMs: number, { isSeen = true } = {}): Principal | null {
     const principal = this.#principalOf(userId, beganAtMs)
     if (principal === null || !this.isCurrent(principal) || beganAtMs < this.#directory.sessionsSince(userId))
@@ -237,12 +246,18 @@ export class Access {
     return principal
   }
 
-  /** Never before the end of earlier sessions, which another engine's clock may have set. */
+  /**
+   * Returns the start time for a new session. Later than the end of earlier sessions, which another engine's clock
+   * may have set.
+   */
   sessionStart(userId: UserId | null): number {
     return Math.max(this.#parts.clock.nowMs(), this.#directory.sessionsSince(userId))
   }
 
-  /** False after a change of the principal's role or password. */
+  /**
+   * Whether the credentials are still valid and give the same rights. False, for example, after a change of role or
+   * password.
+   */
   isCurrent({ userId, tokenId, rights, sinceMs }: Principal): boolean {
     if (userId === null && tokenId === null) return rights.everywhere === OWNER.rights.everywhere
     const bearer = tokenId === null ? null : this.#bearers.get(tokenId)
@@ -307,7 +322,10 @@ export class Access {
     return user.vouchedAtMs !== null && this.#parts.clock.nowMs() - user.vouchedAtMs < VOUCHED_FOR_MS
   }
 
-  /** Also ends the sessions of this subject's user. `change` returns null if there is nothing to do. */
+  /**
+   * Applies `change` to this subject's user and ends the user's sessions. `change` returns null if there is nothing
+   * to do.
+   */
   #changeSubject(subject: string, change: (user: StoredUser) => StoredUser | null): Promise<void> {
     return this.#directory.inTurn(async () => {
       const user = this.#directory.userBySubject(subject)

@@ -65,9 +65,10 @@ export function asActorStores<Given extends { project: ProjectName; settings?: R
 }
 
 /**
- * Returns the order, or the template of orders, as the actor may give it. If the actor may not choose code, adds the
- * setting that keeps the run from reading the node's files (run-rights.ts), and throws ROLE_REQUIRED if the order
- * names code. Does not check the defaults of a project, because they need their own permission.
+ * Returns the order, or the template of orders, in the form in which the actor may give it. If the actor may not
+ * choose code, adds the setting that keeps the run from reading the node's files (run-rights.ts), and throws
+ * ROLE_REQUIRED if the order names code. Does not check the defaults of a project, because they need their own
+ * permission.
  */
 export function asActorMayRun<Given extends Parameters<typeof codeIn>[0] & { project: ProjectName }>(
   given: Given,
@@ -151,14 +152,14 @@ export function requireAllNodesOfActor(use: string): void {
 }
 
 /**
- * Throws ROLE_REQUIRED if the source of nodes is a file on this machine and the actor is not an owner. A line of that
- * file, such as a password, would become the address of a node, which everyone can see.
+ * Throws ROLE_REQUIRED if the source of nodes is a file on this machine and the actor is not an owner. Each line of
+ * the file, even a password, would become the address of a node, which everyone can see.
  */
 export function requireOwnerForFile({ source }: { source: { kind: string } }): void {
   if (source.kind === 'file') requireOfActor(null, 'users.change', 'Naming a file on the machine of Scrapdeck')
 }
 
-/** For nodes that were found by address instead of by id. */
+/** Whether the actor may see a node with these tags. For nodes that were found by address instead of by id. */
 export function actorSeesNode(tags: readonly string[]): boolean {
   const principal = acting.getStore()?.principal
   return principal == null || permissionsOnNode(principal.rights, tags) !== null

@@ -7,7 +7,7 @@ import { givenRights, type SetOfRole, shownRole } from './given-roles.ts'
 import type { StoredUser } from '../model/records.ts'
 import { BoundedMap } from '../runtime/bounded.ts'
 
-/** Beyond this, the oldest tokens must be verified again. */
+/** The maximum number of remembered tokens. Beyond it, the oldest must be verified again. */
 const BEARERS_MAX = 2_000
 const ID_LENGTH = 32
 

@@ -143,7 +143,7 @@ export class Directory {
     return this.#tokenByHash.get(hash)
   }
 
-  /** null: the tokens of the owner of this machine. */
+  /** Returns the tokens of a user. null: those of the owner of this machine. */
   tokensOf(userId: UserId | null): StoredAccessToken[] {
     return this.tokens.filter((token) => token.userId === userId)
   }

@@ -96,8 +96,8 @@ describe('a user logged out by a new password while one of their requests waits'
       factors.reset(ben.id)
     ])
     const results = Promise.allSettled(late)
-    // These passwords are compared after those of the late changes, so all late changes are now waiting. Two passwords
-    // are compared in parallel, so a single comparison would not be enough.
+    // The comparisons of these passwords are queued after those of the late changes, so all late changes are waiting
+    // by now. Two comparisons run in parallel, so one would not be enough.
     for (let count = 0; count < 8; count += 1) await confirm(OLD)
     await finish()
     for (const result of await results) expect(result).toMatchObject({ reason: { code: 'UNAUTHORIZED' } })
@@ -138,7 +138,8 @@ describe('a password that is changed while another change is being confirmed', (
     const { access, anna, confirm } = await openWithAnna()
     for (let guesses = 0; guesses < 9; guesses += 1) await confirm('wrong').catch(() => {})
     const stored = access.updateUser(anna.id, { password: NEW })
-    // Two passwords are hashed in parallel. The new one was queued before these, so it is hashed by now.
+    // Two passwords are hashed in parallel. The new one was queued before the four below, so it is hashed before they
+    // are compared.
     await new Promise((resolve) => setImmediate(resolve))
     const others = [1, 2, 3, 4].map(() => access.findByPassword('ben', OLD))
     await expect(confirm(OLD)).rejects.toThrow(/was changed meanwhile/)

@@ -29,7 +29,7 @@ export function givenRights({ role, projects, nodeGroups = {} }: GivenRoles, set
 export const hasRole = ({ role, projects, nodeGroups = {} }: GivenRoles): boolean =>
   role !== null || Object.keys(projects).length + Object.keys(nodeGroups).length > 0
 
-/** For people. Omits roles that another role includes. */
+/** Describes the roles for display. Omits roles that another role includes. */
 export function shownRole(given: readonly GivenRoles[], setOf: SetOfRole): string {
   const texts = given.flatMap(({ role, projects }) => [...(role === null ? [] : [role]), ...Object.values(projects)])
   const names = [...new Set(texts.flatMap(rolesIn))]

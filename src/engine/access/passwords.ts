@@ -10,7 +10,7 @@ const ARGON2ID = { memory: 19_456, passes: 2, parallelism: 1 }
 const SCRYPT = { N: 2 ** 17, r: 8, p: 1 }
 const SALT_BYTES = 16
 const HASH_BYTES = 32
-/** Each check uses a core and up to 128 MB for a moment. */
+/** The maximum number of parallel checks. Each uses a core and up to 128 MB for a moment. */
 const AT_ONCE = 2
 const WAITING_MAX = 50
 const RETRY_AFTER_SECONDS = 2
@@ -30,10 +30,13 @@ interface Parsed {
 export class Passwords {
   #running = 0
   readonly #waiting: (() => void)[] = []
-  /** Checked for unknown users, so that refusing them takes the same time as refusing a wrong password. */
+  /** A hash that is checked for unknown users, so that refusing them takes as long as refusing a wrong password. */
   #decoy: Promise<string> | null = null
 
-  /** The hash contains its parameters, so that later versions can use others: `argon2id 19456,2,1 SALT HASH`. */
+  /**
+   * Hashes a password. The result contains the parameters, so that later versions can use others: `argon2id 19456,2,1
+   * SALT HASH`.
+   */
   async hash(password: string): Promise<string> {
     const kind = typeof crypto.argon2 === 'function' ? 'argon2id' : 'scrypt'
     const { memory, passes, parallelism } = ARGON2ID
@@ -43,7 +46,10 @@ export class Passwords {
     return `${kind} ${cost.join(',')} ${salt.toString('base64url')} ${hash.toString('base64url')}`
   }
 
-  /** If `stored` is null, takes the same time but never matches. Rejects with TOO_MANY_REQUESTS. */
+  /**
+   * Whether the password matches the hash `stored`. null never matches, but takes the same time. Rejects with
+   * TOO_MANY_REQUESTS.
+   */
   async isRight(password: string, stored: string | null): Promise<boolean> {
     if (this.#waiting.length >= WAITING_MAX) {
       const text = sentence('access.too_many_passwords_checked', { retryAfterSeconds: RETRY_AFTER_SECONDS })

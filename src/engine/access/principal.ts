@@ -20,18 +20,19 @@ export interface Principal {
    */
   userId: UserId | null
   name: string
-  /** The names of its roles, for people. Only `rights` count. */
+  /** The names of the principal's roles, for display only. Checks use `rights`. */
   role: string
   rights: Rights
-  /** null: the request had other credentials. */
+  /** The token that the request was made with. null: other credentials. */
   tokenId: AccessTokenId | null
   /**
-   * When the password was checked or the session started. A later change of the user's password makes this invalid.
+   * When the password was checked or the session started. A later change of the user's password makes this principal
+   * invalid.
    */
   sinceMs: number
 }
 
-/** Anyone who can read the data directory can do everything anyway. */
+/** The owner of this machine's data directory, who may do everything, since the files give full access anyway. */
 export const OWNER: Principal = {
   userId: null,
   name: 'owner',

@@ -95,7 +95,7 @@ it('on a node are those given everywhere and for any of its tags, and none unles
       const seen = seenNodeGroups(of)
       const isSeen = seen === null || tags.some((tag) => seen.has(tag))
       expect(permissionsOnNode(of, tags) !== null).toBe(isSeen)
-      // A user who can see all nodes has the right to read them, even without a role in the node groups.
+      // A user who can see all nodes may read them, even without a role in the node groups.
       expect(onNode(of, ...tags)).toBe(isSeen && inGroups === NONE ? READ : inGroups)
       expect(includes(of.anywhere, inGroups)).toBe(true)
     })

@@ -11,9 +11,12 @@ import {
 } from '../../shared/permissions.ts'
 import { NODE_GROUP_PERMISSIONS, nodePermissionsIn } from '../../shared/roles.ts'
 
-/** Computed in advance, so that each check is a single bit operation. */
+/** The permissions of a user or token, computed in advance so that each check is a single bit operation. */
 export interface Rights {
-  /** In all projects, and therefore for the whole service. null: there are only rights in single projects. */
+  /**
+   * In all projects, and therefore for the whole service. null: the rights are limited to single projects or node
+   * groups.
+   */
   readonly everywhere: Permissions | null
   /** All permissions in these projects, including those that are given everywhere. */
   readonly inProjects: ReadonlyMap<ProjectName, Permissions>
@@ -129,7 +132,7 @@ export function keyOfRights({ everywhere, inProjects, inNodeGroups }: Rights): s
   return `${everywhere} ${JSON.stringify([sorted(inProjects), sorted(inNodeGroups)])}`
 }
 
-/** Applies to the whole service, because its holder can change all rights. */
+/** A permission for the whole service, because its holder can change all rights. */
 const MANAGES_USERS = permissionsOf(['users.change'])
 export const managesUsers = ({ everywhere }: Rights): boolean =>
   everywhere !== null && includes(everywhere, MANAGES_USERS)

@@ -37,7 +37,7 @@ const HOLDERS_NAMED = 5
 export class Roles {
   readonly #parts: RolesParts
   readonly #custom: Map<string, StoredRole>
-  /** The options that give a role to outside groups, by role. */
+  /** For each role, the options that give it to outside groups. */
   #configured: ReadonlyMap<string, readonly string[]> = new Map()
   readonly events = new EventEmitter<{ changed: [] }>()
 
@@ -105,7 +105,7 @@ export class Roles {
     })
   }
 
-  /** Throws BAD_INPUT unless each of these roles exists and can be given there. */
+  /** Throws BAD_INPUT unless each of these roles exists and can be given for all projects or for the named ones. */
   requireGiven({ role, projects }: GivenRoles): void {
     if (role !== null) this.requireRole(role, 'role')
     for (const [project, one] of Object.entries<string>(projects)) {

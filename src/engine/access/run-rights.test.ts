@@ -43,7 +43,7 @@ describe('an operator', () => {
       'JOBDIR'
     ],
     ...['STATS_CLASS', 'FEEDS', 'FILES_STORE', 'HTTPCACHE_DIR', 'LOG_FILE', 'DOWNLOAD_HANDLERS', 'TEMPLATES_DIR'],
-    // Scrapy distinguishes case, but plugins may not.
+    // Setting names are case-sensitive in Scrapy, but plugins may read them differently.
     ...['PLAYWRIGHT_LAUNCH_OPTIONS', 'download_delay', 'DOWNLOAD_DELAY ']
   ])('may not set %s, which could make a run execute other code', (name) => {
     expect(attempt('operator', { settings: { DOWNLOAD_DELAY: '1', [name]: 'x' } })).toBe(

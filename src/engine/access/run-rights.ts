@@ -49,7 +49,7 @@ interface Given {
   matrix?: Record<string, string[]> | undefined
 }
 
-/** Spellings that this misses find no handler in the run (WITHOUT_FILES). */
+/** Matches addresses of files. A run has no handler for spellings that it misses (WITHOUT_FILES). */
 const FILE_ADDRESS = /(?:^|[\s"'[(,;=|])file:/i
 const CRAWLED = /^https?:/i
 const SCHEME = /^\s*[a-z][a-z0-9+.-]*:/i
@@ -80,8 +80,8 @@ function fileIn({ args = {}, argSets = [], matrix = {} }: Given): string | null 
 }
 
 /**
- * Describes how a run, or a template for runs, could run code from outside its egg or read files of its node. null: it
- * could not.
+ * Describes how a run, or a template for runs, could run code from outside its egg or read files of its node. null:
+ * neither is possible.
  */
 export function codeIn(given: Given, { isCrawl = false } = {}): string | null {
   const { settings = {}, env = {}, secretNames = [] } = given

@@ -11,10 +11,13 @@ import { BoundedMap } from '../runtime/bounded.ts'
 
 const CODE_MS = 60_000
 const DEVICE_MS = 10 * 60_000
-/** A program that polls more often than this ignores its interval. */
+/** A program that polls after a shorter time ignores the interval that it was given. */
 const TOO_SOON_MS = 1_000
 const CODES_MAX = 1_000
-/** Strangers can start these, so one of them must not displace those of others. */
+/**
+ * The maximum number of sign-ins of devices, in total and per address. Strangers can start sign-ins, and one of them
+ * must not displace those of others.
+ */
 const DEVICES_MAX = 1_000
 const DEVICES_OF_ADDRESS_MAX = 10
 
@@ -59,7 +62,10 @@ export class SignIns {
     this.#guesses = new UserAttemptLimiter(clock, 'codes')
   }
 
-  /** Returns the code for the redirect address. null: the program polls. Throws ROLE_REQUIRED or SIGN_IN_NOT_FOUND. */
+  /**
+   * Returns the code for the redirect address. null: there is none, because the program polls. Throws ROLE_REQUIRED
+   * or SIGN_IN_NOT_FOUND.
+   */
   approve(
     by: Principal,
     { to, expiresInDays, role, projects }: SignInApproval,
@@ -158,12 +164,12 @@ export class SignIns {
     this.#guesses.begin(who)
     const code = readUserCode(typed)
     const found = [...this.#devices.values()].find(({ userCode, answer }) => userCode === code && answer === null)
-    // Correct codes count as attempts as well, because a user who knows one could try others.
+    // Correct codes count as attempts as well, because a user who knows one code could try others.
     if (found !== undefined) return found
     throw new ScrapdeckError('SIGN_IN_NOT_FOUND', sentence('access.no_sign_in_with_code'))
   }
 
-  /** Throws SIGN_IN_FAILED if the user who allowed it was logged out or disabled afterwards. */
+  /** Throws SIGN_IN_FAILED if the user who approved the sign-in was logged out or disabled afterwards. */
   requireAllowed({ by, isSessionOpen }: Grant): void {
     if (this.#access.isCurrent(by) && isSessionOpen()) return
     throw failed('The user who allowed this sign-in has been logged out or changed since')

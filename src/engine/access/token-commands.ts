@@ -126,7 +126,10 @@ function mayManage({ rights, userId, tokenId }: Principal, token: StoredAccessTo
   return tokenId === null ? token.userId === userId : token.id === tokenId
 }
 
-/** If the user has only roles for nodes, these count. */
+/**
+ * Whether a user with these rights can have a token with these permissions. If the user has roles only for nodes,
+ * permissions on nodes are enough.
+ */
 function canHave({ anywhere, everywhere, inProjects }: Rights, permissions: Permissions): boolean {
   if (includes(anywhere, permissions)) return true
   return everywhere === null && inProjects.size === 0 && includes(anywhere, nodePermissionsIn(permissions))
@@ -143,7 +146,7 @@ function describeToken({ hash: _, ...token }: StoredAccessToken): AccessToken {
 const SECRET_BYTES = 32
 const FORM = /^sdk_([\w-]{43})([0-9a-f]{8})$/
 
-/** The checksum distinguishes a mistyped token from a revoked one. */
+/** Creates the text of a token. Its checksum distinguishes a mistyped token from a revoked one. */
 export function makeTokenText(): string {
   const secret = randomBytes(SECRET_BYTES).toString('base64url')
   return `${TOKEN_PREFIX}${secret}${checksum(secret)}`

@@ -93,8 +93,8 @@ export class UserCommands {
   }
 
   /**
-   * A new password, or disabling the user, ends all sessions. `confirmed`: the hash of the password that confirmed
-   * this. Rejects with USER_NOT_FOUND or BAD_INPUT.
+   * A new password, or disabling the user, ends all sessions. `confirmed`: the hash of the password that the user
+   * gave to confirm the change. Rejects with USER_NOT_FOUND or BAD_INPUT.
    */
   update(
     id: UserId,
@@ -153,8 +153,8 @@ export class UserCommands {
   }
 
   /**
-   * Protects actions in a browser that was left unattended. Rejects with PASSWORD_REQUIRED for a token, BAD_INPUT for
-   * a wrong or missing password, and TOO_MANY_REQUESTS.
+   * Checks the user's password before an action, which protects browsers that were left unattended. Rejects with
+   * PASSWORD_REQUIRED for a token, BAD_INPUT for a wrong or missing password, and TOO_MANY_REQUESTS.
    */
   async confirmPassword(
     { userId, tokenId }: Principal,
@@ -174,7 +174,7 @@ export class UserCommands {
     return user
   }
 
-  /** Ends all sessions after `work`, before any other change. Rejects with USER_NOT_FOUND. */
+  /** Performs `work`, then ends all sessions of the user before any other change. Rejects with USER_NOT_FOUND. */
   endSessions(id: UserId, work: () => Promise<void> = async () => {}): Promise<ListedUser> {
     return this.#parts.inTurn(async () => {
       this.#parts.directory.requireUser(id)
@@ -279,7 +279,7 @@ const originOf = ({ subject }: Pick<StoredUser, 'subject'>): User['origin'] =>
 
 const NAME_MAX = 56
 
-/** Keeps letters, digits and `. _ @ + -`, and replaces everything else with `-`. Can return an empty text. */
+/** Keeps letters, digits and `. _ @ + -`, and replaces everything else with `-`. Can return an empty string. */
 export function nameFrom(text: string): string {
   const plain = text
     .slice(0, 1_000)

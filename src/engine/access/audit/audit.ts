@@ -38,11 +38,11 @@ export interface Actor {
 
 export interface AuditedOperation {
   operation: string
-  /** Can have any shape. A function is called only if the input is needed. */
+  /** The input of the operation, of any type. */
   input: unknown
   /** If false, only failures due to a missing permission are recorded. */
   writes: boolean
-  /** Adds an entry only if something changes. The caller records failures. */
+  /** Whether to add an entry only if something changes. If so, the caller records failures. */
   onlyChanges?: boolean
   /** Returns the operation's response. By default, this is the result of the work. */
   answerOf?: (result: unknown) => unknown
@@ -68,7 +68,7 @@ const REFUSALS: ReadonlySet<string> = new Set([
     'TOO_MANY_REQUESTS'
   ]
 ])
-/** Recorded before the work, because this engine may be unable to write afterwards. */
+/** Operations that are recorded before their work, because this engine may be unable to write afterwards. */
 const RECORDED_FIRST: ReadonlySet<string> = new Set(['engines.handOver', 'engines.drain'])
 
 /**
@@ -118,7 +118,10 @@ export class Audit {
     }
   }
 
-  /** Records a failed attempt. Equal attempts of one sender are counted together. Default `sender`: the address. */
+  /**
+   * Records a failed attempt. Repeated attempts by one sender are counted in one entry. Default `sender`: the
+   * address.
+   */
   refuse(
     actor: Actor,
     { operation, input, code, sender }: { operation: string; input: unknown; code: string; sender?: string }
@@ -143,7 +146,7 @@ export class Audit {
     return { entries: entries.map((entry) => toEntry(entry, entry.previousHash)), nextBefore }
   }
 
-  /** Returns entries after this one, oldest first. `nextAfter` is null if there are no newer entries. */
+  /** Returns entries after this one, oldest first. `nextAfter` is null if there are fewer than `limit` entries. */
   async export(after: number, limit: number): Promise<{ entries: AuditEntry[]; nextAfter: number | null }> {
     const { store } = this.#parts
     const { deleted } = await store.auditChain()
@@ -271,12 +274,16 @@ function codeOf(error: unknown): string {
 }
 
 const WINDOW_MS = 60_000
-/** Beyond this number per minute, failures are counted by operation only. */
+/**
+ * The maximum number of combinations of sender, operation and error code per minute. Others are counted by error code
+ * only.
+ */
 const KINDS_MAX = 300
 
 /**
- * Limits equal failures of one sender within a minute, and equal operations that changed nothing, to two entries: the
- * first one, and one that counts the others. Clients that guess passwords therefore cannot fill the disk.
+ * Limits the entries per minute for failures with the same sender, operation and error code, and for operations of
+ * one sender that changed nothing, to two: the first one, and one that counts the others. Clients that guess
+ * passwords therefore cannot fill the disk.
  */
 class Repeats {
   readonly #write: (record: NewAuditRecord) => Promise<void>
@@ -289,7 +296,6 @@ class Repeats {
     this.#timers = new Timers(clock)
   }
 
-  /** `make` is called only if the entry is needed. */
   async add(sender: string, record: NewAuditRecord): Promise<void> {
     const { operation, code } = record
     const exact = `${sender} ${operation} ${code}`

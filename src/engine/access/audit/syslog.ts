@@ -25,7 +25,10 @@ const CURSOR = 'audit.syslogSeq'
 const ENTRIES_AT_ONCE = 200
 const SEND_AFTER_MS = 100
 const LOOK_EVERY_MS = 30_000
-/** A syslog server sends no acknowledgements. Entries count as received if the connection still exists by then. */
+/**
+ * A syslog server sends no acknowledgements. Entries count as received if the connection still exists this long after
+ * sending.
+ */
 const SETTLED_AFTER_MS = 1_000
 const RETRY_FIRST_MS = 1_000
 const RETRY_MAX_MS = 60_000
@@ -147,7 +150,10 @@ export class SyslogStream {
     await this.#parts.store.putSetting(CURSOR, last.seq)
   }
 
-  /** A database that was restored from a backup has fewer entries than were sent. */
+  /**
+   * A database that was restored from a backup can have fewer entries than were sent. Then all entries are sent
+   * again.
+   */
   async #readCursor(): Promise<number> {
     const { store } = this.#parts
     const [seq, { newest, deleted }] = await Promise.all([store.getSetting(CURSOR), store.auditChain()])

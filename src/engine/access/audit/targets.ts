@@ -19,7 +19,7 @@ const NOUNS = Object.entries({
   to: 'engine',
   path: 'path'
 })
-/** What `id` and `name` mean in a group of operations or in a single operation. */
+/** What the inputs `id` and `name` identify, per group of operations or single operation. */
 const NOUN_OF_GROUP: Readonly<Record<string, string>> = {
   jobs: 'job',
   nodes: 'node',
@@ -62,7 +62,7 @@ export interface Targets {
 const readable = (text: string, lengthMax: number): string =>
   maskTokens(text.slice(0, LOOKED_AT_MAX)).slice(0, lengthMax).toWellFormed()
 
-/** Also works for invalid requests. */
+/** Returns what an operation is about. The input may be invalid. */
 export function targetsOf(operation: string, input: unknown): Targets {
   const found: Targets = { project: null, targets: [], moreTargets: 0 }
   if (typeof input !== 'object' || input === null) return found

@@ -3,13 +3,13 @@ import { adjacencyGraphs, dictionary } from '@zxcvbn-ts/language-common'
 
 export interface JudgedPassword {
   password: string
-  /** What an attacker knows about this user and this service. */
+  /** Names of the user and the service, which an attacker knows. */
   names: readonly string[]
 }
 
 /**
- * As estimated by zxcvbn. Two or three words from its list of 30,000 leaked passwords need fewer guesses, three
- * uncommon words need more.
+ * The minimum number of guesses, as estimated by zxcvbn. Two or three words from its list of 30,000 leaked passwords
+ * need fewer guesses, three uncommon words need more.
  */
 const GUESSES_MIN = 1e13
 /** Longer passwords are judged by their start only, because the time grows with the square of the length. */

@@ -6,7 +6,7 @@ import type { JudgedPassword } from './judge-password.ts'
 
 const LIMITS = { memoryMb: 150, timeoutMs: 20_000 }
 
-/** Keeps the event loop free, and unloads the word lists after use. */
+/** Judges passwords in a thread, which keeps the event loop free and frees the word lists after use. */
 export const judgeInThread =
   (clock: Clock) =>
   (input: JudgedPassword): Promise<boolean> =>

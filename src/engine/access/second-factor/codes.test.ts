@@ -6,7 +6,7 @@ import { CodeGuesses, createRecoveryCodes, hashRecoveryCode, readRecoveryCode, s
 
 const ANNA = 'a'.repeat(32) as UserId
 
-// RFC 6238, appendix B. Our codes are the last six of its digits.
+// From RFC 6238, appendix B, which lists eight digits. Our codes are the last six of them.
 it.each([
   [59, '287082'],
   [1_111_111_109, '081804'],

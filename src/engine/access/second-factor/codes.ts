@@ -50,7 +50,7 @@ export class CodeGuesses {
 const keyOf = (account: string, client: string | null): string => (client === null ? account : `${account} ${client}`)
 
 const COUNT = 10
-/** 80 bits are too many to guess, so a fast hash is enough. */
+/** The length of a recovery code. 80 bits are too many to guess, so hashing with a fast hash is safe. */
 const BYTES = 10
 /** Crockford's alphabet has no letters that look like digits. */
 const ALPHABET = '0123456789abcdefghjkmnpqrstvwxyz'
@@ -71,15 +71,18 @@ export function readRecoveryCode(text: string): string | null {
   return FORM.test(plain) ? plain : null
 }
 
-/** Includes the user, so that equal codes of two users have different hashes. */
+/** Hashes a recovery code together with the user's id, so that identical codes of two users have different hashes. */
 export const hashRecoveryCode = (user: UserId, code: string): string =>
   hash('sha256', `${user} ${readRecoveryCode(code) ?? code}`)
 
-/** The default in authenticator apps (RFC 6238). */
+/** How long a code is shown, which is the default in authenticator apps (RFC 6238). */
 const PERIOD_SECONDS = 30
 const DIGITS = 6
 const SECRET_BYTES = 20
-/** Accept one step before and one step after, because the phone's clock can be inaccurate. */
+/**
+ * The number of time steps before and after the current one that are accepted, because the phone's clock can be
+ * inaccurate.
+ */
 const WINDOW = 1
 const ISSUER = 'Scrapdeck'
 
@@ -99,7 +102,7 @@ export async function createSecret(label: string): Promise<SecretForApp> {
   return { secret: secret.base32, uri, qrCode: renderSVG(uri, { pixelSize: 4, border: 3 }) }
 }
 
-/** Returns the time step of a code, even of a used one. null: the code matches no current step. */
+/** Returns the time step of a code, even if the code has been used. null: the code matches no current step. */
 export async function stepOf(code: string, secret: string, nowMs: number): Promise<number | null> {
   const digits = code.replaceAll(/\s/g, '')
   if (!CODE.test(digits)) return null

@@ -53,8 +53,8 @@ interface Begun<T> {
 }
 
 /**
- * Owns authenticator apps, their recovery codes and passkeys, in memory. The store decides whether a code or signature
- * is valid, so that each is valid only once, regardless of which engine receives it.
+ * Manages authenticator apps, their recovery codes and passkeys, which it holds in memory. The store decides whether
+ * a code or signature is valid, so that each is valid only once, regardless of which engine receives it.
  */
 export class SecondFactors {
   readonly #parts: SecondFactorParts
@@ -84,7 +84,7 @@ export class SecondFactors {
     return userId !== null && this.#authenticators.has(userId)
   }
 
-  /** What a login still needs after a correct password. */
+  /** Returns what a login still needs after a correct password. */
   stepAfterPassword(userId: UserId | null, { isRequired }: { isRequired: boolean }): 'code' | 'setUp' | null {
     if (userId === null) return null
     if (this.hasAuthenticator(userId)) return 'code'

@@ -23,7 +23,7 @@ export interface PasskeyAnswer {
 }
 
 type Library = typeof import('@simplewebauthn/server')
-/** Loading takes half a second and 20 MB. */
+/** Loaded on first use, because loading takes half a second and 20 MB. */
 const load = (): Promise<Library> => withReflection(() => import('@simplewebauthn/server'))
 
 export const PASSKEY_MS = 10 * 60_000
