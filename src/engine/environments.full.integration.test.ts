@@ -103,7 +103,7 @@ test('a project runs with the packages in its requirements; another one without 
     message: expect.stringContaining("No module named 'tabulate'")
   })
 
-  // The environment must exist before the first egg. Otherwise the egg would be refused like the other one.
+  // The environment must exist before the first egg. Otherwise, the egg would be refused.
   const text = `${isLong ? PINNED : `Scrapy @ file://${await aWheelOfScrapy()}\nsetuptools<81`}\n${PACKAGE}\n`
   const configured = await configure('shop', { kind: 'requirements', text })
   expect(configured).toMatchObject({ name: 'shop', versions: [], settings: { python: { text } } })

@@ -151,7 +151,7 @@ describe('the fleet file of an engine', () => {
       'add night'
     ])
     expect(await exported(other)).toBe(yaml)
-    // Omitted figures have the default values of the watch.
+    // Omitted values are replaced by the defaults of the watch.
     const short =
       'version: 1\nalerts: [{ name: berlin, watch: node_down, node: berlin, channels: [Ops], severity: info }]'
     const done = (await engine.client.fleetFile.apply({ yaml: short, prune: true })).changes

@@ -9,7 +9,7 @@ import { aSpiderEgg } from './testing/spider-egg.ts'
 import { makeTemporaryDirectory, type TemporaryDirectory } from './testing/temporary-directory.ts'
 
 const WAIT = { timeout: 60_000, interval: 50 }
-/** Spiders that start before the parent process is ready import Scrapy themselves. */
+/** Python's state when the parent process is ready. Spiders that start earlier import Scrapy themselves. */
 const READY = { state: 'ready', start: { mode: CAN_FORK ? 'warm' : 'cold' } }
 const SPIDERS = `
 import asyncio, signal

@@ -11,7 +11,7 @@ import { makeTemporaryDirectory, type TemporaryDirectory } from './testing/tempo
 const WAIT = { timeout: 60_000, interval: 50 }
 const SETTING = 'the setting nobody sees "7%"'
 const ARGUMENT = 'an argument, näher betrachtet'
-/** Quoting does not change these parts. */
+/** Parts of the secrets that quoting does not change. */
 const TRACES = ['the setting nobody sees', 'näher betrachtet']
 
 const SPIDER = `
@@ -52,7 +52,7 @@ const logger: Logger = Object.fromEntries(
   ])
 ) as unknown as Logger
 
-/** Collects every text in which other users of the machine, or readers of our files, could find a secret. */
+/** Returns where other users of the machine, or readers of our files, could find a secret. */
 async function whoKnows(pids: string[]): Promise<string[]> {
   const files = await readdir(join(directory.path, 'data'), { recursive: true, withFileTypes: true })
   const paths = [

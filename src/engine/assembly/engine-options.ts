@@ -48,7 +48,10 @@ export interface EngineOptions
     WebhookOptions,
     MonitoringOptions,
     ApiOptions {
-  /** This engine leads the engines on its database (`postgres.lease`). Absent if it is the only engine. */
+  /**
+   * The lease by which this engine leads the others on its database (`postgres.lease`). Absent if it is the only
+   * engine.
+   */
   leadership?: Leadership
   storeThread?: Worker
   settingsProjects?: Record<string, SettingsSource>
@@ -91,7 +94,7 @@ export interface Engine {
   answers: Pick<RememberedAnswers, 'once'>
   incoming: Pick<IncomingFiles, 'begin' | 'toFile' | 'fromFile'>
   credentials: { username: string; password: string }
-  /** Lets a plugin check a name and a password. null: no plugin checks them. */
+  /** Lets a plugin check a name and a password. null: no plugin does so. */
   authenticate: Plugins['authenticate']
   access: Access
   secondFactors: SecondFactors

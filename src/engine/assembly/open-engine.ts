@@ -5,10 +5,10 @@ import { connectListeners } from './listeners.ts'
 import { openWings, type Wings } from './open-wings.ts'
 import { STARTS } from './starts.ts'
 
-/** `storeThread` is the thread for the store, already started. null: the store has none. */
+/** `storeThread`: the running thread of the store. null: the store has no thread. */
 export async function openEngine(options: EngineOptions, storeThread: Worker | null): Promise<Engine> {
   const opened = new AsyncDisposableStack()
-  // A closed store has ended its thread. This is for a start that fails earlier.
+  // Ends the thread if the start fails early. Otherwise, closing the store ends it.
   opened.defer(async () => void (await storeThread?.terminate()))
   try {
     const wings = await openWings(opened, options, storeThread)

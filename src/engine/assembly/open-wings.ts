@@ -35,9 +35,9 @@ import type { EngineOptions } from './engine-options.ts'
 export type Wings = Awaited<ReturnType<typeof openWings>>
 
 /**
- * Opens the wings from the bottom up. Each gets the parts that it uses of those below, and reaches those above only
- * through events (listeners.ts) and functions. `opened` closes all parts in reverse order, even those that were never
- * started.
+ * Opens the wings from the bottom up. Each receives the parts of lower wings that it uses, and reaches higher wings
+ * only through events (listeners.ts) and functions. `opened` closes all parts in reverse order, even those that were
+ * never started.
  */
 export async function openWings(opened: AsyncDisposableStack, given: EngineOptions, storeThread: Worker | null) {
   const { seams = {}, logger = silentLogger, leadership = null } = given
@@ -268,7 +268,7 @@ export async function openWings(opened: AsyncDisposableStack, given: EngineOptio
     startedAtMs,
     discovery: discovery.discovery
   })
-  // Aborted first on stop, because failures are expected while parts are closing.
+  // Aborted first when the engine stops, so that failures of closing parts are not logged.
   opened.adopt(stopping, (one) => one.abort())
   return {
     logger,

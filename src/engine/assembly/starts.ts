@@ -5,7 +5,7 @@ interface Start {
   start: (wings: Wings) => void | Promise<void>
 }
 
-/** The start sequence. A failure undoes no step here, because the stack closes all parts, started or not. */
+/** The start sequence. A failure need not undo earlier steps, because the stack closes all parts, started or not. */
 export const STARTS: readonly Start[] = [
   // Must precede any event that plugins must receive.
   { part: 'plugins', start: ({ plugins, storage }) => plugins.subscribe(storage.store) },
@@ -29,7 +29,7 @@ export const STARTS: readonly Start[] = [
   { part: 'chains', start: ({ schedules }) => schedules.chains.start() },
   { part: 'schedules', start: ({ schedules }) => schedules.scheduler.start() },
   { part: 'watchdog', start: ({ schedules }) => schedules.watchdog.start() },
-  // Must be last, because it signals that the engine works.
+  // Must come after the parts above, because it signals that they work.
   { part: 'heartbeat', start: ({ monitoring }) => monitoring.heartbeat?.start() },
   { part: 'expectations', start: ({ monitoring }) => void monitoring.expectations.start() },
   {
@@ -56,7 +56,10 @@ async function addNodes({ storage, nodes }: Wings): Promise<void> {
   engineNodes?.start()
 }
 
-/** No event reports these runs again. Must come after the nodes, which know whether a log is on this machine. */
+/**
+ * Follows the logs of runs that an earlier engine started, which no event reports again. Must come after the nodes,
+ * which know whether a log is on this machine.
+ */
 function followTakenOver({ live, runs }: Wings): void {
   for (const one of live.all()) if (one.state === 'running') runs.collector.follow(one)
 }
@@ -66,7 +69,7 @@ async function beginDispatching({ jobs: { dispatch } }: Wings): Promise<void> {
   dispatch.wake()
 }
 
-/** Adopts eggs that were copied into the tree, while the engine already works. */
+/** Imports eggs that were copied into the tree. Runs in the background, while the engine already works. */
 function followTree({ logger, projects, jobs, stopping }: Wings): void {
   projects
     .followTree()

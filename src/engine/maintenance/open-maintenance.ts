@@ -46,7 +46,7 @@ export function openMaintenance(
     directory: layout?.items ?? null,
     isNeeded,
     async recordDeletion({ jobId, number, project, spider, endedAtMs }) {
-      // The archived copy has its own retention.
+      // Items with an archived copy stay recorded. The copy has its own retention.
       if ((await store.findItems(jobId, number)) !== null) return
       const nowMs = clock.nowMs()
       const record = { jobId, number, project, spider, endedAtMs: endedAtMs ?? nowMs, sizes: null, problem: null }

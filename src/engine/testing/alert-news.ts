@@ -137,7 +137,7 @@ export const hostileNews = (most: number): fc.Arbitrary<AlertNews> =>
     })
     .map((fields) => someNews(fields))
 
-/** The same news with harmless words. Both must be displayed with the same markup. */
+/** Returns the same news with harmless words. Both must be displayed with the same markup. */
 export function harmless(news: AlertNews): AlertNews {
   const word = (text: string) => (oneLine(text, 100) === '' ? '' : 'x')
   const calm = (alert: AlertView): AlertView => ({ ...alert, subject: word(alert.subject), text: word(alert.text) })

@@ -58,7 +58,7 @@ export function anEgg(
   ])
 }
 
-/** Has the same length in bytes and occurs nowhere else in the archive. */
+/** Returns a placeholder that has the same length in bytes and occurs nowhere else in the archive. */
 function standInFor(name: string, index: number): string {
   if (/^[\w./ -]+$/.test(name) && !name.includes('..') && !name.startsWith('/')) return name
   return `q${index}`.padEnd(Buffer.byteLength(name), 'q').slice(0, Buffer.byteLength(name))

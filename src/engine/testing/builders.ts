@@ -103,7 +103,7 @@ export function aVersion(over: Plain<Partial<StoredVersion>> = {}): StoredVersio
   })
 }
 
-/** Daily at 03:00 Berlin time, one job. */
+/** A schedule that fires daily at 03:00 Berlin time and queues one job. */
 export function aStoredSchedule(
   over: Plain<Partial<Omit<StoredSchedule, 'settings'>> & { settings?: Partial<ScheduleSettings> }> = {}
 ): StoredSchedule {
@@ -150,7 +150,7 @@ export function aStoredBackfill(over: Plain<Partial<StoredBackfill>> = {}): Stor
   })
 }
 
-/** Deletes only expired responses, at a time later than all others. */
+/** A retention that deletes only expired responses, at a time later than all others. */
 export function aRetention(over: Plain<Partial<Retention>> = {}): Retention {
   return branded({
     nowMs: 1e15,
@@ -162,7 +162,7 @@ export function aRetention(over: Plain<Partial<Retention>> = {}): Retention {
   })
 }
 
-/** Fired by the ticker and on time, at a unique nominal time. */
+/** A firing by the ticker, on time, with a unique nominal time. */
 export function aNewFiring(over: Plain<Partial<NewFiring>> = {}): NewFiring {
   const atMs = nextMs()
   return branded({

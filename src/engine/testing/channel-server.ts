@@ -54,7 +54,7 @@ export const openBox: SecretBox = {
   open: async (sealed) => sealed
 }
 
-/** Channels that may reach this machine. */
+/** Opens channels that may send to this machine. */
 export function openChannels(over: Partial<ChannelsParts> = {}) {
   const guard = createAddressGuard(['127.0.0.1'])
   const post = createPost({ guard, clock: systemClock })

@@ -11,7 +11,7 @@ export interface FakeClock extends Clock {
   timerCount(): number
 }
 
-/** Time stands still until a test advances it. Wall time starts at `startMs`, monotonic time at 0. */
+/** Time does not pass until a test advances it. Wall time starts at `startMs`, monotonic time at 0. */
 export function createFakeClock(startMs = 1_800_000_000_000): FakeClock {
   const timers = new Set<{ dueMs: number; order: number; callback: () => void }>()
   let elapsedMs = 0
@@ -27,7 +27,7 @@ export function createFakeClock(startMs = 1_800_000_000_000): FakeClock {
       next.callback()
       await settle()
     }
-    // Another call may have advanced further meanwhile, and time never goes back.
+    // Another call may have advanced the clock further, and time never goes back.
     elapsedMs = Math.max(elapsedMs, endMs)
   }
 
@@ -43,7 +43,7 @@ export function createFakeClock(startMs = 1_800_000_000_000): FakeClock {
   }
 
   return {
-    // Whole milliseconds, like Date.now. Timers can become due in between.
+    // Whole milliseconds, like Date.now, although timers can become due in between.
     nowMs: () => Math.floor(wallOffsetMs + elapsedMs),
     monotonicMs: () => elapsedMs,
     setTimer,

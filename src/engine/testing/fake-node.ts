@@ -56,7 +56,10 @@ export class FakeNode implements NodeClient, EggTarget {
     return this
   }
 
-  /** Ends a run as its spider would, with closing stats in its log. null: logs no end. */
+  /**
+   * Ends a run as its spider would, with closing statistics in the log. `finishReason` null: the log has no closing
+   * statistics.
+   */
   end(jobid: string, finishReason: string | null = 'finished'): void {
     const run = this.running.find((candidate) => candidate.jobid === jobid)
     if (run === undefined) throw new Error(`${jobid} is not running`)
@@ -68,7 +71,7 @@ export class FakeNode implements NodeClient, EggTarget {
     this.#startPending()
   }
 
-  /** Ends the spider, but a child process of it keeps the run listed until `end` is called. */
+  /** Ends the spider, but a child process of the spider keeps the run listed until `end` is called. */
   endProcess(jobid: string, finishReason = 'finished'): void {
     this.#closeLog(jobid, finishReason)
     this.#withoutProcess.add(jobid)

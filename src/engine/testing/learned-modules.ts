@@ -2,8 +2,8 @@ import { copyFileSync, mkdirSync, readdirSync, renameSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 
 /**
- * The dry crawl of the parent of warm spiders (warm.py) takes nearly a second of CPU per new data directory, so tests
- * copy its result to later tests.
+ * The dry crawl of the parent of warm spiders (warm.py) takes nearly a second of CPU per new data directory, so its
+ * result is copied from one test to the next.
  */
 const KEPT = resolve(import.meta.dirname, '../../../.cache/learned')
 
@@ -12,7 +12,7 @@ export function lendLearnedModules(localDirectory: string): void {
   copyAll(KEPT, join(localDirectory, 'warm'))
 }
 
-/** Call this after closing a local node, or right before. */
+/** Call this after a local node has closed, or right before. */
 export function keepLearnedModules(localDirectory: string): void {
   copyAll(join(localDirectory, 'warm'), KEPT)
 }

@@ -1,4 +1,4 @@
-/** One life of an engine: its calls to the outside, and the call at which it dies as if by kill -9. */
+/** One life of an engine: its calls to the outside, until it dies at one of them as if by kill -9. */
 export interface Life {
   /** The calls so far, in order: `store.applyChanges`, `n1.schedule`. */
   readonly calls: string[]

@@ -9,7 +9,7 @@ const [PRESENT, VERIFIED, ATTESTED] = [0x01, 0x04, 0x40]
 interface Signing {
   challenge: string
   origin?: string
-  /** The user showed a finger or a PIN. Default: yes. */
+  /** Whether the user was verified by fingerprint or PIN. Default: yes. */
   isVerified?: boolean
   signCount?: number
 }

@@ -9,7 +9,7 @@ export interface TemporaryDirectory {
   [Symbol.asyncDispose](): Promise<void>
 }
 
-/** A run of all tests sets its own (scripts/no-leftovers.mjs). */
+/** The parent of in-memory directories. A run of all tests sets another one (scripts/no-leftovers.mjs). */
 const MEMORY = process.env['TEST_MEMORY'] ?? '/dev/shm'
 
 /** Use it as `await using directory = await makeTemporaryDirectory()`. `inMemory` is for tests that write a lot. */

@@ -24,7 +24,7 @@ export async function until<Value>(
   }
 }
 
-/** For conditions that depend on the disk or a thread as well as on a fake clock, which advances meanwhile. */
+/** For conditions that depend on the disk or a thread as well as on a fake clock, which advances while waiting. */
 export async function advanceUntil(clock: FakeClock, isTrue: () => boolean | Promise<boolean>): Promise<void> {
   await until(String(isTrue), isTrue, Boolean, LIMIT_MS, async () => {
     await clock.advanceBy(100)

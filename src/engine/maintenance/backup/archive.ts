@@ -16,12 +16,12 @@ import { isKeptName } from './what-is-kept.ts'
 const HEAD = 'backup.json'
 /** The last entry covers all others, so that nothing can be left out or added. */
 const CONTENTS = 'contents.json'
-/** The frames are encrypted for this name, regardless of the file's actual name. */
+/** The name that the frames are encrypted for, regardless of the file's actual name. */
 const SEALED_AS = 'scrapdeck-backup'
 const ZSTD_MAGIC = Buffer.from([0x28, 0xb5, 0x2f, 0xfd])
 const JSON_MAX_BYTES = 1_000_000
 const MISSING_LISTED = 1_000
-/** Blobs are compressed already, so a higher level would take time and save little. */
+/** The compression level. Blobs are already compressed, so a higher level would take time and save little. */
 const LEVEL = 3
 
 /** Makes invisible characters visible for people who inspect a backup that they do not trust. */
@@ -42,7 +42,7 @@ const Contents = z.object({
   files: z.number().int(),
   bytes: z.number().int(),
   sha256: z.string(),
-  /** Files that rows of the database name, but that were missing. */
+  /** Files that are named in the database but were missing. */
   missing: z.array(shown()),
   missingCount: z.number().int()
 })

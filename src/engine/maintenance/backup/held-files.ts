@@ -19,8 +19,9 @@ export interface HeldFile {
 }
 
 /**
- * Keeps files unchanged while a backup reads them. Each gets a hard link in a separate folder on the same disk, so
- * that deleted or replaced files remain. Growing files still grow. If links are not possible, files are copied.
+ * Keeps files unchanged while a backup reads them. Each file gets a hard link in a separate folder on the same disk,
+ * so it remains readable even if it is deleted or replaced. Files that are still written keep growing. If links are
+ * not possible, files are copied.
  */
 export class HeldFiles {
   readonly directory: string
@@ -94,7 +95,7 @@ export class HeldFiles {
   }
 }
 
-/** Links are not possible on this disk or for this kind of file, or there are too many. */
+/** Errors which mean that this disk or file allows no links, or that the file has too many. */
 const NO_LINKS = new Set(['EXDEV', 'EPERM', 'ENOTSUP', 'EOPNOTSUPP', 'ENOSYS', 'EMLINK', 'EACCES'])
 
 export function sweepLeftHolds({ directory, ...base }: { directory: string; clock: Clock; logger: Logger }) {
@@ -114,8 +115,8 @@ const IN_THE_WAY = new Set(['EACCES', 'EPERM', 'ENAMETOOLONG', 'ELOOP'])
 export const isInTheWay = (error: unknown): boolean => IN_THE_WAY.has((error as NodeJS.ErrnoException).code ?? '')
 
 /**
- * Names of the regular files below a directory, without links. `leaveOut` receives unreadable directories and names
- * that a backup must not contain. null: an unreadable directory is an error.
+ * Yields the names of the regular files below a directory. Skips links. `leaveOut` receives unreadable directories
+ * and names that a backup must not contain. null: an unreadable directory is an error.
  */
 export async function* filesBelow(
   directory: string,

@@ -62,7 +62,7 @@ test.skipIf(process.platform === 'win32')(
     const source = Readable.from(pieces, { objectMode: false })
     await restoreBackup({ source, keys, report() {}, directory: at('restored'), isPaused: false })
     for (const folder of folders) expect(await readFile(at('restored', folder, 'kept'), 'utf8')).toBe('kept')
-    // Node cannot remove the folder, because it uses whole paths.
+    // Node cannot remove the folder, because it uses whole paths, which are too long here.
     execFileSync('sh', ['-c', 'chmod -R u+rwx "$0"; rm -rf "$0"', at('data')])
   }
 )

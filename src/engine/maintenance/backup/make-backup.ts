@@ -23,9 +23,9 @@ export interface BackupSource {
   postgres: PostgresAddress | null
   blobs:
     | { kind: 'files'; directory: string }
-    /** Read one by one, such as from S3. */
+    /** Blobs that are read one by one, for example from S3. */
     | { kind: 'store'; store: Pick<BlobStore, 'list' | 'openRead'> }
-    /** Not in the backup. `place` is for display. */
+    /** Blobs that are not in the backup. `place` is for display. */
     | { kind: 'elsewhere'; place: string }
 }
 
@@ -39,7 +39,7 @@ export interface MadeBackup {
   head: BackupHead
   files: number
   bytes: number
-  /** Files that rows name, but that are missing. */
+  /** Files that are named in the database but are missing. */
   missing: string[]
   leftOut: string[]
 }
@@ -54,7 +54,10 @@ interface Making extends BackupSource {
   write: (bytes: AsyncIterable<Uint8Array>) => Promise<void>
 }
 
-/** A row can name a file that was deleted between two scans. Each new snapshot has fewer of these rows. */
+/**
+ * The maximum number of snapshots. A row in a snapshot can name a file that was deleted before the files were held.
+ * Each new snapshot has fewer such rows.
+ */
 const SNAPSHOTS_MAX = 5
 const SPARE_BYTES = 64_000_000
 
@@ -82,7 +85,7 @@ export async function makeBackup(making: Making): Promise<MadeBackup> {
     await holds.take(signal)
     const before = missing.join('\n')
     missing = blobs.kind === 'files' ? rows.filter((row) => findHeld(holds.ofBlobs, row) === null).map(nameOfRow) : []
-    // A file that two snapshots name and that is still missing is lost.
+    // If two snapshots in a row name the same missing files, the files are lost.
     if (missing.length === 0 || missing.join('\n') === before) break
   }
   const head: BackupHead = {
@@ -105,7 +108,10 @@ export async function makeBackup(making: Making): Promise<MadeBackup> {
   return { head, files, bytes, missing, leftOut: [...holds.ofData.leftOut] }
 }
 
-/** As another user, SQLite would create files that the service cannot open. */
+/**
+ * Requires that the current user owns the directory. Otherwise, SQLite would create files that the service cannot
+ * open.
+ */
 function requireOwn(dataDirectory: string): void {
   const info = statSync(dataDirectory, { throwIfNoEntry: false })
   if (info === undefined)
@@ -156,7 +162,7 @@ async function takeSnapshot({ dataDirectory, postgres }: Making, directory: stri
   copyStore({ from: { postgres, whileInUse: true }, to: { directory }, logger, restart: true, report: silent })
 }
 
-/** A full disk would stop the engine too. */
+/** Requires enough free space, because a full disk would stop the engine too. */
 async function requireSpace(directory: string, bytes: number): Promise<void> {
   const { bavail, bsize } = await statfs(directory)
   const freeBytes = bavail * bsize
@@ -170,7 +176,10 @@ export const nameOfRow = (row: FileOfRow): string =>
     ? `eggs/${row.sha256}`
     : archiveName(row.jobId, row.number, row.kind === 'items' ? 'items' : 'logs')
 
-/** If a lost run reappears, its log is replaced under the same name, so the size must match the row. */
+/**
+ * Returns the file of a row. The sizes must match, because the log of a lost run that reappears replaces the old one
+ * under the same name.
+ */
 function findHeld(held: HeldFiles, row: FileOfRow): HeldFile | null {
   const { sizeBytes } = row
   const sealed = held.find(`blobs/${nameOfRow(row)}${SEALED}`, (file) => {

@@ -14,7 +14,7 @@ interface SourceOptions {
   postgres: PostgresAddress | null
   s3: { address: S3Address; credentialsFile: string | null } | null
   blobsDirectory: string | null
-  /** Includes blobs on S3 or in a shared directory. */
+  /** Whether to include blobs on S3 or in a shared directory. */
   withBlobs: boolean
   environment: Readonly<Record<string, string | undefined>>
 }

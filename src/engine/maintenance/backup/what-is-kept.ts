@@ -1,12 +1,12 @@
 /** Folders of the data directory that a backup contains, besides the blobs. The rest is recreated on startup. */
 export const HELD_FOLDERS = ['local/logs', 'local/items', 'log-copies/spools', 'items-copies/spools'] as const
 
-/** Files that spiders keep from run to run. No row of the database names them. */
+/** Folders with files that spiders keep from run to run. The database does not name these files. */
 export const OTHER_FOLDERS = ['local/work'] as const
 
 export const OTHER_FILES = ['local/users.json'] as const
 
-/** With these files, anyone can decrypt secrets in the database, or impersonate Scrapdeck or its users. */
+/** Files with which anyone can decrypt secrets in the database, or impersonate Scrapdeck or its users. */
 export const SECRET_FILES = [
   ...['secret.key', 'credentials.json'],
   ...['tls/ca-key.pem', 'tls/ca.pem', 'tls/server-key.pem', 'tls/server.pem']
@@ -18,7 +18,10 @@ export const DATABASE = 'scrapdeck.sqlite'
 
 const PATH_MAX_BYTES = 4_096
 
-/** The name must be relative, below a folder that backups contain, and must not lead elsewhere on any system. */
+/**
+ * Whether a backup may contain a file of this name: relative, below a folder that backups contain, and not leading
+ * outside it on any system.
+ */
 export function isKeptName(name: string): boolean {
   if ([DATABASE, ...OTHER_FILES, ...SECRET_FILES].includes(name)) return true
   if (Buffer.byteLength(name) > PATH_MAX_BYTES || /[\0\\]/.test(name)) return false

@@ -12,15 +12,18 @@ export interface DiskState extends DiskSample {
   fullAtMs: number | null
 }
 
-/** Short enough to raise alerts before a fast-filling disk is full. */
+/** How often to measure: often enough to raise alerts before a fast-filling disk is full. */
 const MEASURE_EVERY_MS = 15_000
 const SAMPLE_EVERY_MS = 300_000
-/** Six hours: shorter than a daily rhythm, longer than one large upload. */
+/** The number of samples, which cover six hours: shorter than a daily rhythm, longer than one large upload. */
 const SAMPLES_KEPT = 72
-/** A shorter observation is too short to estimate a rate. */
+/** The shortest observation from which a rate can be estimated. */
 const OBSERVED_MIN_MS = 1_800_000
 const FORECAST_MAX_MS = 30 * 86_400_000
-/** One build or upload is not a trend. Each of these equal spans must use at least this share of the average. */
+/**
+ * The observed time is divided into this many spans of equal length. For a trend, each span must use at least
+ * TREND_SHARE of the average, because a single build or upload is not a trend.
+ */
 const TREND_SPANS = 4
 const TREND_SHARE = 0.25
 

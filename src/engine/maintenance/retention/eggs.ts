@@ -17,7 +17,10 @@ export interface KeptEgg {
 
 const DAY_MS = 86_400_000
 
-/** Versions of one project that exceed the policy. The deletion checks whether queued or live jobs need them. */
+/**
+ * Returns the versions of one project that exceed the policy. Whether queued or live jobs need them is checked by the
+ * deletion.
+ */
 export function oldEggs(eggs: readonly KeptEgg[], { days, newest }: EggPolicy, nowMs: number): KeptEgg[] {
   if (days === null) return []
   const byAge = eggs.toSorted((one, other) => other.createdAtMs - one.createdAtMs)
@@ -28,7 +31,7 @@ export function oldEggs(eggs: readonly KeptEgg[], { days, newest }: EggPolicy, n
 
 /**
  * Deletes eggs in shared storage that no version has named for longer than any upload takes, and ends abandoned
- * uploads. The store remembers the blobs of logs and items.
+ * uploads. Blobs of logs and items need no sweep, because the store lists those to be deleted.
  */
 export function sweepUnusedBlobs(parts: {
   projects: Pick<Projects, 'listUnusedEggs' | 'deleteUnusedEgg'>

@@ -40,7 +40,10 @@ export class LocalFiles implements RunFiles {
     return files
   }
 
-  /** Excludes the files of live runs, kept jobs, and flagged jobs before their term. */
+  /**
+   * Returns the files to delete by the policy, except those of live runs, of kept jobs, and of flagged jobs before
+   * their term.
+   */
   async listOld(files: readonly RunFile[], policy: KeepPolicy, nowMs: number): Promise<RunFile[]> {
     const { store, isNeeded } = this.#parts
     const old = oldFiles(files, policy, nowMs).filter(({ name }) => !jobidsOf(name).some(isNeeded))
@@ -129,7 +132,7 @@ export class ArchivedItems implements RunFiles {
     ]
   }
 
-  /** Deletes the blob before its row, so that after a crash, the row still names the remaining blob. */
+  /** Deletes the blob before updating its row, so that after a crash, the row still names a remaining blob. */
   async delete({ blobOf }: RunFile): Promise<void> {
     const { store, archive, clock } = this.#parts
     const { job: _, ...record } = blobOf!

@@ -14,8 +14,8 @@ export interface RunFile {
 const DAY_MS = 86_400_000
 
 /**
- * Oldest first. The newest file of each spider always stays. `isOverTerm`: old enough to be deleted even for flagged
- * runs.
+ * Returns the files to delete, oldest first, never the newest file of a spider or one changed within a day.
+ * `isOverTerm`: whether the file is old enough to be deleted even for a flagged run.
  */
 export function oldFiles(
   files: readonly RunFile[],

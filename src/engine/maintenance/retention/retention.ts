@@ -24,13 +24,13 @@ import { type KeptEgg, oldEggs } from './eggs.ts'
 
 const ROWS_AT_ONCE = 400
 const PREVIEW_ROWS = 2_000
-/** A step deletes as many jobs as fit into about this time, because a claim may have to wait for it. */
+/** The aim for the duration of a step, which a claim may have to wait for. Determines how many jobs a step deletes. */
 const STEP_MS = 4
 const JOBS_AT_ONCE = { min: 4, start: 20, max: 150 }
 /** Pauses between steps last several times as long as a step, and longer if the step had to wait. */
 const PAUSE_FACTOR = 5
 const PAUSE_MIN_MS = 20
-/** The limit applies regardless of the load, because jobs must not end faster than they are deleted. */
+/** The maximum length of a pause under load, because jobs must not end faster than they are deleted. */
 const PAUSE_FOR_OTHERS_MAX_MS = 100
 const PUBLISH_EVERY_MS = 5_000
 const BLOBS_AT_ONCE = 50
@@ -50,7 +50,7 @@ export interface RetentionParts {
   logs: RunFiles
   items: RunFiles
   listEggs: () => Promise<KeptEgg[]>
-  /** Rejects if a job needs it, or a node cannot delete it. */
+  /** Rejects if a job needs the egg or a node cannot delete it. */
   deleteEgg: (project: ProjectName, version: VersionName) => Promise<unknown>
   disk: () => DiskState | null
   encryption: () => EncryptionState | null
@@ -154,7 +154,7 @@ export class Retention {
     return true
   }
 
-  /** `totalBytes`: as of the last `usage`. */
+  /** `totalBytes` is from the last call of `usage`. */
   state(): StorageState {
     const { revision, policy } = this.#policy
     return {
@@ -363,7 +363,7 @@ export class Retention {
         this.#run.eggs += 1
         this.#run.freedBytes += sizeBytes
       } catch (error) {
-        // A job needs it, or its node does not respond. A later run tries again.
+        // A job needs the version, or its node does not respond. A later run tries again.
         this.#parts.logger.info({ project, version, error: String(error) }, 'an old version was not deleted')
       }
     }
