@@ -58,13 +58,10 @@ export function safeJson(value: unknown, indent?: number): string {
 type OpenBrowser = (url: string) => Promise<void>
 
 /** Returns null if this user could not see a browser. */
-export function findBrowser(
-  environment: Record<string, string | undefined>,
-  platform = process.platform
-): OpenBrowser | null {
+export function findBrowser(environment: Record<string, string | undefined>): OpenBrowser | null {
   const isOverSsh = Boolean(environment['SSH_CONNECTION'] || environment['SSH_TTY'])
   const hasDisplay = ['DISPLAY', 'WAYLAND_DISPLAY', 'WSL_DISTRO_NAME'].some((name) => Boolean(environment[name]))
-  const needsDisplay = platform !== 'win32' && platform !== 'darwin'
+  const needsDisplay = process.platform !== 'win32' && process.platform !== 'darwin'
   if (isOverSsh || (needsDisplay && !hasDisplay)) return null
   return async (url) => {
     const { default: open } = await import('open')

@@ -3,7 +3,7 @@ import { ScrapdeckError } from '../../shared/errors.ts'
 import { sentence } from '../../shared/texts/errors/projects.ts'
 import { showUnseen } from '../../shared/unseen.ts'
 import { isModuleName } from './names.ts'
-import { EGG_LIMITS, openZipArchive, type ZipArchive, type ZipLimits } from './zip-archive.ts'
+import { EGG_LIMITS, openZipArchive, type ZipArchive } from './zip-archive.ts'
 
 export interface EggFacts {
   /** From PKG-INFO, or METADATA in a wheel; null if it has no name (Scrapyd accepts an empty PKG-INFO). */
@@ -18,8 +18,8 @@ const METADATA_LIMIT_BYTES = 1024 * 1024
  * Checks that Scrapyd can run this egg (scrapyd-protocol.md, 4.3) and that it is safe to send to nodes. Throws
  * EGG_NOT_A_ZIP, EGG_TOO_LARGE, EGG_UNSAFE, EGG_NO_METADATA or EGG_NO_SETTINGS.
  */
-export async function inspectEgg(bytes: Uint8Array, limits: ZipLimits = EGG_LIMITS): Promise<EggFacts> {
-  return inspectArchive(await openZipArchive(bytes, limits))
+export async function inspectEgg(bytes: Uint8Array): Promise<EggFacts> {
+  return inspectArchive(await openZipArchive(bytes, EGG_LIMITS))
 }
 
 /** As in pkg_resources, the egg's own file, else that of the first top-level distribution, as in a wheel. */

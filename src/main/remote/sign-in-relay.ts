@@ -293,8 +293,8 @@ const TABLES = ['/proc/net/tcp', '/proc/net/tcp6']
 const MAPPED = '0000000000000000FFFF0000'
 
 /** Whether the program at the other end of a loopback connection belongs to this user. Only Linux provides that. */
-export async function isOfThisUser(socket: Socket, platform: NodeJS.Platform = process.platform): Promise<boolean> {
-  if (platform !== 'linux') return true
+export async function isOfThisUser(socket: Socket): Promise<boolean> {
+  if (process.platform !== 'linux') return true
   const { remoteAddress, remotePort, localAddress, localPort } = socket
   if (remoteAddress === undefined || localAddress === undefined) return false
   const peer = { from: inTable(remoteAddress, remotePort!), to: inTable(localAddress, localPort!) }

@@ -77,8 +77,8 @@ function* iterate(timing: ScheduleTiming, range: OccurrenceRange, budget: Search
 }
 
 /** Returns null if the timing never fires again. Throws TimingTooCostly. */
-export function nextOccurrence(timing: ScheduleTiming, afterMs: number, budget?: SearchBudget): Occurrence | null {
-  return occurrencesOf(timing, { afterMs, limit: 1 }, budget)[0] ?? null
+export function nextOccurrence(timing: ScheduleTiming, afterMs: number): Occurrence | null {
+  return occurrencesOf(timing, { afterMs, limit: 1 })[0] ?? null
 }
 
 function firstMoment(timing: ScheduleTiming, afterMs: number): number {

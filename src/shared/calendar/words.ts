@@ -61,7 +61,7 @@ function describeTime({ seconds, minutes, hours }: CronFields): string {
     const isAlways = minutes.length === 60 && hours.length === 24
     return `${describeSeconds(seconds)}${isAlways ? '' : `${describeMinutes(minutes)}${describeHours(hours)}`}`
   }
-  const every = evenStep(minutes, 60)
+  const every = evenStep(minutes)
   if (every !== null && minutes[0] === 0 && (hours.length === 1 || progressionOf(hours) === 1)) {
     const edges = hours.length === 24 ? '' : ` from ${clock(hours[0], 0)} to ${clock(hours.at(-1), minutes.at(-1))}`
     return `every ${every === 1 ? 'minute' : `${every} minutes`}${edges}`
@@ -75,7 +75,7 @@ function describeTime({ seconds, minutes, hours }: CronFields): string {
 }
 
 function describeSeconds(seconds: number[]): string {
-  const every = evenStep(seconds, 60)
+  const every = evenStep(seconds)
   if (every !== null && seconds[0] === 0) return `every ${every === 1 ? 'second' : `${every} seconds`}`
   return `at ${valuesOf('second', seconds)}`
 }
@@ -88,9 +88,10 @@ function describeHours(hours: number[]): string {
   return hours.length === 24 ? ' of every hour' : ` of ${valuesOf('hour', hours)}`
 }
 
-function evenStep(values: number[], size: number): number | null {
+/** Of minutes or seconds. */
+function evenStep(values: number[]): number | null {
   const step = progressionOf(values)
-  return step === size / values.length ? step : null
+  return step === 60 / values.length ? step : null
 }
 
 function progressionOf(values: number[]): number | null {
