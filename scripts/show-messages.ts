@@ -23,7 +23,7 @@ import type { AlertEvidence, AlertView, JobId, Outcome } from '../src/shared/con
 
 const LINKS = { base: 'https://deck.example.org' }
 const resolved = { firedAtMs: NOW_MS - 5_400_000, resolvedAtMs: NOW_MS }
-const DISK = '8.2 % of the disk of the service are free'
+const DISK = '8.2 % of the service’s disk is free'
 const ofService = (over: Partial<AlertView>) =>
   anAlert({ ...over, labels: { ...anAlert().labels, nodeId: null, nodeTags: [] } })
 const NEWS = {
@@ -61,19 +61,21 @@ const NEWS = {
     title: "2 alerts: shop/prices failed 3 times in a row: KeyError: 'price'"
   }),
   long: someNews({
-    firing: [aRunAlert({ watch: 'job_runs_long', text: 'shop/prices still runs on north' })],
+    firing: [aRunAlert({ watch: 'job_runs_long', text: 'shop/prices is still running on north' })],
     severity: 'warning',
     ruleName: 'Runs of shop',
-    title: 'shop/prices still runs on north'
+    title: 'shop/prices is still running on north'
   }),
   queue: someNews({
-    firing: [ofService({ watch: 'queue_length', severity: 'warning', subject: 'The queue', text: '1,310 jobs wait' })],
+    firing: [
+      ofService({ watch: 'queue_length', severity: 'warning', subject: 'The queue', text: '1,310 jobs waiting' })
+    ],
     severity: 'warning',
     ruleName: 'The queue is short',
-    title: '1,310 jobs wait'
+    title: '1,310 jobs waiting'
   }),
   disk: someNews({
-    firing: [ofService({ watch: 'disk_free', subject: 'The disk of the service', text: DISK })],
+    firing: [ofService({ watch: 'disk_free', subject: 'The service’s disk', text: DISK })],
     ruleName: 'The disk has room',
     title: DISK
   }),

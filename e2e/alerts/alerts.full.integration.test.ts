@@ -152,11 +152,11 @@ test('alerts about a real spider are sent once each, although the service is dea
   await untilTold(2)
   await expectOnce(2, [/^(Warning|Firing): shop\/prices failed/, /^Resolved: shop\/prices/], before)
   const [failed, over] = mail.received.map(({ text }) => text!)
-  expect(failed).toContain(`Last lines of the log of shop/prices, job ${failing.id}:`)
+  expect(failed).toContain(`Last log lines of shop/prices, job ${failing.id}:`)
   expect(failed).toMatch(/ {2}\S+ \S+ \[scrapy\.core\.engine\] INFO: Spider closed \(the shop is closed\)\n/)
   expect(failed).toMatch(/INFO: Dumping Scrapy stats: \(\d+ lines left out\)\n/)
   expect(over).toContain('Outcomes of the last 2 runs of shop/prices:\n  Tall bars are failed runs: 1 of 2.\n')
-  expect(over).not.toContain('Last lines of the log')
+  expect(over).not.toContain('Last log lines')
 }, 180_000)
 
 test('alerts about a real Scrapyd that stops and starts again are sent once each, although the service is killed in between', async () => {
@@ -210,6 +210,6 @@ test('alerts about a real disk that fills up and is freed are sent once each, al
 test('the list of alerts has those that were sent, and all of them are resolved', async () => {
   const { alerts } = await service.client.alerts.list({})
   const subjects = alerts.map(({ subject, state }) => `${subject} ${state}`)
-  const ofDisk = isOwnDisk ? ['The disk of the service resolved'] : []
+  const ofDisk = isOwnDisk ? ['The service’s disk resolved'] : []
   expect(subjects).toEqual([...ofDisk, 'north resolved', 'north resolved', 'shop/prices resolved'])
 })

@@ -108,7 +108,7 @@ test('over SSH, the code that the command line shows is typed in any browser; De
     await page.getByRole('textbox', { name: 'Code' }).fill(code.toLowerCase())
     await page.screenshot({ path: '.cache/screenshots/authorize-code-light-1280.png' })
     await page.getByRole('button', { name: 'Continue' }).click()
-    await expect(page.getByText('Asked from')).toBeVisible()
+    await expect(page.getByText('Requested from')).toBeVisible()
     await page.getByRole('button', { name: 'Allow' }).click()
     await expect(page.getByText(/^Command line on .+ is signed in$/)).toBeVisible()
     expect(await login.code).toBe(0)

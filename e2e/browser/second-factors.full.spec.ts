@@ -44,7 +44,7 @@ test('a user sets up an authenticator app, logs in with its code, and with a rec
   const codeAt = (atMs: number) => new TOTP({ secret: Secret.fromBase32(secret) }).generate({ timestamp: atMs })
   const firstMs = Date.now()
   await picture(page, 'sign-in-qr-code')
-  await dialog.getByLabel('Code that the app shows').fill(codeAt(firstMs))
+  await dialog.getByLabel('Code from the app').fill(codeAt(firstMs))
   await dialog.getByRole('button', { name: 'Turn on' }).click()
   await expect(dialog.getByRole('listitem')).toHaveCount(10)
   const recoveryCode = (await dialog.getByRole('listitem').first().textContent())!

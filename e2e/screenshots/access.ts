@@ -76,7 +76,7 @@ export const ACCESS_SCREENS: Record<string, (page: Page) => Promise<void>> = {
   },
   'access-rights': async (page) => {
     await openAccess(page)
-    await page.getByRole('button', { name: /^2 single roles/ }).click()
+    await page.getByRole('button', { name: /^2 individual roles/ }).click()
     await page.getByRole('dialog').waitFor()
   },
   'access-roles': async (page) => {

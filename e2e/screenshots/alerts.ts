@@ -97,7 +97,7 @@ async function openRule(page: Page) {
   await page.goto('#/alerts/rules')
   await page.getByRole('button', { name: 'New rule' }).click()
   const dialog = page.getByRole('dialog', { name: 'New alert rule' })
-  await dialog.getByRole('combobox', { name: 'Tell when' }).click()
+  await dialog.getByRole('combobox', { name: 'Notify when' }).click()
   await page.getByRole('option', { name: ALERT_WATCHES.spider_fails.label }).click()
   return dialog
 }
@@ -130,18 +130,18 @@ export const ALERT_SCREENS: Record<string, (page: Page) => Promise<void>> = {
   },
   'alerts-rule-preview': async (page) => {
     const dialog = await openRule(page)
-    await dialog.getByRole('button', { name: 'Try it on the past' }).click()
+    await dialog.getByRole('button', { name: 'Preview on past data' }).click()
     await dialog
       .getByText(/Would have fired|would have fired/)
       .first()
       .waitFor()
-    await dialog.getByRole('region', { name: 'Try it on the past' }).scrollIntoViewIfNeeded()
+    await dialog.getByRole('region', { name: 'Preview on past data' }).scrollIntoViewIfNeeded()
   },
   'alerts-silences': (page) => page.goto('#/alerts/silences').then(() => {}),
   'alerts-silence': async (page) => {
     await openAlert(page, 'us-2')
     await page.getByRole('complementary', { name: 'Alert' }).getByRole('button', { name: 'Silence…' }).click()
-    await page.getByRole('dialog').getByText('At a time').click()
+    await page.getByRole('dialog').getByText('Until…').click()
   },
   'alerts-window': (page) => page.goto('#/alerts/silences?add=window').then(() => {}),
   'alerts-channels': (page) => page.goto('#/alerts/channels').then(() => {}),

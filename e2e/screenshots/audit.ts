@@ -23,7 +23,7 @@ export const AUDIT_SCREENS: Record<string, (page: Page) => Promise<void>> = {
   audit: async (page) => {
     await page.goto('#/audit')
     await page.getByRole('button', { name: 'Verify' }).click()
-    await page.getByText('all hashes fit').waitFor()
+    await page.getByText('all hashes match').waitFor()
   },
   'audit-entry': async (page) => {
     await page.goto('#/audit?operation=nodes.update')

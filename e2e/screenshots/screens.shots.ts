@@ -238,7 +238,7 @@ const SCREENS: Record<string, (page: Page) => Promise<void>> = {
   },
   'nodes-add-pulling': async (page) => {
     await page.goto('#/nodes?add=true')
-    await page.getByText('Scrapyd that pulls').click()
+    await page.getByText('Pulling Scrapyd').click()
   },
   'nodes-add-kubernetes': async (page) => {
     await page.goto('#/nodes?add=true')

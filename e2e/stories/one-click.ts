@@ -8,7 +8,7 @@ export async function rollBack(page: Page): Promise<void> {
   const project = page.getByRole('region', { name: 'Project demo' })
   await expect(project).toContainText('active v2')
   await chooseFor(page, 'v1', 'Roll back to this')
-  await expect(project).toContainText('Pinned to v1: new jobs run it, also after a newer upload.')
+  await expect(project).toContainText('Pinned to v1: new jobs run it, even after a newer upload.')
   const undo = page.getByRole('button', { name: 'Undo' })
   // The notice has its own place, so it covers no row of a list.
   const [noticeBox, mainBox] = [await undo.boundingBox(), await page.getByRole('main').boundingBox()]
@@ -20,7 +20,7 @@ export async function rollBack(page: Page): Promise<void> {
 }
 
 async function chooseFor(page: Page, version: string, act: string): Promise<void> {
-  await page.getByRole('button', { name: `More for ${version}` }).click()
+  await page.getByRole('button', { name: `More actions for ${version}` }).click()
   await page.getByRole('menuitem', { name: act }).click()
 }
 

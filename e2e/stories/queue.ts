@@ -12,7 +12,7 @@ export async function limitRuns(page: Page, client: Client): Promise<void> {
   await page.getByRole('combobox', { name: 'Spiders of limit 1' }).fill('slow')
   await page.keyboard.press('Escape')
   await page.getByLabel('Maximum of limit 1').fill('1')
-  await expect(page.getByText('at most 1 run of slow in the fleet')).toBeVisible()
+  await expect(page.getByText('up to 1 run of slow in the fleet')).toBeVisible()
   await page.getByRole('button', { name: 'Save limits' }).click()
   await expect(page.getByText('The limits were saved.')).toBeVisible()
 

@@ -86,10 +86,10 @@ export async function spreadTheLoad(page: Page, client: Client): Promise<void> {
   await pane.getByRole('button', { name: 'Spread…' }).click()
   const dialog = page.getByRole('dialog', { name: /^Spread/ })
   await expect(dialog.getByRole('status')).toHaveText(
-    '6 schedules of 8 are moved; then at most 2 jobs start in one minute.'
+    '6 schedules of 8 are moved; then up to 2 jobs start in one minute.'
   )
-  await expect(dialog.getByRole('img', { name: 'now: at most 8 jobs in one minute' })).toBeVisible()
-  await expect(dialog.getByRole('img', { name: 'then: at most 2 jobs in one minute' })).toBeVisible()
+  await expect(dialog.getByRole('img', { name: 'now: up to 8 jobs in one minute' })).toBeVisible()
+  await expect(dialog.getByRole('img', { name: 'then: up to 2 jobs in one minute' })).toBeVisible()
   await expect(dialog.getByRole('listitem').filter({ hasText: 'runs every minute' })).toContainText('shop 1')
   expect(await fullest()).toBe(8)
   await dialog.getByRole('button', { name: 'Move 6 schedules' }).click()

@@ -242,7 +242,7 @@ async function runBoth(): Promise<void> {
   ])
   await untilHealthy('scrapdeck', `${address}/health`)
   if (!(await checkApart('the image as root with seven capabilities', client, pidOfService)))
-    throw new Error('Spiders are not kept apart in the image as root')
+    throw new Error('Spiders are not isolated in the image as root')
   await stop('scrapdeck')
 }
 

@@ -34,7 +34,7 @@ it('adds a user whose password comes from a file, and the user may do what the r
   expect((await call(['users', 'me'], asAnna)).out).toBe('anna, operator in shop, viewer in a=b\n')
   expect((await run('users', 'set', 'anna', '--project', 'shop')).error).toContain('PROJECT=ROLE')
   expect((await run('users', 'set', 'anna', '--project', 'shop=admin')).error).toContain(
-    'so it cannot be given in single projects such as shop'
+    'so it cannot be assigned in individual projects such as shop'
   )
   expect((await run('users', 'set', 'anna', '--role', 'viewer', '--project', '')).out).toBe('anna: viewer, enabled\n')
   expect((await run('users', 'remove', 'anna')).out).toBe('Removed anna\n')

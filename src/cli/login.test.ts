@@ -154,7 +154,7 @@ it('an expired login says how to log in again, and a file that others can read i
   chmodSync(file, 0o644)
   expect(await run(['jobs'], { url })).toMatchObject({
     code: EXIT_CODES.unauthorized,
-    error: expect.stringContaining(`Close it: chmod 600 ${file}`)
+    error: expect.stringContaining(`Restrict it: chmod 600 ${file}`)
   })
 })
 

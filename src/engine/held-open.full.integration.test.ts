@@ -75,7 +75,7 @@ describe.for(['1.6.0', '1.4.3'] as const)('on a Scrapyd %s', (version) => {
       expect(Date.now() - askedAtMs).toBeLessThan(20_000)
       expect(await jobOf(cancelled)).toMatchObject({ status: 'succeeded', reason: 'finished', items: 1 })
       const texts = await textsOf(cancelled)
-      expect(texts).toContain('Not stopped (INT): the node says that the process of the run has already ended')
+      expect(texts).toContain('Not stopped (INT): the node reports that the process of the run has already ended')
       expect(texts.join()).toContain('something that it started keeps the node’s process open')
       const [held] = (await client.nodes.list()).nodes.find(({ id }) => id === nodeId)!.runs
       expect(held).toMatchObject({ jobId: cancelled, isHeldOpen: true })

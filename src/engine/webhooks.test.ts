@@ -298,7 +298,7 @@ describe('a plugin of the engine', () => {
       [null, null]
     ])
     const vetoes = timeline.filter(({ kind }) => kind === 'refused')
-    expect(vetoes.map(({ text }) => text)).toEqual(Array(2).fill('Not sent by the plugin ours: quota is used up'))
+    expect(vetoes.map(({ text }) => text)).toEqual(Array(2).fill('Held by the plugin ours: quota is used up'))
     const [first, second] = timeline.filter(({ kind }) => kind === 'sending')
     expect(second!.atMs - first!.atMs).toBeGreaterThanOrEqual(30_000)
     expect(node.executed.length).toBe(1)

@@ -297,7 +297,7 @@ describe('if every user needs a second factor', () => {
       return confirmSetUp.apply(secondFactors, given)
     }
     const late = await page.code(asked, codeNow(secret))
-    expect([late.statusCode, late.body]).toEqual([400, expect.stringContaining('was changed meanwhile')])
+    expect([late.statusCode, late.body]).toEqual([400, expect.stringContaining('was changed in the meantime')])
     expect(secondFactors.hasAuthenticator(anna.id)).toBe(false)
     expect(await page.me()).toBe(401)
   })

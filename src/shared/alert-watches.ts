@@ -11,7 +11,7 @@ interface Watch {
   unit: AlertUnit
   /** The directions in which the figure can be bad, the usual one first. */
   compares: readonly ('at_least' | 'at_most')[]
-  /** The condition as it follows "Tell when", such as "a spider fails". */
+  /** The condition as it follows "Notify when", such as "a spider fails". */
   label: string
   /** Initial values of a new rule, which then needs only a scope and a channel. */
   usual: { threshold: number; forSeconds: number; severity: 'info' | 'warning' | 'critical' }
@@ -50,7 +50,7 @@ export const ALERT_WATCHES = {
   spider_unusual: {
     of: 'spider',
     ...YES,
-    label: 'a run succeeds, but unlike the earlier ones of its spider',
+    label: 'a run succeeds but is unusual for its spider',
     usual: { threshold: 1, forSeconds: 0, severity: 'warning' },
     mend: 'Open the job: its Stats tab compares it with earlier runs. If this is how it should be, use Dismiss on the overview.'
   },
@@ -80,14 +80,14 @@ export const ALERT_WATCHES = {
     of: 'error',
     unit: 'runs',
     compares: ['at_least'],
-    label: 'a new error appears, or a resolved one again',
+    label: 'a new error appears, or a resolved one reappears',
     usual: { threshold: 1, forSeconds: 0, severity: 'warning' },
     mend: 'Open the error: it has an example and the jobs that logged it. Use Resolve when it is fixed, or Ignore if it does not matter.'
   },
   schedule_misses: {
     of: 'schedule',
     ...YES,
-    label: 'a schedule misses its time, fails or pauses itself',
+    label: 'a schedule misses a run, fails or pauses itself',
     usual: { threshold: 1, forSeconds: 0, severity: 'warning' },
     mend: 'Open the schedule: it says what went wrong. Use Resume if it is paused, and Catch up for the runs that it missed.'
   },
@@ -109,7 +109,7 @@ export const ALERT_WATCHES = {
     of: 'service',
     unit: 'jobs',
     compares: ['at_least'],
-    label: 'too many jobs wait',
+    label: 'too many jobs are waiting',
     usual: { threshold: 1_000, forSeconds: HOUR, severity: 'warning' },
     mend: 'Open the queue to see what the jobs wait for. Add nodes or slots, or pause schedules that queue more than the fleet can run.'
   },
@@ -117,7 +117,7 @@ export const ALERT_WATCHES = {
     of: 'service',
     unit: 'percent',
     compares: ['at_most'],
-    label: 'the disk of the service fills',
+    label: 'the service’s disk is filling up',
     usual: { threshold: 10, forSeconds: 60, severity: 'critical' },
     mend: 'Shorten the retention under Settings, so that old logs and items are deleted, or free space on the disk.'
   },
@@ -125,7 +125,7 @@ export const ALERT_WATCHES = {
     of: 'service',
     unit: 'days',
     compares: ['at_most'],
-    label: 'the certificate of the service expires soon',
+    label: 'the service’s certificate expires soon',
     usual: { threshold: 14, forSeconds: 0, severity: 'critical' },
     mend: 'Renew the certificate and replace its files. Scrapdeck uses the new one within ten seconds, without a restart.'
   },

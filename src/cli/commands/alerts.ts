@@ -42,9 +42,9 @@ export function describeReport(report: AlertReport): string {
       'No new errors.'
     ),
     table(
-      ['unlike earlier runs', 'what'],
+      ['unusual runs', 'what'],
       unusual.map((one) => [nameOf(one), one.text]),
-      'Every run that succeeded was like earlier ones of its spider.'
+      'Every successful run was similar to earlier runs of its spider.'
     ),
     table(
       ['slowest spider', 'runs', 'median', 'longest'],

@@ -26,7 +26,9 @@ export function listLogins(terminal: Terminal): Login[] {
   const info = statSync(path, { throwIfNoEntry: false })
   if (info === undefined) return []
   if (isForeign(info) || othersMayRead(info)) {
-    const what = isForeign(info) ? 'belongs to another user' : `can be read by other users. Close it: chmod 600 ${path}`
+    const what = isForeign(info)
+      ? 'belongs to another user'
+      : `can be read by other users. Restrict it: chmod 600 ${path}`
     throw new ScrapdeckError('UNAUTHORIZED', sentence('cli.logins_not_used', { path, what }))
   }
   try {

@@ -128,7 +128,7 @@ describe('a password that is changed while another change is being confirmed', (
     const theft = Promise.allSettled([access.changeOwnPassword(session, OLD, THEIRS)])
     if (order === 'before') for (const _ of [1, 2]) await confirm(OLD)
     await finish()
-    const reason = { code: 'BAD_INPUT', message: expect.stringContaining('was changed meanwhile') }
+    const reason = { code: 'BAD_INPUT', message: expect.stringContaining('was changed in the meantime') }
     expect(await theft).toMatchObject([{ reason }])
     expect(await access.findByPassword('anna', THEIRS)).toBeNull()
     expect(await access.findByPassword('anna', NEW)).not.toBeNull()
@@ -142,7 +142,7 @@ describe('a password that is changed while another change is being confirmed', (
     // are compared.
     await new Promise((resolve) => setImmediate(resolve))
     const others = [1, 2, 3, 4].map(() => access.findByPassword('ben', OLD))
-    await expect(confirm(OLD)).rejects.toThrow(/was changed meanwhile/)
+    await expect(confirm(OLD)).rejects.toThrow(/was changed in the meantime/)
     await Promise.all([stored, ...others])
     await expect(confirm(NEW)).rejects.toMatchObject({ code: 'TOO_MANY_REQUESTS' })
   })

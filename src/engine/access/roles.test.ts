@@ -78,11 +78,11 @@ describe('a custom role', () => {
     await expect(programWith(null, { shop: 'auditor' })).rejects.toMatchObject({
       code: 'BAD_INPUT',
       message:
-        'The role auditor has permissions for the whole service (read the audit log), so it cannot be given in single projects such as shop'
+        'The role auditor has permissions for the whole service (read the audit log), so it cannot be assigned in individual projects such as shop'
     })
     await programWith(null, { shop: 'shop keeper' })
     await expect(roles.update({ ...AUDITOR, name: 'shop keeper' })).rejects.toMatchObject({
-      message: expect.stringContaining('in single projects, as to the user ci')
+      message: expect.stringContaining('in individual projects, as to the user ci')
     })
     expect(access.listUsers()).toHaveLength(1)
   })
@@ -91,7 +91,7 @@ describe('a custom role', () => {
     const { access, roles, programWith } = await openAccess()
     await roles.create(KEEPER)
     const { user, token } = await programWith(null, { shop: 'shop keeper' })
-    const text = /^The role shop keeper is in use: the user ci, the token a\. Give them another role first/
+    const text = /^The role shop keeper is in use: the user ci, the token a\. Assign another role to them first/
     await expect(roles.remove('shop keeper')).rejects.toMatchObject({
       code: 'ROLE_IN_USE',
       message: expect.stringMatching(text)

@@ -137,9 +137,13 @@ export class SignIns {
     const sinceMs = nowMs - device.polledAtMs
     device.polledAtMs = nowMs
     if (sinceMs < TOO_SOON_MS) {
-      throw new ScrapdeckError('TOO_MANY_REQUESTS', sentence('access.asked_too_often', { pollSeconds: POLL_SECONDS }), {
-        data: { retryAfterSeconds: POLL_SECONDS }
-      })
+      throw new ScrapdeckError(
+        'TOO_MANY_REQUESTS',
+        sentence('access.polled_too_often', { pollSeconds: POLL_SECONDS }),
+        {
+          data: { retryAfterSeconds: POLL_SECONDS }
+        }
+      )
     }
     if (device.answer === null) return { is: 'pending' }
     this.#devices.delete(key)

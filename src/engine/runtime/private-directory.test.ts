@@ -138,7 +138,7 @@ describe.skipIf(process.platform === 'win32')('a data directory', () => {
 
   it.runIf(existsSync('/proc/self'))('below /proc is refused at once', () => {
     expect(() => openDataDirectory('/proc/scrapdeck/data')).toThrow(
-      'The data directory /proc/scrapdeck/data cannot be used: /proc takes no new directories. To use another: --data.'
+      'The data directory /proc/scrapdeck/data cannot be used: /proc takes no new directories. Use --data to name another one.'
     )
     expect(() => makePrivateDirectory('/proc/scrapdeck')).toThrow('/proc takes no new directories')
   })

@@ -138,7 +138,7 @@ export function connectRemote(
   }
 
   const notScrapdeck = (what: string) =>
-    new ScrapdeckError('ENGINE_UNREACHABLE', sentence('desktop.answer_strange', { label, what }))
+    new ScrapdeckError('ENGINE_UNREACHABLE', sentence('desktop.response_unexpected', { label, what }))
 
   const client: EngineClient = createORPCClient(
     new RPCLink<CallContext>({

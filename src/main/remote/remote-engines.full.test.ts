@@ -224,7 +224,7 @@ it('signs in with the browser: the token stays in the app, works for that addres
   const elsewhere = await openTestService()
   const stolen = settings(elsewhere.service.address)
   const refused = await failureOf(desktop.engines.add({ ...stolen, credentials: { kind: 'browser', ticket } }))
-  expect(refused).toMatchObject({ code: 'BAD_INPUT', message: expect.stringContaining('Sign in again') })
+  expect(refused).toMatchObject({ code: 'BAD_INPUT', message: expect.stringContaining('Log in again') })
   const again = await desktop.engines.signIn(to)
   const added = await desktop.engines.add({ ...to, credentials: { kind: 'browser', ticket: again.ticket } })
   expect(added).toMatchObject({ signsInWith: 'browser', username: 'scrapdeck' })

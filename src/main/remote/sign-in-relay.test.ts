@@ -159,7 +159,7 @@ it('ends if its address is opened twice, because the first request may have come
   expect((await first.go(`${origin}/ui/login`)).status).toBe(200)
   expect(await new Browser().go(entrance)).toMatchObject({
     status: 403,
-    body: expect.stringContaining('Sign in again')
+    body: expect.stringContaining('Log in again')
   })
   expect(relay.signal.reason).toMatchObject({
     code: 'SIGN_IN_FAILED',

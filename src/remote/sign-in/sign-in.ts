@@ -129,7 +129,7 @@ function read<T>(schema: z.ZodType<T>, text: string): T {
   try {
     return schema.parse(JSON.parse(text))
   } catch (cause) {
-    throw new ScrapdeckError('SIGN_IN_FAILED', sentence('cli.sign_in_answer_strange'), {
+    throw new ScrapdeckError('SIGN_IN_FAILED', sentence('cli.sign_in_response_unexpected'), {
       cause
     })
   }

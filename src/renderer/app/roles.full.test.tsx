@@ -202,7 +202,7 @@ describe('a user who has roles in single projects only', () => {
     fireEvent.keyDown(jobs, { key: 'j' })
     fireEvent.keyDown(jobs, { key: 'j' })
     fireEvent.keyDown(jobs, { key: 'ArrowUp', altKey: true })
-    expect(await screen.findByText('1 job cannot be moved before jobs of priority 6')).toBeTruthy()
+    expect(await screen.findByText('1 job cannot be moved before jobs with priority 6')).toBeTruthy()
     expect(screen.getByText(WHY)).toBeTruthy()
     expect(engine.calls).not.toContain('jobs.reorder')
   })

@@ -247,7 +247,10 @@ const fakeSignIn = (): WaitingSignIn => ({
 
 function requireBrowser(isInBrowser: boolean): void {
   if (isInBrowser) return
-  throw new ScrapdeckError('BROWSER_REQUIRED', 'Only a user who is logged in with a browser can sign in a program.')
+  throw new ScrapdeckError(
+    'BROWSER_REQUIRED',
+    'Only a user who is logged in with a browser can approve the sign-in of a program.'
+  )
 }
 
 const idOf = (number: number): string => number.toString(16).padStart(32, '0')

@@ -132,7 +132,7 @@ export function createFakeAlerts(world: FakeWorld) {
           fired: past.length,
           fromMs: Date.now() - input.days * DAY_MS,
           isComplete: !isRecorded,
-          note: isRecorded ? 'Nothing was recorded yet' : '',
+          note: isRecorded ? 'Nothing has been recorded yet' : '',
           alerts: past.map(({ subject, text, firedAtMs, resolvedAtMs }) => ({
             subject,
             text,
@@ -237,7 +237,7 @@ export function createFakeAlerts(world: FakeWorld) {
         const { problem, target, enabled } = channelOf(input.id)
         if (target.kind === 'desktop') {
           const test = { groupId: 'test', severity: null, title: 'Test: Scrapdeck', alertIds: [], retryJobIds: [] }
-          if (enabled) notify({ ...test, body: 'This is a test message of Scrapdeck. Nothing is wrong.' })
+          if (enabled) notify({ ...test, body: 'This is a test message from Scrapdeck. Nothing is wrong.' })
           return { ok: enabled, answer: enabled ? 'Everybody gets it now.' : 'It is turned off.', conversation: [] }
         }
         if (target.kind !== 'email')
@@ -374,7 +374,7 @@ function fakeRules(nowMs: number): AlertRuleState[] {
       actedOn: 9,
       lastFiredAtMs: nowMs - 5 * HOUR_MS
     }),
-    rule(6, 'disk_free', { name: 'The disk of the service fills', channels: [PAGER], owner: 'platform' }),
+    rule(6, 'disk_free', { name: 'The service’s disk fills', channels: [PAGER], owner: 'platform' }),
     rule(7, 'spider_overdue', {
       name: 'maps/osm_poi has not succeeded for a day',
       project: aProjectName('maps'),

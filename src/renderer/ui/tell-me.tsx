@@ -35,7 +35,7 @@ export function TellMe({ of, ...button }: { of: Watched } & ButtonProps) {
     <Menu>
       <Menu.Target>
         <Button leftSection={<IconBellPlus size={14} />} {...button}>
-          {texts.tellMeButton}
+          {texts.notifyMeButton}
         </Button>
       </Menu.Target>
       <Menu.Dropdown>
@@ -51,7 +51,7 @@ export function TellMeItems({ of }: { of: Watched }) {
   const entries = 'spider' in of ? OF_SPIDER : 'nodeId' in of ? OF_NODE : OF_SCHEDULE
   return (
     <>
-      <Menu.Label>{texts.tellMeLabel}</Menu.Label>
+      <Menu.Label>{texts.notifyMeLabel}</Menu.Label>
       {entries.map(([watch, label, over]) => (
         <Menu.Item key={label} onClick={() => newAlertRule({ ...scope, watch, ...over })}>
           {label}

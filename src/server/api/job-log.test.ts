@@ -55,7 +55,7 @@ function aJobThatRuns() {
         state.tails += 1
         try {
           for (let offset = input.offset ?? 0; !signal!.aborted; ) {
-            if (state.nodeIsGone) throw new ScrapdeckError('NODE_UNREACHABLE', 'eu-1 does not answer.')
+            if (state.nodeIsGone) throw new ScrapdeckError('NODE_UNREACHABLE', 'eu-1 does not respond.')
             const chunk = piece(input.attemptNumber ?? logs.length, offset)
             if (chunk.nextOffset > offset || chunk.complete) yield chunk
             if (chunk.complete) return

@@ -121,7 +121,7 @@ ${problemText(problem)}${codeForm(step, 'Turn on and log in')}
 /** Shown once, after the app is set up and the user is logged in. As on the login page, the form keeps the fragment. */
 export function recoveryCodesPage(codes: readonly string[]): string {
   const body = `<h1>Save your recovery codes</h1>
-<p>If you lose the phone, each of them replaces a code of the app, once. They are not shown again.</p>
+<p>If you lose your phone, each of these codes works once in place of a code from the app. They are not shown again.</p>
 <pre>${codes.map(escapeHtml).join('\n')}</pre>
 <form method="post">
 <input type="hidden" name="saved" value="yes">

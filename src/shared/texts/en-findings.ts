@@ -58,7 +58,7 @@ export const findings = {
     const usually = `usually ${low === high ? low : `${low} to ${high}`}`
     const what = METRICS[metric]
     if (metric === 'errors') return `${what} rose to ${metricOf(metric, value)} per 100 pages, ${usually}`
-    const rise = median === 0 ? 'rose' : `rose to ${(value / median).toFixed(1)} times as much`
+    const rise = median === 0 ? 'rose' : `rose to ${(value / median).toFixed(1)} times the median`
     const change = value < median ? `fell by ${percentage((1 - value / median) * 100)}` : rise
     return `${what} ${change}: ${metricOf(metric, value)}, ${usually}`
   },
@@ -71,9 +71,9 @@ export const findings = {
   'history_title.runs': ({ metric, runs, subject }: { metric: 'items' | 'errors'; runs: number; subject: string }) =>
     `${{ items: 'Items', errors: 'Logged errors' }[metric]} of the last ${runs} runs of ${subject}`,
   'history_title.successes': ({ metric, runs, subject }: { metric: Metric; runs: number; subject: string }) =>
-    `${metric === 'runtime' ? 'Run time' : METRICS[metric]} of the last ${runs} successful runs of ${subject}`,
+    `${metric === 'runtime' ? 'Runtime' : METRICS[metric]} of the last ${runs} successful runs of ${subject}`,
   'history_title.run_time': ({ runs, subject }: { runs: number; subject: string }) =>
-    `Run time of this run and of the last ${runsOf(runs, 'successful ')} of ${subject}`,
+    `Runtime of this run and of the last ${runsOf(runs, 'successful ')} of ${subject}`,
   'history_title.outcomes': ({ runs, subject }: { runs: number; subject: string }) =>
     `Outcomes of the last ${runs} runs of ${subject}`,
   'history_title.day': ({ figure, hours }: { figure: keyof typeof FIGURES; hours: number }) =>
@@ -94,15 +94,15 @@ export const findings = {
     return `Tall bars are failed runs: ${failed} of ${runs}${row}.`
   },
   'history.day': ({ figure, now, ...range }: Range & { figure: keyof typeof FIGURES; now: number }) =>
-    `At the end: ${valueOf(now, range.unit)}. Before: ${rangeOf(range)}. Each bar is the ${FIGURES[figure].worst} value of 30 minutes.`,
+    `Latest: ${valueOf(now, range.unit)}. Earlier: ${rangeOf(range)}. Each bar is the ${FIGURES[figure].worst} value in 30 minutes.`,
 
   'preview.and': ({ one, other }: { one: Words; other: Words }) => `${one}. ${other}`,
-  'preview.cut': () => 'There is too much data to scan: the oldest is left out',
+  'preview.cut': () => 'Too much data to scan: the oldest is left out',
   'preview.last_runs': () => 'For a job that ran several times, only the last run is known',
   'preview.some_waits': () => 'Jobs that waited for other jobs, or ran several times, are left out',
   'preview.never_succeeded': () => 'It has not succeeded yet',
-  'preview.errors_resolved': () => 'The times at which errors were resolved are not considered',
+  'preview.errors_resolved': () => 'It is not considered when errors were resolved',
   'preview.pauses': () => 'Schedule pauses and chain failures are no longer known',
-  'preview.not_recorded': () => 'Nothing was recorded yet',
+  'preview.not_recorded': () => 'Nothing has been recorded yet',
   'preview.recorded_since': ({ sinceMs }: { sinceMs: number }) => `Recorded since ${utcMinute(sinceMs)}`
 }

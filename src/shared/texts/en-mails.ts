@@ -17,14 +17,14 @@ export const mails = {
   'mail.subject': ({ headline }: { headline: string }) => `[Scrapdeck] ${headline}`,
   'mail.mood': ({ mood }: { mood: Mood }) => MOODS[mood],
   'mail.headline': ({ mood, title }: { mood: Mood; title: string }) => `${MOODS[mood]}: ${title}`,
-  'mail.channel_test': () => 'Test of a channel',
+  'mail.channel_test': () => 'Channel test',
   'mail.alerts': ({ alerts }: { alerts: number }) => `${alerts} alerts`,
   'mail.firing': () => 'Firing',
   'mail.resolved': () => 'Resolved',
   'mail.count_firing': ({ alerts }: { alerts: number }) => `${alerts} firing`,
   'mail.count_resolved': ({ alerts }: { alerts: number }) => `${alerts} resolved`,
   'mail.and_more': ({ alerts }: { alerts: number }) => `and ${alerts} more`,
-  'mail.more_of_rule': ({ alerts, rule }: { alerts: number; rule: string }) => `${alerts} more alerts of ${rule}`,
+  'mail.more_of_rule': ({ alerts, rule }: { alerts: number; rule: string }) => `${alerts} more alerts from ${rule}`,
   /** `at`: a formatted time, or empty if the time follows. */
   'mail.since': ({ at }: { at: string }) => `since ${at}`,
   'mail.resolved_after': ({ durationMs }: { durationMs: number }) => `resolved after ${formatWait(durationMs)}`,
@@ -33,9 +33,9 @@ export const mails = {
   'mail.open': () => 'Open in Scrapdeck',
   'mail.open_job': () => 'Open job',
   'mail.job': ({ jobId }: { jobId: string }) => `Job ${jobId}`,
-  'mail.log': ({ subject }: { subject: string }) => `Last lines of the log of ${subject}`,
+  'mail.log': ({ subject }: { subject: string }) => `Last log lines of ${subject}`,
   'mail.log_of_job': ({ subject, jobId }: { subject: string; jobId: string }) =>
-    `Last lines of the log of ${subject}, job ${jobId}`,
+    `Last log lines of ${subject}, job ${jobId}`,
 
   'mail_fact.rule': () => 'Rule',
   'mail_fact.owner': () => 'Owner',
@@ -46,9 +46,9 @@ export const mails = {
   'mail.rule_unnamed': () => 'unnamed',
   'mail.not_acknowledged': () => 'not acknowledged yet',
   'mail.reminder': () => 'Not acknowledged yet',
-  'mail.reported_before': ({ alerts }: { alerts: number }) => `${alerts} reported before`,
+  'mail.reported_before': ({ alerts }: { alerts: number }) => `${alerts} reported earlier`,
   'mail.held': ({ all, untilMs }: { all: boolean; untilMs: number }) =>
-    `${all ? 'all messages' : 'messages that are not critical'} are held until ${utcMinute(untilMs)}`,
+    `${all ? 'all messages' : 'non-critical messages'} are held until ${utcMinute(untilMs)}`,
 
   'report.name': () => 'Report',
   'report.title': (of: { isWeekly: boolean; runs: number; failed: number; newErrors: number }) =>
@@ -63,13 +63,13 @@ export const mails = {
   }) =>
     [
       of.failing.length > 0 ? `Failing: ${of.failing.join(', ')}` : 'Nothing failed',
-      ...(of.unusual > 0 ? [`${several(of.unusual, 'spider')} unlike usual`] : []),
+      ...(of.unusual > 0 ? [`${several(of.unusual, 'spider')} with unusual runs`] : []),
       ...(of.slowest === null ? [] : [`slowest: ${of.slowest}, ${durationOf(of.medianMs)}`]),
       ...(of.down.length > 0 ? [`down: ${of.down.join(', ')}`] : [])
     ].join('; '),
   'report_fact.time': () => 'Time',
   'report_fact.runs': () => 'Runs',
-  'report_fact.before': () => 'Before',
+  'report_fact.before': () => 'Previous period',
   'report_fact.alerts': () => 'Alerts',
   'report_fact.queue': () => 'Queue',
   'report_fact.storage': () => 'Storage',
@@ -87,15 +87,15 @@ export const mails = {
     return `database ${formatBytes(of.databaseBytes)}, logs ${formatBytes(of.logBytes)}${free}`
   },
   'report.cut': () => 'there were too many jobs to scan all of them',
-  'report_part.down': () => 'Nodes that are down',
+  'report_part.down': () => 'Nodes down',
   'report_part.failing': () => 'Failing spiders',
   'report_part.errors': ({ errors, unlisted }: { errors: number; unlisted: boolean }) =>
     unlisted ? `New errors (${countOf(errors)})` : 'New errors',
-  'report_part.unusual': () => 'Unlike earlier runs',
+  'report_part.unusual': () => 'Unusual runs',
   'report_part.slowest': () => 'Slowest spiders',
   'report.failing': ({ failed, runs, reason }: { failed: number; runs: number; reason: Words }) =>
     `${failed} of ${several(runs, 'run')}; last: ${reason}`,
   'report.error': ({ runs }: { runs: number }) => `in ${several(runs, 'run')}`,
   'report.slowest': ({ medianMs, longestMs, runs }: { medianMs: number; longestMs: number; runs: number }) =>
-    `usually ${durationOf(medianMs)}, longest ${durationOf(longestMs)}, ${several(runs, 'run')}`
+    `median ${durationOf(medianMs)}, longest ${durationOf(longestMs)}, ${several(runs, 'run')}`
 }

@@ -21,7 +21,7 @@ const CHANNEL_IS = {
 const CHANNEL_ADVICE = {
   failing: 'Its messages are retried for three days. Correct the channel or its receiver, then test it',
   given_up: 'They will not be sent again. Correct the channel or its receiver, then test it',
-  gone: 'It gets no more messages. Enter its new address and turn it on, or take it out of the rules'
+  gone: 'It gets no more messages. Enter its new address and turn it on, or remove it from the rules'
 }
 
 interface OfSpider {
@@ -37,7 +37,7 @@ const storageAdvice = ({ isPolicySet }: { isPolicySet: boolean }): string =>
   isPolicySet ? 'Shorten the retention, or free space' : 'Set a retention policy, or free space'
 
 const freeOf = ({ freeBytes, totalBytes }: Disk): string =>
-  `${gigabytes(freeBytes)} of ${gigabytes(totalBytes)} are free`
+  `${gigabytes(freeBytes)} of ${gigabytes(totalBytes)} is free`
 
 export const problems = {
   'problem_title.node_away': nodeIs,
@@ -81,9 +81,9 @@ export const problems = {
   'problem_title.python_not_rebuilt': ({ project }: { project: string }) =>
     `The Python environment of ${project} could not be rebuilt`,
   'problem.python_not_built': () => 'The build failed',
-  'problem_title.not_apart': () => 'Spiders are not kept apart',
+  'problem_title.not_apart': () => 'Spiders are not isolated',
   'problem.not_apart': ({ why }: { why: string }) =>
-    `Spiders of the local node run with all of Scrapdeck’s rights (keep_spiders_apart = if-possible): ${why}. Run no code here that you do not trust, or set keep_spiders_apart = off if this is intended`,
+    `Spiders on the local node run with all of Scrapdeck’s permissions (keep_spiders_apart = if-possible): ${why}. Run no code here that you do not trust, or set keep_spiders_apart = off if this is intended`,
 
   'problem_title.queue_paused': () => 'The queue is paused',
   'problem.queue_paused': ({ jobs }: { jobs: number }) =>
@@ -125,13 +125,13 @@ export const problems = {
   'problem_title.cache_away': () => 'The shared cache is unavailable',
   'problem.cache_away': ({ name, reason }: { name: string; reason: string }) =>
     `${name}: ${reason}. Until it is back, this engine counts rate limits on its own, accepts the sessions that it knows, and responds without the cache`,
-  'problem_title.heartbeat': () => 'The heartbeat is not delivered',
+  'problem_title.heartbeat': () => 'The heartbeat cannot be delivered',
   'problem.heartbeat': ({ reason }: { reason: string }) =>
     `${reason}. Correct life_url, or the receiver will report that Scrapdeck is down`,
 
   'problem_title.blobs_away': () => 'The storage of eggs and logs cannot be used',
   'problem.blobs_away': ({ reason }: { reason: string }) =>
-    `${withoutStop(reason)}. Until then, uploads fail, ended runs wait for their logs to be archived, and archived logs cannot be read`,
+    `${withoutStop(reason)}. Until it works again, uploads fail, ended runs wait for their logs to be archived, and archived logs cannot be read`,
   'problem_title.blobs_full': () => 'The storage of eggs and logs is almost full',
   'problem.blobs_full': ({ place, ...disk }: Disk & { place: string }) =>
     `${freeOf(disk)} at ${place}. Free space there, or shorten the retention`,
@@ -144,11 +144,11 @@ export const problems = {
     `${freeOf(of)} in the data directory. ${storageAdvice(of)}`,
   'problem_title.disk_fills': () => 'The disk will be full within a day',
   'problem.disk_fills': (of: { freeBytes: number; leftMs: number; isPolicySet: boolean }) =>
-    `${gigabytes(of.freeBytes)} are free; at the current rate the disk is full in about ${formatAge(of.leftMs)}. ${storageAdvice(of)}`,
+    `${gigabytes(of.freeBytes)} is free; at the current rate, the disk will be full in about ${formatAge(of.leftMs)}. ${storageAdvice(of)}`,
   'problem_title.budget_used': ({ isOver }: { isOver: boolean }) =>
     `The disk budget is ${isOver ? '' : 'almost '}used up`,
   'problem.budget_used': (of: { usedBytes: number; budgetBytes: number; isPolicySet: boolean }) =>
-    `${gigabytes(of.usedBytes)} of the budget of ${gigabytes(of.budgetBytes)} are used. ${storageAdvice(of)}`,
+    `${gigabytes(of.usedBytes)} of the budget of ${gigabytes(of.budgetBytes)} is used. ${storageAdvice(of)}`,
   'problem_title.not_encrypted': () => 'Not all stored files are encrypted with the newest key',
   'problem.not_encrypted': ({ files, keyId, why }: { files: number; keyId: string; why: string }) =>
     `${files === 1 ? 'A stored file' : `${files} stored files`} could not be encrypted with the key ${keyId} yet: ${why} Keep the earlier keys`,
@@ -169,7 +169,7 @@ export const problems = {
   },
   'problem_title.plugin_without_channel': ({ plugin }: { plugin: string }) => `The plugin ${plugin} receives no alerts`,
   'problem.plugin_without_channel': () =>
-    'No alert channel that is turned on names it. Add a channel of the kind Plugin, and name the channel in a rule',
+    'No alert channel that is turned on uses it. Add a channel of the kind Plugin, and choose it in a rule',
 
   'problem_title.schedule_refused': ({ schedule }: { schedule: string }) => `${schedule} could not create jobs`,
   /** `agoMs` is null if the text must not change merely because time passes. */

@@ -29,9 +29,9 @@ export const reasons = {
   'reason.unknown_spider': () => 'unknown spider',
 
   'reason.never_arrived': () => 'never arrived',
-  'reason.taken_back': () => 'taken back',
+  'reason.taken_back': () => 'withdrawn',
   'reason.taken_by_other_node': () => 'taken by another node',
-  'reason.node_forgot': () => 'node forgot',
+  'reason.node_forgot': () => 'forgotten by the node',
   'reason.node_removed': () => 'node removed',
   'reason.node_off': () => 'node turned off',
   'reason.given_up': () => 'given up',
@@ -43,7 +43,7 @@ export const reasons = {
   'reason.out_of_memory': () => 'out of memory (MemoryError)',
   'reason.no_closing_stats': () => 'ended without closing stats',
   'reason.end_hidden': () => 'end not visible in the log',
-  'reason.log_not_whole': () => 'log not read whole',
+  'reason.log_not_whole': () => 'log not fully read',
   'reason.log_refused': () => 'log refused',
   'reason.no_log': () => 'no log',
 

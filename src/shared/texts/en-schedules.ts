@@ -30,7 +30,7 @@ export const firings = {
   /** `countedUntilMs`: later times were not counted; null: all were counted. */
   'firing.out_of_window': (of: Pick<Late, 'cause'> & { windowSeconds: number; countedUntilMs: number | null }) => {
     const { windowSeconds, countedUntilMs } = of
-    const rest = countedUntilMs === null ? '' : `. Those after ${minuteOf(countedUntilMs)} were not counted`
+    const rest = countedUntilMs === null ? '' : `. Runs due after ${minuteOf(countedUntilMs)} were not counted`
     return `${missed(of)}; outside the catch-up window of ${formatDuration(windowSeconds)}${rest}`
   },
   'firing.catch_up_none': (of: Pick<Late, 'cause'>) => `${missed(of)}; catch-up is off`,

@@ -31,7 +31,7 @@ const QUEUED: Record<Job['source'], string> = {
   ui: 'from the app',
   api: 'via API',
   scrapyd: 'via schedule.json',
-  demo: 'as the demo',
+  demo: 'by the demo',
   retry: 'as a retry',
   adopted: 'on the node',
   schedule: 'by its schedule',
@@ -57,8 +57,8 @@ const UNWANTED = {
 
 /** These texts follow the name of a node. */
 const UNAVAILABLE = {
-  unknown: 'has not answered yet',
-  down: 'does not answer',
+  unknown: 'has not responded yet',
+  down: 'does not respond',
   unauthorized: 'rejects the credentials',
   invalid: 'sends invalid responses',
   unlisted: 'has not listed its jobs yet',
@@ -140,7 +140,7 @@ export const en = {
   'timeline.accepted_before': ({ node }: AtNode) => `${node} had accepted it`,
   'timeline.imported_from_history': () => "Imported from Scrapyd's history",
   'timeline.imported_from_queue': () => "Imported from Scrapyd's queue",
-  'timeline.ran_in_scrapyd': () => 'Ran there',
+  'timeline.ran_in_scrapyd': () => 'Ran in Scrapyd',
   'timeline.ended_in_scrapyd': ({ reason }: { reason: Words }) => `Ended: ${reason}`,
 
   'timeline.skipped': ({ jobId, outcome }: { jobId: JobId | null; outcome: Outcome }) =>
@@ -149,7 +149,7 @@ export const en = {
   'timeline.cancelled_before_retry': () => 'Cancelled: its cancellation was requested earlier, so it is not sent again',
   'timeline.dependencies_met': () => 'The jobs it waited for have ended',
   'timeline.retry_delay_over': () => 'The retry delay is over',
-  'timeline.start_time_reached': () => 'Its start time is reached',
+  'timeline.start_time_reached': () => 'Its start time was reached',
   'timeline.previous_run_ended': () => 'The previous run of this spider has ended',
   'timeline.next_after_placement': () =>
     'No run of this spider is live, and the job ahead of it was moved to other nodes',
@@ -160,9 +160,9 @@ export const en = {
   'timeline.cancelled_by_plugin': ({ plugin, why }: { plugin: string; why: string }) =>
     `Cancelled by the plugin ${plugin}: ${why}`,
   'timeline.held_by_plugin': ({ plugin, why }: { plugin: string; why: string }) =>
-    `Not sent by the plugin ${plugin}: ${why}`,
+    `Held by the plugin ${plugin}: ${why}`,
   'timeline.cancelled_before_sending': () => 'Cancelled before it was sent',
-  'timeline.not_sent_without_lead': () => 'Not sent: this engine was not certain that it still leads',
+  'timeline.not_sent_without_lead': () => 'Not sent: this engine was not certain that it was still the leader',
   'timeline.accepted': () => 'Accepted',
   'timeline.not_accepted': ({ error }: { error: Words }) => `Not accepted: ${error}`,
   'timeline.failed': ({ error }: { error: Words }) => `Failed: ${error}`,
@@ -198,15 +198,15 @@ export const en = {
   'timeline.lost_node_missing': () => 'Lost: its node is no longer in the fleet',
   'timeline.lost_node_removed': () => 'Lost: its node was removed from the fleet',
   'timeline.lost_node_silent': ({ node, seconds }: AtNode & { seconds: number }) =>
-    `Lost: the run ended on ${node}, which has not answered for ${formatDuration(seconds)}, so its log could not be read`,
+    `Lost: the run ended on ${node}, which has not responded for ${formatDuration(seconds)}, so its log could not be read`,
   'timeline.and_next': ({ what, next }: { what: Words; next: Words }) => `${what}; ${next}`,
   'next.retry': ({ seconds, run, runs }: { seconds: number; run: number; runs: number }) =>
-    `retrying ${seconds < 1 ? 'at once' : `in ${formatDuration(Math.round(seconds))}`} (run ${run} of ${runs})`,
+    `retrying ${seconds < 1 ? 'immediately' : `in ${formatDuration(Math.round(seconds))}`} (run ${run} of ${runs})`,
   'next.queued_and_flagged': () => 'queued again and flagged',
   'next.queued_as_it_may_run': () => 'queued again and flagged, because it may still be running there',
   'timeline.given_up_silent': ({ node, seconds }: AtNode & { seconds: number }) =>
-    `Given up: ${node} has not answered for ${formatDuration(seconds)}`,
-  'timeline.given_up_by_operator': ({ node }: AtNode) => `Given up by an operator: ${node} does not answer`,
+    `Given up: ${node} has not responded for ${formatDuration(seconds)}`,
+  'timeline.given_up_by_operator': ({ node }: AtNode) => `Given up by an operator: ${node} does not respond`,
   'timeline.given_up_address_changed': ({ node }: AtNode) =>
     `Given up: the address of ${node} was changed while it was being sent there`,
   'timeline.log_kept': ({ bytes, because }: { bytes: number; because: Words }) =>
@@ -221,7 +221,7 @@ export const en = {
   'timeline.stop_step_of_returned': ({ step }: { step: number }) => stopped('the returned run')[step] ?? '',
   'timeline.signal_sent': ({ signal }: { signal: string | number }) => `Sent signal ${signal}`,
   'timeline.already_ended': ({ signal }: { signal: string | number }) =>
-    `Not stopped (${signal}): the node says that the process of the run has already ended`,
+    `Not stopped (${signal}): the node reports that the process of the run has already ended`,
   'timeline.removed_from_node': () => 'Cancelled: the node removed it from its queue',
   'timeline.limit_exceeded': ({ limit }: { limit: Words }) => `Exceeded its ${limit}; stopping it`,
 
@@ -291,7 +291,7 @@ export const en = {
   'waiting.egg_on_its_way': ({ version, node, refused }: AtNode & { version: string; refused: Words | null }) =>
     `version ${version} is being sent to ${node}${refused === null ? '' : `; ${refused}`}`,
   'waiting.egg_refused': ({ version, refused }: { version: string; refused: Words | null }) =>
-    refused ?? `no open node has version ${version}, and it could not be sent; see Projects`,
+    refused ?? `no available node has version ${version}, and it could not be sent; see Projects`,
   'egg.not_importable': ({
     node,
     others,
@@ -320,7 +320,7 @@ export const en = {
     return `${live} of at most ${runs} ${live === 1 ? 'is' : 'are'} live${where}`
   },
   'limit.logs_kept': ({ node, logs, spider }: AtNode & { logs: number; spider: string }) =>
-    `${node} keeps ${logs === 1 ? '1 log' : `${logs} logs`} of a spider: another run of ${spider} would delete that of a running one`,
+    `${node} keeps ${logs === 1 ? '1 log' : `${logs} logs`} of a spider: another run of ${spider} would delete the log of a running one`,
   'waiting.pending_on_node': ({ node, why }: AtNode & { why: string }) => `pending on ${node}: ${why}`,
   'waiting.overlap': ({ spider }: { spider: string }) =>
     `waits until the run of ${spider} with the same arguments ends`,

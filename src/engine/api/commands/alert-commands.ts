@@ -112,7 +112,7 @@ export class AlertCommands {
   async previewRule({ days, ...settings }: AlertRuleSettings & { days: number }): Promise<RulePreview> {
     const { previews } = this.#parts
     await this.#checkRule(settings)
-    if (previews.isBusy) throw new ScrapdeckError('TOO_MANY_REQUESTS', sentence('api.rules_being_tried'))
+    if (previews.isBusy) throw new ScrapdeckError('TOO_MANY_REQUESTS', sentence('api.rules_being_previewed'))
     return previews.preview(settings, days)
   }
 

@@ -162,7 +162,7 @@ describe('requested jobs', () => {
   it('accept only names of settings and arguments that are valid and survive transmission', async () => {
     const named = (names: string[]) => Object.fromEntries(names.map((name) => [name, '1']))
     const many = named(Array.from({ length: 1_001 }, (_, index) => `a${index}`))
-    await expect(prepare([item({ args: many })])).rejects.toThrow('A job can have at most 1000 arguments, not 1001')
+    await expect(prepare([item({ args: many })])).rejects.toThrow('A job can have up to 1000 arguments, not 1001')
     await expect(prepare([item({ settings: named(['x'.repeat(201)]) })])).rejects.toThrow(
       `The name "${'x'.repeat(60)}…" in the settings is longer than 200 characters`
     )

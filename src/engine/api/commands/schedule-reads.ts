@@ -178,7 +178,7 @@ function readCursor(text: string): { name: string; id: ScheduleId } {
     const [name, id] = Cursor.parse(JSON.parse(Buffer.from(text, 'base64url').toString()))
     return { name, id }
   } catch {
-    const message = sentence('api.after_unknown')
+    const message = sentence('api.next_after_unknown')
     throw new ScrapdeckError('BAD_INPUT', message)
   }
 }

@@ -99,7 +99,7 @@ function inTheMiddle(error: unknown, step: Step, done: FleetFileChange[], count:
   const more = done.length > made.length ? ` and ${done.length - made.length} more` : ''
   return new ScrapdeckError(
     code,
-    sentence('api.fleet_file_half_applied', {
+    sentence('api.fleet_file_partly_applied', {
       noun,
       name,
       message: message.replace(/\.?$/, '.'),

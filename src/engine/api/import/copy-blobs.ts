@@ -59,7 +59,8 @@ export async function copyBlobs(options: {
     opened.adopt(await openPlace(place, isTarget, options), (one) => one.close())
   const from = await open(options.from, false)
   const to = await open(options.to, true)
-  if (from.name === to.name) throw new ScrapdeckError('BAD_INPUT', sentence('api.places_are_one', { from: from.name }))
+  if (from.name === to.name)
+    throw new ScrapdeckError('BAD_INPUT', sentence('api.same_source_and_destination', { from: from.name }))
   const counts: CopyCounts = { copied: 0, same: 0, copiedBytes: 0, total: 0, totalBytes: 0 }
   const work: { name: string; sizeBytes: number; isThere: boolean }[] = []
   for (const tree of TREES) {

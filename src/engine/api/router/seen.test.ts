@@ -30,7 +30,7 @@ it('words of a plugin or a node name no hidden job', async () => {
   const held = say('timeline.held_by_plugin', { plugin: 'slow', why: `waits for job ${OTHER} and ${OWN}` })
   const [seen] = await seenTimeline([{ ...entry('changed', ''), ...written(held) }], SEEN, reads)
   expect(seen).toMatchObject({
-    text: `Not sent by the plugin slow: waits for another job and ${OWN}`,
+    text: `Held by the plugin slow: waits for another job and ${OWN}`,
     params: { why: `waits for another job and ${OWN}` }
   })
 })

@@ -73,7 +73,7 @@ describe('a node that restarts and forgets', () => {
     const id = await engine.startRunning({ n1: node })
     node.restart({ loseLogs: true })
     await clock.advanceBy(15_000)
-    expect(await engine.job(id)).toMatchObject({ status: 'lost', reason: 'node forgot' })
+    expect(await engine.job(id)).toMatchObject({ status: 'lost', reason: 'forgotten by the node' })
     const last = (await store.listTimeline(aJobId(id))).at(-1)!
     expect(last).toMatchObject({ kind: 'ended', evidence: { log: 'not there' } })
   })

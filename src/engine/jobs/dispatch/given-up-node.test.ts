@@ -7,7 +7,7 @@ function giveUpAfter(engine: TestedEngine, giveUpAfterSeconds: number | null): v
   engine.fleet.update({ ...stored, giveUpAfterSeconds })
 }
 
-describe('a node that does not answer', () => {
+describe('a node that does not respond', () => {
   it('is given up after its time limit, and its jobs run elsewhere, flagged', async ({
     clock,
     node,
@@ -26,7 +26,7 @@ describe('a node that does not answer', () => {
     expect(other.executed).toEqual([`${id}-2`])
     expect(await engine.job(id)).toMatchObject({ nodeId: 'n2', mayHaveRunTwice: true })
     expect(await engine.textOf(id, 'given_up')).toBe(
-      'Given up: n1 has not answered for 2 min; queued again and flagged, because it may still be running there'
+      'Given up: n1 has not responded for 2 min; queued again and flagged, because it may still be running there'
     )
     other.end(`${id}-2`)
     await clock.advanceBy(3_000)
@@ -54,7 +54,7 @@ describe('a node that does not answer', () => {
     expect((await store.listAttempts(aJobId(id))).map(({ state }) => state)).toEqual(['running'])
   })
 
-  it('can be given up by hand only while it does not answer', async ({ clock, node, other, engine }) => {
+  it('can be given up by hand only while it does not respond', async ({ clock, node, other, engine }) => {
     await engine.start({ n1: node, n2: other })
     const [away, here] = [await engine.enqueue(onlyOn('n1')), await engine.enqueue(onlyOn('n2'))]
     await clock.advanceBy(2_000)

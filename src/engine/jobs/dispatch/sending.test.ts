@@ -210,7 +210,7 @@ describe('sending', () => {
     const [id] = await engine.enqueueMany(1)
     await clock.advanceBy(4_000)
     const waiting = engine.waiting.describeJob(await engine.job(id!)).waiting
-    expect(waiting).toMatchObject({ code: 'nodes_down', text: 'n1 does not answer' })
+    expect(waiting).toMatchObject({ code: 'nodes_down', text: 'n1 does not respond' })
     node.isDown = false
     await clock.advanceBy(20_000)
     expect(node.executed).toHaveLength(1)

@@ -36,9 +36,9 @@ describe('a log that was copied before its node deleted it', () => {
     [
       { ...copied, finishReason: null, showsEnd: false, records: { ...none, WARNING: 1 } },
       'unclear',
-      'log not read whole'
+      'log not fully read'
     ],
-    [{ ...copied, finishReason: null, showsEnd: true, records: { ...none, INFO: 1 } }, 'unclear', 'log not read whole'],
+    [{ ...copied, finishReason: null, showsEnd: true, records: { ...none, INFO: 1 } }, 'unclear', 'log not fully read'],
     [{ ...copied, finishReason: null, showsEnd: false, records: none }, 'failed', 'no log']
   ])('decides how its run ended: %j is %s', (logged, outcome, reason) => {
     const { format: _, ...read } = logged
@@ -208,11 +208,11 @@ describe('nothing is claimed about unread parts of a log', () => {
   }
 
   test('of only its tail', () => {
-    expect(judge({})).toBe('unclear: log not read whole')
+    expect(judge({})).toBe('unclear: log not fully read')
     expect(judge({ tail: UNREAD.slice(1) })).toBe('unclear: end not visible in the log')
     expect(judge({ tail: OPENED + UNREAD.slice(OPENED.length) })).toBe('failed: ended without closing stats')
     expect(judge({ tail: UNREAD.slice(0, -stats('finished').length) + stats('finished') })).toBe('succeeded: finished')
-    expect(judge({ cancelAsked: true })).toBe('cancelled: log not read whole')
+    expect(judge({ cancelAsked: true })).toBe('cancelled: log not fully read')
     expect(judge({ exit: code(1) })).toBe('failed: exit code 1')
     expect(judge({ exit: code(0) })).toBe('succeeded: exit code 0')
   })

@@ -60,7 +60,7 @@ export type LoggedSoFar = Pick<
  * | nothing of its end              | exit ≠ 0 or signal   | no           | failed    | exit code N / killed by S   |
  * | nothing, and it hides its end   | 0                    | no           | succeeded | exit code 0                 |
  * | there is no log                 | unknown              | no           | failed    | no log                      |
- * | its head or end was not read    | unknown              | no           | unclear   | log not read whole          |
+ * | its head or end was not read    | unknown              | no           | unclear   | log not fully read          |
  * | its node refuses it             | unknown              | no           | unclear   | log refused                 |
  * | nothing, and it hides its end   | unknown              | no           | unclear   | end not visible in the log  |
  * | nothing of its end              | 0 or unknown         | no           | failed    | ended without closing stats |

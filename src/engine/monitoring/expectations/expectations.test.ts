@@ -29,11 +29,11 @@ describe('a run compared with the earlier ones of its spider', () => {
     ['with far fewer items', { items: 125 }, ['Items fell by 80 %: 125, usually 619 to 629']],
     ['without items', { items: 0 }, ['Items fell by 100 %: 0, usually 619 to 629']],
     ['with unknown items', { items: null }, []],
-    ['with thrice the pages', { pages: 2_170 }, ['Pages rose to 3.1 times as much: 2,170, usually 700']],
+    ['with thrice the pages', { pages: 2_170 }, ['Pages rose to 3.1 times the median: 2,170, usually 700']],
     [
       'that takes far longer',
       { endedAtMs: MONDAY_MS + 4_500_000 },
-      ['Runtime rose to 3.0 times as much: 1 h 15 min, usually 25 min']
+      ['Runtime rose to 3.0 times the median: 1 h 15 min, usually 25 min']
     ],
     ['with some errors', { errors: 9 }, []],
     ['with many errors', { errors: 70 }, ['Errors rose to 10 per 100 pages, usually 0']]

@@ -49,7 +49,7 @@ test('a storage that fails is reported as a problem within seconds without a req
     severity: 'error',
     title: 'The storage of eggs and logs cannot be used'
   })
-  expect(problem!.text).toContain('it is full. Free some space. Until then, uploads fail')
+  expect(problem!.text).toContain('it is full. Free some space. Until it works again, uploads fail')
   expect(problem!.sinceMs).toBeGreaterThan(beganMs)
   await clock.advanceBy(60_000)
   expect([blobProblems(watch.state())[0]!.sinceMs, world.told]).toEqual([problem!.sinceMs, 1])
@@ -84,7 +84,7 @@ test('a storage that is running full is a problem, and so are engines with anoth
     ['blobs:disk', 'error'],
     ['blobs:apart', 'error']
   ])
-  expect(found[0]!.text).toContain('0.5 GB of 100 GB are free at /share')
+  expect(found[0]!.text).toContain('0.5 GB of 100 GB is free at /share')
   expect(found[1]!.text).toContain('north: /share; south: s3://crawls/deck.')
 })
 

@@ -77,7 +77,7 @@ export class Heartbeat {
     try {
       await store.changeCursor()
     } catch (error) {
-      return `the database does not answer (${(error as Error).name})`
+      return `the database does not respond (${(error as Error).name})`
     }
     // Stopping must not raise an alarm. The next engine sends its own heartbeat.
     if (this.#stopped) return null

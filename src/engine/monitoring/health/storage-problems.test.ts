@@ -25,7 +25,7 @@ test('a disk is reported before it is full: when little is free, or when it fill
 test('the time at which the disk is full is given as roughly as it is known', () => {
   const fullAtMs = 8 * HOUR_MS + 46 * 60_000 + 15_432
   const [problem] = storageProblems({ ...state, disk: { ...disk, freeBytes: 61 * GB, fullAtMs } }, 0)
-  expect(problem?.text).toMatch(/^61 GB are free; at the current rate the disk is full in about 8 h\. /)
+  expect(problem?.text).toMatch(/^61 GB is free; at the current rate, the disk will be full in about 8 h\. /)
 })
 
 test('a budget is reported before it is used up', () => {

@@ -46,7 +46,7 @@ export function EngineBanner() {
           {texts.retryNow}
         </Button>
         <Button size="compact-xs" variant="default" onClick={() => openEngineDialog(engine)}>
-          {signsInAgain ? texts.signInAgain : texts.editEngine}
+          {signsInAgain ? texts.logInAgain : texts.editEngine}
         </Button>
       </Banner>
     )

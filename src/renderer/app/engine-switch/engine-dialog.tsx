@@ -134,7 +134,7 @@ function EngineDialog({ engine }: { engine: RemoteEngine | null }) {
           description={isOverSsh ? texts.sshAddressHint : isPlain ? texts.plainAddressHint : undefined}
         />
         <SegmentedControl
-          aria-label={texts.signInWith}
+          aria-label={texts.logInWith}
           data={[
             { value: 'browser', label: texts.browser },
             { value: 'token', label: texts.token },
@@ -191,7 +191,7 @@ function EngineDialog({ engine }: { engine: RemoteEngine | null }) {
         )}
         <FormFoot
           form={form}
-          submit={signsIn ? texts.signIn : engine === null ? texts.addEngine : texts.save}
+          submit={signsIn ? texts.logIn : engine === null ? texts.addEngine : texts.save}
           isDisabled={seen !== null && trusted === null}
           onCancel={close}
         >
@@ -273,7 +273,7 @@ function SignInHelp({ form, engine, isOverSsh, waitsFor }: SignInHelpProps) {
       {isOverSsh && (
         <Checkbox {...form.input('withCode', 'checkbox')} label={texts.useCode} description={texts.useCodeHint} />
       )}
-      {isKept && <Checkbox {...form.input('again', 'checkbox')} label={texts.signInAsAnotherUser(engine.username)} />}
+      {isKept && <Checkbox {...form.input('again', 'checkbox')} label={texts.logInAsAnotherUser(engine.username)} />}
     </Stack>
   )
 }

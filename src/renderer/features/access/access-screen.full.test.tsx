@@ -57,7 +57,7 @@ it('a service account is added without a password', async () => {
 
 it('says when users are useful while there are none', async () => {
   open({ firstRun: true })
-  expect(await screen.findByText('You need no users if you are alone on this computer')).toBeTruthy()
+  expect(await screen.findByText('You do not need users if you work alone on this computer')).toBeTruthy()
   expect(await screen.findByText('No tokens')).toBeTruthy()
 })
 
@@ -221,9 +221,9 @@ it('an owner creates a role with permissions, sees its scope, and gives it to a 
   enter(form.getByLabelText('Name'), 'Night shift')
   fireEvent.click(check(/^Cancel jobs/))
   fireEvent.click(check(/^Read the audit log/))
-  expect(form.getByText('This role can only be given in all projects, because of: read the audit log.')).toBeTruthy()
+  expect(form.getByText('This role can only be assigned in all projects, because of: read the audit log.')).toBeTruthy()
   fireEvent.click(check(/^Read the audit log/))
-  expect(form.getByText('This role can be given in all projects or in individual ones.')).toBeTruthy()
+  expect(form.getByText('This role can be assigned in all projects or in individual ones.')).toBeTruthy()
   fireEvent.click(form.getByRole('button', { name: 'Add role' }))
   expect(await form.findByText('Write the name in plain small letters')).toBeTruthy()
   enter(form.getByLabelText('Name'), 'night shift')

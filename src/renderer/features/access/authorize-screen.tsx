@@ -112,7 +112,7 @@ function EnterCode({ onFound }: { onFound: (found: WaitingSignIn & { userCode: s
         />
         <Group align="stretch" gap={8} mt={10}>
           <Button type="submit" variant="filled" disabled={userCode === null} loading={find.isPending}>
-            {texts.goOn}
+            {texts.continue}
           </Button>
         </Group>
       </Stack>

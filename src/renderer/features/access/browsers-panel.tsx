@@ -43,7 +43,7 @@ export function BrowsersPanel() {
               columns={[
                 texts.browser,
                 isOwner && texts.user,
-                texts.signedInWith,
+                texts.loggedInWith,
                 texts.address,
                 texts.lastSeen,
                 texts.ends
@@ -78,7 +78,7 @@ function SessionRow({ session, showsUser }: { session: Session; showsUser: boole
         </span>
       </th>
       {showsUser && <td data-label={texts.user}>{userName}</td>}
-      <td data-label={texts.signedInWith}>{WAYS[signedInWith]}</td>
+      <td data-label={texts.loggedInWith}>{WAYS[signedInWith]}</td>
       <td data-label={texts.address} className="mono">
         {address}
       </td>

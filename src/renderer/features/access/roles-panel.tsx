@@ -28,7 +28,7 @@ export function RolesPanel() {
     >
       <AccessTable
         label={texts.roles}
-        columns={[texts.name, texts.description, { title: texts.permissions, isNumber: true }, texts.givenIn]}
+        columns={[texts.name, texts.description, { title: texts.permissions, isNumber: true }, texts.assignedIn]}
       >
         {roles.map((role) => (
           <RoleRow key={role.name} role={role} roles={roles} />
@@ -67,7 +67,7 @@ function RoleRow({ role, roles }: { role: AccessRole; roles: readonly AccessRole
           {permissions.length}
         </UnstyledButton>
       </td>
-      <td data-label={texts.givenIn}>
+      <td data-label={texts.assignedIn}>
         <span className="dim">{isForProjects ? texts.anyProject : texts.allProjects}</span>
       </td>
       <td className={classes.acts}>

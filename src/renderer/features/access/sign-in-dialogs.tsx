@@ -28,7 +28,7 @@ export function SetUpAuthenticatorDialog({ onClose }: { onClose: () => void }) {
   return (
     <ConfirmPasswordDialog
       title={texts.setUpAuthenticator}
-      act={texts.goOn}
+      act={texts.continue}
       onAct={async (current) => setSetUp(await client.secondFactors.beginAuthenticator({ current }))}
       onClose={onClose}
     >

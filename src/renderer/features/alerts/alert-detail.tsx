@@ -94,8 +94,8 @@ export function AlertDetail({ alert, onAcknowledge, onTakeBack, onSilence, onClo
             <Group gap="2px 8px">
               <span>{texts.byAgo(alert.acknowledged.by, <RelativeTime atMs={alert.acknowledged.atMs} ago />)}</span>
               {may && alert.state === 'firing' && (
-                <Button size="compact-xs" title={texts.takeBackHint} onClick={onTakeBack}>
-                  {texts.takeBack}
+                <Button size="compact-xs" title={texts.unacknowledgeHint} onClick={onTakeBack}>
+                  {texts.unacknowledge}
                 </Button>
               )}
             </Group>

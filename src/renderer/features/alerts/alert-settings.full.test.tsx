@@ -27,7 +27,7 @@ it('shows each rule as a sentence with its noise, turns it off, and finds it by 
   open('/alerts/rules')
   const news = await row('Rule news: fewer than 20 items')
   expect(news.getByText('When a run of any spider of news has at most 20 items')).toBeTruthy()
-  expect(await news.findByText('tells #crawl-alerts')).toBeTruthy()
+  expect(await news.findByText('notifies #crawl-alerts')).toBeTruthy()
   expect(news.getByText('Fired 41 times, acted on 2: consider a longer time or a lower threshold')).toBeTruthy()
   fireEvent.click(news.getByRole('switch'))
   await waitFor(async () => expect((await ruleOf('news: fewer than 20 items'))?.enabled).toBe(false))
@@ -39,7 +39,7 @@ it('creates a rule: its watch sets usual values, errors are at their fields, and
   open('/alerts/rules')
   fireEvent.click(await screen.findByRole('button', { name: 'New rule' }))
   const editor = await dialog('New alert rule')
-  await choose(editor.getByRole('combobox', { name: 'Tell when' }), 'a job waits too long')
+  await choose(editor.getByRole('combobox', { name: 'Notify when' }), 'a job waits too long')
   const lasting = editor.getByLabelText('For at least')
   expect(lasting).toHaveProperty('value', '1 h')
   expect(editor.queryByLabelText(/^(At least|Threshold)/)).toBeNull()
@@ -49,7 +49,7 @@ it('creates a rule: its watch sets usual values, errors are at their fields, and
   fireEvent.change(lasting, { target: { value: '90 min' } })
   await choose(editor.getByRole('combobox', { name: 'Project' }), 'prices')
   await choose(editor.getByRole('combobox', { name: 'Channels' }), 'on-call')
-  expect(editor.getByText('Tells when a job of any spider of prices waits for longer than 1 h 30 min.')).toBeTruthy()
+  expect(editor.getByText('Fires when a job of any spider of prices waits for longer than 1 h 30 min.')).toBeTruthy()
   fireEvent.click(editor.getByRole('button', { name: 'Add rule' }))
   const name = 'A job of any spider of prices waits for longer than 1 h 30 min'
   await waitFor(async () =>
@@ -65,7 +65,7 @@ it('edits a rule with escalation, reports a concurrent change, duplicates and re
   const editor = await dialog('Edit New errors')
   fireEvent.click(editor.getByRole('button', { name: /Grouping, repeats, escalation/ }))
   fireEvent.change(editor.getByLabelText('Escalate after'), { target: { value: '30 min' } })
-  await choose(editor.getByRole('combobox', { name: 'Then tell these too' }), 'on-call')
+  await choose(editor.getByRole('combobox', { name: 'Escalate to' }), 'on-call')
   const before = (await ruleOf('New errors'))!
   await engine.client.alertRules.update({ ...before, owner: 'somebody' })
   fireEvent.click(editor.getByRole('button', { name: 'Save rule' }))
@@ -90,17 +90,17 @@ it('opens the editor for the spider of a job and for a node, with two clicks', a
   const { id, project, spider } = jobs[0]!
   await app.router.navigate({ to: '/jobs', search: { job: id } })
   const job = within(await screen.findByRole('complementary', { name: 'Job' }))
-  fireEvent.click(await job.findByRole('button', { name: 'Tell me when…' }))
+  fireEvent.click(await job.findByRole('button', { name: 'Notify me when…' }))
   fireEvent.click(await screen.findByRole('menuitem', { name: 'this spider fails 3 times in a row' }))
   const editor = await dialog('New alert rule')
-  expect(await editor.findByText(`Tells when the last 3 runs of ${project}/${spider} fail or are lost.`)).toBeTruthy()
+  expect(await editor.findByText(`Fires when the last 3 runs of ${project}/${spider} fail or are lost.`)).toBeTruthy()
   fireEvent.click(editor.getByRole('button', { name: 'Add rule' }))
   await waitFor(async () => expect((await rules()).at(-1)).toMatchObject({ project, spider, threshold: 3 }))
 
   await app.router.navigate({ to: '/nodes', search: { node: 'eu-1' as never } })
-  fireEvent.click(await screen.findByRole('button', { name: 'Tell me when…' }))
+  fireEvent.click(await screen.findByRole('button', { name: 'Notify me when…' }))
   fireEvent.click(await screen.findByRole('menuitem', { name: 'this node is down' }))
-  expect(await (await dialog('New alert rule')).findByText('Tells when eu-1 does not respond for 2 min.')).toBeTruthy()
+  expect(await (await dialog('New alert rule')).findByText('Fires when eu-1 does not respond for 2 min.')).toBeTruthy()
 })
 
 it('adds a maintenance window from the palette, shows when it is next, and removes it, with Undo', async () => {
@@ -115,7 +115,7 @@ it('adds a maintenance window from the palette, shows when it is next, and remov
   await choose(form.getByRole('combobox', { name: 'On' }), 'Saturday')
   fireEvent.change(form.getByLabelText('From'), { target: { value: '22:00' } })
   fireEvent.change(form.getByLabelText(/^Until/), { target: { value: '06:00' } })
-  expect(form.getByLabelText('Until, on the next day')).toBeTruthy()
+  expect(form.getByLabelText('Until (next day)')).toBeTruthy()
   fireEvent.change(form.getByRole('combobox', { name: 'Time zone' }), { target: { value: 'Asia/Tokyo' } })
   fireEvent.click(form.getByRole('button', { name: 'Add maintenance window' }))
   const words = 'every Saturday 22:00–06:00 (Asia/Tokyo)'
@@ -143,9 +143,9 @@ it('ends a silence, with Undo, and adds a future one before a maintenance', asyn
   await waitFor(async () => expect(await silences()).toHaveLength(2))
   fireEvent.click(screen.getByRole('button', { name: 'Add silence' }))
   const form = await dialog('Add silence')
-  expect(form.getByText('Without any choice, all alerts are silenced.')).toBeTruthy()
+  expect(form.getByText('If you choose nothing, all alerts are silenced.')).toBeTruthy()
   await choose(form.getByRole('combobox', { name: 'Project' }), 'maps')
-  fireEvent.click(form.getByRole('radio', { name: 'At a time' }))
+  fireEvent.click(form.getByRole('radio', { name: 'Until…' }))
   fireEvent.click(form.getByRole('button', { name: 'Silence' }))
   expect(await form.findByText('Enter a date and time')).toBeTruthy()
   fireEvent.click(form.getByRole('radio', { name: 'Tomorrow 9:00' }))
@@ -201,7 +201,7 @@ it('adds a channel with its secret, keeps it when edited, and removes it', async
 it('shows the limit of a channel and its held messages, and removes the limit', async () => {
   open('/alerts/channels')
   const slack = await row('Channel #crawl-alerts')
-  expect(slack.getByText('Slack · at most 60 messages an hour')).toBeTruthy()
+  expect(slack.getByText('Slack · up to 60 messages an hour')).toBeTruthy()
   expect(slack.getByRole('status').textContent).toMatch(
     /^12 messages are held by the limit, the next until \d\d:\d\d\. See all alerts$/
   )
@@ -223,7 +223,9 @@ it('tests a channel and shows what both sides sent; a webhook shows its secret o
   open('/alerts/channels')
   const mail = await row('Channel pricing team')
   fireEvent.click(mail.getByRole('button', { name: 'Test pricing team' }))
-  expect((await mail.findByLabelText('Conversation with pricing team')).textContent).toMatch(/STARTTLS[^]*535/)
+  expect((await mail.findByLabelText('Request to pricing team and its response')).textContent).toMatch(
+    /STARTTLS[^]*535/
+  )
   fireEvent.click(screen.getByRole('button', { name: 'Add channel' }))
   const form = await dialog('Add channel')
   await choose(form.getByRole('combobox', { name: 'Kind' }), 'Webhook')

@@ -56,7 +56,7 @@ it('takes an acknowledgement back, by Undo or in its details', async () => {
   await waitFor(async () => expect((await alertOf('us-2')).acknowledged).toBeNull())
   const taken = (await alerts()).find(({ acknowledged }) => acknowledged?.by === 'ben')!
   await app.router.navigate({ to: '/alerts', search: { alert: taken.id } })
-  fireEvent.click((await pane()).getByRole('button', { name: 'Take back' }))
+  fireEvent.click((await pane()).getByRole('button', { name: 'Unacknowledge' }))
   expect(await (await pane()).findByText('not yet')).toBeTruthy()
   expect((await pane()).getByRole('button', { name: 'Acknowledge' })).toBeTruthy()
 })
@@ -98,7 +98,7 @@ it('shows what to do, the chart of the figure and the end of the log, and links 
   const chart = within(await shown.findByRole('figure'))
   expect(chart.getByText(`Outcomes of the last 16 runs of ${failing.subject}`)).toBeTruthy()
   expect(chart.getByText('Tall bars are failed runs: 6 of 16, the last 4 in a row.')).toBeTruthy()
-  const log = shown.getByLabelText(`Last lines of the log of ${failing.subject}`)
+  const log = shown.getByLabelText(`Last log lines of ${failing.subject}`)
   // Terminal colors are removed.
   expect(log.textContent).toContain('] ERROR: Spider error processing <GET')
   expect(log.textContent).toMatch(/INFO: Spider closed \(shutdown\)$/)
@@ -151,10 +151,10 @@ it('keeps the filter in the address', async () => {
 
 it('explains alerts while there are no rules, and adds the usual ones', async () => {
   open('/alerts', { firstRun: true })
-  fireEvent.click(await screen.findByRole('button', { name: 'Add the usual rules' }))
-  const dialog = within(await screen.findByRole('dialog', { name: 'Add the usual rules' }))
+  fireEvent.click(await screen.findByRole('button', { name: 'Add recommended rules' }))
+  const dialog = within(await screen.findByRole('dialog', { name: 'Add recommended rules' }))
   expect(await dialog.findByText(/There is no channel yet/)).toBeTruthy()
-  fireEvent.click(dialog.getByRole('checkbox', { name: /At least 1,000 jobs wait/ }))
+  fireEvent.click(dialog.getByRole('checkbox', { name: /At least 1,000 jobs are waiting/ }))
   fireEvent.click(dialog.getByRole('button', { name: 'Add 9 rules' }))
   await waitFor(async () => expect((await engine.client.alertRules.list()).rules).toHaveLength(9))
   expect((await engine.client.alertRules.list()).rules.map(({ name }) => name)).toContain(
@@ -182,7 +182,7 @@ it('a viewer reads alerts and rules, but cannot acknowledge or change them', asy
   expect(shown.queryByRole('button', { name: 'Silence…' })).toBeNull()
   const taken = (await alerts()).find(({ acknowledged }) => acknowledged?.by === 'ben')!
   await app.router.navigate({ to: '/alerts', search: { alert: taken.id } })
-  expect((await pane()).queryByRole('button', { name: 'Take back' })).toBeNull()
+  expect((await pane()).queryByRole('button', { name: 'Unacknowledge' })).toBeNull()
   await openAlert('us-2')
   expect(shown.getByRole('link', { name: 'Open node' })).toBeTruthy()
   expect((await table()).queryByRole('checkbox')).toBeNull()
@@ -193,13 +193,13 @@ it('a viewer reads alerts and rules, but cannot acknowledge or change them', asy
   expect(rule.getByRole('switch').getAttribute('title')).toMatch(/Needs the permission “change alert rules”/)
   expect(rule.queryByRole('button')).toBeNull()
   await app.router.navigate({ to: '/alerts/channels' })
-  expect(await screen.findByText('You may not see the channels')).toBeTruthy()
+  expect(await screen.findByText('You do not have permission to see the channels')).toBeTruthy()
   expect(engine.calls).not.toContain('alertChannels.list')
 })
 
 it('the bell counts alerts that need attention, and lists them', async () => {
   open('/')
-  const bell = await screen.findByRole('button', { name: 'Alerts: 2 to acknowledge, the worst critical' })
+  const bell = await screen.findByRole('button', { name: 'Alerts: 2 to acknowledge, highest severity: critical' })
   fireEvent.click(bell)
   expect(await screen.findByText('3 others acknowledged or muted')).toBeTruthy()
   fireEvent.click(screen.getByRole('link', { name: /critical us-2/ }))

@@ -202,7 +202,7 @@ function AlertsBar({ marked, onAcknowledge, onSilence, onClear }: AlertsBarProps
   const open = marked.filter(isOpen)
   const firing = marked.filter(({ state }) => state === 'firing')
   return (
-    <MarksBar count={marked.length} noun="alert" onClear={onClear}>
+    <MarksBar label={texts.selectedAlerts} selected={texts.alertsSelected(marked.length)} onClear={onClear}>
       <Button
         disabled={open.length === 0}
         title={open.length === 0 ? texts.nothingToAcknowledge : undefined}

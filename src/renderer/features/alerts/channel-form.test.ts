@@ -32,7 +32,7 @@ it('has the fields of its kind, and suggests a name', () => {
 
 it('reports problems at the fields: of the target, of quiet hours, of a missing secret', () => {
   expect(problems({ kind: 'email' })).toMatchObject({ to: 'Choose at least one', host: 'Required' })
-  expect(problems({ kind: 'email', ...mail, port: 99_999 })).toEqual({ port: 'At most 65,535' })
+  expect(problems({ kind: 'email', ...mail, port: 99_999 })).toEqual({ port: 'Up to 65,535' })
   expect(problems({ kind: 'webhook', url: 'example.net' })).toHaveProperty('url')
   expect(problems({ kind: 'slack' })).toEqual({ secret: 'Required' })
   expect(problems({ kind: 'slack' }, true)).toEqual({})

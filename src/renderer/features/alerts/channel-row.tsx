@@ -92,7 +92,7 @@ export function ChannelRow({ channel, onEdit }: { channel: AlertChannel; onEdit:
             </OutcomeLine>
             {test.data.conversation.length > 0 && (
               <div className={classes.conversation}>
-                <CodeBlock label={texts.conversationWith(name)}>{test.data.conversation.join('\n')}</CodeBlock>
+                <CodeBlock label={texts.exchangeWith(name)}>{test.data.conversation.join('\n')}</CodeBlock>
               </div>
             )}
           </>

@@ -45,7 +45,7 @@ export function FirstRules() {
         action={
           <Group gap={8} justify="center">
             <Button variant="filled" disabled={!may} title={why ?? undefined} onClick={() => setAdding(true)}>
-              {texts.addUsualRules}
+              {texts.addRecommendedRules}
             </Button>
             {may && <Button onClick={() => newAlertRule()}>{texts.newRuleItem}</Button>}
           </Group>
@@ -87,7 +87,7 @@ export function UsualRulesDialog({ onClose }: { onClose: () => void }) {
     setWanted(next)
   }
   return (
-    <Dialog opened onClose={onClose} title={texts.addUsualRules} size={560}>
+    <Dialog opened onClose={onClose} title={texts.addRecommendedRules} size={560}>
       <div className={form.form}>
         {channels?.length === 0 ? (
           <DialogText>
@@ -110,7 +110,7 @@ export function UsualRulesDialog({ onClose }: { onClose: () => void }) {
           />
         )}
         <Stack component="fieldset" gap={7}>
-          <legend className={form.label}>{texts.tellWhen}</legend>
+          <legend className={form.label}>{texts.notifyWhen}</legend>
           {usual.map((rule) => (
             <Checkbox
               key={rule.watch}

@@ -142,7 +142,7 @@ function Report({ report, isOld }: { report: AlertReport; isOld: boolean }) {
           ])}
         />
         <List
-          title={texts.unlikeEarlierRuns}
+          title={texts.unusualRuns}
           none={texts.noUnusualRuns}
           rows={unusual.map(({ project, spider, text }) => [
             <Link key="spider" to="/jobs" search={{ project, spider, sinceHours }} className="link">

@@ -95,10 +95,10 @@ function Editor({ asked }: { asked: AskedRule }) {
     >
       <SchemaForm form={fields}>
         <fieldset className={`${form.part} box`}>
-          <legend>{words.tellWhen}</legend>
+          <legend>{words.notifyWhen}</legend>
           <Select
             {...fields.input('watch')}
-            aria-label={words.tellWhen}
+            aria-label={words.notifyWhen}
             data={WATCHES}
             searchable
             allowDeselect={false}
@@ -134,7 +134,7 @@ function Editor({ asked }: { asked: AskedRule }) {
           {has('alertRules.preview') && <RulePreview rule={fields.output} why={why} />}
         </fieldset>
         <fieldset className={`${form.part} box`}>
-          <legend>{words.whomToTell}</legend>
+          <legend>{words.notifications}</legend>
           <div className={form.pair}>
             <MultiSelect
               {...fields.input('channels')}
@@ -172,9 +172,9 @@ function Editor({ asked }: { asked: AskedRule }) {
               />
               <TextInput
                 {...fields.input('gatherSeconds')}
-                label={words.gatherFor}
-                description={words.gatherHint}
-                placeholder={words.notAtAll}
+                label={words.groupWait}
+                description={words.groupWaitHint}
+                placeholder={words.noGroupWait}
                 disabled={groupBy === 'each' && gatherSeconds === ''}
               />
               <TextInput
@@ -211,7 +211,7 @@ function Editor({ asked }: { asked: AskedRule }) {
           form={fields}
           submit={rule === null ? words.addRule : words.saveRule}
           isDisabled={!may}
-          says={why ?? (fields.output === null ? undefined : words.tellsWhen(conditionWords(fields.output, names)))}
+          says={why ?? (fields.output === null ? undefined : words.firesWhen(conditionWords(fields.output, names)))}
           onCancel={closeAlertRuleEditor}
         />
       </SchemaForm>

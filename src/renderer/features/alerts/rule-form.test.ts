@@ -53,10 +53,10 @@ it('reports each problem at its field', () => {
   expect(problems({ forSeconds: '5' })).toEqual({ forSeconds: 'Add a unit: 5 s or 5 min' })
   expect(problems({ watch: 'spider_errors', threshold: 'x' })).toEqual({ threshold: 'Enter a number' })
   expect(problems({ watch: 'spider_overdue' })).toMatchObject({
-    project: expect.stringMatching(/not meant to run/),
+    project: expect.stringMatching(/meant to run regularly/),
     spider: expect.any(String)
   })
-  expect(problems({ escalateAfter: '30 min' })).toEqual({ escalateTo: 'Choose whom to tell then' })
+  expect(problems({ escalateAfter: '30 min' })).toEqual({ escalateTo: 'Choose at least one channel' })
   expect(problems({ escalateTo: [aWebhookId('a')] })).toHaveProperty('escalateAfter')
   expect(problems({ repeatSeconds: '5 s' })).toEqual({ repeatSeconds: 'At least 1 min' })
 })

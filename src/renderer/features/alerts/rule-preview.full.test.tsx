@@ -17,7 +17,7 @@ async function openEditor(client: (engine: FakeEngine) => FakeEngine['client'] =
   return within(await screen.findByRole('dialog', { name: 'New alert rule' }))
 }
 const watch = async (editor: Awaited<ReturnType<typeof openEditor>>, label: string) => {
-  fireEvent.click(editor.getByRole('combobox', { name: 'Tell when' }))
+  fireEvent.click(editor.getByRole('combobox', { name: 'Notify when' }))
   fireEvent.click(await screen.findByRole('option', { name: label }))
 }
 const previews = () => engine.calls.filter((call) => call === 'alertRules.preview').length
@@ -26,7 +26,7 @@ it('tries a rule on the last 14 days on request, lists when it would have fired,
   const editor = await openEditor()
   expect(previews()).toBe(0)
   await watch(editor, 'a node does not respond')
-  fireEvent.click(editor.getByRole('button', { name: 'Try it on the past' }))
+  fireEvent.click(editor.getByRole('button', { name: 'Preview on past data' }))
   expect(await editor.findByText('Would have fired 4 times in the last 14 days')).toBeTruthy()
   const rows = within(editor.getByRole('table', { name: 'When it would have fired' })).getAllByRole('row')
   expect(rows).toHaveLength(4)
@@ -35,13 +35,13 @@ it('tries a rule on the last 14 days on request, lists when it would have fired,
 
   const before = previews()
   fireEvent.change(editor.getByLabelText('Owner'), { target: { value: 'platform' } })
-  await watch(editor, 'too many jobs wait')
-  expect(await editor.findByText('Found nothing that it would report in the last 14 days')).toBeTruthy()
-  expect(editor.getByText(/^Incomplete:.*Nothing was recorded yet\.$/)).toBeTruthy()
+  await watch(editor, 'too many jobs are waiting')
+  expect(await editor.findByText('Found nothing to report in the last 14 days')).toBeTruthy()
+  expect(editor.getByText(/^Incomplete:.*Nothing has been recorded yet\.$/)).toBeTruthy()
   expect(previews()).toBe(before + 1)
 
   fireEvent.change(editor.getByLabelText('For at least'), { target: { value: '5' } })
-  expect(await editor.findByText('Correct the marked fields to try the rule on the past.')).toBeTruthy()
+  expect(await editor.findByText('Correct the marked fields to preview the rule.')).toBeTruthy()
 })
 
 it('says why a rule could not be tried, and tries again', async () => {
@@ -61,9 +61,9 @@ it('says why a rule could not be tried, and tries again', async () => {
     )
   )
   await watch(editor, 'a node does not respond')
-  fireEvent.click(editor.getByRole('button', { name: 'Try it on the past' }))
+  fireEvent.click(editor.getByRole('button', { name: 'Preview on past data' }))
   const problem = within(await editor.findByRole('alert'))
-  expect(problem.getByText('Could not try the rule: Others try rules now. Try again in a minute')).toBeTruthy()
+  expect(problem.getByText('Could not preview the rule: Others try rules now. Try again in a minute')).toBeTruthy()
   isBusy = false
   fireEvent.click(problem.getByRole('button', { name: 'Retry' }))
   await waitFor(() => expect(editor.getByText('Would have fired 4 times in the last 14 days')).toBeTruthy())

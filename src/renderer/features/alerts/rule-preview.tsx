@@ -37,7 +37,7 @@ export function RulePreview({ rule, why }: RulePreviewProps) {
   })
   const isOld = preview.isPlaceholderData || JSON.stringify(wanted) !== JSON.stringify(condition)
   return (
-    <section className={classes.preview} aria-label={texts.tryOnPast}>
+    <section className={classes.preview} aria-label={texts.previewOnPast}>
       {!isAsked ? (
         <Group gap="4px 10px">
           <Button
@@ -47,7 +47,7 @@ export function RulePreview({ rule, why }: RulePreviewProps) {
             title={why ?? undefined}
             onClick={() => setAsked(true)}
           >
-            {texts.tryOnPast}
+            {texts.previewOnPast}
           </Button>
           <span className="dim">{rule === null ? texts.previewNeedsRule : texts.previewHint(DAYS)}</span>
         </Group>

@@ -34,8 +34,8 @@ export function RuleRow({ rule, names }: { rule: AlertRuleState; names: Names })
   const condition = conditionWords(rule, names)
   const receivers =
     rule.channels.length === 0
-      ? texts.tellsNobody
-      : texts.tells(
+      ? texts.notifiesNobody
+      : texts.notifies(
           channels === undefined
             ? texts.channelCount(rule.channels.length)
             : rule.channels

@@ -73,7 +73,7 @@ export function RulesScreen() {
                 }
               />
             )}
-            {mayEverywhere && <Button onClick={() => setAdding(true)}>{texts.usualRulesItem}</Button>}
+            {mayEverywhere && <Button onClick={() => setAdding(true)}>{texts.recommendedRulesItem}</Button>}
           </>
         )}
         {may && (

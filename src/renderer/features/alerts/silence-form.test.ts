@@ -40,7 +40,7 @@ it('lasts for hours, until nine tomorrow, or between two times, if the end is in
   expect(times({ until: 'at', at, start })).toEqual({ ...once, untilMs, fromMs: untilMs - 2 * 3_600_000 })
   expect(times({ until: 'at', at: start, start: at })).toMatchObject({
     field: 'at',
-    message: 'This is before it begins'
+    message: 'This is before the start'
   })
   const form = { ...NOTHING, ...TIMES, ruleId: null, comment: '', until: 'at' as const }
   const problem = (typed: string) => problemsOf(SilenceForm.safeParse({ ...form, at: typed })).get('at')

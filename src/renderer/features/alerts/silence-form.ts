@@ -11,7 +11,7 @@ export const UNTIL = {
   hour: words.hour,
   hours: words.fourHours,
   tomorrow: words.tomorrowMorning,
-  at: words.atATime
+  at: words.untilATime
 } as const
 export type Until = keyof typeof UNTIL
 

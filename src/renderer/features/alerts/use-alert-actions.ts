@@ -30,7 +30,7 @@ export function useAlertActions() {
         try {
           await takeBack([id])
         } catch (error) {
-          notifyError(texts.couldNotTakeBack, error)
+          notifyError(texts.couldNotUnacknowledge, error)
         }
       }
     }

@@ -20,7 +20,7 @@ it('lists the newest entry first, and shows what it has changed', async () => {
   open()
   const rows = (await table()).getAllByRole('row')
   expect(rows[1]?.textContent).toMatch(
-    /3 min ago.*owner.*schedules\.setPaused.*schedule Shoes, nightly.*command line here.*done/
+    /3 min ago.*owner.*schedules\.setPaused.*schedule Shoes, nightly.*local command line.*done/
   )
   fireEvent.click((await table()).getByText('nodes.update'))
   const pane = within(await screen.findByRole('complementary', { name: 'Audit entry' }))
@@ -54,7 +54,7 @@ it('opens the entry of a link that is not on the first page', async () => {
 it('verifies the hashes, and says which entry does not fit', async () => {
   open()
   fireEvent.click(await screen.findByRole('button', { name: 'Verify' }))
-  expect((await screen.findByText(/entries, all hashes fit/)).getAttribute('role')).toBe('status')
+  expect((await screen.findByText(/entries, all hashes match/)).getAttribute('role')).toBe('status')
 })
 
 it('exports all entries as JSON lines', async () => {

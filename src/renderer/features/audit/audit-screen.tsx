@@ -218,7 +218,7 @@ function VerifyButton() {
     <>
       {data !== undefined && !verify.isPending && (
         <span role="status" className={data.broken === null ? 'tone-ok' : 'tone-bad'} title={data.broken?.problem}>
-          {data.broken === null ? texts.allHashesFit(data.checked) : texts.hashDoesNotFit(data.broken.seq)}
+          {data.broken === null ? texts.allHashesMatch(data.checked) : texts.hashDoesNotMatch(data.broken.seq)}
         </span>
       )}
       <Button

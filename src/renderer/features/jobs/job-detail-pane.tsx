@@ -342,7 +342,7 @@ function JobButtons({ detail, actions, onOpen }: JobButtonsProps) {
         <Button
           disabled={isBusy}
           aria-pressed={job.kept}
-          title={job.kept ? texts.keptHint : texts.keepHint}
+          title={job.kept ? texts.releaseHint : texts.keepHint}
           onClick={() => act(actions.keepOne(job, !job.kept))}
         >
           {job.kept ? texts.kept : texts.keep}

@@ -138,7 +138,7 @@ const KIND_WORDS: Partial<Record<TransitionKind, string>> = {
   given_up: texts.stepGivenUp,
   seen_again: texts.stepSeenAgain,
   log_kept: texts.stepLogKept,
-  taken_back: texts.stepTakenBack,
+  taken_back: texts.stepWithdrawn,
   changed: texts.stepChanged
 }
 

@@ -63,7 +63,7 @@ export async function runBulkAct(client: Client, plan: BulkActPlan): Promise<voi
     setTimeout(() => close(id), SHOWN_AFTER_MS)
   } catch (error) {
     close(id)
-    notifyError(texts.actFailed(plan.doing(plan.ids.length)), error)
+    notifyError(texts.bulkFailed(plan.doing(plan.ids.length)), error)
   }
 }
 
@@ -96,7 +96,7 @@ function close(id: string): void {
 }
 
 export function bulkActWords({ state, doing, done, ids, count }: BulkAct): string {
-  return state === 'asked' && count === 0 ? texts.actRequested(doing(ids.length)) : done(count, ids.length)
+  return state === 'asked' && count === 0 ? texts.bulkRequested(doing(ids.length)) : done(count, ids.length)
 }
 
 function BulkActNotice({ id }: { id: string }) {

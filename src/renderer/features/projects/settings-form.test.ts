@@ -55,7 +55,7 @@ it.each([
   [{ outcome: { ...begun.outcome, minItems: '-1' } }, 'outcome.minItems', 'At least 0'],
   [{ weight: '' }, 'weight', 'Enter a number'],
   [{ weight: '0' }, 'weight', 'At least 0.01'],
-  [{ weight: '101' }, 'weight', 'At most 100']
+  [{ weight: '101' }, 'weight', 'Up to 100']
 ])('shows at the field what is wrong with %j', (patch, field, words) => {
   expect(problem(patch)).toEqual([[field, words]])
 })

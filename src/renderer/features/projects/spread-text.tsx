@@ -16,15 +16,15 @@ export function SpreadText({ spread: { present, failed, drifted, total } }: { sp
       {failed > 0 && (
         <span className={`tone-bad ${classes.spreadFailed}`}>
           <IconX size={12} stroke={2.4} aria-hidden />
-          {failed}
-          <span className="visually-hidden">{texts.failedSuffix}</span>
+          <span aria-hidden>{failed}</span>
+          <span className="visually-hidden">{texts.failedCount(failed)}</span>
         </span>
       )}
       {drifted > 0 && (
         <span className={`tone-wait ${classes.spreadFailed}`}>
           <IconAlertTriangle size={12} stroke={2.2} aria-hidden />
-          {drifted}
-          <span className="visually-hidden">{texts.driftedSuffix}</span>
+          <span aria-hidden>{drifted}</span>
+          <span className="visually-hidden">{texts.driftedNodes(drifted)}</span>
         </span>
       )}
     </span>

@@ -14,10 +14,10 @@ it('describes each limit in a sentence', () => {
     { ...anything, spider: '*', max: 0 }
   ].map(ruleSentence)
   expect(sentences).toEqual([
-    'at most 1 run of price* on each node',
-    'at most 40 runs of project news in the fleet',
-    'at most 4 runs of project maps on all nodes with tag proxy combined',
-    'at most 2 runs of maps/osm on each node with tag proxy',
+    'up to 1 run of price* on each node',
+    'up to 40 runs of project news in the fleet',
+    'up to 4 runs of project maps on all nodes with tag proxy combined',
+    'up to 2 runs of maps/osm on each node with tag proxy',
     'no runs of any spider in the fleet'
   ])
 })

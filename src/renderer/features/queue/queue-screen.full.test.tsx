@@ -21,8 +21,8 @@ async function open(options: Parameters<typeof createFakeEngine>[0] = {}) {
 
 it('shows each limit with a sentence and its live runs, and says which are reached', async () => {
   await open()
-  expect(await screen.findByText(/at most 40 runs of project news in the fleet/)).toBeTruthy()
-  expect(screen.getByText(/at most 1 run of amazon\* on each node/).textContent).toContain('reached')
+  expect(await screen.findByText(/up to 40 runs of project news in the fleet/)).toBeTruthy()
+  expect(screen.getByText(/up to 1 run of amazon\* on each node/).textContent).toContain('reached')
 })
 
 it('never shows more slots in use than exist: jobs beyond them wait on the nodes', async () => {
@@ -44,7 +44,7 @@ it('applies a changed limit only once it is saved, and Undo restores the previou
   expect(await screen.findByText(/^Enter a number/)).toBeTruthy()
   fireEvent.change(screen.getByLabelText('Spiders of limit 4', { selector: 'input' }), { target: { value: 'otto' } })
   fireEvent.change(screen.getByLabelText('Maximum of limit 4'), { target: { value: '2' } })
-  expect(await screen.findByText('at most 2 runs of otto in the fleet')).toBeTruthy()
+  expect(await screen.findByText('up to 2 runs of otto in the fleet')).toBeTruthy()
   expect(engine.limits.rules).toHaveLength(3)
   fireEvent.click(save)
   await waitFor(() => expect(engine.limits.rules.at(-1)).toMatchObject({ spider: 'otto', max: 2, perNode: false }))

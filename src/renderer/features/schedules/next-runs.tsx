@@ -37,7 +37,7 @@ export function NextRuns({ occurrences, zone, changes }: NextRunsProps) {
         <thead>
           <tr>
             <th scope="col">{zone}</th>
-            {isElsewhere && <th scope="col">{texts.here}</th>}
+            {isElsewhere && <th scope="col">{texts.inYourTime}</th>}
             <th scope="col">{texts.fromNow}</th>
           </tr>
         </thead>

@@ -25,7 +25,7 @@ export const RUN_LOOKS: Record<RunLook, { tone: Tone; Icon: typeof IconCheck; wo
   unclear: { tone: 'lost', Icon: IconEyeOff, word: texts.unclear },
   skipped: { tone: 'wait', Icon: IconPlayerSkipForwardFilled, word: texts.skippedWord },
   missed: { tone: 'bad', Icon: IconClockX, word: texts.missedWord },
-  refused: { tone: 'bad', Icon: IconAlertTriangleFilled, word: texts.refusedWord }
+  refused: { tone: 'bad', Icon: IconAlertTriangleFilled, word: texts.couldNotRunWord }
 }
 
 export function RunIcon({ look, size = 12 }: { look: RunLook; size?: number }) {

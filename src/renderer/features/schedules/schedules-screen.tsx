@@ -212,7 +212,7 @@ function SchedulesBar({ marked, actions, onClear }: SchedulesBarProps) {
   const paused = marked.filter((schedule) => schedule.paused)
   const jobs = marked.reduce((sum, schedule) => sum + jobsOf(schedule.jobs), 0)
   return (
-    <MarksBar count={marked.length} noun="schedule" onClear={onClear}>
+    <MarksBar label={texts.selectedSchedules} selected={texts.schedulesSelected(marked.length)} onClear={onClear}>
       {may && on.length > 0 && (
         <Button onClick={() => void actions.setPaused(on, true)}>{texts.pauseCount(on.length)}</Button>
       )}

@@ -15,7 +15,7 @@ export function formatTimeBeside(atMs: number, zone: string, besideZone: string)
 /** `in 2 d 17 h`, `in 5 min`, `now`: at most two units, rounded down. */
 export function formatIn(waitMs: number): string {
   const minutes = Math.floor(waitMs / 60_000)
-  if (waitMs < 1000) return texts.inNoTime
+  if (waitMs < 1000) return texts.dueNow
   if (minutes < 1) return texts.inSeconds(Math.floor(waitMs / 1000))
   if (minutes < 60) return texts.inMinutes(minutes)
   const hours = Math.floor(minutes / 60)

@@ -26,13 +26,13 @@ it('accepts waits with their units, and a wait of zero', () => {
 
 it.each([
   [{ attempts: '0' }, 'attempts', 'At least 1'],
-  [{ attempts: '101' }, 'attempts', 'At most 100'],
+  [{ attempts: '101' }, 'attempts', 'Up to 100'],
   [{ attempts: '1.5' }, 'attempts', 'Enter a whole number'],
   [{ attempts: 'two' }, 'attempts', 'Enter a number'],
   [{ backoffFactor: '' }, 'backoffFactor', 'Enter a number'],
   [{ backoffFactor: '0.5' }, 'backoffFactor', 'At least 1'],
   [{ backoffSeconds: '30' }, 'backoffSeconds', 'Add a unit: 30 s or 30 min'],
-  [{ backoffSeconds: '2 d' }, 'backoffSeconds', 'At most 1 d'],
+  [{ backoffSeconds: '2 d' }, 'backoffSeconds', 'Up to 1 d'],
   [{ backoffMaxSeconds: '' }, 'backoffMaxSeconds', 'Required. Example: 30 min']
 ])('shows at the field what is wrong with %o', (patch, field, words) => {
   expect([...problemsOf(RetryForm.safeParse({ ...retryTexts(POLICY), ...patch }))]).toEqual([[field, words]])

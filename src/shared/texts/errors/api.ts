@@ -1,9 +1,9 @@
 import { sentencesOf } from '../sentence.ts'
 
 export const apiErrors = {
-  'api.rules_being_tried': () => 'Other rule previews are running. Try again in a moment.',
+  'api.rules_being_previewed': () => 'Other rule previews are running. Try again in a moment.',
   'api.channel_keeps_kind': ({ name, kind }: { name: string; kind: string }) =>
-    `${name} keeps its kind (${kind}): add another channel.`,
+    `The kind of ${name} (${kind}) cannot be changed: add another channel.`,
   'api.channel_of_other_projects': ({ name, seen }: { name: string; seen: readonly string[] }) =>
     `The channel ${name} is for rules of ${seen.join(', ')}: choose another channel, or ask an admin to let this rule's project use it.`,
   'api.channel_not_for_reports': () => 'Reports are for people who read them later: choose another kind of channel.',
@@ -37,7 +37,7 @@ export const apiErrors = {
   'api.dedupe_key_for_one_job': () =>
     'A dedupe key identifies one job: run one spider per request, each with its own key',
   'api.job_not_queued': ({ id }: { id: string }) =>
-    `The job ${id} has begun or ended: its order can no longer be changed`,
+    `The job ${id} has started or ended: its order can no longer be changed`,
   'api.no_job': ({ missing }: { missing: string }) =>
     `There is no job ${missing}; nothing was changed. Reload the list`,
   'api.node_does_not_pull': ({ name }: { name: string }) => `${name} does not pull its jobs, so it has no token`,
@@ -56,12 +56,12 @@ export const apiErrors = {
   'api.no_such_default': ({ name, near, have }: { name: string; near: string; have: string }) =>
     `"withoutDefaults": no argument, setting or variable ${name} is a default of these jobs.${near} ${have}.`,
   'api.order_too_large': ({ items, limit }: { items: number; limit: string }) =>
-    `These ${items} jobs have more than ${limit} of settings, arguments and names of left-out defaults together. Split the order.`,
+    `These ${items} jobs have more than ${limit} of settings, arguments and names of left-out defaults together. Split them into several requests.`,
   'api.no_node_can_start': ({ why }: { why: string }) => `No node can start such a job. ${why}`,
   'api.one_job_of_order': ({ index, count, error }: { index: number; count: number; error: string }) =>
     `Job ${index + 1} of ${count}: ${error} Nothing was queued`,
   'api.too_many_names': ({ namesMax, what, names }: { namesMax: number; what: string; names: number }) =>
-    `A job can have at most ${namesMax} ${what}, not ${names}`,
+    `A job can have up to ${namesMax} ${what}, not ${names}`,
   'api.name_of_value_invalid': ({ name, what, problem }: { name: string; what: string; problem: string }) =>
     `The name "${name}" in the ${what} ${problem}. Use another name`,
   'api.argument_reserved': ({ name }: { name: string }) =>
@@ -98,8 +98,8 @@ export const apiErrors = {
   'api.schedule_problem': ({ id, error }: { id: string; error: string }) => `Schedule ${id}: ${error}`,
   'api.too_many_firings_in_range': ({ count }: { count: string }) =>
     `Schedules fire more than ${count} times in this range. Request a shorter one`,
-  'api.after_unknown': () =>
-    '"after" is not a "nextAfter" of a page of schedules. Send that value, or start without it',
+  'api.next_after_unknown': () =>
+    '"after" is not the "nextAfter" of a page of schedules. Send that value, or leave it out to start from the beginning',
   'api.range_ends_before_start': () => 'The end ("untilMs") must be later than the start ("fromMs")',
   'api.range_too_long': () => 'The range is longer than 45 days. Request shorter ranges, one after another',
   'api.local_node_turned_off': () =>
@@ -109,7 +109,7 @@ export const apiErrors = {
   'api.secret_name_unknown': ({ stranger }: { stranger: string }) =>
     `"${stranger}" is marked secret, but no setting, argument or variable has this name. Correct it, or remove it from secretNames`,
   'api.no_webhook': ({ id }: { id: string }) => `There is no webhook ${id}; it may have been removed`,
-  'api.fleet_file_half_applied': ({
+  'api.fleet_file_partly_applied': ({
     noun,
     name,
     message,
@@ -132,7 +132,7 @@ export const apiErrors = {
     `The fleet file cannot be applied: reading it ${what}. Nothing was changed`,
   'api.fleet_file_not_valid': ({ shown, more }: { shown: readonly string[]; more: string }) =>
     `The fleet file cannot be applied: ${shown.join('; ')}${more}. Nothing was changed`,
-  'api.places_are_one': ({ from }: { from: string }) =>
+  'api.same_source_and_destination': ({ from }: { from: string }) =>
     `Source and destination are both ${from}. Name two different places.`,
   'api.copy_differs': ({ name }: { name: string }) =>
     `The copy of ${name} does not have the content of the original. Repeat the command, with no engine running`,
@@ -148,13 +148,13 @@ export const apiErrors = {
     `${path} contains neither ${places}. Specify the file itself`,
   'api.no_session': ({ id }: { id: string }) => `There is no session ${id}; it may have ended`,
   'api.sign_in_on_page': () =>
-    'Programs are signed in by a user who is logged in to the UI. Open the address that the program shows in a browser.',
+    'Only a user who is logged in to the UI can approve the sign-in of a program. Open the address that the program shows in a browser.',
   'api.project_missing_in': ({ name }: { name: string }) => `Name the project ("${name}")`,
   'api.project_missing': () => 'Name the project ("project")',
   'api.version_added_spiders_unknown': ({ version, project }: { version: string; project: string }) =>
     `Version ${version} of ${project} was added, but its spiders are not known: Scrapdeck runs no project code here, and no node could list them now. They are listed as soon as a node has the version`,
   'api.live_jobs_too_large': ({ liveMaxBytes }: { liveMaxBytes: number }) =>
-    `The arguments of unfinished jobs have more than ${liveMaxBytes / 1_000_000} MB together, the limit of one answer. List the jobs in pages with GET /api/v1/jobs`,
+    `The arguments of unfinished jobs have more than ${liveMaxBytes / 1_000_000} MB together, the limit of one response. List the jobs in pages with GET /api/v1/jobs`,
   'api.backfill_already_running': ({ name }: { name: string }) =>
     `A backfill of ${name} is already running. Wait until it ends, or cancel it first`,
   'api.no_run_times': ({ name, none }: { name: string; none: string }) =>

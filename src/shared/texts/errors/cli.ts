@@ -2,7 +2,7 @@ import { sentencesOf } from '../sentence.ts'
 
 export const cliErrors = {
   'cli.no_encryption_key_configured': () =>
-    'No encryption key is configured. Make one (scrapdeck make-key FILE) and set encryption_key_file, or write an unencrypted backup with --not-encrypted.',
+    'No encryption key is configured. Create one (scrapdeck make-key FILE) and set encryption_key_file, or write an unencrypted backup with --not-encrypted.',
   'cli.backup_not_terminal': () => 'A backup is not for a terminal. Name a file, or redirect standard output.',
   'cli.no_file': ({ file }: { file: string }) => `There is no file ${file}.`,
   'cli.file_exists': ({ path }: { path: string }) => `${path} already exists. Name another file.`,
@@ -44,7 +44,7 @@ export const cliErrors = {
   'cli.no_certificate_authority': ({ path, code }: { path: string; code: string }) =>
     `There is no certificate authority in ${path} (${code}). Start the service with tls_self_made = on (--tls-self-made), or name its data directory with --data.`,
   'cli.no_scrapyd_data_found': ({ places }: { places: readonly string[] }) =>
-    `No Scrapyd data found: none of ${places.join(', ')} exists. Give the directory Scrapyd was started in, or its configuration with --config.`,
+    `No Scrapyd data found: none of ${places.join(', ')} exists. Specify the directory that Scrapyd was started in, or its configuration with --config.`,
   'cli.scrapyd_runs': ({ what }: { what: string }) =>
     `${what} Stop that Scrapyd first: it would run the pending jobs a second time. If it is another program, use --even-if-running.`,
   'cli.keychain_unreadable': ({ error, address }: { error: string; address: string }) =>
@@ -59,7 +59,7 @@ export const cliErrors = {
   'cli.netrc_of_another_user': ({ path }: { path: string }) =>
     `${path} belongs to another user, so its passwords are not used.`,
   'cli.netrc_open_to_others': ({ path }: { path: string }) =>
-    `${path} can be read by other users, so its passwords are not used. Close it: chmod 600 ${path}`,
+    `${path} can be read by other users, so its passwords are not used. Restrict it: chmod 600 ${path}`,
   'cli.netrc_not_understood': ({ path, shown }: { path: string; shown: string }) =>
     `${path} is not understood: ${shown}.`,
   'cli.scrapy_cfg_unreadable': ({ key, section, what }: { key: string; section: string; what: string }) =>
@@ -78,7 +78,7 @@ export const cliErrors = {
   'cli.configuration_unreadable': ({ path, code }: { path: string; code: string }) =>
     `${path} cannot be read (${code}). Correct its permissions, or specify another file with --config.`,
   'cli.sign_in_denied': () => 'The sign-in was denied in the browser. Start again.',
-  'cli.sign_in_answer_strange': () => 'The response to the sign-in is not from Scrapdeck. Start again.',
+  'cli.sign_in_response_unexpected': () => 'The response to the sign-in is not from Scrapdeck. Start again.',
   'cli.sign_in_failed': ({ text }: { text: string }) => `${text}. Start again.`,
   'cli.no_program_sign_in': ({ address }: { address: string }) =>
     `${address} cannot sign in programs: it is an older Scrapdeck, or something else. Check the address, or use a token.`

@@ -1,15 +1,15 @@
 import { sentencesOf } from '../sentence.ts'
 
 export const desktopErrors = {
-  'desktop.sign_in_of_another_engine': ({ url }: { url: string }) => `This sign-in is not for ${url}. Sign in again.`,
+  'desktop.sign_in_of_another_engine': ({ url }: { url: string }) => `This sign-in is not for ${url}. Log in again.`,
   'desktop.sign_in_opened_twice': () =>
-    'Another program or browser on this computer also opened the address of this sign-in, so Scrapdeck stopped it. Sign in again; if this happens again, use a code in another browser.',
+    'Another program or browser on this computer also opened the address of this sign-in, so Scrapdeck stopped it. Log in again; if this happens again, use a code in another browser.',
   'desktop.sign_in_cancelled': () => 'The sign-in was cancelled.',
   'desktop.problem_with_proxy': ({ label, problem }: { label: string; problem: string }) =>
     `${label} ${problem}. Check the proxy in front of it.`,
   'desktop.credentials_refused': ({ label, what }: { label: string; what: string }) =>
-    `${label} refused ${what}. It may have been revoked or changed: edit the engine and sign in or enter it again.`,
-  'desktop.answer_strange': ({ label, what }: { label: string; what: string }) =>
+    `${label} refused ${what}. It may have been revoked or changed: edit the engine and log in, or enter it again.`,
+  'desktop.response_unexpected': ({ label, what }: { label: string; what: string }) =>
     `${label} responded with ${what}, which is not a Scrapdeck response. Check the address, and any proxy in front of it.`,
   'desktop.certificate_untrusted': ({ label }: { label: string }) =>
     `The certificate of ${label} was not issued by an authority that this computer trusts. Compare its fingerprint with the one on that machine, then trust it, or use a certificate of an authority.`,

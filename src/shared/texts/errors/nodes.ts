@@ -16,7 +16,7 @@ export const nodesErrors = {
   'nodes.environment_no_log': ({ id }: { id: string }) => `The environment ${id} has no log.`,
   'nodes.main_python_not_removable': () => 'The main Python cannot be removed.',
   'nodes.python_in_use': ({ projects }: { projects: readonly string[] }) =>
-    `${projects.join(', ')} uses it. Choose another Python for it first.`,
+    `It is used by ${projects.join(', ')}. Choose another Python there first.`,
   'nodes.no_python_build': () => 'There is no Python to build it with.',
   'nodes.main_python_not_ours': ({ path }: { path: string | null }) =>
     `The main Python is ${path}, which Scrapdeck did not build and cannot rebuild.`,
@@ -32,7 +32,7 @@ export const nodesErrors = {
     `This Scrapdeck speaks version ${protocol} of the protocol, not ${theirs}. Install the package that came with it on the node.`,
   'nodes.pulling_node_connected': ({ hostname, node }: { hostname: string; node: string }) =>
     `${hostname} is connected as ${node}. Two Scrapyds cannot be one node: add another node, or stop the other Scrapyd.`,
-  'nodes.too_many_jobs_listed': ({ most }: { most: number }) => `A node may list at most ${most} jobs.`,
+  'nodes.too_many_jobs_listed': ({ most }: { most: number }) => `A node can list up to ${most} jobs.`,
   'nodes.egg_not_needed': () => 'No job that is offered to this node needs this egg.',
   'nodes.session_superseded': () => 'Another Scrapyd, or this one after a restart, took over the session.',
   'nodes.session_unknown': () => 'Scrapdeck was restarted. Open a new session.',
@@ -71,7 +71,7 @@ export const nodesErrors = {
   'nodes.kubeconfig_no_server': ({ cluster }: { cluster: string | null }) =>
     `The cluster ${cluster} of the kubeconfig has no server.`,
   'nodes.kubeconfig_insecure': ({ cluster }: { cluster: string | null }) =>
-    `The cluster ${cluster} turns off the verification of certificates. Give its CA instead.`,
+    `The cluster ${cluster} turns off the verification of certificates. Specify its CA instead.`,
   'nodes.kubeconfig_runs_program': ({ user, field }: { user: string | null; field: string }) =>
     `The user ${user} gets its credentials from a program (${field}). Create a service account and use its token.`,
   'nodes.kubeconfig_names_file': ({ user, field }: { user: string | null; field: string }) =>

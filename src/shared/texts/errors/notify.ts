@@ -2,7 +2,7 @@ import { sentencesOf } from '../sentence.ts'
 
 export const notifyErrors = {
   'notify.alert_logs_being_read': () => 'Too many requests are reading alert logs. Try again in a moment.',
-  'notify.reports_being_made': () => 'Other reports are being made: try again in a moment.',
+  'notify.reports_being_made': () => 'Other reports are being created. Try again in a moment.',
   'notify.no_blob': ({ name }: { name: string }) => `There is no blob ${name}`,
   'notify.plugin_password_unchecked': ({ plugin }: { plugin: string }) =>
     `The plugin ${plugin} could not check the password. Try again in a minute, or use a token.`,

@@ -11,7 +11,7 @@ export const runsErrors = {
     'The file has a line of more than 16 MB, which DuckDB does not skip. Pages and filters work without a sort.',
   'runs.duckdb_failed': ({ said }: { said: string }) => `DuckDB could not read the items: ${said}`,
   'runs.too_many_exports': ({ exports }: { exports: number }) =>
-    `${exports} exports are being written. Wait for one of them.`,
+    `${exports} exports are being written. Wait until one of them is finished.`,
   'runs.export_gone': () => 'This export no longer exists. Export again.',
   'runs.directory_unusable': ({ directory, error }: { directory: string; error: string }) =>
     `The directory ${directory} cannot be used (${error}). Correct its permissions`,
@@ -36,17 +36,17 @@ export const runsErrors = {
   'runs.items_file_gone': () => 'The file of the items is gone. Reload.',
   'runs.items_not_a_file': () => 'The items are not a regular file, so they are not read.',
   'runs.row_not_csv': ({ index, error }: { index: number; error: string }) =>
-    `Row ${index + 1} of the file is no CSV (${error}).`,
-  'runs.disk_full': () => 'The disk of the data directory is full: free some space and repeat.',
+    `Row ${index + 1} of the file is not valid CSV (${error}).`,
+  'runs.disk_full': () => 'The disk of the data directory is full. Free some space and try again.',
   'runs.items_too_large_to_copy': ({ gigabytes, limit }: { gigabytes: string; limit: string }) =>
-    `The items take up ${gigabytes} GB; at most ${limit} GB are copied from a node. Read them on the node.`,
+    `The items take up ${gigabytes} GB; up to ${limit} GB is copied from a node. Read them on the node.`,
   'runs.too_many_item_copies': () => 'The items of several other runs are being copied. Try again soon.',
   'runs.items_being_copied': ({ copied, total }: { copied: string; total: string }) =>
-    `${copied} of ${total} GB of the items are copied from their node so far. Repeat the request in a few seconds.`,
-  'runs.items_changed': () => 'The items changed on their node while they were copied. Reload.',
+    `${copied} of ${total} GB of the items has been copied from their node so far. Repeat the request in a few seconds.`,
+  'runs.items_changed': () => 'The items changed on their node while they were being copied. Reload.',
   'runs.no_error_group': ({ id }: { id: number }) => `There is no error group ${id}. Reload the list`,
   'runs.items_too_large_to_keep': ({ gigabytes, limit }: { gigabytes: string; limit: string }) =>
-    `The items take up ${gigabytes} GB; at most ${limit} GB of a run are kept`,
+    `The items take up ${gigabytes} GB; up to ${limit} GB of a run is kept`,
   'runs.archived_items_damaged': ({ jobId }: { jobId: string }) =>
     `The archived items of job ${jobId} are damaged and cannot be repaired.`,
   'runs.items_deleted': ({ jobId, day }: { jobId: string; day: string }) =>

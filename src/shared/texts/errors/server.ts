@@ -59,7 +59,7 @@ export const serverErrors = {
     `The keys of ${label} cannot be read. Try again in a minute.`,
   'server.logout_token_invalid': () => 'This is not a logout token of the configured provider',
   'server.provider_away': ({ label }: { label: string }) =>
-    `${label} does not respond, so signing in with it is not possible. Try again later; users with a password here can still log in.`,
+    `${label} does not respond, so nobody can log in with it. Try again later; users with a password here can still log in.`,
   'server.sign_in_failed': ({ text }: { text: string }) => `${text}. Start again.`,
   'server.proxy_headers_twice': ({
     userHeader,
@@ -103,7 +103,7 @@ export const serverErrors = {
     `A name in the form is longer than the limit of ${maxNameBytes / 1024} kB. Send name=value, and files as multipart/form-data.`,
   'server.no_leader': () => 'No engine leads at the moment. Try again in a second.',
   'server.login_took_too_long': () => 'This login took more than ten minutes, or began in another browser.',
-  'server.password_changed_meanwhile': () => 'The password, or how you log in, was changed meanwhile.',
+  'server.password_changed_meanwhile': () => 'The password, or how you log in, was changed in the meantime.',
   'server.egg_missing': () => 'Send the bytes of the egg.',
   'server.file_missing': () => 'Send the bytes of the file.',
   'server.scrapdeck_starting_stopping': () => 'Scrapdeck is starting or stopping. Try again.',

@@ -18,7 +18,7 @@ export const storageErrors = {
     `The backup is encrypted with the key ${keyId}, which is not here. Name a file that has it with --key-file, or configure encryption_key_file.`,
   'storage.backup_damaged': ({ what }: { what: string }) => `The backup is damaged: ${what}. Use another backup.`,
   'storage.secrets_need_encryption': () =>
-    'Secrets are only put into an encrypted backup. Configure encryption_key_file.',
+    'Secrets are only included in encrypted backups. Configure encryption_key_file.',
   'storage.no_data_directory': ({ dataDirectory }: { dataDirectory: string }) =>
     `There is no data directory ${dataDirectory}. Name it with --data.`,
   'storage.directory_of_another_user': ({ dataDirectory, owner }: { dataDirectory: string; owner: string }) =>
@@ -77,7 +77,7 @@ export const storageErrors = {
   'storage.postgres_address_invalid': ({ what }: { what: string }) =>
     `${what}. Write postgres://USER@HOST:5432/DATABASE, and the password in a file`,
   'storage.data_directory_unusable': ({ path, error }: { path: string; error: string }) =>
-    `The data directory ${path} cannot be used: ${error}. To use another: --data.`,
+    `The data directory ${path} cannot be used: ${error}. Use --data to name another one.`,
   'storage.syslog_address_invalid': ({ what }: { what: string }) =>
     `${what}. Write tls://HOST:6514, tcp://HOST:601 or udp://HOST:514`,
   'storage.scrapdeck_stopping': () => 'Scrapdeck is stopping',
@@ -190,7 +190,7 @@ export const storageErrors = {
     `${source} has more than ${max} keys. Remove those no longer used.`,
   'storage.key_twice': ({ source }: { source: string }) => `${source} has the same key twice. Remove one of the lines.`,
   'storage.no_key': ({ source }: { source: string }) =>
-    `${source} has no key. Make one with scrapdeck make-key, or write 64 hexadecimal digits (openssl rand -hex 32), or base64 of 32 bytes.`,
+    `${source} has no key. Create one with scrapdeck make-key, or write 64 hexadecimal digits (openssl rand -hex 32), or base64 of 32 bytes.`,
   'storage.key_file_too_large': ({ path }: { path: string }) => `${path} is too large for a key file.`,
   'storage.key_file_unreadable': ({ path, code }: { path: string; code: string }) =>
     `The key file ${path} cannot be read (${code}). Restore it, or correct encryption_key_file.`,
@@ -219,7 +219,7 @@ export const storageErrors = {
   'storage.postgres_database_missing': ({ name }: { name: string }) =>
     `${name}: there is no such database. Create it (CREATE DATABASE), or correct the address.`,
   'storage.postgres_right_missing': ({ name, message }: { name: string; message: string }) =>
-    `${name}: the user lacks a right (${message}). Grant it CREATE and CONNECT on the database, and let it own its schema.`,
+    `${name}: the user lacks a privilege (${message}). Grant it CREATE and CONNECT on the database, and let it own its schema.`,
   'storage.postgres_no_room': ({ name, message }: { name: string; message: string }) =>
     `${name}: it has no room left (${message}). Free disk space or memory on the database server.`,
   'storage.postgres_too_many_connections': ({ name }: { name: string }) =>

@@ -14,7 +14,7 @@ export const texts = area('desktop', {
   tooltip: (summary: string) => `Scrapdeck: ${summary}`,
   ofEngine: (engine: string, text: string) => `${engine}: ${text}`,
   retryRuns: (count: number) => (count === 1 ? 'Retry' : `Retry ${count} runs`),
-  retryFailed: (count: number) => (count === 1 ? 'Could not retry' : `Retry ${count} runs failed`),
+  retryFailed: (count: number) => (count === 1 ? 'Could not retry' : `Could not retry ${count} runs`),
   couldNotStart: 'Scrapdeck could not start',
   couldNotQuit: 'Scrapdeck could not quit',
   couldNotQuitHint: (problem: string) => `${problem}\n\nTry again, or end the process.`,
@@ -22,7 +22,7 @@ export const texts = area('desktop', {
   spidersRunning: (count: number) =>
     `${plural(count, 'spider')} ${count === 1 ? 'is' : 'are'} running on this computer`,
   spidersRunningHint:
-    'They can continue without Scrapdeck, which finds them again at its next start, with their logs and outcomes. Either way, queued jobs wait until then.',
+    'They can continue without Scrapdeck, which finds them again when it next starts, with their logs and outcomes. Either way, queued jobs wait until then.',
   quitAndKeep: (count: number) => `Quit, keep ${plural(count, 'spider')} running`,
   stopAndQuit: (count: number) => `Stop ${plural(count, 'spider')} and quit`,
   inKeychain: 'In the keychain of this system',
@@ -33,7 +33,7 @@ export const texts = area('desktop', {
   leadsElsewhere: (engine: string, host: string) =>
     `${engine} sends you to ${host}, which would then send you back to ${engine}’s own address. This browser cannot reach that through SSH. Log in with a user name and password, or cancel the sign-in in Scrapdeck and choose the sign-in with a code.`,
   anotherAddress: 'another address',
-  backToLogin: 'Back to the login',
+  backToLogin: 'Back to login',
   signInStopped: 'Sign-in stopped',
   nothingHere: 'There is nothing here',
   startSignInAgain: 'Start the sign-in again in Scrapdeck.'

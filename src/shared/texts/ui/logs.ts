@@ -2,7 +2,7 @@ import { plural } from '../../numbers.ts'
 import { area } from './area.ts'
 
 export const texts = area('logs', {
-  findJobHint: 'Project, spider or job id',
+  findJobHint: 'Project, spider or job ID',
   findJob: 'Find job',
   jobsWithALog: 'Jobs with a log',
   noJobsYet: 'No jobs have run yet.',

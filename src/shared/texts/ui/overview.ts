@@ -26,7 +26,7 @@ export const texts = area('overview', {
   fleetLabelWithProblems: (inUse: number, slots: number, nodes: number, troubled: string) =>
     `${formatCount(inUse)} of ${formatCount(slots)} slots in use on ${plural(nodes, 'node')}. Nodes with problems: ${troubled}.`,
   legendRunning: 'running',
-  legendTrouble: 'trouble',
+  legendTrouble: 'with problems',
   legendFree: 'free',
   nodeUnauthorized: 'password',
   fleet: 'Fleet',

@@ -31,7 +31,7 @@ export const texts = area('queue', {
   reachedOnBusiestNode: 'reached on the busiest node',
   /** A parameter is null if the limit covers everything of this kind: at most 1 run of amazon* on each node. */
   limitSentence: (max: number, project: string | null, spider: string | null, tag: string | null, perNode: boolean) => {
-    const runs = max === 0 ? 'no runs' : `at most ${plural(max, 'run')}`
+    const runs = max === 0 ? 'no runs' : `up to ${plural(max, 'run')}`
     const spiders = spider === null ? 'any spider' : project === null ? spider : `${project}/${spider}`
     const what = spider === null && project !== null ? `project ${project}` : spiders
     const nodes = perNode ? 'each node' : 'all nodes'

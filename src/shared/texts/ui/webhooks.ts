@@ -26,7 +26,7 @@ export const texts = area('webhooks', {
   copyId: (id: string) => `ID: ${id}`,
   sendAgainLabel: (event: string, time: string) => `Send ${event} of ${time} again`,
   responded: (answer: string) => `response ${answer}`,
-  tries: (count: number) => plural(count, 'try', 'tries'),
+  tries: (count: number) => plural(count, 'attempt'),
   nextTryIn: (tries: string, age: string) => `${tries}, next in ${age}`,
   nextTryNow: (tries: string) => `${tries}, next now`,
   addWebhook: 'Add webhook',

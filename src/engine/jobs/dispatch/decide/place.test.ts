@@ -94,7 +94,7 @@ describe('placing jobs on nodes', () => {
       'some nodes are down and the others cordoned',
       [aNode({ unavailable: 'down' }), aNode({ id: N2, mode: 'cordoned' })],
       {},
-      'eu-1 does not answer, and the other nodes are down or cordoned as well'
+      'eu-1 does not respond, and the other nodes are down or cordoned as well'
     ],
     [
       'its node was removed',
@@ -581,7 +581,10 @@ describe('nodes that keep few logs of a spider', () => {
     expect(placed(plan).map(([id]) => id)).toEqual(['c'])
     expect(plan.awaitsLogs).toBe(true)
     expect(waits(plan)).toEqual([
-      { code: 'limit', text: 'eu-1 keeps 1 log of a spider: another run of prices would delete that of a running one' }
+      {
+        code: 'limit',
+        text: 'eu-1 keeps 1 log of a spider: another run of prices would delete the log of a running one'
+      }
     ])
     const both = planFor([aLine(['a', 'b'])], [few, aNode({ id: 'n2', name: 'eu-2' })], { newerLogs })
     expect(placed(both)).toEqual([

@@ -36,7 +36,7 @@ it('says when the next run starts, and its number among how many', () => {
   const third = planRetry(aPolicy(), 'lost', ['failed'], NOW_MS)
   expect([third!.atMs, textOf(third)]).toEqual([NOW_MS + 60_000, 'retrying in 1 min (run 3 of 3)'])
   const atOnce = planRetry(aPolicy({ backoffSeconds: 0 }), 'failed', [], NOW_MS)
-  expect(textOf(atOnce)).toBe('retrying at once (run 2 of 3)')
+  expect(textOf(atOnce)).toBe('retrying immediately (run 2 of 3)')
 })
 
 it('ends after the last run, without a policy, and for results that the policy does not name', () => {

@@ -146,7 +146,7 @@ describe('a node that accepts jobs but starts none', () => {
     }
     await clock.advanceBy(30_000)
     expect(node.pending).toEqual([])
-    expect(await engine.resultsOf(id)).toEqual([['absent', 'taken back']])
+    expect(await engine.resultsOf(id)).toEqual([['absent', 'withdrawn']])
     expect(await engine.job(id)).toMatchObject({ state: 'queued', mayHaveRunTwice: false })
   })
 

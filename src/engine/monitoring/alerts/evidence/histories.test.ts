@@ -79,7 +79,7 @@ test('a running job is shown beside the durations of successful ones', () => {
   const long = { id: idOf(9), startedAtMs: NOW_MS - 7_200_000, endedAtMs: null }
   const history = historyOfRunTime(long, successes(60, 90), { subject, nowMs: NOW_MS })!
   expect(history.caption).toBe('This run: 2 h. 2 other runs: 1 min to 1 min 30 s.')
-  expect(history.title).toBe('Run time of this run and of the last 2 successful runs of shop/prices')
+  expect(history.title).toBe('Runtime of this run and of the last 2 successful runs of shop/prices')
   expect(history.bars.at(-1)).toEqual({ value: 7_200, tone: 'now' })
   expect(historyOfRunTime({ ...long, startedAtMs: null }, successes(60, 90), { subject, nowMs: NOW_MS })).toBeNull()
   const ended = { id: idOf(2), startedAtMs: NOW_MS - 90_000, endedAtMs: NOW_MS }
@@ -102,7 +102,7 @@ test('a day shows the worst value of each half hour, and ends with the current v
     bars: [50, 20, 60, 8.2].map((value, at) => ({ value, tone: at === 3 ? 'now' : 'past' })),
     fromMs: NOW_MS - 120 * MINUTE_MS,
     untilMs: NOW_MS,
-    caption: 'At the end: 8.2 %. Before: 20 to 60 %. Each bar is the lowest value of 30 minutes.'
+    caption: 'Latest: 8.2 %. Earlier: 20 to 60 %. Each bar is the lowest value in 30 minutes.'
   })
   const queue = historyOfDay('queue_length', [ago(3_000, 7), ago(45, 1_310)], { now: 1_204, nowMs: NOW_MS })!
   expect(queue.bars.map(({ value }) => value)).toEqual([...Array(46).fill(7), 1_310, 1_204])

@@ -53,7 +53,7 @@ it('the mail about a failed spider shows the end of its log and its earlier runs
   const jobId = await runSpider('shutdown')
   const [failed] = await untilMailed(1)
   expect(failed).toContain('Tall bars are failed runs: 1 of 2, the last one.')
-  expect(failed).toContain(`Last lines of the log of shop/prices, job ${jobId}:\n`)
+  expect(failed).toContain(`Last log lines of shop/prices, job ${jobId}:\n`)
   expect(failed).toMatch(/INFO: Spider closed \(shutdown\)\n/)
   const [alert] = (await t.client.alerts.list({})).alerts
   const shown = {
@@ -95,5 +95,5 @@ it('the mail about a long queue shows how long it was and is now', async () => {
   await t.restart(7_200_000)
   for (let job = 0; job < 5; job += 1) await t.client.jobs.run({ project: 'shop', spiders: ['prices'] })
   const [text] = await untilMailed(1)
-  expect(text).toMatch(/Waiting jobs in the last [\d.]+ hours:\n {2}At the end: \d jobs\. Before: 0 jobs\./)
+  expect(text).toMatch(/Waiting jobs in the last [\d.]+ hours:\n {2}Latest: \d jobs\. Earlier: 0 jobs\./)
 })

@@ -75,6 +75,6 @@ test('the chart of the disk shows the recorded values and the current one', asyn
   const row = { id: 1, atMs: clock.nowMs() - 3_600_000, value: 40 }
   const store = { listAlertFacts: async () => [row] as never }
   const { history } = await readEvidence(partsOf({ clock, figureOf: () => 8 }, store), news)
-  expect(history?.caption).toBe('At the end: 8 %. Before: 40 %. Each bar is the lowest value of 30 minutes.')
+  expect(history?.caption).toBe('Latest: 8 %. Earlier: 40 %. Each bar is the lowest value in 30 minutes.')
   expect(await readEvidence(partsOf({}, store), news)).toEqual({ log: null, history: null })
 })

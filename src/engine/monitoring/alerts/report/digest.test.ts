@@ -92,7 +92,7 @@ test('an e-mail shows it as text and as HTML with foreign text escaped', () => {
   expect(html).toContain('&lt;b&gt;TypeError&lt;/b&gt;')
   expect(html).not.toContain('<b>TypeError')
   expect(html).not.toContain('\u001b')
-  expect(text).toContain('Before: 4 runs, 0 failed or lost')
+  expect(text).toContain('Previous period: 4 runs, 0 failed or lost')
   expect(text).toContain('- shop/prices: 1 of 1 run; last: exit code 1')
   expect(report.failing).toMatchObject([{ reasonCode: 'text', reasonParams: { text: 'exit code 1' } }])
   expect(text).toContain('https://deck.example/#/alerts')

@@ -369,7 +369,7 @@ test('an unused environment is listed and can be deleted; one that a project or 
   t.set('shop', 'lxml')
   const environments = await t.open()
   const { id, path } = await untilState(environments, 'ready')
-  await expect(environments.remove(id)).rejects.toThrow('shop uses it. Choose another Python for it first.')
+  await expect(environments.remove(id)).rejects.toThrow('shop. Choose another Python there first.')
   await expect(environments.remove('main')).rejects.toMatchObject({ code: 'BAD_INPUT' })
   await expect(environments.remove('0123456789ab')).rejects.toMatchObject({ code: 'NOT_FOUND' })
   await expect(environments.rebuild('../../..')).rejects.toMatchObject({ code: 'NOT_FOUND' })

@@ -74,7 +74,7 @@ test('an alert has its subject, its text, how long ago it was, and its job', () 
       description: String.raw`🔴 **north** · <t:1795862220:R>
 north is down\: connection refused`,
       fields: [
-        ...[{ value: 'Nodes are up' }, { value: 'crawl team' }, { value: '2 reported before', inline: true }],
+        ...[{ value: 'Nodes are up' }, { value: 'crawl team' }, { value: '2 reported earlier', inline: true }],
         { name: 'What to do', value: expect.stringMatching(/^Check that the node runs/), inline: false }
       ]
     },

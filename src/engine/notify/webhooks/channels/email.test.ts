@@ -123,7 +123,7 @@ test('the current evidence is in both parts, and is read for each try', async ()
   expect(asked).toEqual([someNews().title, someNews().title])
   const { text, html } = await PostalMime.parse(mails[1]!.source)
   for (const part of [text, html]) {
-    expect(part).toMatch(new RegExp(`Last lines of the log of shop/prices[^]+ob ${'d'.repeat(32)}`))
+    expect(part).toMatch(new RegExp(`Last log lines of shop/prices[^]+ob ${'d'.repeat(32)}`))
     expect(part).toContain('This run: 3 items. 1 other run: 1,204 items.')
   }
   expect(text).toContain('  line 2\n    indented\n')

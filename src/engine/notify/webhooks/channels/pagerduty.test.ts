@@ -78,7 +78,7 @@ test('a message that failed halfway is sent again with the same keys, so that no
 test('alerts beyond those listed share an incident until the group is quiet', () => {
   const more = pagerDutyEvents(someNews({ moreFiring: 7 }), LINKS)
   const quiet = pagerDutyEvents(someNews({ firing: [], resolved: [anAlert({ resolvedAtMs: NOW_MS })] }), LINKS)
-  expect(more[1]).toMatchObject({ event_action: 'trigger', payload: { summary: '7 more alerts of Nodes are up' } })
+  expect(more[1]).toMatchObject({ event_action: 'trigger', payload: { summary: '7 more alerts from Nodes are up' } })
   expect(quiet[1]).toEqual({ event_action: 'resolve', dedup_key: more[1]!.dedup_key })
   expect(pagerDutyEvents(someNews({ firing: [], resolved: [anAlert()], stillFiring: 3 }), LINKS)).toHaveLength(1)
 })

@@ -85,7 +85,7 @@ test('the last message before a silence of its channel says until when', () => {
     renderEmail(someNews({ limit: { heldUntilMs: NOW_MS + 3_600_000, all } }), LINKS).text.match(
       /^Limit reached.*/m
     )?.[0]
-  expect(factsOf(false)).toBe('Limit reached: messages that are not critical are held until 2026-11-28 11:49 UTC')
+  expect(factsOf(false)).toBe('Limit reached: non-critical messages are held until 2026-11-28 11:49 UTC')
   expect(factsOf(true)).toBe('Limit reached: all messages are held until 2026-11-28 11:49 UTC')
 })
 
@@ -98,7 +98,7 @@ test('the text part has the same content', () => {
 Rule: Nodes are up
 Owner: crawl team
 Reminder: not acknowledged yet
-Still firing: 2 reported before
+Still firing: 2 reported earlier
 What to do: Check that the node runs and that this machine can reach it. Cordon it while you work on it: then its alerts are not sent.
 
 Firing:
@@ -115,7 +115,7 @@ Items of the last 2 runs of shop/prices:
   This run: 3 items. 1 other run: 1,204 items.
   2026-11-27 10:49 UTC to 2026-11-28 10:49 UTC
 
-Last lines of the log of shop/prices, job ${'d'.repeat(32)}:
+Last log lines of shop/prices, job ${'d'.repeat(32)}:
   [scrapy] ERROR: refused
 
 https://deck.example.org/#/alerts

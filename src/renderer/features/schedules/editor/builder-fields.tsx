@@ -13,12 +13,12 @@ const MONTH_DAYS = [...Array.from({ length: 31 }, (_, day) => day + 1), 'L' as c
 
 interface BuilderFieldsProps {
   expression: string
-  of: string
+  ruleNumber: number | null
   onChange: (expression: string) => void
 }
 
 /** Shows a simple expression as choices. Users edit all other expressions field by field. */
-export function BuilderFields({ expression, of, onChange }: BuilderFieldsProps) {
+export function BuilderFields({ expression, ruleNumber, onChange }: BuilderFieldsProps) {
   const builder = readBuilder(expression)
   const [isCustom, setCustom] = useState(false)
   const kind: BuilderKind = isCustom || builder === null ? 'custom' : builder.kind
@@ -26,7 +26,7 @@ export function BuilderFields({ expression, of, onChange }: BuilderFieldsProps) 
   return (
     <Stack align="flex-start" gap={8} miw={0}>
       <SegmentedControl
-        aria-label={texts.howOften(of)}
+        aria-label={texts.howOften(ruleNumber)}
         className={classes.kinds}
         value={kind}
         onChange={(value) => {
@@ -36,12 +36,12 @@ export function BuilderFields({ expression, of, onChange }: BuilderFieldsProps) 
         data={Object.entries(KIND_WORDS).map(([value, label]) => ({ value, label }))}
       />
       {kind === 'custom' || builder === null ? (
-        <CronFieldBoxes expression={expression} of={of} onChange={onChange} />
+        <CronFieldBoxes expression={expression} ruleNumber={ruleNumber} onChange={onChange} />
       ) : builder.kind === 'minutes' ? (
         <div className={classes.line}>
           {texts.everyMinutes(
             <Select
-              aria-label={texts.minutesBetweenRuns(of)}
+              aria-label={texts.minutesBetweenRuns(ruleNumber)}
               w={84}
               allowDeselect={false}
               value={String(builder.every)}
@@ -54,14 +54,18 @@ export function BuilderFields({ expression, of, onChange }: BuilderFieldsProps) 
       ) : builder.kind === 'hourly' ? (
         <div className={classes.line}>
           {texts.everyHourAtMinute(
-            <Minute minute={builder.minute} of={of} onChange={(minute) => write({ ...builder, minute })} />
+            <Minute
+              minute={builder.minute}
+              ruleNumber={ruleNumber}
+              onChange={(minute) => write({ ...builder, minute })}
+            />
           )}
         </div>
       ) : (
         <>
           {builder.kind === 'weekly' && (
             <Choices
-              label={texts.weekdays(of)}
+              label={texts.weekdays(ruleNumber)}
               of={WEEK}
               nameOf={(day) => WEEKDAYS[day] as string}
               chosen={builder.days}
@@ -71,7 +75,7 @@ export function BuilderFields({ expression, of, onChange }: BuilderFieldsProps) 
           )}
           {builder.kind === 'monthly' && (
             <Choices
-              label={texts.daysOfMonth(of)}
+              label={texts.daysOfMonth(ruleNumber)}
               of={MONTH_DAYS}
               nameOf={(day) => (day === 'L' ? texts.lastDayOfMonth : String(day))}
               chosen={builder.days}
@@ -80,7 +84,7 @@ export function BuilderFields({ expression, of, onChange }: BuilderFieldsProps) 
             />
           )}
           <Choices
-            label={texts.hours(of)}
+            label={texts.hours(ruleNumber)}
             of={HOURS}
             nameOf={(hour) => String(hour).padStart(2, '0')}
             chosen={builder.hours}
@@ -89,7 +93,11 @@ export function BuilderFields({ expression, of, onChange }: BuilderFieldsProps) 
           />
           <div className={classes.line}>
             {texts.atMinute(
-              <Minute minute={builder.minute} of={of} onChange={(minute) => write({ ...builder, minute })} />
+              <Minute
+                minute={builder.minute}
+                ruleNumber={ruleNumber}
+                onChange={(minute) => write({ ...builder, minute })}
+              />
             )}
             {builder.kind === 'monthly' && builder.days.some((day) => day !== 'L' && day > 28) && (
               <span className="tone-wait">{texts.monthsSkipped}</span>
@@ -101,10 +109,18 @@ export function BuilderFields({ expression, of, onChange }: BuilderFieldsProps) 
   )
 }
 
-function Minute({ minute, of, onChange }: { minute: number; of: string; onChange: (minute: number) => void }) {
+function Minute({
+  minute,
+  ruleNumber,
+  onChange
+}: {
+  minute: number
+  ruleNumber: number | null
+  onChange: (minute: number) => void
+}) {
   return (
     <NumberInput
-      aria-label={texts.minuteOfHour(of)}
+      aria-label={texts.minuteOfHour(ruleNumber)}
       w={68}
       min={0}
       max={59}
@@ -144,7 +160,7 @@ function Choices<Value extends string | number>({ label, of, nameOf, chosen, onT
   )
 }
 
-function CronFieldBoxes({ expression, of, onChange }: BuilderFieldsProps) {
+function CronFieldBoxes({ expression, ruleNumber, onChange }: BuilderFieldsProps) {
   const fields = fieldsOf(expression)
   if (fields === null) return <p className="dim">{texts.cronFieldsHint}</p>
   return (
@@ -153,7 +169,7 @@ function CronFieldBoxes({ expression, of, onChange }: BuilderFieldsProps) {
         <TextInput
           key={name}
           label={name}
-          aria-label={texts.cronField(name, of)}
+          aria-label={texts.cronField(name, ruleNumber)}
           value={value}
           // A space would split one field into two.
           onChange={(event) => {

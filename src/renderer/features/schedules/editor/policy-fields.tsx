@@ -160,7 +160,7 @@ function limitWords(form: ScheduleTexts): string {
     form.jitterSeconds.trim() !== '' && texts.jitterUpTo(form.jitterSeconds),
     form.startMs !== '' && texts.fromTime(form.startMs.replace('T', ' ')),
     form.endMs !== '' && texts.untilTime(form.endMs.replace('T', ' ')),
-    form.maxRuns.trim() !== '' && texts.atMostRuns(form.maxRuns),
+    form.maxRuns.trim() !== '' && texts.upToRuns(form.maxRuns),
     form.pauseAfterFailures.trim() !== '' && texts.pausedAfterFailures(form.pauseAfterFailures),
     (form.excludedDates.length > 0 || form.excludedCrons.trim() !== '') && texts.withExclusions
   )

@@ -17,14 +17,14 @@ export function RuleList({ fields }: { fields: Fields<ScheduleTexts> }) {
   return (
     <Stack gap={12} className={classes.rules}>
       {rules.map((rule, index) => {
-        const of = rules.length > 1 ? texts.ofRule(index + 1) : ''
+        const ruleNumber = rules.length > 1 ? index + 1 : null
         const its = fields.within('rules').within(index)
         return (
           <section key={rule.key} className={classes.rule} aria-label={texts.ruleNumber(index + 1)}>
             <Group gap={8} justify="space-between" wrap="nowrap">
               <SegmentedControl
                 {...its.input('kind')}
-                aria-label={texts.kindOf(of)}
+                aria-label={texts.kindOf(ruleNumber)}
                 data={optionsOf({ cron: texts.cron, interval: texts.interval, once: texts.once })}
               />
               {rules.length > 1 && (
@@ -40,7 +40,7 @@ export function RuleList({ fields }: { fields: Fields<ScheduleTexts> }) {
               <CronEditor
                 expression={rule.expression}
                 zone={zone}
-                of={of}
+                ruleNumber={ruleNumber}
                 onChange={(expression) => its.change({ expression })}
               />
             )}
@@ -49,7 +49,7 @@ export function RuleList({ fields }: { fields: Fields<ScheduleTexts> }) {
                 <TextInput
                   {...its.input('everySeconds')}
                   label={texts.every}
-                  aria-label={texts.everyOf(of)}
+                  aria-label={texts.everyOf(ruleNumber)}
                   description={texts.everyHint}
                 />
                 <TextInput
@@ -57,7 +57,7 @@ export function RuleList({ fields }: { fields: Fields<ScheduleTexts> }) {
                   type="datetime-local"
                   step={1}
                   label={texts.countedFrom}
-                  aria-label={texts.countedFromOf(of)}
+                  aria-label={texts.countedFromOf(ruleNumber)}
                   description={zone}
                 />
               </div>
@@ -68,7 +68,7 @@ export function RuleList({ fields }: { fields: Fields<ScheduleTexts> }) {
                 type="datetime-local"
                 step={1}
                 label={texts.runAt}
-                aria-label={texts.runAtOf(of)}
+                aria-label={texts.runAtOf(ruleNumber)}
                 description={zone}
                 maw={260}
               />
@@ -94,13 +94,13 @@ export function RuleList({ fields }: { fields: Fields<ScheduleTexts> }) {
 interface CronEditorProps {
   expression: string
   zone: string
-  /** Added to the labels if there are several rules: `of rule 2`. */
-  of: string
+  /** For the labels; null if there is only one rule. */
+  ruleNumber: number | null
   onChange: (expression: string) => void
 }
 
 /** A change of the expression, its words or the builder updates the other two immediately. */
-function CronEditor({ expression, zone, of, onChange }: CronEditorProps) {
+function CronEditor({ expression, zone, ruleNumber, onChange }: CronEditorProps) {
   const id = useId()
   // Words stay as typed while the field has the focus; then the calendar's description replaces them.
   const [draft, setDraft] = useState<string | null>(null)
@@ -113,7 +113,7 @@ function CronEditor({ expression, zone, of, onChange }: CronEditorProps) {
     <Stack gap={10}>
       <TextInput
         label={texts.expression}
-        aria-label={texts.cronExpression(of)}
+        aria-label={texts.cronExpression(ruleNumber)}
         value={expression}
         onChange={(event) => {
           setDraft(null)
@@ -129,7 +129,7 @@ function CronEditor({ expression, zone, of, onChange }: CronEditorProps) {
       />
       <TextInput
         label={texts.inWords}
-        aria-label={texts.inWordsOf(of)}
+        aria-label={texts.inWordsOf(ruleNumber)}
         value={draft ?? said}
         placeholder={texts.inWordsExample}
         onChange={(event) => {
@@ -161,7 +161,7 @@ function CronEditor({ expression, zone, of, onChange }: CronEditorProps) {
       </p>
       <BuilderFields
         expression={expression}
-        of={of}
+        ruleNumber={ruleNumber}
         onChange={(next) => {
           setDraft(null)
           onChange(next)

@@ -79,7 +79,7 @@ describe('the form of a schedule', () => {
     expect(problem({ ...whole, jitterSeconds: 'soon' })).toEqual([['jitterSeconds', 'Not understood. Example: 30 min']])
     expect(problem({ ...whole, jitterSeconds: '2 d', maxRuns: '1.5', zone: 'Mars/Base' })).toEqual([
       ['zone', 'Choose a time zone'],
-      ['jitterSeconds', 'At most 1 d'],
+      ['jitterSeconds', 'Up to 1 d'],
       ['maxRuns', 'Enter a whole number']
     ])
     expect(problem({ ...whole, rules: [rule!, { ...rule!, expression: '61 * * * *' }] })).toEqual([

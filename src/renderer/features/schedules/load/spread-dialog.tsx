@@ -109,7 +109,7 @@ function BeforeAfter({ plan, slots }: { plan: SpreadPlan; slots: number }) {
   return (
     <Stack gap={8} className={`${classes.beforeAfter} box`}>
       {rows.map(({ word, jobs }) => (
-        <div key={word} role="img" aria-label={texts.atMostJobs(word, Math.max(...jobs))}>
+        <div key={word} role="img" aria-label={texts.upToJobs(word, Math.max(...jobs))}>
           <span className="dim">{word}</span>
           <Flex component="span" align="flex-end" gap={2} h={44} className={classes.minis}>
             {jobs.map((count, minute) => (
