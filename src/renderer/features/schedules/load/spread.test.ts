@@ -33,7 +33,7 @@ it('an expression that cannot be moved says why', () => {
   expect(shifted('* * * * *', 3)).toBe('runs every minute')
   expect(shifted('55 3 * * *', 7)).toBe('would leave its hour')
   expect(shiftSchedule(scheduleAt('a', '0 3 * * *', { excludedCrons: ['0 3 1 * *'] }), AT, 5)).toMatchObject({
-    why: expect.stringContaining('exclusions')
+    why: expect.stringContaining('excluded times')
   })
 })
 
