@@ -13,7 +13,7 @@ export interface AtOnceOptions {
   logger: Logger
 }
 
-/** Debounces: a starting fleet causes one change per node, and one scan handles many changes. */
+/** The delay before a scan. A starting fleet causes one change per node, and one scan handles many changes. */
 const SCAN_AFTER_MS = 200
 
 const SENT_AT_ONCE = 8
@@ -54,7 +54,10 @@ export class AtOnce {
     return projects.catalog.names().filter((project) => projects.settingsOf(project).distribution === 'at_once')
   }
 
-  /** Omits uploads in backoff; `stateOf` reports when the backoff is over. */
+  /**
+   * Finds the nodes that lack the active version of a project. Omits uploads in backoff, for which `stateOf`
+   * returns `never`.
+   */
   #findAbsent(): Target[] {
     const nodeIds = this.#options.nodeIds()
     return this.#projects().flatMap((project) => {

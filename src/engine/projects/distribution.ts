@@ -29,7 +29,7 @@ const LONGEST_BACKOFF_MS = 10 * 60_000
 
 const SENT_AT_ONCE = 8
 
-/** Keeps the end of a node's output, which contains the cause. */
+/** The maximum length of a node's output. We keep its end, which contains the cause. */
 const OUTPUT_KEPT = 2_000
 
 interface Failure {
@@ -112,7 +112,10 @@ export class Distribution {
     return deployment !== undefined && isCurrent(deployment, stored.sha256)
   }
 
-  /** Sends the egg if the node lacks it. Rejects with the node's error, also during the backoff, without sending. */
+  /**
+   * Sends the egg if the node lacks it. Rejects with the node's error. During the backoff, rejects with the last
+   * error without sending.
+   */
   async ensure(nodeId: NodeId, project: ProjectName, version: VersionName): Promise<void> {
     if (this.isPresent(nodeId, project, version)) return
     const stored = this.#projects.catalog.requireEgg(project, version)
@@ -176,7 +179,7 @@ export class Distribution {
     const running = this.#sending.get(key)
     if (running?.sha256 === egg.sha256) return running.done
     if (running !== undefined) {
-      // The egg was replaced meanwhile. If both were sent concurrently, either could arrive last.
+      // The egg was replaced during the upload. If both eggs were sent concurrently, either could arrive last.
       await running.done.catch(() => {})
       if (!this.isPresent(nodeId, project, version)) await this.#send(nodeId, project, version, onStart)
       return

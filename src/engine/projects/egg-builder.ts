@@ -25,7 +25,7 @@ interface FileToPack {
 }
 
 const CONFIGURATION_MAX_BYTES = 1024 * 1024
-/** Packing takes one to two milliseconds per file, however small the file is. */
+/** The maximum number of files. Packing takes one to two milliseconds per file, however small the file is. */
 const MAX_FILES = 10_000
 
 export interface EggNaming {
@@ -158,7 +158,10 @@ function topModuleOf(path: string): string {
   return path.split('/')[0]!.replace(/\.py$/, '')
 }
 
-/** Sorted, with a fixed time: the same files give the same egg, which needs no second upload. */
+/**
+ * Packs the files in sorted order and with a fixed time. The same files therefore give the same egg, which needs no
+ * second upload.
+ */
 function zip(files: FileToPack[]): Readable {
   const sorted = [...files].sort((one, other) => (one.path < other.path ? -1 : 1))
   for (const { path } of sorted) {

@@ -22,7 +22,10 @@ export async function inspectEgg(bytes: Uint8Array): Promise<EggFacts> {
   return inspectArchive(await openZipArchive(bytes, EGG_LIMITS))
 }
 
-/** As in pkg_resources, the egg's own file, else that of the first top-level distribution, as in a wheel. */
+/**
+ * Returns the egg's own file, or else that of the first top-level distribution, as in a wheel. pkg_resources does
+ * the same.
+ */
 function metadataFileOf(names: readonly string[]): string | null {
   if (names.includes('EGG-INFO/PKG-INFO')) return 'EGG-INFO/PKG-INFO'
   const [folder] = names.flatMap((name) => /^[^/]+\.(?:dist|egg)-info(?=\/)/i.exec(name)?.[0] ?? [])
@@ -42,7 +45,7 @@ export async function inspectArchive(archive: ZipArchive): Promise<EggFacts> {
 }
 
 const ENTRY_POINT = /^([^=]+?)\s*=\s*([\p{L}\p{N}_.]+)\s*(?::\s*[\p{L}\p{N}_.]+)?\s*(?:\[[^[\]]*\])?$/u
-/** The pattern would be slow on longer lines with many spaces. */
+/** The maximum length of a line, because the pattern would be slow on longer lines with many spaces. */
 const LONGEST_LINE = 1_000
 
 /** Reads entry_points.txt like pkg_resources, which ignores the file if it cannot read one of its lines. */

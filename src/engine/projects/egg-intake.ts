@@ -245,6 +245,6 @@ function checkVersion(version: VersionName): VersionName {
   if (problemOfVersionName(version) !== null) {
     throw new ScrapdeckError('BAD_INPUT', sentence('projects.version_name_invalid', { version }))
   }
-  // In a URL, this name would mean the parent folder. Scrapyd lists the version under the sanitized name.
+  // In a URL, `.` or `..` would mean a folder. Scrapyd lists the version under the sanitized name.
   return problemOfFolderName(version) === 'is a folder reference' ? (sanitiseVersion(version) as VersionName) : version
 }

@@ -51,7 +51,7 @@ export class EggKeeping {
     return names.filter((name) => isUnused(name.slice('eggs/'.length)))
   }
 
-  /** Returns false if a version uses it now, or if it is too young. */
+  /** Returns false if a version uses the egg now, or if the egg is too young. */
   async deleteUnused(name: string): Promise<boolean> {
     const needed = await this.#eggsNeeded()
     return !needed.has(name.slice('eggs/'.length)) && (await this.#parts.blobs.deleteUnused(name))

@@ -11,7 +11,10 @@ export interface EggTask {
   builtPath: string
 }
 
-/** A gigabyte of code and data takes less than a minute. The list of 50,000 files takes 40 MB. */
+/**
+ * The limits of one thread. A gigabyte of code and data takes less than a minute. The list of 50,000 files takes 40
+ * MB.
+ */
 const LIMITS = { memoryMb: 100, timeoutMs: 180_000 }
 
 /** Runs openEgg in a thread, because a malicious archive can use unlimited memory or time. Rejects with EGG_UNSAFE. */

@@ -44,7 +44,10 @@ export function problemOfSpiderName(name: string): string | null {
   )
 }
 
-/** As text that follows the name. Nodes store other names sanitized. */
+/**
+ * Why a name cannot be a version, as text that follows the name; null if it can. Nodes sanitize names when they
+ * store them.
+ */
 export function problemOfVersionName(version: string): string | null {
   if (version === '') return 'is empty'
   const shown = problemOfShownName(version)
@@ -52,7 +55,10 @@ export function problemOfVersionName(version: string): string | null {
   return version.length > LONGEST_VERSION ? `is longer than ${LONGEST_VERSION} characters` : null
 }
 
-/** As text that follows the name; null if valid. We never extract archives, but nodes and Python can. */
+/**
+ * Why an entry of an archive cannot have this name, as text that follows the name; null if it can. We never extract
+ * archives, but nodes and Python can.
+ */
 export function problemOfEntryName(name: string): string | null {
   if (name === '') return 'is empty'
   if (hasControlCharacters(name)) return 'contains a control character'
@@ -64,7 +70,7 @@ export function problemOfEntryName(name: string): string | null {
   return null
 }
 
-/** These characters truncate or hide names in paths, logs and headers. */
+/** Control characters truncate or hide names in paths, logs and headers. */
 function hasControlCharacters(text: string): boolean {
   for (let index = 0; index < text.length; index++) {
     const code = text.charCodeAt(index)

@@ -73,8 +73,8 @@ const openHere: OpenEgg = async (...egg) => {
 }
 
 /**
- * Projects with their versions, spiders and eggs, also versions known only from nodes (`sha256` null). Everything is
- * in memory, so reads need no I/O. Every change is in the store before it is visible here.
+ * Projects with their versions, spiders and eggs, including versions known only from nodes (`sha256` null).
+ * Everything is in memory, so reads need no I/O. Every change is in the store before it is visible here.
  */
 export class Projects {
   readonly #options: ProjectsOptions
@@ -231,7 +231,7 @@ export class Projects {
 
   /**
    * Records the versions that a node lists, in its spelling and order; `spiders` belong to the newest version.
-   * `askedAtMs`: time of the request (default: now). Returns what the node lists more of than Scrapdeck keeps.
+   * `askedAtMs`: time of the request (default: now). Returns the kinds of names that exceed what Scrapdeck keeps.
    */
   async recordSeenOnNode(
     nodeId: NodeId,
@@ -321,7 +321,7 @@ export class Projects {
 
   async #forget(stored: StoredVersion): Promise<void> {
     const { store, tree } = this.#options
-    // Remove it from the tree first: an egg that is only in the tree would be imported again.
+    // Removed from the tree first, because an egg that is only in the tree would be imported again.
     if (stored.sha256) await tree?.remove(stored)
     await store.deleteVersion(stored.project, stored.version)
     this.catalog.forget(stored)

@@ -24,7 +24,7 @@ interface Seen {
   askedAtMs: number
 }
 
-/** Limits per node for names that only nodes know. */
+/** The maximum number of names per node that only nodes know. */
 export const KEPT_MAX = { versions: 20_000, spiders: 50_000 } as const
 export type KeptNoun = keyof typeof KEPT_MAX
 
@@ -32,13 +32,13 @@ type Room = Record<KeptNoun, number>
 
 const VERSIONS_MAX = 10_000
 
-/** Limits a transaction, so that uploads and dispatch do not wait long. */
+/** The maximum number of changes per transaction, so that uploads and dispatch do not wait long. */
 const CHANGED_AT_ONCE = 1_000
 
 /**
  * Records what nodes list. If we have an egg of a version, a node's listing proves no more than this:
  *
- *   present ──not listed──> missing ──listed again, not by us──> foreign ──not listed──> (nothing)
+ *   present ──not listed──> missing ──listed again, not sent by us──> foreign ──not listed──> (nothing)
  *   (nothing) ──listed──> foreign
  *
  * Sending leaves any of these states (distribution.ts). A version that only nodes have is `present` while listed.

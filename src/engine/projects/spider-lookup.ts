@@ -20,19 +20,19 @@ export interface SpiderLookupOptions {
   nodes: () => ListingNode[]
   /** The node's message if it could not import the code; null for other errors. */
   importErrorOf: (error: unknown) => string | null
-  /** Scrapyd does not respond to polls while it imports code. These polls must not count as failed. */
+  /** Scrapyd does not respond to polls while it imports code. Polls during `call` must not count as failed. */
   duringLongCall: <T>(nodeId: NodeId, call: Promise<T>) => Promise<T>
   clock: Clock
 }
 
-/** How many nodes are tried, one after the other. Nodes with a version of the project come first. */
+/** The maximum number of nodes to try, one after the other. Nodes with a version of the project come first. */
 const NODES_MAX = 10
 /** How long a client waits. The search continues, and a repeated request finds its result. */
 const WAIT_MS = 60_000
 
 /**
- * Finds spiders without a local Python: from nodes that have the version, or by sending the egg to one after the
- * other. Concurrent requests for a version share one search.
+ * Finds spiders without a local Python: from nodes that have the version, or by sending the egg to one node after
+ * the other. Concurrent requests for a version share one search.
  */
 export class SpiderLookup {
   readonly #options: SpiderLookupOptions

@@ -29,10 +29,13 @@ export const EGG_LIMITS: ZipLimits = {
   ratio: 100
 }
 
-/** Smaller archives are harmless at any ratio: several files of zeros can exceed it. */
+/**
+ * The unpacked size from which the ratio counts. Smaller archives are harmless, and a few files of zeros can exceed
+ * any ratio.
+ */
 const RATIO_COUNTS_FROM_BYTES = 16 * MEBIBYTE
 
-/** Parts of an entry that reading its content does not need, but that take three quarters of its memory. */
+/** Replaces the parts of an entry that are not needed to read its content but take three quarters of its memory. */
 const UNREAD = {
   fileName: '',
   fileNameRaw: Buffer.alloc(0),

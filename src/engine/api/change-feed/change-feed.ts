@@ -32,7 +32,10 @@ export interface ChangeFeedOptions {
 
 const BATCH_INTERVAL_MS = 100
 const BATCH_SIZE_MAX = 500
-/** Schedules include their last runs, so reading more together would block the event loop. */
+/**
+ * The maximum number of schedules per batch. Schedules include their last runs, so reading more together would
+ * block the event loop.
+ */
 const SCHEDULES_A_BATCH_MAX = 100
 
 /**

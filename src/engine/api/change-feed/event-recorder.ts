@@ -11,7 +11,7 @@ interface SeenNode {
   status: { health: NodeHealth; problem: Message | null }
 }
 
-/** The store itself records the events of jobs and schedules. */
+/** Records the events of nodes and uploads. The store itself records those of jobs and schedules. */
 export class EventRecorder {
   readonly events = new EventEmitter<{ recorded: [] }>()
   readonly #parts: { store: EventStore; clock: Clock; logger: Logger }

@@ -44,7 +44,7 @@ export interface CrawlCommandsParts {
   random: Random
 }
 
-/** A schedule fires only for times after its creation. */
+/** How long after an order an interval first fires, because a schedule fires only for times after its creation. */
 const FIRST_RUN_AFTER_MS = 1_000
 
 /**
@@ -75,7 +75,7 @@ export class CrawlCommands {
     const evidence = json.length > 0 && { evidence: { jsonParams: json } }
     const [made] = await this.#parts.jobCommands.queue(run, { ...CRAWL, onceKey, ...evidence })
     const { id, jobid } = made!
-    // `id` and `jobid` are equal for a new job only. If they differ, an earlier job was returned.
+    // `id` and `jobid` are the same only for a new job. If they differ, an earlier job was returned.
     const cached = id !== jobid
     const cached_at = cached ? orders.iso(timeOfJobId(id)) : null
     const answer = { job_id: id, cached, cached_at, logs_url: `/api/v1/jobs/${id}/logs` }
@@ -119,7 +119,7 @@ export class CrawlCommands {
     const stored = await this.#parts.store.getSchedules(page.schedules.map(({ id }) => id))
     const origins = new Map(stored.map(({ id, crawl }) => [id, crawl]))
     const described = page.schedules.flatMap((schedule) => {
-      // A schedule that was removed meanwhile has no origin.
+      // A schedule that was removed in the meantime has no origin.
       const origin = origins.get(schedule.id) ?? null
       return origin === null ? [] : [orders.describeOrder(schedule, origin)]
     })
@@ -305,9 +305,9 @@ type ListFilter = OnlyProjects & { user_id?: string; project?: ProjectName; afte
 const NO_ORDERS = { orders: [], next_after: null }
 /** The format of `next_after` while single orders are listed. */
 const LATER = /^later:(\d{1,16}):([0-9a-f]{32}|)$/
-/** An order can contain megabytes of URLs. */
+/** The maximum size of a page. An order can contain megabytes of URLs. */
 const PAGE_MAX_BYTES = 4_000_000
 const CRAWL = { source: 'crawl' } satisfies Origin
 
-/** Each order with `ignore_cache` adds another schedule with the same key. */
+/** The number of schedules with the same key to read. Each order with `ignore_cache` adds another one. */
 const SAME_KEY_MAX = 1_000

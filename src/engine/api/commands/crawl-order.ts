@@ -70,8 +70,8 @@ export function cacheSettings(
 }
 
 /**
- * Equal for equal orders of the same user, regardless of the cache time and of the order of parameters, fields and
- * URLs. Changing what is hashed makes existing orders look new.
+ * Returns the same key for identical orders by the same user, regardless of the cache time and of the order of
+ * parameters, fields and URLs. Changing what is hashed makes existing orders look new.
  */
 export function keyOf(order: Order): string {
   const { user_id, project, spider, start_urls, params = {}, atMs, interval = null, zone, http_cache } = order

@@ -13,7 +13,7 @@ import { type NewJob, PLAIN_JOB, type StoredJob } from '../../model/records.ts'
 import type { JobRetentionStore, JobStore, QueueStore } from '../../storage/store.ts'
 import { checkNode, prepareJobs, type Origin, type PrepareJobsParts } from './prepare-jobs.ts'
 
-/** Reading timelines one by one would wait for the store's thread each time. */
+/** The number of timelines to read together. Reading them one by one would wait for the store's thread every time. */
 const TIMELINES_AT_ONCE = 64
 
 export interface JobCommandsParts extends PrepareJobsParts {
@@ -82,7 +82,7 @@ export class JobCommands {
     const { force, waitSeconds } = options
     const limit = waitSeconds === undefined ? {} : { waitSeconds }
     const done = new Set<JobId>()
-    // A node can refuse a job between the two calls, which returns the job to the queue.
+    // Between the two calls, a node can refuse a job. The job then returns to the queue.
     for (let rest = ids; rest.length > 0; rest = await this.#notEnded(ids.filter((id) => !done.has(id)))) {
       for (const id of await store.cancelQueued(rest, this.#entry(say('timeline.cancelled_while_queued', by()))))
         done.add(id)

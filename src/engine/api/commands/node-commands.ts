@@ -70,7 +70,7 @@ export interface NodeCommandsParts {
 
 type NewNode = NodeAddress & NodeSettings & { scrapydVersion: string | null; sourceId?: SourceId | null }
 
-/** Other work runs between commits. */
+/** The number of nodes per commit. Other work runs between commits. */
 const WRITTEN_AT_ONCE = 50
 
 const CONNECTION_FIELDS = [
@@ -85,8 +85,8 @@ const CONNECTION_FIELDS = [
 ] as const
 
 /**
- * Each command writes the whole row, so concurrent commands would overwrite each other, and two that add the same
- * address would create two nodes with the same slots.
+ * Commands run one after another. Each writes a whole row, so concurrent commands would overwrite each other's
+ * changes, and two commands that add the same address would create two nodes with the same slots.
  */
 export class NodeCommands {
   readonly #parts: NodeCommandsParts
@@ -156,7 +156,7 @@ export class NodeCommands {
   async recordScrapydVersion(id: NodeId, url: string, scrapydVersion: string): Promise<void> {
     await this.#exclusively(async () => {
       const stored = this.#parts.fleet.get(id)?.stored
-      // If the node was removed or moved meanwhile, another installation responded.
+      // If the node was removed or moved in the meantime, another installation responded.
       if (stored?.url === url && stored.scrapydVersion === null) await this.#put({ ...stored, scrapydVersion })
     })
   }

@@ -224,7 +224,10 @@ export function requireSpiders(
   for (const spider of spiders) catalog.resolve(project, version, spider)
 }
 
-/** Must equal the retention of remembered responses (remembered-answers.ts). */
+/**
+ * How long an idempotency key is valid. Must be the same as the retention of remembered responses
+ * (remembered-answers.ts).
+ */
 const ONCE_MS = 24 * 3_600_000
 
 function onceOf({ onceKey }: Origin, index: number, { project }: RunItem, nowMs: number): NewJob['dedupe'] {
@@ -248,7 +251,7 @@ function named(error: ScrapdeckError, index: number, count: number): ScrapdeckEr
   return new ScrapdeckError(error.code, message, { cause: error, data: { ...error.data, index } })
 }
 
-/** Values are limited only by the size of a request. */
+/** The maximum number of names. Values are limited only by the size of a request. */
 const NAMES_MAX = 1_000
 const LONGEST_NAME = 200
 

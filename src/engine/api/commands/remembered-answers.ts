@@ -5,16 +5,19 @@ import type { Logger } from '../../runtime/logger.ts'
 import type { SecretBox } from '../../runtime/secret-box.ts'
 import type { AnswerStore } from '../../storage/store.ts'
 
-/** A client that got no response retries within minutes. A day also covers a client that was off overnight. */
+/**
+ * How long responses are remembered. A client that got no response retries within minutes. A day also covers a
+ * client that was off overnight.
+ */
 const REMEMBERED_MS = 24 * 3_600_000
 /** Beyond this, the oldest responses are forgotten. A repeated request then finds the jobs created with its key. */
 const QUOTA = {
   ofScope: { count: 100_000, bytes: 64 * 1024 * 1024 },
   ofAll: { count: 300_000, bytes: 256 * 1024 * 1024 }
 }
-/** Large enough for lists of ten thousand ids. */
+/** The maximum length of a remembered response, enough for lists of ten thousand ids. */
 const LONGEST_ANSWER = 8 * 1024 * 1024
-/** A full disk is noticed long before this. */
+/** The maximum number of responses that wait to be written. A full disk is noticed long before this. */
 const MAX_UNWRITTEN = 1_000
 
 export interface KeyedRequest {
@@ -68,7 +71,7 @@ export class RememberedAnswers {
       refuseOther(request, other.fingerprint)
       const answer = await other.answer.catch(() => null)
       if (answer?.isFinal === true) return { text: answer.text, isReplayed: true }
-      // The first request failed. One of the waiting requests becomes the first.
+      // The first request failed or its response was not final. One of the waiting requests becomes the first.
     }
     const answer = this.#performOnce(name, request, perform)
     this.#underWay.set(name, { fingerprint: request.fingerprint, answer })
@@ -105,7 +108,8 @@ export class RememberedAnswers {
       const text = earlier.answer === null ? unwritten : await secretBox.open(earlier.answer)
       if (earlier.answer === null && unwritten !== undefined) await this.#write(name, request, unwritten)
       if (text !== undefined) return { text, isFinal: true, isReplayed: true }
-      // This run is not processing the request. If it started it, the missing response means that it had no effect.
+      // This run of the engine is not processing the request. If this run started it, the missing response means
+      // that the request had no effect.
       const begunMs = earlier.expiresAtMs - REMEMBERED_MS
       if (earlier.begunBy !== this.#runId && !(nowMs - begunMs < request.repeatableForMs)) {
         throw new ScrapdeckError('IDEMPOTENCY_CUT_OFF', sentence('api.first_request_cut_off'))

@@ -45,9 +45,12 @@ export interface ScheduleCommandsParts {
   onChange: () => void
 }
 
-/** Attempts at an update without a revision, if concurrent changes interfere. */
+/** The maximum number of attempts at an update without a revision, in case concurrent changes interfere. */
 const TRIES_MAX = 5
-/** Each schedule can have thousands of history rows, so even small batches keep the store busy. */
+/**
+ * The number of schedules to delete together. Each can have thousands of history rows, so even small batches keep
+ * the store busy.
+ */
 const DELETED_AT_ONCE = 5
 
 export class ScheduleCommands {
@@ -59,9 +62,9 @@ export class ScheduleCommands {
   }
 
   /**
-   * The projects and spiders can be deployed later. `namesake`: refuse a schedule of an existing name (default),
-   * replace the settings of that schedule, or allow both. Rejects with BAD_INPUT, ARGUMENT_RESERVED, NODE_NOT_FOUND or
-   * SCHEDULE_NAME_TAKEN.
+   * The projects and spiders can be deployed later. `namesake`: whether to refuse a schedule with an existing name
+   * (default), to replace the settings of the existing schedule, or to allow both. Rejects with BAD_INPUT,
+   * ARGUMENT_RESERVED, NODE_NOT_FOUND or SCHEDULE_NAME_TAKEN.
    */
   async create(
     given: ScheduleSettings,
@@ -263,7 +266,7 @@ export class ScheduleCommands {
         await store.putSchedule(changed)
         break
       } catch (error) {
-        // The scheduler paused it, or another client changed it first.
+        // The scheduler paused the schedule, or another client changed it first.
         const isRace = error instanceof ScrapdeckError && error.code === 'CHANGED_MEANWHILE'
         if (!isRace || revision !== undefined || tries === TRIES_MAX) throw error
       }
@@ -294,8 +297,8 @@ function nameTaken(name: string, namesakes: readonly StoredSchedule[]): Scrapdec
 const projectsOf = ({ settings }: StoredSchedule): ProjectName[] => projectsOfTemplates(settings.jobs)
 
 /**
- * The template that provides the masked secrets: the one for the same spiders, otherwise the one at the same index. It
- * must be of the same project, because a user with rights in another project must not get its secrets.
+ * The template that provides the masked secrets: the one for the same spiders, otherwise the one at the same index.
+ * It must belong to the same project, because a user with rights in another project must not get its secrets.
  */
 function templateBefore(template: RunTemplate, index: number, before: ScheduleSettings | null): RunTemplate | null {
   const isSame = (other: RunTemplate) =>

@@ -18,7 +18,7 @@ import type { StoredFiring, StoredSchedule } from '../../model/records.ts'
 
 const MINUTE_MS = 60_000
 const READ_AHEAD_MAX = 64
-/** Fire times of one schedule to count before yielding. */
+/** The number of fire times of one schedule to count before yielding. */
 const COUNTED_AT_ONCE = 1_000
 
 interface Upcoming {
@@ -38,7 +38,8 @@ interface Bounds {
 
 /**
  * Returns the fire times from `fromMs` to before `untilMs`, in order, at most `limit`. The streams are merged, so a
- * schedule that fires every second cannot hide others. `more`: there are others, or they take too long to find.
+ * schedule that fires every second cannot hide others. `more`: whether there are further fire times, or finding
+ * them takes too long.
  */
 export async function upcomingMoments(
   schedules: readonly Upcoming[],
@@ -102,8 +103,8 @@ export interface Loading extends Upcoming {
 }
 
 /**
- * Includes jitter and omits empty minutes. Rejects with BAD_INPUT for more than `limit` firings, or if they take too
- * long to find.
+ * Counts the firings and jobs per minute, including jitter. Omits empty minutes. Rejects with BAD_INPUT for more
+ * than `limit` firings, or if finding them takes too long.
  */
 export async function loadByMinute(
   schedules: readonly Loading[],

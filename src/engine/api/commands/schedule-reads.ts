@@ -27,16 +27,16 @@ interface Span {
 
 const Cursor = z.tuple([z.string(), ScheduleId])
 const RECENT_FIRINGS = 30
-/** Reading and sending more would block other work. */
+/** The maximum number of firings per page. Reading and sending more would block other work. */
 const FIRINGS_A_PAGE = 3_000
-/** An order can contain megabytes of URLs, a firing 10,000 jobs. */
+/** The maximum size of a page. An order can contain megabytes of URLs, and a firing 10,000 jobs. */
 const PAGE_MAX_BYTES = 4_000_000
 const DESCRIBED_AT_ONCE = 25
-/** A month view of full weeks needs slightly less. */
+/** The maximum span of a query. A month view of full weeks needs slightly less. */
 const SPAN_MAX_MS = 45 * 86_400_000
-/** Counting them takes about two seconds. */
+/** The maximum number of fire times to count, which takes about two seconds. */
 const LOAD_MOMENTS_MAX = 1_000_000
-/** The store's thread returns a page of this size without a noticeable pause. */
+/** The number of schedules to read at once. The store's thread returns that many without a noticeable pause. */
 const READ_AT_ONCE = 500
 
 export class ScheduleReads {

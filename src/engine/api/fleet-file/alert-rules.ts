@@ -31,7 +31,7 @@ export function alertOfFile(
     channels: channelsOf(rule.channels),
     escalation: escalation === null ? null : { ...escalation, channels: channelsOf(escalation.channels) }
   }
-  // Equal rules must export equal text.
+  // Identical rules must export identical text.
   const fields = Object.keys(PARTS.alerts.shape) as (keyof FileAlert)[]
   return Object.fromEntries(fields.map((field) => [field, item[field]])) as FileAlert
 }

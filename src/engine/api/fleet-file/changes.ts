@@ -17,7 +17,7 @@ import { writeFleetFile } from './yaml.ts'
 const HEADING = `Fleet file of Scrapdeck: what is set, without passwords, keys and other secrets (dots stand in their place,
 and an engine that has them keeps them). "scrapdeck apply FILE" shows what would change; with --yes, it applies that.`
 
-/** `data.done` has all of them. */
+/** The maximum number of changes in the error message. `data.done` contains all of them. */
 const LISTED_IN_MESSAGE = 10
 
 export async function exportFleet(parts: FleetFileParts): Promise<string> {

@@ -42,8 +42,8 @@ const ANY_NODE = { get: () => ({}) as never }
 const asId = (name: string) => name as NodeId
 
 /**
- * Normalizes addresses and refers to nodes by name, so that equal items compare equal. Throws FLEET_FILE_INVALID if a
- * node is in neither the file nor the fleet, or if two nodes have the same address.
+ * Normalizes addresses and refers to nodes by name, so that identical items compare as equal. Throws
+ * FLEET_FILE_INVALID if a node is in neither the file nor the fleet, or if two nodes have the same address.
  */
 export function normalise(form: FleetForm, current: CurrentFleet): FleetForm {
   const problems: string[] = []
@@ -178,7 +178,7 @@ function placedIn(item: object): { node: string | null }[] {
 
 const nameOf = (item: object): string => ('name' in item ? String(item.name) : '')
 
-/** Notes are not errors of the file: they say what jobs would wait for and what retention would delete. */
+/** Notes are not errors in the file. They describe what jobs would wait for and what retention would delete. */
 export function createNotes({
   deployed,
   retention

@@ -6,9 +6,9 @@ import { normalise } from './check.ts'
 import { type CurrentFleet, planFleetFile, type Step } from './plan.ts'
 import { readFleetFile } from './yaml.ts'
 
-/** Ten thousand schedules take 2 s on an idle machine. A malicious file can take forever. */
+/** The time limit. Ten thousand schedules take 2 s on an idle machine. A malicious file can take forever. */
 const TIMEOUT_MS = 30_000
-/** Enough for ten thousand schedules. */
+/** The memory limit, enough for ten thousand schedules. */
 const MEMORY_MB = 160
 
 export interface PlanInput {
@@ -17,7 +17,10 @@ export interface PlanInput {
   prune: boolean
 }
 
-/** Aliases need anchors, and starting a thread takes longer than reading a small file. */
+/**
+ * Whether to read the file without a thread, because starting one takes longer than reading a small file. A file
+ * without `&` has no anchors and therefore no aliases.
+ */
 const isSmall = (yaml: string) => yaml.length <= 16_000 && !yaml.includes('&')
 
 /** Rejects with FLEET_FILE_INVALID. */

@@ -54,7 +54,7 @@ export async function readFleet(parts: FleetReads): Promise<CurrentFleet> {
   const { policy, revision } = parts.retention.policy()
   const isPolicySet = revision > 0
   const names = await readAlertNames(parts)
-  // Sorted by name, so that equal fleets export equal files.
+  // Sorted by name, so that identical fleets export identical files.
   return {
     nodes: byName(await Promise.all(nodes.map((node) => nodeOf(node, parts.secretBox)))),
     discovery: parts.discovery.list().map(({ id, source, refreshSeconds, node, username, isFromConfiguration }) => ({

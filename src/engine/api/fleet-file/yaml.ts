@@ -6,9 +6,9 @@ import { sentence } from '../../../shared/texts/errors/api.ts'
 import { problemOfTree } from '../../../shared/tree-bounds.ts'
 import { DEFAULTS_FIELDS, FleetForm, KEEP_FIELDS, type Part, PARTS, PART_NAMES, TEMPLATE_FIELDS } from './form.ts'
 
-/** More nested aliases than this are an attack. */
+/** The maximum number of nested aliases. More are an attack. */
 const ALIASES_MAX = 1_000
-/** Deeper than any valid file, and larger than 4 MB of text can become without aliases. */
+/** The limits of a file: deeper than any valid file, and larger than 4 MB of text can become without aliases. */
 const BOUNDS = { depth: 50, size: 10_000_000 }
 const PROBLEMS_SHOWN = 5
 const LONGEST_KEY = 60

@@ -76,7 +76,7 @@ export interface Count {
 const BATCH = 500
 /** The same limit as for uploads. */
 const LARGEST_EGG_BYTES = 200 * 1024 * 1024
-/** Nothing else reads these logs, so the tail must hold even long stats. */
+/** How much of an imported log is read. Nothing else reads these logs, so the tail must contain even long stats. */
 const IMPORTED_TAIL_BYTES = 8 * CLOSING_TAIL_BYTES
 const REPORT_EVERY_MS = 2_000
 
@@ -392,7 +392,7 @@ async function importInto(
   }
 }
 
-/** Ends in a hash of the job's content. */
+/** Creates an id that ends in a hash of the job's content. */
 function importedId(atMs: number, parts: string[]): JobId {
   const mark = createHash('sha256').update(JSON.stringify(parts)).digest('hex').slice(0, 20)
   return (Math.max(0, atMs).toString(16).padStart(12, '0') + mark) as JobId

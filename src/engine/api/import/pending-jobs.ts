@@ -5,13 +5,13 @@ import type { ScrapydDatabase } from '../../storage/scrapyd-databases.ts'
 import type { SharedQueueRow } from '../../storage/shared-queue-table.ts'
 import { readPickle } from './pickle.ts'
 
-/** A missing value becomes an empty text, which is neither a name nor a time. */
+/** A missing value becomes an empty string, which is neither a name nor a time. */
 const COLUMNS = ['project', 'spider', 'job', 'status', 'start_time', 'end_time']
 type Texts = [ProjectName, string, string, string, string, string]
 
 /**
- * Groups the jobs of a shared queue by project, as if each project had its own Scrapyd database. Ongoing jobs have
- * ended with the Scrapyd, at an unknown time, so they get `nowMs`.
+ * Groups the jobs of a shared queue by project, as if each project had its own Scrapyd database. Running jobs ended
+ * with the Scrapyd, at an unknown time, so `nowMs` counts as their end.
  */
 export function projectsOfSharedQueue(
   rows: readonly SharedQueueRow[],

@@ -1,6 +1,6 @@
 type Plain = string | number | boolean | null | Plain[] | { [name: string]: Plain }
 
-/** Limits the pickle in bytes, and repeated texts in characters. */
+/** The maximum size of the pickle in bytes, and of repeated strings in characters. */
 const SIZE_MAX = 1_000_000
 const MARK = Symbol('mark')
 
@@ -43,7 +43,10 @@ export function readPickle(bytes: Buffer): Plain {
     if (from < 0) throw new Error('it is no whole pickle')
     return stack.splice(from).slice(1) as Plain[]
   }
-  /** Repeated containers could contain themselves, and a small pickle of repeated texts can expand to a huge text. */
+  /**
+   * Refuses repeated containers, which could contain themselves, and limits repeated strings, which can expand a
+   * small pickle to a huge value.
+   */
   const again = (key: number): Plain => {
     const value = memo.get(key)
     if (value === undefined || (typeof value === 'object' && value !== null))

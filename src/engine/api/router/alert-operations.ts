@@ -100,7 +100,7 @@ export function alertOperations({
   }
 }
 
-/** `f2-123-ID` of a firing alert, most severe first, or `123-ID` of a resolved one. */
+/** The cursor after an alert: `f2-123-ID` for a firing alert, most severe first, or `123-ID` for a resolved one. */
 const cursorAfter = ({ id, severity, firedAtMs, endedAtMs, state }: StoredEpisode): string =>
   state === 'resolved' ? `${endedAtMs}-${id}` : `f${rankOf(severity)}-${firedAtMs}-${id}`
 

@@ -14,7 +14,7 @@ const metaOf = (procedure: { '~orpc': { meta: unknown } }) => procedure['~orpc']
 
 const answerOf = (result: unknown): unknown => (result as { output: unknown }).output
 
-/** narrowToSeen later changes the fields of the validated input. */
+/** Copies the input, because narrowToSeen later changes the fields of the validated input. */
 const asSent = (input: unknown): unknown =>
   typeof input === 'object' && input !== null && Object.getPrototypeOf(input) === Object.prototype
     ? { ...input }

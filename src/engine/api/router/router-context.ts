@@ -19,7 +19,7 @@ export interface RouterContext {
   source: 'ui' | 'api'
   /** For the audit log. Absent if the request is from this process. */
   origin?: RequestOrigin
-  /** Its jobs are created once, even if the request is repeated after a crash. */
+  /** The jobs of a request with this key are created only once, even if the request is repeated after a crash. */
   onceKey?: string
   /** Ends all browser sessions and returns their number. Absent if there is no HTTP server. */
   logOutEverywhere?: () => Promise<number>
@@ -27,6 +27,6 @@ export interface RouterContext {
   sessions?: SessionsOfCaller
   /** Where the caller's browser shows this Scrapdeck. Absent if there is no HTTP server. */
   site?: PasskeySite | NoPasskeySite
-  /** A page with a logged-in user sent the request, not a program. */
+  /** Whether a page with a logged-in user sent the request, and not a program. */
   isFromPage?: boolean
 }

@@ -113,7 +113,7 @@ export interface RouterParts {
   status: () => Omit<SystemStatus, 'figures' | 'problems'>
 }
 
-/** A page that exceeds this ends early. */
+/** The maximum size of a page. A page that exceeds it ends early. */
 const LIST_MAX_BYTES = 4_000_000
 
 export function createRouter(parts: RouterParts): EngineRouter {
@@ -164,7 +164,7 @@ export function createRouter(parts: RouterParts): EngineRouter {
   async function* subscribe(after: string | undefined, context: RouterContext, signal: AbortSignal | undefined) {
     const reads = { store, figuresOf: () => figuresOf(context) }
     const see = only.seeChanges(viewOf(context), parts.listNodes(), reads)
-    // Nodes may have left the caller's groups since that cursor, and no change reports that.
+    // Nodes may have left the caller's groups since the cursor `after`, and no change reports that.
     let isStale = after !== undefined && nodesSeenBy(context) !== null
     for await (const batch of feed.subscribe(after, signal)) {
       yield { ...batch, reset: batch.reset || isStale, changes: await see(batch.changes) }

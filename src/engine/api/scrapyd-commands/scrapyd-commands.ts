@@ -38,7 +38,7 @@ export interface ScrapydCommandsParts {
   itemsArchive: Pick<ItemsArchive, 'sizeBytes' | 'read' | 'whyGone'>
   jobCommands: JobCommands
   projectCommands: ProjectCommands
-  /** null: nowhere. */
+  /** null: there is no such directory. */
   directories: Record<FileTree, string | null>
   clock: Clock
   position: StorePosition
@@ -70,7 +70,7 @@ export class ScrapydCommands {
 
   /**
    * Replaces even a version in use. Does not keep an invalid egg, but keeps one whose spiders cannot be listed
-   * (SPIDERS_UNKNOWN). `pinned` is the other version that jobs without a version run.
+   * (SPIDERS_UNKNOWN). `pinned`: another version that is pinned and that jobs without a version therefore run.
    */
   async addVersion(
     project: ProjectName,
@@ -163,7 +163,10 @@ export class ScrapydCommands {
     return stored.spiders ?? this.#parts.spiderLookup.find(project, stored.version)
   }
 
-  /** Ended runs are the newest `finishedToKeep` of all projects, newest first, then filtered. Secrets are masked. */
+  /**
+   * Ended runs are the newest `finishedToKeep` of all projects, newest first, and then filtered by project. Secrets
+   * are masked.
+   */
   async listJobs(project: ProjectName | null, finishedToKeep: number): Promise<ScrapydJobs> {
     if (project !== null) this.#parts.projects.catalog.requireProject(project)
     return this.#lists.list(project, finishedToKeep)

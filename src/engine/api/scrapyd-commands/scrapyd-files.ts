@@ -28,7 +28,10 @@ type Read = (range: { offset: number; limitBytes: number }) => Promise<LogRange 
 const EXTENSIONS = { logs: '.log', items: '.jl' } as const
 const PIECE_BYTES = 1024 * 1024
 const LISTED_OF_OTHER_NODES = 1000
-/** Each takes a request to the node. By default, a Scrapyd keeps five. */
+/**
+ * The maximum number of listed items files per node. Each takes a request to the node. By default, a Scrapyd keeps
+ * five.
+ */
 const LISTED_ITEMS_OF_A_NODE = 100
 const GONE_IN_A_ROW = 3
 const NOWHERE = new Set(['ENOENT', 'ENOTDIR', 'ENAMETOOLONG', 'ELOOP', 'EACCES', 'ERR_INVALID_ARG_VALUE'])
@@ -234,7 +237,7 @@ async function readEntries(directory: string, realRoot: string): Promise<Entry[]
   return entries
 }
 
-/** A spider may have replaced the file with a pipe or a link. */
+/** Reads the file that was found. A spider may have replaced it with a pipe or a link. */
 async function* readFound(
   path: string,
   found: { dev: number; ino: number },

@@ -13,7 +13,10 @@ import type { ScrapydFiles } from './scrapyd-files.ts'
 
 const LIVE_LISTED_MAX = 1_000_000
 const LIVE_MAX_BYTES = 16_000_000
-/** Files of finished runs rarely change, but clients can poll a thousand times a second. */
+/**
+ * How long the known files of finished runs count as current. They rarely change, but clients can poll a thousand
+ * times a second.
+ */
 const FILES_SEEN_FOR_MS = 1_000
 
 /** A live run has no archived items yet. */

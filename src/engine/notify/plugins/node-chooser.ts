@@ -22,8 +22,9 @@ export interface NodeChoices {
 }
 
 /**
- * Calls a plugin to choose the nodes of jobs. Never rejects. Jobs wait only briefly. After a late or invalid
- * result, which is not used, the next call follows after a pause. Only the plugin's own timeout ends the thread.
+ * Creates a function that calls a plugin to choose nodes for jobs. The function never rejects and waits only
+ * briefly. A late or invalid result is not used, and the next call follows only after a pause. Only the plugin's
+ * own timeout ends the thread.
  */
 export function createNodeChooser(thread: PluginThread, { clock, logger }: { clock: Clock; logger: Logger }) {
   const { name: plugin } = thread.settings

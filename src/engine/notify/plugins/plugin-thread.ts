@@ -147,7 +147,7 @@ export class PluginThread {
       if (message.kind === 'ready') {
         this.#hooks = new Set(message.hooks)
         this.#worker = worker
-        // Not earlier, because this thread may be all that keeps the process alive while the engine starts.
+        // Called only now, because this thread may be all that keeps the process alive while the engine starts.
         worker.unref()
         ready.resolve()
       } else if (message.kind === 'refused') refuse(`cannot be used: ${message.problem}`)

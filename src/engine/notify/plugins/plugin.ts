@@ -124,7 +124,7 @@ export interface PluginBlobs {
  */
 export type PluginFactory = (options: Readonly<Record<string, string>>) => Answer<Plugin>
 
-/** Called for channels, not for events that a plugin subscribes to. */
+/** The hook that is called for alert channels. It is not called for events that a plugin subscribes to. */
 export const ALERT_HOOK = 'alert' satisfies keyof Plugin
 
 export const EVENT_HOOKS = {
@@ -139,7 +139,10 @@ export const EVENT_HOOKS = {
   deploy: 'deployed'
 } as const satisfies Record<string, keyof Plugin>
 
-/** Hooks for the same events, with plain arguments instead of an event. */
+/**
+ * Hooks as in plugins for Scrapyd. They are called for the same events, but with plain arguments instead of an
+ * event.
+ */
 export const SPIDER_HOOKS = {
   'job.started': 'on_spider_start',
   'job.ended': 'on_spider_complete'

@@ -38,7 +38,7 @@ const Person = z.strictObject({
 type PluginPerson = z.output<typeof Person> & { subject: string }
 type Credentials = Parameters<NonNullable<Plugin['authenticate']>>[0]
 
-/** At most one plugin can have each of these. */
+/** The hooks that at most one plugin can have. */
 const ONLY_ONCE = ['blobs', 'chooseNode', 'authenticate'] satisfies (keyof Plugin)[]
 const WAIT_DEFAULT_SECONDS = 60
 const WAIT_MAX_SECONDS = 86_400

@@ -113,7 +113,7 @@ describe('the deliverer', () => {
     await putWebhook()
     await enqueue(1)
     await clock.advanceBy(100)
-    // The read has started. The event in it is taken before the result of the read arrives.
+    // The read has started. The delivery that it lists succeeds before the result of the read arrives.
     const { promise: isHeard, resolve: hear } = Promise.withResolvers<void>()
     isRead = async () => {
       isRead = async () => undefined

@@ -17,16 +17,19 @@ export interface DelivererParts {
   send: (webhook: StoredWebhook, delivery: StoredDelivery) => Promise<SendResult>
 }
 
-/** Concurrent deliveries per webhook. A webhook that fails and a plugin get one at a time. */
+/** The maximum number of concurrent deliveries per webhook. A failing webhook and a plugin get one at a time. */
 const AT_ONCE_MAX = 4
-/** Waits briefly, because changes come in bursts. */
+/** How long we wait after a change, because changes come in bursts. */
 const DELIVER_AFTER_MS = 50
 /** The maximum time between checks, because the wall clock can change. */
 const DELIVER_EVERY_MS = 60_000
 const PAUSE_FIRST_MS = 1_000
 const PAUSE_MAX_MS = 60_000
 const STOP_GRACE_MS = 2_000
-/** A hook that throws is more likely to be broken than temporarily unavailable, so we retry soon and give up soon. */
+/**
+ * The delays after failed calls of a plugin. A hook that throws is more likely to be broken than temporarily
+ * unavailable, so we retry soon and give up soon.
+ */
 const PLUGIN_BACK_OFF_MS = [1_000, 30_000, 300_000]
 
 /** `waiting`: it failed and will be retried. `dead`: no further attempts. */

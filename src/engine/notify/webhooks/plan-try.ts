@@ -29,7 +29,7 @@ export const BACK_OFF_MS: readonly number[] = [
   20 * HOUR_MS,
   24 * HOUR_MS
 ]
-/** Delays are up to this share longer, so that deliveries that failed together do not retry together. */
+/** The share by which delays are randomly longer, so that deliveries that failed together do not retry together. */
 const JITTER_SHARE = 0.1
 const RETRY_AFTER_MAX_MS = 24 * HOUR_MS
 const ANSWER_MAX_CHARACTERS = 500

@@ -31,7 +31,7 @@ export type Post = (request: {
 const TIMEOUT_MS = 15_000
 const CONNECT_TIMEOUT_MS = 5_000
 const TEXT_MAX_BYTES = 4_096
-/** Up to this size we receive and discard the rest of the response body, so that the exchange ends cleanly. */
+/** The maximum size of a response body that we receive to the end and discard, so that the exchange ends cleanly. */
 const BODY_MAX_BYTES = 65_536
 
 /**
@@ -114,7 +114,7 @@ export function createPost(parts: { guard: AddressGuard; clock: Clock; resolve?:
     })
 }
 
-/** Whole seconds. Dates are ignored, and the backoff applies instead. */
+/** Reads a header with whole seconds. null: none, or a date, for which the backoff applies instead. */
 function secondsOf(value: string | string[] | undefined): number | null {
   return typeof value === 'string' && /^\d{1,6}$/.test(value) ? Number(value) : null
 }

@@ -104,7 +104,8 @@ function readScheduleRequest(words: string[]): StartedSpider | null {
   }
   const base = address.replace(/\/schedule\.json.*$/s, '').replace(/^(https?:\/\/)?[^/@]*@/, '$1')
   const scheme = /^https?:/.test(base) ? '' : program === 'https' ? 'https://' : 'http://'
-  // A body replaces the query (scrapyd-protocol.md, 1). HTTPie takes `:6800` for this machine.
+  // A parameter in the body replaces the one in the query (scrapyd-protocol.md, 1). HTTPie takes `:6800` for this
+  // machine.
   const inBody = new Set(pairs.map(([name]) => name))
   const all = [...pairs, ...query.filter(([name]) => !inBody.has(name))]
   return fromPairs(all, `${scheme}${base.replace(/^:/, 'localhost:').replace(/:$/, '')}/`)

@@ -5,7 +5,7 @@ import { type FileSchedule, FleetForm, settingsFromFile, textOfMoment } from '..
 /** A schedule as in a fleet file. Absent fields have their defaults. */
 export type Draft = Record<string, unknown> & { name: string }
 
-/** `notes` say why there is no schedule, or how it differs from the original. */
+/** `notes` explain why there is no schedule, or how it differs from the original. */
 export interface Imported {
   origin: string
   schedule: FileSchedule | null

@@ -58,7 +58,7 @@ const NO_PLUGINS: AlertPlugins = {
 }
 
 const CONVERSATION_MAX = 200
-/** The projects of the channel changed after the message was recorded. */
+/** The result if the projects of the channel have changed since the message was recorded. */
 const NOT_ALLOWED: SendResult = { isGood: true, answer: 'not sent: it is about projects that cannot use this channel' }
 
 export function createChannels(parts: ChannelsParts): Channels {
@@ -117,7 +117,7 @@ export function createChannels(parts: ChannelsParts): Channels {
         news === recorded ? message.body : JSON.stringify({ ...(JSON.parse(message.body) as object), data: news })
       return await send({ ...message, target, channel, secret, body, news, report })
     } catch (error) {
-      // Other errors can contain a secret in their text. Ours does not.
+      // Other errors can contain a secret in their text. SealedElsewhere does not.
       const answer = error instanceof SealedElsewhere ? error.message : `sending failed (${(error as Error).name})`
       return { isGood: false, answer }
     }

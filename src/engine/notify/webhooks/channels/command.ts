@@ -14,7 +14,7 @@ const TIME_LIMIT_MS = 10_000
 /** The limit for both outputs together. */
 const OUTPUT_MAX_BYTES = 65_536
 const KEPT_BYTES = 2_000
-/** A process that left the group can keep our pipes open. */
+/** How long we wait for more output after the exit, because a process that left the group can keep our pipes open. */
 const DRAIN_MS = 1_000
 /** The variables that a program inherits. Any other variable could contain passwords of the service. */
 const PASSED_ON =

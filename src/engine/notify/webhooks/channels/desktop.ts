@@ -6,7 +6,7 @@ import { newsIn } from './message.ts'
 import { seenNews } from './seen-news.ts'
 import { moodOf, oneLine, subjectOf } from './words.ts'
 
-/** Operating systems cut off longer titles. */
+/** The maximum length of a title. Operating systems cut off longer ones. */
 const TITLE_MAX = 100
 const LINE_MAX = 200
 const LINES_MAX = 4
@@ -52,5 +52,5 @@ function linesOf({ kind, firing, resolved, moreResolved }: AlertNews, count: num
   ]
 }
 
-/** A run's problem is known only after the run has ended. */
+/** The run that an alert is about, if it has ended. The problem of a run is known only then. */
 const endedRunOf = ({ watch, labels }: AlertView) => (kindOfSubject(watch) === 'spider' ? labels.jobId : null)

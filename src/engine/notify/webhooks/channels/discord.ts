@@ -29,7 +29,10 @@ const FIELD_MAX = 1_024
 const INLINE_MAX = 60
 const SUBJECT_MAX = 100
 const TEXT_MAX = 300
-/** `Unknown Webhook`: it was deleted. Discord blocks clients that keep trying (topics/rate-limits). */
+/**
+ * The code of `Unknown Webhook`: the webhook was deleted. Discord blocks clients that keep trying
+ * (topics/rate-limits).
+ */
 const UNKNOWN_WEBHOOK = 10_015
 /** Treated like a 410 from any receiver. The overview shows that the receiver turned the channel off. */
 const GONE = '410: Discord does not know this webhook any more'
@@ -64,7 +67,10 @@ export function discordMessage(news: AlertNews, links: Links) {
   }
 }
 
-/** Puts a backslash before each ASCII sign, including `<`, `@`, `#` and the `:` of URLs, which would become links. */
+/**
+ * Puts a backslash before each ASCII punctuation mark, including `<`, `@`, `#` and the `:` of URLs, which would
+ * become links.
+ */
 const escapeMarkdown = (text: string): string => text.replaceAll(/[!-/:-@[-`{-~]/g, String.raw`\$&`)
 
 function shown(text: string, most: number): string {

@@ -3,14 +3,14 @@ import type { Mood } from '../../../../shared/texts/en-mails.ts'
 import { utcMinute } from '../../../../shared/texts/parts.ts'
 
 /**
- * Tables and inline styles, because Outlook and Gmail support little else. Classes only serve dark clients, which
- * need `!important` to override inline styles. caniemail.com lists what works where.
+ * Emails consist of tables and inline styles, because Outlook and Gmail support little else. Classes only serve
+ * clients in dark mode, which need `!important` to override inline styles. caniemail.com lists what works where.
  */
 const FONT = "font-family:-apple-system,'Segoe UI',Roboto,Helvetica,Arial,sans-serif"
 const MONO = "font-family:ui-monospace,SFMono-Regular,Menlo,Consolas,'Liberation Mono',monospace"
 const WIDTH = 600
 
-/** Dark enough for white text. */
+/** Colors that are dark enough for white text. */
 const STRONG: Record<Mood, string> = {
   critical: '#c92a2a',
   warning: '#b35300',
@@ -53,7 +53,7 @@ export const escapeHtml = (text: string): string =>
 const block = (content: string, style: string): string =>
   `<table role="presentation" width="100%" cellpadding="0" cellspacing="0" border="0"><tr><td style="${style}">${content}</td></tr></table>`
 
-/** The whole page. `preview` is not visible in it. */
+/** The whole page. It contains `preview`, but does not show it. */
 export function card({
   subject,
   preview,

@@ -13,14 +13,14 @@ import { renderReport } from './report.ts'
 import { type Links, oneLine } from './words.ts'
 import { forbidden, guardedLookup } from '../guarded-lookup.ts'
 
-/** Limits the whole conversation. Its parts have shorter limits. */
+/** The time limit of the whole conversation. The parts of the conversation have shorter limits. */
 const TIME_LIMIT_MS = 60_000
 const PART_LIMIT_MS = 15_000
 const CONVERSATION_LINES_MAX = 100
 const ANSWER_MAX = 300
 /** A refusal of these commands concerns only this message. */
 const OF_MESSAGES = ['MAIL FROM', 'RCPT TO', 'DATA', 'API']
-/** RFC 4954, section 6: the login was refused, which the operator can fix. */
+/** The codes of a refused login (RFC 4954, section 6), which the operator can fix. */
 const ABOUT_LOGINS = [530, 534, 535, 538]
 
 export interface MailParts {

@@ -15,7 +15,7 @@ export interface Message<Kind extends AlertTargetKind = AlertTargetKind> {
   channel: StoredWebhook
   /** The same for each attempt. */
   id: string
-  /** As recorded, except that alerts that ended while it waited are resolved. */
+  /** As recorded, except that alerts that ended while the message waited are resolved. */
   body: string
   madeAtMs: number
   news: AlertNews

@@ -29,12 +29,12 @@ export interface PagerDutyEvent {
 
 const SUMMARY_MAX = 1_024
 const SOURCE_MAX = 255
-/** The time limit for all events of a message. The next attempt sends the rest. */
+/** The time limit for all events of a message. If it is exceeded, the next attempt sends all events again. */
 const TIME_LIMIT_MS = 60_000
 
 /**
- * Triggers come first. Alerts beyond the listed ones share one PagerDuty alert until no alert of the group is
- * firing.
+ * Returns the events of a message, triggers first. Alerts beyond the listed ones share one PagerDuty alert until no
+ * alert of the group is firing.
  */
 export function pagerDutyEvents(news: AlertNews, links: Links): PagerDutyEvent[] {
   const group = `${news.groupId} more`.slice(-SOURCE_MAX)
@@ -91,7 +91,7 @@ function clientOf(links: Links) {
   return { client: 'Scrapdeck', ...(url !== null && { client_url: url }) }
 }
 
-/** Sends the events one after another. A retry sends all of them again. PagerDuty recognizes their keys. */
+/** Sends the events one after another. A retry sends all of them again, and PagerDuty recognizes their keys. */
 export const pagerDutySender =
   (post: Post, links: Links, clock: Clock): Sender<'pagerduty'> =>
   async ({ target, news, secret, say }) => {

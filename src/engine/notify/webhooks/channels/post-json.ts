@@ -11,10 +11,10 @@ export interface PostedResult extends SendResult {
 }
 
 const REASON_MAX = 200
-/** Shorter parts of a URL are ordinary words. */
+/** The minimum length of the parts of a URL that we hide. Shorter parts are ordinary words. */
 const PART_MIN = 7
 const RETRY_AFTER_MAX_SECONDS = 86_400
-/** Slack, Discord, PagerDuty and Teams send these for a message that they cannot read or that is too large. */
+/** The statuses with which Slack, Discord, PagerDuty and Teams refuse a message that is invalid or too large. */
 const FINAL_STATUSES = [400, 413]
 
 /**
@@ -58,7 +58,7 @@ export function hide(text: string, secrets: readonly string[]): string {
   return secrets.filter((secret) => secret.length > 3).reduce((shown, secret) => shown.replaceAll(secret, '…'), text)
 }
 
-/** The parts of a secret URL to hide, because a service can repeat one and a long part is enough to use the URL. */
+/** The parts of a secret URL to hide, because a service can repeat a part, and a long part is enough to use the URL. */
 function partsOf(text: string): string[] {
   const { pathname, search, searchParams } = new URL(text.trim())
   const parts = [...pathname.split('/'), ...searchParams.values()].filter((part) => part.length >= PART_MIN)
@@ -68,7 +68,10 @@ function partsOf(text: string): string[] {
 /** Allows only public addresses. Requests to them cross networks that third parties control. */
 const ofEverybody = createAddressGuard([])
 
-/** Networks in between could read the secret without TLS. Only this machine and private networks can omit it. */
+/**
+ * Why an address cannot be used. Without TLS, networks in between could read the secret, so only addresses on this
+ * machine and in private networks can omit it.
+ */
 export function problemOfAddress(text: string): string | null {
   const url = URL.parse(text.trim())
   if (url === null) return 'The address of this channel is not valid: enter the whole address, such as https://…'
@@ -112,8 +115,9 @@ export function objectIn(text: string): Fields | null {
 }
 
 /**
- * `retry_after`, in seconds. Discord has it at the top (discord.com/developers/docs/topics/rate-limits), and
- * Telegram in `parameters` (core.telegram.org/bots/api#responseparameters).
+ * How long the service asks us to wait, in seconds: Retry-After or `retry_after`, whichever is longer. Discord has
+ * `retry_after` at the top level (discord.com/developers/docs/topics/rate-limits), and Telegram has it in
+ * `parameters` (core.telegram.org/bots/api#responseparameters).
  */
 function waitAsked(header: number | null, text: string): number | null {
   const json = objectIn(text)

@@ -44,7 +44,10 @@ const TEXT_MAX = 600
 const LOG_LINES_MAX = 30
 const LOG_LINE_MAX = 300
 const BARS_MAX = 48
-/** Gmail hides everything beyond 102 KB. The rest of the message takes up to a quarter of that. */
+/**
+ * The maximum size of the alerts. Gmail hides everything beyond 102 KB, and the rest of the email takes up to a
+ * quarter of that.
+ */
 const ALERTS_MAX_BYTES = 50_000
 const LOG_MAX_BYTES = 24_000
 

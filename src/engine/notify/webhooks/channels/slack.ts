@@ -26,7 +26,10 @@ const BLOCKS_MAX = 50
 const HEADER_MAX = 150
 const SUBJECT_MAX = 200
 const TEXT_MAX = 600
-/** Slack refuses longer messages at about 13,200 characters (github.com/slackapi/bolt-js/issues/2509). */
+/**
+ * The maximum length of all text in a message. Slack refuses messages longer than about 13,200 characters
+ * (github.com/slackapi/bolt-js/issues/2509).
+ */
 const ALL_TEXT_MAX = 10_000
 /** Blocks besides the alerts: header, facts, two labels, two lines about omitted alerts, the button. */
 const OTHER_BLOCKS = 7
@@ -112,7 +115,7 @@ function blockOf(alert: AlertView, isFiring: boolean, links: Links): Block {
   ])
 }
 
-/** Slack shows it in the reader's time zone. */
+/** A time that Slack shows in the reader's time zone. */
 const dateOf = (atMs: number): Block => ({
   type: 'date',
   timestamp: Math.floor(atMs / 1000),

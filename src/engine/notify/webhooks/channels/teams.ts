@@ -25,7 +25,7 @@ type Element = Record<string, unknown>
 const MESSAGE_MAX_BYTES = 28_000
 const SUBJECT_MAX = 100
 const TEXT_MAX = 400
-/** In a Workflow or a card, `{{` starts a date or a template. */
+/** Matches the first character of `{{`, `${` and `@{`, which start a date or a template in a Workflow or a card. */
 const JOINED = /\{(?=\{)|\$(?=\{)|@(?=\{)/g
 const COLORS: Record<Mood, string> = {
   critical: 'attention',

@@ -19,11 +19,11 @@ import {
 } from './words.ts'
 
 export const TELEGRAM_API = 'https://api.telegram.org'
-/** core.telegram.org/bots/api#sendmessage: 4,096 after parsing. We also count markup. */
+/** core.telegram.org/bots/api#sendmessage: at most 4,096 characters after parsing. We also count markup. */
 const TEXT_MAX = 4_096
 const SUBJECT_MAX = 100
 const LINE_MAX = 300
-/** Space for everything besides alerts, including the lines that say how many alerts were omitted. */
+/** Space for everything besides alerts, including the lines with the number of omitted alerts. */
 const LEAST_LEFT = 400
 
 /** HTML (core.telegram.org/bots/api#html-style). Telegram finds no mentions, commands or URLs in `code`. */

@@ -39,7 +39,7 @@ export function logLine(text: string, most: number): string {
   return words === '' ? '' : `${shown}${words}`
 }
 
-/** At most this many UTF-16 units, without half a character at the end. */
+/** Cuts a text to at most this many UTF-16 units, without half a character at the end. */
 export function cut(text: string, most: number): string {
   const whole = text.toWellFormed()
   if (whole.length <= most) return whole
