@@ -30,9 +30,9 @@ class Prices(scrapy.Spider):
 `
 
 const DISK_MEGABYTES = 160
-/** Space left on the disk. The service's database is on the same disk and needs some of it. */
+/** The space to leave on the disk. The service's database is on the same disk and needs some of it. */
 const LEFT_MEGABYTES = 8
-/** An unwanted message would arrive within this time. */
+/** How long to wait for an unwanted message. */
 const QUIET_MS = 4_000
 
 let folder: string
@@ -126,7 +126,7 @@ async function run(args: Record<string, string>) {
   return { id, become }
 }
 
-/** Expects this many messages, the last two about the alert and its end, without copies of accepted messages. */
+/** Expects this many messages, the last two about the alert and its end. No accepted message arrives again. */
 async function expectOnce(count: number, [alert, end]: [RegExp, RegExp], copiesBefore: number[], extraCopies = 0) {
   await delay(QUIET_MS)
   for (const titles of told()) {
@@ -168,7 +168,7 @@ test('alerts about a real Scrapyd that stops and starts again are sent once each
     async () => (await service.client.nodes.list()).nodes.find(({ name }) => name === 'north')?.health,
     (health) => health === 'down'
   )
-  // Whether the message is still pending or was just sent, it arrives once.
+  // The message arrives once, whether it was still pending or just sent.
   await killService()
   await untilTold(3)
   await killService(() => scrapyd.restart())

@@ -8,11 +8,11 @@ import { SMTPServer } from 'smtp-server'
 import type { AlertNews } from '../../src/shared/contract/index.ts'
 
 export interface Received {
-  /** The same for every copy of a message. */
+  /** Identical in every copy of a message. */
   id: string
   title: string
   text?: string
-  /** Whether the receiver accepted it. A held message that is cut off arrives again. */
+  /** Whether the receiver accepted it. A message whose connection was cut before a response arrives again. */
   isTaken: boolean
 }
 
@@ -28,7 +28,7 @@ export async function startMailServer(): Promise<Receiver> {
   const server = new SMTPServer({
     authOptional: true,
     disabledCommands: ['STARTTLS', 'AUTH'],
-    // A client that dies cuts off its held message.
+    // Closes quickly, because the clients may have been killed.
     closeTimeout: 100,
     onData(stream, _session, callback) {
       void buffer(stream).then(async (source) => {

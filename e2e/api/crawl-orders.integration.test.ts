@@ -60,7 +60,7 @@ afterAll(async () => {
   rmSync(folder, { recursive: true, force: true })
 })
 
-/** Cancels `/api/v1`, which askRest and readEvents add. */
+/** Leads out of `/api/v1`, which askRest and readEvents prepend. */
 const OUTSIDE = '/../..'
 const ask = (method: string, path: string, body?: unknown) =>
   askRest(service.address, { method, path: `${OUTSIDE}${path}`, ...(body !== undefined && { body }) })

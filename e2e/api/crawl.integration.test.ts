@@ -4,7 +4,7 @@ import { askRest } from '../support/rest.ts'
 import { type Service, startService } from '../support/service.ts'
 import { until } from '../../src/engine/testing/until.ts'
 
-/** Within the burst limit of one credential (docs/api.md, Limits). */
+/** The number of parallel requests, within the burst limit of one credential (docs/api.md, Limits). */
 const AT_ONCE = 1_000
 
 let service: Service

@@ -56,7 +56,10 @@ test('the log of a running spider arrives as events: a client that reconnects af
 
   const sent: SentEvent[] = []
   const lastId = () => sent.findLast((event) => event.id !== null)?.id ?? null
-  /** Like an EventSource, resumes after the last event received, until it has enough or the connection breaks. */
+  /**
+   * Like an EventSource, resumes after the last event received. Ends when it has enough events or the connection
+   * breaks.
+   */
   const read = async (isEnough: (event: SentEvent) => boolean, onFirst = () => {}) => {
     for await (const event of readEvents(service.address, `/jobs/${id}/logs`, lastId())) {
       sent.push(event)
@@ -66,7 +69,7 @@ test('the log of a running spider arrives as events: a client that reconnects af
   }
   const isLine = (number: number) => (event: SentEvent) => event.data.message === `line ${number} é`
 
-  // This reader is connected, in the middle of the stream, when the engine dies.
+  // This reader is connected and has read a part of the stream when the engine dies.
   let killed: Promise<void> | null = null
   await read(
     () => false,

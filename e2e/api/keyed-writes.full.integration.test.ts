@@ -14,7 +14,7 @@ beforeAll(async () => {
 })
 afterAll(() => service?.stop())
 
-/** One write, its key, what it creates under `name`, and whether its result can remain unknown. */
+/** A write that creates something under `name`, and whether its result can remain unknown. */
 interface Order {
   name: string
   path: string
@@ -38,7 +38,7 @@ function ordersOf(round: number): Order[] {
     crawl: (name) => ({ ...crawl(name, {}), mayBeCutOff: false }),
     // Creates a job regardless of earlier ones, so only its key can prevent a second one.
     fresh: (name) => ({ ...crawl(name, { ignore_cache: true }), mayBeCutOff: true }),
-    // The crash can outlast the cache.
+    // The service can be down for longer than the result is cached.
     brief: (name) => ({ ...crawl(name, { cache_seconds: 1 }), mayBeCutOff: true }),
     chain: (name) => ({
       path: '/chains',
@@ -106,7 +106,7 @@ test('writes with a key, repeated after each kill -9, take effect once and get o
     await Promise.all(orders.map(async (order) => note(order, await send(order))))
   }
 
-  // Without requests that the kills cut off, the test would prove nothing.
+  // If the kills had cut off no requests, the test would prove nothing.
   expect(cutOff).toBeGreaterThan(ORDERS_OF_A_KIND)
   const counts = await effects()
   for (const { name, mayBeCutOff } of orders) {

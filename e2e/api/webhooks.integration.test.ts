@@ -82,7 +82,7 @@ test('webhook deliveries survive kill -9: every event arrives, and repeats keep 
     ([came, delivered]) => came! > 5 && delivered === 5
   )
   const known = new Set((await deliveries()).filter(({ state }) => state === 'delivered').map(({ id }) => id))
-  // The service has acknowledged these to the client but not delivered them: the receiver does not respond.
+  // The service has accepted these jobs, but cannot deliver their messages, because the receiver does not respond.
   asked.push(...(await queue()))
   await service.kill()
   const before = posted.splice(0)
@@ -99,7 +99,7 @@ test('webhook deliveries survive kill -9: every event arrives, and repeats keep 
   const told = [...before.filter(({ taken }) => taken), ...posted]
   expect(new Set(told.map(({ jobId }) => jobId))).toEqual(new Set(asked))
   expect(told.filter((message) => !isSigned(message, secret))).toEqual([])
-  // Each event has one id and one body, however often it arrives.
+  // An event has the same id and body each time it arrives.
   const wordsOf = new Map([...before, ...posted].map(({ id, body }) => [id, body]))
   expect([wordsOf.size, new Set(wordsOf.values()).size]).toEqual([asked.length, asked.length])
   for (const { id, body } of [...before, ...posted]) expect([id, body]).toEqual([id, wordsOf.get(id)])

@@ -4,16 +4,16 @@ import type { WatchedService } from './watched-service.ts'
 export interface Target {
   watched: WatchedService
   attacker: Attacker
-  /** The part of the attack to run: 1 is all of it, and the short form of `npm run test:full` runs a tenth. */
+  /** The share of the attack to run. 1 is the whole attack. The short form in `npm run test:full` runs a tenth. */
   scale: number
 }
 
 export interface Attack {
   name: string
-  /** Left out of the short form, because a similar attack is part of it. */
+  /** Whether the short form leaves out the attack, because it contains a similar one. */
   isLong?: boolean
   door: 'scrapyd' | 'rest' | 'json-rpc' | 'ui' | 'http' | 'node'
-  /** Returns complaints about the responses as sentences. An error that it throws is also a complaint. */
+  /** Returns complaints about the responses as sentences. A thrown error also counts as a complaint. */
   run(target: Target): Promise<string[]>
 }
 

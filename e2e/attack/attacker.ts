@@ -27,17 +27,20 @@ const ANSWER_LIMIT_MS = 30_000
 
 export interface Attacker {
   address: string
-  /** The Host header that the service accepts. It refuses others before it reads the request. */
+  /** The Host header that the service accepts. With another one, it refuses the request before reading it. */
   host: string
   /** Sends one request on its own connection. Rejects if no response arrives within half a minute. */
   send(sent: Sent): Promise<Got>
   sendJson(path: string, body: unknown, headers?: Record<string, string>): Promise<Got>
-  /** Writes bytes unchanged. Resolves to the bytes received until the connection closed or `forMs` passed. */
+  /** Sends the bytes unchanged. Resolves to the bytes received until the connection closed or `forMs` passed. */
   sendRaw(bytes: string | Buffer, forMs: number): Promise<string>
   open(): Promise<Socket>
 }
 
-/** HPE_ covers a body after HEAD: the head was too large to read, so the server could not know the method. */
+/**
+ * Codes that start with HPE_ mean that a HEAD request got a response with a body, because the request's head was too
+ * large for the server to read the method.
+ */
 const isCutOff = ({ code = '' }: NodeJS.ErrnoException) =>
   code === 'ECONNRESET' || code === 'EPIPE' || code.startsWith('HPE_')
 

@@ -11,7 +11,7 @@ const MEGABYTE = 1_000_000
 
 const SCRAPY_CFG = '[settings]\ndefault = big.settings\n[deploy]\nproject = big\n'
 
-/** A project zip of 12 MB that unpacks to 900 MB: below the ratio at which an archive counts as a bomb. */
+/** Writes a project zip of 12 MB that unpacks to 900 MB. This ratio is too low for an archive to count as a bomb. */
 export async function writeInflatingProject(directory: string): Promise<string> {
   const path = join(directory, 'inflating.zip')
   const archive = beginProject()

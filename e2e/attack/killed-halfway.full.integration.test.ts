@@ -93,7 +93,7 @@ test(
     const backup = (name: string) =>
       run(SERVICE_ENTRY, 'backup', join(backups, name), `--data=${data}`, '--not-encrypted')
     const drafts = (folder: string) => readdirSync(folder).filter((name) => name.startsWith('.'))
-    // A backup that completes before the kill leaves no draft.
+    // Tries again if the backup completed before the kill, because it then left no draft.
     for (let turn = 0; turn < KILLS && drafts(backups).length === 0; turn += 1) {
       const child = backup(`killed-${turn}`)
       await until('the backup is being written', () => drafts(backups).length > 0 || child.exitCode !== null)

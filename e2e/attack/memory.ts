@@ -38,13 +38,13 @@ export interface MemoryFigure {
   name: string
   answer: string
   beforeMb: number
-  /** How much resident memory grew at its peak, and how much of that remained afterwards. */
+  /** How much more resident memory was used at the peak (`grownMb`) and afterwards (`leftMb`). */
   grownMb: number
   leftMb: number
   seconds: number
 }
 
-/** The most that a request may make the service's memory grow, at its peak and afterwards. */
+/** How much a request may make the service's memory grow, at its peak and afterwards. */
 export const MAX_GROWTH_MB = 150
 export const MAX_LEFT_MB = 120
 
@@ -190,7 +190,10 @@ export const MEMORY_CASES: MemoryCase[] = [
 
 const RPC_UPLOAD = JSON.stringify({ json: { file: null, project: 'big', version: '8' }, maps: [['file']], meta: [] })
 
-/** Measures how much a restarted service's memory grows. `settleMs` later, measures how much growth remains. */
+/**
+ * Measures how much the memory of a freshly started service grows with each case, and how much of that remains after
+ * `settleMs`.
+ */
 export async function measureMemory(
   cases: MemoryCase[],
   options: { entry?: string; settleMs?: number; onFigure?: (figure: MemoryFigure) => void } = {}
@@ -202,14 +205,15 @@ export async function measureMemory(
   const figures: MemoryFigure[] = []
   try {
     for (const { name, play } of cases) {
-      // Restarts the service, because one that has already grown has room for the next case and would grow less.
+      // Restarts the service for each case, because a process that has already grown has free memory and would grow
+      // less.
       await service.kill()
       await service.start()
       await get(service, '/api/v1/nodes')
       await get(service, '/daemonstatus.json')
       const pid = service.pid()!
-      // A start ends with later work (it reads the eggs of earlier cases again: 60 MB) that is not part of the
-      // request.
+      // After its start, the service still reads the eggs of earlier cases, which takes 60 MB. That is not part of
+      // the request.
       const beforeMb = await memoryAtRest(pid)
       resetPeak(pid)
       const startedAtMs = performance.now()
@@ -311,7 +315,7 @@ async function sendOnce(service: Service, { path, method = 'GET', headers = {}, 
   return `${response.statusCode}, ${length} bytes: ${begin.slice(0, 160).replace(/\s+/g, ' ')}`
 }
 
-/** Rejects if the body itself fails. Never resolves. */
+/** Sends the body. Rejects if producing the body fails. Never resolves. */
 async function sendBody(sent: ReturnType<typeof request>, body: AsyncIterable<Buffer | string>): Promise<never> {
   let isGone = false
   const wake = new AbortController()

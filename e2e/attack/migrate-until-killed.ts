@@ -1,4 +1,4 @@
-/** Migrates a database with a slow or `endless` step: `… PATH [endless]`. Prints when it starts. */
+/** Migrates a database with a slow or `endless` step: `… PATH [endless]`. Prints a line when the step starts. */
 import DatabaseConstructor from 'better-sqlite3'
 import { MIGRATIONS, migrate } from '../../src/engine/storage/sqlite/migrate.ts'
 

@@ -18,7 +18,7 @@ import { startWatchedService, type WatchedService } from './watched-service.ts'
 export interface AttackOptions {
   seed: number
   variants: number
-  /** The part of each known attack to run: 1 is all of it. */
+  /** The share of each known attack to run. 1 is the whole attack. */
   scale: number
   only?: string | undefined
   /** The file that Node runs as the service. Default: the choice of `startService`. */
@@ -43,7 +43,10 @@ export interface AttackResult {
   seed: number
 }
 
-/** A block that the machine's load caused does not recur; one that the service caused does. */
+/**
+ * The number of tries. The event loop is blocked again in each try if the service is the cause, but not if the load
+ * of the machine is.
+ */
 const TRIES = 3
 const SETTLE_LIMIT_MS = 5_000
 
@@ -111,7 +114,10 @@ async function play(attack: Attack, target: Target): Promise<Outcome> {
   return { name: attack.name, door: attack.door, tookMs, ...cost, complaints: [...complaints, ...judgeCost(cost)] }
 }
 
-/** Connections close a moment after their last response. */
+/**
+ * Waits until the connections have closed, shortly after their last response. Returns how many more descriptors are
+ * open than `before`.
+ */
 async function settle(watched: WatchedService, before: number): Promise<number> {
   const limit = performance.now() + SETTLE_LIMIT_MS
   while (watched.descriptors() - before > LIMITS.descriptorsLeft && performance.now() < limit) await pause(50)

@@ -18,7 +18,7 @@ export interface LoopDelay {
 const RESOLUTION_MS = 1
 const TICK_MS = 5
 const path = process.env['ATTACK_WATCH']
-// Threads inherit --import.
+// Only in the main thread, because threads inherit `--import`.
 if (isMainThread && path !== undefined) {
   delete process.env['ATTACK_WATCH']
   delete process.env['NODE_OPTIONS']
@@ -46,7 +46,9 @@ if (isMainThread && path !== undefined) {
     .unref()
 }
 
-/** How long the main thread was ready while other processes used the cores, in ms (proc(5), schedstat). */
+/**
+ * Returns how long, in ms, the main thread could not run because other processes used the cores (proc(5), schedstat).
+ */
 function readWaitedMs(): number {
   return Number(readFileSync('/proc/self/schedstat', 'utf8').split(' ')[1]) / 1e6
 }

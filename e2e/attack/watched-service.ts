@@ -10,7 +10,7 @@ import type { LoopDelay } from './watch-inside.ts'
 
 export interface WatchedService {
   service: Service
-  /** The delay of its event loop since the last call and since its start. */
+  /** The event-loop delay of the service since the last call and since its start. */
   loopDelay(): Promise<LoopDelay>
   memory(): ProcessMemory
   resetPeak(): void

@@ -105,7 +105,7 @@ test('a backup that is made under load restores everything in another place', as
     }))
   )
   const index = new Map(ids.map((id, place) => [id as string, place]))
-  // Never responds, so its jobs keep their state.
+  // A node that never responds, so that its jobs keep their state.
   const silent = createServer(() => {}).listen(0, '127.0.0.1')
   onTestFinished(() => void silent.close())
   const service = await startService({ dataDirectory: data, arguments: [config] })
@@ -148,7 +148,7 @@ test('a backup that is made under load restores everything in another place', as
   }
   await stopLoad()
   await service.kill()
-  // Without work for retention, the test would prove nothing.
+  // If retention had deleted nothing, the test would prove nothing.
   expect(deletedMeanwhile).toBeGreaterThan(20)
   expect((await readdir(data)).filter((name) => name.startsWith('backup-'))).toEqual([])
 
@@ -165,7 +165,7 @@ test('a backup that is made under load restores everything in another place', as
     const has = there.client
     const jobs = (await has.jobs.list({ limit: 500 })).jobs
     const got = new Set(jobs.map(({ id }) => id as string))
-    // Everything accepted before the backup is there, except what retention could have deleted.
+    // The backup contains everything accepted before it, except what retention could have deleted.
     expect([...before].filter((id) => !got.has(id) && !index.has(id))).toEqual([])
     let readable = 0
     for (const { id, status } of jobs) {

@@ -8,7 +8,10 @@ import { uploadDemo } from '../support/demo-egg.ts'
 import { startService } from '../support/service.ts'
 import { TALKS } from '../support/talking-spider.ts'
 
-/** Scrapyd's modes apply to logs, items and the data of a warm parent, but their directories are closed to others. */
+/**
+ * Logs, items and the data of a warm parent have the same file modes as in Scrapyd, but their directories are closed
+ * to others.
+ */
 const IN_CLOSED = /^local\/(logs|items|warm)\/.+\.(log|jl|json) /
 
 async function openToOthers(directory: string): Promise<string[]> {

@@ -6,7 +6,7 @@ test('the API can be read and tried in the browser, served only by the built ser
 }) => {
   // Swagger UI is slow on a shared machine.
   test.setTimeout(180_000)
-  // As shipped: the service finds its files from out/ as it does from src/.
+  // Starts the built service, which must find its files from out/ as it does from src/.
   const service = await serve({ localSlots: 0, entry: 'out/service/scrapdeck.js' })
   const elsewhere: string[] = []
   const refused: string[] = []
@@ -14,7 +14,7 @@ test('the API can be read and tried in the browser, served only by the built ser
     if (!request.url().startsWith(service.address) && !/^(data|blob):/.test(request.url()))
       elsewhere.push(request.url())
   })
-  // Violations of the page's own policy appear here.
+  // Violations of the page's content security policy appear in the console.
   page.on('console', (message) => message.type() === 'error' && refused.push(message.text()))
   await page.goto(service.loginLink())
   await expect(page.getByRole('heading', { name: 'Overview' })).toBeVisible()

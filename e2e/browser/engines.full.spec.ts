@@ -19,7 +19,7 @@ test('a page says which engine it uses and which one leads, also after a handove
       .click()
     await page.getByRole('dialog').getByRole('button', { name: 'Hand over' }).click()
     expect(await leaderAmong(['south'], south!)).toBe('south')
-    // Sessions belong to the former leader unless the engines share them, so the page shows the login.
+    // The page shows the login, because sessions belong to the former leader unless the engines share them.
     await expect(page.getByLabel('Password')).toBeVisible()
     await page.goto(await makeLoginLink(south!))
     await page.getByRole('link', { name: 'south leads', exact: true }).click()

@@ -21,7 +21,7 @@ test('the items of a run on a remote node are copied when they are read, or all 
       return jobs[0]!.id
     }
     const read = await run('quotes', { pages: '4', delay: '0' })
-    // A run's items are copied, to count their fields, if it succeeded but not if it was cancelled.
+    // The items of a successful run are copied from the node to count their fields. Those of a cancelled run are not.
     const cancelled = async () => {
       const id = await run('slow', { delay: '0.1' })
       await until('an item', async () => ((await client.jobs.status({ id })).items ?? 0) > 0)

@@ -10,7 +10,7 @@ import {
   serveBusyFleet
 } from '../support/long-tasks.ts'
 
-/** `npm run bench -- ui-scale` measures for longer, on a quiet machine. */
+/** How long to measure. `npm run bench -- ui-scale` measures for longer, on a quiet machine. */
 const MEASURE_MS = 2_500
 
 let directory = ''
@@ -46,13 +46,13 @@ test('marking 10,000 queued jobs, cancelling them and undoing that blocks the pa
   await expectShortTasks(page, () => cancelAllAndUndo(page))
 })
 
-/** The limit for each task of the page, on a machine that does the fixed work in REFERENCE_WORK_MS. */
+/** The maximum duration of a task of the page, on a machine that does the fixed work in REFERENCE_WORK_MS. */
 const LIMIT_MS = 50
 const REFERENCE_WORK_MS = 10
 
 /**
- * Measures CPU time of the page's thread. A busy machine can only lengthen it, so the best of up to three rounds is
- * closest to the cost of the work. A slow machine gets a higher limit, in proportion to its time for fixed work.
+ * Measures the CPU time of the page's main thread. Load on the machine can only lengthen it, so the shortest of up to
+ * three rounds is the most accurate. A slow machine gets a higher limit, in proportion to its time for fixed work.
  */
 async function expectShortTasks(page: Page, work: Parameters<typeof recordLongTasks>[1]): Promise<void> {
   const limitMs = LIMIT_MS * Math.max(1, (await page.evaluate(fixedWorkMs)) / REFERENCE_WORK_MS)
@@ -64,7 +64,10 @@ async function expectShortTasks(page: Page, work: Parameters<typeof recordLongTa
   expect(Math.min(...rounds.map(({ longestMs }) => longestMs)), JSON.stringify(longest)).toBeLessThan(limitMs)
 }
 
-/** Runs in the page. Returns the shortest of several rounds over as many rows as the largest list has. */
+/**
+ * Runs in the page. Returns the time of the fastest of several rounds of fixed work, on as many rows as the largest
+ * list has.
+ */
 function fixedWorkMs(): number {
   const rounds = Array.from({ length: 9 }, () => {
     const beganAt = performance.now()

@@ -8,7 +8,7 @@ import { basicAuthorization } from '../support/basic-authorization.ts'
 
 const BULK = 8
 const AGAIN_AFTER_MS = 100
-/** An engine that was just killed can leave a request without a response. */
+/** The time limit for a response. An engine that has just been killed may never respond. */
 const ANSWER_LIMIT_MS = 10_000
 const DEDUPE_SECONDS = 86_400
 
@@ -30,7 +30,10 @@ export class Asker {
     return this.#repeated
   }
 
-  /** Stays at most `backlogMax` ahead of the runs that have started, so requests are spread over the whole run. */
+  /**
+   * Queues all jobs. At most `backlogMax` of them are queued ahead of the runs that have started, so requests are
+   * spread over the whole run.
+   */
   async askAll(jobs: PlannedJob[], backlogMax: number, begunCount: () => number): Promise<void> {
     const rest = [...jobs]
     while (rest.length > 0 && !this.#signal.aborted) {

@@ -16,7 +16,7 @@ export interface EngineOptions {
 export class ChaosEngine {
   readonly name: string
   readonly service: Service
-  /** Whether its process is stopped or about to be started. */
+  /** Whether the engine's process is stopped or about to be started. */
   isAway = false
   endedItself = 0
 
@@ -50,7 +50,7 @@ export class ChaosEngine {
     }
   }
 
-  /** Whether it responds as the leader, or null without a response. */
+  /** Whether the engine responds as the leader. null: no response. */
   async leads(): Promise<boolean | null> {
     try {
       const response = await fetch(`${this.service.address}/health/live`, { signal: AbortSignal.timeout(1_000) })
@@ -60,7 +60,7 @@ export class ChaosEngine {
     }
   }
 
-  /** Leaves an engine alone if it ended without a kill; the report gives the reason. */
+  /** Sends the signal, unless the engine has already ended without a kill. The report gives the reason. */
   signal(name: 'SIGSTOP' | 'SIGCONT' | 'SIGKILL'): void {
     const pid = this.service.pid()
     if (pid !== null && this.isRunning) process.kill(pid, name)

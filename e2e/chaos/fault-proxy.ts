@@ -10,11 +10,11 @@ export type Direction = 'up' | 'down'
 export type Fault =
   /** Delays each chunk by `delayMs` ± `jitterMs`. */
   | { kind: 'latency'; direction: Direction; delayMs: number; jitterMs: number }
-  /** Some bytes pass, then both sides get a reset. */
+  /** The proxy passes `afterBytes` bytes on, then resets both sides. */
   | { kind: 'reset'; direction: Direction; afterBytes: number }
-  /** The proxy accepts connections but forwards nothing. Data sent meanwhile is lost. */
+  /** The proxy accepts connections but forwards nothing. Data sent during the fault is lost. */
   | { kind: 'black_hole'; direction: Direction }
-  /** The proxy sends half of the node's response and closes the connection. */
+  /** The proxy passes on half of the node's response, then closes the connection. */
   | { kind: 'half_reply' }
   | { kind: 'slicer'; direction: Direction; sliceBytes: number; delayMs: number }
   /** Holds a POST until the fault ends, even if its sender has given up. All other requests pass. */
@@ -25,7 +25,10 @@ export type Fault =
 export type FaultKind = Fault['kind']
 export const FAULT_KINDS: FaultKind[] = ['latency', 'reset', 'black_hole', 'half_reply', 'slicer', 'late', 'down']
 
-/** A TCP proxy in front of one node, with faults like toxiproxy's. Reports to `onRequest` what was really sent. */
+/**
+ * A TCP proxy in front of one node, with faults like those of toxiproxy. Reports each request that reached the node
+ * to `onRequest`.
+ */
 export class FaultProxy {
   readonly #targetPort: number
   readonly #random: Random
@@ -64,7 +67,7 @@ export class FaultProxy {
     return this.#fault?.kind === 'late' && this.#hits.size > 0
   }
 
-  /** Connections that the current fault affected. Counts 1 for `down`, because refused connections are invisible. */
+  /** Connections that the current fault affected. `down` counts as 1, because refused connections are invisible. */
   get hits(): number {
     return this.#hits.size + this.#refused
   }
@@ -180,7 +183,10 @@ class Link {
     this.#onTheWay[direction] = this.#onTheWay[direction].then(work).catch(() => this.reset())
   }
 
-  /** Treats a dead side like a finished one: delivers its last bytes, then the end. */
+  /**
+   * Delivers the last bytes of one side to the other, then the end. Makes no difference between an orderly end and an
+   * error.
+   */
   #passEnd(direction: Direction, to: net.Socket): void {
     const fault = this.#options.faultNow()
     if (fault?.kind === 'black_hole' && fault.direction === direction) {

@@ -3,7 +3,7 @@ import type { Run } from './truth.ts'
 
 export interface Asked {
   number: number
-  /** The id in the response, or null without a response. */
+  /** The id in the response. null: no response. */
   id: string | null
 }
 
@@ -26,28 +26,31 @@ export interface Verdict {
   acknowledged: number
   runs: number
   outcomes: Record<string, number>
-  /** Acknowledged, but missing from Scrapdeck's list. */
+  /** Jobs that were acknowledged but are missing from Scrapdeck's list. */
   forgotten: number[]
-  /** Acknowledged but never run, although their nodes did not die. */
+  /** Jobs that were acknowledged but never ran, although their nodes did not die. */
   lost: number[]
-  /** Never run, and reported as lost after their node died. A dead node forgets jobs that it had not started. */
+  /**
+   * Jobs that never ran and were reported as lost after their node died. A dead node forgets jobs that it had not
+   * started.
+   */
   neverRanButExplained: number[]
   unfinished: number[]
-  /** Ran more often than the recorded failures explain, or ran again after Scrapdeck considered a run lost. */
+  /** Jobs that ran more often than the recorded failures explain, or again after Scrapdeck considered a run lost. */
   duplicated: number[]
   unflagged: number[]
-  /** The part of `duplicated` in which the retry policy repeated a run that had started but was considered lost. */
+  /** Those of `duplicated` whose run had started but was considered lost, so the retry policy repeated it. */
   retriedAfterLoss: number[]
-  /** Flagged although they ran once. Scrapdeck could not know. */
+  /** Jobs that were flagged although they ran once. Scrapdeck could not know that. */
   flaggedInVain: number[]
   succeededWithoutRun: number[]
-  /** Reported as lost or failed, although a run of the newest attempt completed. */
+  /** Jobs that were reported as lost or failed, although a run of their newest attempt completed. */
   endedWellButNotBelieved: number[]
   /** Attempts that ran, although Scrapdeck reported them as absent or refused. */
   wronglyAbsent: string[]
-  /** Dedupe keys with several jobs. */
+  /** Dedupe keys for which there are several jobs. */
   askedTwice: number[]
-  /** The most concurrent runs on each node, according to the runs themselves. */
+  /** The maximum number of concurrent runs on each node, according to the runs' own records. */
   mostAtOnce: Record<string, number>
 }
 
@@ -115,7 +118,7 @@ export function judge(facts: {
         verdict.wronglyAbsent.push(jobid)
       }
     }
-    // The retry policy repeats a run that visibly failed, so a run after it is no duplicate.
+    // A run after one that is recorded as failed is no duplicate, because the retry policy repeats failed runs.
     const failedBefore = new Set(attempts.slice(0, -1).flatMap((one) => (one.result === 'failed' ? [one.jobid] : [])))
     const inDoubt = own.filter(({ jobid }) => !failedBefore.has(jobid)).length
     const isTwice = inDoubt > 1 || new Set(own.map(({ jobid }) => jobid)).size < own.length

@@ -9,7 +9,7 @@ import type { Run } from './truth.ts'
 
 export interface FaultCount {
   periods: number
-  /** The number of these periods during which the fault affected a connection. */
+  /** In how many of the periods the fault affected a connection. */
   met: number
   connections: number
 }
@@ -19,7 +19,7 @@ export interface ChaosNode {
   version: string
   scrapyd: Scrapyd
   proxy: FaultProxy
-  /** When jobs were sent to it (performance.now). */
+  /** When jobs were sent to the node (performance.now). */
   sentAtMs: number[]
 }
 
@@ -28,7 +28,8 @@ export async function startNodes(options: ChaosOptions, truthFile: string, rando
   const scrapyds = await startScrapydFleet(
     options.versions.map((version, index) => ({
       version,
-      // More than the slots that Scrapdeck knows, so the runs' own records show if it sent too many jobs.
+      // More than the slots that Scrapdeck knows of, so that the runs' own records show if Scrapdeck sends too many
+      // jobs.
       maxProc: options.slotsPerNode * 2,
       pollIntervalSeconds: options.pollIntervalSeconds,
       // At ten jobs per second, Scrapyd's default of 5 would remove the logs of running jobs.
@@ -91,7 +92,7 @@ export async function makeWeather(
 }
 
 /**
- * Kills the node, waits, and restarts it in the same directory. Resolves to the time of its return
+ * Kills the node, waits, and restarts it in the same directory. Resolves to the time at which the node responds again
  * (performance.now).
  */
 export async function killNode(node: ChaosNode, kill: PlannedNodeKill, deaths: NodeDeath[]): Promise<number> {

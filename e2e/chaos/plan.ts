@@ -16,7 +16,10 @@ export interface ChaosOptions {
   realEvery: number
   /** The maximum number of jobs queued ahead of the runs. */
   backlogMax: number
-  /** Whether machines die with their spiders. If not, Scrapdeck gives up an orphan only after a minute. */
+  /**
+   * Whether spiders die with their node. If false, they survive as orphans, which Scrapdeck gives up only after a
+   * minute.
+   */
   machinesDie: boolean
   weatherSeconds: number
   calmSeconds: number
@@ -53,7 +56,7 @@ export const SHORT_RUN: Omit<ChaosOptions, 'seed'> = {
 
 export interface TogetherOptions extends ChaosOptions {
   engines: number
-  /** The number of SIGSTOPs, mostly of the leader. */
+  /** How often an engine is stopped with SIGSTOP, usually the leader. */
   stalls: number
   stallSeconds: [number, number]
   databaseRestarts: number
@@ -88,7 +91,10 @@ export const SHORT_TOGETHER: Omit<TogetherOptions, 'seed'> = {
   limitMinutes: 6
 }
 
-/** The API that queues a job. Jobs through the first two carry a dedupe key and are repeated until acknowledged. */
+/**
+ * The API that queues a job. Requests through `run` and `bulk` carry a dedupe key and are repeated until they are
+ * acknowledged.
+ */
 export type Door = 'run' | 'bulk' | 'scrapyd'
 
 export interface PlannedJob {
@@ -99,20 +105,26 @@ export interface PlannedJob {
   retry: RetryPolicy | null
 }
 
-/** The kill follows `afterMs` after this many runs have started. */
+/** The kill happens `afterMs` after the start of run number `atRuns`. */
 export interface PlannedKill {
   atRuns: number
   afterMs: number
 }
 
 export interface PlannedEngineKill extends PlannedKill {
-  /** Kills while the network holds back a POST to deliver it later: the hardest moment to handle correctly. */
+  /**
+   * Whether to kill while the network holds back a POST to deliver it later, which is the hardest time to handle
+   * correctly.
+   */
   whileHeld: boolean
 }
 
 export interface PlannedNodeKill extends PlannedKill {
   node: number
-  /** Kills the machine with its spiders, or only the Scrapyd, in which case its spiders survive. */
+  /**
+   * Whether the kill takes down the whole machine with its spiders. If false, only Scrapyd is killed, and its spiders
+   * survive.
+   */
   withSpiders: boolean
   awayMs: number
 }
@@ -156,7 +168,7 @@ function planJob(number: number, options: ChaosOptions, random: Random): Planned
   }
 }
 
-/** Draws one random moment in each segment of the run, so every part of it is disturbed. */
+/** Draws a random time in each segment of the run, so that every part of the run is disturbed. */
 function planTimes(count: number, options: ChaosOptions, random: Random): PlannedKill[] {
   return Array.from({ length: count }, (_, index) => ({
     atRuns: Math.floor(((index + random.next()) / count) * options.jobs * 0.95),

@@ -16,7 +16,10 @@ function row(words: string): string[] {
     .map((cell) => cell.trim())
 }
 
-/** Takes `FILE NAME`. Reads the number from the source text, because most constants are not exported. */
+/**
+ * Returns the value of the constant `FILE NAME`. Reads it from the source text, because most constants are not
+ * exported.
+ */
 function constantOf(where: string): number {
   const [file, name] = where.split(' ')
   const found = new RegExp(`\\b${name}(?: =|:) ([\\d_ *]+)`).exec(read(`src/engine/${file}`))?.[1]

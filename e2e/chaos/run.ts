@@ -32,10 +32,11 @@ export interface ChaosResult {
   verdict: Verdict
   complaints: string[]
   /**
-   * After each kill: time until /health is ready and until the first job was sent (null: the next kill came first).
+   * For each kill of the engine: the time until /health is ready, and until the first job was sent (null: the next
+   * kill came first).
    */
   engineRecoveries: { readyMs: number; firstSentMs: number | null }[]
-  /** For each kill of a node: time from its first response until the first job was sent to it. */
+  /** For each kill of a node: the time from its first response until the first job was sent to it. */
   nodeRecoveries: { withSpiders: boolean; firstSentMs: number | null }[]
   faults: Record<FaultKind, FaultCount>
   askedAgain: number
@@ -48,14 +49,20 @@ export interface RunOptions extends ChaosOptions {
   entry?: string
   signal?: AbortSignal
   onProgress?: (text: string) => void
-  /** The directory that keeps all data. Default: a temporary one, which is removed. */
+  /** The directory for all data, which remains. Default: a temporary one, which is removed. */
   directory?: string
 }
 
-/** After this time without progress, the kill happens anyway, because it can restore progress. */
+/**
+ * After this time without progress, the next kill happens even if too few runs have started, because a kill can
+ * restore progress.
+ */
 const STANDSTILL_MS = 20_000
 const READY_LIMIT_MS = 60_000
-/** Scrapdeck gives up an orphan after a minute of silence. The job can then wait for its retry. */
+/**
+ * How long the jobs may take to end. Scrapdeck gives up an orphan after a minute of silence, and the job may then
+ * wait for its retry.
+ */
 const QUIET_LIMIT_MS = 240_000
 
 export function runChaos(options: RunOptions): Promise<ChaosResult> {
@@ -71,9 +78,9 @@ class Chaos {
   readonly #truthFile: string
   readonly #random
   readonly #beganAt = performance.now()
-  /** The run has ended, was interrupted or is out of time. */
+  /** Aborted when the run has ended, was interrupted or is out of time. */
   readonly #over = new AbortController()
-  /** All jobs have been queued, and there are no more kills and faults. */
+  /** Aborted when all jobs have been queued and no more kills or faults follow. */
   readonly #calm = new AbortController()
   readonly #deaths: NodeDeath[] = []
   readonly #faults = noFaults()
@@ -181,7 +188,7 @@ class Chaos {
       await this.#service!.kill()
       const beganAt = performance.now()
       const started = this.#service!.start()
-      // A failed start is reported below. Until then only /health is polled.
+      // A failed start is reported below, by `await started`. Until then, only /health is polled.
       started.catch(() => {})
       const readyMs = (await this.#readyAt(started)) - beganAt
       recoveries.push({ beganAt, readyMs })
@@ -252,10 +259,7 @@ class Chaos {
     }
   }
 
-  /**
-   * A short run can end before every kind of fault has affected a connection, so this queues more jobs until it
-   * has.
-   */
+  /** Queues more jobs until every kind of fault has affected a connection. A short run can end before that. */
   async #untilEveryKindOfWeather(asker: Asker): Promise<void> {
     const limit = performance.now() + 60_000
     const { jobs, backlogMax } = this.#options

@@ -35,10 +35,14 @@ export interface TogetherRunOptions extends TogetherOptions {
 }
 
 const STANDSTILL_MS = 20_000
-/** Scrapdeck searches for a run in doubt for 65 s and gives up an orphan after a minute of silence. */
+/**
+ * How long the jobs may take to end. Scrapdeck searches for a run in doubt for 65 s and gives up an orphan after a
+ * minute of silence.
+ */
 const QUIET_LIMIT_MS = 240_000
 /**
- * Leaves this many engines alone, because a stall of the only possible leader would not test the change of leader.
+ * The number of engines that are left running, because a stall of the only possible leader would not test the change
+ * of leader.
  */
 const LEFT_ALONE = 1
 
@@ -190,7 +194,10 @@ class Together {
     await pause(this.#random.next() * 1_500, this.#over.signal)
   }
 
-  /** Every third victim is not the leader. Waits until another engine is up. */
+  /**
+   * Chooses the next engine to kill or stall: usually the leader, every third time another one. Waits until another
+   * engine is up.
+   */
   async #victim(index: number): Promise<{ engine: ChaosEngine; what: string } | null> {
     for (;;) {
       if (this.#over.signal.aborted) return null
@@ -256,7 +263,10 @@ class Together {
     }
   }
 
-  /** Can return an engine that is down, because clients do not know which engines are up. */
+  /**
+   * Returns the address of the next engine in turn. The engine can be down, because clients do not know which engines
+   * are up.
+   */
   #anyAddress(): string {
     this.#turn += 1
     return this.#engines[this.#turn % this.#engines.length]!.service.address
@@ -319,7 +329,9 @@ class Together {
 }
 
 const SCHEDULE = 'each few seconds'
-/** Jobs of the schedule get numbers from here on, by their ids, because they all have the same argument. */
+/**
+ * The first number for jobs of the schedule. All of these have the same argument, so their ids are mapped to numbers.
+ */
 const SCHEDULED = 1_000_000
 
 function asPlanned(told: Told[], runs: Run[]): { told: Told[]; runs: Run[] } {

@@ -7,11 +7,11 @@ export interface Run {
   node: string
   pid: number
   beganAtMs: number
-  /** null if it never completed. */
+  /** null: the run never completed. */
   endedAtMs: number | null
 }
 
-/** What the runs themselves wrote (chaos_runner.py), ordered by their start. */
+/** Reads what the runs themselves recorded (chaos_runner.py), ordered by start. */
 export function readTruth(file: string): Run[] {
   return parseTruth(readFileSync(file, 'utf8'))
 }

@@ -4,7 +4,10 @@ import type { Run } from '../chaos/truth.ts'
 
 export type ToldJob = { number: number } & Pick<Job, 'id' | 'status' | 'mayHaveRunTwice'>
 
-/** Each order must have one job, and each job exactly one completed run, according to the runs' own records. Pure. */
+/**
+ * Returns complaints. Each order must have one job, and each job exactly one completed run, according to the runs'
+ * own records.
+ */
 export function judgeRuns(asked: readonly Asked[], told: readonly ToldJob[], runs: readonly Run[]): string[] {
   const complaints: string[] = []
   const runsOf = Map.groupBy(runs, ({ jobid }) => jobIdOf(jobid))
@@ -30,7 +33,7 @@ export function judgeRuns(asked: readonly Asked[], told: readonly ToldJob[], run
   return complaints
 }
 
-/** The jobid of a later attempt ends with a number. */
+/** Returns the id of the job. The jobid of a later attempt has the attempt's number appended. */
 const jobIdOf = (jobid: string): string => jobid.replace(/-\d+$/, '')
 
 const placesOf = (runs: readonly Run[]): string =>

@@ -55,7 +55,7 @@ const problem = whyNoPostgres()
 if (problem !== null) throw new Error(problem)
 await ensureServiceBuilt()
 
-// Each Scrapyd adds a listener that ends it with this process.
+// Each Scrapyd adds an exit listener, which ends the Scrapyd with this process.
 process.setMaxListeners(0)
 await runAsCommand(async (signal) => {
   const result = await runClaims({

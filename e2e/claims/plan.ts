@@ -7,7 +7,7 @@ export interface ClaimsOptions {
   startedAtOnce: number
   strikes: Strike[]
   stallSeconds: number
-  /** The number of identical orders. Each engine receives half of them at the same moment. */
+  /** The number of identical orders. Each engine receives half of them at the same time. */
   orders: number
   schedules: number
   scheduleSeconds: number
@@ -35,8 +35,8 @@ export const WHOLE: ClaimsOptions = {
 }
 
 /**
- * All slots are taken when the leader is killed, so it is not sending jobs: a job that a dead engine might have
- * sent would stay in doubt for a minute.
+ * All slots are taken when the leader is killed, so that it is not sending a job. A job that a dead engine might have
+ * sent stays in doubt for a minute.
  */
 export const SHORT: ClaimsOptions = {
   ...WHOLE,

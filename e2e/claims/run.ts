@@ -24,7 +24,7 @@ import type { ClaimsOptions, Strike } from './plan.ts'
 export interface ClaimsResult {
   complaints: string[]
   jobs: { asked: number; runs: number; nodesUsed: number; mostAtOnce: number; seconds: number; askedAgain: number }
-  /** The faults of the leader while the jobs ran, and how many claims the nodes held then. */
+  /** The faults of the leader while the jobs ran, and how many claims the nodes held at the time. */
   strikes: { strike: Strike; heldClaims: number; nextLeaderMs: number }[]
   orders: { sent: number; during: string; jobs: number; seconds: number; sentAgain: number }[]
   firings: { schedules: number; firings: number; runs: number }
@@ -41,13 +41,13 @@ export interface ClaimsRunOptions extends ClaimsOptions {
   onProgress?: (text: string) => void
 }
 
-/** Jobs are numbered from 1, orders and schedules from these numbers. */
+/** The first numbers of orders and schedules. Jobs are numbered from 1. */
 const ORDERS = 1_000_000
 const SCHEDULES = 2_000_000
 const BULK = 100
 const NEW_LEADER_MS = 60_000
 const ORDER_LIMIT_MS = 60_000
-/** Longer than a job that an engine might have sent stays in doubt, including the time until it is given up. */
+/** How long to wait without progress. Longer than it takes to give up a job that an engine might have sent. */
 const STANDSTILL_MS = 200_000
 
 export function runClaims(options: ClaimsRunOptions): Promise<ClaimsResult> {
@@ -165,7 +165,7 @@ class Claims {
     await Promise.all(Array.from({ length: startedAtOnce }, startRest))
   }
 
-  /** A stock Scrapyd. Its setting `runner` names the runner that writes the truth and does not import Scrapy. */
+  /** Starts a stock Scrapyd whose `runner` records its runs and does not import Scrapy. */
   async #startNode(name: string, maxProc: number): Promise<void> {
     const { scrapyd } = await startPullingScrapyd(this.#engines[0]!.service, {
       name,
@@ -213,7 +213,7 @@ class Claims {
     const fresh = answers.filter(({ body }) => body?.cached === false).length
     for (const { status } of answers) if (status !== 200) this.#complain(`a crawl order was answered with ${status}`)
     if (ids.size !== 1) this.#complain(`${orders} identical orders were answered with ${ids.size} jobs`)
-    // With repeated requests, the response for the new job can be lost.
+    // If requests were repeated, the response that reported the new job may have been lost.
     if (fresh > 1 || (sentAgain === 0 && fresh === 0)) this.#complain(`${fresh} answers say that the job is new`)
     this.#asked.push({ number, id: [...ids][0]! })
     await this.#untilAllEnded()
@@ -296,7 +296,10 @@ class Claims {
     return { strike, heldClaims, nextLeaderMs }
   }
 
-  /** Waits until the engine leads. The response can be lost with the old leader, which had to send it. */
+  /**
+   * Hands over until the engine leads. The response can be lost, because the old leader, which has to send it, may
+   * end first.
+   */
   async #handOver(to: ChaosEngine): Promise<void> {
     const handOver = async () => {
       if (await to.leads()) return true
@@ -370,7 +373,9 @@ class Claims {
     return readTruth(this.#truthFile)
   }
 
-  /** Called often, so it must not wait for the round robin in this process. */
+  /**
+   * Reads the file directly. It is called often and must not wait for the load balancer, which runs in this process.
+   */
   #countRuns(): number {
     return readFileSync(this.#truthFile, 'latin1').split('begin ').length - 1
   }

@@ -73,7 +73,7 @@ async function leaveScrapyd(directory: string): Promise<Scrapyd> {
     () => ask(scrapyd, 'listjobs.json?project=demo'),
     (answer) => (answer['running'] as unknown[]).length === 1
   )
-  // Scrapyd lists a job as running before its log exists. Without the log there would be one job less to import.
+  // Scrapyd lists a job as running before its log exists. Without the log, there would be one job fewer to import.
   await until(
     'the log of the job that is cut off',
     async () => existsSync(join(directory, 'logs', 'demo', 'slow', 'cut-off.log')),

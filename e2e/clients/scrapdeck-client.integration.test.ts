@@ -7,7 +7,7 @@ import { afterAll, beforeAll, expect, it } from 'vitest'
 import { SERVICE_ENTRY, type Service, startService, TEST_CREDENTIALS } from '../support/service.ts'
 import { until } from '../../src/engine/testing/until.ts'
 
-/** The command line runs as if on another machine: the real service and its real spiders are in another process. */
+/** Runs the command line as if on another machine. The real service and its real spiders are in another process. */
 
 const command = resolve(import.meta.dirname, '../..', SERVICE_ENTRY)
 let service: Service

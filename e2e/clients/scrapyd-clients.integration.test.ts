@@ -60,7 +60,7 @@ describe('the real clients of Scrapyd, used with the fleet', () => {
   })
 
   it('scrapyd-client lists and schedules; the job runs and leaves its log', async () => {
-    // scrapyd-client inserts a slash between address and endpoint, which doubles it here.
+    // scrapyd-client inserts a slash between address and endpoint, so here the URL has two.
     expect((await run('scrapyd-client', 'projects')).stdout).toBe('demo\n')
     expect((await run('scrapyd-client', 'spiders', '-p', 'demo')).stdout).toContain('quotes')
     const scheduled = await run(
@@ -153,7 +153,7 @@ describe('the real clients of Scrapyd, used with the fleet', () => {
     onTestFinished(() => void proxy.close())
     const base = `http://127.0.0.1:${(proxy.address() as AddressInfo).port}${prefix}`
 
-    // Both commands read the same target: deploy needs the trailing slash, the others double it.
+    // All commands read the same target. scrapyd-deploy needs its trailing slash, and the others add a second one.
     writeConfiguration('deploy', base, PASSWORD)
     const deployed = await run('scrapyd-deploy', '--version', '7')
     expect(JSON.parse(deployed.stdout)).toMatchObject({ status: 'ok', project: 'demo', version: '7' })

@@ -26,7 +26,7 @@ describe("Scrapyd's own integration tests, all 31, pass", () => {
   })
 })
 
-/** The tests contain the address and the credentials of the server, so this replaces both. */
+/** Copies Scrapyd's tests and replaces the server's address and credentials, which they contain. */
 async function copyFor(address: string, directory: string): Promise<void> {
   await cp(THEIRS, directory, { recursive: true })
   const tests = join(directory, 'integration_tests')

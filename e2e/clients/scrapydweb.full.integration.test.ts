@@ -22,7 +22,7 @@ async function ask(path: string, headers: Record<string, string> = {}): Promise<
   return fetch(service.address + path, { headers: { authorization, ...headers } })
 }
 
-/** ScrapydWeb posts everything as a form, even eggs: it percent-encodes their bytes. */
+/** Posts a form as ScrapydWeb does, which sends even eggs in this way, with their bytes percent-encoded. */
 async function postForm(endpoint: string, body: string): Promise<Record<string, unknown>> {
   const headers = { authorization, 'content-type': 'application/x-www-form-urlencoded' }
   const response = await fetch(`${service.address}/${endpoint}`, { method: 'POST', headers, body })
@@ -56,7 +56,7 @@ function rowsOf(page: string): Row[] {
   })
 }
 
-/** How ScrapydWeb distinguishes them. */
+/** How ScrapydWeb distinguishes the states of jobs. */
 const stateOf = (row: Row) => (row.start === '' ? 'pending' : row.finish === '' ? 'running' : 'finished')
 
 const hrefOf = (cell: string) => /href=['"](.+?)['"]/.exec(cell)?.[1]
@@ -111,7 +111,7 @@ it('ScrapydWeb: uploads an egg in a form, and reads pending, running and finishe
   // Without items, ScrapydWeb must not mistake the Cancel cell for the Items cell.
   for (const row of rows) expect(row.items).not.toContain('form')
 
-  // ScrapydWeb's stop sends one cancel, its forced stop two.
+  // In ScrapydWeb, a stop sends one cancel and a forced stop sends two.
   expect(await postForm('cancel.json', `project=demo&job=${jobid(2)}`)).toMatchObject({ prevstate: 'pending' })
   expect(await postForm('cancel.json', `project=demo&job=${jobid(1)}`)).toMatchObject({ prevstate: 'running' })
   await postForm('cancel.json', `project=demo&job=${jobid(1)}`)

@@ -3,9 +3,9 @@ import { setTimeout as pause } from 'node:timers/promises'
 import type { Attack, Target } from '../attack.ts'
 import { AUTHORIZATION } from '../attacker.ts'
 
-/** During the attack, other clients must get a response within this time. */
+/** The time limit for responses to other clients during the attack. */
 const OTHERS_LIMIT_MS = 2_000
-/** The service closes half-sent requests without credentials after this time. */
+/** The time after which the service must have closed half-sent requests without credentials. */
 const CLOSED_LIMIT_MS = 40_000
 
 async function holdOpen(target: Target, [line, rest]: [string, string], wanted: number): Promise<string[]> {

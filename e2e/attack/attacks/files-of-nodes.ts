@@ -6,7 +6,7 @@ const FORM = { 'content-type': 'application/x-www-form-urlencoded' }
 const HOURLY = { rules: [{ kind: 'interval', everySeconds: 3_600, anchorMs: 0 }], zone: 'UTC' }
 const CREDENTIALS = { username: 'mallory', password: 'an operator of one project' }
 const ACCEPTED = 300
-/** Scrapy reads each of these as `file:`. */
+/** Addresses that Scrapy reads as `file:`. */
 const SPELLED = [
   ...['fi\tle:///etc/passwd', 'fi\nle:///etc/passwd', '\u0001file:///etc/passwd', '\u001f FiLe:/etc/passwd'],
   ...['["fi\\tle:///etc/passwd"]', '["\\u0066ile:///etc/passwd"]', "{nominal:'file'}:///etc/passwd"]
@@ -53,7 +53,7 @@ export const fileAttacks: Attack[] = [
         const jobs = (await client.jobs.list({})).jobs.filter(({ args }) => 'page' in args || 'start_urls' in args)
         const chains = (await client.chains.list({})).chains.filter(({ name }) => name.startsWith('files '))
         const templates = [...mine.flatMap((schedule) => schedule.jobs), ...chains.map(({ run }) => run)]
-        // The check of the text accepts the first six requests.
+        // The check of addresses lets the first six requests through.
         const isTried = statuses.slice(0, 6).every((status) => status < ACCEPTED) && chains.length > 1
         return [
           ...statuses.filter((status) => status >= 500).map((status) => `an order was answered ${status}`),

@@ -48,7 +48,7 @@ const operations = Object.entries(contract).flatMap(([noun, verbs]): [string, An
     ? [[noun, verbs]]
     : Object.entries(verbs).map(([verb, procedure]) => [`${noun}.${verb}`, procedure])
 )
-// Leaves out streams, which never end, and forms, which have their own attacks.
+// Leaves out streams, because they never end, and forms, because they have their own attacks.
 const callable = operations.filter(
   ([name]) => !['projects.upload', 'logs.tail', 'events.subscribe', 'jobs.logs'].includes(name)
 )
@@ -124,7 +124,7 @@ const operationVariant: fc.Arbitrary<Variant> = fc
     return { name: what, sent: restRequest(procedure, input) }
   })
 
-/** Node limits a request head to 16 KB and cuts off longer ones. */
+/** The maximum length of a query. Node limits the head of a request to 16 KB and refuses longer ones. */
 const MAX_QUERY = 12_000
 
 function restRequest({ '~orpc': { route } }: AnyContractProcedure, input: unknown): Sent {
@@ -220,7 +220,7 @@ export function generateAttacks(count: number, seed: number): Attack[] {
   )
 }
 
-/** 501 (unknown method) and 502 (unreachable node) are valid responses. */
+/** Returns complaints about a response. 501 (unknown method) and 502 (unreachable node) are valid. */
 function judge({ status, body }: Got): string[] {
   if (/root:.*:0:0:/.test(body)) return ['a file of the system came back']
   return status >= 500 && status !== 501 && status !== 502 ? [`answered ${status}: ${body.slice(0, 200)}`] : []

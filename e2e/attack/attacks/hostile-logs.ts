@@ -8,7 +8,7 @@ import type { Attack, Target } from '../attack.ts'
 
 /** The limit for the time from a run's end on the node until the service knows its outcome. */
 const LONGEST_END_MS = 60_000
-/** Meanwhile, the service reads the log for figures. */
+/** How long each run lasts. During this time, the service reads its log for figures. */
 const RUNS_MS = 5_000
 
 type Log = (asked: number) => Buffer

@@ -7,7 +7,7 @@ import type { Attack, Target } from '../attack.ts'
 
 type Answers = Record<string, string | (() => string)>
 
-/** While the node is in the fleet, its removal and uploads to other projects can take at most this long. */
+/** The time limit for removing the node, and for uploads to other projects while it is in the fleet. */
 const LONGEST_MS = 5_000
 
 const STATUS = JSON.stringify({ status: 'ok', node_name: 'evil', pending: 0, running: 1, finished: 100 })

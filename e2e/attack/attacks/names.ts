@@ -4,7 +4,10 @@ import type { Got } from '../attacker.ts'
 const LONG = 'x'.repeat(200_000)
 const FORM = { 'content-type': 'application/x-www-form-urlencoded' }
 
-/** No response can repeat long input, because that would amplify attacks and fill logs. */
+/**
+ * The maximum size of a response. Responses must not repeat long input, because that would amplify attacks and fill
+ * logs.
+ */
 const MAX_ERROR_BYTES = 20_000
 
 function judge(what: string, { status, bytes }: Got): string[] {
