@@ -14,7 +14,7 @@ export default defineConfig({
   // Only limits: a test continues as soon as a condition is met, and a shared machine can be slow.
   timeout: 120_000,
   expect: { timeout: 20_000 },
-  // Stories wait for spiders and polls a fifth of their time. With two workers, the cores were idle as long.
+  // Stories wait for spiders and polls a fifth of their time. With two workers, the cores were idle for as long.
   workers: 3,
   fullyParallel: false,
   // For the reason, see vitest.config.ts.

@@ -69,7 +69,7 @@ async function openAlert(window: Page): Promise<void> {
   await expect(pane.getByRole('heading', { name: 'demo/broken', exact: true })).toBeVisible()
 }
 
-// Uses its own app, because failures here appear in the figures of the last hour.
+// Uses its own app, because failures in this test appear in the figures of the last hour.
 test('an alert shows a notification that can open it, acknowledge it and run its job again; the tray counts it', async ({
   desktop,
   window,

@@ -26,7 +26,8 @@ interface DesktopFixtures {
 }
 
 /**
- * Starting the app means a browser, an engine and two Python processes, so tests that restore its state share one.
+ * Starting the app means a browser, an engine and two Python processes, so tests that restore the app's state share
+ * one app.
  */
 interface SharedFixtures {
   shared: { desktop: Desktop; userData: string }
@@ -88,7 +89,7 @@ export const sharedTest = test.extend({
   }
 })
 
-/** Answers later questions with the button whose label matches, and records them. */
+/** Answers later questions with the button whose label matches, and records the questions. */
 export async function answerQuestions(desktop: Desktop, label: string): Promise<void> {
   await desktop.evaluate(({ dialog }, pattern) => {
     const asked: { message: string; buttons: string[] }[] = []
@@ -112,7 +113,7 @@ export async function quit(desktop: Desktop): Promise<void> {
 }
 
 function startDesktop(options: DesktopOptions): Promise<Desktop> {
-  // The test can have put its own data there.
+  // Not if the test has put its own data into the directory.
   if (!existsSync(join(options.userData, 'data'))) lendLearnedModules(join(options.userData, 'data/local'))
   const environment = { SCRAPDECK_PYTHON: readTestEnvironment().python, ...options.environment }
   return launchDesktop({ ...options, environment })
@@ -130,13 +131,13 @@ type Attach = (name: string, options: { body: string | Buffer; contentType: stri
 async function attachEvidence(desktop: Desktop, attach: Attach): Promise<void> {
   await attach('main process', { body: desktop.output(), contentType: 'text/plain' })
   for (const page of desktop.pages()) {
-    // A page that is gone has no screenshot. The output above remains.
+    // A closed page has no screenshot. The output above is attached in any case.
     const picture = await page.screenshot({ timeout: 5_000 }).catch(() => null)
     if (picture) await attach('window', { body: picture, contentType: 'image/png' })
   }
 }
 
-/** Finds this desktop's HTTP server (port 6800 or one from 6810 on) by its credentials. null if it is closed. */
+/** Finds this desktop's HTTP server (port 6800 or one from 6810 on) by its credentials. null: it is closed. */
 export async function findDoor(userData: string): Promise<{ address: string; client: Client } | null> {
   const credentials = readCredentials(join(userData, 'data'))
   if (!credentials) return null

@@ -4,7 +4,8 @@ import { uploadFolder, workWithAFleet } from '../stories/fleet.ts'
 import { startScrapydFleet } from '../support/scrapyd-fleet.ts'
 import { expect, sharedTest, test, untilDoor } from './desktop-test.ts'
 
-// Plays the browser's story over the desktop's transport. In short runs, only the demo and the folder story do.
+// Plays the same stories as the browser tests over the desktop's transport. Short runs play only those of the demo
+// and the folder.
 const longTest = isLong ? test : test.skip
 
 longTest('the desktop runs the same fleet by hand', async ({ launch, userData }) => {

@@ -1,6 +1,6 @@
 import { expect, sharedTest, test, untilDoor, WITHOUT_LOCAL_NODE } from './desktop-test.ts'
 
-// The real keychain depends on the machine; the stand-in can simulate both cases.
+// Whether there is a real keychain depends on the machine. The stand-in can simulate both cases.
 test('node passwords are kept in the keychain if there is one, and Settings say so', async ({ launch, userData }) => {
   const desktop = await launch({ environment: { ...WITHOUT_LOCAL_NODE, STAND_IN_KEYCHAIN: 'gnome_libsecret' } })
   test.skip(desktop.kind === 'electron', 'the keychain of this machine is not known')

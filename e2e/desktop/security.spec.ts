@@ -31,7 +31,7 @@ test('the page cannot leave its origin', async ({ desktop, window }) => {
     await window.evaluate((url) => {
       globalThis.location.href = url
     }, target)
-    // By then an allowed load would have started.
+    // Within this time, an allowed load would have started.
     await window.waitForTimeout(300)
     expect(window.url().startsWith(appUrl(desktop.kind)), target).toBe(true)
   }
@@ -120,7 +120,7 @@ test('a page of another origin gets no transport, even with our preload in it', 
 test('files outside the UI cannot be read through its origin', async ({ desktop, window }) => {
   await expect(window.getByRole('heading', { name: 'Overview' })).toBeVisible()
   const statuses = await window.evaluate(async (base) => {
-    // The policy allows scripts from the origin, so this is the likely attack.
+    // The policy allows scripts from the page's own origin, so this is the likeliest attack.
     const load = (path: string) =>
       new Promise<string>((resolve) => {
         const script = document.createElement('script')

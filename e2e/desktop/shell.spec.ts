@@ -17,7 +17,7 @@ test('first run: the demo job runs to its end over the MessagePort transport; th
   desktop,
   window
 }) => {
-  // The page has no other connection to the engine: its policy forbids network access.
+  // The page can reach the engine only over its port, because the policy forbids network access.
   const blocked = await window.evaluate(async () => {
     const violation = new Promise<string>((resolve) => {
       document.addEventListener('securitypolicyviolation', (event) => resolve(event.effectiveDirective), { once: true })

@@ -1,6 +1,6 @@
 import type { AllowedDifference } from './exchange.ts'
 
-/** Applied in this order: each receives their response as changed by the earlier ones. */
+/** Applied in this order: each one receives Scrapyd's response as changed by the earlier ones. */
 export const ALLOWED_DIFFERENCES: readonly AllowedDifference[] = [
   {
     id: 'no-cors',
@@ -398,7 +398,10 @@ function lastLineOf(body: string): string | undefined {
   return (JSON.parse(body) as { message?: string }).message?.trimEnd().split('\n').at(-1)
 }
 
-/** Replaces their log and items URLs with ours at the same positions, where ours have a generated jobid. */
+/**
+ * Replaces the URLs of logs and items in Scrapyd's response with ours at the same positions, if ours contain a
+ * generated jobid.
+ */
 function withUrlsOfTwins(theirs: string, ours: string): string {
   const url = /"(?:log|items)_url": (?:null|"[^"]*")|<td>(?:<a href=".*?">\w+<\/a>)?<\/td>/g
   const ourUrls = ours.match(url) ?? []

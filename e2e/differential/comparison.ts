@@ -27,7 +27,7 @@ export function see(request: Request, answer: Answer, surroundings: Surroundings
   }
   if (answer.headers['last-modified'] !== undefined) headers['last-modified'] = '<time>'
   const length = answer.headers['content-length']
-  // Masked text has a different length, so this compares whether each side's length is correct.
+  // Masking changes the length of text, so this compares only whether each side's length is correct.
   if (request.method === 'HEAD') headers['content-length'] = length ?? '<none>'
   else if (length !== undefined) {
     headers['content-length'] =
@@ -56,14 +56,14 @@ export function mask(text: string, { directory, address }: Surroundings): string
 }
 
 export interface Verdict {
-  /** null if the responses are the same, apart from allowed differences. */
+  /** null: the responses are the same, apart from allowed differences. */
   difference: string | null
   used: string[]
 }
 
 /**
- * Each allowed difference turns their response into the one expected from us. Anything that still differs is a
- * finding, so no allowed difference hides another, and one that no longer applies fails.
+ * Each allowed difference changes Scrapyd's response into the one expected from us. A remaining difference is a
+ * finding, so no allowed difference can hide another one. An allowed difference that no longer occurs is a failure.
  */
 export function judge(exchange: Exchange, allowed: readonly AllowedDifference[]): Verdict {
   const used: string[] = []

@@ -5,7 +5,7 @@ import { aProjectName } from '../../src/shared/testing/ids.ts'
 import { asWheel } from '../../src/engine/testing/archives.ts'
 import { buildEgg } from '../../src/engine/projects/egg-builder.ts'
 
-/** Tells these eggs' spiders, through the servers' environment, where to write their reports. */
+/** The environment variable of the servers that names the directory for the spiders' reports. */
 export const REPORTS_VARIABLE = 'DIFFERENTIAL_REPORTS'
 
 /** `report` reports what it sees of its process, `hold` runs until it is released, `more` differ only in name. */

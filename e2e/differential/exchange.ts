@@ -20,8 +20,8 @@ export interface AllowedDifference {
   reason: string
   /** A heading of docs/scrapyd-compatibility.md. */
   anchor: string
-  /** Selects the requests, and which of their responses, as narrowly as possible. */
+  /** Selects the requests, and those of their responses, to which the difference applies, as narrowly as possible. */
   applies(exchange: Exchange): boolean
-  /** Changes their response to the one expected from us. */
+  /** Changes Scrapyd's response to the one expected from us. */
   expect(theirs: Seen, exchange: Exchange): Seen
 }

@@ -3,11 +3,11 @@ import { request as sendRequest } from 'node:http'
 
 export interface Request {
   method: string
-  /** As sent, with its query. The scenario percent-encodes it. */
+  /** The path and query exactly as sent. The scenario percent-encodes them. */
   path: string
   headers?: Record<string, string>
   body?: Buffer | string
-  /** Default: requests carry the credentials of both servers. */
+  /** Whether to send no credentials. By default, requests carry those that both servers accept. */
   withoutCredentials?: boolean
 }
 
@@ -80,7 +80,9 @@ export function postMultipart(endpoint: string, fields: [string, string | Buffer
   }
 }
 
-/** The command that sends the same request to one server. Shows bodies that are not text as their size. */
+/**
+ * Returns the command that sends the same request to one server. Of bodies that are not text, it shows only the size.
+ */
 export function asCurl(request: Request, address: string, credentials: { username: string; password: string }): string {
   const words = ['curl', '-si', '--path-as-is', '-X', request.method]
   if (!request.withoutCredentials) words.push('-u', `${credentials.username}:${credentials.password}`)

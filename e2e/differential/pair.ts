@@ -65,7 +65,8 @@ export class Pair {
   }
 
   /**
-   * With `jobsToKeep` 0, both keep all files. With repeated ids, our side has more files, so pruning would differ.
+   * With `jobsToKeep` 0, both sides keep all files. If ids repeat, our side has more files, so the two sides would
+   * prune different ones.
    */
   static async start(tally: Tally, jobsToKeep = 0): Promise<Pair> {
     const base = mkdtempSync(join(tmpdir(), 'scrapdeck-differential-'))
@@ -87,7 +88,7 @@ export class Pair {
         directory: join(base, 'theirs'),
         maxProc: SLOTS,
         pollIntervalSeconds: 0.05,
-        // The test compares what spiders report about their process.
+        // Not spiders, because the test compares what they report about their process.
         forks: 'lists',
         ...CREDENTIALS,
         configuration: { node_name: NODE_NAME, jobs_to_keep: jobsToKeep },
@@ -170,7 +171,7 @@ export class Pair {
     await Promise.all(this.sides.map((side) => this.#send(side, request)))
   }
 
-  /** Waits until both have started all jobs they can, and only `hold` spiders are left. */
+  /** Waits until both sides have started all jobs that they can start, and only `hold` spiders are running. */
   async settle(): Promise<void> {
     await Promise.all(
       this.sides.map((side) =>
@@ -239,7 +240,7 @@ export class Pair {
     for (const side of this.sides) {
       const { pending, running } = await this.jobs(side)
       for (const { id, project } of [...pending, ...running]) {
-        // Cancels by id even if only a `hold` spider uses it.
+        // Cancels each job by its id, even if it is a `hold` spider.
         await this.#send(side, post('cancel.json', { project, job: id, signal: 'KILL' }))
       }
     }

@@ -19,7 +19,10 @@ const HAND_WRITTEN: Scenario[] = [
 
 const GENERATED_SEQUENCES = 30
 
-/** Each generated sequence uses the run's seed plus its number. Replay one with its own seed and `--only`. */
+/**
+ * Each generated sequence uses the run's seed plus the sequence's number. To replay a sequence, pass its own seed and
+ * `--only`.
+ */
 export function wholeRun(seed: number, sequences = GENERATED_SEQUENCES): Scenario[] {
   const generated = Array.from({ length: sequences }, (_, index) => generatedScenario(seed + index))
   return [...HAND_WRITTEN, ...generated]

@@ -65,7 +65,7 @@ class App extends EventEmitter {
     return true
   }
 
-  /** before-quit → each window's close → will-quit → exit. Any of the first three can cancel it. */
+  /** Emits before-quit, closes each window, emits will-quit and exits. Any of the first three steps can cancel this. */
   quit(): void {
     if (this.#isQuitting) return
     const beforeQuit = new PreventableEvent()

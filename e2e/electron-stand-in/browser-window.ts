@@ -38,7 +38,10 @@ class PreventableEvent {
   }
 }
 
-/** One document of the main frame. When the page navigates away, the document and its end of every port are gone. */
+/**
+ * One document of the main frame. When the page navigates away, the document is gone, and with it the page's end of
+ * every port.
+ */
 class WebFrameMain {
   readonly parent = null
   readonly url: string
@@ -54,7 +57,7 @@ class WebFrameMain {
 
   postMessage(channel: string, message: unknown, transfer: MessagePortMain[] = []) {
     const ids = transfer.map(() => nextPortId++)
-    // The page must know the ports before their first message arrives.
+    // The page must know the ports before their first messages arrive.
     this.#send({ kind: 'ipc', channel, ids, data: encodeClone(structuredClone(message)) })
     for (const [index, id] of ids.entries()) {
       const port = transfer[index]?.transferTo({

@@ -1,6 +1,5 @@
-// Messages travel as text over Chromium's debugging protocol. Both ends first make a structured clone, so they
-// reject functions and other values as Electron does. Both functions run here and, through their source, in the
-// page.
+// Messages travel as text over Chromium's debugging protocol. Both ends first make a structured clone, so functions
+// and similar values are rejected as in Electron. The two functions below run here and, as source text, in the page.
 
 export function encodeClone(value: unknown): unknown {
   if (value === undefined) return { kind: 'undefined' }

@@ -50,7 +50,7 @@ function createPreloadElectron(bridge: string, binding: string) {
     return port2
   }
 
-  // The main process calls it through the debugging protocol. The page's world cannot reach it.
+  // The main process calls this function through the debugging protocol. The page's world cannot reach it.
   Object.assign(globalThis, {
     standInFromMain(message: { kind: string; id: number; ids: number[]; channel: string; data: unknown }) {
       if (message.kind === 'port') ports.get(message.id)?.postMessage(decodeClone(message.data))

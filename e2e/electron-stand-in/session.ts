@@ -38,7 +38,9 @@ export const session = {
   }
 }
 
-/** Returns the app's response to one of its URLs, in the browser's form, or null for other schemes. */
+/**
+ * Returns the app's response to one of its URLs, which is given in the browser's form. null: a URL of another scheme.
+ */
 export async function answerFromApp(method: string, browserUrl: string): Promise<Response | null> {
   const handler = handlers.get(schemeOf(browserUrl) ?? '')
   return handler ? handler(new Request(toAppUrl(browserUrl), { method })) : null

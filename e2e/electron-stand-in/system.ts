@@ -2,7 +2,7 @@ import { createCipheriv, createDecipheriv, createHash, randomBytes } from 'node:
 import { EventEmitter } from 'node:events'
 import { existsSync } from 'node:fs'
 
-// Objects without UI. Specs replace the methods that they watch or answer, as on real Electron.
+// Objects without UI. Specs replace the methods whose calls they record or answer, as on real Electron.
 
 export const dialog = {
   async showMessageBox(options: { cancelId?: number }): Promise<{ response: number; checkboxChecked: boolean }> {

@@ -27,7 +27,7 @@ function makeDirectory(): string {
   return directory
 }
 
-/** The certificate has names that no engine has: other engines must trust the certificate itself. */
+/** Creates a certificate without the names of the engines. Other engines must trust the certificate itself. */
 function makeCertificateFiles() {
   const directory = makeDirectory()
   const [key, certificate] = [join(directory, 'key.pem'), join(directory, 'certificate.pem')]
@@ -45,7 +45,8 @@ async function startEngine(name: string, tls: string[]): Promise<Service> {
   if (first !== undefined) cpSync(join(first.dataDirectory, 'secret.key'), join(directory, 'secret.key'))
   const service = await startService({
     dataDirectory: directory,
-    // The check whether the local node is warm would need a connection that trusts the certificate.
+    // With local slots, startService would wait for the local node over a connection that does not trust the
+    // certificate.
     localSlots: 0,
     arguments: ['--local-slots=1', `--store=${database.url}`, ...tls],
     environment: { SCRAPDECK_ENGINE_NAME: name }
@@ -54,7 +55,7 @@ async function startEngine(name: string, tls: string[]): Promise<Service> {
   return service
 }
 
-/** Trusts any certificate, because the tests of the clients check that. */
+/** Trusts any certificate. Other tests check which certificates clients trust. */
 async function ask(service: Service, path: string): Promise<{ status: number; body: string }> {
   const headers = { authorization: basicAuthorization(TEST_CREDENTIALS) }
   const url = new URL(path, service.address)

@@ -23,7 +23,7 @@ const headers = { authorization: basicAuthorization(TEST_CREDENTIALS) }
 
 describe.skipIf(whyNoPostgres() !== null)('engines with their blobs in a shared directory', () => {
   const root = mkdtempSync(join(tmpdir(), 'scrapdeck-shared-blobs-'))
-  /** Each machine mounts the share at a different path. */
+  /** Each engine has the share at a different path, like machines that mount it in different places. */
   const mounts = { north: join(root, 'mnt', 'share'), south: join(root, 'south-share') }
   let database: PostgresServer
   let scrapyd: Scrapyd

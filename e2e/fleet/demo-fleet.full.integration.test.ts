@@ -15,10 +15,10 @@ import {
 import { basicAuthorization } from '../support/basic-authorization.ts'
 
 const WHOLE_ROUND: Round = { quotes: 36, prices: 16, broken: 8 }
-/** More jobs than slots. */
+/** The rounds. Each has more jobs than there are slots. */
 const CALM_ROUND = pickLength({ quotes: 4, prices: 2, broken: 2 }, WHOLE_ROUND)
 const KILLS_ROUND = pickLength({ quotes: 7, prices: 3, broken: 2 }, WHOLE_ROUND)
-/** The number of the round's spiders that have started by then. */
+/** After how many started spiders of the round the engine and a Scrapyd are killed. */
 const ENGINE_KILLS_AT = pickLength([2, 6, 9], [8, 22, 40])
 const SCRAPYD_KILL_AT = pickLength(4, 15)
 const SCRAPYD_AWAY_MS = 2_000
@@ -44,7 +44,7 @@ test(`${sizeOf(CALM_ROUND)} jobs on three real Scrapyds each run once and end wi
   const nodes = await Promise.all(fleet.scrapyds.map(mostAtOnce))
   expect(nodes.reduce((sum, { runs }) => sum + runs, 0)).toBe(asked.length)
   for (const node of nodes) {
-    // Fully used but never exceeded. If a slot were always idle, the test would prove little.
+    // The slots were all used but never exceeded. If a slot were always idle, the test would prove little.
     expect(node.runs).toBeGreaterThan(asked.length / 12)
     expect(node.mostAtOnce).toBe(SLOTS_PER_NODE)
   }
@@ -71,7 +71,7 @@ test('when the engine is killed three times and one Scrapyd once, every job runs
   const killedNodeId = (await fleet.service.client.nodes.list()).nodes.find(({ url }) => url === killed.url)?.id
 
   for (const touchedCount of [...ENGINE_KILLS_AT, SCRAPYD_KILL_AT].toSorted((left, right) => left - right)) {
-    // Counts what the spiders recorded, because kills must not wait for a convenient moment of the engine.
+    // Counts what the spiders recorded, because the kills must be independent of what the engine is doing.
     await until(
       'spiders to come up',
       async () => fleet.touched().length - before,
@@ -103,8 +103,7 @@ test('when the engine is killed three times and one Scrapyd once, every job runs
       expect({ job: job.id, ran, status: job.status }).toEqual({ job: job.id, ran: 1, status: expectedOutcome(job) })
     }
   }
-  // At most the jobs in the killed node's slots at that moment, including ended runs that Scrapdeck had not seen
-  // end.
+  // Only the jobs in the slots of the killed node can be lost, including ended runs whose end Scrapdeck had not seen.
   expect(jobs.filter(({ status }) => status === 'lost').length).toBeLessThanOrEqual(SLOTS_PER_NODE)
 
   for (const scrapyd of fleet.scrapyds) {

@@ -8,7 +8,7 @@ import { type Service, startService } from '../support/service.ts'
 import { until } from '../../src/engine/testing/until.ts'
 
 export const SLOTS_PER_NODE = 2
-// More than the slots that Scrapdeck knows, so the test sees if Scrapdeck sends too many jobs.
+// More than the slots that Scrapdeck knows of, so that the test notices if Scrapdeck sends too many jobs.
 const MAX_PROC = SLOTS_PER_NODE * 2
 
 const SPIDERS = {
@@ -17,7 +17,10 @@ const SPIDERS = {
   broken: { args: {}, outcome: 'failed' }
 } as const
 
-/** The number of jobs of each spider. Each is a Python that imports Scrapy, which takes seconds of CPU time. */
+/**
+ * The number of jobs of each spider. Each job starts a Python process that imports Scrapy, which takes seconds of CPU
+ * time.
+ */
 export type Round = Record<keyof typeof SPIDERS, number>
 
 export const sizeOf = (round: Round) => Object.values(round).reduce((sum, count) => sum + count, 0)
@@ -28,7 +31,7 @@ export interface DemoFleet {
   queueRound(round: Round): Promise<Job[]>
   jobs(): Promise<Job[]>
   untilEnded(count: number): Promise<Job[]>
-  /** The jobids of all rounds, ordered by the start of their spiders. The spiders themselves write them. */
+  /** The jobids that the spiders of all rounds wrote when they started, in this order. */
   touched(): string[]
   stop(): Promise<void>
 }
@@ -89,7 +92,10 @@ export function expectedOutcome(job: Job): JobStatus {
   return SPIDERS[job.spider as keyof Round].outcome
 }
 
-/** The most concurrent spiders on the node, by its own record of starts and ends. */
+/**
+ * Resolves to the number of runs on the node and the maximum number of concurrent ones, by the node's own record of
+ * starts and ends.
+ */
 export async function mostAtOnce(scrapyd: Scrapyd): Promise<{ runs: number; mostAtOnce: number }> {
   const response = await fetch(`${scrapyd.url}listjobs.json?project=demo`)
   const { finished } = (await response.json()) as { finished: { start_time: string; end_time: string }[] }
@@ -97,7 +103,7 @@ export async function mostAtOnce(scrapyd: Scrapyd): Promise<{ runs: number; most
     { atMs: Date.parse(start_time), change: 1 },
     { atMs: Date.parse(end_time), change: -1 }
   ])
-  // An end and a start at the same instant reuse one slot.
+  // Ends come before starts at the same time, because a start can reuse the slot of a run that has just ended.
   steps.sort((left, right) => left.atMs - right.atMs || left.change - right.change)
   let running = 0
   let most = 0

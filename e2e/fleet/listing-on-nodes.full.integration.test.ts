@@ -5,7 +5,7 @@ import { buildDemoEgg } from '../support/demo-egg.ts'
 import { type ScrapydVersion, scrapydProblem, startScrapyd } from '../support/scrapyd-fleet.ts'
 import { startService } from '../support/service.ts'
 
-/** Before 1.5, Scrapyd's errors have no prefix. */
+/** One version before 1.5, whose errors have no prefix, and a current one. */
 const VERSIONS: ScrapydVersion[] = ['1.3.0', '1.6.0']
 
 it.each(VERSIONS.filter((version) => scrapydProblem(version) === null))(

@@ -16,7 +16,7 @@ const NAMESPACE = 'deck'
 const RELEASE = 'deck'
 const ENGINE = 'deck-scrapdeck'
 const SCRAPYD = 'deck-scrapdeck-scrapyd'
-/** Every kind in the chart. A kind that is no longer rendered would no longer be tested. */
+/** All kinds in the chart. The test fails if one is no longer rendered, because it would no longer be tested. */
 const KINDS = [
   'Deployment',
   'HorizontalPodAutoscaler',
@@ -116,7 +116,7 @@ async function hostsOf(cluster: Cluster, service: string): Promise<string[]> {
 
 const numbered = (name: string, count: number) => Array.from({ length: count }, (_, index) => `${name}-${index}`)
 
-/** Without dynamic volumes, the claims of a StatefulSet wait for these. */
+/** Creates volumes for the claims of a StatefulSet, because the cluster does not create volumes dynamically. */
 async function createVolumes({ api }: Cluster, count: number): Promise<void> {
   for (const name of numbered('volume', count)) {
     await api.put('POST', 'api/v1/persistentvolumes', {

@@ -50,7 +50,7 @@ export async function startCluster(directory: string, python: string) {
     })
   )
   const programs = new Map<string, ChildProcess>()
-  // Runs whenever this process ends, even after a failed start.
+  // Kills the programs whenever this process ends, even after a failed start.
   process.on('exit', () => {
     for (const child of programs.values()) child.kill('SIGKILL')
   })

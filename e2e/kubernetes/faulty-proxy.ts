@@ -15,7 +15,7 @@ export async function startFaultyProxy({ target, directory }: { target: string; 
   const counts = { lostAnswer: 0, sentTwice: 0, gone: 0, unavailable: 0, hungWatch: 0 }
   let isFaulty = false
   const watches = new Set<ServerResponse>()
-  /** A watch lasts minutes, and faults affect only new ones. */
+  /** Ends all watches. A watch lasts minutes, and faults affect only new watches. */
   const endWatches = () => {
     for (const response of watches) response.destroy()
   }

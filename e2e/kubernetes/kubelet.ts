@@ -56,9 +56,9 @@ export const SCRAPY_IMAGE = 'scrapy:test'
 
 /**
  * Does what Scrapdeck's Jobs need from a kubelet, with processes instead of containers. Ends containers with TERM
- * and, after the grace period, KILL, kills those that exceed their memory limit, and serves logs to the API server
- * over TLS. Does not run pods of other images: their init containers count as done, and they are ready until they
- * are deleted.
+ * and, after the grace period, KILL. Kills those that exceed their memory limit, and serves logs to the API server
+ * over TLS. Does not run pods of other images: their init containers count as done, and they are ready until they are
+ * deleted.
  */
 export async function startKubelet(options: {
   api: ClusterApi
@@ -189,7 +189,7 @@ export async function startKubelet(options: {
     if (child !== null && Date.parse(pod.metadata.deletionTimestamp) <= Date.now() + (graceMs <= 1_000 ? 1_000 : 0)) {
       child.kill('SIGKILL')
     }
-    // A pod with a finalizer remains after that.
+    // Deletes the pod from the API. A pod with a finalizer remains even then.
     if (one.isOver && graceMs > 0) void api.remove(`${pathOf(pod)}?gracePeriodSeconds=0`).catch(() => {})
   }
 

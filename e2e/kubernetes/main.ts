@@ -233,7 +233,7 @@ const CASES: Record<string, (world: World) => Promise<void>> = {
       const get = () => world.service.client.nodes.get({ id: world.node.id })
       const node = await until('its slots', get, ({ slots }) => slots === 2, LIMIT_MS)
       assert.match(node.slotsText, /ResourceQuota crawl-quota \(requests.memory\)/)
-      // Not all fit: the API server accepts the Job but refuses its pod.
+      // The quota has no room for all pods: the API server accepts the third Job but refuses its pod.
       await world.service.client.nodes.update({ id: world.node.id, slots: 3 })
       const ids = [await slow(world), await slow(world), await slow(world)]
       const waits = async () =>

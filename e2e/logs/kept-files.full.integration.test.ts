@@ -57,7 +57,7 @@ test('items that a Scrapyd with jobs_to_keep = 1 deletes are served from the arc
 test('the log of a run stays readable as far as it was copied when its node dies and is removed', async () => {
   const { client } = service
   const id = await world.runOn(remote, 'long', { seconds: '120' })
-  // Scrapdeck reads it every ten seconds while it runs.
+  // Scrapdeck reads the log every ten seconds while the job runs.
   await until('its first items', async () => ((await client.jobs.figures({ id }).catch(() => null))?.items ?? 0) > 0)
   await scrapyd.kill()
   const read = async () => (await client.logs.read({ jobId: id, offset: 0, limitBytes: 100_000 })).text

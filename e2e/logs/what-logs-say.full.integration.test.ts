@@ -57,7 +57,7 @@ describe.concurrent.each(['a real Scrapyd', 'the local node'])('the log of a run
     const expected = {
       'hides-end': { ...finished, errors: null },
       'hushes-scrapy': { ...finished, errors: null },
-      // Its log looks as if the spider had been killed.
+      // The log of `disables-logging` looks as if the spider had been killed.
       'disables-logging': isLocal ? finished : { outcome: 'failed', reason: 'ended without closing stats' },
       'hides-limit': isLocal ? { outcome: 'failed', reason: 'closespider_errorcount' } : unclear
     }

@@ -2,7 +2,10 @@ import { once } from 'node:events'
 import http from 'node:http'
 import net from 'node:net'
 
-/** An HTTP proxy (`GET http://…`, as HTTP_PROXY requires) that loses requests, or responses after their execution. */
+/**
+ * An HTTP proxy (`GET http://…`, as HTTP_PROXY requires) that loses requests or, after the request was executed,
+ * responses.
+ */
 export interface CuttingProxy {
   url: string
   counts: Map<string, number>
@@ -10,7 +13,7 @@ export interface CuttingProxy {
   lose(what: 'request' | 'answer', path: string, count: number): void
   /** Cuts every nth connection, alternately before the request and before the response. 0 cuts none. */
   cutEvery: number
-  /** Never responds, like a firewall. */
+  /** Whether the proxy never responds, like a firewall that drops packets. */
   isBlackHole: boolean
   lost: number
   close(): Promise<void>

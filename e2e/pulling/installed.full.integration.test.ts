@@ -24,7 +24,7 @@ const PROXY_CREDENTIALS = { username: 'node', password: 'pass word' }
 
 let directory: string
 let service: Service
-/** Terminates TLS for Scrapdeck, as nginx does in docs/scaling.md. */
+/** The proxy that terminates TLS for Scrapdeck, like nginx in docs/scaling.md. */
 let front: RoundRobin
 
 beforeAll(async () => {
@@ -50,7 +50,7 @@ const inEnvironment = (program: string) => join(directory, 'environment', 'bin',
  */
 async function installPackage(): Promise<void> {
   const { python } = readTestEnvironment()
-  // setuptools builds beside the sources.
+  // Copies the sources, because setuptools builds beside them.
   cpSync(PACKAGE_DIRECTORY, join(directory, 'node'), { recursive: true })
   const environment = join(directory, 'environment')
   if (isLong) {

@@ -10,7 +10,7 @@ export const PACKAGE_DIRECTORY = resolve(import.meta.dirname, '../../resources/p
 
 export interface PullingScrapydOptions {
   version?: ScrapydVersion
-  /** The URL at which it reaches the service. Default: the service's own address. */
+  /** The URL at which the Scrapyd reaches the service. Default: the service's own address. */
   url?: string
   maxProc?: number
   name?: string

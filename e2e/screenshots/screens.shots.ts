@@ -33,7 +33,10 @@ let engines: PicturedEngines | null = null
 let scrapyds: Scrapyd[] = []
 const configuration = mkdtempSync(join(tmpdir(), 'scrapdeck-pictures-'))
 const dataDirectory = join(configuration, 'data')
-/** SCRAPDECK_SCREENS=^schedules takes only those screens and creates only the data that they need. */
+/**
+ * The screens to take. SCRAPDECK_SCREENS=^schedules takes only these screens and creates only the data that they
+ * need.
+ */
 const only = new RegExp(process.env['SCRAPDECK_SCREENS'] ?? '')
 
 test.beforeAll(async () => {
@@ -320,7 +323,10 @@ for (const scheme of SCHEMES) {
   }
 }
 
-/** Also copies the entries of the rail, which `readme-pictures.test.ts` compares with the current ones. */
+/**
+ * Copies the picture to the documentation, with the entries of the rail, which `readme-pictures.test.ts` compares
+ * with the current ones.
+ */
 async function copyToDocs(page: Page, file: string): Promise<void> {
   mkdirSync(join(root, 'docs/images'), { recursive: true })
   const rail = await page.getByRole('navigation', { name: 'Screens' }).getByRole('link').allInnerTexts()

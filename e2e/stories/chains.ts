@@ -24,7 +24,7 @@ export async function chainSpiders(page: Page, client: Client): Promise<void> {
   const inGraph = page.getByRole('button', { name: 'Edit chain prices after quotes' })
   await expect(inGraph).toHaveText('succeeded')
   await expect(chainRow(page, 'prices after quotes')).toContainText('when demo/quotes succeeds, run demo/prices')
-  // Its spider does not exist, which is allowed until the chain has to run.
+  // The chain's spider does not exist, which is allowed until the chain has to run it.
   await client.chains.create(
     ChainSettings.parse({
       name: 'tell the stock',

@@ -6,7 +6,7 @@ export async function runTheDemo(page: Page): Promise<void> {
 
   const log = page.getByRole('log')
   await expect(log).toContainText('Spider opened', { timeout: 20_000 })
-  // Live: the log is visible before the job's end, and then its end without a reload.
+  // The log is live: it is visible before the job ends, and its end appears without a reload.
   await expect(log).not.toContainText('Spider closed')
   await expect(log).toContainText('Spider closed (finished)', { timeout: 30_000 })
 

@@ -9,7 +9,7 @@ interface Fleet {
   /** Real Scrapyds that Scrapdeck does not know yet. */
   urls: string[]
   client: Client
-  /** Every spider, on any node, writes its jobid here when it starts. */
+  /** A file to which every spider, on any node, writes its jobid when it starts. */
   touchFile: string
 }
 
@@ -84,7 +84,7 @@ export async function dropFile(page: Page, name: string, bytes: Uint8Array): Pro
 export async function uploadFolder(page: Page, scratch: string): Promise<void> {
   const folder = join(scratch, 'demo')
   cpSync(DEMO_FOLDER, folder, { recursive: true, filter: (path) => !path.includes('__pycache__') })
-  // A worker packs large files, which the page's policy must allow.
+  // Large files are packed by a worker, which the page's content security policy must allow.
   writeFileSync(
     join(folder, 'demo', 'places.json'),
     JSON.stringify(Array.from({ length: 200_000 }, (_, index) => index))
@@ -139,7 +139,7 @@ export async function cancelJob(page: Page, spider: string): Promise<void> {
   await jobRows(page, spider).first().click()
   const detail = page.getByRole('complementary', { name: 'Job' })
   await detail.getByRole('button', { name: 'Cancel' }).click()
-  // The request shows immediately; the job ends only when the node says so.
+  // The request is shown immediately, but the job ends only when the node reports its end.
   await expect(detail).toContainText(/cancelling|Cancel requested|cancelled/)
   await expect(jobRows(page, spider).first()).toContainText('cancelled', { timeout: 30_000 })
 }

@@ -10,7 +10,7 @@ export async function rollBack(page: Page): Promise<void> {
   await chooseFor(page, 'v1', 'Roll back to this')
   await expect(project).toContainText('Pinned to v1: new jobs run it, even after a newer upload.')
   const undo = page.getByRole('button', { name: 'Undo' })
-  // The notice has its own place, so it covers no row of a list.
+  // The notice is below the main area, so it covers no row of a list.
   const [noticeBox, mainBox] = [await undo.boundingBox(), await page.getByRole('main').boundingBox()]
   expect(noticeBox!.y).toBeGreaterThanOrEqual(mainBox!.y + mainBox!.height)
   await undo.click()
@@ -24,7 +24,10 @@ async function chooseFor(page: Page, version: string, act: string): Promise<void
   await page.getByRole('menuitem', { name: act }).click()
 }
 
-/** Runs a spider by keyboard with its last arguments. Undoes one cancel; another is sent when the page closes. */
+/**
+ * Runs a spider by keyboard with its last arguments. Cancels it twice: undoes the first cancel, and the second one is
+ * sent when the page closes.
+ */
 export async function runAndCancel(page: Page, client: Client): Promise<void> {
   await client.jobs.run({ project: 'demo', spiders: ['slow'], args: { seconds: '300' } })
   await page.getByRole('button', { name: 'Run slow', exact: true }).press('Shift+Enter')

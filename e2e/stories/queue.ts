@@ -68,7 +68,10 @@ export async function retryWhatFails(page: Page): Promise<void> {
   await expect(job.getByRole('region', { name: 'Attempt 1' })).toContainText('failed')
 }
 
-/** A node dies during a run. The job is unknown, is run elsewhere by hand, and says that it may have run twice. */
+/**
+ * A node dies during a run. The job's state is unknown. It is run elsewhere by hand and then reports that it may have
+ * run twice.
+ */
 export async function runElsewhere(page: Page, node: Scrapyd, client: Client): Promise<void> {
   const { nodes } = await client.nodes.list()
   const dead = nodes.find(({ url }) => url === node.url)
@@ -90,7 +93,7 @@ export async function runElsewhere(page: Page, node: Scrapyd, client: Client): P
   await job.getByRole('button', { name: 'Run elsewhere' }).click()
   await expect(job).toContainText('This job may have run more than once.', { timeout: 20_000 })
   await client.jobs.place({ ids: [id], nodeId: null, tags: [] })
-  // The timeline already says "running" for the first attempt.
+  // Checks the attempt, because the timeline already contains "running" from the first one.
   const newest = async () => (await client.jobs.get({ id })).attempts.at(-1)
   await expect.poll(newest, { timeout: 30_000 }).toMatchObject({ number: 2, state: 'running' })
   expect((await newest())?.nodeId).not.toBe(dead?.id)

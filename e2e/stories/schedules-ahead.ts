@@ -61,7 +61,10 @@ export async function readTheWeek(page: Page, client: Client): Promise<void> {
   await expect(page.getByRole('complementary', { name: 'Schedule late news' })).toContainText('at 22:00')
 }
 
-/** Eight jobs meet in one minute for two slots. After spreading they do not. Then the times are restored. */
+/**
+ * Eight jobs for two slots start in the same minute. They are spread over several minutes, then the times are
+ * restored.
+ */
 export async function spreadTheLoad(page: Page, client: Client): Promise<void> {
   const hour = (new Date().getUTCHours() + 2) % 24
   const inKolkata = `${String((hour + 5) % 24).padStart(2, '0')}:37`

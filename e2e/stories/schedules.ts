@@ -15,7 +15,8 @@ export const scheduleRow = (page: Page, name: string) =>
 const nextRuns = (page: Page) => page.getByRole('table', { name: 'Next runs' }).locator('time')
 
 /**
- * Expression, words and builder update each other, whichever changes. Invalid input changes neither of the others.
+ * The expression, its wording and the builder update each other, whichever is edited. Invalid input in one leaves the
+ * others unchanged.
  */
 export async function editCronInAllDirections(page: Page): Promise<void> {
   await openScreen(page, 'Schedules')
@@ -58,7 +59,7 @@ export async function editCronInAllDirections(page: Page): Promise<void> {
   await expect(page.getByText('Correct the marked fields.')).toBeVisible()
 }
 
-/** Days with a clock change are marked and say what the chosen policy does on them. */
+/** Days with a clock change are marked and state what the chosen policy does on them. */
 export async function seeClockChanges(page: Page): Promise<void> {
   const expression = page.getByLabel('Cron expression')
   const changes = page.locator('[data-clock-change]')
@@ -166,7 +167,7 @@ export async function findWhatWasMissed(page: Page, service: Service): Promise<v
     ScheduleSettings.parse({
       name: 'each hour',
       zone: 'UTC',
-      // Fires half an hour from now, so not while this story looks at the missed runs.
+      // Fires half an hour from now, so it does not fire while this story checks the missed runs.
       rules: [{ kind: 'interval', everySeconds: 3_600, anchorMs: (Date.now() + HOUR_MS / 2) % HOUR_MS }],
       jobs: [QUOTES],
       catchUp: 'none'

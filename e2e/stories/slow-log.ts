@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { expect, type Page } from '@playwright/test'
 import type { Service } from '../support/service.ts'
 
-/** Later than the spider's own lines, because merged logs are ordered by time. */
+/** A line that is dated later than all lines of the spider, because merged logs are ordered by time. */
 export const line = (number: number, level = 'INFO') =>
   `2099-11-02 12:00:00 [story] ${level}: line ${number} of the story\n`
 

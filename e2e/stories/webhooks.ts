@@ -9,7 +9,7 @@ import { QUOTES } from './schedules.ts'
 export interface Receiver {
   url: string
   answerWith(status: number): void
-  /** The types of the received events, in order. Throws if one is not signed with `secret`. */
+  /** Returns the types of the received events, in order. Throws if an event is not signed with `secret`. */
   received(secret: string): string[]
   stop(): void
 }
@@ -44,7 +44,10 @@ export async function startReceiver(): Promise<Receiver> {
   }
 }
 
-/** A new webhook shows its secret once and delivers a test. A delivery that was given up is listed and sent again. */
+/**
+ * A new webhook shows its secret once and delivers a test message. A delivery that was given up is listed and sent
+ * again.
+ */
 export async function tellAReceiver(page: Page, client: Client, receiver: Receiver): Promise<void> {
   await page.getByRole('link', { name: 'Settings' }).click()
   await page.getByRole('button', { name: 'Add webhook' }).click()

@@ -21,7 +21,7 @@ export function chromiumLaunchOptions(): { executablePath: string | undefined; h
   }
 }
 
-/** undefined selects Playwright's own browser. */
+/** Returns the path of a browser. undefined selects Playwright's own. */
 function findChromium(): string | undefined {
   const environmentFile = new URL('../../.cache/test-environment.json', import.meta.url)
   const environment: TestEnvironment = existsSync(environmentFile)

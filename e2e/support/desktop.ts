@@ -15,7 +15,7 @@ export interface DesktopOptions {
   environment?: Record<string, string>
 }
 
-/** The built desktop app under test, on real Electron or on the stand-in. The specs do not depend on which. */
+/** The built desktop app under test, on real Electron or on the stand-in. The specs run on either. */
 export interface Desktop {
   kind: 'electron' | 'stand-in'
   window(): Promise<Page>
@@ -41,7 +41,7 @@ export function appUrl(kind: Desktop['kind'], path = ''): string {
   return (kind === 'electron' ? 'scrapdeck-app://app/' : 'https://scrapdeck-app.app.localhost/') + path
 }
 
-/** The path of Electron's binary, or null if it could not be downloaded. */
+/** Returns the path of Electron's binary. null: it could not be downloaded. */
 export function findElectron(): string | null {
   const directory = join(projectDirectory, 'node_modules/electron')
   const pathFile = join(directory, 'path.txt')
@@ -132,7 +132,7 @@ function findWindow(pages: () => Page[], kind: Desktop['kind'], output: () => st
   return untilPrinted('a window with the UI', find, output)
 }
 
-/** On failure, the error includes the app's output. */
+/** Waits until `find` returns a value. If it does not, the error includes the app's output. */
 async function untilPrinted<Value>(
   what: string,
   find: () => Value | null | undefined,
@@ -159,7 +159,7 @@ function collectOutput(child: ChildProcess): () => string {
   return () => text
 }
 
-// The package's directory instead of the bundle, so app.getAppPath() is the same as for a user.
+// Passes the package's directory instead of the bundle, so that app.getAppPath() returns the same as for a user.
 const electronArguments = (options: DesktopOptions) => [
   projectDirectory,
   ...(process.getuid?.() === 0 ? ['--no-sandbox'] : []),

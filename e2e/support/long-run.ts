@@ -4,7 +4,7 @@ import { join } from 'node:path'
 
 interface LongRun<Result> {
   run(): Promise<Result>
-  /** Ends every process that the run started, at any stage. */
+  /** Ends all processes that the run has started. Can be called at any stage. */
   end(): Promise<void>
 }
 

@@ -13,7 +13,7 @@ export const BUSY_SLOTS = 16
 const SETTLE_MS = 2_500
 
 export interface LongTasks {
-  /** The longest task of the page's main thread, in CPU time, which other processes hardly change. */
+  /** The duration of the longest task of the page's main thread, in CPU time, which other processes hardly affect. */
   longestMs: number
   /** The number of tasks over 50 ms, and the share of a core that the page used. */
   over50: number
@@ -97,7 +97,10 @@ export async function openFullQueue(page: Page, address: string): Promise<void> 
   await page.waitForTimeout(SETTLE_MS)
 }
 
-/** Selects all jobs, cancels them and undoes it. Resolves when they are back, so it can be repeated. */
+/**
+ * Selects all jobs, cancels them and undoes the cancel. Resolves when the jobs are queued again, so this can be
+ * repeated.
+ */
 export async function cancelAllAndUndo(page: Page): Promise<void> {
   const whole = page.getByRole('button', { name: /^queued/ }).filter({ hasText: /10,\d{3}/ })
   await whole.waitFor()
@@ -110,7 +113,7 @@ export async function cancelAllAndUndo(page: Page): Promise<void> {
   await page.getByRole('button', { name: 'Undo' }).click()
   await page.getByText('Cancelled 10,000 jobs').waitFor({ state: 'detached', timeout: 30_000 })
   await whole.waitFor()
-  // The list is reloaded after the counts. Without these jobs, it has several dozen rows.
+  // Waits for the list, which is reloaded after the counts. Without the queued jobs, it has only several dozen rows.
   await page.waitForFunction(`document.querySelector('[role="grid"]').getAttribute('aria-rowcount') > 100`)
 }
 
@@ -161,7 +164,10 @@ function readTasks(events: readonly TraceEvent[], durationMs: number): LongTasks
   }
 }
 
-/** Tasks appear twice in the trace: as the scheduler's and, nested, as the thread's. */
+/**
+ * Returns only outermost tasks. Each task appears twice in the trace: as the scheduler's and, nested in it, as the
+ * thread's.
+ */
 function outermost(tasks: readonly TraceEvent[]): TraceEvent[] {
   let endsAt = 0
   return tasks

@@ -19,7 +19,7 @@ export interface OldJob {
   endedAtMs: number
   outcome?: Extract<Outcome, 'succeeded' | 'failed'>
   counts?: { pages: number; items: number; errors: number }
-  /** The archived log. The node no longer has it. */
+  /** The content of the archived log. The node no longer has the log. */
   log: string
 }
 
@@ -27,8 +27,8 @@ const FIRST = anAttemptNumber(1)
 const RUN_MS = 90_000
 
 /**
- * Writes ended jobs and their archived logs into the data directory of a stopped service: retention deletes no job
- * that ended within a day. Their node, `eu-9`, no longer responds.
+ * Writes jobs that ended long ago, and their archived logs, into the data directory of a stopped service, because
+ * retention deletes no job that ended within a day. Their node, `eu-9`, no longer responds.
  */
 export async function fillOldJobs(dataDirectory: string, jobs: readonly OldJob[]): Promise<JobId[]> {
   const path = join(dataDirectory, 'scrapdeck.sqlite')

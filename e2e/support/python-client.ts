@@ -28,7 +28,8 @@ export interface PythonClient {
 }
 
 /**
- * Runs `beginning` (with `args` in sys.argv), then evaluates expressions, so it imports client libraries only once.
+ * Starts a Python that runs `beginning` (with `args` in sys.argv), then evaluates expressions. Client libraries are
+ * thus imported only once.
  */
 export function startPythonClient(cwd: string, beginning: string, ...args: string[]): PythonClient {
   const script = `import json, sys

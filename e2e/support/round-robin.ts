@@ -10,7 +10,7 @@ export interface RoundRobin {
   close(): Promise<void>
 }
 
-/** A stalled engine accepts connections; a machine that is gone does not. */
+/** The time limit for connecting. A stalled engine still accepts connections; a machine that is down does not. */
 const CONNECT_LIMIT_MS = 2_000
 
 /**

@@ -11,7 +11,7 @@ import { until } from '../../src/engine/testing/until.ts'
 export type ScrapydVersion = '1.2.1' | '1.3.0' | '1.4.3' | '1.5.0' | '1.6.0'
 
 export interface ScrapydOptions {
-  /** Default: 1.6.0. `scrapydProblem` says whether an older version can run here. */
+  /** Default: 1.6.0. `scrapydProblem` returns why another version cannot run here. */
   version?: ScrapydVersion
   /** Default: a free port, which a restart keeps. */
   port?: number
@@ -24,11 +24,12 @@ export interface ScrapydOptions {
   password?: string
   configuration?: Record<string, string | number>
   otherSections?: string
-  /** The Python of an environment that has this version. Default: the Python of the tests. */
+  /** The Python of an environment in which this version is installed. Default: the Python of the tests. */
   python?: string
   environment?: Record<string, string>
   /**
-   * What is forked, if that is safe, because a new Python needs half a second to import Scrapy (forking_runner.py).
+   * Which processes are forked instead of started anew, if that is safe. A new Python needs half a second to import
+   * Scrapy (forking_runner.py).
    */
   forks?: 'spiders and lists' | 'lists' | 'nothing'
 }
@@ -52,7 +53,7 @@ export interface Scrapyd {
 const START_LIMIT_MS = 30_000
 const STOP_LIMIT_MS = 5_000
 
-/** Why this version cannot run with the available Python, or null if it can. */
+/** Returns why this version cannot run with the available Python. null: it can. */
 export function scrapydProblem(version: ScrapydVersion): string | null {
   const installation = readTestEnvironment().scrapyd[version]
   return installation ? installation.problem : 'it is not installed; run `npm run setup`'
@@ -156,7 +157,10 @@ export async function startScrapyd(options: ScrapydOptions = {}): Promise<Scrapy
 }
 
 const CAN_FORK = process.platform === 'linux'
-/** The socket names by version. The parents end with this process, because it holds their stdin. */
+/**
+ * The socket names of parents of spiders, by version. The parents end with this process, because it holds their
+ * stdin.
+ */
 const parents = new Map<ScrapydVersion, string>()
 
 /** Returns the socket name of a Python that has imported this version's Scrapy and forks its spiders. */
@@ -180,7 +184,7 @@ function parentOfSpiders(version: ScrapydVersion): string {
   return name
 }
 
-/** Starts several concurrently. If one fails, stops the others. */
+/** Starts several Scrapyds concurrently. If one fails, stops the others. */
 export async function startScrapydFleet(fleet: ScrapydOptions[]): Promise<Scrapyd[]> {
   const results = await Promise.allSettled(fleet.map((options) => startScrapyd(options)))
   const started = results.flatMap((result) => (result.status === 'fulfilled' ? [result.value] : []))
@@ -213,7 +217,7 @@ function moduleOf(version: ScrapydVersion): string {
   return version < '1.5' ? 'scrapyd.scripts.scrapyd_run' : 'scrapyd'
 }
 
-/** Any HTTP response counts; with a password it is a 401. */
+/** Whether the server responds. Any HTTP response counts, such as 401 if there is a password. */
 async function answers(url: string): Promise<boolean> {
   try {
     const response = await fetch(url, { signal: AbortSignal.timeout(2000) })

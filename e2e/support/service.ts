@@ -48,7 +48,7 @@ export const SERVICE_ENTRY = process.env['SERVICE_ENTRY'] ?? 'src/cli/bin.ts'
 
 export const TEST_CREDENTIALS = { username: 'tester', password: 'a password for tests' }
 
-/** As in `npm start`, the systemd unit and the image. V8's default depends on the machine's memory. */
+/** Node's flags, as in `npm start`, the systemd unit and the image. V8's default depends on the machine's memory. */
 const SERVICE_FLAGS = ['--max-semi-space-size=16']
 
 const projectDirectory = resolve(import.meta.dirname, '../..')
@@ -62,7 +62,7 @@ export async function startService(options: ServiceOptions = {}): Promise<Servic
   let child: ChildProcess | null = null
   let output = ''
   let port = '0'
-  // With extra packages, it would learn other modules.
+  // A service with extra Python packages would learn other modules, so it neither uses nor records learned ones.
   const learns = options.localSlots !== 0 && !options.environment?.['PYTHONPATH']
   const localDirectory = learns ? join(dataDirectory, 'local') : null
   if (localDirectory !== null) lendLearnedModules(localDirectory)
@@ -148,7 +148,7 @@ export async function startService(options: ServiceOptions = {}): Promise<Servic
   return service
 }
 
-/** Earlier spiders would import Scrapy at the same time as the parent. */
+/** Waits until spiders start warm. Spiders that start earlier would import Scrapy at the same time as the parent. */
 async function untilWarm(service: Service): Promise<void> {
   try {
     await until(
@@ -162,7 +162,7 @@ async function untilWarm(service: Service): Promise<void> {
   }
 }
 
-/** Spiders of the local node outlive the service by design, but those of a test must not. */
+/** Ends the spiders of the local node. They outlive the service by design, but must not outlive a test. */
 export async function endLocalSpiders(client: Client): Promise<void> {
   const listLive = async () => {
     const { jobs } = await client.jobs.list({ status: ['queued', 'starting', 'running'], limit: 500 })

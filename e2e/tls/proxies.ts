@@ -15,7 +15,7 @@ import { readTestEnvironment } from '../../scripts/setup/test-environment.mjs'
 
 const NAME = 'deck.example.org'
 const EGG_BYTES = 20_000_000
-/** Differs from the proxy's address, 127.0.0.1. */
+/** The client's address, which differs from the proxy's (127.0.0.1). */
 const CLIENT = '127.0.0.2'
 
 interface Place {

@@ -10,7 +10,7 @@ import { JobDefaults } from '../../src/shared/contract/index.ts'
 const HOUR_MS = 3_600_000
 const RESOURCES = new URL('../../resources', import.meta.url).pathname
 const shop = { project: 'shop', spiders: ['prices'] }
-/** So long that a schedule fires only when a step advances the clock. */
+/** The interval of schedules, so long that they fire only when a step advances the clock. */
 const LONG_SECONDS = 30 * 86_400
 
 export async function fillThroughEngine(dataDirectory: string, clock: FakeClock): Promise<void> {

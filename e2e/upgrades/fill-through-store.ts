@@ -30,7 +30,7 @@ const PLENTY = { count: 1_000, bytes: 1_000_000 }
 
 const DAY_MS = 86_400_000
 
-/** States that an engine passes through too quickly to stop in. */
+/** Creates states that an engine passes through too quickly to be stopped in. */
 export async function fillThroughStore(dataDirectory: string, clock: FakeClock): Promise<void> {
   const nowMs = clock.nowMs()
   const path = join(dataDirectory, 'scrapdeck.sqlite')

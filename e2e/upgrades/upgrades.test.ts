@@ -28,7 +28,7 @@ describe.each(readdirSync(FIXTURES))('the data directory %s', (name) => {
   beforeEach(async () => {
     directory = await makeTemporaryDirectory()
     await cp(join(FIXTURES, name, 'data'), directory.path, { recursive: true })
-    // Git does not keep the mode, and the engine refuses a key that others can read.
+    // Git does not store the file's mode, and the engine refuses a key that others can read.
     await chmod(join(directory.path, 'secret.key'), 0o600)
     expected = JSON.parse(await readFile(join(FIXTURES, name, 'expected.json'), 'utf8'))
     clock = createFakeClock(expected.nowMs)

@@ -273,8 +273,8 @@ const pruning: Scenario = {
   async run(pair) {
     await deploy(pair, 'p')
     for (let number = 1; number <= 6; number++) {
-      // The list has one job more than jobs_to_keep, because a job's own files appear after the pruning at its
-      // start.
+      // The list has one more job than jobs_to_keep, because pruning happens when a job starts, before its own files
+      // appear.
       await pair.ask(post('schedule.json', { project: 'p', spider: 'report', jobid: `pruned-${number}` }))
       await pair.untilEnded(`pruned-${number}`)
       await pair.ask(get('/listjobs.json'))

@@ -159,7 +159,7 @@ const names: Scenario = {
   }
 }
 
-/** Deploys each list as one project, to see its order and which version is the latest. */
+/** Lists of versions. Each is deployed as one project to compare the order and which version is the latest. */
 const SPELLINGS: string[][] = [
   ['1', '2', '10', '9'],
   ['1.0', '1.10', '1.9', '2.0'],

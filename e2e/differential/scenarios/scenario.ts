@@ -5,7 +5,7 @@ export interface Scenario {
   name: string
   /** Whether `npm run test:full` runs it. `npm run test:long` runs all hand-written scenarios. */
   isShort?: boolean
-  /** Whether it damages or confuses its servers for later requests, so it gets its own pair. */
+  /** Whether the scenario leaves its servers in a state that would affect later requests, so it gets its own pair. */
   needsOwnServers?: boolean
   /** On their own pair, both sides prune by `jobs_to_keep`. By default they keep all files. */
   jobsToKeep?: number
