@@ -5,7 +5,7 @@ import { promisify } from 'node:util'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { cacheDirectory, inRoot, packageFile } from './setup/platform.mjs'
 
-/** One forbidden import for each rule: the importing file, its import, and the rule that must fire. */
+/** One forbidden import for each rule: the importing file, the imported path, and the rule that must fire. */
 const PLANTED: [file: string, imported: string, rule: string][] = [
   ['src/shared/a.ts', '../engine/index.ts', 'shared-imports-nothing-of-ours'],
   ['src/shared/b.ts', 'node:fs', 'shared-runs-anywhere'],

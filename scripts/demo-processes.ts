@@ -9,11 +9,11 @@ interface DemoProcess extends ProcessIdentity {
 
 /** The processes that a demo recorded and that are still running. */
 export interface LivingDemo {
-  /** The port of its Scrapdeck. Its Scrapyds have the next ports. */
+  /** The port of the demo's Scrapdeck. The demo's Scrapyds have the next ports. */
   port: number
   /** The demo's own process, or null if it was killed before it could stop its servers. */
   pid: number | null
-  /** Its running servers. Each leads a process group that includes its spiders. */
+  /** The demo's running servers. Each leads a process group that includes the server's spiders. */
   servers: readonly DemoProcess[]
 }
 

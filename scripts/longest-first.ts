@@ -4,7 +4,7 @@ import { BaseSequencer, type TestSpecification } from 'vitest/node'
 const LONGEST = [
   // Mostly waits: a job that a dead engine might have sent stays in doubt for a minute.
   'e2e/chaos/chaos.full.integration.test.ts',
-  // Measures memory, so it runs beside two that mostly wait.
+  // Measures memory, so it runs beside two test files that mostly wait.
   'e2e/attack/attack.full.integration.test.ts',
   'e2e/claims/claims.full.integration.test.ts',
   'src/engine/filled-fields.full.integration.test.ts',

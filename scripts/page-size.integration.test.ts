@@ -4,7 +4,7 @@ import { brotliDecompressSync, gunzipSync, gzipSync } from 'node:zlib'
 import { expect, test } from 'vitest'
 import { inRoot } from './setup/platform.mjs'
 
-/** `npm test` builds this before the tests run. */
+/** The built user interface, which `npm test` builds before the tests run. */
 const directory = inRoot('out', 'renderer')
 const page = readFileSync(path.join(directory, 'index.html'), 'utf8')
 const named = [...page.matchAll(/"\.\/(assets\/[^"]+\.(?:js|css))"/g)].map(([, file]) => file!)

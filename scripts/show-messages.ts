@@ -1,6 +1,6 @@
 /**
  * `node scripts/show-messages.ts DIRECTORY` creates pictures of the messages that alert channels send: e-mails in
- * light and dark clients, wide and narrow, and roughly what Slack makes of its blocks.
+ * light and dark clients, wide and narrow, and an approximation of how Slack displays the blocks.
  */
 import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
@@ -210,7 +210,7 @@ function slackPage(blocks: Part[]): string {
     a{color:#1264a3;text-decoration:none}</style><b>Scrapdeck</b> <small style="color:#616061">APP 10:49</small>${shown.join('')}`
 }
 
-/** Not every machine has an emoji font. */
+/** Draws the dot of an emoji, because not every machine has an emoji font. */
 function dot(sign: string): string {
   const color = { '🔴': '#dd2e44', '🟠': '#f4900c', '🔵': '#55acee', '🟢': '#78b159' }[sign] ?? '#d0d0d0'
   return `<i style="display:inline-block;width:13px;height:13px;border-radius:7px;background:${color}"></i>`

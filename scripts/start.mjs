@@ -13,9 +13,12 @@ import { runInOurPlace } from './setup/run-in-our-place.mjs'
 import { say, showFailure } from './setup/steps.mjs'
 
 const USUAL_PORT = 6800
-/** Leaves 6801 to 6809 to other Scrapyds on this machine, including the demo's. */
+/** The ports to choose from. 6801 to 6809 are left to other Scrapyds on this machine, including the demo's. */
 const OTHER_PORTS = { from: 6810, to: 6899 }
-/** If the window closes with an error this soon, it never opened: no sandbox for this user, or a missing library. */
+/**
+ * If Electron ends with an error within this time, the window never opened, for example because this user can have no
+ * sandbox or a library is missing.
+ */
 const FAILED_START_MS = 10_000
 
 const given = process.argv.slice(2)
@@ -47,7 +50,7 @@ async function openInBrowser(reason) {
 
 /** @param {string[]} args */
 function serve(args) {
-  // By default, V8 gives the young generation 128 MB on a large machine.
+  // Limits the young generation, for which V8 takes 128 MB on a large machine by default.
   return runInOurPlace(nodeBinary, [
     '--max-semi-space-size=16',
     inRoot('out', 'service', 'scrapdeck.js'),

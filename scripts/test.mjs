@@ -45,7 +45,7 @@ const vitest = (title, name, projects) => ({
   ]
 })
 
-/** Tests start the built service, because it is what ships and it starts in a third of the time. */
+/** Lets tests start the built service, because it is what users run and it starts in a third of the time. */
 const BUILT_SERVICE = { SERVICE_ENTRY: 'out/service/scrapdeck.js' }
 
 /**
@@ -79,7 +79,8 @@ const CHECKS = {
   words: () => ({ title: 'Words', args: ['scripts/words.mjs'] }),
   types: () => ({
     title: 'Types',
-    // One checker: each additional one would check shared imports again, and other checks run at the same time.
+    // Only one checker, because each additional one would check shared imports again, and other checks run at the
+    // same time.
     args: [packageFile('typescript-native/bin/tsc'), '-b', '--builders', '1', '--checkers', '1', '--pretty', 'false']
   }),
   lint: () => ({
@@ -88,7 +89,7 @@ const CHECKS = {
   }),
   build: () => ({ title: 'Build', work: ensureBuilt }),
   unit: () => ({ ...vitest('Unit tests', 'unit', ['unit', 'renderer', 'alone']), cores: 2 }),
-  // Runs alone: beside other checks, these tests received live updates too late.
+  // Runs alone, because beside other checks, these tests received live updates too late.
   integration: () => ({
     ...vitest('Integration tests', 'integration', ['integration']),
     cores: 2,

@@ -6,11 +6,11 @@ import { parse } from 'yaml'
 export interface ComposeService {
   name: string
   image: string
-  /** null means the image's own. */
+  /** null: that of the image. */
   entrypoint: string[] | null
   command: string[]
   environment: Record<string, string>
-  /** `uid:gid`, or null for the image's user. */
+  /** `uid:gid`. null: the image's user. */
   user: string | null
   isReadOnly: boolean
   stopSignal: NodeJS.Signals
@@ -18,7 +18,7 @@ export interface ComposeService {
   files: { from: string; to: string }[]
   volumes: { name: string; to: string }[]
   temporary: string[]
-  /** Addresses by network; null means any free address. */
+  /** The address in each network. null: any free address. */
   networks: Record<string, string | null>
   healthcheck: string[]
   /** Services that must be healthy before this one starts. */
@@ -27,7 +27,7 @@ export interface ComposeService {
 
 export interface Compose {
   services: ComposeService[]
-  /** The first three numbers of each network's subnet, or null for any. */
+  /** The first three numbers of each network's subnet. null: any. */
   networks: Record<string, string | null>
 }
 
@@ -137,7 +137,7 @@ function networksOf(networks: Networks): Record<string, string | null> {
   )
 }
 
-/** Every service must have a health check. */
+/** Returns the command of a health check. Throws if there is none, because every service must have one. */
 function commandOf(test: string[] | undefined, name: string): string[] {
   const [kind, ...words] = test ?? []
   if (kind === 'CMD') return words

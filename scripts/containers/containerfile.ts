@@ -8,7 +8,7 @@ export interface ImageSettings {
   workingDirectory: string
 }
 
-/** Reads the instructions of one stage. Those of its base do not matter here. */
+/** Reads the instructions of one stage. The instructions of the stage's base do not matter here. */
 export function readContainerfile(file: string, target: string): ImageSettings {
   const text = fs
     .readFileSync(file, 'utf8')

@@ -1,6 +1,7 @@
 /**
- * A machine that Debian's systemd boots, with its own namespaces for processes, mounts, control groups and its
- * name. Its root is an overlay over this machine's. It shares the kernel and the network. Needs root and Linux.
+ * A machine that Debian's systemd boots, with separate namespaces for processes, mounts, control groups and the host
+ * name. Its root is an overlay over this machine's root. It shares this machine's kernel and network. Needs root and
+ * Linux.
  */
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
@@ -19,7 +20,7 @@ export interface Machine {
 }
 
 const BOOT_LIMIT_MS = 60_000
-/** These units would change the kernel, which both machines share, or wait for devices. */
+/** Units that are disabled, because they would change the kernel, which both machines share, or wait for devices. */
 const MASKED = [
   ...['systemd-sysctl', 'systemd-modules-load', 'systemd-binfmt', 'systemd-udevd', 'systemd-udev-trigger'],
   ...['systemd-random-seed', 'systemd-timesyncd', 'systemd-networkd', 'systemd-resolved', 'systemd-remount-fs']
@@ -90,7 +91,10 @@ export async function bootMachine(directory: string, prepare: readonly string[])
   }
 }
 
-/** Our shell has unshare as its only child. The child of unshare is process 1 of the machine. */
+/**
+ * Returns the pid of the machine's process 1. The only child of our shell is unshare, and the child of unshare is
+ * process 1.
+ */
 function findInit(child: ChildProcess): string | null {
   let pid = String(child.pid)
   for (let depth = 0; depth < 4; depth += 1) {
@@ -105,7 +109,7 @@ function findInit(child: ChildProcess): string | null {
   return null
 }
 
-/** Runs the machine in its own control group, which it sees as the root. */
+/** Runs the machine in its own control group, which the machine sees as the root. */
 function outerScript({ groups, group, inner }: { groups: string; group: string; inner: string }): string {
   return [
     'set -e',

@@ -54,7 +54,7 @@ export async function runHostileEgg(
   await upload(client, 'other', [])
   const honest = await startSpider(client, 'other', 'honest', {})
   await untilStatus(client, honest, 'succeeded')
-  // While its spiders are listed, the egg reports what it steals as names of spiders.
+  // When its spiders are listed, the egg reports what it has stolen as names of spiders.
   await upload(client, 'hostile', secrets)
   const { spiders } = (await client.projects.get({ project: 'hostile' })).versions[0]!
   const stolen = spiders?.join() === SPIDERS ? [] : [`in its listing: ${spiders?.join()}`]

@@ -1,6 +1,6 @@
 /**
- * Shell lines for a separate mount namespace: `$root`, mounted at `place` (quoted), shows the files of this
- * machine. Changes there disappear with the namespace.
+ * Returns shell lines for a separate mount namespace. They mount an overlay below `place` (quoted) that shows the
+ * files of this machine, and set `$root` to its path. Changes there disappear with the namespace.
  */
 export const overlayOfThisMachine = (place: string): string[] => [
   `mkdir -p ${place}`,

@@ -34,7 +34,7 @@ export interface Pods {
 
 const START_LIMIT_MS = 120_000
 const STOP_LIMIT_MS = 60_000
-/** For networks without a subnet in the file. */
+/** The number of the first subnet for networks without a subnet in the file. */
 const FIRST_SUBNET = 100
 const CLIENT = 'outside-client'
 
@@ -49,7 +49,7 @@ export function openPods(
   const outputs = new Map<string, string>()
   const addresses = planAddresses(compose)
   const all = [...compose.services.map(({ name, networks }) => ({ name, networks: Object.keys(networks) }))]
-  // On a machine without internet access, the client runs on the machine itself, as with a published port.
+  // If the networks have no access to the outside, the client is in the default network, as with a published port.
   all.push({ name: CLIENT, networks: ['outside' in compose.networks ? 'outside' : 'default'] })
 
   const undo = () => {
@@ -152,7 +152,7 @@ export function openPods(
   return pods
 }
 
-/** Addresses by service and network. */
+/** The address of each service in each network. */
 type Addresses = Map<string, Record<string, string>>
 
 function planAddresses(compose: Compose): Addresses {
@@ -169,7 +169,7 @@ function planAddresses(compose: Compose): Addresses {
   return new Map([...planned, [CLIENT, { [client]: `${prefixes[client]}.2` }]])
 }
 
-/** A service sees the names of the services that share a network with it. */
+/** Returns the hosts file of a service, with the services that share a network with it. */
 function hostsOf(service: ComposeService, compose: Compose, addresses: Addresses): string {
   const lines = compose.services.flatMap(({ name, networks }) => {
     const shared = Object.keys(networks).find((network) => network in service.networks)
@@ -229,7 +229,7 @@ function startScript(options: {
   return [
     'set -e',
     ...overlayOfThisMachine(place),
-    // The Python of a checkout's setup can be below a home directory that is closed to other users.
+    // The Python that setup installs can be below a home directory that is closed to other users.
     'chmod a+x "$root/root"',
     `printf '%s' ${quote(hosts)} > "$root/etc/hosts"`,
     // Some programs look up their own user.

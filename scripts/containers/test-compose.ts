@@ -126,7 +126,7 @@ async function runServices(
   await stopInOrder(compose)
 }
 
-/** `named` is the name of nginx. null connects to the engine directly. */
+/** Runs the demo. `named` is the address of nginx. null: connects to the engine directly. */
 async function drive(compose: Compose, secrets: string, named: string | null, nodes: number): Promise<void> {
   const password = fs.readFileSync(path.join(secrets, 'scrapdeck_password'), 'utf8').trim()
   const door = named === null ? 'scrapdeck-1' : 'nginx'
@@ -157,7 +157,7 @@ function outputs(compose: Compose): string {
   return compose.services.map(({ name }) => `\n--- ${name}\n${pods!.output(name).slice(-2000)}`).join('')
 }
 
-/** Scrapdeck ignores unknown variables, so a misspelled one would remain unnoticed. */
+/** Requires that all variables are known. Scrapdeck ignores unknown ones, so a misspelled name would go unnoticed. */
 function requireKnownOptions({ name, environment }: ComposeService): void {
   const known = OPTIONS.flatMap(({ variables }) => variables)
   const unknown = Object.keys(environment).filter((one) => /^SCRAPDECK_/.test(one) && !known.includes(one))

@@ -12,7 +12,7 @@ import { ensureGoProgram, ensurePythonPrograms } from '../setup/container-tools.
 import { showFailure } from '../setup/steps.mjs'
 import { CHART, HELM, POSTGRES, setting, VALUE_SETS } from './chart.ts'
 
-/** The oldest version that both Chart.yaml and the validator accept, and the newest. */
+/** The oldest and the newest version that both Chart.yaml and the validator accept. */
 const KUBERNETES = ['1.29', '1.37']
 /** Settings that the schema of the values must refuse, and a word that each error must contain. */
 const REFUSED: [string[], string][] = [
@@ -135,7 +135,7 @@ function checkPods(resources: Resource[]): number {
   return sets.length
 }
 
-/** A real API server adds its defaults and admission checks, and Helm manages a real release. */
+/** Installs, upgrades and removes a real release. A real API server also applies its defaults and admission checks. */
 function install(helm: string): void {
   const namespace = process.env['HELM_NAMESPACE'] ?? 'scrapdeck-test'
   const at = ['--namespace', namespace]

@@ -20,16 +20,18 @@ import { runHostileEgg } from './hostile-egg.ts'
 
 const PROGRAMS = { buildah: 'buildah', podman: 'podman', runc: 'runc', mmdebstrap: 'mmdebstrap' }
 const SUITE = 'bookworm'
-/** Added to the smallest Debian. The Containerfile installs the same packages, so it finds them there. */
+/**
+ * Packages added to the smallest Debian. The Containerfile installs the same packages and thus finds them installed.
+ */
 const BASE_PACKAGES = 'ca-certificates,python3,python3-venv,tini,bubblewrap'
 const BASE = 'localhost/scrapdeck-base'
 const NODE_BASE = 'localhost/scrapdeck-node'
 const SIZE_LIMIT_MB = { scrapdeck: 650, scrapyd: 420 }
 const BUILD_LIMIT_MS = 1_800_000
-/** The run must last until the stop is sent, even on a busy machine. */
+/** Arguments of a run that lasts until the stop is sent, even on a busy machine. */
 const SLOW_RUN = { pages: '12', delay: '1.5' }
 
-/** For a container engine with limited kernel rights. They give no rights to the container. */
+/** Options for a container engine with limited kernel rights. They give no rights to the container. */
 const ENGINE = ['--runtime', 'runc']
 const LIMITS = ['--network=host', '--ulimit=nofile=1024:1024', '--ulimit=nproc=1024:1024']
 const HARDENED = ['--read-only', '--cap-drop=all', '--security-opt=no-new-privileges', '--tmpfs=/tmp:rw,mode=1777']
@@ -123,7 +125,8 @@ function bud(tag: string, args: string[]): Promise<string> {
   return commandStep({
     title: `Build of ${tag}`,
     command: 'buildah',
-    // Only Docker's format has the health check. All files get the same time, so equal content gives equal layers.
+    // Only Docker's format has the health check. All files get the same time, so identical content gives identical
+    // layers.
     args: [
       'bud',
       '--isolation=chroot',
@@ -234,7 +237,8 @@ async function runBoth(): Promise<void> {
   await stop('scrapdeck')
   await stop('scrapyd')
   fs.mkdirSync(path.join(work, 'as-root'))
-  // Users of projects can read whatever every user can read (docs/security.md).
+  // Closes the secrets to other users, because the users of projects can read what every user can read
+  // (docs/security.md).
   for (const name of fs.readdirSync(secrets)) fs.chmodSync(path.join(secrets, name), 0o600)
   start('scrapdeck', [
     ...['--user', '0:0', `--cap-add=${CAPABILITIES_OF_ROOT}`, ...settings],
@@ -246,7 +250,7 @@ async function runBoth(): Promise<void> {
   await stop('scrapdeck')
 }
 
-/** Either the hostile egg's attempts all fail, or the overview says why spiders are not isolated. */
+/** Checks that all attempts of the hostile egg fail, or that the overview states why spiders are not isolated. */
 async function checkApart(what: string, client: Client, engine: () => number | null): Promise<boolean> {
   const read = () => client.system.status().catch(() => null)
   const status = await until('the Python of the local node', read, (one) => one?.python.state === 'ready', 90_000)
@@ -265,7 +269,7 @@ async function checkApart(what: string, client: Client, engine: () => number | n
   return true
 }
 
-/** The pid of the service inside the container. */
+/** Returns the pid of the service inside the container. */
 function pidOfService(): number {
   const look = 'grep -l out/service/[s]crapdeck.js /proc/[0-9]*/cmdline | grep -v self | head -n 1'
   const found = podman('exec', nameOf('scrapdeck'), '/bin/sh', '-c', look)

@@ -20,7 +20,7 @@ import { logOf, runHostileEgg, startSpider, statusOf, untilStatus } from './host
 
 const DATA = '/var/lib/scrapdeck'
 const UNIT = 'scrapdeck.service'
-/** The highest exposure that systemd 252 may report, for the reasons in docs/security.md. */
+/** The highest exposure level that systemd 252 may report. docs/security.md explains why it is not 0. */
 const EXPOSURE_MAX = 3
 const STOP_LIMIT_S = 30
 const RUN_LIMIT_MS = 90_000
@@ -73,7 +73,10 @@ async function main(): Promise<void> {
   await refuse(here, port, credentials)
 }
 
-/** Installs as docs/security.md says, but mounts the checkout instead of cloning it. */
+/**
+ * Returns shell lines that install the service as docs/security.md says, but mount the checkout instead of cloning
+ * it.
+ */
 function installation(port: number, { username, password }: { username: string; password: string }): string[] {
   const python = path.dirname(path.dirname(findReachablePython(path.join(work, 'python'))))
   const parts = ['out', 'resources', 'node_modules', 'bin', 'package.json']

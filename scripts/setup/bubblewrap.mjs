@@ -8,7 +8,10 @@ import { unpackDebianPackages } from './debian-packages.mjs'
 import { cacheDirectory } from './platform.mjs'
 import { step } from './steps.mjs'
 
-/** A spider's sandbox needs its own namespaces, which some systems and containers forbid. */
+/**
+ * Options to try a sandbox like that of a spider. It needs its own namespaces, which some systems and containers
+ * forbid.
+ */
 const SANDBOX = [
   '--unshare-user',
   '--unshare-pid',

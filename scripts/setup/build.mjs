@@ -60,7 +60,8 @@ function buildService() {
 async function ensure({ stampName, inputs, results }, build) {
   const wanted = hashOf(inputs.map((input) => inRoot(input)))
   if (results.every((result) => fs.existsSync(inRoot(result))) && isStamped(stampName, wanted)) {
-    // bin/scrapdeck compares only times, because hashing all sources would take longer than most commands.
+    // Marks the results as new for bin/scrapdeck, which compares only times, because hashing all sources would take
+    // longer than most commands.
     for (const result of results) fs.utimesSync(inRoot(result), new Date(), new Date())
     return
   }

@@ -5,9 +5,9 @@ import path from 'node:path'
 import { isWindows, nodeBinary, packageFile } from './platform.mjs'
 import { StepFailed, runCommand, say, step } from './steps.mjs'
 
-// The headless shell comes first: it runs the browser tests in three quarters of a full browser's time.
+// The headless shell is first, because the browser tests take only three quarters of the time in it.
 const NAMES = ['chromium-headless-shell', 'chromium', 'chromium-browser', 'google-chrome', 'google-chrome-stable']
-/** Debian's packages. Some derived distributions have only the second. */
+/** Debian's packages. Some derived distributions have only the second one. */
 const PACKAGES = ['chromium-headless-shell', 'chromium']
 const USUAL_PLACES = [
   '/Applications/Google Chrome.app/Contents/MacOS/Google Chrome',

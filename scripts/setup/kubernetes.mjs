@@ -16,7 +16,7 @@ const KUBERNETES = '1.36.0'
 const OLDEST_GO_MINOR = 26
 const [MAJOR, MINOR] = KUBERNETES.split('.')
 const VERSION = 'k8s.io/component-base/version'
-// The API server reports its version only if the linker sets it, and the chart requires a version.
+// Sets the version that the API server reports, because the chart requires one.
 const LINKER_FLAGS = [
   ...['-s', '-w', `-X ${VERSION}.gitVersion=v${KUBERNETES}`],
   ...[`-X ${VERSION}.gitMajor=${MAJOR}`, `-X ${VERSION}.gitMinor=${MINOR}`]

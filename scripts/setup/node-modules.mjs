@@ -11,7 +11,8 @@ export async function ensureNodeModules() {
     await commandStep({
       title: 'npm packages',
       command: npmCommand,
-      // No package needs its script: better-sqlite3 ships its binaries, and building it would need a compiler.
+      // No package needs its install script. better-sqlite3 contains its binaries, and its script would build them
+      // with a compiler.
       args: ['ci', '--ignore-scripts', '--no-audit', '--no-fund'],
       next: REACH
     })
@@ -21,7 +22,7 @@ export async function ensureNodeModules() {
   }
   const name = path.basename(nodeBinary)
   const verified = nodePackage && inRoot('node_modules', nodePackage, 'bin', name)
-  // package.json's scripts and bin/scrapdeck use the second path.
+  // The scripts of package.json and bin/scrapdeck use Node in `.bin`.
   for (const place of [nodeBinary, inRoot('node_modules', '.bin', name)]) linkNode(verified, place)
 }
 

@@ -9,7 +9,7 @@ import { unpackDebianPackages } from './debian-packages.mjs'
 import { cacheDirectory } from './platform.mjs'
 import { step } from './steps.mjs'
 
-/** Includes the libraries that a small image lacks. */
+/** The packages to unpack, including libraries that a small image lacks. */
 const SERVER_PACKAGES = ['openssh-server', 'libwrap0']
 const CLIENT_PACKAGES = ['openssh-client', 'libedit2', 'libfido2-1', 'libcbor0.8', 'libbsd0']
 const CLIENT_PROGRAMS = ['ssh', 'ssh-add', 'ssh-agent', 'ssh-keygen']

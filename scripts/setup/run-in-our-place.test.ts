@@ -47,7 +47,7 @@ describe.skipIf(process.platform === 'win32')('a program that runs in our place'
   })
 
   test("ends when npm's shell was ended by a signal", async () => {
-    // Without a command after the script, the shell would replace itself with it.
+    // `true` is needed, because a shell replaces itself with its last command.
     const { child, note } = await start(['sh', '-c', '"$0" "$1"; true'])
     child.kill('SIGTERM')
     await once(child, 'exit')

@@ -12,7 +12,7 @@ import { commandStep } from './steps.mjs'
 
 const VERSION = 'v1.8.0'
 const MODULE = 'github.com/versity/versitygw/cmd/versitygw'
-/** The build takes a minute or two. Without a network, it must not hang. */
+/** The time limit of the build, which takes a minute or two. Without a network, it must not hang. */
 const LIMIT_MS = 900_000
 
 const directory = path.join(cacheDirectory, 's3-server')

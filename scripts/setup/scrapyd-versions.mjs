@@ -28,7 +28,10 @@ const OLDEST = '1.2.1'
 /** Written by `npm run lock:python`. @param {string} version */
 export const requirementsOf = (version) => inRoot('resources', 'python', `requirements-scrapyd-${version}.txt`)
 
-/** pip prints this when a package does not support this Python. Any other failure (no network) fails the setup. */
+/**
+ * Matches what pip prints when a package does not support this Python. Any other failure, such as no network, fails
+ * the setup.
+ */
 const NOT_FOR_THIS_PYTHON =
   /Requires-Python|requires a different Python|metadata-generation-failed|Failed building wheel/
 

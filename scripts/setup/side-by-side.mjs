@@ -1,4 +1,7 @@
-/** Always two, on any machine, because tests that measure time should run under the same load everywhere. */
+/**
+ * The number of cores to use. Two on any machine, because tests that measure time should run under the same load
+ * everywhere.
+ */
 const CORES = 2
 
 /**

@@ -1,4 +1,4 @@
-/** A step need not run again while the hash of its inputs equals the one stamped after its last success. */
+/** A step need not run again if the hash of its inputs is the same as after its last success. */
 import { createHash } from 'node:crypto'
 import fs from 'node:fs'
 import path from 'node:path'

@@ -13,7 +13,7 @@ export function stopOnSignals(stop) {
   /** @param {number} code */
   const end = (code) => (stopping ??= stop().then(() => process.exit(code)))
   for (const signal of SIGNALS) process.on(signal, () => void end(0))
-  // After a hangup, there is no terminal to print to.
+  // Ignores failed output, because after a hangup there is no terminal to print to.
   for (const stream of [process.stdout, process.stderr]) stream.on('error', () => {})
   return end
 }

@@ -24,7 +24,7 @@ test.skipIf(process.platform === 'win32').each(['SIGINT', 'SIGTERM', 'SIGHUP'] a
     await expect.poll(() => printed, { timeout: 10_000 }).toContain('ready')
     child.kill(signal)
     await expect.poll(() => printed, { timeout: 10_000 }).toContain('stopping')
-    // Ctrl-C reaches the whole group. Then npm forwards the signal, and then npm's shell ends.
+    // As with Ctrl-C: the signal reaches the whole group, npm forwards it, and then npm's shell ends.
     child.kill(signal)
     child.kill('SIGTERM')
     expect([await exited, printed]).toEqual([[0, null], 'ready\nstopping\nstopped\n'])

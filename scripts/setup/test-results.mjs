@@ -47,7 +47,7 @@ export function resultOf(report) {
       file: path.relative(rootDirectory, name),
       tookMs: endTime - startTime
     })),
-    // Passed tests keep the errors of earlier attempts.
+    // Tests that passed on a retry still contain the errors of earlier attempts.
     triedAgain: report.testResults.flatMap((/** @type {any} */ { assertionResults }) =>
       assertionResults
         .filter((/** @type {any} */ { status, failureMessages }) => status === 'passed' && failureMessages.length > 0)
