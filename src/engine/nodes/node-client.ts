@@ -34,7 +34,7 @@ export interface NodeClient {
     request: { project: ProjectName; jobid: string; signal: NodeSignal },
     signal?: AbortSignal
   ): Promise<{ wasState: 'pending' | 'running' | null }>
-  /** The node imports the project, which can block it for several seconds. */
+  /** To list the spiders, the node imports the project. This can block the node for several seconds. */
   listSpiders(project: ProjectName, version: VersionName, signal?: AbortSignal): Promise<string[]>
   /**
    * Reads a range of a run's log. A negative `offset` counts from the end. null: no such file. `sizeBytes` is the

@@ -1,24 +1,33 @@
 /** How kinds of nodes differ. Callers check these traits instead of the kind. */
 export interface NodeTraits {
-  /** The node runs in this process. It accepts any number of requests, and its lists are always current. */
+  /**
+   * Whether the node runs in this process. If so, it accepts any number of requests, and its lists are always
+   * current.
+   */
   answersAtOnce: boolean
-  /** The node cannot become unreachable or stuck on its own, so we never give up or withdraw its runs. */
+  /**
+   * Whether the node can never become unreachable or stuck on its own. If so, we never give up or withdraw its
+   * runs.
+   */
   isNeverAway: boolean
-  /** The node remembers every job that it received. If it does not know a job, the job never arrived. */
+  /** Whether the node remembers every job that it received. If so, a job that it does not know never arrived. */
   remembersAll: boolean
-  /** The node enforces run limits itself. Otherwise limit-enforcer.ts enforces the wall time. */
+  /** Whether the node enforces run limits itself. If not, limit-enforcer.ts enforces the wall time. */
   holdsLimits: boolean
-  /** Logs remain on the node, so the archive needs no copy. */
+  /** Whether logs remain on the node. If so, the archive needs no copy. */
   keepsLogs: boolean
-  /** Other users cannot see the secret values of a run. */
+  /** Whether the secret values of a run are hidden from other users. */
   hidesSecrets: boolean
   setsEnvironment: boolean
-  /** Settings and arguments are on the command line, which limits their size. Otherwise they are in a file. */
+  /**
+   * Whether settings and arguments are on the command line, where their size is limited. If not, they are in a
+   * file.
+   */
   startsByCommand: boolean
   fetchesEggs: boolean
   /** The likely reason if the node lists a job twice. */
   listedTwiceBecause: string
-  /** The node is this computer, with our clock and CPUs. */
+  /** Whether the node is this computer, with our clock and CPUs. */
   runsHere: boolean
 }
 
@@ -53,7 +62,10 @@ export const LOCAL_TRAITS: NodeTraits = {
   runsHere: true
 }
 
-/** The name of a Kubernetes Job derives from the jobid. A missing Job never arrived or was deleted. */
+/**
+ * A namespace of a cluster. The name of a Job derives from the jobid, so a missing Job never arrived or was
+ * deleted.
+ */
 export const KUBERNETES_TRAITS: NodeTraits = {
   ...SCRAPYD_TRAITS,
   remembersAll: true,
@@ -63,7 +75,7 @@ export const KUBERNETES_TRAITS: NodeTraits = {
   listedTwiceBecause: 'Kubernetes started two pods for its Job'
 }
 
-/** A local node on another machine. That machine can be unreachable. Its logs are copied. */
+/** A local node on another machine. That machine can be unreachable, and the logs are copied from it. */
 export const ENGINE_TRAITS: NodeTraits = {
   ...LOCAL_TRAITS,
   answersAtOnce: false,

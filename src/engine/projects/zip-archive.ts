@@ -20,7 +20,10 @@ export interface ZipLimits {
 
 const MEBIBYTE = 1024 * 1024
 
-/** Scrapyd has no limits. Most eggs have several hundred kilobytes; with bundled dependencies, tens of megabytes. */
+/**
+ * The limits for eggs. Scrapyd has none. Most eggs have several hundred kilobytes; with bundled dependencies, tens
+ * of megabytes.
+ */
 export const EGG_LIMITS: ZipLimits = {
   archiveBytes: 200 * MEBIBYTE,
   entries: 50_000,

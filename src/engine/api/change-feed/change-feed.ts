@@ -39,7 +39,7 @@ const BATCH_SIZE_MAX = 500
 const SCHEDULES_A_BATCH_MAX = 100
 
 /**
- * A resumable stream of changes. It buffers nothing per subscriber: the store's change log says what changed after a
+ * A resumable stream of changes. It buffers nothing per subscriber: the store's change log lists what changed after a
  * position, and the feed reads the current state when it sends. A slow subscriber therefore gets fewer, larger
  * batches and never outdated state. A cursor is `<position in the change log>.<run>.<counter of state in memory>`.
  */

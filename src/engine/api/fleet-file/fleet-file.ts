@@ -31,7 +31,7 @@ export class FleetFiles {
     return (await this.#plan(yaml, prune)).map(({ change }) => change)
   }
 
-  /** If it fails partway, the error lists the changes made. Repeating it is safe. */
+  /** If applying the file fails partway, the error lists the changes made. Applying it again is safe. */
   apply(yaml: string, prune: boolean): Promise<FleetFileChange[]> {
     return this.#oneAtATime(async () => {
       const { makeChanges, requireForSteps } = await changes()

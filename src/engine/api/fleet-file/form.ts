@@ -192,7 +192,7 @@ export const FleetForm = z.strictObject({
 })
 export type FleetForm = z.infer<typeof FleetForm>
 
-/** In the order of application, because later parts can refer to earlier ones. */
+/** The parts of a file in the order of application, because later parts can refer to earlier ones. */
 export const PARTS = {
   nodes: FileNode,
   discovery: FileSource,

@@ -74,7 +74,7 @@ export interface Count {
 }
 
 const BATCH = 500
-/** The same limit as for uploads. */
+/** The maximum size of an egg, the same as for uploads. */
 const LARGEST_EGG_BYTES = 200 * 1024 * 1024
 /** How much of an imported log is read. Nothing else reads these logs, so the tail must contain even long stats. */
 const IMPORTED_TAIL_BYTES = 8 * CLOSING_TAIL_BYTES

@@ -5,7 +5,7 @@ import type { ScrapydDatabase } from '../../storage/scrapyd-databases.ts'
 import type { SharedQueueRow } from '../../storage/shared-queue-table.ts'
 import { readPickle } from './pickle.ts'
 
-/** A missing value becomes an empty string, which is neither a name nor a time. */
+/** The columns to read. A missing value becomes an empty string, which is neither a name nor a time. */
 const COLUMNS = ['project', 'spider', 'job', 'status', 'start_time', 'end_time']
 type Texts = [ProjectName, string, string, string, string, string]
 

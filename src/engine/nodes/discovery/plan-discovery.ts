@@ -22,7 +22,7 @@ export interface KnownNode {
  */
 export type Vanished = Omit<VanishedNode, 'nodeId'>
 
-/** Discovery adds no nodes beyond these limits. They far exceed real fleets but are still cheap to poll. */
+/** The maximum numbers of nodes that discovery adds. They far exceed real fleets but are still cheap to poll. */
 export const NODES_MAX = {
   /** Includes nodes that the source no longer lists. */
   ofSource: 2_000,

@@ -2,11 +2,11 @@ import { createHash } from 'node:crypto'
 import type { KubernetesSettings, PodSettings } from '../../../shared/contract/index.ts'
 import type { ScheduleRequest } from '../node-client.ts'
 
-/** Marks this node's Jobs and pods. Node ids are unique across all installations of Scrapdeck. */
+/** The label of this node's Jobs and pods. Node ids are unique across all installations of Scrapdeck. */
 export const NODE_LABEL = 'scrapdeck.dev/node'
-/** The project, spider and jobid of a run. An annotation, because labels cannot contain arbitrary text. */
+/** The annotation with the project, spider and jobid of a run. Labels cannot contain arbitrary text. */
 export const RUN_ANNOTATION = 'scrapdeck.dev/run'
-/** Keeps an ended pod and its log until the log is archived, even if the Job is deleted. */
+/** The finalizer that keeps an ended pod and its log until the log is archived, even if the Job is deleted. */
 export const FINALIZER = 'scrapdeck.dev/archive'
 export const MAIN_CONTAINER = 'spider'
 export const INIT_CONTAINER = 'egg'

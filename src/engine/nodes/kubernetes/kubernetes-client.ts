@@ -293,8 +293,8 @@ export class KubernetesClient implements NodeClient {
   }
 
   /**
-   * Deletes runs that ended long enough ago. Also called between calls of `release`, which happen only after new
-   * lists.
+   * Deletes runs that are gone or that ended long enough ago. Also called by every poll, because `release` is called
+   * only after new lists.
    */
   #deleteDue(): void {
     const nowMs = this.#options.clock.monotonicMs()
@@ -408,7 +408,7 @@ export class KubernetesClient implements NodeClient {
     return listed
   }
 
-  /** Only the events of a Job say why it has no pod: an exceeded quota, a missing service account. */
+  /** Only the events of a Job state why it has no pod: an exceeded quota, a missing service account. */
   async #readEvents(runs: ReadonlyMap<string, ClusterRun>, signal?: AbortSignal): Promise<void> {
     const nowMs = this.#options.clock.monotonicMs()
     for (const name of this.#events.keys()) if (runs.get(name)?.state !== 'pending') this.#events.delete(name)

@@ -32,9 +32,9 @@ export interface ClusterRun extends RunNote {
  * Joins Jobs and pods by run. Either can be missing: the Job has no pod yet, or a user deleted the Job while the
  * finalizer keeps its pod.
  *
- *   Job, no pod, not failed             pending; the condition or event of the Job says why
+ *   Job, no pod, not failed             pending; the condition or event of the Job states why
  *   Job failed without a pod            ended, without an exit code
- *   pod Pending, and not being deleted  pending; its condition or container says why
+ *   pod Pending, and not being deleted  pending; its condition or container states why
  *   pod Pending and being deleted       gone, because it never starts
  *   pod Running                         running
  *   pod Succeeded, Failed               ended; the exit code of its container

@@ -95,7 +95,7 @@ class Hostile(scrapy.Spider):
 `
 const SHOP = aProjectName('shop')
 const WAIT = { timeout: 60_000, interval: 50 }
-/** Forces a cold start, because the variable takes effect only when Python starts. */
+/** A variable that forces a cold start, because it takes effect only when Python starts. */
 const COLD = { PYTHONHASHSEED: '1' }
 
 let place: TemporaryDirectory

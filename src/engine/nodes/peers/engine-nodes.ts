@@ -26,7 +26,7 @@ export interface EngineNodesParts {
  * engine is away.
  */
 export class EngineNodes {
-  /** Emitted for every engine each time the engines are listed. */
+  /** Emitted for every engine with a local node, whenever the engines have been listed. */
   readonly events = new EventEmitter<{ found: [engine: string] }>()
   readonly #parts: EngineNodesParts
   readonly #timers: Timers

@@ -86,7 +86,7 @@ function listsOf<T extends z.ZodType>(job: T) {
   return z.object({ pending: z.array(job), running: z.array(job), finished: z.array(job) })
 }
 
-/** Drops unlisted jobs when they outnumber the listed jobs by more than this. */
+/** Unlisted jobs are dropped when they outnumber the listed jobs by more than this number. */
 const FORGOTTEN_KEPT = 100
 
 /** Reuses the objects of unchanged jobs to spare the garbage collector. A busy node lists hundreds every second. */

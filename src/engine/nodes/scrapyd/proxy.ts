@@ -5,7 +5,7 @@ import { splitAddress } from '../../../shared/ssh-address.ts'
 import { isMetadataAddress } from '../../runtime/metadata-addresses.ts'
 import { isLoopbackUrl } from './node-url.ts'
 
-/** No proxy, even if the environment names one. */
+/** The setting for no proxy, even if the environment names one. */
 export const DIRECT = 'direct'
 
 export type Environment = Readonly<Record<string, string | undefined>>

@@ -21,7 +21,7 @@ export const MESSAGE = {
   requestFailed: 100
 } as const
 
-/** OpenSSH sends at most 256 kB in one packet. */
+/** The maximum length of a frame. OpenSSH sends at most 256 kB in one packet. */
 const FRAME_BYTES_MAX = 300_000
 
 /** Part of the greeting, or a message with its `body` after the type. */

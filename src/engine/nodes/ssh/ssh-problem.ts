@@ -28,7 +28,7 @@ interface Rule {
   text: (found: (string | undefined)[], host: SshHost) => string
 }
 
-/** The first match counts. Causes precede their consequences. */
+/** The rules that explain the output of ssh. The first match counts, so causes precede their consequences. */
 const RULES: readonly Rule[] = [
   {
     pattern: /REVOKED HOST KEY DETECTED/,

@@ -21,7 +21,7 @@ export interface TunnelParts {
   start: (host: SshHost, signal: AbortSignal) => Promise<SshMaster>
 }
 
-/** A connection that lasts this long ends a series of failures. */
+/** How long a connection must last to end a series of failures. */
 const STABLE_MS = 30_000
 
 type State =

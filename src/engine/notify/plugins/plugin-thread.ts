@@ -26,7 +26,7 @@ const START_TIMEOUT_MS = 30_000
 const RESTART_FIRST_MS = 1_000
 const RESTART_MAX_MS = 60_000
 const LOG_LINE_MAX_CHARACTERS = 2_000
-/** Credentials for Scrapdeck itself. Plugins must not see them. */
+/** The variables with credentials for Scrapdeck itself. Plugins must not see them. */
 const KEPT_FROM_PLUGINS = ['SCRAPDECK_PASSWORD', 'SCRAPYD_PASSWORD', 'SCRAPDECK_USERNAME', 'SCRAPYD_USERNAME']
 
 interface Pending {

@@ -24,7 +24,7 @@ export type Post = (request: {
   url: string
   headers: Record<string, string>
   body: string
-  /** Set if the response body says more than its status. */
+  /** Whether to read the start of the response body. Set if the body explains more than the status. */
   readsText?: boolean
 }) => Promise<Answer>
 

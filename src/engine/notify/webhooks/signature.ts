@@ -4,7 +4,7 @@ import type { Random } from '../../runtime/random.ts'
 // Standard Webhooks (standardwebhooks.com)
 
 const SECRET_PREFIX = 'whsec_'
-/** The specification requires 24 to 64 bytes. */
+/** The length of a secret. The specification requires 24 to 64 bytes. */
 const SECRET_BYTES = 32
 
 /** `whsec_` and the key in base64. */

@@ -155,7 +155,10 @@ function readScrapyCrawl(words: string[], project: string | null): StartedSpider
   return fromPairs([...pairs, ...args], null)
 }
 
-/** Scrapdeck generates the jobid, and Scrapyd's priorities use another scale. */
+/**
+ * The parameters that are not passed to the spider. Scrapdeck generates the jobid, and Scrapyd's priorities use
+ * another scale.
+ */
 const OWN_PARAMETERS = new Set(['project', 'spider', '_version', 'setting', 'jobid', 'priority'])
 
 /** As in Scrapyd, the first value of a repeated name counts, but all settings do. */

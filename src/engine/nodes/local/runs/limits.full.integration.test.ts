@@ -18,7 +18,7 @@ import { CAN_FORK } from '../warm/warm-pool.ts'
 const WAIT = { timeout: 60_000, interval: 50 }
 const MEGABYTE = 1024 * 1024
 
-/** Each spider exceeds one limit. Its work continues in threads and processes that Scrapy does not watch. */
+/** Spiders that each exceed one limit. Their work continues in threads and processes that Scrapy does not watch. */
 const SPIDERS = `
 import asyncio, os, signal, subprocess, sys, threading, time
 import scrapy

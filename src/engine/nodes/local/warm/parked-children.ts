@@ -11,11 +11,11 @@ export interface ParkingParent {
 }
 
 const MIB = 1024 ** 2
-/** Private memory of a parked child and its supervisor: 22 MB with Scrapy 2.19, plus a margin. */
+/** The private memory of a parked child and its supervisor: 22 MB with Scrapy 2.19, plus a margin. */
 export const PARKED_BYTES = 32 * MIB
 /** The memory that must remain free as room for a large spider, unless a tenth of the machine's memory is more. */
 const RESERVE_BYTES = 256 * MIB
-/** After this time without a start, parked children are not worth their memory. */
+/** How long children remain parked without a start. After that, they are not worth their memory. */
 export const PARKED_FOR_MS = 10 * 60_000
 /**
  * The delay before a used child is replaced. Forking a new child immediately would compete for a CPU with the start

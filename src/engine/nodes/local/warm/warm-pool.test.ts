@@ -68,7 +68,7 @@ async function aWorkplace(chosen: Partial<WarmPoolOptions> = {}): Promise<Workpl
 
 const READY = `echo '{"event":"ready","watched":{}}'`
 const DEAF = `${READY}\nexec cat >/dev/null`
-/** Takes one request with the number 1, and reports a run from its start to its end. */
+/** A script that takes one request with the number 1, and reports a run from its start to its end. */
 const ANSWERS = `${READY}
 read -r request
 echo '{"event":"started","id":"1"}'

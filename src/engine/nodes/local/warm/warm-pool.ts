@@ -41,7 +41,7 @@ export interface WarmPoolOptions extends Partial<WarmStarts> {
   onChange: () => void
 }
 
-/** Forking a Python process that has its frameworks loaded is safe only on Linux. */
+/** Whether there can be parents. Forking a Python process that has its frameworks loaded is safe only on Linux. */
 export const CAN_FORK = process.platform === 'linux'
 
 const MOST_PARENTS = 4
@@ -60,7 +60,7 @@ const CLAIM_LIMIT_MS = 5_000
 const WARMING_LIMIT_MS = 120_000
 const FIRST_BACKOFF_MS = 1_000
 const LONGEST_BACKOFF_MS = 5 * 60_000
-/** A parent that was ready for this long was healthy, so its end resets the backoff. */
+/** How long a parent must be ready to count as healthy. The end of a healthy parent resets the backoff. */
 const GOOD_LIFE_MS = 60_000
 /** Space for the arguments that ps shows, because a forked process can only overwrite those of its parent. */
 const ROOM_FOR_ARGUMENTS = ' '.repeat(400)

@@ -34,7 +34,10 @@ const TEXT_MAX = 300
  * (topics/rate-limits).
  */
 const UNKNOWN_WEBHOOK = 10_015
-/** Treated like a 410 from any receiver. The overview shows that the receiver turned the channel off. */
+/**
+ * The result for an unknown webhook. Treated like a 410 from any receiver: the overview shows that the receiver
+ * turned the channel off.
+ */
 const GONE = '410: Discord does not know this webhook any more'
 
 const COLORS: Record<Mood, number> = {

@@ -18,7 +18,7 @@ const TIME_LIMIT_MS = 60_000
 const PART_LIMIT_MS = 15_000
 const CONVERSATION_LINES_MAX = 100
 const ANSWER_MAX = 300
-/** A refusal of these commands concerns only this message. */
+/** The commands whose refusal concerns only this message. */
 const OF_MESSAGES = ['MAIL FROM', 'RCPT TO', 'DATA', 'API']
 /** The codes of a refused login (RFC 4954, section 6), which the operator can fix. */
 const ABOUT_LOGINS = [530, 534, 535, 538]

@@ -76,7 +76,7 @@ export interface Section {
   more: number
 }
 
-/** Firing and resolved alerts. No section is empty. A single alert has no text if the title already says it. */
+/** Firing and resolved alerts. No section is empty. A single alert has no text if its text is the same as the title. */
 export function sectionsOf({ title, firing, resolved, moreFiring, moreResolved }: AlertNews): Section[] {
   const isOnly = firing.length + resolved.length + moreFiring + moreResolved === 1
   const shown = (alerts: AlertView[]) =>
