@@ -19,7 +19,7 @@ import { MUTANTS, type Mutant } from './mutants.ts'
 import { ENGINE_FAULTS, FAULT_KINDS, type FaultKind } from './world/faults.ts'
 import type { Task, Told } from './worker.ts'
 
-/** Every kind of fault must occur in this many stories; otherwise the simulation is broken. */
+/** The number of stories from which on every kind of fault must have occurred. Otherwise, the simulation is broken. */
 const SEEDS_FOR_ALL_FAULTS = 300
 const STORIES_SHOWN = 3
 
@@ -68,7 +68,9 @@ async function tellSeeds(from: number, count: number): Promise<void> {
   }
 }
 
-/** Runs the story once for each call of the first life, dying before and after it. */
+/**
+ * Runs the story twice for each call of the engine's first life. The engine dies once before and once after the call.
+ */
 async function sweep(seed: number): Promise<void> {
   let calls = 0
   await runAll([{ seed, death: null, engines: 1, losesAnswers }], null, (told) => {

@@ -8,11 +8,11 @@ import { type Mutation, mutation, overridden } from './world/mutations.ts'
 export interface Mutant {
   name: string
   mutations: Mutation[]
-  /** It must break at least one of these rules of the checker. */
+  /** Rules of the checker. The bug must break at least one of them. */
   breaks: string[]
-  /** The simulation finds it so fast that every test run can include it. */
+  /** The simulation finds the bug so quickly that every test run can include it. */
   isQuick?: true
-  /** The number of stories within which it must be found. */
+  /** The number of stories within which the bug must be found. */
   seeds: number
   /** Only with several engines (`--mutants --engines 3`). */
   isOfSeveral?: true
@@ -69,7 +69,8 @@ export const MUTANTS: Mutant[] = [
     seeds: 300
   },
   {
-    // Runs considered lost too early are mostly seen again, then followed or flagged. Both must fail.
+    // Runs that are considered lost too early usually appear again and are then followed or flagged. The bug disables
+    // this as well.
     name: 'absence is believed after one snapshot, and nobody looks for what comes back',
     mutations: [
       mutation(() => import('../src/engine/jobs/dispatch/following/returned-runs.ts'), {

@@ -23,11 +23,11 @@ import { Nemesis } from './work/nemesis.ts'
 import { Operators } from './work/operators.ts'
 import { enginesScenarioOf, type Scenario, scenarioOf } from './work/scenario.ts'
 
-/** By this time after the end of the work and the faults, everything that can run has run. */
+/** The time limit, after the end of the work and the faults, for everything that can run to have run. */
 const QUIET_LIMIT_MS = 1_800_000
 /** If only queued jobs are left and no event has occurred for this long, no job can run any more. */
 const STILL_MS = 900_000
-/** By this time after the last fault, one of several engines must lead and remain the leader. */
+/** The time limit, after the last fault, for one of several engines to lead and remain the leader. */
 const SETTLES_MS = 30_000
 const SAMPLE_EVERY_MS = 10_000
 const RESTART_AFTER_MS = [50, 3_000] as const
@@ -43,13 +43,13 @@ export interface StoryOptions {
   scenario?: Scenario
   /** The number of engines on one database. Default: 1. */
   engines?: number
-  /** Commits take effect, but their responses are lost. Default: never. */
+  /** Whether commits can take effect without a response. Default: false. */
   losesAnswers?: boolean
 }
 
 export interface Story {
   history: History
-  /** Calls of the first life, for a sweep. */
+  /** The calls of the engine's first life, for a sweep. */
   callsOfFirstLife: string[]
   /** Hash of all store calls, their results and times. Identical for two runs of one seed. */
   traceHash: string
@@ -137,7 +137,7 @@ export async function simulate(options: StoryOptions): Promise<Story> {
     nemesis.stop()
     ofEngines?.stop()
     await time.runUntil(scenario.activeMs + 20_000, () => machine.isUp && operators.pending === 0)
-    // An engine that woke up, reconnected or was drained can still change who leads.
+    // Waits, because an engine that woke up, reconnected or was drained can still change which engine leads.
     if (cluster !== null) await time.runUntil(time.nowMs + SETTLES_MS, () => false)
     void operators.liftEverything()
     await time.runUntil(time.nowMs + 20_000, () => operators.pending === 0)
@@ -392,7 +392,10 @@ function beliefsIn(method: string, parameters: unknown[], answer: unknown): (Unt
   }
 }
 
-/** For a node polled project by project, a list is complete with the last response. */
+/**
+ * Collects the lists of nodes. For a node that is polled project by project, a list is complete with the last
+ * response.
+ */
 class ListsSeen {
   readonly #isAskedByProject: (host: string) => boolean
   readonly #begun = new Map<string, { left: number; jobids: string[]; finished: string[] }>()
@@ -426,7 +429,7 @@ class ListsSeen {
   }
 }
 
-/** Returns null for a response that the engine could not read either. */
+/** Parses a response. null: the engine could not read it either. */
 function readObject({ body }: HttpAnswer): Record<string, unknown[]> | null {
   try {
     return JSON.parse(Buffer.from(body).toString()) as Record<string, unknown[]>

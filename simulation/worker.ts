@@ -19,7 +19,7 @@ export interface Task {
 export interface Told {
   task: Task
   violations: string[]
-  /** Only for failed stories. */
+  /** The log of the story, only if it failed. */
   story: string
   faults: Partial<Record<FaultKind, number>>
   jobs: number
@@ -41,7 +41,7 @@ const base = mkdtempSync(join(existsSync('/dev/shm') ? '/dev/shm' : tmpdir(), 's
 const template = join(base, 'template', 'scrapdeck.sqlite')
 await makeTemplate(template)
 process.on('exit', () => rmSync(base, { recursive: true, force: true }))
-// As in cli/serve-together.ts, work in progress fails when an engine loses its lease.
+// Ignores failures of work in progress when an engine loses its lease, as cli/serve-together.ts does.
 let areSeveral = false
 process.on('unhandledRejection', (error) => {
   const { code } = error as { code?: unknown }

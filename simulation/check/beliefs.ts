@@ -2,7 +2,10 @@ import type { Attempt, LimitRule } from '../../src/shared/contract/index.ts'
 import type { StoredJob } from '../../src/engine/model/records.ts'
 import type { Belief, History, Violation } from '../work/history.ts'
 
-/** A command takes effect a moment later, because the engine still carries out a plan made just before it. */
+/**
+ * How long after a command the old state is still allowed, because the engine may be carrying out a plan from just
+ * before the command.
+ */
 const GRACE_MS = 2_000
 
 interface NodeBelief {
@@ -21,8 +24,8 @@ interface LiveBelief {
  * Checks each send against what the engine then knew about its nodes (I2, I3, limits, paused nodes, overlap).
  *
  * I3: when an attempt starts on a node, all our live attempts there (excluding those that the node has finished)
- * plus all other jobs in its newest lists are at most slots + queueAhead. If no operator set its slots, they are
- * its max_proc, and the engine can send one more job to find out.
+ * plus all other jobs in its newest lists are at most slots + queueAhead. If no operator has set the node's slots,
+ * they are its max_proc, and the engine may send one more job to learn them.
  */
 export function checkSends(history: History): Violation[] {
   const violations: Violation[] = []
@@ -59,7 +62,7 @@ export function checkSends(history: History): Violation[] {
         rules = { now: belief.rules, before: rules.now, changedAtMs: belief.atMs }
         return
       case 'over': {
-        // The job's slot is free from now on, even if recording that fails (because the disk is full).
+        // The job's slot is free from now on, even if recording the end fails, for example because the disk is full.
         const one = live.get(`${belief.jobId}/${belief.number}`)
         if (one !== undefined) one.isFinishing = true
         return
@@ -110,7 +113,7 @@ export function checkSends(history: History): Violation[] {
     const ours = [...live.values()].filter((one) => one.attempt.nodeId === attempt.nodeId && !one.isFinishing)
     const jobids = new Set(ours.map((one) => one.attempt.jobid))
     const strangers = (listed.get(host) ?? []).filter((jobid) => !jobids.has(jobid))
-    // Jobs that ended after the node listed them no longer count as ours, but they may still be on the node.
+    // Jobs of ours that ended after the node listed them do not count as strangers either.
     const surely = strangers.filter((jobid) => !isOurs(jobid))
     if (ours.length + surely.length > most) {
       complain(

@@ -7,10 +7,10 @@ import type { History, Violation } from '../work/history.ts'
 import { overlapKey } from './beliefs.ts'
 import { findIllegalTransitions } from './transitions.ts'
 
-/** After these, a run might still be running somewhere. */
+/** Transitions after which a run might still be running somewhere. */
 const DOUBTS: TransitionKind[] = ['given_up', 'seen_again', 'found_again']
 const NEVER_SENT = /^(cancelled while queued|expired|skipped)/
-/** After these results, a policy can safely run the job again: the run ended in a known way. */
+/** Results after which a policy can safely run the job again, because the run ended in a known way. */
 const KNOWN_ENDS: (Attempt['result'] | null)[] = ['failed', 'succeeded', 'cancelled']
 
 /** Compares what jobs report with what was really executed (I1, I2, I4). */
@@ -46,7 +46,10 @@ export function checkJobs(history: History): Violation[] {
   checkOverlaps()
   return violations
 
-  /** Two nodes share a queue, and no list from the attempt's node showed the run (docs/promises.md, 7). */
+  /**
+   * Whether another node that shares the queue ran the job, and no list from that node showed the run
+   * (docs/promises.md, 7).
+   */
   function ranUnseenElsewhere(attempt: Attempt, run: Run): boolean {
     return (
       history.hosts.get(attempt.nodeId) !== run.node &&
@@ -66,7 +69,7 @@ export function checkJobs(history: History): Violation[] {
       .flatMap((attempt) => runsOf(attempt).map((run) => ({ attempt, run })))
       .filter(({ attempt, run }) => !ranUnseenElsewhere(attempt, run))
     for (const { attempt, run } of ran) {
-      // A refusal is proof. An absence is a conclusion, which a flag can withdraw.
+      // A refusal proves that nothing ran. Absence is only a conclusion, which a flag can withdraw.
       const wasAbsent = attempt.result === 'absent' && !job.mayHaveRunTwice
       if (attempt.result === 'refused' || wasAbsent) {
         complain(
@@ -155,12 +158,13 @@ export function checkJobs(history: History): Violation[] {
     timeline: Transition[],
     complain: (rule: string, text: string) => void
   ): void {
-    // The job was due. Then our clock was set back, or the new leader's clock is behind the previous one's.
+    // The job was due when it was sent, but then our clock was set back, or the new leader's clock is behind the
+    // previous leader's.
     const hasHappened = (wanted: FaultKind) => history.faults.some(({ kind }) => kind === wanted)
     const wasSetBack =
       hasHappened('our clock jumped back') || (hasHappened('our clock jumped ahead') && hasHappened('an engine leads'))
     if (job.source === 'adopted' || wasSetBack) return
-    // A retry time replaces the requested one.
+    // The time of a retry replaces the requested start time.
     const retries = new Map<number | null, number>()
     for (const { attemptNumber, evidence } of timeline) {
       const { retryAtMs } = evidence

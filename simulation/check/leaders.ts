@@ -1,6 +1,6 @@
 import type { History, Violation } from '../work/history.ts'
 
-/** Only the leader can tell nodes to run jobs. A fence in the database cannot enforce this. */
+/** Only the leader may send jobs to nodes. A fence in the database cannot enforce this. */
 export function checkLeaders(history: History): Violation[] {
   return history.strays.map(({ atMs, host }) => ({
     rule: 'leader',

@@ -6,13 +6,14 @@ export function checkOrders(history: History): Violation[] {
 }
 
 /**
- * If a command with a key is sent after the response to another one, they must yield one job within the first one's
- * time to live and two jobs after it. Skips stories with jumps of our wall clock.
+ * If a command with a key is sent after the response to an earlier one with the same key, both must yield the same
+ * job within the time to live of the earlier one, and different jobs after it. Skips stories in which our wall clock
+ * jumps.
  */
 function checkDedupe(history: History): Violation[] {
   const violations: Violation[] = []
   if (history.faults.some(({ kind }) => kind.startsWith('our clock jumped'))) return violations
-  // It is unknown which command created the first job of these keys, and for how long.
+  // Keys for which it is unknown which command created the first job, and how long the key is valid.
   const unsure = new Set(
     history.operations
       .filter(({ name, result }) => result === 'unknown' && (name === 'jobs.run' || name === 'jobs.runMany'))
@@ -33,7 +34,8 @@ function checkDedupe(history: History): Violation[] {
   for (const [key, orders] of byKey) {
     for (const [index, order] of orders.entries()) {
       for (const earlier of orders.slice(0, index)) {
-        // Finds the command that created the job. Later ones that return its id do not extend the key.
+        // Only the command that created the job counts. Later commands that return the job's id do not extend the
+        // key.
         if (orders.find(({ id }) => id === earlier.id) !== earlier || order.invokedAtMs <= earlier.answeredAtMs)
           continue
         const isOne = order.id === earlier.id
@@ -44,7 +46,7 @@ function checkDedupe(history: History): Violation[] {
             text: `made though ${earlier.id} has its key and is young`
           })
         }
-        // Allows a millisecond, because the engine's clock counts whole ones.
+        // Allows a difference of one millisecond, because the engine's clock counts whole ones.
         if (isOne && !unsure.has(key) && order.invokedAtMs > earlier.answeredAtMs + earlier.ttlMs + 1) {
           violations.push({ rule: 'dedupe', jobId: order.id, text: 'answered again after its key had expired' })
         }
@@ -94,7 +96,7 @@ function pausesOf(operation: Operation): { project: string | null; paused: boole
   }
 }
 
-/** What acknowledged commands requested, and the job that each received. */
+/** Returns the jobs that an acknowledged command requested, with their ids. */
 export function orderedJobs({ name, result, input, output }: Operation): OrderedJob[] {
   if (result !== 'ok') return []
   if (name === 'jobs.run') {

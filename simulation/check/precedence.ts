@@ -4,16 +4,16 @@ import type { StoredJob } from '../../src/engine/model/records.ts'
 import type { Belief, History, Violation } from '../work/history.ts'
 import { orderedJobs } from './orders.ts'
 
-/** A plan made this long after an acknowledgment includes it. */
+/** A plan made this long after the acknowledgment of a command takes the command into account. */
 const GRACE_MS = 100
-/** How often another project can go first: shares and eggs change while a plan is carried out. */
+/** How often another project may go first, because shares and eggs change while a plan is carried out. */
 const PASSED_OVER_MAX = 3
 
 /** A job that certainly waits unhindered, until its first attempt or the next command that can affect it. */
 interface Waiting {
   job: StoredJob
   priority: number
-  /** Counts acknowledged commands. The lower number comes first. */
+  /** The place in the queue, numbered by acknowledged commands. Jobs with a lower number come first. */
   place: number
   fromMs: number
   untilMs: number
@@ -35,7 +35,7 @@ export function checkPrecedence(history: History): Violation[] {
   const jobs = new Map(history.jobs.map((job) => [job.id, job]))
   const { waitings, known } = whoWaits(history, jobs)
   const live = new Map<string, Attempt>()
-  /** Lanes whose jobs the node accepted and whose egg was not deleted since. Key: `node lane`. */
+  /** Lanes whose jobs a node has accepted and whose egg has not been deleted there since. Key: `node lane`. */
   const usable = new Set<string>()
   const undecided = history.operations.find(({ name }) => /setLimits|setPaused|configure/.test(name))
   const fairUntilMs = undecided?.invokedAtMs ?? Infinity
@@ -90,14 +90,14 @@ export function checkPrecedence(history: History): Violation[] {
   }
 }
 
-/** The periods before a job's first attempt in which its priority and place are certain. */
+/** Returns the periods before the first attempt of each job in which the job's priority and place are certain. */
 function whoWaits(
   history: History,
   jobs: Map<string, StoredJob>
 ): { waitings: Waiting[]; known: Map<string, Waiting[]> } {
   const known = new Map<string, Waiting[]>()
   const begunAtMs = firstBegins(history.beliefs)
-  // The history has only the last lane.
+  // The history contains only the last lane of a moved job.
   const moved = new Set(
     history.operations.flatMap(({ name, input }) => (name === 'jobs.place' ? (input as { ids: string[] }).ids : []))
   )

@@ -4,7 +4,7 @@ import type { History, Violation } from '../work/history.ts'
 /** Errors of an engine that no longer leads or that lost its database. */
 const LOST_LEAD = /another engine leads|connection was lost|Scrapdeck is stopping/i
 
-/** At the end, every job has ended or has a reason to wait, and everything that can run has run (I1, I5). */
+/** Checks that at the end, every job has ended or has a reason to wait, and every job that can run has run (I1, I5). */
 export function checkQuiet(history: History): Violation[] {
   const violations: Violation[] = []
   const complain = (rule: string, text: string, jobId: string | null = null) => violations.push({ rule, jobId, text })

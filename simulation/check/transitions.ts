@@ -1,7 +1,10 @@
 import type { Attempt, AttemptState, Job, Transition, TransitionKind } from '../../src/shared/contract/index.ts'
 import { attemptStatesAfter, jobStatesAfter } from '../../src/engine/model/transitions.ts'
 
-/** Can appear only once in each life of an attempt. An attempt that is found again starts another life. */
+/**
+ * Transitions that can occur only once in each life of an attempt. An attempt that is found again starts another
+ * life.
+ */
 const ONCE_A_LIFE: TransitionKind[] = ['vanished', 'limit_hit']
 
 /**
@@ -38,7 +41,7 @@ function findInJob({ state }: Pick<Job, 'state'>, timeline: readonly Transition[
   let newest: number | null = null
   for (const { kind, attemptNumber } of timeline) {
     if (kind === 'sending') newest = attemptNumber
-    // A job follows only its newest attempt.
+    // Only the newest attempt determines the job's state.
     if (attemptNumber !== null && attemptNumber !== newest) continue
     const newestAttempt = attemptNumber !== null
     possible = [...new Set(possible.flatMap((one) => jobStatesAfter(one, kind, { newestAttempt })))]

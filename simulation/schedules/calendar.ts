@@ -22,7 +22,7 @@ export interface Timing {
 
 export interface Meant {
   nominalMs: number
-  /** Clocks skip this time, so it does not fire. */
+  /** Whether clocks skip this time, so that the schedule does not fire. */
   isLeftOut: boolean
 }
 

@@ -11,7 +11,7 @@ export interface Told {
   moments: number
   fates: Record<string, number>
   jobs: number
-  /** The number of ends to which chains reacted. */
+  /** The number of ended jobs to which chains reacted. */
   answers: number
   pausesByFailures: number
   crashes: number
@@ -98,7 +98,7 @@ function compareRows(
   return `${missing.length} moments have no row, first ${first!.state} ${first!.reason} for ${iso(first!.nominalMs)}`
 }
 
-/** The times and kinds of the ends show which jobs started when, and which were cancelled. */
+/** Compares when and how the jobs ended, which shows when they started and which were cancelled. */
 function compareEnds(
   { id }: PlannedSchedule,
   { moments, endOf }: Expectation,
@@ -118,7 +118,7 @@ function compareEnds(
   return null
 }
 
-/** Every end that a chain waits for creates its jobs exactly once, as soon as an engine runs. */
+/** Checks that every end that a chain waits for creates the chain's jobs exactly once, as soon as an engine runs. */
 function compareAnswers(plan: Plan, { journal, jobs, answers, firedCounts }: Story): string[] {
   const problems: string[] = []
   const answered = new Map<string, number>()

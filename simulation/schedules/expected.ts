@@ -11,7 +11,7 @@ export interface Expected {
   state: string
   reason: string
   atMs: number
-  /** The same moment in monotonic time. */
+  /** `atMs` in monotonic time. */
   seenMs: number
   jobs: ExpectedJob[]
 }
@@ -30,17 +30,17 @@ export interface ExpectedJob {
   cancelledAtMs: number | null
 }
 
-/** If a schedule's rows could not be written, the engine scans it again after this time. */
+/** The time after which the engine scans a schedule again if its rows could not be written. */
 const AGAIN_AFTER_MS = 1_000
 const ON_TIME_MS = 60_000
 /** The longest time until an engine notices that the clock was set ahead. */
 const NOTICE_MAX_MS = 30_000
-/** If clocks are set ahead, they reach nominal times after the story's end. */
+/** How far to calculate beyond the story's end, because clocks that are set ahead reach later nominal times. */
 const LOOKED_AHEAD_MS = 3 * 86_400_000
 
 /**
- * The expected outcome of every nominal time, according to the documented policies and the events around the
- * engine. Shares no code with the ticker except its jitter offset, which is arbitrary.
+ * Calculates the expected outcome of every nominal time, according to the documented policies and the events around
+ * the engine. Shares no code with the ticker except its jitter offset, which is arbitrary.
  */
 export function expect(schedule: PlannedSchedule, plan: Plan, journal: Journal): Expectation {
   const offsetMs = jitterOf(aScheduleId(schedule.id), schedule.jitterSeconds)
@@ -90,7 +90,10 @@ export function expect(schedule: PlannedSchedule, plan: Plan, journal: Journal):
     return groups
   }
 
-  /** If a clock set ahead makes a nominal time due, an engine must notice it soon. Ignores paused schedules. */
+  /**
+   * Checks that an engine soon notices a nominal time that became due because the clock was set ahead. Ignores paused
+   * schedules.
+   */
   function checkNotice(seenMs: number, dueMs: number): void {
     if (isPausedAt(journal, schedule.id, seenMs)) return
     for (const [jumpMs, noticedMs] of journal.notices) {
@@ -101,7 +104,10 @@ export function expect(schedule: PlannedSchedule, plan: Plan, journal: Journal):
     }
   }
 
-  /** Returns when a nominal time is judged. One in a pause recurs if the clock is set back before it is recorded. */
+  /**
+   * Returns when a nominal time is evaluated. A nominal time during a pause recurs if the clock is set back before it
+   * is recorded.
+   */
   function foundAt(nominalMs: number): number | null {
     for (let afterMs = 0; ; ) {
       const seenMs = seenAt(nominalMs + offsetMs, afterMs)
@@ -188,7 +194,7 @@ export function expect(schedule: PlannedSchedule, plan: Plan, journal: Journal):
     for (const job of jobs) job.cancelledAtMs ??= atMs
   }
 
-  /** The next engine cancels what the previous one had no time to cancel. */
+  /** Cancels at the start of each engine what the previous engine had no time to cancel. */
   function cancelAtStarts(untilMs: number): void {
     if (schedule.overlap !== 'cancel_running') return
     for (const { fromMs } of journal.lives) {
@@ -200,7 +206,7 @@ export function expect(schedule: PlannedSchedule, plan: Plan, journal: Journal):
     }
   }
 
-  /** By nominal time, oldest first. */
+  /** Returns the jobs that are live at this time, grouped by nominal time, oldest first. */
   function liveAt(atMs: number): ExpectedJob[][] {
     const ends = new Map<ExpectedJob, number>()
     const live: ExpectedJob[][] = []

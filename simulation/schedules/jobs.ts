@@ -12,7 +12,7 @@ export interface JobPlan {
   isFailing: boolean
   project: string
   spider: string
-  /** null if a chain created the job. */
+  /** null: a chain created the job. */
   of: { scheduleId: string; nominalMs: number; index: number } | null
   /** The chains that led to this job. */
   line: string[]
@@ -29,14 +29,14 @@ export class Jobs {
   readonly all = new Map<string, RanJob>()
   readonly #parts: { time: VirtualTime; store: Store; nowMs: () => number }
   readonly #timers = new Map<string, { cancel(): void }>()
-  /** Jobs that wait for others, by schedule. */
+  /** Ids of jobs that wait for other jobs, by schedule. */
   readonly #held = new Map<string, Set<string>>()
 
   constructor(parts: { time: VirtualTime; store: Store; nowMs: () => number }) {
     this.#parts = parts
   }
 
-  /** Call it when the jobs are in the queue. */
+  /** Call this when the jobs are in the queue. */
   async add(made: NewJob[], planOf: (job: NewJob, index: number) => JobPlan): Promise<void> {
     for (const [index, job] of made.entries()) {
       const plan = planOf(job, index)
@@ -44,7 +44,7 @@ export class Jobs {
       if (job.after.length === 0) this.#start(job.id)
       else this.#heldOf(plan).add(job.id)
     }
-    // The jobs that they wait for can have ended while these were written.
+    // The jobs that the new ones wait for may have ended while the new ones were written.
     const scheduleId = made.find(({ after }) => after.length > 0)?.scheduleId ?? null
     if (scheduleId !== null) await this.#startReleased(scheduleId)
   }

@@ -1,21 +1,24 @@
-/** What happened around the engine, in monotonic time. The only input of the calculation. */
+/** What happened around the engine, in monotonic time. Besides the plan, the only input of the calculation. */
 export interface Journal {
-  /** `landed` is set if the engine died while it wrote: the schedules with rows written at that very moment. */
+  /** `landed`: if the engine died while writing, the schedules whose rows were written at that time. */
   lives: { fromMs: number; untilMs: number; landed: Set<string> | null }[]
-  /** From then on, the wall clock shows monotonic time plus this offset. */
+  /** From `fromMs` on, the wall clock shows monotonic time plus this offset. */
   walls: { fromMs: number; offsetMs: number }[]
-  /** When a running engine noticed that the clock was set ahead: at the first row that it wrote. */
+  /**
+   * By time of the jump: when a running engine noticed that the clock was set ahead, which is at the first row that
+   * it wrote.
+   */
   notices: Map<number, number>
-  /** Cancels requested at the moment when the engine died. */
+  /** Cancels that were requested when the engine died. */
   lastCancels: Set<string>
   /**
-   * `id monotonic time`: only this schedule's rows could not be written. Failed group writes are retried one by
-   * one.
+   * `id monotonic time`: this schedule's rows could not be written, even alone. Failed group writes are retried one
+   * by one.
    */
   refused: Set<string>
   failedWrites: number
   pauses: Map<string, Pause[]>
-  /** By schedule: writes other than rows. Failures are counted from the last of them. */
+  /** By schedule: the times of writes other than rows. Failures are counted from the last of these times. */
   changes: Map<string, number[]>
   /** By schedule: a paused schedule writes its rows hourly, up to this time. */
   pausedRows: Map<string, { atMs: number; nominalMs: number }[]>
@@ -25,7 +28,7 @@ export interface Pause {
   fromMs: number
   untilMs: number
   by: 'operator' | 'failures'
-  /** Whether the rows of the same moment were written before the pause. */
+  /** Whether the rows of the same time were written before the pause. */
   isAfterRows: boolean
 }
 
@@ -33,7 +36,10 @@ export function wallAt(journal: Journal, atMs: number): number {
   return atMs + journal.walls.findLast(({ fromMs }) => fromMs <= atMs)!.offsetMs
 }
 
-/** Inclusive, except the start of a pause that followed rows of the same moment. */
+/**
+ * Whether a schedule is paused at this time. Pauses include their start and end, except the start of a pause that
+ * followed rows of the same time.
+ */
 export function isPausedAt(journal: Journal, scheduleId: string, atMs: number): boolean {
   const pauses = journal.pauses.get(scheduleId) ?? []
   return pauses.some(

@@ -11,7 +11,7 @@ export interface ScheduleMutant {
 }
 
 export const STORIES_MAX = 40
-/** Each story is small, so many different ones run. */
+/** The size of a story. Stories are small so that many different ones can run. */
 export const STORY_SIZE = { schedules: 60, days: 1 }
 
 type TickerStore = SchedulerParts['store']
@@ -20,7 +20,7 @@ const fates = () => import('../../src/engine/schedules/fates.ts')
 const failures = () => import('../../src/engine/schedules/failures.ts')
 const clockWatch = () => import('../../src/engine/schedules/clock-watch.ts')
 
-/** Replaces the ticker's parts. `isStarting` tells whether it is taking over from an earlier engine. */
+/** Replaces the ticker's parts. `isStarting`: whether the ticker is taking over from an earlier engine. */
 function ticker(change: (parts: SchedulerParts, life: { isStarting(): boolean }) => Partial<SchedulerParts>): Mutation {
   return mutation(() => import('../../src/engine/schedules/scheduler.ts'), {
     Scheduler: (Original) =>
@@ -77,7 +77,7 @@ function withoutPausedRows(): Mutation {
   })
 }
 
-/** Never writes the rows. With `isFromThenOn: false`, the end of the pause does not restart counting either. */
+/** Never writes a pause's rows. With `isFromThenOn: false`, the end of the pause does not restart counting either. */
 function withoutPausedRowsEver({ isFromThenOn }: { isFromThenOn: boolean }): Mutation[] {
   const changing = new Set<string>()
   return [
@@ -205,7 +205,7 @@ export const MUTANTS: ScheduleMutant[] = [
             return lateMs > 30_000 && lateMs <= 60_000
           })
           if (!isBetween) return judge(moments, settings, around)
-          // Judges all moments half a minute late, with a window longer by the same time.
+          // Judges all nominal times half a minute late, with a window that is longer by the same time.
           const catchUpWindowSeconds = settings.catchUpWindowSeconds + 30
           return judge(moments, { ...settings, catchUpWindowSeconds }, { ...around, nowMs: around.nowMs + 30_000 })
         }

@@ -26,12 +26,15 @@ export interface PlannedSchedule {
   maxRuns: number | null
   /** Jobs per firing. */
   jobs: number
-  /** The template requests something that does not exist. */
+  /** Whether the template requests something that does not exist. */
   isRefused: boolean
   longestMs: number
   failShare: number
   pauseAfterFailures: number | null
-  /** An operator pauses it for a while. With `isFatal`, the engine dies at the moment of the resume. */
+  /**
+   * The period in which an operator pauses the schedule. `isFatal`: whether the engine dies when the operator resumes
+   * the schedule.
+   */
   pause: { fromMs: number; untilMs: number; isFatal: boolean } | null
 }
 
@@ -61,7 +64,7 @@ export type Event =
       jumpMs: number
     }
   | { kind: 'jump'; atMs: number; byMs: number }
-  /** From then on, this many writes of rows fail, because the disk is full. */
+  /** From `atMs` on, this many writes of rows fail, because the disk is full. */
   | { kind: 'full_disk'; atMs: number; writes: number }
 
 export interface Plan {
@@ -172,7 +175,7 @@ function planRule(chance: Chance, beginsAtMs: number, durationMs: number): Rule 
     const hours = [...new Set(Array.from({ length: chance.between(1, 4) }, () => chance.between(0, 23)))].sort(
       (a, b) => a - b
     )
-    // Hours that clocks skip or repeat are rare, and the point of this test.
+    // Prefers hours that clocks skip or repeat, because they are rare and the point of this test.
     if (chance.happens(0.4)) hours.splice(0, hours.length, chance.pick([1, 2]))
     const weekdays = chance.happens(0.3) ? [...new Set([chance.between(0, 6), chance.between(0, 6)])] : null
     return { kind: 'daily', minute, hours, weekdays }
@@ -190,11 +193,11 @@ function planRule(chance: Chance, beginsAtMs: number, durationMs: number): Rule 
 }
 
 const SLOT_MS = 3 * HOUR_MS
-/** After this time, the slot's event no longer has any effect. */
+/** The time after which the event of a slot has no effect any more. */
 const QUIET_AFTER_MS = 145 * MINUTE_MS
 export const DISK_FULL_MS = 20 * MINUTE_MS
 
-/** One event per slot of several hours. Its effects end before the next one. */
+/** Plans one event per slot of several hours. The effects of an event end before the next slot. */
 function planEvents(chance: Chance, durationMs: number): Event[] {
   const slotMs = SLOT_MS
   const events: Event[] = []
@@ -233,7 +236,10 @@ function planFullDisks(chance: Chance, durationMs: number): Event[] {
   return events
 }
 
-/** A job's duration, derived from its identity. Half a millisecond keeps its end off nominal times. */
+/**
+ * Returns a job's duration, derived from the job's identity. Half a millisecond is added so that jobs never end at a
+ * nominal time.
+ */
 export function lifeOf(schedule: PlannedSchedule, nominalMs: number, index: number): number {
   return Math.floor(1_000 + shareOf(schedule, nominalMs, index) * schedule.longestMs) + 0.5
 }

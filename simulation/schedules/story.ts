@@ -54,7 +54,7 @@ interface Life {
   commands: ScheduleCommands
 }
 
-/** Without a write, an armed death happens after this time. */
+/** The time after which an armed death happens if no write occurs. */
 const FATAL_WITHIN_MS = 20 * 60_000
 const HOUR_MS = 3_600_000
 const DAY_MS = 24 * HOUR_MS
@@ -177,7 +177,8 @@ export async function runStory(plan: Plan, onDay: (day: number) => void = nothin
       onJobs: nothing,
       onFired: nothing,
       onPaused: nothing,
-      // Time stands still until every call to the store has returned, so yielding to the event loop does nothing.
+      // Yielding to the event loop is pointless, because time does not advance until every call to the store has
+      // returned.
       giveWay: async () => undefined
     })
     mine.chains = new ChainRunner({
@@ -216,7 +217,7 @@ export async function runStory(plan: Plan, onDay: (day: number) => void = nothin
     void mine.chains.start()
   }
 
-  /** The operator's command is stored. Some engines die before their ticker learns of it. */
+  /** The operator's command is already stored. Some engines die before their ticker learns of the command. */
   async function refresh(mine: Life, id: string): Promise<void> {
     const [stored] = await store.getSchedules([aScheduleId(id)])
     if (!mine.isDead && stored?.paused === false && fatalResumes.delete(id)) die(chance.between(1_000, 60_000), 0)
@@ -365,7 +366,7 @@ export async function runStory(plan: Plan, onDay: (day: number) => void = nothin
     time.after(untilMs, () => void resume())
   }
 
-  /** Leaves out schedules that have ended or that failures paused. */
+  /** Pauses or resumes a schedule, unless it has ended or was paused by failures. */
   async function order(id: string, paused: boolean): Promise<'down' | 'refused' | 'done' | 'nothing to do'> {
     const mine = life
     const [stored] = await store.getSchedules([aScheduleId(id)])

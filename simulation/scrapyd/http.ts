@@ -102,7 +102,7 @@ export const SPIDERS: Record<string, string[]> = { shop: ['prices', 'stock'], bl
 
 class Refusal extends Error {}
 
-/** Also used when someone changes the node's disk without Scrapdeck. */
+/** Removes an egg. Also used to simulate a change of the node's disk without Scrapdeck. */
 export function removeEgg(node: SimulatedScrapyd, project: string, version: string): boolean {
   const versions = node.eggs.get(project)
   if (versions?.delete(version) !== true) return false
@@ -157,7 +157,9 @@ function spidersOf(node: SimulatedScrapyd, project: string, version: string): st
   return SPIDERS[project] ?? ['only']
 }
 
-/** Cancels all queued jobs with this id and every process of it. For 1.2, matches the id in any project. */
+/**
+ * Cancels all queued jobs with this id and signals all processes with it. Scrapyd 1.2 matches the id in any project.
+ */
 function cancel(
   node: SimulatedScrapyd,
   project: string,
@@ -225,7 +227,7 @@ function localTime(node: SimulatedScrapyd, atMs: number): string {
   return new Date(Math.floor(ms)).toISOString().replace('T', ' ').replace('Z', '123')
 }
 
-/** Twisted's static files: 206 for Range, 416 for one past the end, 500 for a suffix longer than the file. */
+/** Twisted's static files: 206 for a range, 416 for a range beyond the end, 500 for a suffix longer than the file. */
 function logAnswer(node: SimulatedScrapyd, path: string, request: HttpRequest, nowMs: number): HttpAnswer {
   const [tree, project = '', spider = '', file = ''] = path.split('/').map(decodeURIComponent)
   const run = tree === 'logs' ? node.logOf(project, spider, file.replace(/\.log$/, '')) : null

@@ -2,9 +2,9 @@
 export interface SpiderPlan {
   runMs: number
   end: 'finished' | 'error' | 'crash'
-  /** Does not end on INT or TERM. */
+  /** Whether the spider ignores INT and TERM. */
   isStubborn: boolean
-  /** Writes no lines between its first and last ones. */
+  /** Whether the spider writes no lines between its first and last ones. */
   isQuiet: boolean
 }
 
@@ -27,7 +27,7 @@ export interface Run {
   settings: Record<string, string>
   args: Record<string, string>
   priority: number
-  /** Order of arrival. It breaks ties in Scrapyd's queue. */
+  /** The order of arrival, which decides between jobs of the same priority in Scrapyd's queue. */
   order: number
   acceptedAtMs: number
   isStranger: boolean

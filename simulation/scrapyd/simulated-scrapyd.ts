@@ -16,7 +16,7 @@ export interface ScrapydOptions {
   maxProc: number
   finishedToKeep: number
   jobsToKeep: number
-  /** Offset of local time, in minutes east of UTC. */
+  /** The offset of the node's local time, in minutes east of UTC. */
   zoneMinutes: number
   clockOffsetMs: number
   /** The queue on disk. Two nodes can share one. */
@@ -45,7 +45,7 @@ export class SimulatedScrapyd {
   readonly started: Run[] = []
   isPollerStuck = false
   logsForbidden = false
-  /** When the node responds again. It blocks while it lists an egg's spiders. */
+  /** Until when the node does not respond, because it is listing the spiders of an egg. */
   frozenUntilMs = 0
   clockOffsetMs: number
   mostAtOnce = 0
@@ -74,7 +74,7 @@ export class SimulatedScrapyd {
     return this.version === '1.5' || this.version === '1.6'
   }
 
-  /** Receives a request. The node serves requests in order, when no listing blocks it. */
+  /** Receives a request. The node serves requests in order, unless it is blocked by a listing. */
   receive(serve: (node: SimulatedScrapyd) => Served, lost: () => void): void {
     this.#inbox.push({ at: serve, lost })
     this.#work()
@@ -99,18 +99,20 @@ export class SimulatedScrapyd {
     })
   }
 
-  /** Runs immediately if there is no delay, because an event would cost as much as the request. */
+  /**
+   * Runs `then` after the delay, or immediately if there is none, because an event would cost as much as the request.
+   */
   #wait(delayMs: number, then: () => void): void {
     if (delayMs <= 0) then()
     else this.#time.after(delayMs, then)
   }
 
-  /** The next listing takes this long, like an egg with very large imports. */
+  /** Makes the next listing take this long, as for an egg with very large imports. */
   freezeAtNextListing(forMs: number): void {
     this.#slowListings = forMs
   }
 
-  /** How long listing a version's spiders blocks the node. 0 if cached. */
+  /** Returns how long listing a version's spiders blocks the node. 0: the list is cached. */
   listingMs(project: string, version: string, isFresh: boolean): number {
     const key = `${project}/${version}`
     if (!isFresh && this.#listed.has(key)) return 0
@@ -146,7 +148,9 @@ export class SimulatedScrapyd {
     this.#noteMost()
   }
 
-  /** Queued jobs of projects with an egg. Scrapyd does not see the others until their project has an egg again. */
+  /**
+   * Returns the queued jobs of projects with an egg. Scrapyd ignores the others until their project has an egg again.
+   */
   knownPending(): Run[] {
     return this.queue.filter((run) => this.eggs.has(run.project))
   }
@@ -158,7 +162,10 @@ export class SimulatedScrapyd {
     })
   }
 
-  /** Until no slot is free (1.5 and later), or one job per poll. Highest priority first within a project. */
+  /**
+   * Starts jobs until no slot is free (1.5 and later), or one job per poll. Within a project, the highest priority is
+   * first.
+   */
   #startJobs(): void {
     for (const project of this.eggs.keys()) {
       while (this.running.length < this.options.maxProc) {
@@ -230,7 +237,7 @@ export class SimulatedScrapyd {
     this.#listed.delete(`${project}/${version}`)
   }
 
-  /** SIGTERM or kill -9 of the server. Processes survive as orphans, unless the whole machine went down. */
+  /** Restarts the server after SIGTERM or kill -9. Processes survive as orphans, unless the whole machine went down. */
   restart(options: { processesDie: boolean; losesQueue: boolean }): void {
     this.#life += 1
     this.#isServing = false

@@ -94,7 +94,7 @@ export class EngineNemesis {
           link.lease.lose()
         }
         if (one !== leader || also.happens(0.5)) return drop()
-        // The engine learns what it claims now only after another engine leads.
+        // The response to this claim reaches the engine only after another engine leads.
         const [dropAfterMs, answerAfterMs] = [also.between(0, 50), also.between(200, 900)]
         link.onClaim = () => {
           link.holdAnswers()
@@ -116,7 +116,7 @@ export class EngineNemesis {
       }
       case 'engine drained': {
         const one = this.#someone()
-        // Without a leader, no engine could undo the fault.
+        // If there is no follower to take over, no engine could undo the fault.
         if (one === undefined || followers.length === 0) return
         note(one.id)
         cluster.database.lease.setDrained(one.id, true)
@@ -125,7 +125,10 @@ export class EngineNemesis {
     }
   }
 
-  /** The request takes nearly as long as a request can, while the next leader searches for the job. */
+  /**
+   * Kills the leader when it next sends a job. The request takes nearly as long as possible, while the next leader
+   * searches for the job.
+   */
   #killOnceItSends(): void {
     const { also, cluster, network, faults, time } = this.#parts
     network.onNextSend = (host) => {
@@ -142,14 +145,17 @@ export class EngineNemesis {
     return chance.happens(0.5) && cluster.leader !== null ? cluster.leader : chance.pick(cluster.processes)
   }
 
-  /** Mostly lasts as long as one or several leases, sometimes longer than a new leader waits. */
+  /**
+   * Stops a process. The stop usually lasts as long as one or several leases, sometimes longer than a new leader
+   * waits.
+   */
   #stall(process: EngineProcess, kind: EngineFault): void {
     const { chance, also, time, cluster, faults } = this.#parts
     if (process.life.isStalled || process.life.isOver) return
     const forMs = chance.happens(0.15) ? chance.between(60_000, 150_000) : chance.between(2_000, 20_000)
     faults.note(kind, null, `${process.id} for ${forMs} ms`)
     process.stall()
-    // As after a virtual machine was paused, its wall clock continues where it stopped.
+    // In some cases, the wall clock continues where it stopped, as after the pause of a virtual machine.
     const isSetBack = also.happens(0.5)
     time.after(forMs, () => {
       if (isSetBack && !process.life.isOver) cluster.setBack(process, forMs)

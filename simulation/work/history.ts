@@ -15,12 +15,12 @@ export interface Operation {
   error: string | null
 }
 
-/** What the engine recorded and received from nodes, in order. This determines what it knew when it acted. */
+/** What the engine recorded and received from nodes, in order. This determines what the engine knew when it acted. */
 export type Belief = { atMs: number } & (
   | { kind: 'life' }
   | { kind: 'begun'; attempts: Attempt[] }
   | { kind: 'changed'; jobId: string; number: number; to: Attempt['state'] | null; what: Transition['kind'] }
-  /** Its node showed that the run had ended, but recording that failed. */
+  /** The node showed that the run had ended, but recording the end failed. */
   | { kind: 'over'; jobId: string; number: number }
   | { kind: 'node'; id: string; slots: number | null; queueAhead: number; tags: string[]; mode: StoredNode['mode'] }
   | { kind: 'limits'; rules: LimitRule[] }

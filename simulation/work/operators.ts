@@ -33,7 +33,7 @@ export class Operators {
     this.#chance = parts.chance
   }
 
-  /** Commands without a response, sent to an engine that is still alive. */
+  /** The number of commands without a response that were sent to an engine that is still alive. */
   get pending(): number {
     return this.#pending
   }
@@ -110,7 +110,7 @@ export class Operators {
     }
   }
 
-  /** If none of several engines leads, a client immediately gets NO_LEADER. It then retries. */
+  /** Retries to find a leader. If none of several engines leads, a client immediately gets NO_LEADER. */
   async #doorAgain(): Promise<Door | null> {
     let door: Door | null = null
     for (let left = this.#machine.triesAgain; door === null && left > 0; left -= 1) {
@@ -364,5 +364,8 @@ export class Operators {
 
 const awake = (life: Life): Promise<void> => new Promise((resolve) => life.run(resolve))
 
-/** The database may have made the write without confirming it, so the command remains unknown. */
+/**
+ * Whether it is unknown if the command had an effect, because the database may have made the write without confirming
+ * it.
+ */
 const isUnsure = (error: unknown): boolean => (error as { code?: unknown }).code === 'DATABASE_UNUSABLE'

@@ -7,7 +7,7 @@ export interface NodeScenario {
   name: string
   version: ScrapydVersion
   maxProc: number
-  /** The number set by the operator, or null if learned from the node. */
+  /** The number of slots set by the operator. null: it is learned from the node. */
   slots: number | null
   queueAhead: number
   giveUpAfterSeconds: number | null
@@ -17,7 +17,7 @@ export interface NodeScenario {
   zoneMinutes: number
   clockOffsetMs: number
   sharesQueueWith: string | null
-  /** The node already has the eggs, because it existed before. */
+  /** Whether the node already has the eggs, because it existed before. */
   hasEggs: boolean
 }
 
@@ -33,13 +33,13 @@ export interface Scenario {
   /** When work and faults end. */
   activeMs: number
   cancelWaitsSeconds: readonly [number, number, number]
-  /** Whether jobs use every feature of the engine. Otherwise they are plain. */
+  /** Whether jobs use every feature of the engine. If false, they are plain. */
   isRich: boolean
 }
 
 const ACTS = FAULT_KINDS.filter((kind) => !(REQUEST_FAULTS as readonly FaultKind[]).includes(kind))
 
-/** The faults of several engines. In a third of the seeds, engines only die. */
+/** The faults of several engines. In about a third of the stories, engines only die. */
 export interface EnginesScenario {
   engines: number
   acts: EngineFault[]

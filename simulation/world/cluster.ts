@@ -86,7 +86,7 @@ export class Cluster implements World {
     return this.#parts.time.nowMs + (host?.wallOffsetMs ?? START_WALL_MS)
   }
 
-  /** The nodes' clock. All nodes have the same unless an operator sets one. */
+  /** The clock of the nodes, which the clocks of the engines do not affect. */
   wallMs = (): number => START_WALL_MS + this.#parts.time.nowMs
 
   jumpWall(byMs: number): void {
@@ -108,7 +108,10 @@ export class Cluster implements World {
     )
   }
 
-  /** Any engine takes a command, because a follower forwards it to the leader that it knows. null means NO_LEADER. */
+  /**
+   * Returns the engine for a command. The client asks any engine, and a follower forwards commands to the leader that
+   * it knows. null: NO_LEADER.
+   */
   door(): Door | null {
     const asked = this.#chance.pick(this.#hosts).process
     if (asked === null || asked.life.isOver) return null
@@ -127,7 +130,7 @@ export class Cluster implements World {
     for (const host of this.#hosts) this.#start(host)
   }
 
-  /** Stops the engines like their operator, the followers first. Resolves as virtual time advances. */
+  /** Stops the engines as an operator does, the followers first. Resolves as virtual time advances. */
   async stop(): Promise<void> {
     this.#isOver = true
     const leader = this.leader

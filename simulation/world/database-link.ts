@@ -7,12 +7,12 @@ import type { VirtualTime } from './time.ts'
 
 export class DatabaseLink {
   readonly lease: FakeLeaseClient
-  /** The next write takes effect, but its response is lost with the connection. */
+  /** Whether the response to the next write is lost with the connection, although the write takes effect. */
   losesNextCommit = false
   /** Called once, just before the leader claims jobs. */
   onClaim: (() => void) | null = null
   #holdsAnswers = false
-  /** Results that the store awaits. `lose` means that the connection ended first. */
+  /** Results that the store awaits. `lose`: fails the call, as if the connection had ended first. */
   #held: { arrive: () => void; lose: () => void }[] = []
 
   constructor({ life, time, database, chance }: Parts) {
@@ -55,7 +55,7 @@ export class DatabaseLink {
     else arrive()
   }
 
-  /** If `resumes`, data in flight arrives. Otherwise the connections are gone. */
+  /** Ends the blockade. `resumes`: whether data in flight arrives. If false, the connections are gone. */
   heal(how: { resumes: boolean }): void {
     this.lease.heal(how)
     for (const { arrive, lose } of this.#held.splice(0)) (how.resumes ? arrive : lose)()

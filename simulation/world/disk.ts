@@ -16,7 +16,10 @@ export type StoreWitness = (method: string, parameters: unknown[], answer: unkno
 
 export const READS = /^(get|list|count|find|read|changeCursor)/
 
-/** The disk of the engine's machine. It outlives every life. The database is real SQLite, blobs are in memory. */
+/**
+ * The disk of the engine's machine. It outlives every life of the engine. The database is a real SQLite database, and
+ * blobs are in memory.
+ */
 export class Disk {
   isFull = false
   readonly #directory: string

@@ -14,7 +14,7 @@ import type { Network } from './network.ts'
 import type { SharedDatabase } from './shared-database.ts'
 import type { VirtualTime } from './time.ts'
 
-/** As in cli/serve-together.ts, an engine that has not closed within this time ends its process. */
+/** The time after which an engine that has not closed ends its process, as in cli/serve-together.ts. */
 const CLOSE_LIMIT_MS = 15_000
 
 export interface ProcessParts {
@@ -25,16 +25,16 @@ export interface ProcessParts {
   database: SharedDatabase
   cancelWaitsSeconds: readonly [number, number, number]
   wallMs: () => number
-  /** Shown to people. The same after a restart. */
+  /** The name of the engine, which remains the same after a restart. */
   name: string
-  /** Counts the processes of this name. */
+  /** The number of this process among those of the same name. */
   number: number
   onLead: (process: EngineProcess) => void
   /** The process was killed at this call to the outside. */
   onKilled: (call: string, when: Death['when']) => void
   onDeath: () => void
   complain: (text: string) => void
-  /** Reports the timers left after an engine stopped. */
+  /** Receives the number of timers left after an engine stopped. */
   onStopped: (timers: number) => void
 }
 
@@ -45,7 +45,7 @@ export interface Term {
   client: Client | null
 }
 
-/** One process of several. It takes part in the election and has an engine while it leads (cli/serve-together.ts). */
+/** One process of several. It takes part in the election and runs an engine while it leads (cli/serve-together.ts). */
 export class EngineProcess {
   readonly life: Life
   readonly link: DatabaseLink
@@ -81,12 +81,12 @@ export class EngineProcess {
     })
   }
 
-  /** A process that fails to become the leader ends, and its service manager starts another. */
+  /** Starts the election. If that fails, the process ends, and its service manager starts another one. */
   start(): void {
     this.election.start().catch(() => this.life.die())
   }
 
-  /** Whether the process certainly leads and takes commands. */
+  /** Whether the process certainly leads and accepts commands. */
   get isLeading(): boolean {
     return this.term?.client != null && !this.term.life.isOver && !this.life.isStalled && this.election.mayAct()
   }
@@ -101,7 +101,7 @@ export class EngineProcess {
     this.term?.life.wake()
   }
 
-  /** Stops in order. Resolves as virtual time advances, or never if the process dies first. */
+  /** Stops the process in order. Resolves as virtual time advances, or never if the process dies first. */
   async stop(): Promise<void> {
     await this.election.stop()
     this.life.end()

@@ -64,7 +64,7 @@ export type FaultKind = (typeof FAULT_KINDS)[number] | EngineFault | 'an engine 
 export interface Fault {
   atMs: number
   kind: FaultKind
-  /** The affected node, or null if the fault is on our side. */
+  /** The affected node. null: the fault is on our side. */
   node: string | null
   about: string
 }

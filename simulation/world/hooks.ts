@@ -1,6 +1,6 @@
 import { registerHooks } from 'node:module'
 
-/** Keeps real time out of the engine. Call it before loading any of its modules. */
+/** Keeps real time out of the engine. Call this before loading any module of the engine. */
 export function registerSimulationHooks(): void {
   registerHooks({
     resolve(specifier, context, next) {

@@ -15,7 +15,10 @@ export class Life {
   /** The calls so far, in order: `store.applyChanges`, `n1 schedule.json`. */
   readonly calls: string[] = []
   isOver = false
-  /** Its process is stopped (SIGSTOP): none of its code runs, and all events wait for `wake`. */
+  /**
+   * Whether the engine's process is stopped (SIGSTOP). If so, no code of the engine runs, and all events wait for
+   * `wake`.
+   */
   isStalled = false
   #stall: { call: number; onStall: () => void } | null = null
   #due: (() => void)[] = []
@@ -37,7 +40,7 @@ export class Life {
     this.#begunAtMs = options.time.nowMs
   }
 
-  /** Ends the life at one of its next calls. null ends it at none. */
+  /** Ends the life at this call. null: at no call. */
   dieAt(death: Death | null): void {
     this.#death = death
   }
@@ -65,7 +68,9 @@ export class Life {
     else callback()
   }
 
-  /** Counts a call. For `refused`, do not make it. For `last`, make it, then call `die`. */
+  /**
+   * Counts a call. If the result is `refused`, do not make the call. If it is `last`, make the call, then call `die`.
+   */
   count(name: string): 'made' | 'refused' | 'last' {
     if (this.isOver) return 'refused'
     const call = this.calls.push(name) - 1

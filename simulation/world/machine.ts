@@ -63,7 +63,7 @@ interface MachineParts {
   cancelWaitsSeconds: readonly [number, number, number]
   onKilled: () => void
   restartIn: (delayMs: number) => void
-  /** Commands without a response. Checking a new node can take long, whatever happens to the engine. */
+  /** Commands without a response. Checking a new node can take long, regardless of what happens to the engine. */
   pendingOrders: () => number
 }
 
@@ -141,7 +141,7 @@ export class Machine {
       random: createChance(seed, `engine ${number}`),
       store: this.disk.openStore(life, this.#store, witness)
     })
-    // Not createEngine, because it would load this module in real time.
+    // Does not use createEngine, because that would load openEngine in real time.
     openEngine(options, null).then(
       async (engine) => {
         if (life.isOver) return
@@ -162,7 +162,7 @@ export class Machine {
     if (this.life?.isOver === false) this.life.die()
   }
 
-  /** Releases what a dead engine had open, so the next one can open it. */
+  /** Releases what a dead engine had open, so that the next engine can open it. */
   async bury(): Promise<void> {
     await this.#store?.close()
     this.#store = null
@@ -230,14 +230,14 @@ export function simulatedOptions(parts: {
       store,
       blobs: disk.blobs(life),
       logArchive: createMemoryArchive(disk.blobs(life)),
-      // Threads and processes take real time.
+      // Disabled, because threads and processes take real time.
       logIndex: null,
       itemCounts: null,
       localNode: null,
       connect: network.connectFor(life),
       eggTree: { put: async () => {}, remove: async () => {}, repair: async () => [] },
       loopDelay: { sampleP99Ms: () => 0, sampleShare: () => 0, stop: () => {} },
-      // The stories are the same on any disk that the simulation runs on.
+      // Constant, so that the stories are the same on any disk that the simulation runs on.
       measureDisk: async () => ({ totalBytes: 1e12, freeBytes: 1e12 })
     }
   }

@@ -9,7 +9,7 @@ export interface Mutation {
 type Changes = Partial<Record<string, (original: never) => unknown>>
 type Changed<Value> = Value extends number ? number : Value
 
-/** Type-checked, so after a refactoring a planted bug either still works or does not compile. */
+/** Plants are type-checked, so that after a refactoring, a planted bug either still works or does not compile. */
 export function mutation<Module extends object>(
   load: () => Promise<Module>,
   changes: { [Name in keyof NoInfer<Module>]?: (original: NoInfer<Module>[Name]) => Changed<NoInfer<Module>[Name]> }
@@ -28,7 +28,7 @@ export function overridden<Target extends object>(target: Target, methods: Parti
 
 const planted = new Map<string, Changes>()
 
-/** Call it before loading any module of the engine. */
+/** Call this before loading any module of the engine. */
 export async function plant(mutations: readonly Mutation[]): Promise<void> {
   for (const { load, changes } of mutations) planted.set(await findUrl(load), changes)
   registerHooks({

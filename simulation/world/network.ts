@@ -13,11 +13,11 @@ import type { VirtualTime } from './time.ts'
 
 export interface Link {
   chances: Partial<Record<RequestFault, number>>
-  /** The node accepts no connections. */
+  /** Whether the node refuses connections. */
   isRefusing: boolean
-  /** Accepts connections and never responds. */
+  /** Whether the node accepts connections but never responds. */
   isSilent: boolean
-  /** Responds with 401 to everything. */
+  /** Whether the node responds to every request with 401. */
   isLocked: boolean
   areLogsSlow: boolean
 }
@@ -26,8 +26,8 @@ type WholeRequest = Omit<NodeRequest, 'body'> & { body: string | Buffer }
 
 const CONNECTIONS = 4
 /**
- * An abandoned request still arrives within this time, so our refresh of the node's lists 5 s later shows it.
- * Without this bound, no client of Scrapyd could prove that a job did not arrive.
+ * The maximum time until an abandoned request arrives, so that our refresh of the node's lists 5 s later shows the
+ * job. Without a maximum, no client of Scrapyd could prove that a job did not arrive.
  */
 const LATEST_ARRIVAL_MS = 3_000
 
@@ -38,7 +38,7 @@ const LATEST_ARRIVAL_MS = 3_000
 export class Network {
   readonly links = new Map<string, Link>()
   areFaultsOn = true
-  /** Called when the next job is sent. Returns how long that request takes in ms, at most lateMs. */
+  /** Called when the next job is sent. Returns how long the request takes, in ms. */
   onNextSend: ((host: string) => number) | null = null
   readonly #time: VirtualTime
   readonly #nodes: Map<string, SimulatedScrapyd>
@@ -163,7 +163,8 @@ export class Network {
     endpoint: string,
     back: { answer: (answer: HttpAnswer) => void; broken: () => void }
   ): void {
-    // Truncated logs are detected, because their length is sent with them.
+    // Truncates and duplicates only JSON. A truncated log would always be detected, because its length is sent with
+    // it.
     const isJson = endpoint.endsWith('.json')
     const strikes = (kind: RequestFault) =>
       (isJson || (kind !== 'json cut off' && kind !== 'answered twice')) && this.#strikes(host, kind, endpoint)
@@ -189,7 +190,7 @@ export class Network {
       headers: request.headers ?? {},
       body: request.body
     }
-    // Sends a proxy's page instead of the node's response. The node may or may not have received the request.
+    // Sends the page of a proxy instead of the node's response. The node may or may not have received the request.
     if (isHtml && this.#chance.happens(0.5)) return this.#delay(() => back.answer(LOGIN_PAGE))
     const arrive = () => {
       const node = this.#nodes.get(host)!

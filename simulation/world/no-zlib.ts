@@ -1,4 +1,4 @@
-/** No compression, because real compression runs in threads in random order. */
+/** Replaces compression, which runs in threads that finish in random order. */
 export { constants, createGunzip, gunzipSync } from 'node:zlib'
 type Done = (error: null, bytes: Uint8Array) => void
 const later = (bytes: Uint8Array, _options: unknown, done: Done) => done(null, bytes)

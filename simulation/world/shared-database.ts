@@ -40,7 +40,7 @@ export class SharedDatabase {
     return lease.holder === holder && lease.epoch === epoch
   }
 
-  /** Each leader has its own store, which shares no memory with the previous one's. */
+  /** Opens a store for a new leader. It shares no memory with the store of the previous leader. */
   open(clock: Clock): Promise<void> {
     this.#parts.time.busy += 1
     this.#opening = this.#opening
@@ -61,7 +61,7 @@ export class SharedDatabase {
     this.#store = null
   }
 
-  /** The store as the leader of one term sees it, over its own connection. `life` is that of this term. */
+  /** The store as the leader of one term sees it, over its own connection. `life` is the life of this term. */
   connect(life: Life, lease: Lease, link: DatabaseLink, onUnknownCommit: () => void): Store {
     const { time, disk, witness } = this.#parts
     const store = this.#store!
@@ -93,7 +93,7 @@ export class SharedDatabase {
       const entry = isWrite ? entries.take() : null
       const { promise, resolve, reject } = Promise.withResolvers<unknown>()
       const lost = () => life.run(() => reject(connectionLost()))
-      // The engine knows what it wanted to write, as it does after a full disk.
+      // Reports the write as refused, because the engine knows what it wanted to write, as after a full disk.
       const never = () => {
         if (isWrite) witness(`${method} refused`, parameters, null)
         lost()

@@ -6,10 +6,13 @@ interface Event {
   callback: (() => void) | null
 }
 
-/** Far more than any legitimate chain of writes needs. */
+/**
+ * The maximum number of turns of the event loop, or of events, without time advancing. No legitimate chain of writes
+ * needs nearly as many.
+ */
 const TURNS_MAX = 20_000
 
-/** The engine is busy without time passing. A real one would use 100 % CPU and not respond. */
+/** The engine works without end while no time passes. A real one would use 100 % of a core and not respond. */
 export class NeverAtRest extends Error {
   constructor(atMs: number) {
     super(`after ${Math.round(atMs)} ms the engine goes round in circles: no timer and no node has a part in it`)
@@ -17,7 +20,8 @@ export class NeverAtRest extends Error {
 }
 
 /**
- * The simulation's only time: events in a heap. Each settles before the next. A story costs only its work.
+ * Provides the only time in the simulation: events in a heap, each of which settles before the next one. A story costs
+ * only its work.
  *
  * Settled means that no promise can continue without an event. The engine waits only for events in this heap or
  * calls to the store. `busy` counts these calls, because the store commits in a later turn of the event loop.
