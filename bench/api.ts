@@ -18,7 +18,7 @@ export const about = 'requests a second of the Scrapyd-compatible API, ours besi
 
 const FINISHED = 100
 const CONNECTIONS = 32
-/** The wanted ratio of our requests per second to Scrapyd's. */
+/** The goals: the ratio of our requests per second to those of Scrapyd. */
 const WANTED: Record<Endpoint, number> = {
   daemonstatus: 6,
   listprojects: 5,
@@ -30,10 +30,10 @@ const WANTED: Record<Endpoint, number> = {
 const READS: Endpoint[] = ['daemonstatus', 'listprojects', 'listspiders', 'listjobs', 'mixed']
 
 /**
- * Both sides receive the same requests from one generator (its own process, keep-alive connections, passwords), in
- * alternating rounds. Figures are medians of the per-round ratios. The lists hold the 100 newest finished jobs.
- * During the schedule rounds, an idle spider occupies the only slot of each side, so the bench measures only
- * accepting jobs.
+ * Sends the same requests to both sides from one generator (a separate process, with keep-alive connections and
+ * passwords), in alternating rounds. Figures are from the round with the median ratio. The lists hold the 100 newest
+ * finished jobs. During the schedule rounds, an idle spider occupies the only slot of each side, so the bench
+ * measures only accepting jobs.
  */
 export const run = () => measure({ finished: FINISHED, rounds: 7, durationMs: 2_000 })
 
@@ -76,7 +76,7 @@ async function compareSides(
     rates.push(newest)
     progress(`${endpoint} ${round}/${rounds}: ${Math.round(newest.ours)}/s, Scrapyd ${Math.round(newest.theirs)}/s`)
   }
-  // Uses the median round, so a moment that slowed only one side does not distort the result.
+  // Uses the median round, so that a round in which only one side was slowed down does not distort the result.
   const middle = rates.toSorted((one, other) => one.ours / one.theirs - other.ours / other.theirs)[rates.length >> 1]!
   const values = { ours: middle.ours, bound: middle.theirs, unit: 'requests/s', boundIs: 'Scrapyd' }
   return compare(endpoint, { ...values, wanted: { atLeast: WANTED[endpoint] } }, conditions)

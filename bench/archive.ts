@@ -17,7 +17,7 @@ import { median, progress } from './support/sides.ts'
 export const about =
   'The archive of logs: how small, how fast it is written, and how fast a range is read from its middle'
 
-/** Archives a log of 1 GB with LogArchive.seal, in a thread of its own, and packs the same file with gzip -6. */
+/** Archives a log of 1 GB with LogArchive.seal, in a thread, and packs the same file with gzip -6. */
 export const run = () => measure({ megabytes: 1_000, rounds: 3 })
 
 export async function measure({ megabytes, rounds }: { megabytes: number; rounds: number }): Promise<Figure[]> {

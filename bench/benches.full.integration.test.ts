@@ -179,7 +179,7 @@ const isThere = (name: string) =>
     ? endpointScale.whyNot() === null
     : !NEED_POSTGRES.includes(name) || whyNoPostgres() === null
 
-/** These start Scrapyds, services or browsers, so they run only in `npm run test:long`. */
+/** Benches that run only in `npm run test:long`, because they start Scrapyds, services or browsers. */
 const ONLY_LONG = [
   'api',
   'cold',

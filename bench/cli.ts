@@ -14,8 +14,8 @@ const PROGRAM = resolve(import.meta.dirname, '..', 'out', 'service', 'scrapdeck.
 const HOOK = resolve(import.meta.dirname, 'support', 'report-cpu.cjs')
 
 /**
- * Measures commands of bin/scrapdeck against a running service, alternating with `node -e 0`. CPU time (user and
- * system) hardly depends on the load of the machine.
+ * Measures commands of bin/scrapdeck against a running service, alternating with `node -e 0`. Also measures CPU time
+ * (user and system), which hardly depends on the load of the machine.
  */
 export const run = () => measure({ rounds: 15 })
 

@@ -18,8 +18,8 @@ const root = resolve(import.meta.dirname, '..')
 const LIMIT_MS = 20_000
 
 /**
- * Starts the built service as `npm run serve` does, on an existing data directory, with the local node on. Measures
- * from spawn until /health responds, polled every millisecond.
+ * Starts the built service as `npm run serve` does, on an existing data directory, with the local node enabled.
+ * Measures from spawn until /health responds, polled every millisecond.
  */
 export const run = () => measure({ rounds: 9 })
 

@@ -18,7 +18,7 @@ export interface Size {
   slots: number
   queued: number
   lanes: number
-  /** Run times are distributed uniformly between these two. */
+  /** The shortest and the longest run time. Run times are distributed uniformly between them. */
   jobMs: [number, number]
   measureMs: number
   old?: number
@@ -42,7 +42,7 @@ export async function run(words: string[] = []): Promise<Figure[]> {
     ...FULL,
     measureMs: Number(seconds) * 1_000,
     nodes: Number(nodes),
-    // A smaller fleet frees as many slots per second.
+    // Scales the load, so that a smaller fleet frees as many slots per second.
     queued: FULL.queued * part,
     lanes: FULL.lanes * part,
     jobMs: FULL.jobMs.map((ms) => ms * part) as [number, number]
@@ -57,8 +57,8 @@ export async function run(words: string[] = []): Promise<Figure[]> {
 }
 
 /**
- * All slots are busy, so each POST uses a slot that has just become free. Measures from the moment the engine
- * detects the end of a run until it hands the next job's request to the node's client, including the state change,
+ * All slots are busy, so each POST uses a slot that has just become free. Measures the time from when the engine
+ * detects the end of a run until it passes the next job's request to the node's client, including the state change,
  * the plan, the claim and two commits.
  */
 export async function measure(size: Size, postgres?: PostgresAddress): Promise<Figure[]> {

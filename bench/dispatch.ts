@@ -63,7 +63,10 @@ async function compareWithBare(size: Size, ours: number, conditions: Figure['con
   }
 }
 
-/** Measures from resuming until every job is recorded as accepted and all slots are taken or the queue is empty. */
+/**
+ * Measures the time from resuming until every job is recorded as accepted and all slots are taken or the queue is
+ * empty.
+ */
 export async function fillSlots(size: Size, postgres?: PostgresAddress) {
   const jobs = Math.min(size.queued, size.nodes * size.slots)
   const measured = await timed({ ...size, jobMs: LONG_MS, postgres }, jobs, 'accepted')

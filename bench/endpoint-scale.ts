@@ -54,8 +54,8 @@ export const run = ([rounds = '5']: string[] = []) =>
   })
 
 /**
- * All arrangements are up during the whole run and receive the load in rotation. Each has its own namespace in one
- * PostgreSQL (and in one Redis if it uses a cache) and a node. The load is typical of Scrapyd's clients; every
+ * All arrangements run during the whole bench and receive the load in rotation. Each one has a node and its own
+ * namespace in one PostgreSQL, and in one Redis if it uses a cache. The load is typical of Scrapyd's clients; every
  * hundredth request queues a job, which then runs.
  */
 export async function measure(options: {
@@ -124,7 +124,7 @@ export async function measure(options: {
       const busy = all.reduce((sum, one) => sum + one.busy, 0) / all.length
       const bound = whatBounds({ loops, used, busy, cores: cpus().length })
       const own = { ...conditions, ...shares, bound }
-      // More meaningful than the rate while other programs use the machine.
+      // The CPU time per request, which is more meaningful than the rate while other programs use the machine.
       const servers = used - (cores['generator'] ?? 0) - (cores['others'] ?? 0)
       const rate = all.reduce((sum, one) => sum + one.perSecond, 0) / all.length
       return [
@@ -195,7 +195,7 @@ async function measureOne({ engines, server }: Arrangement, durationMs: number):
   const roles = new Map<number, string>()
   for (const engine of engines)
     roles.set(engine.service.pid()!, (await engine.leads()) === true ? 'leader' : 'follower')
-  // The idle engines of the other arrangements also use CPU time, so it is counted.
+  // The CPU time of the idle engines of the other arrangements is counted as `others`.
   const nameOf = ({ pid, name }: { pid: number; name: string }) =>
     roles.get(pid) ??
     SERVERS.find((one) => name.startsWith(one)) ??
@@ -205,7 +205,7 @@ async function measureOne({ engines, server }: Arrangement, durationMs: number):
   const result = await generateLoad(server, 'typical', { connections: CONNECTIONS, until: { durationMs } })
   const after = { cpu: readCpu(nameOf), loops: loopsNow(), busyMs: readBusyMs() }
   if (result.error !== null) throw new Error(`${server.url}: ${result.errors} errors; the first: ${result.error}`)
-  // Divides by the time of the load alone: the generator also takes a moment to start and exit.
+  // Divides by the duration of the load alone, because the generator also takes a moment to start and exit.
   const shareOf = (now: ReadonlyMap<string, number>, then: ReadonlyMap<string, number>) =>
     Object.fromEntries([...now].map(([name, ms]) => [name, (ms - (then.get(name) ?? 0)) / 1_000 / result.seconds]))
   const generator = result.cpuMs / 1_000 / result.seconds

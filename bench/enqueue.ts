@@ -23,7 +23,7 @@ export const about =
 export const run = (): AsyncIterable<Figure> =>
   measure({ queued: [0, 1_000, 100_000, 1_000_000], calls: 20, inFlight: 2, jobsPerCall: 10_000 })
 
-/** `inFlight` calls run concurrently, like those of clients on several connections. */
+/** `inFlight`: the number of concurrent calls, like those of clients on several connections. */
 export async function* measure(options: {
   queued: number[]
   calls: number

@@ -17,7 +17,10 @@ export const needsSetup = true
 
 const PROJECT = 'bench'
 const SLOTS = 10
-/** So many jobs end per second that only a gap in leadership can cause a gap between two POSTs. */
+/**
+ * The duration of a job. So short that many jobs end per second, and only a gap in leadership can cause a gap between
+ * two POSTs.
+ */
 const JOB_MS = 200
 const STALL_MS = 12_000
 
@@ -96,14 +99,15 @@ export async function measure({ rounds, settleMs }: { rounds: number; settleMs: 
     await lead.engine.service.client.jobs.runMany({
       jobs: Array.from({ length: 1_500 }, () => ({ project: PROJECT, spider: 'noop' }))
     })
-    // A follower trusts that the leader's lock is free only after its own connection has been up for a while.
+    // Waits, because a follower does not trust that the leader's lock is free until the follower's connection has
+    // been up for a while.
     await wait(settleMs)
     const logged = other.service.output().length
     const atMs = Date.now()
     if (way === 'killed') lead.engine.signal('SIGKILL')
     else if (way === 'stalled') lead.engine.signal('SIGSTOP')
     else lead.proxy.cut()
-    // Requests that were in progress still arrive.
+    // Ignores the first half second, because requests that were in progress still arrive.
     const firstAfter = () => posts.find((one) => one > atMs + 500) ?? null
     const postAtMs = (await until(
       'the next POST',

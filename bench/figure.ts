@@ -3,7 +3,7 @@ export interface Figure {
   value: number
   unit: string
   conditions: Conditions
-  /** Present on a ratio: what was compared, and the wanted ratio. */
+  /** For a ratio: what was compared, and the wanted ratio. */
   comparison?: Comparison
   goal?: Goal
 }
@@ -12,7 +12,7 @@ export type Goal = { atLeast: number } | { atMost: number }
 
 export type Conditions = Record<string, string | number>
 
-/** Our value beside the bound of the same run. Absolute values depend on the machine; the ratio hardly does. */
+/** Our value and the bound, measured in the same run. Absolute values depend on the machine; the ratio hardly does. */
 export interface Comparison {
   ours: number
   bound: number
@@ -22,7 +22,8 @@ export interface Comparison {
 }
 
 /**
- * Returns the ratio as the main figure, followed by both values. `name` is a prefix of each: `daemonstatus_ratio`.
+ * Returns the ratio as the main figure, followed by both values. `name` is the prefix of each figure's name, as in
+ * `daemonstatus_ratio`.
  */
 export function compare(name: string, comparison: Comparison, conditions: Conditions): Figure[] {
   const { ours, bound, unit } = comparison

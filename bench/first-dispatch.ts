@@ -11,16 +11,19 @@ import { type SimulatedFleet, startSimulatedFleet } from './support/start-simula
 export const about = 'a job asked for while a slot is free: how long until its POST is at the node'
 
 const NODES = 3
-/** More slots than jobs: the engine polls for ends only every second, and waits for a slot must not count. */
+/**
+ * The number of slots beyond the number of jobs. No job must wait for a slot, because the engine polls for ends only
+ * every second.
+ */
 const SPARE_SLOTS = 100
 const PAUSE_MS = 15
 
 export const run = (): Promise<Figure[]> => measure({ jobs: 300 })
 
 /**
- * Queues one job at a time through the contract while slots are free, as the UI does. Measures from the call until
- * the POST to schedule.json reaches the node (in another process). The bound is two bare transactions with the same
- * rows and one bare POST.
+ * Queues one job at a time through the contract while slots are free, as the UI does. Measures the time from the call
+ * until the POST to schedule.json reaches the node (in another process). The bound is two bare transactions with the
+ * same rows and one bare POST.
  */
 export async function measure({ jobs }: { jobs: number }): Promise<Figure[]> {
   const slots = Math.ceil(jobs / NODES) + SPARE_SLOTS

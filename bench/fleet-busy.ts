@@ -12,8 +12,8 @@ import { startSimulatedFleet } from './support/start-simulated-fleet.ts'
 export const about = 'how soon the end of a run is seen on a busy fleet, and what that costs'
 
 const SLOTS = 8
-// Run times are uniform up to this. All runs start together and are replaced as they end, so 200 runs per second
-// end on 1,000 nodes during the measured half minute.
+// Run times are distributed uniformly up to this. All runs start together and are replaced as they end, so 200 runs
+// per second end on 1,000 nodes during the measured half minute.
 const LONGEST_RUN_MS = 61_000
 const ENDS_PER_SECOND_AND_NODE = 0.2
 const LANES = 40
@@ -68,7 +68,8 @@ export async function measure(options: Size): Promise<Figure[]> {
     const untilMs = performance.timeOrigin + performance.now()
     const isWithin = (atMs: number) => atMs >= fromMs && atMs < untilMs
     const ends = [...endedAtMs].filter(([, atMs]) => isWithin(atMs))
-    // The engine detects the last ends after the measurement. If it misses one, this times out.
+    // Waits, because the engine detects the last ends only after the measurement. If the engine misses an end, this
+    // times out.
     await until('all ends seen', async () => ends.every(([jobid]) => seenAtMs.has(jobid)))
     for (const [jobid, atMs] of ends) seenAfterMs.push(seenAtMs.get(jobid)! - atMs)
     const conditions = {

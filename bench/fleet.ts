@@ -56,7 +56,7 @@ async function measureSize(
     return (await once(engine, 'message'))[0] as Watched
   }
   try {
-    // By then the engine has made the requests that it makes only when a node comes up.
+    // Waits until the engine has made the requests that it makes only when a node comes up.
     const deadline = performance.now() + Math.max(settleMs, 60_000)
     let watched = await ask(settleMs)
     while (watched.slotsTotal < nodes * SLOTS) {

@@ -43,9 +43,9 @@ const LARGEST = 1_000_000
 export const run = (): AsyncIterable<Figure> => measure({ sizes: [1_000, 100_000, LARGEST], rounds: 100 })
 
 /**
- * Sends each filter `rounds` times after as many warm-up requests, because a service runs for days. The bound of a
- * page is one bare query for the same rows by id. The bound of the facets is one bare indexed count of the jobs in
- * the longer time range. The bound of each filter is measured right after it, under the same load of the machine.
+ * Sends each filter `rounds` times after as many warm-up requests, because a service that runs for days is warm. The
+ * bound of a page is one bare query for the same rows by id. The bound of the facets is one bare indexed count of the
+ * newer half of the jobs. The bound of each filter is measured right after it, under the same load of the machine.
  */
 export async function* measure({ sizes, rounds }: { sizes: number[]; rounds: number }): AsyncGenerator<Figure> {
   for (const finished of sizes) {
@@ -88,7 +88,7 @@ export async function* measure({ sizes, rounds }: { sizes: number[]; rounds: num
       yield { ...medians, unit: 'times', conditions: { ...conditions, slowest_filter: pages.slowest } }
       const facetsConditions = { ...conditions, slowest_filter: facets.slowest }
       const ours = percentile(facets.ours, 0.95)
-      // With fewer jobs, the counters make the facets cheaper than any count, so the comparison says nothing.
+      // With fewer jobs, the counters make the facets cheaper than any count, so the comparison is meaningless.
       if (finished < LARGEST)
         yield { figure: 'facets_p95_ms', value: round(ours), unit: 'ms', conditions: facetsConditions }
       else {

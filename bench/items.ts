@@ -21,7 +21,7 @@ const CALL = { timeoutMs: 120_000, isHeavy: false }
 const PAGE: PageInput = { offset: 0, limit: 50, columns: null, sort: null, filter: [] }
 
 /**
- * The file is in the page cache. The bounds are a bare `SELECT * … LIMIT 50` and a query for the same statistics,
+ * Reads a file from the page cache. The bounds are a bare `SELECT * … LIMIT 50` and a query for the same statistics,
  * by a running DuckDB process without a sandbox, with DuckDB's own type inference.
  */
 export async function* measure({ bytes, rounds }: { bytes: number; rounds: number }): AsyncGenerator<Figure> {

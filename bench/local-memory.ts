@@ -11,9 +11,9 @@ const SPIDERS = 8
 const SETTLE_MS = 1_000
 
 /**
- * Counts every process started for idle spiders, but not the server: on our side the spiders, their supervisors and
- * the shared warm parent; on Scrapyd, only the spiders. Private means Private_Clean + Private_Dirty of
- * smaps_rollup. `proportional_ratio` uses Pss, which includes shares of shared memory.
+ * Measures the memory of every process that is started for idle spiders, but not of the server: on our side the
+ * spiders, their supervisors and the shared warm parent; on Scrapyd, only the spiders. Private means Private_Clean +
+ * Private_Dirty of smaps_rollup. `proportional_ratio` uses Pss, which includes shares of shared memory.
  */
 export const run = () => measure({ spiders: SPIDERS, rounds: 3 })
 

@@ -21,10 +21,10 @@ const SLOTS = 4
 const FAST_POLL_SECONDS = 0.1
 
 /**
- * Runs one job at a time on an idle node and measures from before the POST until Scrapy logs "Spider opened". The
- * sides alternate. Requests are spread evenly over the poll interval, because the median of twelve random waits of
- * 0 to 5 s can be anything from 1.5 to 3.5 s. The bound is a bare Python that has loaded Scrapy, forks and logs the
- * same line.
+ * Runs one job at a time on an idle node and measures the time from before the POST until Scrapy logs "Spider
+ * opened". The sides alternate. Requests are spread evenly over the poll interval, because the median of twelve
+ * random waits of 0 to 5 s can be anything from 1.5 to 3.5 s. The bound is a bare Python that has loaded Scrapy,
+ * forks and logs the same line.
  */
 export const run = () => measure({ ours: 60, fastPoll: 20, byDefault: 12 })
 
@@ -85,7 +85,10 @@ export async function measure(samples: { ours: number; fastPoll: number; byDefau
   }
 }
 
-/** Waits for a random moment within this part of the interval. It is unknown when Scrapyd polls in it. */
+/**
+ * Waits until a random time within the given part of the interval. At which time of the interval Scrapyd polls is
+ * unknown.
+ */
 async function untilPhase(intervalMs: number, from: number, width: number): Promise<void> {
   const phaseMs = (from + Math.random() * width) * intervalMs
   await delay((phaseMs - (performance.now() % intervalMs) + intervalMs) % intervalMs)

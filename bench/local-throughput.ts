@@ -10,8 +10,8 @@ const SLOTS = 4
 const ASKED_AT_ONCE = 8
 
 /**
- * Measures from the first request until every job has ended. The Scrapyds get fewer jobs, because their rate does
- * not depend on the queue length and more would take many minutes. The bound is a bare Python that has loaded
+ * Measures the time from the first request until every job has ended. The Scrapyds get fewer jobs, because their rate
+ * does not depend on the queue length and more would take many minutes. The bound is a bare Python that has loaded
  * Scrapy and forks four runs at a time.
  */
 export const run = () => measure({ jobs: 200, fastPollJobs: 24, defaultJobs: 20, rounds: 3 })

@@ -28,7 +28,7 @@ export async function measure(size: {
   nodes: number
   slots: number
   settleMs: number
-  /** Time until the engine has found all logs. It searches for missing ones every half minute. */
+  /** How long to wait until the engine has found all logs. The engine searches for missing logs every half minute. */
   lookMs: number
   measureMs: number
 }): Promise<Figure[]> {
@@ -42,7 +42,7 @@ export async function measure(size: {
     logBytesPerSecond: LOG_BYTES_PER_SECOND
   })
   const directory = await mkdtemp(join(tmpdir(), 'scrapdeck-bench-'))
-  // With three runs of a spider on one node, the engine would read their logs more often.
+  // Enough lanes that no node has three runs of a spider, because the engine would read the logs of these more often.
   const lanes = PROJECTS.length * Math.max(1, Math.round(jobs / PROJECTS.length / 2))
   await seedBusyDatabase(directory, { urls: fleet.urls, slots, queued: jobs, lanes })
   const engine = fork(join(import.meta.dirname, 'support', 'collecting-engine.ts'), [directory], {

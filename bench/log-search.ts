@@ -31,12 +31,12 @@ const GIGABYTES = 20
 const LOGS_PER_GIGABYTE = 2_500
 const SPIDERS = 100
 const RARE_RUNS = 5
-/** The index waits once per batch, and this wait must not count much. */
+/** The number of logs per batch. The index waits once per batch, and this wait must not count much. */
 const BATCH = 1_000
-/** As many as finisher.ts archives concurrently. */
+/** The number of logs archived concurrently, as in finisher.ts. */
 const AT_ONCE = 16
 const FIRST = anAttemptNumber(1)
-/** Each word occurs in only one log, except `none`, which occurs in no log. */
+/** Search texts that each occur in only one log, except `none`, which occurs in no log. */
 const RARE = {
   id: 'product-8153374621',
   exception: 'psycopg2.OperationalError: terminating connection',
@@ -223,7 +223,7 @@ async function ingest({ directory, store, archive, index }: Target, { gigabytes,
       const archiving = Promise.all(Array.from({ length: AT_ONCE }, lane)).finally(() => {
         isArchiving = false
       })
-      // Indexes new logs immediately. The index itself would wait two seconds.
+      // Lets the index process new logs immediately. By itself, it would wait two seconds.
       while (isArchiving) {
         await Promise.race([archiving, setTimeout(50)])
         await index.whenCaughtUp()
@@ -269,7 +269,7 @@ async function keep({ store, archive }: Pick<Target, 'store' | 'archive'>, jobId
   return store.markLogArchived(jobId, FIRST, { packed: null, sizes: { rawBytes, storedBytes: packedBytes } })
 }
 
-/** CPU time of all threads. Other programs on the machine do not slow it down. */
+/** Returns the CPU time of all threads, which other programs on the machine hardly affect. */
 function cpuMsSince(before: NodeJS.CpuUsage): number {
   const { user, system } = process.cpuUsage(before)
   return (user + system) / 1_000

@@ -19,8 +19,8 @@ const FLOOD_MB_PER_S = 60
 const LINES = 30
 
 /**
- * A separate process writes Scrapy's lines to the log of a run on the local node: first one at a time, to measure
- * how long each takes to reach the screen, then 60 MB per second. Lines that the view skips do not count as shown.
+ * A separate process writes Scrapy's lines to the log of a run on the local node: first one at a time, to measure how
+ * long each line takes to reach the screen, then 60 MB per second. Lines that the view skips do not count as shown.
  */
 export const run = () => measure({ floodSeconds: FLOOD_SECONDS, lines: LINES })
 

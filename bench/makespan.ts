@@ -18,7 +18,7 @@ interface Load {
 
 const TRUE_POLL_MS = 5_000
 
-/** A fifth of realistic times, so the bench takes only minutes. Our own polling is not sped up. */
+/** Uses a fifth of realistic times, so that the bench takes only minutes. Our own polling is not accelerated. */
 const FULL: Load = {
   slots: [4, 4, 4, 8, 8, 16],
   jobs: 450,

@@ -45,7 +45,7 @@ export async function measure({ live, lives, claims }: Size): Promise<Figure[]> 
       sizes.push((await store.storageSums()).database.bytes)
     }
     const without = await claimsPerSecond(store, claims)
-    // Another transaction holds its snapshot, so PostgreSQL cannot vacuum dead rows from now on.
+    // Another transaction holds a snapshot, so from now on PostgreSQL cannot vacuum dead rows.
     const other = connectTo({ ...postgres.address, schema: `${postgres.address.schema}_other` })
     const send = (text: string) => other.send({ text, values: [] }).result()
     send('SET idle_in_transaction_session_timeout TO 0')

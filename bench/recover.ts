@@ -50,7 +50,10 @@ export async function* measure({ sizes, rounds }: { sizes: Size[]; rounds: numbe
   }
 }
 
-/** A waiting reason that says that no node is reachable proves that the dispatcher has planned. */
+/**
+ * Returns the seconds from the start of an engine until its dispatcher has planned, as the reason of a waiting job
+ * shows.
+ */
 async function recover(dataDirectory: string, queued: number): Promise<number> {
   const startedMs = performance.now()
   const engine = await createEngine({

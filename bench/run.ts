@@ -62,7 +62,10 @@ async function runBench(name: string, given: string[]): Promise<void> {
   }
 }
 
-/** In one process, with the heap and compiled code of earlier benches, the busy fleet used half as much CPU again. */
+/**
+ * Runs a bench in a separate process. In one process, with the heap and compiled code of earlier benches, the busy
+ * fleet used 50 % more CPU time.
+ */
 async function runAlone(name: string): Promise<{ figures: Figure[]; isWhole: boolean }> {
   const figures: Figure[] = []
   const bench = fork(import.meta.filename, [name])

@@ -34,7 +34,7 @@ interface Load {
 }
 
 const ROUND_MS = 4_000
-/** Time to write the schedules of a round: all must be stored before the first one is due. */
+/** The time to write the schedules of a round. All must be stored before the first one is due. */
 const WRITING_MS = { least: 1_000, each: 9 }
 const WARM_ROUNDS = 1
 const ZONES = ['UTC', 'Europe/Berlin', 'America/New_York', 'Asia/Kolkata', 'Australia/Lord_Howe']
@@ -114,7 +114,7 @@ async function idleShare(store: Store, { idleMs }: Load): Promise<number> {
   return Math.round(((user + system) / idleMs) * 1_000) / 1_000_000
 }
 
-/** Measures from the nominal time until the job is on disk. The first round is an unmeasured warm-up. */
+/** Measures the time from the nominal time until the job is on disk. The first round is an unmeasured warm-up. */
 async function lateness(store: Store, { atOnce, rounds }: Load, settings: ScheduleSettings[]) {
   const warmMs = Math.ceil((Date.now() + WRITING_MS.least + atOnce * WRITING_MS.each) / 1_000) * 1_000
   const firstMs = warmMs + ROUND_MS * WARM_ROUNDS

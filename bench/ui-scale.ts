@@ -21,7 +21,7 @@ export const about = 'the longest task of the page while a thousand nodes with 1
 const MEASURE_MS = 10_000
 const SCREENS = { overview: '#/', nodes: '#/nodes' } as const
 
-/** Measured in a trace of the production build, over the desktop's transport. The engine runs in its own thread. */
+/** Measures in a trace of the production build, over the desktop's transport. The engine runs in its own thread. */
 export async function run(): Promise<Figure[]> {
   const directory = mkdtempSync(join(tmpdir(), 'scrapdeck-ui-scale-'))
   const fleet = await serveBusyFleet(directory)

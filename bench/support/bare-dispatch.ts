@@ -5,11 +5,13 @@ import { Agent, request } from 'undici'
 import { BareDatabase } from './bare-database.ts'
 import { PROJECTS } from './seed-busy-database.ts'
 
-/** Jobs per transaction, and concurrent transactions: while some wait for their nodes, others are written. */
+/**
+ * The number of jobs per transaction, and of concurrent groups: while some wait for their nodes, others are written.
+ */
 const GROUP = 64
 const GROUPS_AT_ONCE = 4
 
-/** The least work that sending a job needs: attempt on disk, POST, acceptance on disk. Returns jobs per second. */
+/** Sends jobs with the least possible work: attempt on disk, POST, acceptance on disk. Returns jobs per second. */
 export async function dispatchBare(urls: readonly string[], jobs: number): Promise<number> {
   const directory = await mkdtemp(join(tmpdir(), 'scrapdeck-bench-bare-'))
   const database = await BareDatabase.open(directory)

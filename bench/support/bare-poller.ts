@@ -13,8 +13,8 @@ export interface PollOrder {
   urls: string[]
   intervalMs: number
   /**
-   * Keeps this many runs on each node, from the queue in this directory's database, with the reads and writes of an
-   * engine.
+   * If set, keeps `slots` runs on each node, from the queue in the database of `directory`, with the reads and writes
+   * of an engine.
    */
   busy?: { slots: number; directory: string }
 }
@@ -26,10 +26,10 @@ export interface Polled {
   tookMs: number
 }
 
-/** Everything that arrives within this time shares its commits, as in the engine. */
+/** Everything that arrives within this time is committed together, as in the engine. */
 const COMMIT_MS = 5
 const LISTS_MAX_AGE_MS = 5_000
-/** Used for an idle node, because its counters do not change. */
+/** The age for an idle node, whose counters do not change. */
 const LISTS_MAX_AGE_IDLE_MS = 60_000
 const LOG_END_BYTES = 65_536
 /** The same values as in the engine's collector. */

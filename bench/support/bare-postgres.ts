@@ -4,8 +4,8 @@ import type { PostgresAddress } from '../../src/engine/runtime/postgres-address.
 const GROUP = 64
 
 /**
- * The least work that queueing needs: one statement per call, in its own transaction, copies queued jobs within the
- * server into the store's table and indexes. Returns jobs per second.
+ * Queues jobs with the least possible work: one statement per call, in its own transaction, copies queued jobs within
+ * the server into the store's table and indexes. Returns jobs per second.
  */
 export function insertBare(load: { address: PostgresAddress; calls: number; jobsPerCall: number }): number {
   const { address, calls, jobsPerCall } = load
@@ -34,8 +34,8 @@ export function insertBare(load: { address: PostgresAddress; calls: number; jobs
 }
 
 /**
- * The least work that a queue needs: claim jobs in batches, insert their attempts and record their acceptance, in
- * two transactions per batch, on the store's rows and indexes. Returns jobs per second.
+ * Does the least work that a queue needs: claims jobs in batches, inserts their attempts and records their
+ * acceptance, in two transactions per batch, on the store's rows and indexes. Returns jobs per second.
  */
 export function claimBare({ address, jobs }: { address: PostgresAddress; jobs: number }): number {
   const connection = connectTo({ ...address, schema: `${address.schema}_bare` })

@@ -8,7 +8,7 @@ import { readTestEnvironment } from '../../scripts/setup/test-environment.mjs'
 import { buildBenchEgg } from './sides.ts'
 
 export interface BareSpiders {
-  /** Time from before the fork until Scrapy logs "Spider opened", in ms. */
+  /** Resolves to the time from before the fork until Scrapy logs "Spider opened", in ms. */
   openMs(): Promise<number>
   runsPerSecond(runs: number, atOnce: number): Promise<number>
   stop(): Promise<void>

@@ -51,7 +51,7 @@ export async function startBusyEngine(options: {
   const client = createRouterClient(await engine.router(), { context: { principal: OWNER, source: 'api' } })
   const isUp = async () => (await client.system.status()).figures.slotsTotal === fleet.urls.length * slots
   await until('all nodes up', isUp, Boolean, 120_000)
-  // By then the engine has made the requests that it makes only when a node comes up.
+  // Waits until the engine has made the requests that it makes only when a node comes up.
   await new Promise((resolve) => setTimeout(resolve, Math.min(5_000, 100 + fleet.urls.length * 5)))
   return {
     client,

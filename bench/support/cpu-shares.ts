@@ -10,7 +10,9 @@ interface Process {
   cpuMs: number
 }
 
-/** CPU time in ms of this process's descendants, summed by the name that `nameOf` gives them. Linux only. */
+/**
+ * Returns the CPU time in ms of this process's descendants, summed by the names that `nameOf` gives them. Linux only.
+ */
 export function readCpu(nameOf: (process: { pid: number; name: string }) => string): Map<string, number> {
   const all = readProcesses()
   const children = Map.groupBy(all, ({ parent }) => parent)
@@ -48,7 +50,7 @@ function readStat(path: string): Process | null {
   } catch {
     return null
   }
-  // The name is in parentheses and can contain anything.
+  // The name of the process is in parentheses and can contain any characters.
   const end = text.lastIndexOf(')')
   const [, parent, ...fields] = text.slice(end + 2).split(' ')
   const [user, system] = [Number(fields[9]), Number(fields[10])]
@@ -72,8 +74,8 @@ const IS_FULL = 0.85
 const IS_LOADED = 0.2
 
 /**
- * `loops`: share of a core per event loop. `used`: cores that these processes used. `busy`: the machine's busy
- * cores.
+ * Returns what limits the throughput. `loops`: the share of a core that each event loop used. `used`: the number of
+ * cores that these processes used. `busy`: the number of busy cores of the machine.
  */
 export function whatBounds({
   loops,

@@ -3,8 +3,8 @@ import { createSeededRandom } from '../../src/engine/testing/seeded-random.ts'
 const SYLLABLES = 'ba ce di fo gu ha ki lo mu na pe ri so tu va we xi yo zu ar el in or un'.split(' ')
 
 /**
- * Each spider has its own site, paths, fields and exceptions. Builds lines from prepared pieces, because text must
- * be generated faster than it is archived.
+ * Returns a generator for the logs of a spider, which has its own site, paths, fields and exceptions. Builds lines
+ * from prepared pieces, because text must be generated faster than it is archived.
  */
 export function createSpider(seed: number): (bytes: number, logSeed: number) => Buffer {
   const random = createSeededRandom(seed)
@@ -16,7 +16,7 @@ export function createSpider(seed: number): (bytes: number, logSeed: number) => 
   const [module, error] = [word(), `${word()}Error`]
 
   return (bytes, logSeed) => {
-    // xorshift, because it is cheap.
+    // Uses xorshift, because it is fast.
     let state = (logSeed * 2_654_435_761 + seed) | 1
     const next = (limit: number) => {
       state ^= state << 13

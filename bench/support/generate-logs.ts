@@ -3,13 +3,13 @@ import { join } from 'node:path'
 import { parentPort, workerData } from 'node:worker_threads'
 import { createSpider } from './fleet-logs.ts'
 
-/** A thread that writes log files ahead of the archiver, so generating them is not part of the measured time. */
+/** A thread that writes log files ahead of the archiver, so that generating them is not part of the measured time. */
 const { directory, spiders: count } = workerData as { directory: string; spiders: number }
 const spiders = Array.from({ length: count }, (_, index) => createSpider(index + 1))
 
 parentPort!.on('message', (orders: { number: number; spider: number; bytes: number; extra: string }[]) => {
   const written = orders.map(({ number, spider, bytes, extra }, at) => {
-    // Overwrites earlier files: when ext4 creates a file, it skips each inode freed in the last minutes, which
+    // Overwrites earlier files, because ext4 skips each inode freed in the last minutes when it creates a file, which
     // added a millisecond per archive.
     const path = join(directory, `${at}.log`)
     const log = spiders[spider]!(bytes, number + 1)

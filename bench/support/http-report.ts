@@ -8,13 +8,13 @@ export interface ReportRow {
   title: string
   endpoint: Endpoint
   concurrencyTimes: number
-  /** The rate that the benchmark of the asynchronous Scrapyd promises, in requests/s, or null. */
+  /** The rate that the benchmark of the asynchronous Scrapyd promises, in requests/s. null: none. */
   promised: number | null
 }
 
 export interface Measured extends LoadResult {
   memoryMb: number | null
-  /** What this server lacks for the row, or null if unknown. */
+  /** What this server lacks for the row. null: nothing known. */
   missing: string | null
 }
 
@@ -36,7 +36,10 @@ export function rowOf(endpoint: Endpoint): ReportRow {
 
 const isAllErrors = ({ requests, errors }: LoadResult): boolean => errors >= requests
 
-/** Without a single successful response, rates and times mean nothing, so the row shows only its errors. */
+/**
+ * Returns the figures of a row. Without a successful response, rates and times are meaningless, so the row has only
+ * its errors.
+ */
 export function figuresOf({ name }: ReportRow, result: Measured, conditions: Figure['conditions']): Figure[] {
   const { requests, seconds, averageMs, p50Ms, p95Ms, p99Ms, memoryMb } = result
   const figure = (what: string, value: number, unit: string): Figure => ({

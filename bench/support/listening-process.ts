@@ -2,7 +2,7 @@ import { readdirSync, readFileSync, readlinkSync } from 'node:fs'
 
 const LISTENING = '0A'
 
-/** Resident memory in MiB of the local process that listens on a port, or null if there is none. Linux only. */
+/** Returns the resident memory in MiB of the local process that listens on a port. null: there is none. Linux only. */
 export function memoryOfListener(port: number): number | null {
   const inode = inodeOfListener(port)
   const pid = inode === null ? null : ownerOf(inode)

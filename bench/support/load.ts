@@ -5,14 +5,14 @@
 import { Client } from 'undici'
 
 export interface LoadOrder {
-  /** Requested in rotation. */
+  /** The URLs to request, in rotation. */
   urls: string[]
   method: 'GET' | 'POST'
   headers: Record<string, string>
   body: string | null
   /** Replaces every nth request with a POST. Default: none. */
   posts?: { every: number; url: string; contentType: string; body: string }
-  /** Keep-alive connections. Each sends one request at a time. */
+  /** The number of keep-alive connections. Each sends one request at a time. */
   connections: number
   until: { durationMs: number } | { requests: number }
   /** Text that every response must contain. Any other response is an error. */
@@ -59,7 +59,7 @@ async function generate(order: LoadOrder): Promise<LoadResult> {
           headers: { ...order.headers, 'content-type': posts.contentType }
         }
   const clients = Array.from({ length: order.connections }, () => new Client(origin))
-  // Connects before the clock starts.
+  // Opens the connections before the measurement starts.
   await Promise.all(clients.map((client) => ask(client, paths[0]!)))
   const tookMs: number[] = []
   let begun = 0
@@ -122,7 +122,7 @@ async function generate(order: LoadOrder): Promise<LoadResult> {
         onResponseData(_controller, piece) {
           if (start === '') start = piece.subarray(0, 300).toString('latin1')
           if (isExpected) return
-          // The text can span two chunks.
+          // The expected text can span two chunks.
           const { length } = order.expected
           const seam = end + piece.subarray(0, length).toString('latin1')
           isExpected = piece.includes(order.expected) || seam.includes(order.expected)

@@ -1,9 +1,12 @@
 import { readdirSync, readFileSync } from 'node:fs'
 
-/** Set in the environment of every process that one side of a bench starts, to find them and their descendants. */
+/**
+ * A variable in the environment of all processes that one side of a bench starts, to find these and their
+ * descendants.
+ */
 export const MARK = 'BENCH_SIDE'
 
-/** Memory of one process in bytes: private, and proportional (with its share of shared memory). */
+/** The memory of a process in bytes: private, and proportional (with the process's share of shared memory). */
 export interface Memory {
   privateBytes: number
   proportionalBytes: number

@@ -22,7 +22,7 @@ const FIRINGS_EACH = 30
 
 /**
  * Measures reads that cover all schedules, by the engine's own functions on a store in its own thread. The delay of
- * the event loop shows what other work notices.
+ * the event loop shows how much this delays other work.
  */
 export async function* scheduleViews(
   schedules: StoredSchedule[],

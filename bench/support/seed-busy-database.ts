@@ -9,10 +9,10 @@ import { aNewJob, anAttemptStart, aStoredNode } from '../../src/engine/testing/b
 
 const BATCH = 5_000
 const DAY_MS = 86_400_000
-/** The bench deletes jobs that ended more than two days ago. */
+/** How many days ago old jobs ended. The bench deletes those that ended more than two days ago. */
 const OLD_DAYS = 10
 
-/** All nodes have version 1 of these from the start. */
+/** Projects of which all nodes have version 1 from the start. */
 export const PROJECTS = ['shop', 'news', 'maps', 'jobs']
 
 /** Writes directly to the store, because queueing a million jobs would take too long. */

@@ -20,9 +20,9 @@ const SLOTS_OF_NODE = 400
 const SHA256 = '0'.repeat(64)
 
 /**
- * Writes jobs directly to an engine's database, because running a million would take days. The nodes of live jobs
- * are in the fleet, but their addresses refuse connections. Resolves when everything is on disk, so the next
- * measurement does not wait for that.
+ * Writes jobs directly to an engine's database, because running a million would take days. The nodes of live jobs are
+ * in the fleet, but their addresses refuse connections. Resolves when everything is on disk, so that the next
+ * measurement does not include these writes.
  */
 export async function seedDatabase(dataDirectory: string, seed: Seed): Promise<void> {
   const path = join(dataDirectory, FILE)

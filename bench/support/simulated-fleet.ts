@@ -32,7 +32,7 @@ const [jobMsMin = 0, jobMsMax = jobMsMin] = values['job-ms'].split('-').map(Numb
 const pollMs = Number(values['poll-ms'])
 const logBytesPerMs = Number(values['log-bytes-per-s']) / 1_000
 const projects = values.projects === '' ? [] : values.projects.split(',')
-/** Scrapyd keeps 100 finished jobs (finished_to_keep). */
+/** The number of finished jobs that a node lists: Scrapyd's default (finished_to_keep). */
 const FINISHED_KEPT = 100
 
 interface Run {
@@ -194,7 +194,10 @@ const LOG = Buffer.from(
     `2026-01-01 00:00:01 [scrapy.core.engine] INFO: Spider closed (finished)\n`
 )
 
-/** Each run's log starts at a different line of these. A line without a time belongs to the line before it. */
+/**
+ * The lines of all logs. Each run's log starts at a different line. A line without a time belongs to the line before
+ * it.
+ */
 const LINES = logBytesPerMs === 0 ? [] : logLines({ bytes: 1_000_000, seed: 1 }).split(/(?<=\n)(?=\d{4}-)/)
 
 function logAt(node: SimulatedNode, path: string): Buffer {

@@ -5,7 +5,7 @@ import { delimiter, join } from 'node:path'
 import { ServerProcess } from '../../src/engine/testing/server-process.ts'
 import { until } from '../../src/engine/testing/until.ts'
 
-/** Debian installs nginx where only root's PATH finds it. */
+/** Includes the directories in which Debian installs nginx, because only root's PATH contains them. */
 const PATH = [process.env['PATH'], '/usr/sbin', '/usr/local/sbin'].join(delimiter)
 
 export const whyNoNginx = (): string | null =>

@@ -15,9 +15,9 @@ export interface SimulatedFleetOptions {
   /** How long a run without an argument `ms` takes: fixed, or uniform between two numbers. */
   jobMs: number | [number, number]
   pollMs?: number
-  /** Every node has version 1 of these from the start. */
+  /** Projects of which every node has version 1 from the start. */
   projects?: string[]
-  /** The log rate of each running spider. By default its log is complete immediately. */
+  /** The log rate of each running spider. By default, the log is complete immediately. */
   logBytesPerSecond?: number
   report?: boolean
   reportEnds?: boolean

@@ -44,7 +44,7 @@ async function measure(measureMs: number): Promise<Watched> {
   const used = process.cpuUsage(before)
   const tookMs = performance.now() - begunAtMs
   const rssMb = process.memoryUsage.rss() / 2 ** 20
-  // Measured separately, because sampling the loop every millisecond also costs CPU time.
+  // Measures the delay of the event loop separately, because sampling it every millisecond also costs CPU time.
   const histogram = monitorEventLoopDelay({ resolution: LOOP_RESOLUTION_MS })
   histogram.enable()
   await pause(measureMs / 3)
