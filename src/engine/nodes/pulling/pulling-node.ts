@@ -592,7 +592,7 @@ export class PullingNode implements NodeClient {
   }
 }
 
-/** Those of which only the node's name differs. */
+/** The failures whose messages have only the name of the node as a parameter. */
 type PlainFailure =
   | 'removed'
   | 'closed'
