@@ -142,7 +142,7 @@ async function measureIn(directory: string, size: Size, opened: AsyncDisposableS
       read.push(scanned.bytes / bytes)
       progress(`log-search: ${name}: ${Math.round(tookMs)} ms, read ${((scanned.bytes / bytes) * 100).toFixed(2)} %`)
     }
-  // Without the index, a search reads every log, as it does for a text whose parts are in every block.
+  // Without the index, a search reads every log, as with a text whose parts are in every block.
   const unaided = new FleetSearch({
     ...parts,
     liveFileOf,

@@ -2,7 +2,7 @@ import { BaseSequencer, type TestSpecification } from 'vitest/node'
 
 /** If these started last, they would run alone at the end. A fresh checkout has no record of durations to sort by. */
 const LONGEST = [
-  // Mostly waits: a job that a dead engine might have sent stays in doubt for a minute.
+  // Waits most of the time: a job that a dead engine might have sent stays in doubt for a minute.
   'e2e/chaos/chaos.full.integration.test.ts',
   // Measures memory, so it runs beside two test files that mostly wait.
   'e2e/attack/attack.full.integration.test.ts',

@@ -24,7 +24,7 @@ async function startSpider(userData: string, window: Page): Promise<{ jobId: str
   return { jobId, logPath }
 }
 
-/** Only the spider's own output proves that it is alive. */
+/** Reads a log. Only the spider's own output proves that the spider is alive. */
 function readLog(path: string): string {
   return existsSync(path) ? readFileSync(path, 'utf8') : ''
 }

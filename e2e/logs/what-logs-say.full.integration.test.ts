@@ -32,7 +32,7 @@ const ENDS: End[] = [
   { spider: 'json-log', outcome: 'succeeded', reason: 'finished', pages: 12, items: 12, errors: 0 }
 ]
 
-// Concurrent within the nodes' slots, because nearly all of the time is waiting.
+// The tests run concurrently, within the nodes' slots, because nearly all of their time is waiting.
 describe.concurrent.each(['a real Scrapyd', 'the local node'])('the log of a run on %s', (where) => {
   const nodeId = () => (where === 'the local node' ? (LOCAL_NODE_ID as NodeId) : remote)
 

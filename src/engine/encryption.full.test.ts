@@ -14,7 +14,10 @@ const NEEDLES = {
   items: Buffer.from('42 pounds')
 }
 
-/** As documented in docs/at-rest.md: Python imports eggs from files, and a Scrapyd's eggs are in this tree. */
+/**
+ * Files that may be unencrypted (docs/at-rest.md): Python imports eggs from files, and a Scrapyd's eggs are in this
+ * tree.
+ */
 const DOCUMENTED = /^local\/(egg-files|eggs)\//
 
 async function filesWithPlainContent(directory: string): Promise<string[]> {
@@ -135,7 +138,7 @@ test('plain data, and data encrypted with an earlier key, is encrypted with the 
   await expectReadable(engine, small, SMALL)
   await expectReadable(engine, large, LARGE)
   await expectReadable(engine, third, LARGE.toLowerCase())
-  // Until then, SQLite keeps unused data in its file.
+  // Before this, SQLite retains unused data in its file.
   await engine.client.storage.compact({})
   await engine.engine.stop()
   expect(await filesWithPlainContent(engine.directory)).toEqual([])

@@ -4,9 +4,9 @@ import { ScrapdeckError } from '../../shared/errors.ts'
 import { sentence } from '../../shared/texts/errors/access.ts'
 import type { Clock } from '../runtime/clock.ts'
 
-/** RFC 9106 and OWASP's password storage cheat sheet recommend 19 MiB and two passes. */
+/** The costs of a hash. RFC 9106 and OWASP's password storage cheat sheet recommend 19 MiB and two passes. */
 const ARGON2ID = { memory: 19_456, passes: 2, parallelism: 1 }
-/** For runtimes without argon2 (Electron). OWASP recommends these values for scrypt. */
+/** The costs for runtimes without argon2 (Electron), as recommended by OWASP for scrypt. */
 const SCRYPT = { N: 2 ** 17, r: 8, p: 1 }
 const SALT_BYTES = 16
 const HASH_BYTES = 32

@@ -53,7 +53,7 @@ export function requirePermissionEverywhere(principal: Principal, needed: Permis
   if (!includes(held, needed)) throw lacking(principal, held, needed, what, ' in all projects')
 }
 
-/** For a project that the principal can see. Throws ROLE_REQUIRED. */
+/** Throws ROLE_REQUIRED unless the principal has the permissions in this project, which the principal can see. */
 export function requirePermissionIn(
   principal: Principal,
   project: ProjectName,
@@ -64,7 +64,10 @@ export function requirePermissionIn(
   if (!includes(held, needed)) throw lacking(principal, held, needed, what, ` in the project ${project}`)
 }
 
-/** For a new node with these tags, or for one that the principal can see. Throws ROLE_REQUIRED. */
+/**
+ * Throws ROLE_REQUIRED unless the principal has the permissions on a node with these tags. The node is new, or the
+ * principal can see it.
+ */
 export function requirePermissionOnNode(
   principal: Principal,
   tags: readonly string[],

@@ -46,7 +46,7 @@ export function aNewJob(over: Plain<Partial<NewJob>> = {}): NewJob {
   })
 }
 
-/** By default, the first attempt, with the jobid that dispatch would choose. */
+/** Returns the start of an attempt, by default of the first one, with the jobid that dispatch would choose. */
 export function anAttemptStart(job: { id: string }, over: Plain<Partial<AttemptStart>> = {}): AttemptStart {
   const number = over.number ?? 1
   return branded({

@@ -24,7 +24,10 @@ export async function until<Value>(
   }
 }
 
-/** For conditions that depend on the disk or a thread as well as on a fake clock, which advances while waiting. */
+/**
+ * Waits for a condition that depends on the disk or a thread as well as on a fake clock. Advances the clock while
+ * waiting.
+ */
 export async function advanceUntil(clock: FakeClock, isTrue: () => boolean | Promise<boolean>): Promise<void> {
   await until(String(isTrue), isTrue, Boolean, LIMIT_MS, async () => {
     await clock.advanceBy(100)

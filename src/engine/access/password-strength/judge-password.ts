@@ -12,7 +12,10 @@ export interface JudgedPassword {
  * need fewer guesses, three uncommon words need more.
  */
 const GUESSES_MIN = 1e13
-/** Longer passwords are judged by their start only, because the time grows with the square of the length. */
+/**
+ * The number of characters that are judged. Of longer passwords, only the start is, because the time grows with the
+ * square of the length.
+ */
 const JUDGED_LENGTH = 100
 
 /**

@@ -153,7 +153,10 @@ export class AlertBook {
     return count
   }
 
-  /** Only this method sends messages, so that one message contains everything known at that time. */
+  /**
+   * Sends all messages that are due. Other methods send only those that were due before, so that one message contains
+   * everything known at its time.
+   */
   advance(nowMs: number): void {
     this.#step(nowMs, () => undefined)
     this.#notifier.lookAt(nowMs)
@@ -361,7 +364,10 @@ export class AlertBook {
     this.#planEscalation(one)
   }
 
-  /** With `nowMs`, escalates immediately if due, because the rule may have changed. */
+  /**
+   * Plans the escalation of an alert. If `nowMs` is given and the escalation is due, escalates immediately, because
+   * the rule may have changed.
+   */
   #planEscalation(one: Episode, nowMs = Number.NEGATIVE_INFINITY): void {
     const escalation = this.#rules.get(one.ruleId)?.escalation
     if (escalation == null || one.firedAtMs === null || one.isEscalated || !isFiring(one)) return

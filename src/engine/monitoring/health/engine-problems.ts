@@ -52,7 +52,7 @@ export function missingRoleProblems(roles: readonly MissingRole[]): Problem[] {
   )
 }
 
-/** Without isolation, a user who can upload an egg has the rights of Scrapdeck. */
+/** Warns if spiders are not isolated, because a user who can upload an egg then has the rights of Scrapdeck. */
 export function isolationProblems(why: string | null): Problem[] {
   if (why === null) return []
   const text = say('problem.not_apart', { why })

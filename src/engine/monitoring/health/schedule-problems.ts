@@ -67,7 +67,7 @@ async function readFirings(store: FiringReader, state: 'missed' | 'failed', afte
   return firings
 }
 
-/** For the overview: the first problem of each kind, and how long ago it happened. */
+/** Returns the problems for the overview: the first ones of each kind, and how long ago they happened. */
 export function scheduleProblems({ stopped, missed, refused, chains }: ScheduleTroubles, nowMs: number): Problem[] {
   const shown = {
     stopped: stopped.slice(0, SHOWN_MAX),

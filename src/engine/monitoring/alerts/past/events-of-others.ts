@@ -61,8 +61,8 @@ export function* eventsOfSuccesses(
 }
 
 /**
- * As in the list of problems, missed and failed firings stay for a day. Failed ones end earlier if the schedule fires
- * again.
+ * As in the list of problems, missed and failed firings count for a day. Failed ones end earlier if the schedule
+ * fires again.
  */
 export function eventsOfFirings(
   firings: readonly StoredFiring[],

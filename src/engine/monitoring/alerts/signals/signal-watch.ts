@@ -82,7 +82,7 @@ export class SignalWatch {
   readonly #alarm: Alarm
   #completeAtMs = Number.POSITIVE_INFINITY
   #judgedAtMs = Number.POSITIVE_INFINITY
-  /** Nodes seen stuck since startup. Later judgements of them are reliable. */
+  /** Nodes that were seen stuck since startup. For these, later signals are reliable. */
   readonly #wereStuck = new Set<string>()
   #looking: Promise<void> = Promise.resolve()
   #stopped = false
