@@ -166,7 +166,7 @@ describe('sign-in with OIDC', () => {
     const { engine, signIn, me } = await openWithProvider()
     await signIn('anna-7')
     const { id } = engine.access.listUsers()[0]!
-    await expect(engine.access.updateUser(id, { password: 'kestrel amber drawbridge' })).rejects.toThrow('signs in')
+    await expect(engine.access.updateUser(id, { password: 'kestrel amber drawbridge' })).rejects.toThrow('logs in')
     await expect(engine.access.updateUser(id, { role: 'owner' })).rejects.toThrow('come from groups')
     await engine.access.updateUser(id, { enabled: false })
     const { answer } = await signIn('anna-7', new Browser())

@@ -69,7 +69,7 @@ it('edits a rule with escalation, reports a concurrent change, duplicates and re
   const before = (await ruleOf('New errors'))!
   await engine.client.alertRules.update({ ...before, owner: 'somebody' })
   fireEvent.click(editor.getByRole('button', { name: 'Save rule' }))
-  expect(await editor.findByText(/was changed meanwhile/)).toBeTruthy()
+  expect(await editor.findByText(/was changed in the meantime/)).toBeTruthy()
   fireEvent.click(editor.getByRole('button', { name: 'Cancel' }))
   await waitFor(() => expect(screen.queryByRole('dialog')).toBeNull())
 
