@@ -149,7 +149,10 @@ export function createFakeAlerts(world: FakeWorld) {
         const before = ruleOf(input.id)
         checkRule(input)
         if (before.revision !== input.revision)
-          fail('CHANGED_MEANWHILE', `The alert rule ${before.name} was changed in the meantime. Reload it and try again`)
+          fail(
+            'CHANGED_MEANWHILE',
+            `The alert rule ${before.name} was changed in the meantime. Reload it and try again`
+          )
         return saveRule({ ...input, revision: before.revision + 1, createdAtMs: before.createdAtMs }, before)
       }),
       remove: os.alertRules.remove.handler(({ input }) => {
