@@ -14,7 +14,7 @@ export default {
         }
       })
     },
-    /** `{ ...{ a, b }, c }` is `{ a, b, c }`. The rule of unicorn also refuses copies that loops need. */
+    /** `{ ...{ a, b }, c }` is `{ a, b, c }`. Unicorn's own rule also rejects copies that loops need. */
     'no-spread-literal': {
       meta: { type: 'problem', schema: [{ type: 'string' }] },
       /** @param {{ options: string[], report(found: { node: object, message?: string }): void }} context */

@@ -9,7 +9,7 @@ import net from 'node:net'
 export interface CuttingProxy {
   url: string
   counts: Map<string, number>
-  /** Loses the next `count` requests, or their responses, whose paths end with `path`. */
+  /** Loses the next `count` requests whose paths end with `path`, or the responses to them. */
   lose(what: 'request' | 'answer', path: string, count: number): void
   /** Cuts every nth connection, alternately before the request and before the response. 0 cuts none. */
   cutEvery: number

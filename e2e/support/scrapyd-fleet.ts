@@ -212,7 +212,7 @@ function configurationText(options: ScrapydOptions & { port: number }): string {
   return `[scrapyd]\n${lines.map(([name, value]) => `${name} = ${value}\n`).join('')}${options.otherSections ?? ''}`
 }
 
-/** Scrapyd is runnable as a package since 1.5. */
+/** Scrapyd has been runnable as a package since 1.5. */
 function moduleOf(version: ScrapydVersion): string {
   return version < '1.5' ? 'scrapyd.scripts.scrapyd_run' : 'scrapyd'
 }

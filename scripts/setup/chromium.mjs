@@ -5,7 +5,7 @@ import path from 'node:path'
 import { isWindows, nodeBinary, packageFile } from './platform.mjs'
 import { StepFailed, runCommand, say, step } from './steps.mjs'
 
-// The headless shell is first, because the browser tests take only three quarters of the time in it.
+// The headless shell is first, because the browser tests take a quarter less time in it.
 const NAMES = ['chromium-headless-shell', 'chromium', 'chromium-browser', 'google-chrome', 'google-chrome-stable']
 /** Debian's packages. Some derived distributions have only the second one. */
 const PACKAGES = ['chromium-headless-shell', 'chromium']

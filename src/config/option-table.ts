@@ -107,7 +107,7 @@ export const OPTIONS: readonly OptionRow[] = [
     ),
     ...HARMLESS
   }),
-  // If these options have an effect, read-cache-options.ts refuses them in a discovered file.
+  // A discovered file cannot set redis_url if it has an effect: read-cache-options.ts refuses it there.
   row('scrapyd', 'redis_url', HARMLESS),
   ...['cache_backend', 'cache_default_ttl', 'redis_compression_threshold'].map((name) =>
     row('scrapyd', name, HARMLESS)

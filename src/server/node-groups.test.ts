@@ -15,7 +15,7 @@ import { openTestApp } from './testing/test-app.ts'
 
 /** Matches the parameters of an error, which repeat names from the request. */
 const ERROR_PARAMS = /"params":\{[^{}]*\}/g
-/** A word in every name of the other node and in the names of the project. */
+/** Part of every name that must stay hidden: those of the other nodes, their tag, the spider and the source. */
 const SECRET = 'zzfar'
 const ABSENT = branded<NodeId>('n-000000000000')
 const FOUND = listOperations(contract)

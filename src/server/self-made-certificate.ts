@@ -11,7 +11,7 @@ import { sentence } from '../shared/texts/errors/server.ts'
 const HOUR_MS = 3_600_000
 const DAY_MS = 24 * HOUR_MS
 const AUTHORITY_DAYS = 3_650
-/** How long a certificate is valid. Browsers accept up to 398 days, and Mozilla recommends less than 366. */
+/** How long a certificate is valid. Browsers accept up to 398 days. Mozilla's guidelines allow up to 366. */
 const CERTIFICATE_DAYS = 365
 const RENEW_BEFORE_DAYS = 30
 const NAMES_MAX = 100

@@ -91,6 +91,26 @@ test('a node that fails one poll is polled again at once, however many others do
   expect(answersOfGood()).toBeGreaterThan(before)
 })
 
+test('a node that fails a single poll is not away; one that fails two is, since the first', async () => {
+  let isSilent = false
+  await using t = await startFleet(['good'], () => isSilent)
+  await t.clock.advanceBy(20_000)
+  isSilent = true
+  while (!t.failed.has('good')) await t.clock.advanceBy(500)
+  isSilent = false
+  expect(t.fleet.list()[0]!.status).toMatchObject({ health: 'up', unreachableSinceMs: null })
+  await t.clock.advanceBy(20_000)
+  expect(t.fleet.list()[0]!.status).toMatchObject({ health: 'up', unreachableSinceMs: null })
+  isSilent = true
+  t.failed.clear()
+  while (!t.failed.has('good')) await t.clock.advanceBy(500)
+  const firstAtMs = t.clock.nowMs()
+  await t.clock.advanceBy(60_000)
+  const away = t.fleet.list()[0]!.status
+  expect(away.health).toBe('down')
+  expect(Math.abs(away.unreachableSinceMs! - firstAtMs)).toBeLessThan(1_000)
+})
+
 test('when a whole fleet stops answering, at most some hundred nodes are polled at once after their first failure', async () => {
   let isSilent = false
   const names = Array.from({ length: 700 }, (_, index) => `n${index}`)

@@ -37,7 +37,10 @@ export interface NodeStatus {
   excess: string | null
   latencyMs: number | null
   lastSeenAtMs: number | null
-  /** Wall clock. When polls started to fail. A 401 counts as a response. null: the node responds. */
+  /**
+   * Wall clock. When the polls of a node that is down or invalid started to fail. A 401 counts as a response. null: the
+   * node responds, or has failed only once.
+   */
   unreachableSinceMs: number | null
   /** Wall clock. Since when the node has not been `up`. null: the node is up, or has not been polled yet. */
   notUpSinceMs: number | null
@@ -57,6 +60,8 @@ export interface FleetNode {
   proxyUrl: string | null
   unwatchTunnel?: () => void
   publishedAtMs: number
+  /** Wall clock. When requests started to fail, even if only one has. null: the latest one succeeded. */
+  failingSinceMs: number | null
   /** Wall clock. When the latest lists arrived. null: no lists yet. */
   snapshotAtMs: number | null
   runsSeen: ReadonlySet<string>
@@ -151,6 +156,7 @@ export class Fleet {
       client,
       proxyUrl: proxyUrl === null ? null : withoutCredentials(proxyUrl),
       publishedAtMs: clock.monotonicMs(),
+      failingSinceMs: null,
       snapshotAtMs: null,
       runsSeen: new Set(),
       status:
@@ -232,6 +238,7 @@ export class Fleet {
     const { clock } = this.#options
     const atMs = clock.monotonicMs()
     const { status } = node
+    node.failingSinceMs = null
     status.latencyMs = Math.round(latencyMs * 10) / 10
     status.lastSeenAtMs = clock.nowMs()
     status.oursWhenCounted = this.#follower.slotsUsedOn(node.stored.id)
@@ -309,12 +316,9 @@ export class Fleet {
   #recordFailure(node: FleetNode, error: NodeError, failures: number): void {
     const health = healthOf(error)
     const isAway = health === 'down' || health === 'invalid'
-    const unreachableSinceMs = isAway ? (node.status.unreachableSinceMs ?? this.#options.clock.nowMs()) : null
-    if (health === 'down' && failures < FAILURES_UNTIL_DOWN && node.status.health !== 'unknown') {
-      node.status.unreachableSinceMs = unreachableSinceMs
-      return
-    }
-    const { status } = node
+    node.failingSinceMs = isAway ? (node.failingSinceMs ?? this.#options.clock.nowMs()) : null
+    if (health === 'down' && failures < FAILURES_UNTIL_DOWN && node.status.health !== 'unknown') return
+    const { status, failingSinceMs: unreachableSinceMs } = node
     const isSame =
       status.health === health &&
       status.problem !== null &&

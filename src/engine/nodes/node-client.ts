@@ -215,7 +215,7 @@ export class NodeError extends Error {
   }
 }
 
-/** Whether repeating the request to a node of this kind is useless. */
+/** Whether no node of the kind that refused would ever accept the request, so that repeating it is useless. */
 export function isFinal(refusal: RefusalKind): boolean {
   return refusal === 'unknown_spider' || refusal === 'unrunnable'
 }

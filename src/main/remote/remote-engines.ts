@@ -37,7 +37,7 @@ interface RemoteEnginesOptions {
 }
 
 export interface RemoteEngines {
-  /** Serves the app's own operations, the list of engines, to its page. */
+  /** Serves the desktop app's own operations, which manage the list of engines, to its page. */
   connectApp(port: MessagePortMain): void
   /** Serves the contract of this engine. Returns null if no engine has this id. */
   findConnect(id: string): ((port: MessagePortMain) => void) | null

@@ -64,7 +64,7 @@ const START_WORDS: Record<StartMode['mode'], string> = {
   cold: texts.startCold
 }
 
-/** Warm is the normal state, so lists show no text for it. Cold is explained. */
+/** Warm is the normal state, so a brief text does not explain it. The other states are always explained. */
 export function StartModeText({ start, isBrief = false }: { start: StartMode; isBrief?: boolean }) {
   return (
     <Flex component="span" align="baseline" gap={6} className={classes.start}>

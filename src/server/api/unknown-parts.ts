@@ -20,7 +20,7 @@ export interface Shape {
   $defs?: Record<string, Shape>
 }
 
-// Input and output have separate shapes, because a schema can return something other than it accepts.
+// Input and output have separate shapes, because a schema can return something other than what it accepts.
 const shapes = { input: new WeakMap<object, Shape>(), output: new WeakMap<object, Shape>() }
 
 export function shapeOfSchema(schema: object, side: 'input' | 'output'): Shape {

@@ -44,7 +44,7 @@ export const EngineInfo = z.object({
   address: z.string(),
   version: z.string(),
   startedAtMs: z.number(),
-  /** `silent`: the engine has sent no heartbeat for some seconds. */
+  /** `silent`: the engine has sent no heartbeat for several seconds. */
   state: z.enum(['leading', 'following', 'silent']),
   silentMs: z.number(),
   drained: z.boolean(),

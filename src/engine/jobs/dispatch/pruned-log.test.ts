@@ -1,5 +1,7 @@
 import { expect } from 'vitest'
 import { aJobId, anAttemptNumber } from '../../../shared/testing/ids.ts'
+import { plain } from '../../../shared/texts/message.ts'
+import { NodeError } from '../../nodes/node-client.ts'
 import { it } from '../../testing/dispatch-fixtures.ts'
 import { advanceUntil } from '../../testing/until.ts'
 
@@ -77,4 +79,32 @@ it('a run whose log disappeared before a line was read ends without a log', asyn
   expect(await engine.job(id)).toMatchObject({ state: 'ended' })
   expect(await store.findArchivedLog(aJobId(id), FIRST)).toBeNull()
   expect(await store.findFigures(aJobId(id), FIRST)).toBeNull()
+})
+
+it('a log that could not be read whole is still archived, as often tried as any other', async ({
+  clock,
+  store,
+  node,
+  engine
+}) => {
+  await engine.start({ n1: node })
+  const id = await engine.enqueue()
+  await clock.advanceBy(2_000)
+  const lines = 20_000
+  const readLog = node.readLog.bind(node)
+  let refused = 0
+  node.readLog = async (of, range) => {
+    // The end of the log can be read. Three times, reading it whole fails, and then archiving it fails once.
+    if (range.offset >= 0 && refused < 4) {
+      refused += 1
+      throw new NodeError('http', plain('n1 responded with 500'), { delivered: 'unknown' })
+    }
+    return readLog(of, range)
+  }
+  node.end(id)
+  node.logs.set(id, LINE.repeat(lines) + node.logs.get(id)!)
+  await advanceUntil(clock, async () => (await engine.job(id)).state === 'ended')
+  expect(refused).toBe(4)
+  const sizes = { rawBytes: node.logs.get(id)!.length }
+  expect(await store.findArchivedLog(aJobId(id), FIRST)).toMatchObject({ sizes })
 })

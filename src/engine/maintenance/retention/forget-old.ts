@@ -15,7 +15,7 @@ const DELIVERIES_KEPT = 50_000
  */
 export const FIRINGS_KEPT = 10_000
 export const FIRINGS_KEPT_DAYS = 400
-/** How long the cancel of a queued job can be undone if chains have recorded the job. */
+/** How long the cancellation of a queued job can be undone if chains have recorded the job. */
 const CANCELS_UNDONE_MS = FIRINGS_KEPT_DAYS * DAY_MS
 const ALERTS_KEPT_MS = 400 * DAY_MS
 /** How long facts are kept to test rules against, and how many. About 100 MB at most. */

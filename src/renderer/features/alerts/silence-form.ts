@@ -38,7 +38,7 @@ export interface SilenceTexts extends ScopeTexts, TimeTexts {
   ruleId: string | null
 }
 
-/** The part of an alert's subject that stays the same when it fires again: its spider or its node. */
+/** What an alert is about, as a scope that matches it when it fires again: its spider, its schedule or its node. */
 export function scopeOfAlert({ labels }: Pick<Alert, 'labels'>): AlertScope {
   const { project, spider, scheduleId, nodeId } = labels
   const isOfProject = project !== null

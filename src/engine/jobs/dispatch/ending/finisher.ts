@@ -22,11 +22,13 @@ const RETRY_FIRST_MS = 1_000
 const RETRY_MAX_MS = 30_000
 // After this many failures, the job ends without an archived log or without its items.
 const ARCHIVE_TRIES = 3
+// After this many failures, the end of the log decides, without the figures of the whole log.
+const READ_TRIES = 3
 // The maximum number of runs that archive their items in parallel. Items can be large and must not delay other runs.
 const ITEMS_AT_ONCE = 4
 const FINAL_FOR_ITEMS = new Set<unknown>(['ITEMS_TOO_LARGE', 'ITEMS_NOT_FOUND'])
 // After this many failed reads, we give up the log. If a proxy blocks /logs, this delays the run's end by about 30 s.
-const READ_TRIES = 6
+const TAIL_TRIES = 6
 /** Logged by resources/python/crawl.py. */
 const FEEDS_UNUSABLE = "The project's own feeds cannot be used"
 const NO_ANSWER = new Set<NodeErrorKind>(['unreachable', 'timeout', 'reset', 'aborted'])
@@ -43,6 +45,8 @@ const isWaitedFor = (node: FleetNode, error: unknown): boolean =>
 /** The number of failures so far. Failures of an unreachable node do not count. */
 interface Failures {
   all: number
+  tails: number
+  /** Of reading the whole log for its figures. */
   reads: number
   archives: number
   items: number
@@ -76,7 +80,7 @@ export class Finisher {
   finish(one: LiveAttempt): void {
     if (this.#queued.has(one)) return
     this.#queued.add(one)
-    this.#enqueue(one, { all: 0, reads: 0, archives: 0, items: 0, itemsProblem: null, end: null })
+    this.#enqueue(one, { all: 0, tails: 0, reads: 0, archives: 0, items: 0, itemsProblem: null, end: null })
   }
 
   stop(): void {
@@ -207,7 +211,7 @@ export class Finisher {
     try {
       return { tail: await this.readTail(node, one), problem: null }
     } catch (error) {
-      if (!isAnswer(node, error) || ++failures.reads < READ_TRIES) throw error
+      if (!isAnswer(node, error) || ++failures.tails < TAIL_TRIES) throw error
       const facts = { error, jobId: one.jobId }
       this.#context.logger.warn(facts, 'the log of an ended run cannot be read; deciding without it')
       return { tail: null, problem: error }
@@ -220,7 +224,7 @@ export class Finisher {
       return await this.#context.collector.finish(one, node, tail, this.#stopping.signal)
     } catch (error) {
       const isAway = error instanceof NodeError && !isAnswer(node, error)
-      if (isAway || ++failures.archives < ARCHIVE_TRIES) throw error
+      if (isAway || ++failures.reads < READ_TRIES) throw error
       this.#context.logger.warn({ error, jobId: one.jobId }, 'the log could not be read whole; its end decides')
       return null
     }

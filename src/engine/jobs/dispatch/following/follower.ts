@@ -56,7 +56,7 @@ export class Follower {
   readonly #context: DispatchContext
   readonly #parts: FollowerParts
   readonly #absences = new Map<string, Absence>()
-  /** For each run that its node forgot but that has a log: the log's size, and since when the log has not grown. */
+  /** For each run that its node has forgotten but still has a log of: the log's size, and when we first saw it. */
   readonly #orphans = new WeakMap<LiveAttempt, { sizeBytes: number; silentSinceMs: number }>()
   readonly #investigating = new Set<string>()
   readonly #knownTwice = new WeakSet<LiveAttempt>()

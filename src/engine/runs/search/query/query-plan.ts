@@ -22,7 +22,7 @@ function toBits(term: TextTerm): BitTerm {
   return { bits: spread(bitsOf(Buffer.from(text), { isStart, isEnd })) }
 }
 
-/** Takes bits at even distances. Bits of words stay first, because they rule out most blocks. */
+/** Picks bits at even intervals. Bits of words stay first, because they rule out most blocks. */
 function spread(bits: number[]): number[] {
   if (bits.length <= MAX_BITS) return bits
   return Array.from({ length: MAX_BITS }, (_, index) => bits[Math.floor((index * bits.length) / MAX_BITS)]!)

@@ -2,7 +2,7 @@ import type { Firing, Schedule, ScheduleId } from '../../../../shared/contract/i
 import { lookOf, type RunLook } from '../run-look.tsx'
 import { formatTime, formatWeekday, localZone } from '../../../ui/moment.ts'
 
-/** One run of a schedule in the displayed week, decided or upcoming. */
+/** A past or upcoming run of a schedule in the displayed week, or several consecutive missed runs. */
 export interface Run {
   readonly scheduleId: ScheduleId
   readonly atMs: number
