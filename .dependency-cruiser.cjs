@@ -57,9 +57,9 @@ const FACES = {
     'ssh/(connect-through|ssh-tunnels)'
   ],
   projects: [
-    '(catalog|distribution|egg-builder|egg-files|egg-inspection|egg-intake|egg-tree|in-use|names|open-projects|projects|seen-on-nodes|spider-lookup)'
+    '(catalog|distribution|egg-builder|egg-files|egg-inspection|egg-intake|egg-tree|names|open-projects|projects|seen-on-nodes|spider-lookup)'
   ],
-  cluster: ['leadership/(engine-alone|join-engines|leadership|other-certificates)', 'cache/(open-cache|shared-answers|shared-cache|store-position|token-buckets?)'],
+  cluster: ['leadership/(join-engines|leadership|other-certificates)', 'cache/(open-cache|shared-answers|shared-cache|store-position|token-buckets?)'],
   access: [
     '(access|acting|open-access|principal|rights|run-rights|sign-ins)',
     'audit/(audit|syslog)',

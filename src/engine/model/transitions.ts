@@ -28,7 +28,7 @@ export const UNFINISHED_STATES = ['sending', 'uncertain', 'accepted', 'running']
 const ANY_JOB: JobRule = { from: ['queued', 'starting', 'running', 'ended'], to: [] }
 const LIVE_JOB: JobRule = { from: ['starting', 'running'], to: [] }
 const RUNS: JobRule = { from: ['starting', 'running'], to: ['running'] }
-/** `outcomeOf` (after-change.ts) decides between the two. */
+/** `jobOutcomeAfter` (after-change.ts) decides between the two. */
 const ENDS_OR_GOES_BACK: JobRule = { from: ['starting', 'running'], to: ['ended', 'queued'] }
 
 /**

@@ -6,7 +6,8 @@ import type { TunnelUse } from './ssh/ssh-tunnels.ts'
 
 /**
  * A node that runs spiders: scrapyd/ sends HTTP requests to a remote Scrapyd, local/ runs spiders on this machine,
- * pulling/ waits for the node's requests. Every method has its own time limit and rejects with NodeError.
+ * pulling/ waits for the node's requests, kubernetes/ creates Jobs in a cluster, peers/ uses the local nodes of other
+ * engines. Every method has its own time limit and rejects with NodeError.
  */
 export interface NodeClient {
   readonly traits: NodeTraits
@@ -97,7 +98,7 @@ export interface SeenJob {
   pid: number | null
   startTime: string | null
   endTime: string | null
-  /** Only the local node reports this. */
+  /** null: the node does not report it, as Scrapyd. */
   exit: SeenExit | null
   /** Our job, if its process has ended but a process that it started keeps the run listed. */
   heldOf?: JobId | undefined
@@ -136,7 +137,7 @@ export interface ScheduleRequest {
   isVersionAsked: boolean
   /** Settings and arguments with values that must be hidden. */
   secretNames: string[]
-  /** The job's limits merged over those of its project. Only the local node enforces them. */
+  /** The job's limits merged over those of its project. Scrapyd does not enforce them; see node-traits.ts. */
   limits: RunLimits | null
 }
 

@@ -1,4 +1,4 @@
-/** A parameter that is itself a message (`retry.in_time` within `timeline.and_next`), already rendered. */
+/** A parameter that is itself a message (`next.retry` within `timeline.and_next`), already rendered. */
 export type Words = string & { readonly isRendered: true }
 
 export interface AtNode {

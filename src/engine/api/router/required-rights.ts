@@ -22,8 +22,8 @@ const asSent = (input: unknown): unknown =>
 
 /**
  * On every transport, each operation first refuses callers without the rights that its metadata names: the permission
- * before the input is validated, the subjects of the input after that. This is the only place that checks rights and
- * that writes operations and refusals to the audit log.
+ * before the input is validated, the subjects of the input after that. This is the only place that checks the rights of
+ * the contract's operations, and that writes operations and refusals to the audit log.
  */
 export const implementWithRights = (reads: SubjectReads, audit: Pick<Audit, 'perform' | 'refuse'>) =>
   // The first of the two runs before the validation (https://orpc.dev/docs/advanced/validation).

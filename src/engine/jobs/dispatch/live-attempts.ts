@@ -57,7 +57,7 @@ export interface LiveAttempt {
   readonly limits: RunLimits | null
   /** The limit for which we stop the run. The local node reports its own in `exit`. */
   readonly limitHit: Message | null
-  /** How the process ended, if the node reports it (local node). */
+  /** How the process ended, if the node reports it. */
   readonly exit: SeenExit | null
   /** Whether the log was already archived, when the attempt counted as lost before it was found again. */
   readonly logArchived: boolean

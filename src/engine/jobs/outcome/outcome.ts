@@ -46,7 +46,8 @@ export type LoggedSoFar = Pick<
 >
 
 /**
- * Judges how a run ended from its log and, on the local node, from the exit of its process. The first matching row:
+ * Judges how a run ended from its log and, if the node reports it, from the exit of its process. The first matching
+ * row:
  *
  * | log says                        | process              | cancel asked | outcome   | reason                      |
  * | ------------------------------- | -------------------- | ------------ | --------- | --------------------------- |

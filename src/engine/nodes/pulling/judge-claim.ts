@@ -27,7 +27,10 @@ export function judgeClaim({ isOffered, wasGranted, wasWithdrawn, belief }: Clai
   return belief === 'sending' || belief === 'uncertain' ? 'wait' : 'granted'
 }
 
-/** Whether a claimed run counts as present: it is on the node's disk, and we will grant the claim. */
+/**
+ * Whether a claimed run counts as already accepted by the node: its claim was granted before, or its attempt is live.
+ * A run with an open offer does not, because only its claim accepts it.
+ */
 export function isHeldByNode({ isOffered, wasGranted, wasWithdrawn, belief }: ClaimFacts): boolean {
   if (wasWithdrawn || isOffered) return false
   return wasGranted || (belief !== null && belief !== 'ended')

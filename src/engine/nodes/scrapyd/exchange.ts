@@ -26,7 +26,8 @@ interface JsonRequest<T> extends Limit {
 
 /**
  * One exchange with a JSON endpoint. Checks the status code, JSON, `status` and shape, in this order
- * (scrapyd-protocol.md, 2.1). `delivered` is `no` only if the node itself refused: 401, 404 and its own errors.
+ * (scrapyd-protocol.md, 2.1). `delivered` is `no` only if the node itself refused (401, 404 and its own errors), or a
+ * proxy refused its password (407).
  */
 export async function askJson<T>(
   connection: Connection,

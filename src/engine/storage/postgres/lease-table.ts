@@ -23,7 +23,7 @@ export function openLeaseTable(address: PostgresAddress, options: { onLost: () =
       // The default backoff grows to 20 s, which would leave a recovered database without a leader for that time.
       backoff: () => RECONNECT_SECONDS,
       fetch_types: false,
-      // Unprepared statements are not pipelined: one would be late because it waits for the result of another.
+      // Unprepared statements are not pipelined: each would wait for the result of the previous one, and could be late.
       prepare: true,
       onnotice: () => {},
       // The close event of an abandoned connection can arrive late and does not concern the newest one.

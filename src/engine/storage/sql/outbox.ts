@@ -55,7 +55,8 @@ type Wanting = Map<string, { id: string; project: ProjectName | null; room: numb
 export type Outbox = ReturnType<typeof createOutbox>
 
 /**
- * Events for subscribers, written in the transaction in which they happen, so that no event is false or lost. A
+ * Events for subscribers, written in the transaction in which they happen (except those of nodes, whose state is not
+ * stored), so that no event is false or lost. A
  * write with events reads the subscriptions once; `flush` and `discard` end the write, as for the counters.
  *
  *   waiting --delivered--> delivered

@@ -29,7 +29,8 @@ export interface PlaceInput {
   newerLogs: (nodeId: NodeId, project: ProjectName, spider: string) => number | null
   assignmentsMax: number
   /**
-   * The nodes chosen by plugins, checked like any other. An empty map requests candidates. Absent: no plugin chooses.
+   * The nodes that plugins chose, checked like any other. If present (even if empty), assignments list their
+   * candidates. Absent: no plugin chooses.
    */
   chosen?: NodeChoices['byJob']
 }
