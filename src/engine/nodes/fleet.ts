@@ -21,6 +21,7 @@ import {
 } from './node-client.ts'
 import { type Observation, Observer } from './observer.ts'
 import { withoutCredentials } from './scrapyd/proxy.ts'
+import { hidesItsRuns } from '../../shared/node-health.ts'
 
 /** What the polls of a node have revealed. Kept only in memory, because it is soon outdated. */
 export interface NodeStatus {
@@ -315,8 +316,7 @@ export class Fleet {
 
   #recordFailure(node: FleetNode, error: NodeError, failures: number): void {
     const health = healthOf(error)
-    const isAway = health === 'down' || health === 'invalid'
-    node.failingSinceMs = isAway ? (node.failingSinceMs ?? this.#options.clock.nowMs()) : null
+    node.failingSinceMs = hidesItsRuns(health) ? (node.failingSinceMs ?? this.#options.clock.nowMs()) : null
     if (health === 'down' && failures < FAILURES_UNTIL_DOWN && node.status.health !== 'unknown') return
     const { status, failingSinceMs: unreachableSinceMs } = node
     const isSame =

@@ -159,21 +159,25 @@ it('says at once that 10,000 marked jobs are being cancelled, before any request
   expect(those('queued')).toHaveLength(waiting - 10_000)
 }, 30_000)
 
-it('shows unknown for a run whose node does not respond, and requeues it after warning that it may run twice', async () => {
-  open('/jobs?status=running&node=eu-4')
-  const unknown = those('running').filter(({ nodeId }) => nodeId === 'eu-4')
-  expect(await within(await grid()).findAllByText('unknown')).toHaveLength(unknown.length)
-  fireEvent.click(within(await grid()).getAllByText('unknown')[0]!)
-  const pane = within(await screen.findByRole('complementary', { name: 'Job' }))
-  expect(await pane.findByText(/state of this run is unknown/)).toBeTruthy()
-  expect(pane.getByText('It may then run twice.')).toBeTruthy()
-  expect(pane.getAllByRole('listitem').at(-1)?.textContent).toMatch(/^eu-4 is unreachable: state unknown since then/)
-  fireEvent.click(pane.getByRole('button', { name: 'Run elsewhere' }))
-  await waitFor(() =>
-    expect([...engine.jobs.values()].filter((job) => job.mayHaveRunTwice && job.state === 'queued')).toHaveLength(1)
-  )
-  expect(await pane.findByText('This job may have run more than once.')).toBeTruthy()
-})
+it.for(['down', 'invalid'] as const)(
+  'shows unknown for a run whose node is %s, and requeues it after warning that it may run twice',
+  async (health) => {
+    open('/jobs?status=running&node=eu-4')
+    engine.nodes.set('eu-4', { ...engine.nodes.get('eu-4')!, health })
+    const unknown = those('running').filter(({ nodeId }) => nodeId === 'eu-4')
+    expect(await within(await grid()).findAllByText('unknown')).toHaveLength(unknown.length)
+    fireEvent.click(within(await grid()).getAllByText('unknown')[0]!)
+    const pane = within(await screen.findByRole('complementary', { name: 'Job' }))
+    expect(await pane.findByText(/state of this run is unknown/)).toBeTruthy()
+    expect(pane.getByText('It may then run twice.')).toBeTruthy()
+    expect(pane.getAllByRole('listitem').at(-1)?.textContent).toMatch(/^eu-4 is unreachable: state unknown since then/)
+    fireEvent.click(pane.getByRole('button', { name: 'Run elsewhere' }))
+    await waitFor(() =>
+      expect([...engine.jobs.values()].filter((job) => job.mayHaveRunTwice && job.state === 'queued')).toHaveLength(1)
+    )
+    expect(await pane.findByText('This job may have run more than once.')).toBeTruthy()
+  }
+)
 
 it('lists the runs that are shown as unknown when their status is chosen, with their number', async () => {
   open('/jobs')

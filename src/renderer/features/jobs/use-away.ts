@@ -3,6 +3,7 @@ import type { Node } from '../../../shared/contract/index.ts'
 import { isAway, nodeWord } from '../../ui/status.tsx'
 import type { Away, AwayOf } from './job-columns.tsx'
 import { texts } from '../../../shared/texts/ui/jobs.ts'
+import { hidesItsRuns } from '../../../shared/node-health.ts'
 
 /**
  * Which live jobs have a node with problems. Uses the nodes when they are loaded, because a node that responds again
@@ -31,7 +32,7 @@ function awayEntry(node: Node): [string, Away] {
     {
       word: nodeWord(node),
       lastSeenAtMs,
-      unknownSinceMs: health === 'down' ? (unreachableSinceMs ?? lastSeenAtMs) : null
+      unknownSinceMs: hidesItsRuns(health) ? (unreachableSinceMs ?? lastSeenAtMs) : null
     }
   ]
 }

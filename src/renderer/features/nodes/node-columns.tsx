@@ -8,6 +8,7 @@ import { RelativeTime } from '../../ui/time.tsx'
 import type { Column } from '../../ui/table/column.ts'
 import classes from './node-columns.module.css'
 import { texts } from '../../../shared/texts/ui/nodes.ts'
+import { hidesItsRuns } from '../../../shared/node-health.ts'
 
 /** Whether the node's figures are from an earlier response. */
 export const isStale = (node: Node): boolean => isAway(node) && node.lastSeenAtMs !== null
@@ -122,7 +123,7 @@ export const nodeColumns: readonly Column<Node>[] = [
 const KIND_WORDS: Partial<Record<Node['kind'], string>> = { local: texts.builtIn, kubernetes: texts.cluster }
 
 const troubleSinceMs = ({ health, unreachableSinceMs, stuckSinceMs }: Node) =>
-  (health === 'down' ? unreachableSinceMs : null) ?? stuckSinceMs
+  (hidesItsRuns(health) ? unreachableSinceMs : null) ?? stuckSinceMs
 
 const number = (value: number | null) =>
   value === null ? <span className="faint">–</span> : value === 0 ? <span className="faint">0</span> : value

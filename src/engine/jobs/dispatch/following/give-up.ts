@@ -5,6 +5,7 @@ import { endRun } from '../ending/end-run.ts'
 import type { DispatchContext } from '../context.ts'
 import { LIVE_STATES } from '../../../model/transitions.ts'
 import type { LiveAttempt } from '../live-attempts.ts'
+import { hidesItsRuns } from '../../../../shared/node-health.ts'
 
 /**
  * Gives up attempts on unreachable nodes. The attempt ends as lost, and its job is queued again with a flag,
@@ -26,7 +27,7 @@ export class GiveUp {
   checkPatience(node: FleetNode): void {
     const { clock, live, logger } = this.#context
     const { id, giveUpAfterSeconds } = node.stored
-    if (!isAway(node)) {
+    if (!hidesItsRuns(node.status.health)) {
       if (this.#awaySinceMs.size > 0) this.#awaySinceMs.delete(id)
       return
     }
@@ -51,7 +52,7 @@ export class GiveUp {
     const ours = jobIds.map((jobId) => live.ofJob(jobId)).filter((one) => one !== undefined)
     const isLost = (one: LiveAttempt) => {
       const node = fleet.get(one.nodeId)
-      return node === undefined || isAway(node)
+      return node === undefined || hidesItsRuns(node.status.health)
     }
     return this.#giveUp(ours.filter(isLost), (one) => say('timeline.given_up_by_operator', { node: this.#nameOf(one) }))
   }
@@ -103,11 +104,4 @@ export class GiveUp {
   #nameOf(one: LiveAttempt): string {
     return this.#context.fleet.get(one.nodeId)?.stored.name ?? one.nodeId
   }
-}
-
-/**
- * `invalid` (a proxy's page) does not show what runs on the node. `unauthorized` is a response from the node itself.
- */
-function isAway({ status }: FleetNode): boolean {
-  return status.health === 'down' || status.health === 'invalid'
 }
