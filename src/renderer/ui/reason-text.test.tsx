@@ -1,5 +1,6 @@
 import { cleanup } from '@testing-library/react'
 import { afterEach, expect, test } from 'vitest'
+import { en } from '../../shared/texts/en.ts'
 import { type Message, render, say } from '../../shared/texts/message.ts'
 import { renderBare } from '../testing/render-app.tsx'
 import { explainReason } from './outcome-reasons.ts'
@@ -45,4 +46,33 @@ test.each([
 test('a reason of the spider is not explained, even one that reads like ours', () => {
   for (const reason of ['catalogue_empty', 'finished early', 'no log', 'constructor'])
     expect(explainReason({ reason })).toBeNull()
+})
+
+/** Reasons of attempts and jobs that say all there is to say. */
+const NEED_NO_EXPLANATION = [
+  'cancelled_while_queued',
+  'skipped',
+  'unknown',
+  'egg_not_importable',
+  'by_plugin',
+  'not_sent',
+  'secret_unreadable',
+  'refused',
+  'unknown_spider',
+  'never_arrived',
+  'taken_back',
+  'taken_by_other_node',
+  'node_forgot',
+  'node_removed',
+  'node_off',
+  'given_up',
+  'scrapyd_kept_no_log',
+  'ended_unexplained',
+  'kubernetes'
+]
+
+test('each of our reasons is explained, or needs no explanation', () => {
+  const codes = Object.keys(en).filter((code) => code.startsWith('reason.'))
+  const unexplained = codes.filter((code) => explainReason({ reason: '', reasonCode: code, reasonParams: {} }) === null)
+  expect(unexplained.map((code) => code.slice('reason.'.length))).toEqual(NEED_NO_EXPLANATION)
 })

@@ -28,6 +28,7 @@ const STOP_GRACE_MS = 2_000
  *      |--- refused, or no connection ---> refused: back to the queue, backoff for that node
  *      |--- can never work (unknown spider, no such name or argument, unreadable secret) -> ended: failed
  *      |--- another engine may lead ------> refused: back to the queue, if this one leads after all
+ *      |--- cancelled before it is sent --> ended: cancelled
  *      |--- vetoed by a plugin -----------> refused: back to the queue, held; or ended: cancelled
  *      +--- no response ------------------> uncertain --> (follower.ts resolves it from the lists)
  */
