@@ -204,7 +204,11 @@ test('alerts about a real disk that fills up and is freed are sent once each, al
   await delay(QUIET_MS)
   rmSync(join(data, 'filler'))
   await untilTold(8)
-  await expectOnce(8, [/^(Critical|Firing): [\d.]+ % of the disk/, /^Resolved: .+ % of the disk/], before)
+  await expectOnce(
+    8,
+    [/^(Critical|Firing): [\d.]+ % of the service’s disk/, /^Resolved: .+ % of the service’s disk/],
+    before
+  )
 }, 180_000)
 
 test('the list of alerts has those that were sent, and all of them are resolved', async () => {
