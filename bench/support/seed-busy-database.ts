@@ -12,7 +12,7 @@ const DAY_MS = 86_400_000
 /** How many days ago old jobs ended. The bench deletes those that ended more than two days ago. */
 const OLD_DAYS = 10
 
-/** Projects of which all nodes have version 1 from the start. */
+/** Projects whose version 1 is on all nodes from the start. */
 export const PROJECTS = ['shop', 'news', 'maps', 'jobs']
 
 /** Writes directly to the store, because queueing a million jobs would take too long. */

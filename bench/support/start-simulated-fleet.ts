@@ -15,7 +15,7 @@ export interface SimulatedFleetOptions {
   /** How long a run without an argument `ms` takes: fixed, or uniform between two numbers. */
   jobMs: number | [number, number]
   pollMs?: number
-  /** Projects of which every node has version 1 from the start. */
+  /** Projects whose version 1 is on every node from the start. */
   projects?: string[]
   /** The log rate of each running spider. By default, the log is complete immediately. */
   logBytesPerSecond?: number

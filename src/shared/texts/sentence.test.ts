@@ -20,6 +20,20 @@ it('an error brings the code and parameters of its sentence to the client, which
   expect(render(data['text'] as Message, de)).toBe('Es gibt keinen Knoten n1')
 })
 
+it('a sentence within another one keeps its code, so that both can be rendered in another language', () => {
+  const problem = sentence('nodes.address_empty')
+  const error = new ScrapdeckError('NODE_URL_INVALID', sentence('nodes.address_invalid', { problem }))
+  const { message, data } = fromWireError(toWireError(error))
+  expect(message).toBe('The address is empty. An address looks like http://eu-1:6800.')
+  const de: Catalogue = {
+    ...en,
+    ...errorTexts,
+    'nodes.address_empty': () => 'Die Adresse ist leer',
+    'nodes.address_invalid': ({ problem: cause }: { problem: string }) => `${cause}. Beispiel: http://eu-1:6800.`
+  }
+  expect(render(data['text'] as Message, de)).toBe('Die Adresse ist leer. Beispiel: http://eu-1:6800.')
+})
+
 it('the code of each sentence begins with the name of its file', async () => {
   for (const file of readdirSync(new URL('errors', import.meta.url))) {
     const area = file.replace('.ts', '')

@@ -81,7 +81,7 @@ it('a run whose log disappeared before a line was read ends without a log', asyn
   expect(await store.findFigures(aJobId(id), FIRST)).toBeNull()
 })
 
-it('a log that could not be read whole is still archived, as often tried as any other', async ({
+it('a log that could not be read whole is archived, although archiving fails once', async ({
   clock,
   store,
   node,

@@ -59,7 +59,7 @@ export const serverErrors = {
     `The keys of ${label} cannot be read. Try again in a minute.`,
   'server.logout_token_invalid': () => 'This is not a logout token of the configured provider',
   'server.provider_away': ({ label }: { label: string }) =>
-    `${label} does not respond, so nobody can log in with it. Try again later; users with a password here can still log in.`,
+    `${label} does not respond, so you cannot log in with it. Try again later; users with a password here can still log in.`,
   'server.sign_in_failed': ({ text }: { text: string }) => `${text}. Start again.`,
   'server.proxy_headers_twice': ({
     userHeader,
