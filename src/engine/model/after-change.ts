@@ -31,7 +31,7 @@ export interface AfterChange<Facts extends JobFacts> {
   attempt: Attempt
   /** The same object if the job did not change. */
   job: Facts
-  /** Set if the end of the attempt alone does not explain the end of the job, which then gets its own entry. */
+  /** The job's own entry, if the end of the attempt does not explain why the job ended. */
   jobEntry: TimelineEntry | null
   event: { name: JobEvent; atMs: number } | null
   /** Set when the job ended, because chains and dependent jobs need its outcome. */
@@ -88,8 +88,8 @@ export function afterChange<Facts extends JobFacts>(
 }
 
 /**
- * Whether `found_again` can revive an ended attempt: its job must be queued, neither started again nor cancelled,
- * and no other run with its overlap key can be live.
+ * Whether `found_again` can revive an ended attempt. Its job must be queued, neither started again nor cancelled, and
+ * no other run with its overlap key may be live.
  */
 export function mayRevive(
   job: Pick<JobFacts, 'state' | 'attemptCount' | 'cancelAskedAtMs'>,

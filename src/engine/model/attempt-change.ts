@@ -33,7 +33,7 @@ export interface AttemptChange {
   /** Set if the job may have run more than once. Cleared if its only run is found again. */
   mayHaveRunTwice?: true
   killingLine?: string | null
-  /** If these times are missing, `to: 'accepted'` sets `acceptedAtMs`, and `to: 'running'` sets `startedAtMs`. */
+  /** If these times are absent, `to: 'accepted'` sets `acceptedAtMs`, and `to: 'running'` sets `startedAtMs`. */
   details?: Partial<
     Pick<
       Attempt,

@@ -28,9 +28,9 @@ export function holdOf(
 }
 
 /**
- * Returns which of the jobs held for one overlap key to release when the key is free: the first of each lane. The
- * first job overall is not enough, because it may have no node to run on. When one of them is sent, the others are
- * held again.
+ * Returns which of the jobs held for one overlap key to release when the key is free: the first of each lane. Releasing
+ * a single job is not enough, because it may have no node to run on. When one of them is sent, the others are held
+ * again.
  */
 export function nextOfEachLane<Held extends { lane: string }>(held: readonly Held[]): Held[] {
   const lanes = new Set<string>()

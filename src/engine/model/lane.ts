@@ -8,7 +8,7 @@ export interface Lane {
   placement: Placement
 }
 
-/** Returns the same text for the same project, spider, version, node and set of tag terms. */
+/** Returns identical texts for the same project, spider, version, node and set of tag terms. */
 export function laneText({ project, spider, version, placement }: Lane): string {
   return JSON.stringify([project, version, placement.nodeId, [...new Set(placement.tags)].sort(), spider])
 }

@@ -188,7 +188,7 @@ export interface StoredSchedule {
 
 /** The parts of a crawl order that its schedule's settings do not contain. */
 export interface CrawlOrigin {
-  /** Identical for orders that count as the same. */
+  /** Orders with the same key are duplicates. */
   key: string
   /** As ordered. The spider receives them as strings. */
   params: Record<string, unknown>
@@ -205,11 +205,11 @@ export type StoredFiring = Omit<Firing, 'outcome' | 'durationMs'> & {
 export interface Retention {
   nowMs: number
   changes: number
-  /** Keeps deliveries that ended after these times, and the `newest` last deliveries of each webhook. */
+  /** Keeps deliveries that ended after these times, and the last `newest` deliveries of each webhook. */
   deliveries: { deliveredSinceMs: number; deadSinceMs: number; newest: number }
   /**
-   * Keeps firings written after `sinceMs` that are among the `newest` last ones of their schedule, and all firings of
-   * the schedules in `except`.
+   * Keeps firings written after `sinceMs` that are among the last `newest` firings of their schedule, and all firings
+   * of the schedules in `except`.
    */
   firings: { newest: number; sinceMs: number; except: string[] }
   chains: { cancelledSinceMs: number }
@@ -232,7 +232,10 @@ export interface NewFiring extends Omit<Firing, Derived> {
  */
 export interface StoredBackfill extends Omit<Backfill, 'ended'> {
   revision: number
-  /** Whether its requester can use a priority above normal. Stored, because later jobs of the backfill have no user. */
+  /**
+   * Whether the user who requested it can use priorities above 0. Stored, because later jobs of the backfill have no
+   * user.
+   */
   mayGoFirst: boolean
 }
 
@@ -509,7 +512,7 @@ export interface DeliveryTry {
   isGone?: boolean
 }
 
-/** `scope`: the credential that the key belongs to. `begunBy`: the engine run that claimed the key. */
+/** `scope`: the credential that the key belongs to. `begunBy`: the run of the engine that claimed the key. */
 export interface AnswerClaim {
   scope: string
   key: string
@@ -560,7 +563,9 @@ export type ChangedThing<Noun extends keyof ChangedIds = keyof ChangedIds> = {
   [One in Noun]: { noun: One; id: ChangedIds[One]; cursor: number }
 }[Noun]
 
-/** The size up to which settings, arguments and variables do not count, so that a list of ordinary jobs is not cut. */
+/**
+ * Settings, arguments and variables up to this size do not count, so that a list of ordinary jobs is never cut short.
+ */
 const SMALL_BYTES = 10_000
 
 /** How much of a list's byte limit a job uses, given the size of its settings, arguments and variables as JSON. */
@@ -674,7 +679,9 @@ export interface RetentionBounds {
   projects: ReadonlyMap<ProjectName, ProjectBounds>
 }
 
-/** Progress of a pass over the ended jobs, with counts of the jobs that it kept so far. A lost pass starts again. */
+/**
+ * Progress of a pass over the ended jobs, with counts of the jobs kept so far. If it is lost, the pass starts again.
+ */
 export interface RetentionPass {
   after: { endedAtMs: number; id: string }
   /** Keys: project and spider, separated by a null character. */

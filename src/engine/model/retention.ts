@@ -1,7 +1,6 @@
 /**
- * Decides which ended jobs and logs retention deletes. Only this file decides: the store walks its jobs from the
- * oldest end and calls `judgeRetention` for each. A verdict depends only on jobs that ended later, so passes can stop
- * anywhere and repeat.
+ * Decides which ended jobs and logs retention deletes. The store only walks its jobs from the oldest end and calls
+ * `judgeRetention` for each. A verdict depends only on jobs that ended later, so passes can stop anywhere and repeat.
  */
 
 /** null: no bound. A job is deleted if it exceeds any of the bounds. */

@@ -15,7 +15,7 @@ const SETTINGS = {
   /** Random. Separates this database's responses from others in a shared cache. */
   'cache.identity': 'number',
   'audit.syslogSeq': 'number',
-  /** All earlier sessions of users and the owner are invalid, also on engines that list them. */
+  /** Sessions of users and the owner that started earlier are invalid, even if an engine still lists them. */
   'sessions.sinceMs': 'number',
   /** Encrypted. Signs the links from which pods fetch eggs. */
   'kubernetes.linkKey': 'string'

@@ -34,7 +34,7 @@ export function eggNotImportable(error: string, entry: TimelineEntry): EndInQueu
   return { outcome: 'failed', reason: say('reason.egg_not_importable'), killingLine: error, entry }
 }
 
-/** The attempt ended in a way that would requeue the job, but a cancel was requested. */
+/** A cancel was requested, so the job ends, although this end of the attempt would requeue it. */
 export function stoppedBeforeRetry(cancelAskedAtMs: number, atMs: number): TimelineEntry {
   return {
     atMs,

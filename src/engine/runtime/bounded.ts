@@ -1,4 +1,6 @@
-/** Keeps the `max` entries that were set last. Do not set keys in a loop over the map, which would never end. */
+/**
+ * Keeps the `max` entries that were set last. Do not set keys while iterating over the map: the loop would never end.
+ */
 export class BoundedMap<K, V> extends Map<K, V> {
   readonly max: number
 

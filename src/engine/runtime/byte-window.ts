@@ -1,8 +1,6 @@
 import { MAX_LOG_CHUNK_BYTES } from '../../shared/contract/index.ts'
 
-/**
- * One byte more than a chunk, because the byte before the tail shows whether the tail starts at the start of a line.
- */
+/** One byte more than a chunk. The byte before the tail shows whether the tail begins at the start of a line. */
 export const MAX_TAIL_BYTES = MAX_LOG_CHUNK_BYTES + 1
 
 /** A range of a file. A negative `offset` counts from the end of the file, at most MAX_TAIL_BYTES. */
@@ -23,7 +21,7 @@ export interface LogBytes {
 export interface ByteWindow {
   append(piece: Uint8Array): void
   result(): LogBytes
-  /** Whether further pieces can change only the size, but no longer the bytes of the range. */
+  /** True when the bytes of the range are complete. Further pieces can then change only the size. */
   isFull(): boolean
 }
 
@@ -90,7 +88,7 @@ export function cutBytes(whole: Uint8Array, wanted: WantedBytes): LogBytes {
   return { offset: start, sizeBytes: whole.length, bytes: whole.subarray(start, end) }
 }
 
-/** Reads a log whose end was already read, without requesting that part again. */
+/** Reads a log whose last part is already known, without requesting that part again. */
 export const fromTail =
   (tail: LogBytes, read: (range: WantedBytes) => Promise<LogBytes | null>) =>
   async (range: WantedBytes): Promise<LogBytes | null> => {
@@ -100,9 +98,8 @@ export const fromTail =
   }
 
 /**
- * Frees the memory of a buffer. Otherwise, buffers of a megabyte make the garbage collector run so often that threads
- * that read whole logs spend a third of their time in it. Does nothing for small buffers, which may share their
- * memory.
+ * Frees the memory of a buffer. Without this, megabyte buffers make the garbage collector run so often that it takes a
+ * third of the time of threads that read whole logs. Does nothing for small buffers, which may share their memory.
  */
 export function freeBuffer({ buffer }: Buffer): void {
   if (buffer instanceof ArrayBuffer && buffer.byteLength > Buffer.poolSize) buffer.transfer(0)

@@ -2,7 +2,7 @@ export interface Timer {
   cancel(): void
 }
 
-/** The engine's only source of time. Tests use a FakeClock, the program `systemClock`. */
+/** The engine's only source of time. Tests use a FakeClock. The program uses `systemClock`. */
 export interface Clock {
   /** Wall time: milliseconds since 1970 UTC. Can jump. Use it for records. */
   nowMs(): number
@@ -12,7 +12,7 @@ export interface Clock {
   setTimer(delayMs: number, callback: () => void): Timer
 }
 
-/** The timers of one part. Stopping cancels all of them. After that, no more can be set. */
+/** The timers of one component. `stop` cancels all of them. After that, `set` does nothing. */
 export class Timers {
   readonly #clock: Clock
   readonly #timers = new Set<Timer>()
@@ -38,7 +38,7 @@ export class Timers {
   }
 }
 
-/** Rings at the earliest of the times set. After it is stopped, it cannot be set again. */
+/** Rings at the earliest of the times that were set. After `stop`, `set` does nothing. */
 export class Alarm {
   readonly #clock: Clock
   readonly #ring: () => void
@@ -93,7 +93,7 @@ export function sleep(clock: Clock, delayMs: number, signal?: AbortSignal): Prom
   })
 }
 
-/** Settles as `promise` does, or after `limitMs` with what `late` returns or throws. */
+/** Settles like `promise`, or after `limitMs` with what `late` returns or throws. */
 export async function within<T, Late = never>(
   clock: Clock,
   limitMs: number,
@@ -132,7 +132,7 @@ export const systemClock: Clock = {
   }
 }
 
-/** A class without closures, because thousands of timers are set per second, and most are cancelled. */
+/** A class, because closures would cost more. Thousands of timers are set per second, and most are cancelled. */
 class ShortTimer implements Timer {
   readonly #timeout: NodeJS.Timeout
 

@@ -23,7 +23,7 @@ export interface EncryptionOptions {
 }
 
 export interface EncryptionKey {
-  /** Derived from the key, so that one name cannot mean two keys. */
+  /** Derived from the key, so that an id never means two keys. */
   id: string
   bytes: Buffer
 }
@@ -136,9 +136,9 @@ function unusable(text: Sentence, cause?: unknown): ScrapdeckError {
 const PLAIN = 'plain'
 
 /**
- * Returns the record of keys to store from this start on: the newest key, others that may have encrypted stored data,
- * and `plain` if some data may be unencrypted. null: nothing was ever encrypted. Throws ENCRYPTION_KEY_MISSING if a
- * used key is missing, because the engine could not read everything.
+ * Returns the key record to store at this start: the newest key, other keys that may have encrypted stored data, and
+ * `plain` if some data may be unencrypted. null: nothing was ever encrypted. Throws ENCRYPTION_KEY_MISSING if a used
+ * key is missing, because the engine could not read all of its data.
  */
 export function recordKeys(before: string | null, keys: EncryptionKeys): string | null {
   const used = (before ?? '').split(' ').filter((each) => each !== '')

@@ -4,8 +4,8 @@ import { ScrapdeckError } from '../../shared/errors.ts'
 import { sentence } from '../../shared/texts/errors/storage.ts'
 
 /**
- * Who can change a file, as in sshd's StrictModes and git's safe.directory. Only this file knows the differences
- * between systems: Windows has neither user ids nor mode bits, and access lists make its profile directories private.
+ * Tells who can change a file, like sshd's StrictModes and git's safe.directory. All differences between systems are in
+ * this file: Windows has neither user ids nor mode bits, and access lists make its profile directories private.
  */
 const HAS_OWNERS = process.platform !== 'win32'
 const ROOT = 0
@@ -76,7 +76,7 @@ export function findDistrust(path: string, links = 0): Distrust | null {
   return null
 }
 
-/** Throws BAD_INPUT that names the file and the remedy. `otherwise`: the remedy if the file is not the user's own. */
+/** Throws BAD_INPUT with the file and the remedy. `otherwise`: the remedy if the file is not the user's own. */
 export function requireTrusted(path: string, otherwise: string): void {
   const distrust = findDistrust(path)
   if (distrust === null) return

@@ -37,7 +37,7 @@ export class Heap<Item> {
     return first
   }
 
-  /** Restores the order after the first item has grown. */
+  /** Call this after the first item has changed and may belong further down. */
   sinkFirst(): void {
     this.#sink(0)
   }

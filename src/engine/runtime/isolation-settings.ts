@@ -8,15 +8,17 @@ export const ISOLATION_WAYS = ['off', 'auto', 'sandbox', 'users', 'if-possible']
 
 /**
  * `auto`: separate users if Scrapdeck runs as root, otherwise a sandbox. `if-possible`: like `auto`, but spiders run
- * even if isolation is not possible, and the overview then reports it. With the other modes except `off`, spiders do
- * not run without isolation.
+ * even if isolation fails, and the overview then reports it. In all other modes except `off`, spiders never run without
+ * isolation.
  */
 export interface IsolationSettings {
   way: (typeof ISOLATION_WAYS)[number]
   users: UserRange
 }
 
-/** Outside the ranges of Debian and systemd (UIDS-GIDS of systemd), and within the range that containers map. */
+/**
+ * Outside the ranges that Debian and systemd reserve (systemd.io/UIDS-GIDS), and within the range that containers map.
+ */
 export const DEFAULT_USERS: UserRange = { first: 60_706, last: 61_183 }
 
 export const ISOLATION_OFF: IsolationSettings = { way: 'off', users: DEFAULT_USERS }

@@ -20,7 +20,7 @@ const NETWORKS_V6 = [
 
 const LAST_FOUR = [12, 13, 14, 15] as const
 
-/** Networks whose addresses embed an IPv4 address in these of their 16 bytes. */
+/** Networks whose addresses embed an IPv4 address. `bytes`: the positions that its four bytes can have. */
 const EMBEDDING: readonly { network: readonly [string, number]; bytes: readonly (readonly number[])[] }[] = [
   // IPv4-compatible and IPv4-mapped (RFC 4291), IPv4-translated (RFC 2765).
   { network: ['::', 96], bytes: [LAST_FOUR] },

@@ -2,8 +2,8 @@ import type { IncomingHttpHeaders } from 'node:http'
 import type { Readable } from 'node:stream'
 
 /**
- * For requests to other servers. Requests unencoded bodies, and encoded responses are refused unread, so that our
- * decoders never read untrusted bytes. Node's Brotli decoder wrote out of bounds (CVE-2026-111497). `fetch` always
+ * Headers for requests to other servers. They ask for unencoded bodies. Encoded responses are refused unread, so that
+ * our decoders never read untrusted bytes. Node's Brotli decoder wrote out of bounds (CVE-2026-111497). `fetch` always
  * offers and decodes `br`, so it is not used outside the browser (oxlint.config.ts).
  */
 export const PLAIN_BODIES = { 'accept-encoding': 'identity' }
@@ -15,7 +15,7 @@ export function unwantedEncoding(encoding: string | string[] | undefined): strin
   return codings === '' || codings === 'identity' ? null : codings.slice(0, 40)
 }
 
-/** Describes the problem, to follow the name of the server. null: the body is unencoded. */
+/** Describes the problem, in words that follow the name of the server. null: the body is unencoded. */
 export function encodingProblem(encoding: string | string[] | undefined): string | null {
   const unwanted = unwantedEncoding(encoding)
   return unwanted && `sent a response with the encoding ${JSON.stringify(unwanted)}, which was not requested`

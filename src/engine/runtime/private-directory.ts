@@ -5,12 +5,12 @@ import { sentence } from '../../shared/texts/errors/storage.ts'
 import { findDistrust, findOwner, findWriters, isForeign, isOwn, othersMayReach, othersMayRead } from './file-trust.ts'
 
 const FOR_OWNER_ONLY = 0o700
-/** The names of Scrapdeck's files in its data directory. Scrapdeck must not change any others. */
+/** The names of Scrapdeck's files in its data directory. Scrapdeck must not change any other files. */
 const OURS =
   /^(scrapdeck\.sqlite(\.copying)?(-wal|-shm)?|engine\.lock(-journal)?|(credentials|sessions|service)\.json(\.new)?|secret\.key|blobs|blob-cache|incoming|log-cache|log-copies|log-index|items-cache|local|health-probe|tls|items-copies|backup-[A-Za-z0-9_-]+)$/
 const OF_LOCAL_NODE = /^(runs|work|eggs|egg-files|logs|items|environments|warm)$/
 
-/** Unlike mkdir's own `recursive`, stops if a file system refuses new entries (/proc), where Node retries forever. */
+/** Unlike mkdir's `recursive`, stops if a file system refuses new entries (/proc). Node would retry forever. */
 export function makePrivateDirectory(path: string): void {
   makeDirectory(path, () => FOR_OWNER_ONLY)
 }
@@ -72,7 +72,8 @@ export function openDataDirectory(path: string): void {
 }
 
 /**
- * Makes the entries with these names private, and those in `local`. `isReachable`: others had access to the directory.
+ * Makes the entries with these names private, including those in `local`. `isReachable`: whether others had access to
+ * the directory.
  */
 function takeOver(directory: string, names: RegExp, isReachable: boolean): void {
   for (const name of readdirSync(directory).filter((one) => names.test(one))) {
@@ -82,7 +83,7 @@ function takeOver(directory: string, names: RegExp, isReachable: boolean): void 
     // The link is broken, or the Scrapdeck that uses the directory removed the file in the meantime.
     if (info === undefined) continue
     const writers = findWriters(info)
-    // Modes have no effect if no other user could reach the file.
+    // If no other user could reach the file, its mode has had no effect.
     if (isReachable && writers !== null) {
       throw new Error(
         `${path} can be written by ${writers}, who may have changed it. If you know its content, close it with chmod go-w ${path}; otherwise delete it`

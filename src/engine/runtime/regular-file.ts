@@ -3,8 +3,8 @@ import { type FileHandle, open, realpath, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 
 /**
- * Opens a file that a spider may have created. null: not a regular file. Never blocks on a pipe (each would occupy one
- * of the process's few threads forever), and never reads a device.
+ * Opens a file that a spider may have created. null: not a regular file. Never reads a device, and never blocks on a
+ * pipe, which would occupy one of the process's few threads forever.
  */
 export async function openRegularFile(path: string): Promise<FileHandle | null> {
   const file = await open(path, constants.O_RDONLY | (constants.O_NONBLOCK ?? 0))

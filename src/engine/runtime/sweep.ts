@@ -25,7 +25,7 @@ export class Sweep<Item> {
     this.#parts = parts
   }
 
-  /** Resolves to the number of items that needed work. Never rejects. Calls during a sweep share it. */
+  /** Resolves to the number of items that needed work. Never rejects. Calls during a sweep share its result. */
   run(): Promise<number> {
     return this.#flight.run(() => this.#run())
   }

@@ -47,9 +47,7 @@ interface Thread {
 }
 
 const END_WITHIN_MS = 2_000
-/**
- * How long a task may take to stop. After that, it is busy with something long, such as a user's regular expression.
- */
+/** How long a task has to stop. A task that takes longer is stuck, for example in a user's regular expression. */
 const STOP_WITHIN_MS = 150
 
 /** Threads are started on demand and ended when idle. If a task ignores a request to stop, its thread is ended. */

@@ -1,4 +1,4 @@
-/** Node's types leave these to the browser's types. */
+/** Node's types omit WebAssembly, because the browser's types declare it. */
 declare const WebAssembly: {
   Module: new (bytes: Uint8Array) => object
   Instance: new (module: object) => { exports: unknown }

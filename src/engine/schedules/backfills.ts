@@ -31,10 +31,13 @@ interface Held {
   isOver: boolean
 }
 
-/** The maximum number of times per order. More are a mistake, or should be split into several orders. */
+/** The maximum number of times per order. More are a mistake, or must be split into several orders. */
 const MOMENTS_MAX = 100_000
 const SHOWN = 10
-/** The number of writes per step. Then other work gets a turn, because times without a job follow without a pause. */
+/**
+ * The number of writes per step. After that, other work gets a turn, because times that create no jobs follow one
+ * another without a pause.
+ */
 const WRITES_A_STEP = 50
 /** The minimum interval between recounts, because each recount reads every row of the backfill. */
 const COUNT_APART_MS = 5_000
@@ -136,7 +139,7 @@ export class Backfills {
   }
 
   /**
-   * Fires the next times. If a time cannot create a job, writes a row with the reason. Returns whether to call it
+   * Fires the next times. If a time cannot create a job, writes a row with the reason. Returns whether to call `step`
    * again.
    */
   async step(state: ScheduleState): Promise<boolean> {
@@ -167,7 +170,7 @@ export class Backfills {
       }
       const written = await this.#parts.write(rows)
       held.left.length -= rows.length
-      // A time that fired in the meantime is done, but does not count for this backfill.
+      // A time that fired in the meantime is done, but this backfill did not fire it.
       const fired = written.filter((row) => row !== null).length
       kept.total -= written.length - fired
       kept.fired += fired

@@ -41,8 +41,8 @@ const ANSWERED_AT_ONCE = 100
 const AGAIN_AFTER_MS = 10_000
 
 /**
- * Whether the new jobs must be kept from reading the node's files, because orders or the code of another project can
- * determine the statistics that the template passes on.
+ * Whether the new jobs must not read the node's files. The statistics that the template passes on can depend on orders
+ * or on the code of another project.
  */
 function mustBeWithoutFiles(template: RunTemplate, { project, settings }: StoredJob): boolean {
   const { args, argSets, matrix, settings: ours } = template
@@ -51,8 +51,8 @@ function mustBeWithoutFiles(template: RunTemplate, { project, settings }: Stored
 }
 
 /**
- * Creates jobs when a watched job ends. The store records each (chain, job) in the transaction that ends the job, and
- * accepts each result once, together with its jobs, so every end creates its jobs exactly once, despite crashes.
+ * Creates jobs when a watched job ends. The store records each (chain, job) in the transaction that ends the job. It
+ * accepts each result once, together with its jobs. So every end creates its jobs exactly once, despite crashes.
  */
 export class ChainRunner {
   readonly #parts: ChainRunnerParts
@@ -120,7 +120,7 @@ export class ChainRunner {
       const answers: ChainAnswer[] = []
       let weight = 0
       for (const one of due) {
-        // The other ends are due again after these are written.
+        // The remaining ends stay due and are handled after this write.
         if (weight > WEIGHT_AT_ONCE) break
         const [chain, job] = [chains.get(one.chainId), jobs.get(one.jobId)]
         // The chain or the job was deleted since the previous read, together with its recorded ends.

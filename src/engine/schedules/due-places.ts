@@ -9,7 +9,7 @@ interface Place {
   place: number
 }
 
-/** All schedules by due time. Only a schedule's newest place counts. Older ones are skipped. */
+/** All schedules by due time. Only a schedule's newest place counts. Older places are skipped. */
 export class DuePlaces {
   readonly #places = new Heap<Place>([], (one, other) => one.dueMs < other.dueMs)
 

@@ -5,7 +5,7 @@ import type { ChangeLog, JobReader, ScheduleStore } from '../storage/store.ts'
 import { isLive } from './failures.ts'
 import type { LiveFiring } from './fates.ts'
 
-/** The delay of a scan. It is harmless, because the store itself releases the jobs that wait for ended jobs. */
+/** The delay of a scan. It does no harm, because the store itself releases the jobs that wait for ended jobs. */
 const SCAN_AFTER_MS = 200
 const CHANGES_AT_ONCE = 1_000
 const JOBS_AT_ONCE = 500

@@ -31,7 +31,7 @@ export class FireTimes {
     this.#withGaps = timing.gap === 'skip' ? { ...timing, gap: 'run_at_shift' } : timing
   }
 
-  /** The first time after `afterMs`, skipped by a clock change or not. */
+  /** The first time after `afterMs`, including times that a clock change skips. */
   next(afterMs: number): Moment | null {
     const found = nextOccurrence(this.#withGaps, afterMs)
     return found === null ? null : this.#judge(found)

@@ -15,7 +15,9 @@ interface PausingParts {
   onPaused(schedule: StoredSchedule): void
 }
 
-/** Pauses a schedule that is over or failed too often. Returns the stored one. null: deleted, or it kept changing. */
+/**
+ * Pauses a schedule that is over or failed too often. Returns the stored schedule. null: deleted, or it kept changing.
+ */
 export async function pauseItself(
   { store, clock, onPaused }: PausingParts,
   scheduleId: ScheduleId,

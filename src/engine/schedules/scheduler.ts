@@ -41,11 +41,11 @@ export interface SchedulerParts extends JobMaker {
   giveWay?: () => Promise<void>
 }
 
-/** How long after startup an engine may not know yet what nodes have. Less than LATE_AFTER_MS. */
+/** How long after startup an engine may not know the nodes' projects yet. Less than LATE_AFTER_MS. */
 const SETTLING_MS = 45_000
 /**
- * The maximum number of schedules per write. The next ones are decided during the write. One write of prepared firings
- * costs less than several.
+ * The maximum number of schedules per write. The next schedules are decided during the write. One write of prepared
+ * firings costs less than several.
  */
 const SCHEDULES_AT_ONCE = 1_000
 const SEARCHES_AT_ONCE = 100
@@ -355,7 +355,7 @@ export class Scheduler {
     for (const [index, one] of coming.entries()) {
       if (index % SEARCHES_AT_ONCE === SEARCHES_AT_ONCE - 1) await this.#giveWay()
       const make = async () => {
-        // The rest is decided when it is due, because everything prepared stays in memory until then.
+        // Firings stay in memory from preparation to write, so the remaining schedules are decided when they are due.
         if (weight > WEIGHT_AT_ONCE) return null
         const decided = await decideFirings(one.state, { ...this.#around(one.state), nowMs: one.dueMs })
         weight += decided.weight

@@ -15,7 +15,7 @@ const ITEMS_AT_ONCE = 50
 
 type Named = Pick<ScheduleSettings, 'name' | 'jobs'>
 
-/** For callers who must not put jobs before those of all projects. Lowers priorities above 0 that others have set. */
+/** For callers who cannot use priorities above 0. Lowers such priorities, even if another user set them. */
 export function inTurn<Kind extends { settings: ScheduleSettings }>(schedule: Kind): Kind {
   const jobs = schedule.settings.jobs.map((job) => ({ ...job, priority: Math.min(job.priority, 0) }))
   return { ...schedule, settings: { ...schedule.settings, jobs } }

@@ -14,9 +14,9 @@ import type { EncryptionKeys } from '../../runtime/encryption-keys.ts'
 import { isKeptName } from './what-is-kept.ts'
 
 const HEAD = 'backup.json'
-/** The last entry covers all others, so that nothing can be left out or added. */
+/** The last entry contains a hash of all others, so that nothing can be left out or added. */
 const CONTENTS = 'contents.json'
-/** The name that the frames are encrypted for, regardless of the file's actual name. */
+/** The name with which the frames are encrypted, whatever the file is called. */
 const SEALED_AS = 'scrapdeck-backup'
 const ZSTD_MAGIC = Buffer.from([0x28, 0xb5, 0x2f, 0xfd])
 const JSON_MAX_BYTES = 1_000_000
@@ -56,7 +56,7 @@ export interface BackupFile {
 
 export type SealWith = EncryptionKeys | null
 
-/** `missing` is called at the end, `onFile` after each file. */
+/** Calls `onFile` after each file, and `missing` after the last one. */
 export async function* archiveOf(
   head: BackupHead,
   { files, missing }: { files: AsyncIterable<BackupFile>; missing: () => readonly string[] },
@@ -108,7 +108,7 @@ async function addEntry(
   const entry = tar.entry({ name, size: sizeBytes, mode: 0o600, type: 'file' }, (error) =>
     error ? reject(error) : resolve()
   )
-  // Awaited below, unless another failure is thrown first.
+  // This is awaited below, unless another failure is thrown first.
   written.catch(() => {})
   const drained = () => Promise.race([once(entry, 'drain'), written])
   const pieces = Buffer.isBuffer(content) ? [content] : (content as AsyncIterable<Uint8Array>)

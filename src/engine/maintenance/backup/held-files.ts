@@ -19,8 +19,8 @@ export interface HeldFile {
 }
 
 /**
- * Keeps files unchanged while a backup reads them. Each file gets a hard link in a separate folder on the same disk,
- * so it remains readable even if it is deleted or replaced. Files that are still written keep growing. If links are
+ * Keeps files unchanged while a backup reads them. Each file gets a hard link in a separate folder on the same disk, so
+ * it remains readable even if it is deleted or replaced. Files that are still being written keep growing. If links are
  * not possible, files are copied.
  */
 export class HeldFiles {
@@ -35,7 +35,7 @@ export class HeldFiles {
     this.#trees = trees
   }
 
-  /** `parent` should be on the disk of the trees. */
+  /** `parent` should be on the same disk as the trees. */
   static async open(parent: string, trees: readonly HeldTree[]): Promise<HeldFiles> {
     await removeLeftHolds(parent)
     const directory = join(parent, await nameOfOwn(HOLDS))
@@ -95,7 +95,7 @@ export class HeldFiles {
   }
 }
 
-/** Errors which mean that this disk or file allows no links, or that the file has too many. */
+/** Errors that mean that this disk or file allows no links, or that the file has too many. */
 const NO_LINKS = new Set(['EXDEV', 'EPERM', 'ENOTSUP', 'EOPNOTSUPP', 'ENOSYS', 'EMLINK', 'EACCES'])
 
 export function sweepLeftHolds({ directory, ...base }: { directory: string; clock: Clock; logger: Logger }) {

@@ -55,15 +55,15 @@ interface Making extends BackupSource {
 }
 
 /**
- * The maximum number of snapshots. A row in a snapshot can name a file that was deleted before the files were held.
- * Each new snapshot has fewer such rows.
+ * The maximum number of snapshots. A snapshot can name files that were deleted before they could be held. Each new
+ * snapshot names fewer of them.
  */
 const SNAPSHOTS_MAX = 5
 const SPARE_BYTES = 64_000_000
 
 /**
- * Writes a backup of the state at one point in time, even while an engine uses it. Rejects with BAD_INPUT,
- * DATA_DIRECTORY_UNUSABLE (also for a full disk), errors of the database, and errors of `write`.
+ * Writes a backup of a data directory as of one point in time, even if an engine is using the directory. Rejects with
+ * BAD_INPUT, DATA_DIRECTORY_UNUSABLE (also for a full disk), errors of the database, and errors of `write`.
  */
 export async function makeBackup(making: Making): Promise<MadeBackup> {
   const { dataDirectory, blobs, postgres, clock, signal, report, keys } = making
@@ -85,7 +85,7 @@ export async function makeBackup(making: Making): Promise<MadeBackup> {
     await holds.take(signal)
     const before = missing.join('\n')
     missing = blobs.kind === 'files' ? rows.filter((row) => findHeld(holds.ofBlobs, row) === null).map(nameOfRow) : []
-    // If two snapshots in a row name the same missing files, the files are lost.
+    // If two consecutive snapshots name the same missing files, those files are lost.
     if (missing.length === 0 || missing.join('\n') === before) break
   }
   const head: BackupHead = {

@@ -10,15 +10,13 @@ const DELIVERED_KEPT_MS = 3 * DAY_MS
 const DEAD_KEPT_MS = 30 * DAY_MS
 /** The number of deliveries kept per webhook, separately for delivered and dead ones. About 50 MB. */
 const DELIVERIES_KEPT = 50_000
-/**
- * How many firings to keep per schedule (a week of one that fires every minute), and for how long (more than a year).
- */
+/** How many firings to keep per schedule (a week if it fires every minute), and for how long (more than a year). */
 export const FIRINGS_KEPT = 10_000
 export const FIRINGS_KEPT_DAYS = 400
 /** How long the cancellation of a queued job can be undone if chains have recorded the job. */
 const CANCELS_UNDONE_MS = FIRINGS_KEPT_DAYS * DAY_MS
 const ALERTS_KEPT_MS = 400 * DAY_MS
-/** How long facts are kept to test rules against, and how many. About 100 MB at most. */
+/** How long facts are kept for testing rules, and how many. About 100 MB at most. */
 const ALERT_FACTS_KEPT_MS = 30 * DAY_MS
 const ALERT_FACTS_KEPT = 200_000
 

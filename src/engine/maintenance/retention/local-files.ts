@@ -41,8 +41,8 @@ export class LocalFiles implements RunFiles {
   }
 
   /**
-   * Returns the files to delete by the policy, except those of live runs, of kept jobs, and of flagged jobs before
-   * their term.
+   * Returns the files that the policy deletes, except those of live runs and kept jobs. Files of jobs that may have run
+   * twice are included only if they are older than the policy's `days`.
    */
   async listOld(files: readonly RunFile[], policy: KeepPolicy, nowMs: number): Promise<RunFile[]> {
     const { store, isNeeded } = this.#parts

@@ -14,8 +14,8 @@ export interface RunFile {
 const DAY_MS = 86_400_000
 
 /**
- * Returns the files to delete, oldest first, never the newest file of a spider or one changed within a day.
- * `isOverTerm`: whether the file is old enough to be deleted even for a flagged run.
+ * Returns the files to delete, oldest first. Never returns a spider's newest file or a file changed within the last
+ * day. `isOverTerm`: the file is older than `days`. Files of jobs that may have run twice are deleted only then.
  */
 export function oldFiles(
   files: readonly RunFile[],

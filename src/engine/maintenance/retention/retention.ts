@@ -24,10 +24,10 @@ import { type KeptEgg, oldEggs } from './eggs.ts'
 
 const ROWS_AT_ONCE = 400
 const PREVIEW_ROWS = 2_000
-/** The aim for the duration of a step, which a claim may have to wait for. Determines how many jobs a step deletes. */
+/** The target duration of a step. A claim may have to wait for a step. Determines how many jobs a step deletes. */
 const STEP_MS = 4
 const JOBS_AT_ONCE = { min: 4, start: 20, max: 150 }
-/** Pauses between steps last several times as long as a step, and longer if the step had to wait. */
+/** Pauses between steps last several times as long as a step. They are longer if the step had to wait. */
 const PAUSE_FACTOR = 5
 const PAUSE_MIN_MS = 20
 /** The maximum length of a pause under load, because jobs must not end faster than they are deleted. */

@@ -69,7 +69,7 @@ export class AlertBook {
   }
 
   /**
-   * Continues where another book stopped, and does the work that became due in the meantime. No alert ends before its
+   * Continues where another book stopped, and does the work that became due since then. No alert ends before its
    * signals arrive.
    */
   restore({ episodes, groups, sent }: AlertMemory, setup: AlertSetup, nowMs: number): void {
@@ -154,8 +154,8 @@ export class AlertBook {
   }
 
   /**
-   * Sends all messages that are due. Other methods send only those that were due before, so that one message contains
-   * everything known at its time.
+   * Sends all messages that are due. Other methods send only messages that were due earlier, so that each message
+   * contains everything known at its due time.
    */
   advance(nowMs: number): void {
     this.#step(nowMs, () => undefined)
@@ -202,8 +202,7 @@ export class AlertBook {
   }
 
   /**
-   * Does all work that was due before, then `act`. Messages due at exactly `nowMs` wait for other changes at the same
-   * time.
+   * Does all work that is due, then calls `act`. Messages due exactly at `nowMs` wait for other changes at that time.
    */
   #step(nowMs: number, act: () => void): void {
     for (;;) {

@@ -99,7 +99,7 @@ export class Notifier {
     for (const group of this.#groups.values()) this.#touched.add(group)
   }
 
-  /** Decides when changed groups are evaluated. Call this after all events of one time or one call. */
+  /** Decides when changed groups are evaluated. Call this once after all events of the same time, or of one call. */
   plan(atMs: number): void {
     for (const group of this.#touched) if (this.#isCurrent(group)) this.#plan(group, atMs)
     this.#touched.clear()

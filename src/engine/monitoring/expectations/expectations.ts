@@ -38,7 +38,7 @@ const DEVIATION_SCALE = 1.4826
 const Z_MIN = 3.5
 /** The smallest spread as a share of the median, because identical runs have no deviation. */
 const SPREAD_MIN_SHARE = 0.05
-/** A value that more than one in five earlier runs reached is usual, regardless of its distance from the median. */
+/** A value that more than one in five earlier runs reached is usual, however far it is from the median. */
 const USUAL_SHARE = 0.2
 
 interface Rule {
@@ -183,7 +183,7 @@ function isUnusual(value: number, { values, median, deviation }: Expected, { fal
   const spread = Math.max(deviation * DEVIATION_SCALE, median * SPREAD_MIN_SHARE)
   if (change < Z_MIN * spread) return false
   const asExtreme = values.filter((other) => (isFall ? other <= value : other >= value)).length
-  // Even with few runs, a single value that is as extreme does not make a value usual.
+  // A single earlier value as extreme as this one does not make it usual, even if there are few runs.
   return asExtreme <= Math.max(1, Math.floor(values.length * USUAL_SHARE))
 }
 

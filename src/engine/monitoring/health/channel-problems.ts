@@ -64,14 +64,14 @@ export const pluginsWithoutChannel = (
 
 const channelsOf = ({ channels, escalation }: AlertRule) => [...channels, ...(escalation?.channels ?? [])]
 
-/** `oldestMs`: time of the oldest waiting message. `dead`: the newest message that will not be sent any more. */
+/** `oldestMs`: the time of the oldest waiting message. `dead`: the newest message that was given up. */
 export function stateOf(
   { enabled, problem, lastDeliveredAtMs }: Pick<StoredWebhook, 'enabled' | 'problem' | 'lastDeliveredAtMs'>,
   oldestMs: number | null,
   dead: { madeAtMs: number; endedAtMs: number | null } | null,
   nowMs: number
 ): Pick<ChannelTrouble, 'state' | 'sinceMs'> | null {
-  // A user who disables a channel needs no problem. A receiver that responds with 410 disables its channel itself.
+  // A channel that a user disabled is not a problem. A receiver that responds with 410 also disables its channel.
   const isGone = !enabled && problem?.startsWith('410') === true
   if (problem === null || (!enabled && !isGone)) return null
   if (isGone) return { state: 'gone', sinceMs: dead?.endedAtMs ?? nowMs }
@@ -94,7 +94,7 @@ export function channelProblems(troubles: readonly ChannelTrouble[]): Problem[] 
   )
 }
 
-/** Before channels existed, plugins with this hook received problems without a channel, and users may rely on that. */
+/** A plugin with an alert hook receives alerts only through a channel. Its user may expect them without one. */
 export const pluginWithoutChannelProblems = (names: readonly string[]): Problem[] =>
   names.map((plugin) =>
     problem({

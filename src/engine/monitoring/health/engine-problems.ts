@@ -14,8 +14,8 @@ export interface NamesakeEngines {
 }
 
 /**
- * With two engines of the same name, runs would be looked up on the wrong one, and only one local node is in the
- * fleet.
+ * If two engines have the same name, runs are looked up on the wrong engine, and the fleet contains only one of their
+ * local nodes.
  */
 export function namesakeEngineProblems(namesakes: readonly NamesakeEngines[]): Problem[] {
   return namesakes.map(({ name, addresses, sinceMs }) =>
@@ -80,7 +80,9 @@ export function unreadyEngineProblems(nodes: readonly FleetNode[]): Problem[] {
   })
 }
 
-/** Warns if the syslog server is away, because users who rely on the external copy must know when it is behind. */
+/**
+ * Warns if the syslog server does not respond, because users who rely on the external copy must know when it is behind.
+ */
 export function auditProblems(away: SyslogAway | null): Problem[] {
   if (away === null) return []
   const { sinceMs, ...of } = away
@@ -88,7 +90,7 @@ export function auditProblems(away: SyslogAway | null): Problem[] {
   return [problem({ id: 'syslog', severity: 'warning', title: say('problem_title.syslog_away'), text, sinceMs })]
 }
 
-/** Warns if the shared cache is away, because the engines then no longer act as one. */
+/** Warns if the shared cache does not respond, because the engines then act separately. */
 export function cacheProblems(cache: CacheState | null): Problem[] {
   if (cache === null || cache.isUp || cache.reason === null) return []
   const { name, reason, sinceMs } = cache
@@ -109,7 +111,7 @@ export function blobProblems({ problem: reason, sinceMs, disk, engine, apart, na
     found.push(problem({ id: 'blobs:disk', severity: low, title: say('problem_title.blobs_full'), text }))
   }
   if (apart.length > 0) {
-    // All engines show this problem, so it also names the engine that checked.
+    // All engines show this problem, so it also names the engine that found it.
     const places = [{ engine, place }, ...apart].map((one) => `${one.engine}: ${one.place}`)
     const text = say('problem.blobs_differ', { places })
     found.push(problem({ id: 'blobs:apart', severity: 'error', title: say('problem_title.blobs_differ'), text }))

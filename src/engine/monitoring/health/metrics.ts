@@ -105,7 +105,7 @@ export class Metrics extends NamedMetrics {
   readonly #cacheHits = this.counter('cache_hits_total', 'Reads that a cache answered.', ['cache'])
   readonly #cacheMisses = this.counter('cache_misses_total', 'Reads that a cache could not answer.', ['cache'])
   readonly #cacheEntries = this.gauge('cache_entries', 'Entries of a cache.', ['cache'])
-  /** Asynchronous Scrapyds use this name for the same figure. */
+  /** The name that asynchronous Scrapyds use for this figure. */
   readonly #cacheSize = this.gauge('cache_size', 'Entries of a cache, as cache_entries.', ['cache'])
   readonly #cacheBytes = this.gauge('cache_bytes', 'Size of a cache on disk.', ['cache'])
   #encryption: ReturnType<Metrics['makeEncryptionMetrics']> | null = null

@@ -46,7 +46,7 @@ const CHECK_AFTER_MS = 500
 const FAILURES_READ = 200
 const DAY_MS = 86_400_000
 const NAMESAKES_READ = 100
-/** How often to look for jobs that wait for long. After an hour of waiting, a report can be a minute late. */
+/** How often to look for jobs that wait for long. They are reported after an hour, so a minute does not matter. */
 const LONG_WAITS_EVERY_MS = 60_000
 const CHANNELS_EVERY_MS = 60_000
 
@@ -63,7 +63,7 @@ export class ProblemWatch {
   #channels: ChannelTrouble[] = []
   #pluginsWithoutChannel: string[] = []
   #channelsAreOld = true
-  /** Triggers a check between two attempts to send a message, when no event does. */
+  /** Triggers a check between two tries to send a message if no event does. */
   readonly #channelsAlarm: Alarm
   readonly #alarm: Alarm
   #announced = ''

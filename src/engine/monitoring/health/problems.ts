@@ -67,7 +67,7 @@ export interface ProblemsInput {
   missingRoles: readonly MissingRole[]
   /** null: the heartbeat arrives, or none is configured. */
   heartbeatFailure: HeartbeatFailure | null
-  /** When a schedule became due without firing. null: all fire. */
+  /** The time since which schedules have been late. null: none is late. */
   schedulesLateSinceMs: number | null
   longWaits: readonly LongWait[]
   schedules: ScheduleTroubles

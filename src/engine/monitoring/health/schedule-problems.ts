@@ -136,7 +136,7 @@ function whyPaused({ pauseNote: text, pauseNoteCode: code, pauseNoteParams: para
   return say('problem.schedule_invalid')
 }
 
-/** `lateSinceMs`: when a schedule became due without firing (schedules/watchdog.ts). null: all fire in time. */
+/** `lateSinceMs`: the time since which schedules have been late (schedules/watchdog.ts). null: none is late. */
 export function lateProblems(lateSinceMs: number | null): Problem[] {
   if (lateSinceMs === null) return []
   return [

@@ -22,9 +22,8 @@ export interface NodeChoices {
 }
 
 /**
- * Creates a function that calls a plugin to choose nodes for jobs. The function never rejects and waits only
- * briefly. A late or invalid result is not used, and the next call follows only after a pause. Only the plugin's
- * own timeout ends the thread.
+ * Creates a function that asks a plugin to choose nodes for jobs. It never rejects and waits only briefly. After a late
+ * or invalid result, it does not ask the plugin again for a while. Only the plugin's own timeout ends its thread.
  */
 export function createNodeChooser(thread: PluginThread, { clock, logger }: { clock: Clock; logger: Logger }) {
   const { name: plugin } = thread.settings

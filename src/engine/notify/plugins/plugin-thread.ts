@@ -40,8 +40,8 @@ interface Pending {
  *
  *   starting --ready--> running --timeout, crash--> ended --next call, after a backoff--> starting
  *
- * A call that times out ends the thread, because nothing else can stop a loop. Concurrent calls fail with it, and
- * the plugin loses its memory.
+ * A call that times out ends the thread, because nothing else can stop a loop. Concurrent calls fail too, and the
+ * plugin loses everything it has in memory.
  */
 export class PluginThread {
   readonly settings: PluginSettings
@@ -103,7 +103,7 @@ export class PluginThread {
     await worker.terminate()
   }
 
-  /** Resolves when an ended thread may restart. Resolves immediately if no thread has ended. */
+  /** Resolves when an ended thread can be restarted. Resolves immediately if no thread has ended. */
   async untilStartable(): Promise<void> {
     // A loop, because timers can fire slightly early.
     while (this.#worker === null && !this.#stopped) {

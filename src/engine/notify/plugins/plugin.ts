@@ -7,7 +7,7 @@ import type { StoredJob } from '../../model/records.ts'
 /** A job as in the API, with masked secret values. */
 export type PluginJob = Omit<StoredJob, 'lane'>
 
-/** Delivery is repeated with the same `id` if the hook failed or the engine died. */
+/** If the hook fails or the engine dies, the event is delivered again with the same `id`. */
 export interface PluginEvent<Type extends string, Data> {
   id: string
   type: Type
@@ -81,11 +81,11 @@ export interface Plugin {
   chooseNode?(jobs: NodeQuestion[]): Answer<NodeAnswer>
   jobStarted?(event: JobEvent<'job.started'>): Answer<void>
   jobEnded?(event: JobEvent<'job.ended'>): Answer<void>
-  /** Hooks as in plugins for Scrapyd. `jobId` is the id in Scrapyd's API. */
+  /** The hooks of plugins for Scrapyd. `jobId` is the id in Scrapyd's API. */
   on_spider_start?(project: string, spider: string, jobId: string): Answer<void>
   /** Called when a job has ended after its last try, if its spider had started. */
   on_spider_complete?(project: string, spider: string, jobId: string, success: boolean): Answer<void>
-  /** Called with names and passwords that this Scrapdeck does not know. No result: they are wrong. Never print them. */
+  /** Called for credentials that Scrapdeck itself does not accept. No result: they are wrong. Never log them. */
   authenticate?(credentials: { username: string; password: string }): Answer<PluginUser | undefined | null>
   nodeUp?(event: NodeEvent<'node.up'>): Answer<void>
   nodeDown?(event: NodeEvent<'node.down'>): Answer<void>
@@ -100,7 +100,7 @@ export interface Plugin {
   deployed?(
     event: PluginEvent<'deploy', { project: string; version: string; sha256: string | null; spiders: string[] | null }>
   ): Answer<void>
-  /** Called for channels of the kind `plugin` with this plugin, when alerts fire or end. Retried for three days. */
+  /** Called when alerts fire or end, for channels that name this plugin. Retried for three days. */
   alert?(event: PluginEvent<'alert', AlertNews>): Answer<void>
   /** Stores eggs and large logs instead of the data directory. At most one plugin can do so. */
   blobs?: PluginBlobs
@@ -108,7 +108,7 @@ export interface Plugin {
 
 /** Scrapdeck chooses the names: `eggs/<sha256>`, `logs/<job id>-<attempt>.zst`. No time limit. */
 export interface PluginBlobs {
-  /** Must be atomic: the name must not exist until the last byte is safe, and a broken stream leaves nothing behind. */
+  /** Must be atomic: the name must not exist before the last byte is stored, and a broken stream must leave nothing. */
   write(name: string, content: ReadableStream<Uint8Array>): Promise<{ sizeBytes: number }>
   /** null: no such blob. */
   read(name: string): Promise<ReadableStream<Uint8Array> | null>
@@ -124,7 +124,7 @@ export interface PluginBlobs {
  */
 export type PluginFactory = (options: Readonly<Record<string, string>>) => Answer<Plugin>
 
-/** The hook that is called for alert channels. It is not called for events that a plugin subscribes to. */
+/** The hook for alert channels. Plugins do not subscribe to it as they do to events. */
 export const ALERT_HOOK = 'alert' satisfies keyof Plugin
 
 export const EVENT_HOOKS = {
@@ -139,10 +139,7 @@ export const EVENT_HOOKS = {
   deploy: 'deployed'
 } as const satisfies Record<string, keyof Plugin>
 
-/**
- * Hooks as in plugins for Scrapyd. They are called for the same events, but with plain arguments instead of an
- * event.
- */
+/** The hooks of plugins for Scrapyd. They are called for the same events as ours, but with plain arguments. */
 export const SPIDER_HOOKS = {
   'job.started': 'on_spider_start',
   'job.ended': 'on_spider_complete'

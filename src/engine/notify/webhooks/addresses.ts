@@ -5,12 +5,12 @@ import type { Sentence } from '../../../shared/texts/sentence.ts'
 import { isMetadataAddress } from '../../runtime/metadata-addresses.ts'
 
 /**
- * Without this guard, any user who can add a webhook could make this machine send requests to its own services,
- * its private network or a cloud metadata service. Only public addresses and the configured networks are allowed,
- * and never cloud metadata. This applies to the URL as written and to what its name resolves to when connecting.
+ * Without this guard, any user who can add a webhook could make this machine send requests to its own services, its
+ * private network or a cloud metadata service. Allows only public addresses and the configured networks, and never
+ * cloud metadata. Checks both the URL as written and the addresses that its name resolves to when connecting.
  */
 export interface AddressGuard {
-  /** Throws WEBHOOK_URL_FORBIDDEN. Checks a host name only as written. Every delivery checks what it resolves to. */
+  /** Throws WEBHOOK_URL_FORBIDDEN. Does not resolve a host name. Every delivery checks what the name resolves to. */
   checkUrl(text: string): URL
   isAllowed(address: string): boolean
 }

@@ -19,7 +19,7 @@ export interface DelivererParts {
 
 /** The maximum number of concurrent deliveries per webhook. A failing webhook and a plugin get one at a time. */
 const AT_ONCE_MAX = 4
-/** How long we wait after a change, because changes come in bursts. */
+/** How long to wait after a change, because changes come in bursts. */
 const DELIVER_AFTER_MS = 50
 /** The maximum time between checks, because the wall clock can change. */
 const DELIVER_EVERY_MS = 60_000
@@ -50,12 +50,12 @@ interface Pace {
  * deliveries queued behind it lose none of their tries.
  */
 export class Deliverer {
-  /** `changed`: the list of webhooks shows something new. `tried`: a delivery was tried, with this result. */
+  /** `changed`: what the list of webhooks shows has changed. `tried`: a delivery was tried, with this result. */
   readonly events = new EventEmitter<{ changed: []; tried: [Tried] }>()
   readonly #parts: DelivererParts
   readonly #paces = new Map<string, Pace>()
   readonly #sending = new Set<Promise<void>>()
-  /** Deliveries attempted since the last read started. That read may still list them in their old state. */
+  /** Deliveries tried since the last read started. The result of that read can still contain their old state. */
   readonly #attemptedSince = new Set<string>()
   #webhooks = new Map<string, StoredWebhook>()
   #stopListening: (() => void) | null = null
@@ -164,13 +164,14 @@ export class Deliverer {
         logger.warn(facts, 'an event could not be delivered; giving up')
       }
       if (made.isGone === true) await this.refreshWebhooks()
+      // Plugins are never paused: one hook can fail while the others work.
       this.#setPause(pace, answer.isGood || webhook.kind === 'plugin')
       this.events.emit('tried', { webhook, state: made.state })
       this.events.emit('changed')
     } catch (error) {
       if (this.#stopped) return
       logger.error({ error, delivery: delivery.id }, 'recording the result of a delivery failed; it will be repeated')
-      // Prevents sending the same event repeatedly while the disk fails.
+      // Keeps the same event from being sent again and again while the disk fails.
       Object.assign(pace, { failuresInARow: 1, pausedUntilMs: clock.monotonicMs() + PAUSE_MAX_MS })
     } finally {
       pace.inFlight.delete(delivery.id)
@@ -178,7 +179,6 @@ export class Deliverer {
     }
   }
 
-  /** One hook of a plugin can fail while the others work, so hooks never wait for one another. */
   #setPause(pace: Pace, isGood: boolean): void {
     if (isGood) return void Object.assign(pace, { failuresInARow: 0, pausedUntilMs: 0 })
     pace.failuresInARow += 1

@@ -29,12 +29,14 @@ export const BACK_OFF_MS: readonly number[] = [
   20 * HOUR_MS,
   24 * HOUR_MS
 ]
-/** The share by which delays are randomly longer, so that deliveries that failed together do not retry together. */
+/**
+ * Delays are randomly lengthened by up to this share, so that deliveries that failed together do not retry together.
+ */
 const JITTER_SHARE = 0.1
 const RETRY_AFTER_MAX_MS = 24 * HOUR_MS
 const ANSWER_MAX_CHARACTERS = 500
 
-/** Plans what follows a try of a delivery. `tries` does not include this one. */
+/** Plans what follows a try of a delivery. `tries` does not include this try. */
 export function planTry(
   delivery: { id: string; tries: number },
   result: SendResult,

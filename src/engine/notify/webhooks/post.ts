@@ -31,7 +31,7 @@ export type Post = (request: {
 const TIMEOUT_MS = 15_000
 const CONNECT_TIMEOUT_MS = 5_000
 const TEXT_MAX_BYTES = 4_096
-/** The maximum size of a response body that we receive to the end and discard, so that the exchange ends cleanly. */
+/** Response bodies up to this size are received to the end and discarded, so that the exchange ends cleanly. */
 const BODY_MAX_BYTES = 65_536
 
 /**

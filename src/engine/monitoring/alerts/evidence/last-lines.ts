@@ -3,7 +3,7 @@ import { STATS_HEADING } from '../../../runs/log-parser/closing-stats.ts'
 const LINES_MAX = 30
 
 /**
- * Returns the last lines of a log without Scrapy's closing statistics, which would fill the e-mail. `beginsInLine`:
+ * Returns the last lines of a log without Scrapy's closing statistics, which would fill the email. `beginsInLine`:
  * whether the first line may be incomplete.
  */
 export function lastLines(text: string, beginsInLine: boolean): string[] {

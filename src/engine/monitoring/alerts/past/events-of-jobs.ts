@@ -9,7 +9,7 @@ import { type Signal, NO_LABELS, spiderSubject } from '../signal.ts'
 import { signalsOfRuns, RUNS_READ, type RunRow } from '../signals/stored-signals.ts'
 import type { PastEvent } from './replay.ts'
 
-/** The fields of a job that a preview needs. It has no others, because up to 50,000 jobs are in memory. */
+/** Only the fields of a job that a preview needs, because up to 50,000 jobs are in memory. */
 export type PastJob = RunRow &
   Pick<StoredJob, 'lane' | 'priority' | 'startedAtMs' | 'notBeforeMs' | 'attemptCount'> & { isAfterOthers: boolean }
 

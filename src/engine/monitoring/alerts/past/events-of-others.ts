@@ -61,7 +61,7 @@ export function* eventsOfSuccesses(
 }
 
 /**
- * As in the list of problems, missed and failed firings count for a day. Failed ones end earlier if the schedule
+ * As in the list of problems, missed and failed firings count for a day. Failed firings count only until the schedule
  * fires again.
  */
 export function eventsOfFirings(

@@ -33,7 +33,7 @@ interface Past {
 
 const LISTED_MAX = 50
 /**
- * How far before the previewed period runs are read, for example for a fifth failure in a row or a wait that began
+ * How long before the previewed period runs are read, for example for a fifth failure in a row or a wait that began
  * earlier.
  */
 const BEFORE_MS = 7 * DAY_MS

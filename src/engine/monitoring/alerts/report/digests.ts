@@ -24,7 +24,8 @@ interface Due {
 const LOOK_EVERY_MS = 60_000
 
 /**
- * Creates one report per due time, which is stored in the same transaction. After a pause, one report covers the rest.
+ * Sends one report per due time. After a pause, sends only the newest report that is due. A report and its due time are
+ * stored in one transaction.
  */
 export class Digests {
   readonly events = new EventEmitter<{ recorded: [] }>()

@@ -59,7 +59,9 @@ interface Spider {
 const LOOK_AFTER_MS = 500
 const LOOK_EVERY_MS = 15_000
 const READ_EVERY_MS = 60_000
-/** How long after startup the engine's state is incomplete, so that a missing signal ends no alert. */
+/**
+ * How long after startup the engine's state is incomplete. During this time, a missing signal does not end an alert.
+ */
 const COMPLETE_AFTER_MS = 60_000
 const SPIDERS_AT_ONCE = 50
 const CATCH_UP_MS = 86_400_000
@@ -108,8 +110,8 @@ export class SignalWatch {
   }
 
   /**
-   * Evaluates spiders that ran recently again: an earlier engine may not have evaluated them, or no rule applied to
-   * them.
+   * Evaluates spiders that ran recently. An earlier engine may not have evaluated them, or no rule applied to them
+   * then.
    */
   async catchUp(): Promise<void> {
     const { store, clock, alerts } = this.#parts

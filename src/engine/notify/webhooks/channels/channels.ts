@@ -42,7 +42,7 @@ export interface ChannelsParts {
   links?: Links | undefined
   /** Reads what emails show besides the alerts. Default: nothing. */
   readEvidence?: ReadEvidence | undefined
-  /** Used for messages that had to wait. Default: all alerts are still firing. */
+  /** Reads which alerts of a delayed message have ended. Default: all of them are still firing. */
   readEnds?: ReadEnds | undefined
   commands?: readonly AlertCommand[] | undefined
   plugins?: AlertPlugins | undefined
@@ -123,7 +123,7 @@ export function createChannels(parts: ChannelsParts): Channels {
     }
   }
 
-  /** Opens a channel's secret. Webhooks are excluded because they open up to two secrets themselves. */
+  /** Decrypts a channel's secret. Webhooks are excluded: they can have two secrets, which `sendToWebhook` decrypts. */
   async function openSecret({ sealedSecret, channel }: StoredWebhook): Promise<string> {
     if (sealedSecret === null || channel!.target.kind === 'webhook') return ''
     try {

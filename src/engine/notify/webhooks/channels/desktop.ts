@@ -12,8 +12,7 @@ const LINE_MAX = 200
 const LINES_MAX = 4
 
 /**
- * A message as a notification for a user who can see only alerts that pass `isShown`. null: the user sees none of
- * it.
+ * Turns a message into a notification for a user who sees only alerts that pass `isShown`. null: the user sees none.
  */
 export function noticeOf(
   { id, body, madeAtMs }: Pick<StoredDelivery, 'id' | 'body' | 'madeAtMs'>,
@@ -52,5 +51,5 @@ function linesOf({ kind, firing, resolved, moreResolved }: AlertNews, count: num
   ]
 }
 
-/** The run that an alert is about, if it has ended. The problem of a run is known only then. */
+/** The ended run that an alert is about. Only alerts about a spider have one. Other runs may not have ended yet. */
 const endedRunOf = ({ watch, labels }: AlertView) => (kindOfSubject(watch) === 'spider' ? labels.jobId : null)

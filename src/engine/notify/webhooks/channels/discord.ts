@@ -35,8 +35,7 @@ const TEXT_MAX = 300
  */
 const UNKNOWN_WEBHOOK = 10_015
 /**
- * The result for an unknown webhook. Treated like a 410 from any receiver: the overview shows that the receiver
- * turned the channel off.
+ * The result for an unknown webhook. It starts with 410, so the overview says that the receiver turned the channel off.
  */
 const GONE = '410: Discord does not know this webhook any more'
 
@@ -48,7 +47,7 @@ const COLORS: Record<Mood, number> = {
   test: 0x868e96
 }
 
-/** The request body for a webhook. It pings no user, regardless of the text, and shows foreign Markdown as written. */
+/** The request body for a webhook. Whatever the text contains, it pings no user, and foreign Markdown has no effect. */
 export function discordMessage(news: AlertNews, links: Links) {
   const url = alertsLink(links)
   const mood = moodOf(news)

@@ -3,8 +3,8 @@ import type { Mood } from '../../../../shared/texts/en-mails.ts'
 import { utcMinute } from '../../../../shared/texts/parts.ts'
 
 /**
- * Emails consist of tables and inline styles, because Outlook and Gmail support little else. Classes only serve
- * clients in dark mode, which need `!important` to override inline styles. caniemail.com lists what works where.
+ * Emails use tables and inline styles, because Outlook and Gmail support little else. Classes serve only clients in
+ * dark mode, where `!important` overrides inline styles. caniemail.com lists what works where.
  */
 const FONT = "font-family:-apple-system,'Segoe UI',Roboto,Helvetica,Arial,sans-serif"
 const MONO = "font-family:ui-monospace,SFMono-Regular,Menlo,Consolas,'Liberation Mono',monospace"
@@ -53,7 +53,7 @@ export const escapeHtml = (text: string): string =>
 const block = (content: string, style: string): string =>
   `<table role="presentation" width="100%" cellpadding="0" cellspacing="0" border="0"><tr><td style="${style}">${content}</td></tr></table>`
 
-/** The whole page. It contains `preview`, but does not show it. */
+/** The whole page. `preview` is hidden on the page, for mail programs that show it in their lists. */
 export function card({
   subject,
   preview,

@@ -13,7 +13,7 @@ import { renderReport } from './report.ts'
 import { type Links, oneLine } from './words.ts'
 import { forbidden, guardedLookup } from '../guarded-lookup.ts'
 
-/** The time limit of the whole conversation. The parts of the conversation have shorter limits. */
+/** The time limit of the whole conversation. Each of its steps has a shorter limit. */
 const TIME_LIMIT_MS = 60_000
 const PART_LIMIT_MS = 15_000
 const CONVERSATION_LINES_MAX = 100

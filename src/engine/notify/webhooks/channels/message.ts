@@ -13,7 +13,7 @@ import type { SendResult } from '../plan-try.ts'
 export interface Message<Kind extends AlertTargetKind = AlertTargetKind> {
   target: Extract<AlertTarget, { kind: Kind }>
   channel: StoredWebhook
-  /** The same for each attempt. */
+  /** Identical for each attempt. */
   id: string
   /** As recorded, except that alerts that ended while the message waited are resolved. */
   body: string

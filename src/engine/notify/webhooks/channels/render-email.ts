@@ -51,7 +51,7 @@ const BARS_MAX = 48
 const ALERTS_MAX_BYTES = 50_000
 const LOG_MAX_BYTES = 24_000
 
-/** Both parts of an email. Foreign text is escaped, and nothing is loaded from elsewhere. */
+/** Renders an email as text and as HTML. Foreign text is escaped, and nothing is loaded from elsewhere. */
 export function renderEmail(
   news: AlertNews,
   links: Links,

@@ -35,8 +35,8 @@ const ALL_TEXT_MAX = 10_000
 const OTHER_BLOCKS = 7
 
 /**
- * The blocks of a message. All foreign text is in plain_text or rich_text elements, because Slack reads no markup
- * or mentions there (docs.slack.dev/reference/block-kit/blocks/rich-text-block).
+ * The blocks of a message. All foreign text is in plain_text or rich_text elements, in which Slack interprets neither
+ * markup nor mentions (docs.slack.dev/reference/block-kit/blocks/rich-text-block).
  */
 export function slackBlocks(news: AlertNews, links: Links): Block[] {
   const blocks: Block[] = [
@@ -67,7 +67,7 @@ export const slackMessage = (news: AlertNews, links: Links): Block => ({
   unfurl_media: false
 })
 
-/** docs.slack.dev/messaging/formatting-message-text: only these three start mentions and links. */
+/** docs.slack.dev/messaging/formatting-message-text: only these three characters start mentions and links. */
 const escapeSlack = (text: string): string =>
   text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;')
 

@@ -76,7 +76,10 @@ export interface Section {
   more: number
 }
 
-/** Firing and resolved alerts. No section is empty. A single alert has no text if its text is the same as the title. */
+/**
+ * Firing and resolved alerts, without empty sections. If there is a single alert whose text equals the title, its text
+ * is omitted.
+ */
 export function sectionsOf({ title, firing, resolved, moreFiring, moreResolved }: AlertNews): Section[] {
   const isOnly = firing.length + resolved.length + moreFiring + moreResolved === 1
   const shown = (alerts: AlertView[]) =>
